@@ -1,0 +1,46 @@
+# Every target works alone on a fresh machine with Python 3.11+ and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+OUTPUT := output
+
+.PHONY: demo test lint unit slow experiments clean
+
+## The main job on data that comes with scikit-learn; names the picture that it draws.
+demo: $(VENV)/.installed
+	$(BIN)/cloakgp demo --output-dir $(OUTPUT)
+
+## Everything that CI checks.
+test: lint unit
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+unit: $(VENV)/.installed-dev
+	$(BIN)/pytest -q -n 2
+
+## Tests that take long.
+slow: $(VENV)/.installed-dev
+	$(BIN)/pytest -q -n 2 -m slow
+
+## The papers' tables and figures, from the papers' data.
+experiments: $(VENV)/.installed
+	$(BIN)/python -m cloakgp.experiments kung --output-dir $(OUTPUT)
+	$(BIN)/python -m cloakgp.experiments london --output-dir $(OUTPUT)
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+$(VENV)/.installed-dev: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	touch $@ $(VENV)/.installed
+
+clean:
+	rm -rf $(VENV) $(OUTPUT) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,160 @@
+r"""From a cloaking matrix to the questions put to y.
+
+The published predictions are C y + noise of covariance s² M. Write M = L Lᵀ on the range of C and
+R = L⁺ C, so that C = L R: asking the k questions R y and publishing L (R y + s z) is the same thing
+(z standard normal, k numbers instead of P). Everything published is thus computed from the k noisy
+answers alone, and nothing leaks through rounding or through directions without noise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cloakgp.arrays import Array, as_matrix
+from cloakgp.design.criteria import CriterionName, factorise
+from cloakgp.design.numerical_range import NumericalRange, numerical_range
+from cloakgp.design.solver import Progress, optimal_weights
+from cloakgp.design.threads import suitable_threads
+
+DEFAULT_GAP = 1e-3
+CRITERIA: tuple[CriterionName, ...] = ("logdet", "trace")
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """How far a design can be from the best one.
+
+    Attributes
+    ----------
+    criterion : {"logdet", "trace"}
+    gap : float
+        For ``trace``, the weighted mean squared noise is at most (1 + gap) times the least possible
+        for the same guarantee; for ``logdet``, the k-th root of the determinant of its covariance.
+    """
+
+    criterion: CriterionName
+    gap: float
+
+
+@dataclass(frozen=True)
+class Design:
+    """The questions to ask and how predictions follow from their answers.
+
+    Attributes
+    ----------
+    strategy : array of shape (k, N)
+        R; its longest column has norm 1.
+    reconstruction : array of shape (P, k)
+        L, with L R = C on the numerical range of C.
+    certificate : Certificate
+    """
+
+    strategy: Array
+    reconstruction: Array
+    certificate: Certificate
+
+
+def design_strategy(
+    C: Array,
+    *,
+    criterion: CriterionName = "trace",
+    weights: Array | None = None,
+    gap: float = DEFAULT_GAP,
+    progress: Progress | None = None,
+) -> Design:
+    """Choose the questions whose answers give C y with the least noise.
+
+    Sees the public cloaking matrix only. Any design it returns can be released privately, converged
+    or not: the sensitivity is computed from the very strategy whose answers are published.
+
+    Parameters
+    ----------
+    C : array of shape (P, N)
+        Linear map from outputs to predictions.
+    criterion : {"trace", "logdet"}
+        Least weighted mean squared noise, or least volume (the papers' choice).
+    weights : array of shape (P,), optional
+        Positive importance of each prediction; for ``trace`` alone (the volume cannot be weighted).
+    gap : float
+        Relative gap to certify.
+    progress : callable, optional
+        Called with the gap certified so far.
+
+    Returns
+    -------
+    Design
+
+    Raises
+    ------
+    ValueError
+        For an unknown criterion, a matrix that is not finite, weights that are not positive, or a
+        gap that is not.
+
+    Examples
+    --------
+    Two alike averages of the same three people need one question, not two.
+
+    >>> design = design_strategy(np.full((2, 3), 1 / 3))
+    >>> design.strategy.shape
+    (1, 3)
+    """
+    C = as_matrix(C, name="C")
+    if criterion not in CRITERIA:
+        raise ValueError(f"criterion must be one of {', '.join(CRITERIA)}, got {criterion!r}")
+    if not gap > 0:
+        raise ValueError(f"gap must be positive, got {gap}")
+    importance = _checked_weights(weights, criterion=criterion, count=len(C))
+    with suitable_threads(float(C.size) * min(C.shape)):
+        span = numerical_range(np.sqrt(importance)[:, None] * C)
+    questions, optimum_gap = _optimal_questions(
+        span, criterion=criterion, gap=gap, progress=progress
+    )
+    return Design(
+        strategy=questions.strategy,
+        reconstruction=questions.expansion / np.sqrt(importance)[:, None],
+        certificate=Certificate(criterion=criterion, gap=optimum_gap),
+    )
+
+
+@dataclass(frozen=True)
+class _Questions:
+    strategy: Array
+    expansion: Array
+
+
+def _optimal_questions(
+    span: NumericalRange, *, criterion: CriterionName, gap: float, progress: Progress | None
+) -> tuple[_Questions, float]:
+    """Solve the design in the r dimensions of the range, and lift the answer back."""
+    rank, rows = span.right.shape
+    if rank == 0:
+        empty = _Questions(strategy=np.zeros((0, rows)), expansion=np.zeros((len(span.left), 0)))
+        return empty, 0.0
+    # log det is the same problem in every basis: take the orthonormal one.
+    scales = np.ones(rank) if criterion == "logdet" else span.scales / span.scales[0]
+    columns = scales[:, None] * span.right
+    lengths = np.sqrt(np.einsum("ij,ij->j", columns, columns))
+    asked = np.flatnonzero(lengths > np.finfo(np.float64).eps * lengths.max())
+    with suitable_threads(float(rank) ** 2 * len(asked)):
+        found = optimal_weights(columns[:, asked], criterion=criterion, gap=gap, progress=progress)
+        root = factorise(criterion, columns[:, asked], found.weights).noise_root()
+        strategy = np.linalg.solve(root, columns)
+    longest = float(np.sqrt(np.einsum("ij,ij->j", strategy, strategy)).max())
+    expansion = span.left * (span.scales / scales) @ root
+    return _Questions(strategy=strategy / longest, expansion=expansion * longest), found.gap
+
+
+def _checked_weights(weights: Array | None, *, criterion: CriterionName, count: int) -> Array:
+    if weights is None:
+        return np.ones(count)
+    if criterion != "trace":
+        raise ValueError(f"weights apply to criterion='trace', not to {criterion!r}")
+    importance = np.asarray(weights, dtype=np.float64)
+    if importance.shape != (count,):
+        raise ValueError(f"weights must have shape ({count},), got {importance.shape}")
+    if not (np.isfinite(importance).all() and (importance > 0).all()):
+        raise ValueError("weights must be positive and finite: leave out points of no importance")
+    normalised: Array = importance / float(importance.mean())
+    return normalised

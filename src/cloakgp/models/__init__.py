@@ -1,0 +1,20 @@
+"""Gaussian-process mathematics on public inputs. Nothing here ever sees an output."""
+
+from cloakgp.models.defaults import default_kernel, default_noise_variance
+from cloakgp.models.exact import ExactPrior
+from cloakgp.models.inducing import kmeans_centres
+from cloakgp.models.kernels import NotPositiveDefiniteError
+from cloakgp.models.prior import Prior
+from cloakgp.models.sparse import APPROXIMATIONS, Approximation, SparsePrior
+
+__all__ = [
+    "APPROXIMATIONS",
+    "Approximation",
+    "ExactPrior",
+    "NotPositiveDefiniteError",
+    "Prior",
+    "SparsePrior",
+    "default_kernel",
+    "default_noise_variance",
+    "kmeans_centres",
+]

@@ -1,0 +1,52 @@
+"""A prior for somebody who has looked at no output: from the bounds and the public inputs alone."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
+
+from cloakgp.arrays import Array
+
+SIGNAL_SD_SHARE = 1 / 4
+NOISE_SD_SHARE = 1 / 10
+LENGTHSCALE_SHARE = 1 / 4
+
+
+def default_kernel(X: Array, *, width: float) -> Kernel:
+    """Return a squared-exponential kernel scaled to the inputs and the bounds.
+
+    Signal sd: a quarter of the width of the bounds. Lengthscale: a quarter of each input's range.
+
+    Parameters
+    ----------
+    X : array of shape (N, D)
+        Public inputs.
+    width : float
+        hi − lo, in output units.
+
+    Raises
+    ------
+    ValueError
+        If an input never varies, which leaves its lengthscale undefined.
+
+    Examples
+    --------
+    >>> default_kernel(np.array([[0.0], [40.0]]), width=100.0)
+    25**2 * RBF(length_scale=10)
+    """
+    ranges = np.ptp(X, axis=0)
+    constant = np.flatnonzero(ranges <= 0)
+    if len(constant):
+        raise ValueError(
+            f"input columns {constant.tolist()} are constant, so no default lengthscale can be "
+            "had from their range: drop them, or give a kernel with lengthscales"
+        )
+    lengthscales = LENGTHSCALE_SHARE * ranges
+    return ConstantKernel((SIGNAL_SD_SHARE * width) ** 2) * RBF(
+        lengthscales if len(lengthscales) > 1 else float(lengthscales[0])
+    )
+
+
+def default_noise_variance(*, width: float) -> float:
+    """Return the square of a tenth of the width of the bounds."""
+    return (NOISE_SD_SHARE * width) ** 2

@@ -1,0 +1,97 @@
+"""The exact Gaussian process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg
+from sklearn.gaussian_process.kernels import Kernel
+
+from cloakgp.arrays import Array
+from cloakgp.models.kernels import (
+    RELATIVE_JITTER,
+    check_positive_definite,
+    latent_covariance,
+    latent_variance,
+    white_noise_variance,
+)
+
+
+@dataclass(frozen=True)
+class ExactPrior:
+    """A Gaussian-process prior without approximation.
+
+    Attributes
+    ----------
+    kernel : sklearn.gaussian_process.kernels.Kernel
+        In squared output units.
+    noise_variance : float
+        Of each output, in squared output units; at least zero.
+    mean : float
+        In output units.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> prior = ExactPrior(kernel=RBF(), noise_variance=1.0, mean=0.0)
+    >>> prior.cloaking_matrix(np.zeros((1, 1)), np.zeros((1, 1)))
+    array([[0.5]])
+    """
+
+    kernel: Kernel
+    noise_variance: float
+    mean: float
+
+    def cross_covariance(self, X_query: Array, X: Array) -> Array:
+        """Return K_*f, shape (P, N)."""
+        return latent_covariance(self.kernel, X_query, X)
+
+    def row_covariance(self, X: Array, Z: Array) -> Array:
+        """Return the latent covariance between rows, shape (N, M)."""
+        return latent_covariance(self.kernel, X, Z)
+
+    def row_noise(self, X: Array) -> Array:
+        """Return the noise variance of each output, shape (N,).
+
+        It is raised to 1e-9 of the largest latent variance where it would be smaller, so that K_y
+        has a Cholesky factor; that is the model from then on, in C and in predictions.
+        """
+        floor = RELATIVE_JITTER * float(latent_variance(self.kernel, X).max())
+        noise: Array = np.maximum(self.noise_variance + white_noise_variance(self.kernel, X), floor)
+        return noise
+
+    def query_covariance(self, X_query: Array) -> Array:
+        """Return K_**, shape (P, P)."""
+        return latent_covariance(self.kernel, X_query, X_query.copy())
+
+    def query_variance(self, X_query: Array) -> Array:
+        """Return the diagonal of K_**, shape (P,)."""
+        return latent_variance(self.kernel, X_query)
+
+    def observation_noise(self, X_query: Array) -> Array:
+        """Return the noise variance of a new output, shape (P,)."""
+        return self.noise_variance + white_noise_variance(self.kernel, X_query)
+
+    def cloaking_matrix(self, X_query: Array, X: Array) -> Array:
+        """Return C = K_*f (K_ff + noise)⁻¹ (2018 paper, equation 7; 2021 paper, equation 1).
+
+        Raises
+        ------
+        NotPositiveDefiniteError
+            If the kernel is no covariance function on these rows.
+        ValueError
+            If rows share their inputs and there is no noise to tell their outputs apart.
+        """
+        covariance = self.row_covariance(X, X.copy())
+        check_positive_definite(self.kernel, covariance)
+        noise = self.row_noise(X)
+        if self.observation_noise(X).min() <= 0 and len(np.unique(X, axis=0)) < len(X):
+            raise ValueError(
+                "some rows have the same inputs, and a model without noise cannot give them "
+                "different outputs: set a noise_variance above zero"
+            )
+        covariance[np.diag_indices(len(X))] += noise
+        factor = linalg.cho_factor(covariance, lower=True, overwrite_a=True)
+        solved: Array = linalg.cho_solve(factor, self.cross_covariance(X_query, X).T)
+        return solved.T

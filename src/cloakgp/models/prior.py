@@ -1,0 +1,41 @@
+r"""What a Gaussian-process prior must say, whichever approximation it uses.
+
+The latent function f and the outputs y = f(X) + noise are jointly Gaussian under the prior:
+K_*f = cov(f_*, f), K_y = K_ff + diag(noise), K_** = cov(f_*). Design and prediction need these, at
+public inputs, and nothing else.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from cloakgp.arrays import Array
+
+
+class Prior(Protocol):
+    """A public Gaussian-process prior over the latent function and the outputs."""
+
+    @property
+    def mean(self) -> float:
+        """Prior mean of the latent function, in output units."""
+
+    def cross_covariance(self, X_query: Array, X: Array) -> Array:
+        """Return K_*f between query points (P, D) and rows (N, D), shape (P, N)."""
+
+    def row_covariance(self, X: Array, Z: Array) -> Array:
+        """Return the latent covariance between two sets of rows, shape (N, M)."""
+
+    def row_noise(self, X: Array) -> Array:
+        """Return the variance of each output about its (approximated) latent value, shape (N,)."""
+
+    def query_covariance(self, X_query: Array) -> Array:
+        """Return K_**, shape (P, P)."""
+
+    def query_variance(self, X_query: Array) -> Array:
+        """Return the diagonal of K_**, shape (P,)."""
+
+    def observation_noise(self, X_query: Array) -> Array:
+        """Return the noise variance of a new output at each query point, shape (P,)."""
+
+    def cloaking_matrix(self, X_query: Array, X: Array) -> Array:
+        """Return C = K_*f K_y⁻¹, shape (P, N)."""

@@ -1,0 +1,137 @@
+"""Sparse Gaussian processes on inducing inputs: FITC, DTC and SoR."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from scipy import linalg
+from sklearn.gaussian_process.kernels import Kernel
+
+from cloakgp.arrays import Array
+from cloakgp.models.kernels import (
+    RELATIVE_JITTER,
+    NotPositiveDefiniteError,
+    check_positive_definite,
+    latent_covariance,
+    latent_variance,
+    white_noise_variance,
+)
+
+Approximation = Literal["fitc", "dtc", "sor"]
+APPROXIMATIONS: tuple[Approximation, ...] = ("fitc", "dtc", "sor")
+
+
+@dataclass(frozen=True)
+class SparsePrior:
+    r"""A Gaussian-process prior seen through M inducing inputs Z.
+
+    With Q_ab = K_aZ (K_ZZ + jitter)⁻¹ K_Zb (Quiñonero-Candela and Rasmussen 2005), rows have the
+    covariance Q_ff and query points K_*f = Q_*f. The approximations differ in the rest:
+
+    ======== =============================== ==========
+    name     noise of a row                  K_**
+    ======== =============================== ==========
+    ``fitc`` diag(K_ff − Q_ff) + noise       K_**
+    ``dtc``  noise                           K_**
+    ``sor``  noise                           Q_**
+    ======== =============================== ==========
+
+    Attributes
+    ----------
+    kernel : sklearn.gaussian_process.kernels.Kernel
+        In squared output units.
+    noise_variance : float
+        Of each output, in squared output units.
+    mean : float
+        In output units.
+    inducing : array of shape (M, D)
+        Chosen from public inputs only.
+    approximation : {"fitc", "dtc", "sor"}
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> prior = SparsePrior(kernel=RBF(), noise_variance=1.0, mean=0.0,
+    ...                     inducing=np.zeros((1, 1)))
+    >>> prior.cloaking_matrix(np.zeros((1, 1)), np.zeros((1, 1))).round(6)
+    array([[0.5]])
+    """
+
+    kernel: Kernel
+    noise_variance: float
+    mean: float
+    inducing: Array
+    approximation: Approximation = "fitc"
+
+    @cached_property
+    def _inducing_factor(self) -> Array:
+        """The lower Cholesky factor of K_ZZ + jitter."""
+        covariance = latent_covariance(self.kernel, self.inducing, self.inducing.copy())
+        check_positive_definite(self.kernel, covariance)
+        largest = float(np.diag(covariance).max())
+        if largest <= 0:
+            raise NotPositiveDefiniteError(self.kernel)
+        covariance[np.diag_indices(len(covariance))] += RELATIVE_JITTER * largest
+        return np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
+
+    def features(self, X: Array) -> Array:
+        """Return V with Q_ab = V_aᵀ V_b, shape (M, n)."""
+        crossed = latent_covariance(self.kernel, self.inducing, X)
+        features = linalg.solve_triangular(self._inducing_factor, crossed, lower=True)
+        return np.asarray(features, dtype=np.float64)
+
+    def cross_covariance(self, X_query: Array, X: Array) -> Array:
+        """Return K_*f = Q_*f, shape (P, N)."""
+        return self.features(X_query).T @ self.features(X)
+
+    def row_covariance(self, X: Array, Z: Array) -> Array:
+        """Return Q between rows, shape (N, M)."""
+        return self.cross_covariance(X, Z)
+
+    def row_noise(self, X: Array) -> Array:
+        """Return the diagonal part of the rows' covariance, shape (N,).
+
+        Raises
+        ------
+        ValueError
+            If it is zero for some row: the model then has no covariance to invert.
+        """
+        noise = self.observation_noise(X)
+        if self.approximation == "fitc":
+            unexplained = latent_variance(self.kernel, X) - np.square(self.features(X)).sum(axis=0)
+            noise = noise + np.maximum(unexplained, 0.0)
+        if noise.min() <= 0:
+            raise ValueError("a sparse model needs noise: set a noise_variance above zero")
+        return noise
+
+    def query_covariance(self, X_query: Array) -> Array:
+        """Return K_** (Q_** for SoR), shape (P, P)."""
+        if self.approximation == "sor":
+            return self.cross_covariance(X_query, X_query)
+        return latent_covariance(self.kernel, X_query, X_query.copy())
+
+    def query_variance(self, X_query: Array) -> Array:
+        """Return the diagonal of K_** (Q_** for SoR), shape (P,)."""
+        if self.approximation == "sor":
+            variance: Array = np.square(self.features(X_query)).sum(axis=0)
+            return variance
+        return latent_variance(self.kernel, X_query)
+
+    def observation_noise(self, X_query: Array) -> Array:
+        """Return the noise variance of a new output, shape (P,)."""
+        return self.noise_variance + white_noise_variance(self.kernel, X_query)
+
+    def cloaking_matrix(self, X_query: Array, X: Array) -> Array:
+        r"""Return C = K_*Z Q_MM⁻¹ K_ZN Λ⁻¹ (2021 paper, section 3.2), shape (P, N).
+
+        With V = G⁻¹ K_ZN for K_ZZ = G Gᵀ and B = I + V Λ⁻¹ Vᵀ this is V_*ᵀ B⁻¹ V Λ⁻¹, whose only
+        factorisations are Cholesky's of K_ZZ and of B, whose eigenvalues are at least 1.
+        """
+        scaled = self.features(X) / self.row_noise(X)
+        inner = np.eye(len(self.inducing)) + scaled @ self.features(X).T
+        factor = linalg.cho_factor(inner, lower=True)
+        cloaking: Array = self.features(X_query).T @ linalg.cho_solve(factor, scaled)
+        return cloaking

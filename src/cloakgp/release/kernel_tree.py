@@ -1,0 +1,105 @@
+"""Kernels as plain JSON trees: no pickle, and only classes that are known to be kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from sklearn.gaussian_process import kernels as sklearn_kernels
+from sklearn.gaussian_process.kernels import Kernel
+
+KNOWN_KERNELS: dict[str, type[Kernel]] = {
+    name: kernel
+    for name, kernel in vars(sklearn_kernels).items()
+    if isinstance(kernel, type) and issubclass(kernel, Kernel)
+}
+
+
+def kernel_to_tree(kernel: Kernel) -> dict[str, Any]:
+    """Return a JSON-ready tree of a kernel's class and parameters.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is not a number, string, array of numbers, or kernel.
+
+    Examples
+    --------
+    >>> tree = kernel_to_tree(sklearn_kernels.RBF(2.0, length_scale_bounds="fixed"))
+    >>> tree["kernel"], tree["parameters"]["length_scale"]
+    ('RBF', 2.0)
+    """
+    return {
+        "kernel": type(kernel).__name__,
+        "parameters": {
+            name: _value_to_tree(value, parameter=name)
+            for name, value in kernel.get_params(deep=False).items()
+        },
+    }
+
+
+def kernel_from_tree(tree: Any, *, classes: Iterable[type[Kernel]] = ()) -> Kernel:
+    """Rebuild a kernel.
+
+    Parameters
+    ----------
+    tree : dict
+        From `kernel_to_tree`.
+    classes : iterable of kernel classes
+        Kernels beyond scikit-learn's that the tree may name.
+
+    Raises
+    ------
+    ValueError
+        If the tree is not of that form, or names an unknown class.
+
+    Examples
+    --------
+    >>> kernel_from_tree(kernel_to_tree(sklearn_kernels.RBF(2.0) + sklearn_kernels.DotProduct()))
+    RBF(length_scale=2) + DotProduct(sigma_0=1)
+    """
+    known = {**KNOWN_KERNELS, **{kernel.__name__: kernel for kernel in classes}}
+    if not isinstance(tree, dict) or set(tree) != {"kernel", "parameters"}:
+        raise ValueError("the kernel's description is damaged")
+    if not isinstance(tree["kernel"], str) or tree["kernel"] not in known:
+        raise ValueError(
+            f"unknown kernel {tree['kernel']!r}: when loading, pass its class as kernels=(...,)"
+        )
+    if not isinstance(tree["parameters"], dict):
+        raise ValueError("the kernel's parameters are damaged")
+    parameters = {
+        name: _value_from_tree(value, classes=tuple(classes))
+        for name, value in tree["parameters"].items()
+    }
+    try:
+        return known[tree["kernel"]](**parameters)
+    except TypeError as error:
+        raise ValueError(f"the kernel's parameters do not fit {tree['kernel']}") from error
+
+
+def _value_to_tree(value: Any, *, parameter: str) -> Any:
+    if isinstance(value, Kernel):
+        return kernel_to_tree(value)
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray | tuple | list):
+        array = np.asarray(value)
+        if array.dtype.kind in "fiu":
+            return {"array": array.tolist()}
+    raise ValueError(
+        f"kernel parameter {parameter!r} cannot be written to a file: it is neither a number, a "
+        "string, an array of numbers nor a kernel"
+    )
+
+
+def _value_from_tree(value: Any, *, classes: tuple[type[Kernel], ...]) -> Any:
+    if isinstance(value, dict) and set(value) == {"array"}:
+        array = np.asarray(value["array"], dtype=np.float64)
+        # scikit-learn takes bounds as tuples and compares them as such.
+        return tuple(array.tolist()) if array.shape == (2,) else array
+    if isinstance(value, dict):
+        return kernel_from_tree(value, classes=classes)
+    return value

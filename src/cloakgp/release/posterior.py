@@ -1,0 +1,136 @@
+r"""The posterior of the latent function given noisy answers.
+
+Divide each measurement's answers and questions by its own noise sd and put them under each other:
+a = R y + z with z ~ N(0, I). With y ~ N(m, K_y) under the prior, a is Gaussian, and with
+S = I + R K_y Rᵀ (Rasmussen and Williams 2006, equations 2.22 to 2.24, with R y for y)
+
+    E[f_* | a] = m + K_*f Rᵀ S⁻¹ (a − R m),    cov[f_* | a] = K_** − K_*f Rᵀ S⁻¹ R K_f*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg
+
+from cloakgp.arrays import Array
+from cloakgp.models import Prior
+from cloakgp.release.measurement import Measurement
+
+# Rows of a covariance held in memory at a time.
+BLOCK_ROWS = 2048
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    X: Array
+    questions: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """A Gaussian process conditioned on noisy answers.
+
+    Attributes
+    ----------
+    prior : Prior
+    tables : tuple
+        Rows and noise-scaled questions, one entry per table.
+    factor : array of shape (k, k)
+        Lower Cholesky factor of S.
+    weights : array of shape (k,)
+        S⁻¹ (a − R m).
+    """
+
+    prior: Prior
+    tables: tuple[_Table, ...]
+    factor: Array
+    weights: Array
+
+    @classmethod
+    def given(cls, prior: Prior, measurements: Sequence[Measurement]) -> Posterior:
+        """Condition a prior on measurements; those that asked nothing are passed over."""
+        asked = sorted(
+            (one for one in measurements if one.answers.noise_sd > 0), key=lambda one: one.table
+        )
+        tables = []
+        for number in dict.fromkeys(one.table for one in asked):
+            group = [one for one in asked if one.table == number]
+            questions = np.vstack([one.strategy / one.answers.noise_sd for one in group])
+            tables.append(_Table(X=group[0].X, questions=questions))
+        residuals = [one.residuals(prior.mean) / one.answers.noise_sd for one in asked]
+        covariance = _answer_covariance(prior, tables)
+        factor = np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
+        stacked = np.concatenate(residuals) if residuals else np.zeros(0)
+        weights = linalg.cho_solve((factor, True), stacked) if len(stacked) else stacked
+        return cls(prior=prior, tables=tuple(tables), factor=factor, weights=weights)
+
+    def mean(self, X: Array) -> Array:
+        """Return E[f_* | a], shape (P,)."""
+        mean: Array = self.prior.mean + self._answer_cross(X) @ self.weights
+        return mean
+
+    def covariance(self, X: Array) -> Array:
+        """Return cov[f_* | a], shape (P, P)."""
+        explained = self._explained_root(X)
+        covariance = self.prior.query_covariance(X) - explained.T @ explained
+        return (covariance + covariance.T) / 2
+
+    def variance(self, X: Array) -> Array:
+        """Return var[f_* | a], shape (P,); never below zero."""
+        explained = self._explained_root(X)
+        variance: Array = self.prior.query_variance(X) - np.square(explained).sum(axis=0)
+        return np.maximum(variance, 0.0)
+
+    def _explained_root(self, X: Array) -> Array:
+        """Return G⁻¹ R K_f* for S = G Gᵀ, shape (k, P)."""
+        crossed = self._answer_cross(X).T
+        if len(crossed) == 0:
+            return crossed
+        root: Array = linalg.solve_triangular(self.factor, crossed, lower=True)
+        return root
+
+    def _answer_cross(self, X: Array) -> Array:
+        """Return K_*f Rᵀ, shape (P, k)."""
+        if not self.tables:
+            return np.zeros((len(X), 0))
+        return np.hstack(
+            [
+                np.vstack(
+                    [
+                        self.prior.cross_covariance(block, table.X) @ table.questions.T
+                        for block in _blocks(X)
+                    ]
+                )
+                for table in self.tables
+            ]
+        )
+
+
+def _answer_covariance(prior: Prior, tables: Sequence[_Table]) -> Array:
+    """Return S = I + R K_y Rᵀ over all tables, shape (k, k).
+
+    Tables share the latent function and nothing else; their observation noise is independent.
+    """
+    blocks = [[_projected(prior, one, other) for other in tables] for one in tables]
+    for index, table in enumerate(tables):
+        noise = prior.row_noise(table.X)
+        blocks[index][index] += (table.questions * noise) @ table.questions.T
+    covariance = np.block(blocks) if blocks else np.zeros((0, 0))
+    covariance = (covariance + covariance.T) / 2
+    covariance[np.diag_indices(len(covariance))] += 1.0
+    return covariance
+
+
+def _projected(prior: Prior, one: _Table, other: _Table) -> Array:
+    """Return R K_ff Rᵀ between two tables, never holding more than a block of rows of K_ff."""
+    products = [
+        prior.row_covariance(block, other.X) @ other.questions.T for block in _blocks(one.X)
+    ]
+    return one.questions @ np.vstack(products)
+
+
+def _blocks(X: Array) -> list[Array]:
+    return [X[start : start + BLOCK_ROWS] for start in range(0, len(X), BLOCK_ROWS)]
