@@ -1,0 +1,84 @@
+"""Whole releases, of every mechanism and model, over all neighbours."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from neighbours import ACHIEVED_SHARE, door, spent_over_neighbours
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    ConstantKernel,
+    DotProduct,
+    ExpSineSquared,
+    Matern,
+    WhiteKernel,
+)
+
+from cloakgp import DPGPRegressor
+
+KERNELS = [
+    None,
+    RBF(2.0),
+    ConstantKernel(4.0) * Matern(1.0, nu=1.5) + WhiteKernel(0.1),
+    DotProduct() + ExpSineSquared(periodicity=3.0),
+    RBF(1e6),
+]
+
+
+def spent_by_fit(y, X, *, bounds, **parameters):
+    """Return (largest μ over all neighbours of y, claimed μ) of one call of `fit`."""
+    model = DPGPRegressor(bounds=bounds, **parameters)
+    return spent_over_neighbours(
+        lambda outputs: model.fit(X, outputs).guarantee_.mu, y, bounds=bounds
+    )
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    kernel=st.sampled_from(KERNELS),
+    mechanism=st.sampled_from(["trace", "logdet"]),
+    approximation=st.sampled_from([None, "fitc", "dtc", "sor"]),
+    epsilon=st.sampled_from([0.05, 1.0, 20.0]),
+)
+@settings(max_examples=25)
+def test_every_release_spends_what_it_claims(seed, kernel, mechanism, approximation, epsilon):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(0, 5, size=(10, 1))
+    X[1] = X[0]
+    bounds = (-3.0, 7.0)
+    y = np.where(rng.uniform(size=10) < 0.5, *bounds)
+    spent, claimed = spent_by_fit(
+        y,
+        X,
+        bounds=bounds,
+        epsilon=epsilon,
+        delta=1e-4,
+        kernel=kernel,
+        mechanism=mechanism,
+        inducing=None if approximation is None else X[[0, 4, 7]],
+        approximation=approximation or "fitc",
+    )
+    assert ACHIEVED_SHARE * claimed <= spent <= claimed
+
+
+def test_the_check_can_fail(monkeypatch):
+    """Mutation: a release whose sensitivity leaves out half of the rows is found out."""
+    whole = door.integer_sensitivity
+
+    def of_the_first_rows(strategy, **settings_):
+        return whole(strategy[:, : strategy.shape[1] // 2], **settings_)
+
+    monkeypatch.setattr(door, "integer_sensitivity", of_the_first_rows)
+    X = np.concatenate([np.zeros(8), [1.0, 2.0, 3.0, 9.0]])[:, None]
+    spent, claimed = spent_by_fit(np.zeros(12), X, bounds=(0.0, 1.0), epsilon=1.0, delta=0.01)
+    assert spent > claimed
+
+
+@pytest.mark.parametrize("mechanism", ["trace", "logdet"])
+def test_combined_releases_spend_the_root_of_the_sum_of_squares(mechanism):
+    X = np.linspace(0, 1, 6)[:, None]
+    model = DPGPRegressor(bounds=(0, 1), epsilon=1, delta=0.01, mechanism=mechanism)
+    parts = [model.fit(X, np.zeros(6)).release_ for _ in range(3)]
+    total = parts[0].combine(*parts[1:])
+    assert total.guarantee.mu == pytest.approx(np.sqrt(3) * parts[0].guarantee.mu)
+    assert total.guarantee.delta_at(total.guarantee.epsilon) <= 0.01
