@@ -1,0 +1,5 @@
+"""The command line: release, predict, show, plot, demo."""
+
+from cloakgp.cli.app import app, main
+
+__all__ = ["app", "main"]

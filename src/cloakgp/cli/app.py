@@ -1,0 +1,56 @@
+"""The commands, and the door to them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cloakgp import __version__
+from cloakgp.cli.console import say
+from cloakgp.cli.demo import demo
+from cloakgp.cli.plot import plot
+from cloakgp.cli.predict import predict
+from cloakgp.cli.release import release
+from cloakgp.cli.show import show
+
+# Tracebacks with local variables would show the private column.
+app = typer.Typer(
+    name="cloakgp",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    # Lines of a docstring then flow into paragraphs.
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        say(f"cloakgp {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def cloakgp(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Tell the version."),
+    ] = False,
+) -> None:
+    """Publish predictions of a private column, under differential privacy.
+
+    Somebody holds a table whose inputs are public and whose output is private. `release` asks the
+    outputs once, with noise; everything after that works on what was published, and costs no more
+    privacy.
+    """
+
+
+for command in (release, predict, show, plot, demo):
+    app.command()(command)
+
+
+def main() -> None:
+    """Run the command line."""
+    app()

@@ -1,0 +1,85 @@
+"""Where the command line writes, and how it fails: one red line, never a private value."""
+
+from __future__ import annotations
+
+import functools
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import ParamSpec
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+Parameters = ParamSpec("Parameters")
+
+MAX_WIDTH = 100
+
+stdout = Console(highlight=False)
+stderr = Console(stderr=True, highlight=False)
+
+
+def say(message: str, *, style: str = "") -> None:
+    """Write one line of text, as it is: names in brackets are no markup."""
+    stdout.print(Text(message, style=style), soft_wrap=True)
+
+
+def explain(message: str) -> None:
+    """Write a paragraph, wrapped to a width that reads well."""
+    stdout.print(Text(message), width=min(stdout.width, MAX_WIDTH))
+
+
+def warn(message: str) -> None:
+    """Write one yellow line to standard error."""
+    stderr.print(Text(f"Warning: {message}", style="yellow"), soft_wrap=True)
+
+
+def fails_plainly(command: Callable[Parameters, None]) -> Callable[Parameters, None]:
+    """Make a command end in one red line and exit code 1 when something is wrong.
+
+    Errors that were foreseen carry advice, and no private value. Of any other only its kind and
+    its place are told: its message was written by who knows whom, and might quote a value.
+
+    Parameters
+    ----------
+    command : callable
+    """
+
+    @functools.wraps(command)
+    def guarded(*args: Parameters.args, **kwargs: Parameters.kwargs) -> None:
+        message = ""
+        try:
+            command(*args, **kwargs)
+        except (typer.Exit, typer.Abort):
+            raise
+        except MemoryError:
+            message = (
+                "not enough memory for so many rows: a sparse model takes less, --inducing 200"
+            )
+        except OSError as error:
+            message = _of_system(error)
+        except ValueError as error:
+            message = str(error)
+        except Exception as error:
+            message = _unforeseen(error)
+        if message:
+            stderr.print(Text(f"Error: {message}", style="bold red"), soft_wrap=True)
+            raise typer.Exit(code=1)
+
+    return guarded
+
+
+def _of_system(error: OSError) -> str:
+    """Return what the system refused, without its error number."""
+    if error.strerror is None:
+        return str(error)
+    return f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror)
+
+
+def _unforeseen(error: Exception) -> str:
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return (
+        f"something unforeseen happened ({type(error).__name__} at {Path(last.filename).name}, "
+        f"line {last.lineno}). Nothing more is shown, to show no private value. Please report it."
+    )

@@ -1,0 +1,82 @@
+"""`cloakgp demo`: the main job on data that comes with scikit-learn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from cloakgp import demo as demonstration
+from cloakgp.cli.console import explain, fails_plainly, say, stderr, stdout
+from cloakgp.cli.show import print_sections
+from cloakgp.plots import save_figure
+from cloakgp.words import describe
+
+RELEASE_NAME, PICTURE_NAME = "demo.cloak", "demo.png"
+
+
+@fails_plainly
+def demo(
+    output_dir: Annotated[
+        Path, typer.Option("--output-dir", help="Folder for the release and the picture.")
+    ] = Path("output"),
+) -> None:
+    """Show all of it on public data: release, predict, compare, draw."""
+    output_dir.mkdir(parents=True, exist_ok=True)
+    people = demonstration.load_people()
+    _introduce(people)
+    with stderr.status("designing the noise") as status:
+        found = demonstration.demonstrate(
+            people, tell=lambda name: status.update(f"designing, asking and predicting: {name}")
+        )
+        picture = demonstration.draw(found)
+    stdout.print(_comparison(found))
+    explain(
+        f"The spread is over {len(found.kept.private_rmse)} draws of the noise, possible only as "
+        "these data are no secret. What is written asked once.\n"
+    )
+    sections = describe(found.kept.release)
+    print_sections(
+        [section for section in sections if section.title in ("Protection", "Guarantee")]
+    )
+    found.kept.release.save(output_dir / RELEASE_NAME, overwrite=True)
+    save_figure(picture, output_dir / PICTURE_NAME)
+    say(f"Release: {output_dir / RELEASE_NAME}", style="green")
+    say(f"Picture: {output_dir / PICTURE_NAME}", style="bold green")
+
+
+def _introduce(people: demonstration.People) -> None:
+    bounds, rows = demonstration.BOUNDS, len(people.X)
+    stdout.print(Text("Diabetes progression, as if it were private", style="bold cyan"))
+    explain(
+        f"{rows} patients. Public: age, body mass index, blood pressure. Private: a score of how "
+        f"far the disease went in a year. {len(people.X_test)} other patients, taken at random, "
+        "are predicted."
+    )
+    explain(
+        f"Bounds: {bounds.lo:g} to {bounds.hi:g}. The score cannot be negative, and {bounds.hi:g} "
+        "is a round ceiling set without looking at any patient."
+    )
+    explain(
+        f"Budget: epsilon = {demonstration.EPSILON:g}, delta = {demonstration.DELTA:g}, which is "
+        f"below one patient in {rows} ({1 / rows:.4f}).\n"
+    )
+
+
+def _comparison(found: demonstration.Demonstration) -> Table:
+    table = Table(
+        title="Error on the other patients (RMSE)", box=box.SIMPLE_HEAD, title_justify="left"
+    )
+    table.add_column("predicting with")
+    table.add_column("private", justify="right", style="bold")
+    table.add_column("without privacy", justify="right")
+    for trial in found.trials:
+        private = f"{trial.private_rmse.mean():.1f} ± {trial.private_rmse.std():.1f}"
+        table.add_row(f"Gaussian process, {trial.name}", private, f"{trial.rmse:.1f}")
+    table.add_row("their own mean (sd of the scores)", "", f"{found.output_sd:.1f}")
+    table.add_row("the middle of the bounds", f"{found.middle_rmse:.1f}", "")
+    return table

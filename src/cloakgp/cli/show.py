@@ -1,0 +1,43 @@
+"""`cloakgp show`: a release in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from cloakgp.cli.console import MAX_WIDTH, fails_plainly, stdout
+from cloakgp.release import Release
+from cloakgp.sections import Section
+from cloakgp.words import describe
+
+MAX_LABEL_WIDTH = 20
+
+
+@fails_plainly
+def show(
+    release_file: Annotated[Path, typer.Argument(help="A release.", metavar="RELEASE")],
+) -> None:
+    """Say in words what a release protects, and how well."""
+    print_sections(describe(Release.load(release_file)))
+
+
+def print_sections(sections: Sequence[Section]) -> None:
+    """Write sections to the terminal, labels beside their texts."""
+    width = min(stdout.width, MAX_WIDTH)
+    longest = max(len(fact.label) for section in sections for fact in section.facts)
+    for section in sections:
+        alarming = section.title == "NOT PRIVATE"
+        colour = "red" if alarming else "cyan"
+        grid = Table.grid(padding=(0, 2))
+        grid.add_column(style=colour, width=min(longest, MAX_LABEL_WIDTH))
+        grid.add_column(style="bold red" if alarming else "")
+        for fact in section.facts:
+            grid.add_row(Text(fact.label), Text(fact.text))
+        stdout.print(Text(section.title, style=f"bold {colour}"))
+        stdout.print(Padding(grid, (0, 0, 1, 2)), width=width)

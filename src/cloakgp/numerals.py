@@ -1,0 +1,56 @@
+"""Numbers as text: few digits, and losses of privacy rounded up."""
+
+from __future__ import annotations
+
+import math
+
+
+def ceiling(value: float, *, digits: int = 3) -> str:
+    """Return a positive number with few digits, rounded up, as losses of privacy must be.
+
+    Examples
+    --------
+    >>> ceiling(2.7182), ceiling(1.0), ceiling(0.0)
+    ('2.72', '1', '0')
+    """
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    step = 10.0 ** (math.floor(math.log10(value)) - digits + 1)
+    # The tolerance keeps what is exact but for its last binary digits where it is.
+    rounded = math.ceil(value / step * (1 - 1e-12)) * step
+    return f"{rounded:,.0f}" if rounded >= 10**digits else f"{rounded:.{digits}g}"
+
+
+def odds_factor(epsilon: float) -> str:
+    """Return e^ε, rounded up.
+
+    Examples
+    --------
+    >>> odds_factor(1.0), odds_factor(10.0), odds_factor(50.0)
+    ('2.72', '22,100', '10^22')
+    """
+    if epsilon > math.log(1e9):
+        return f"10^{math.ceil(epsilon / math.log(10))}"
+    return ceiling(math.exp(epsilon))
+
+
+def percent(share: float) -> str:
+    """Return a share in percent, rounded up.
+
+    Examples
+    --------
+    >>> percent(0.60487)
+    '60.5 %'
+    """
+    return f"{ceiling(100 * share)} %"
+
+
+def one_in(share: float) -> str:
+    """Return a small share as a remark in brackets, and nothing for a large one.
+
+    Examples
+    --------
+    >>> one_in(1e-5), one_in(0.5)
+    (' (1 in 100,000)', '')
+    """
+    return f" (1 in {math.floor((1 + 1e-12) / share):,})" if share < 0.1 else ""

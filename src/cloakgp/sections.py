@@ -1,0 +1,52 @@
+"""Facts in sections: what is said, before anybody decides how it looks."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One thing to know, and what it is called."""
+
+    label: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """Facts under one heading."""
+
+    title: str
+    facts: tuple[Fact, ...]
+
+
+def as_text(sections: Sequence[Section], *, width: int = 88) -> str:
+    """Return sections as plain text.
+
+    Parameters
+    ----------
+    sections : sequence of Section
+    width : int
+        Characters in a line.
+
+    Examples
+    --------
+    >>> print(as_text([Section("Noise", (Fact("answers", "3"),))]))
+    NOISE
+      answers: 3
+    """
+    blocks = []
+    for section in sections:
+        lines = [section.title.upper()]
+        for fact in section.facts:
+            lines += textwrap.wrap(
+                f"{fact.label}: {fact.text}",
+                width=width,
+                initial_indent="  ",
+                subsequent_indent="      ",
+            )
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks)

@@ -1,0 +1,190 @@
+"""Tables come in as they are, or are refused with advice and without a private value."""
+
+from __future__ import annotations
+
+import gzip
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cloakgp.tables import check_target, read_inputs, read_rows, table_suffix, write_table
+
+SECRET = "123.456789"
+
+
+def _text(content: str) -> Callable[[Path], Path]:
+    def write(folder: Path) -> Path:
+        path = folder / "people.csv"
+        path.write_text(content, encoding="utf-8")
+        return path
+
+    return write
+
+
+def _bytes(name: str, content: bytes) -> Callable[[Path], Path]:
+    def write(folder: Path) -> Path:
+        path = folder / name
+        path.write_bytes(content)
+        return path
+
+    return write
+
+
+def _frame(**columns: object) -> Callable[[Path], Path]:
+    def write(folder: Path) -> Path:
+        path = folder / "people.parquet"
+        pd.DataFrame(columns).to_parquet(path)
+        return path
+
+    return write
+
+
+def _cut(name: str) -> Callable[[Path], Path]:
+    def write(folder: Path) -> Path:
+        whole = folder / f"whole-{name}"
+        pd.DataFrame({"age": np.arange(500.0), "height": float(SECRET)}).pipe(
+            lambda frame: (
+                frame.to_parquet(whole) if name.endswith(".parquet") else frame.to_csv(whole)
+            )
+        )
+        path = folder / name
+        path.write_bytes(whole.read_bytes()[:-40])
+        return path
+
+    return write
+
+
+BAD_TABLES = {
+    "no such column": (_text(f"age,size\n30,{SECRET}\n"), "no column height; its columns are: age"),
+    "no header": (_text(f"30,{SECRET}\n40,{SECRET}\n"), "first line must name the columns"),
+    "no header, odd separator": (_text(f"Smith|{SECRET}\n"), "first line must name the columns"),
+    "column twice": (_text(f"age,height,height\n3,1,{SECRET}\n"), "several columns"),
+    "text in an input": (_text(f"age,height\n30,{SECRET}\nold,{SECRET}\n"), "'age'.*row 2"),
+    "shifted into an input": (_text(f"age,height\nx{SECRET},1\n"), "'age'.*row 1"),
+    "empty input": (_text(f"age,height\n30,{SECRET}\n,{SECRET}\n"), "'age' is empty in row 2"),
+    "infinite input": (_text(f"age,height\ninf,{SECRET}\n"), "'age' is infinite in row 1"),
+    "text in the output": (_text(f"age,height\n30,{SECRET}cm\n"), "'height' has cells"),
+    "number with commas": (_text(f'age,height\n30,"1,{SECRET}"\n'), "'height' has cells"),
+    "zero byte": (_text(f"age,height\n30,{SECRET}\x00\n"), "'height' has cells"),
+    "empty output": (_text(f"age,height\n30,\n3,{SECRET}\n"), "'height' has empty cells"),
+    "infinite output": (_text(f"age,height\n30,-inf\n3,{SECRET}\n"), "'height' has infinite"),
+    "cut-off row": (_text(f"age,height\n30,{SECRET}\n40"), "'height' has empty cells"),
+    "row too long": (_text(f"age,height\n30,1\n40,5,{SECRET}\n"), "cannot be read"),
+    "all rows too long": (_text(f"age,height\n30,5,{SECRET}\n"), "cannot be read"),
+    "open quote": (_text(f'age,height\n30,"{SECRET}\n4,5\n'), "cannot be read"),
+    "no rows": (_text("age,height\n"), "no rows"),
+    "nothing": (_text(""), "is empty"),
+    "blank lines": (_text("\n\n"), "cannot be read"),
+    "not UTF-8": (
+        _bytes("a.csv", f"age,height,name\n1,{SECRET},\xe9\n".encode("latin-1")),
+        "UTF-8",
+    ),
+    "not gzip": (_bytes("a.csv.gz", f"age,height\n1,{SECRET}\n".encode()), "cannot be read"),
+    "cut-off gzip": (_cut("cut.csv.gz"), "cannot be read"),
+    "cut-off Parquet": (_cut("cut.parquet"), "cannot be read"),
+    "not Parquet": (_bytes("a.parquet", f"age,height\n1,{SECRET}\n".encode()), "cannot be read"),
+    "unknown suffix": (_bytes("people.txt", b""), r"must end in \.csv"),
+    "dates": (
+        _frame(age=pd.to_datetime(["2020-01-01"]), height=[float(SECRET)]),
+        "'age' is not a number",
+    ),
+    "missing in Parquet": (_frame(age=[1.0], height=[np.nan]), "'height' has empty cells"),
+}
+
+
+@pytest.mark.parametrize(("write", "advice"), BAD_TABLES.values(), ids=BAD_TABLES.keys())
+def test_bad_tables_are_refused_without_a_private_value(tmp_path, write, advice):
+    path = write(tmp_path)
+    with pytest.raises(ValueError, match=advice) as caught:
+        read_rows(path, inputs=["age"], output="height")
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
+    # A cause would be printed by whoever prints the error with its history.
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+
+
+def test_missing_files_and_folders_are_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no file"):
+        read_rows(tmp_path / "none.csv", inputs=["age"], output="height")
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(IsADirectoryError, match="folder"):
+        read_inputs(tmp_path / "folder.csv", names=["age"])
+
+
+def test_a_column_has_one_role(tmp_path):
+    path = _text("age,height\n30,170\n")(tmp_path)
+    with pytest.raises(ValueError, match="as input and as output"):
+        read_rows(path, inputs=["age", "height"], output="height")
+    with pytest.raises(ValueError, match="named twice"):
+        read_inputs(path, names=["age", "age"])
+    with pytest.raises(ValueError, match="at least one"):
+        read_inputs(path, names=[])
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "height,age,name\n170,30,x\n165.5,40,y\n",
+        "\ufeffheight, age\n170, 30\n165.5, 40\n",
+        "height;age\n170;30\n165.5;40\n",
+        "height,age,\n170,30,\n165.5,40,\n",
+    ],
+    ids=["comma", "byte-order mark and blanks", "semicolon", "comma at the end"],
+)
+def test_the_usual_dialects_of_csv_are_read(tmp_path, content):
+    X, y = read_rows(_text(content)(tmp_path), inputs=["age"], output="height")
+    np.testing.assert_array_equal(X, [[30.0], [40.0]])
+    np.testing.assert_array_equal(y, [170.0, 165.5])
+    assert X.dtype == y.dtype == np.float64
+
+
+def test_yes_and_no_are_one_and_zero(tmp_path):
+    path = _text("age,ill\n30,True\n40,False\n")(tmp_path)
+    _, y = read_rows(path, inputs=["age"], output="ill")
+    np.testing.assert_array_equal(y, [1.0, 0.0])
+
+
+def test_parquet_types_become_floats(tmp_path):
+    path = _frame(age=pd.Categorical([1, 2]), height=["3", "4.5"], n=[1, 2])(tmp_path)
+    X, y = read_rows(path, inputs=["n", "age"], output="height")
+    np.testing.assert_array_equal(X, [[1.0, 1.0], [2.0, 2.0]])
+    np.testing.assert_array_equal(y, [3.0, 4.5])
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.csv.gz", "out.parquet", "OUT.CSV"])
+def test_what_is_written_is_read_again(tmp_path, rng, name):
+    columns = {"age": rng.normal(size=5), "mean": rng.normal(size=5)}
+    write_table(tmp_path / name, columns)
+    found = read_inputs(tmp_path / name, names=["mean", "age"])
+    np.testing.assert_allclose(
+        found, np.column_stack([columns["mean"], columns["age"]]), rtol=1e-15
+    )
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_gzipped_tables_are_gzipped(tmp_path):
+    write_table(tmp_path / "out.csv.gz", {"age": np.array([1.0])})
+    assert gzip.decompress((tmp_path / "out.csv.gz").read_bytes()) == b"age\n1.0\n"
+
+
+def test_files_are_replaced_only_if_allowed(tmp_path):
+    target = tmp_path / "out.csv"
+    write_table(target, {"age": np.array([1.0])})
+    with pytest.raises(FileExistsError, match="--overwrite"):
+        write_table(target, {"age": np.array([2.0])})
+    assert target.read_text() == "age\n1.0\n"
+    write_table(target, {"age": np.array([2.0])}, overwrite=True)
+    assert target.read_text() == "age\n2.0\n"
+
+
+def test_targets_need_a_folder_and_a_format(tmp_path):
+    with pytest.raises(FileNotFoundError, match="create it first"):
+        check_target(tmp_path / "none" / "out.csv", overwrite=False)
+    with pytest.raises(IsADirectoryError, match="name a file"):
+        check_target(tmp_path, overwrite=True)
+    with pytest.raises(ValueError, match=r"must end in \.csv, \.csv\.gz, \.parquet"):
+        table_suffix("out.xlsx")
