@@ -1,12 +1,13 @@
 r"""Optimal column weights, to a certified gap.
 
-Three standard pieces, in the order in which they help:
+Four standard pieces, in the order in which they help:
 
 1. multiplicative updates u_j ← u_j g_j^p from uniform weights, which find the region of the optimum
    in a few passes over all columns (Silvey, Titterington and Torsney 1978);
-2. a primal-dual interior-point method on the columns that still matter (Nocedal and Wright 2006,
+2. with many dimensions and columns, L-BFGS on u = w²/Σw², whose passes cost no second derivatives;
+3. a primal-dual interior-point method on the columns that still matter (Nocedal and Wright 2006,
    chapter 19), which converges in some ten Newton steps whatever the conditioning;
-3. column generation: the gains of *all* columns are computed, those above 1 enter, and the
+4. column generation: the gains of *all* columns are computed, those above 1 enter, and the
    interior-point method runs again. The last pass over all columns is the certificate.
 
 Every iterate has positive weights, hence is a usable design; see `cloakgp.design.strategy`.
@@ -19,13 +20,17 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
+from scipy import linalg, optimize
 
 from cloakgp.arrays import Array
-from cloakgp.design.criteria import CriterionName, factorise
+from cloakgp.design.criteria import CriterionName, Iterate, factorise
 
 MULTIPLICATIVE_POWER = {"logdet": 1.0, "trace": 2.0}
 MULTIPLICATIVE_STEPS = 15
+# With so many dimensions and columns, a round of Newton steps is worth many gradients.
+QUASI_NEWTON_DIMENSION = 120
+QUASI_NEWTON_COLUMNS = 1000
+QUASI_NEWTON_STEPS = 150
 NEWTON_STEPS = 60
 ROUNDS = 50
 # Columns that the interior-point method takes on at first; its cost grows with their cube.
@@ -91,15 +96,16 @@ def optimal_weights(
     >>> found.weights.round(3)
     array([0.5, 0.5, 0. ])
     """
-    count = columns.shape[1]
+    dimension, count = columns.shape
     weights = np.full(count, 1.0 / count)
     best = ColumnWeights(weights=weights, gap=np.inf, passes=0)
     passes = 0
 
-    def certify(candidate: Array) -> Array:
+    def certify(candidate: Array, iterate: Iterate | None = None) -> Array:
         nonlocal best, passes
         passes += 1
-        gains = factorise(criterion, columns, candidate).gains(columns)
+        iterate = iterate or factorise(criterion, columns, candidate)
+        gains = iterate.gains(columns)
         certified = float(gains.max() - 1.0)
         if certified < best.gap:
             best = ColumnWeights(weights=candidate, gap=max(certified, 0.0), passes=passes)
@@ -107,17 +113,24 @@ def optimal_weights(
             progress(best.gap)
         return gains
 
+    def enough() -> bool:
+        return best.gap <= gap
+
     gains = certify(weights)
     for _ in range(MULTIPLICATIVE_STEPS):
-        if best.gap <= gap:
+        if enough():
             return best
         weights = weights * gains ** MULTIPLICATIVE_POWER[criterion]
         weights /= weights.sum()
         gains = certify(weights)
 
+    if dimension > QUASI_NEWTON_DIMENSION and count > QUASI_NEWTON_COLUMNS:
+        _descend(columns, weights, criterion=criterion, certify=certify, enough=enough)
+        weights = best.weights
+
     working = _first_working_set(columns, weights)
     for _ in range(rounds):
-        if best.gap <= gap:
+        if enough():
             break
         inner = interior_point(
             columns[:, working], weights[working], criterion=criterion, gap=gap / 4
@@ -147,6 +160,38 @@ def _first_working_set(columns: Array, weights: Array) -> NDArray[np.intp]:
     heaviest = np.argsort(-weights)[:WORKING_COLUMNS]
     _, pivots = linalg.qr(columns * np.sqrt(weights), mode="r", pivoting=True)
     return np.union1d(heaviest, pivots[:dimension])
+
+
+def _descend(
+    columns: Array,
+    start: Array,
+    *,
+    criterion: CriterionName,
+    certify: Callable[[Array, Iterate], Array],
+    enough: Callable[[], bool],
+) -> None:
+    """Improve the weights by L-BFGS, certifying every one of its iterates on the way."""
+
+    def value_and_gradient(roots: Array) -> tuple[float, Array]:
+        total = float(roots @ roots)
+        weights = np.square(roots) / total
+        iterate = factorise(criterion, columns, weights)
+        gains = certify(weights, iterate)
+        # On the simplex Σ u_j g_j = 1, so the derivative along the scaling vanishes.
+        return iterate.value(), (1.0 - gains) * 2.0 * roots / total
+
+    def stop_when_enough(_: Array) -> None:
+        if enough():
+            raise StopIteration
+
+    optimize.minimize(
+        value_and_gradient,
+        np.sqrt(start * len(start)),
+        jac=True,
+        method="L-BFGS-B",
+        callback=stop_when_enough,
+        options={"maxiter": QUASI_NEWTON_STEPS, "ftol": 0.0, "gtol": 0.0},
+    )
 
 
 def interior_point(columns: Array, start: Array, *, criterion: CriterionName, gap: float) -> Array:
