@@ -109,7 +109,8 @@ def test_new_outputs_are_less_certain():
     run("predict", "heights.cloak", "--at", "new.csv", "-o", "curve.csv")
     run("predict", "heights.cloak", "--at", "new.csv", "-o", "output.csv", "--new-output")
     curve, output = pd.read_csv("curve.csv"), pd.read_csv("output.csv")
-    np.testing.assert_allclose(output["sd"], np.hypot(curve["sd"], 10.0))
+    noise_variance = Release.load("heights.cloak").fitted_prior.noise_variance
+    np.testing.assert_allclose(output["sd"], np.sqrt(curve["sd"] ** 2 + noise_variance))
 
 
 def test_options_reach_the_release():
@@ -167,7 +168,8 @@ def test_bounds_may_be_negative():
         ({"epsilon": -1}, "epsilon must be positive"),
         ({"delta": 1}, "delta must lie"),
         ({"gap": 0}, "--gap must be positive"),
-        ({"mechanism": "best"}, "must be trace or logdet"),
+        ({"mechanism": "best"}, "must be one of bayes, trace, logdet"),
+        ({"learn": "all"}, "must be one of map, average, none"),
         ({"inducing": 0}, "at least 1"),
         ({"lengthscale": "long"}, "--lengthscale takes positive numbers"),
         ({"lengthscale": "-1"}, "--lengthscale takes positive numbers"),
@@ -218,7 +220,7 @@ def test_nothing_is_asked_if_the_result_could_not_be_written(folder, monkeypatch
     def measured(*_: object, **__: object) -> None:
         raise AssertionError("asked the private outputs in vain")
 
-    monkeypatch.setattr("cloakgp.regression.measure", measured)
+    monkeypatch.setattr("cloakgp.fitting.measure", measured)
     fails(release(), "heights.cloak exists.*--overwrite")
     assert (folder / "heights.cloak").read_text() == "precious"
 

@@ -15,7 +15,14 @@ from cloakgp.plots import chosen_inputs, plot_release, save_figure
 def _release(*, width: int, queries: int | None = None, seed: int | None = None) -> Release:
     X = np.random.default_rng(3).uniform(0, 50, size=(60, width))
     points = None if queries is None else np.linspace(0, 50, queries)[:, None]
-    model = DPGPRegressor(bounds=(0, 100), epsilon=1.0, delta=1e-3, inducing=6, insecure_seed=seed)
+    model = DPGPRegressor(
+        bounds=(0, 100),
+        epsilon=1.0,
+        delta=1e-3,
+        mechanism="trace",
+        inducing=6,
+        insecure_seed=seed,
+    )
     made = model.fit(X, 50 + 30 * np.sin(X[:, 0] / 10), X_query=points).release_
     names = ("age", "weight in $", "size of $")[:width]
     return replace(made, input_names=names, output_name="cost_$")

@@ -18,7 +18,14 @@ from cloakgp.words import bounds, describe, headline, input_names, rows
 def _release(*, width: int = 2, names: tuple[str, ...] = (), **options: object) -> Release:
     rng = np.random.default_rng(5)
     X = rng.uniform(0, 50, size=(40, width))
-    settings = {"bounds": (-3.0, 3.0), "epsilon": 1.0, "delta": 0.01, **options}
+    settings = {
+        "bounds": (-3.0, 3.0),
+        "epsilon": 1.0,
+        "delta": 0.01,
+        "mechanism": "trace",
+        "learn": None,
+        **options,
+    }
     made = DPGPRegressor(**settings).fit(X, np.sin(X[:, 0])).release_
     return replace(made, input_names=names, output_name="height")
 
@@ -36,7 +43,7 @@ def test_everything_a_custodian_needs_is_there():
         "e^ε = 2.72",
         "age, weight",
         "any other from -3 to 3",
-        "RBF",
+        "Matern",
         "the exact Gaussian process",
         "rows: 40",
         "least mean square noise",

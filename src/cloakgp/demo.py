@@ -14,15 +14,14 @@ import numpy as np
 from matplotlib.figure import Figure
 from sklearn.datasets import load_diabetes
 from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
 
 from cloakgp.arrays import Array
-from cloakgp.models.defaults import SIGNAL_SD_SHARE
+from cloakgp.choices import choose_prior, choose_query
+from cloakgp.fitting import release_regression
 from cloakgp.panels import INK, draw_curve, draw_map, slice_points
 from cloakgp.plots import new_figure
 from cloakgp.privacy import OutputBounds, measure
-from cloakgp.regression import choose_prior, choose_query, release_regression
-from cloakgp.release import Release
+from cloakgp.release import Hyperprior, Mechanism, Release
 from cloakgp.words import headline
 
 COLUMNS = {"age": "age", "body mass index": "bmi", "blood pressure": "bp"}
@@ -59,7 +58,7 @@ class People:
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """One prior, with and without privacy.
+    """One way to release, with and without privacy.
 
     Attributes
     ----------
@@ -136,14 +135,23 @@ def demonstrate(
     tell : callable, optional
         Called with what happens next.
     """
-    # Progression is expected to change gradually over the whole range of an input, not to wiggle.
-    gradual = ConstantKernel((SIGNAL_SD_SHARE * BOUNDS.width) ** 2) * RBF(np.ptp(people.X, axis=0))
-    priors: dict[str, Kernel | None] = {"untouched defaults": None, "gradual trends": gradual}
+    ways: dict[str, tuple[Mechanism, Hyperprior | None]] = {
+        "least noise on raw predictions": ("trace", None),
+        "untouched defaults": ("bayes", Hyperprior()),
+    }
     trials = []
-    for name, kernel in priors.items():
+    for name, (mechanism, hyperprior) in ways.items():
         if tell is not None:
             tell(name)
-        trials.append(_trial(people, name=name, kernel=kernel, repetitions=repetitions))
+        trials.append(
+            _trial(
+                people,
+                name=name,
+                mechanism=mechanism,
+                hyperprior=hyperprior,
+                repetitions=repetitions,
+            )
+        )
     middle = np.full(len(people.y_test), BOUNDS.middle)
     return Demonstration(
         people=people,
@@ -183,15 +191,24 @@ def draw(found: Demonstration) -> Figure:
     return figure
 
 
-def _trial(people: People, *, name: str, kernel: Kernel | None, repetitions: int) -> Trial:
+def _trial(
+    people: People,
+    *,
+    name: str,
+    mechanism: Mechanism,
+    hyperprior: Hyperprior | None,
+    repetitions: int,
+) -> Trial:
     release = release_regression(
         people.X,
         people.y,
-        prior=choose_prior(people.X, bounds=BOUNDS, kernel=kernel),
+        prior=choose_prior(people.X, bounds=BOUNDS),
         query=choose_query(people.X),
         bounds=BOUNDS,
         epsilon=EPSILON,
         delta=DELTA,
+        mechanism=mechanism,
+        hyperprior=hyperprior,
         input_names=INPUTS,
         output_name=OUTPUT,
     )
@@ -213,7 +230,8 @@ def _noised_again(release: Release, people: People) -> Release:
     answers = measure(
         one.strategy, people.y, bounds=one.answers.bounds, epsilon=EPSILON, delta=DELTA
     )
-    return replace(release, measurements=(replace(one, answers=answers),))
+    again = replace(release, measurements=(replace(one, answers=answers),))
+    return again if release.hyperprior is None else again.learn(release.hyperprior)
 
 
 def _without_privacy(release: Release, people: People, X: Array) -> Array:

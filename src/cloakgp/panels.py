@@ -185,7 +185,13 @@ def draw_map(
 
 def _draw_raw_predictions(axes: Axes, release: Release) -> None:
     """Draw the unshrunk predictions with an sd of their noise, if they are few."""
-    drawn = [release.published(number) for number in range(len(release.measurements))]
+    drawn = [
+        release.published(number)
+        for number, one in enumerate(release.measurements)
+        if one.reconstruction is not None
+    ]
+    if not drawn:
+        return
     X = np.concatenate([one.X[:, 0] for one in drawn])
     if len(X) > MOST_RAW_PREDICTIONS:
         return

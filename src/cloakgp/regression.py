@@ -1,201 +1,24 @@
-"""Private Gaussian-process regression: the function, and its scikit-learn face."""
+"""Private Gaussian-process regression with a scikit-learn face."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, RegressorMixin, clone
-from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cloakgp.arrays import Array, as_matrix
-from cloakgp.design import CriterionName, Progress, design_strategy
-from cloakgp.models import (
-    APPROXIMATIONS,
-    Approximation,
-    ExactPrior,
-    SparsePrior,
-    default_kernel,
-    default_noise_variance,
-    kmeans_centres,
-)
-from cloakgp.privacy import Guarantee, OutputBounds, measure
+from cloakgp.arrays import Array
+from cloakgp.choices import choose_prior, choose_query
+from cloakgp.fitting import release_regression
+from cloakgp.models import Approximation
+from cloakgp.privacy import Guarantee, OutputBounds
 from cloakgp.privacy.guarantee import check_budget
-from cloakgp.release import Measurement, Release
+from cloakgp.release import Hyperprior, Mechanism, Query
 
-# The default query points are the distinct rows of X up to here, and k-means centres beyond.
-LARGEST_DEFAULT_QUERY = 500
-
-Mechanism = CriterionName
-
-
-@dataclass(frozen=True, eq=False)
-class Query:
-    """Where predictions matter, and how much.
-
-    Attributes
-    ----------
-    X : array of shape (P, D)
-    weights : array of shape (P,) or None
-    """
-
-    X: Array
-    weights: Array | None
-
-
-def choose_prior(
-    X: Array,
-    *,
-    bounds: OutputBounds,
-    kernel: Kernel | None = None,
-    noise_variance: float | None = None,
-    mean: float | None = None,
-    inducing: int | ArrayLike | None = None,
-    approximation: Approximation = "fitc",
-    random_state: int = 0,
-) -> ExactPrior | SparsePrior:
-    """Return the prior for public inputs, filling what is not given from inputs and bounds alone.
-
-    Parameters
-    ----------
-    X : array of shape (N, D)
-    bounds : OutputBounds
-    kernel, noise_variance, mean, inducing, approximation, random_state
-        As for `DPGPRegressor`.
-
-    Raises
-    ------
-    ValueError
-        If a parameter does not make sense.
-
-    Examples
-    --------
-    >>> choose_prior(np.array([[0.0], [8.0]]), bounds=OutputBounds(0.0, 10.0)).kernel
-    2.5**2 * RBF(length_scale=2)
-    """
-    if kernel is None:
-        kernel = default_kernel(X, width=bounds.width)
-    if not isinstance(kernel, Kernel) or isinstance(kernel, CompoundKernel):
-        raise ValueError("kernel must be one of scikit-learn's kernels, or a sum or product")
-    if noise_variance is None:
-        noise_variance = default_noise_variance(width=bounds.width)
-    if not (np.isfinite(noise_variance) and noise_variance >= 0):
-        raise ValueError(f"noise_variance must be at least 0 and finite, got {noise_variance}")
-    centre = bounds.middle if mean is None else float(mean)
-    if not np.isfinite(centre):
-        raise ValueError(f"mean must be finite, got {mean}")
-    if inducing is None:
-        return ExactPrior(kernel=clone(kernel), noise_variance=float(noise_variance), mean=centre)
-    if approximation not in APPROXIMATIONS:
-        raise ValueError(
-            f"approximation must be one of {', '.join(APPROXIMATIONS)}, got {approximation!r}"
-        )
-    if isinstance(inducing, int | np.integer):
-        centres, _ = kmeans_centres(X, count=int(inducing), random_state=random_state)
-    else:
-        centres = as_matrix(inducing, name="inducing", columns=X.shape[1])
-    return SparsePrior(
-        kernel=clone(kernel),
-        noise_variance=float(noise_variance),
-        mean=centre,
-        inducing=centres,
-        approximation=approximation,
-    )
-
-
-def choose_query(X: Array, *, random_state: int = 0) -> Query:
-    """Return the points at which predictions matter if nobody says: where the rows are.
-
-    The distinct rows, each as important as there are rows there; beyond 500, as many k-means
-    centres.
-
-    Examples
-    --------
-    >>> choose_query(np.array([[0.0], [0.0], [8.0]])).weights
-    array([2., 1.])
-    """
-    centres, sizes = kmeans_centres(X, count=LARGEST_DEFAULT_QUERY, random_state=random_state)
-    return Query(X=centres, weights=sizes)
-
-
-def release_regression(
-    X: Array,
-    y: ArrayLike,
-    *,
-    prior: ExactPrior | SparsePrior,
-    query: Query,
-    bounds: OutputBounds,
-    epsilon: float,
-    delta: float,
-    mechanism: Mechanism = "trace",
-    gap: float = 1e-3,
-    input_names: Sequence[str] = (),
-    output_name: str = "y",
-    progress: Progress | None = None,
-    insecure_seed: int | None = None,
-) -> Release:
-    """Design, measure once, and return what may be published.
-
-    y is handed to `cloakgp.privacy.measure` and touched nowhere else.
-
-    Parameters
-    ----------
-    X : array of shape (N, D)
-        Public inputs.
-    y : array-like of shape (N,)
-        Private outputs.
-    prior : ExactPrior or SparsePrior
-    query : Query
-    bounds : OutputBounds
-    epsilon, delta : float
-    mechanism : {"trace", "logdet"}
-    gap : float
-    input_names, output_name
-        What the release calls its columns.
-    progress : callable, optional
-        Called with the certified gap while the design improves.
-    insecure_seed : int, optional
-        Makes the noise reproducible and the release **not private**.
-
-    Returns
-    -------
-    Release
-    """
-    check_budget(epsilon, delta)
-    cloaking = prior.cloaking_matrix(query.X, X)
-    design = design_strategy(
-        cloaking,
-        criterion=mechanism,
-        weights=query.weights if mechanism == "trace" else None,
-        gap=gap,
-        progress=progress,
-    )
-    answers = measure(
-        design.strategy,
-        y,
-        bounds=(bounds.lo, bounds.hi),
-        epsilon=epsilon,
-        delta=delta,
-        insecure_seed=insecure_seed,
-    )
-    measurement = Measurement(
-        X=X,
-        strategy=design.strategy,
-        answers=answers,
-        X_query=query.X,
-        reconstruction=design.reconstruction,
-        certificate=design.certificate,
-    )
-    return Release(
-        prior=prior,
-        measurements=(measurement,),
-        input_names=tuple(input_names),
-        output_name=output_name,
-    )
+LEARNING = ("map", "average", None)
 
 
 class DPGPRegressor(RegressorMixin, BaseEstimator):
@@ -209,23 +32,31 @@ class DPGPRegressor(RegressorMixin, BaseEstimator):
     ----------
     kernel : sklearn.gaussian_process.kernels.Kernel, optional
         Covariance of the latent function, in squared output units, with the hyperparameters to use.
-        If not given: squared-exponential, signal sd a quarter of the bounds' width, lengthscale a
-        quarter of each input's range.
+        If not given: Matérn 3/2, signal sd a quarter of the bounds' width, lengthscale half of each
+        input's range.
     noise_variance : float, optional
         Of each output, in squared output units. If not given: the square of a tenth of the width.
     bounds : (float, float)
         Public range of one output. Outputs outside are clipped, silently.
     epsilon, delta : float
         The budget of one `fit`.
-    mechanism : {"trace", "logdet"}
-        What the noise minimises: its weighted mean square at the query points, or its volume (the
-        papers' choice).
+    mechanism : {"bayes", "trace", "logdet"}
+        What the questions are chosen for: the least posterior variance at the query points; the
+        least mean squared noise on the non-private predictions there; or the least volume of that
+        noise (the papers' choice).
     inducing : int or array-like of shape (M, D), optional
         Sparse model with so many inducing inputs, placed by k-means on X, or with these.
     approximation : {"fitc", "dtc", "sor"}
         Of the sparse model.
     mean : float, optional
         Prior mean, in output units. If not given: the middle of the bounds.
+    learn : {"map", "average"} or None
+        Fit the hyperparameters that are free to the published answers, at no cost in privacy:
+        their maximum a posteriori, or an average over their posterior. Free are those that the
+        kernel does not mark "fixed", the noise variance and the mean unless given.
+    budget_split : float, optional
+        Share of μ² spent on a first stage whose answers teach the hyperparameters with which the
+        second stage is designed.
     gap : float
         Certified relative gap at which the design stops.
     random_state : int
@@ -246,10 +77,10 @@ class DPGPRegressor(RegressorMixin, BaseEstimator):
 
     Notes
     -----
-    Mechanism: `cloakgp.privacy.measure` on the strategy of `cloakgp.design.design_strategy` for the
-    cloaking matrix C = K_*f (K + σ_n² I)⁻¹ (2018 paper, equation 7). Neighbours, sensitivity,
-    theorem and argument are stated there. Predictions condition the Gaussian process on the noisy
-    answers, so their sd includes the privacy noise.
+    Mechanism: `cloakgp.privacy.measure` on the strategy of `cloakgp.design.design_bayes`, or of
+    `cloakgp.design.design_strategy` for the cloaking matrix C = K_*f (K + σ_n² I)⁻¹ (2018 paper,
+    equation 7). Neighbours, sensitivity, theorem and argument are stated there. Predictions
+    condition the Gaussian process on the noisy answers, so their sd includes the privacy noise.
 
     `score` compares predictions with outputs that you pass to it, without noise: its result is
     private if they are.
@@ -272,10 +103,12 @@ class DPGPRegressor(RegressorMixin, BaseEstimator):
         bounds: tuple[float, float],
         epsilon: float,
         delta: float,
-        mechanism: Mechanism = "trace",
+        mechanism: Mechanism = "bayes",
         inducing: int | ArrayLike | None = None,
         approximation: Approximation = "fitc",
         mean: float | None = None,
+        learn: Literal["map", "average"] | None = "map",
+        budget_split: float | None = None,
         gap: float = 1e-3,
         random_state: int = 0,
         insecure_seed: int | None = None,
@@ -289,6 +122,8 @@ class DPGPRegressor(RegressorMixin, BaseEstimator):
         self.inducing = inducing
         self.approximation = approximation
         self.mean = mean
+        self.learn = learn
+        self.budget_split = budget_split
         self.gap = gap
         self.random_state = random_state
         self.insecure_seed = insecure_seed
@@ -314,7 +149,7 @@ class DPGPRegressor(RegressorMixin, BaseEstimator):
             Where predictions matter most. If not given: the rows of X, or 500 k-means centres of
             them. Predictions can be had anywhere all the same.
         query_weight : array-like of shape (P,), optional
-            Positive importance of each of them, for mechanism "trace".
+            Positive importance of each of them, for mechanisms "bayes" and "trace".
 
         Returns
         -------
@@ -328,6 +163,8 @@ class DPGPRegressor(RegressorMixin, BaseEstimator):
         inputs = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         check_budget(self.epsilon, self.delta)
         limits = OutputBounds.checked(self.bounds)
+        if self.learn not in LEARNING:
+            raise ValueError(f"learn must be 'map', 'average' or None, got {self.learn!r}")
         prior = choose_prior(
             inputs,
             bounds=limits,
@@ -348,6 +185,11 @@ class DPGPRegressor(RegressorMixin, BaseEstimator):
             delta=self.delta,
             mechanism=self.mechanism,
             gap=self.gap,
+            hyperprior=None
+            if self.learn is None
+            else Hyperprior(noise_variance=self.noise_variance is None, mean=self.mean is None),
+            average=self.learn == "average",
+            budget_split=self.budget_split,
             input_names=tuple(map(str, getattr(self, "feature_names_in_", ()))),
             insecure_seed=self.insecure_seed,
         )
@@ -409,8 +251,8 @@ class DPGPRegressor(RegressorMixin, BaseEstimator):
             return choose_query(inputs, random_state=self.random_state)
         points = validate_data(self, X_query, dtype=np.float64, reset=False)
         weights = None if query_weight is None else np.asarray(query_weight, dtype=np.float64)
-        if weights is not None and self.mechanism != "trace":
-            raise ValueError("query_weight applies to mechanism='trace'")
+        if weights is not None and self.mechanism == "logdet":
+            raise ValueError("query_weight applies to mechanisms 'bayes' and 'trace'")
         return Query(X=points, weights=weights)
 
     def __sklearn_tags__(self) -> Any:

@@ -230,12 +230,16 @@ def _answers(one: Measurement, *, output: str) -> str:
     if one.answers.noise_sd == 0:
         return "nothing was asked."
     source = "a FIXED SEED" if one.answers.insecure else "the operating system's randomness"
+    answered = (
+        f"{count} {'number' if count == 1 else 'numbers, each'} with normal noise of sd "
+        f"{one.answers.noise_sd:.4g}, in units of {output}, drawn from {source}."
+    )
+    if one.reconstruction is None:
+        return answered
     raw_sd = one.answers.noise_sd * np.linalg.norm(one.reconstruction, axis=1)
     return (
-        f"{count} {'number' if count == 1 else 'numbers, each'} with normal noise of sd "
-        f"{one.answers.noise_sd:.4g}, in units of {output}, drawn from {source}. Raw predictions "
-        f"at the {len(one.X_query):,} queried points follow from them, with noise of "
-        f"{_rms(raw_sd):.4g} (root mean square)."
+        f"{answered} Raw predictions at the {len(one.X_query):,} queried points follow from them, "
+        f"with noise of {_rms(raw_sd):.4g} (root mean square)."
     )
 
 
@@ -246,6 +250,12 @@ def _design(one: Measurement) -> str:
             "the questions were chosen for the least mean square noise of raw predictions. It is "
             f"certified to be within {gap} of the least possible under this guarantee."
         )
+    if one.certificate.criterion == "bayes":
+        return (
+            "the questions were chosen for the sharpest predictions under the prior. The variance "
+            f"that remains is certified to be within {gap} of the least possible under this "
+            "guarantee."
+        )
     return (
         "the questions were chosen for the least volume of noise of raw predictions (the papers' "
         f"choice). Per dimension, it is certified to be within {gap} of the least possible."
@@ -253,7 +263,7 @@ def _design(one: Measurement) -> str:
 
 
 def _prior(release: Release) -> tuple[Fact, ...]:
-    prior = release.prior
+    prior = release.fitted_prior
     if isinstance(prior, SparsePrior):
         kind = f"{prior.approximation.upper()}, with {len(prior.inducing)} inducing inputs."
     else:
@@ -263,6 +273,27 @@ def _prior(release: Release) -> tuple[Fact, ...]:
         Fact("noise sd", f"{math.sqrt(prior.noise_variance):.4g}, of each output about the curve."),
         Fact("mean", f"{prior.mean:.4g}"),
         Fact("approximation", kind),
+        *_learned(release),
+    )
+
+
+def _learned(release: Release) -> tuple[Fact, ...]:
+    """Say where the values come from, if any were learned."""
+    if not release.learned:
+        return ()
+    declared = release.prior
+    averaged = f" Predictions average over {len(release.learned)} such priors."
+    return (
+        Fact(
+            "learned",
+            "these values were fitted to the noisy answers, which costs no privacy."
+            + averaged * (len(release.learned) > 1),
+        ),
+        Fact(
+            "declared",
+            f"{declared.kernel}, noise sd {math.sqrt(declared.noise_variance):.4g}, mean "
+            f"{declared.mean:.4g}, without looking at any answer.",
+        ),
     )
 
 

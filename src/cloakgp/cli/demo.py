@@ -59,7 +59,7 @@ def _introduce(people: demonstration.People) -> None:
     )
     explain(
         f"Bounds: {bounds.lo:g} to {bounds.hi:g}. The score cannot be negative, and {bounds.hi:g} "
-        "is a round ceiling set without looking at any patient."
+        "is a round number above what it can be."
     )
     explain(
         f"Budget: epsilon = {demonstration.EPSILON:g}, delta = {demonstration.DELTA:g}, which is "

@@ -10,23 +10,27 @@ import typer
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
 
 from cloakgp.arrays import Array
+from cloakgp.choices import choose_prior, choose_query
 from cloakgp.cli import options
 from cloakgp.cli.console import explain, fails_plainly, say, warn
 from cloakgp.cli.design_progress import design_progress
 from cloakgp.cli.doubts import doubts
 from cloakgp.cli.show import print_sections
-from cloakgp.design import CriterionName
 from cloakgp.design.strategy import DEFAULT_GAP
+from cloakgp.fitting import release_regression
 from cloakgp.models import default_kernel
 from cloakgp.models.defaults import SIGNAL_SD_SHARE
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.guarantee import check_budget
-from cloakgp.regression import Query, choose_prior, choose_query, release_regression
+from cloakgp.release import MECHANISMS, Hyperprior, Mechanism, Query
 from cloakgp.tables import check_target, read_inputs, read_rows
 from cloakgp.words import describe
 
 # Beyond, matrices of rows by rows grow too large for a usual machine.
 MOST_EXACT_ROWS = 15_000
+LEARNING = ("map", "average", "none")
+# scikit-learn's own bounds of a hyperparameter that may be learned.
+FREE = (1e-5, 1e5)
 SHOWN_AFTERWARDS = ("Guarantee", "Noise")
 
 
@@ -53,8 +57,19 @@ def release(
         int | None, typer.Option(help="Use a sparse model with so many inducing inputs.")
     ] = None,
     mechanism: Annotated[
-        str, typer.Option(help="What the noise minimises: trace, or logdet (the papers' choice).")
-    ] = "trace",
+        str,
+        typer.Option(
+            help="What the questions are chosen for: bayes (sharpest predictions), trace (least "
+            "noise on raw predictions), or logdet (the papers' choice)."
+        ),
+    ] = "bayes",
+    learn: Annotated[
+        str,
+        typer.Option(
+            help="Fit the hyperparameters that no option gives to the noisy answers, at no cost: "
+            "map, average or none."
+        ),
+    ] = "map",
     lengthscale: Annotated[
         str, typer.Option(help="Of the RBF kernel, in input units: one, or one per input: 15,20.")
     ] = "",
@@ -77,7 +92,8 @@ def release(
     Every run spends the budget anew about the same people. Bounds, kernel and all other options are
     public: do not choose them by looking at the outputs.
     """
-    criterion = _criterion(mechanism)
+    chosen = _mechanism(mechanism)
+    _check_learning(learn)
     limits = OutputBounds.checked(bounds)
     check_budget(epsilon, delta)
     if not gap > 0:
@@ -119,8 +135,12 @@ def release(
             bounds=limits,
             epsilon=epsilon,
             delta=delta,
-            mechanism=criterion,
+            mechanism=chosen,
             gap=gap,
+            hyperprior=None
+            if learn == "none"
+            else Hyperprior(noise_variance=noise_variance is None, mean=mean is None),
+            average=learn == "average",
             input_names=names,
             output_name=output,
             progress=progress,
@@ -136,12 +156,16 @@ def release(
     say(f"  cloakgp show {to}")
 
 
-def _criterion(mechanism: str) -> CriterionName:
-    if mechanism == "trace":
-        return "trace"
-    if mechanism == "logdet":
-        return "logdet"
-    raise ValueError(f"--mechanism must be trace or logdet, got {mechanism!r}")
+def _mechanism(name: str) -> Mechanism:
+    for mechanism in MECHANISMS:
+        if name == mechanism:
+            return mechanism
+    raise ValueError(f"--mechanism must be one of {', '.join(MECHANISMS)}, got {name!r}")
+
+
+def _check_learning(learn: str) -> None:
+    if learn not in LEARNING:
+        raise ValueError(f"--learn must be one of {', '.join(LEARNING)}, got {learn!r}")
 
 
 def _check_release_target(to: Path, *, table: Path, overwrite: bool) -> None:
@@ -163,13 +187,13 @@ def _check_variation(X: Array, *, names: list[str], lengthscale: str) -> None:
 def _kernel(
     X: Array, *, width: float, lengthscale: str, signal_variance: float | None
 ) -> Kernel | None:
-    """Return the squared-exponential kernel that the options describe, or None if none do."""
+    """Return the kernel that the options describe, or None if none do; what is given is fixed."""
     if not lengthscale and signal_variance is None:
         return None
     if signal_variance is not None and not 0 < signal_variance < float("inf"):
         raise ValueError(f"--signal-variance must be positive and finite, got {signal_variance}")
     if not lengthscale:
-        return ConstantKernel(signal_variance) * default_kernel(X, width=width).k2
+        return ConstantKernel(signal_variance, "fixed") * default_kernel(X, width=width).k2
     scales = options.positive_numbers(lengthscale, option="--lengthscale")
     if len(scales) not in (1, X.shape[1]):
         raise ValueError(
@@ -177,4 +201,7 @@ def _kernel(
             "lengthscale for all, or one for each"
         )
     variance = (SIGNAL_SD_SHARE * width) ** 2 if signal_variance is None else signal_variance
-    return ConstantKernel(variance) * RBF(scales if len(scales) > 1 else scales[0])
+    variance_bounds = FREE if signal_variance is None else "fixed"
+    return ConstantKernel(variance, variance_bounds) * RBF(
+        scales if len(scales) > 1 else scales[0], "fixed"
+    )

@@ -25,11 +25,11 @@ from cloakgp.arrays import Array
 
 CriterionName = Literal["logdet", "trace"]
 
-# Below this share of the largest eigenvalue of S, float64 holds no digits of the smaller ones.
-# They are raised to it: M changes there, and the sensitivity is computed from that very M.
-EIGENVALUE_FLOOR = 1e-16
-# Step of the quadrature for 1/(ρ_a + ρ_b), in log t, and how far it reaches beyond 1/ρ. Its relative
-# error, about 4 |Γ(1 + 2πi/step)| = 1e-4, only bends the path of a Newton step, not its end.
+# Below this share of the largest √λ of S, float64 holds no digits of the smaller ones. They are
+# raised to it: M changes there, and the sensitivity is computed from that very M.
+ROOT_FLOOR = 1e-16
+# Step of the quadrature for 1/(ρ_a + ρ_b), in log t, and how far it reaches beyond 1/ρ. Its
+# relative error, some 4 |Γ(1 + 2πi/step)| = 1e-4, bends the path of a Newton step, not its end.
 QUADRATURE_STEP = 0.8
 QUADRATURE_BELOW, QUADRATURE_ABOVE = 1e-6, 12.0
 
@@ -131,11 +131,11 @@ def factorise(criterion: CriterionName, columns: Array, weights: Array) -> Itera
     weights : array of shape (n,)
         Positive, with columns that span all r dimensions.
     """
-    scaled = columns * np.sqrt(weights)
-    eigenvalues, directions = linalg.eigh(scaled @ scaled.T)
-    floored = np.maximum(eigenvalues, EIGENVALUE_FLOOR * eigenvalues[-1])
+    # √λ from the singular values of the columns: twice the digits of an eigenvalue of S.
+    triangular = linalg.qr((columns * np.sqrt(weights)).T, mode="r")[0][: len(columns)]
+    directions, roots, _ = linalg.svd(triangular.T)
+    roots = np.maximum(roots, ROOT_FLOOR * roots[0])
     if criterion == "trace":
-        return TraceIterate(roots=np.sqrt(floored), directions=directions)
-    # The triangular root of the floored S, by QR: R Rᵀ with no loss of digits.
-    triangular = linalg.qr((directions * np.sqrt(floored)).T, mode="r")[0][: len(floored)]
-    return LogDetIterate(factor=triangular.T)
+        return TraceIterate(roots=roots, directions=directions)
+    lower = linalg.qr((directions * roots).T, mode="r")[0][: len(roots)]
+    return LogDetIterate(factor=lower.T)

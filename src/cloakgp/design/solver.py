@@ -33,8 +33,11 @@ QUASI_NEWTON_COLUMNS = 1000
 QUASI_NEWTON_STEPS = 150
 NEWTON_STEPS = 60
 ROUNDS = 50
-# Columns that the interior-point method takes on at first; its cost grows with their cube.
+# So many columns the interior-point method takes on whole; its cost grows with their cube. Of more
+# it begins with the heaviest, and lets a few times as many as there are dimensions enter a round.
 WORKING_COLUMNS = 500
+FIRST_COLUMNS = 200
+ENTERING_SHARE = 8
 CENTRING = 0.1
 STEP_TO_BOUNDARY = 0.98
 # Optimal weights need not be unique (alike columns); this picks among them.
@@ -144,8 +147,10 @@ def optimal_weights(
         if len(entering) == 0 and best.gap >= previous:
             break
         if len(entering):
-            entering = entering[np.argsort(-gains[entering])][:WORKING_COLUMNS]
-            kept = working[(inner > 1e-12) | (gains[working] > 0.5)]
+            entering = entering[np.argsort(-gains[entering])][: ENTERING_SHARE * dimension]
+            kept = working[(inner > 1e-6) | (gains[working] > 0.99)]
+            # A copy: `best` may hold this very array.
+            weights = weights.copy()
             weights[entering] = 1e-3 / len(entering)
             weights /= weights.sum()
             working = np.union1d(kept, entering)
@@ -157,7 +162,7 @@ def _first_working_set(columns: Array, weights: Array) -> NDArray[np.intp]:
     dimension, count = columns.shape
     if count <= WORKING_COLUMNS:
         return np.arange(count)
-    heaviest = np.argsort(-weights)[:WORKING_COLUMNS]
+    heaviest = np.argsort(-weights)[: max(FIRST_COLUMNS, 2 * dimension)]
     _, pivots = linalg.qr(columns * np.sqrt(weights), mode="r", pivoting=True)
     return np.union1d(heaviest, pivots[:dimension])
 
@@ -180,7 +185,7 @@ def _descend(
         # On the simplex Σ u_j g_j = 1, so the derivative along the scaling vanishes.
         return iterate.value(), (1.0 - gains) * 2.0 * roots / total
 
-    def stop_when_enough(_: Array) -> None:
+    def stop_when_enough(xk: Array) -> None:  # noqa: ARG001
         if enough():
             raise StopIteration
 

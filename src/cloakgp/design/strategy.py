@@ -9,6 +9,7 @@ answers alone, and nothing leaks through rounding or through directions without 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -28,13 +29,15 @@ class Certificate:
 
     Attributes
     ----------
-    criterion : {"logdet", "trace"}
+    criterion : {"logdet", "trace", "bayes"}
     gap : float
         For ``trace``, the weighted mean squared noise is at most (1 + gap) times the least possible
-        for the same guarantee; for ``logdet``, the k-th root of the determinant of its covariance.
+        for the same guarantee; for ``logdet``, the k-th root of the determinant of its covariance;
+        for ``bayes``, the weighted posterior variance exceeds the least possible by at most this
+        share of itself.
     """
 
-    criterion: CriterionName
+    criterion: Literal["logdet", "trace", "bayes"]
     gap: float
 
 
@@ -103,8 +106,8 @@ def design_strategy(
     C = as_matrix(C, name="C")
     if criterion not in CRITERIA:
         raise ValueError(f"criterion must be one of {', '.join(CRITERIA)}, got {criterion!r}")
-    if not gap > 0:
-        raise ValueError(f"gap must be positive, got {gap}")
+    if not 0 < gap < np.inf:
+        raise ValueError(f"gap must be positive and finite, got {gap}")
     importance = _checked_weights(weights, criterion=criterion, count=len(C))
     with suitable_threads(float(C.size) * min(C.shape)):
         span = numerical_range(np.sqrt(importance)[:, None] * C)
@@ -113,15 +116,18 @@ def design_strategy(
     )
     return Design(
         strategy=questions.strategy,
-        reconstruction=questions.expansion / np.sqrt(importance)[:, None],
+        # From C itself: small weights would divide the rounding of the weighted one by almost 0.
+        reconstruction=C @ span.right.T @ questions.from_answers,
         certificate=Certificate(criterion=criterion, gap=optimum_gap),
     )
 
 
 @dataclass(frozen=True)
 class _Questions:
+    """R in the rows' coordinates, and the map from its answers to those of the range."""
+
     strategy: Array
-    expansion: Array
+    from_answers: Array
 
 
 def _optimal_questions(
@@ -130,8 +136,8 @@ def _optimal_questions(
     """Solve the design in the r dimensions of the range, and lift the answer back."""
     rank, rows = span.right.shape
     if rank == 0:
-        empty = _Questions(strategy=np.zeros((0, rows)), expansion=np.zeros((len(span.left), 0)))
-        return empty, 0.0
+        empty = np.zeros((0, 0))
+        return _Questions(strategy=np.zeros((0, rows)), from_answers=empty), 0.0
     # log det is the same problem in every basis: take the orthonormal one.
     scales = np.ones(rank) if criterion == "logdet" else span.scales / span.scales[0]
     columns = scales[:, None] * span.right
@@ -142,8 +148,8 @@ def _optimal_questions(
         root = factorise(criterion, columns[:, asked], found.weights).noise_root()
         strategy = np.linalg.solve(root, columns)
     longest = float(np.sqrt(np.einsum("ij,ij->j", strategy, strategy)).max())
-    expansion = span.left * (span.scales / scales) @ root
-    return _Questions(strategy=strategy / longest, expansion=expansion * longest), found.gap
+    from_answers = root / scales[:, None] * longest
+    return _Questions(strategy=strategy / longest, from_answers=from_answers), found.gap
 
 
 def _checked_weights(weights: Array | None, *, criterion: CriterionName, count: int) -> Array:

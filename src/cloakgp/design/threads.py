@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 # Multiply-adds of one pass, below which a second thread slows the pass down.
 SMALL_PASS = 3e8
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    """Find the BLAS libraries that are loaded; numpy's and scipy's are by now."""
+    return ThreadpoolController()
 
 
 @contextmanager
@@ -28,5 +35,5 @@ def suitable_threads(operations: float) -> Iterator[None]:
     if operations > SMALL_PASS:
         yield
         return
-    with threadpool_limits(limits=1, user_api="blas"):
+    with _controller().limit(limits=1, user_api="blas"):
         yield

@@ -16,6 +16,7 @@ from cloakgp.models.kernels import (
     latent_variance,
     white_noise_variance,
 )
+from cloakgp.models.output_covariance import DenseCovariance
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class ExactPrior:
     def row_noise(self, X: Array) -> Array:
         """Return the noise variance of each output, shape (N,).
 
-        It is raised to 1e-9 of the largest latent variance where it would be smaller, so that K_y
+        It is raised to 1e-8 of the largest latent variance where it would be smaller, so that K_y
         has a Cholesky factor; that is the model from then on, in C and in predictions.
         """
         floor = RELATIVE_JITTER * float(latent_variance(self.kernel, X).max())
@@ -73,8 +74,8 @@ class ExactPrior:
         """Return the noise variance of a new output, shape (P,)."""
         return self.noise_variance + white_noise_variance(self.kernel, X_query)
 
-    def cloaking_matrix(self, X_query: Array, X: Array) -> Array:
-        """Return C = K_*f (K_ff + noise)⁻¹ (2018 paper, equation 7; 2021 paper, equation 1).
+    def output_covariance(self, X: Array) -> DenseCovariance:
+        """Return K_y over rows.
 
         Raises
         ------
@@ -83,15 +84,26 @@ class ExactPrior:
         ValueError
             If rows share their inputs and there is no noise to tell their outputs apart.
         """
-        covariance = self.row_covariance(X, X.copy())
-        check_positive_definite(self.kernel, covariance)
-        noise = self.row_noise(X)
+        latent = self.row_covariance(X, X.copy())
+        check_positive_definite(self.kernel, latent)
         if self.observation_noise(X).min() <= 0 and len(np.unique(X, axis=0)) < len(X):
             raise ValueError(
                 "some rows have the same inputs, and a model without noise cannot give them "
                 "different outputs: set a noise_variance above zero"
             )
-        covariance[np.diag_indices(len(X))] += noise
+        return DenseCovariance(latent=latent, noise=self.row_noise(X))
+
+    def cloaking_matrix(self, X_query: Array, X: Array) -> Array:
+        """Return C = K_*f (K_ff + noise)⁻¹ (2018 paper, equation 7; 2021 paper, equation 1).
+
+        Raises
+        ------
+        ValueError
+            As `output_covariance`.
+        """
+        prior = self.output_covariance(X)
+        covariance = prior.latent
+        covariance[np.diag_indices(len(X))] += prior.noise
         factor = linalg.cho_factor(covariance, lower=True, overwrite_a=True)
         solved: Array = linalg.cho_solve(factor, self.cross_covariance(X_query, X).T)
         return solved.T

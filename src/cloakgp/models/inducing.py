@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 from sklearn.cluster import KMeans
+from threadpoolctl import threadpool_limits
 
 from cloakgp.arrays import Array
 
 KMEANS_RESTARTS = 10
+# With more centres than this, where they start matters little, and one start is enough.
+FEW_CENTRES = 100
+# Rows times centres, below which one thread is fastest.
+SMALL_TABLE = 1e6
 
 
 def kmeans_centres(X: Array, *, count: int, random_state: int = 0) -> tuple[Array, Array]:
@@ -43,8 +48,11 @@ def kmeans_centres(X: Array, *, count: int, random_state: int = 0) -> tuple[Arra
     distinct, counts = np.unique(X, axis=0, return_counts=True)
     if len(distinct) <= count:
         return distinct, counts.astype(np.float64)
-    clusters = KMeans(n_clusters=count, n_init=KMEANS_RESTARTS, random_state=random_state)
-    labels = clusters.fit_predict(X)
+    restarts = KMEANS_RESTARTS if count <= FEW_CENTRES else 1
+    clusters = KMeans(n_clusters=count, n_init=restarts, random_state=random_state)
+    # Its threads wait for each other on small tables: a hundred times slower on two cores.
+    with threadpool_limits(limits=1 if len(X) * count < SMALL_TABLE else None):
+        labels = clusters.fit_predict(X)
     sizes = np.bincount(labels, minlength=count).astype(np.float64)
     occupied = sizes > 0
     return np.asarray(clusters.cluster_centers_[occupied], dtype=np.float64), sizes[occupied]

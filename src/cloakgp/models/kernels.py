@@ -16,10 +16,10 @@ from cloakgp.arrays import Array
 
 # Added to a covariance, relative to its largest variance, where a factorisation needs it. It is
 # part of the model from then on: it enters C, its sensitivity and every prediction alike.
-RELATIVE_JITTER = 1e-9
+RELATIVE_JITTER = 1e-8
 # A matrix whose smallest eigenvalue is below minus this share of its largest variance is no
-# covariance.
-DEFINITENESS_TOLERANCE = 1e-8
+# covariance. Below the jitter, so that what passes also factorises.
+DEFINITENESS_TOLERANCE = 5e-9
 DIAGONAL_BLOCK = 256
 
 
@@ -66,7 +66,7 @@ def latent_covariance(kernel: Kernel, X: Array, Z: Array) -> Array:
 
 def latent_variance(kernel: Kernel, X: Array) -> Array:
     """Return the variances of the latent function, shape (n,), in squared output units."""
-    if not _has_white_noise(kernel):
+    if not has_white_noise(kernel):
         return np.asarray(kernel.diag(X), dtype=np.float64)
     blocks = range(0, len(X), DIAGONAL_BLOCK)
     return np.concatenate(
@@ -79,7 +79,7 @@ def latent_variance(kernel: Kernel, X: Array) -> Array:
 
 def white_noise_variance(kernel: Kernel, X: Array) -> Array:
     """Return the variance that the kernel's own white noise adds to each output, shape (n,)."""
-    if not _has_white_noise(kernel):
+    if not has_white_noise(kernel):
         return np.zeros(len(X))
     total = np.asarray(kernel.diag(X), dtype=np.float64)
     noise: Array = np.maximum(total - latent_variance(kernel, X), 0.0)
@@ -118,5 +118,6 @@ def components(kernel: Kernel) -> Iterator[Kernel]:
             yield from components(value)
 
 
-def _has_white_noise(kernel: Kernel) -> bool:
+def has_white_noise(kernel: Kernel) -> bool:
+    """Return whether a `WhiteKernel` is part of a kernel."""
     return any(isinstance(part, WhiteKernel) for part in components(kernel))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from cloakgp.arrays import Array
+from cloakgp.models.output_covariance import OutputCovariance
 
 
 class Prior(Protocol):
@@ -36,6 +37,9 @@ class Prior(Protocol):
 
     def observation_noise(self, X_query: Array) -> Array:
         """Return the noise variance of a new output at each query point, shape (P,)."""
+
+    def output_covariance(self, X: Array) -> OutputCovariance:
+        """Return K_y over rows, in the form in which products with it cost least."""
 
     def cloaking_matrix(self, X_query: Array, X: Array) -> Array:
         """Return C = K_*f K_y⁻¹, shape (P, N)."""

@@ -19,6 +19,7 @@ from cloakgp.models.kernels import (
     latent_variance,
     white_noise_variance,
 )
+from cloakgp.models.output_covariance import LowRankCovariance
 
 Approximation = Literal["fitc", "dtc", "sor"]
 APPROXIMATIONS: tuple[Approximation, ...] = ("fitc", "dtc", "sor")
@@ -123,6 +124,10 @@ class SparsePrior:
     def observation_noise(self, X_query: Array) -> Array:
         """Return the noise variance of a new output, shape (P,)."""
         return self.noise_variance + white_noise_variance(self.kernel, X_query)
+
+    def output_covariance(self, X: Array) -> LowRankCovariance:
+        """Return K_y over rows, without forming it."""
+        return LowRankCovariance(features=self.features(X), noise=self.row_noise(X))
 
     def cloaking_matrix(self, X_query: Array, X: Array) -> Array:
         r"""Return C = K_*Z Q_MM⁻¹ K_ZN Λ⁻¹ (2021 paper, section 3.2), shape (P, N).

@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import mpmath
@@ -38,6 +39,9 @@ ROUNDING = 2.0**-40
 
 def check_budget(epsilon: float, delta: float) -> None:
     """Raise ValueError unless 0 < ε < ∞ and 0 < δ < 1."""
+    for name, value in (("epsilon", epsilon), ("delta", delta)):
+        if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+            raise ValueError(f"{name} must be a number, got {value!r}")
     if not (math.isfinite(epsilon) and epsilon > 0):
         raise ValueError(f"epsilon must be positive and finite, got {epsilon}: 1 is a usual choice")
     if not 0 < delta < 1:
@@ -86,6 +90,7 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     return _smallest_epsilon(mu, delta, lambda epsilon: gaussian_delta(mu, epsilon))
 
 
+@lru_cache(maxsize=256)
 def exact_noise_multiplier(epsilon: float, delta: float) -> float:
     """Return the least σ for which unit-sensitivity normal noise is (ε, δ)-DP, rounded up.
 

@@ -1,4 +1,4 @@
-"""The only source of privacy noise: OpenDP's discrete Gaussian on the integers.
+"""The only source of privacy noise: OpenDP's discrete Gaussian and noisy maximum, on integers.
 
 OpenDP samples exactly (Canonne, Kamath and Steinke 2020), from the operating system's randomness,
 in integer arithmetic: no float is drawn, so none of its digits can tell.
@@ -6,11 +6,14 @@ in integer arithmetic: no float is drawn, so none of its digits can tell.
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 import opendp.prelude as dp
 from numpy.typing import NDArray
 
 Integers = NDArray[np.int64]
+SelectionNoise = Literal["exponential", "gumbel"]
 
 dp.enable_features("contrib")
 
@@ -59,3 +62,64 @@ def add_insecure_gaussian(integers: Integers, *, scale: float, seed: int) -> Int
     """
     noise = np.random.default_rng(seed).normal(scale=scale, size=len(integers))
     return integers + np.rint(noise).astype(np.int64)
+
+
+def report_noisy_max(
+    scores: Integers, *, scale: float, sensitivity: int, noise: SelectionNoise
+) -> int:
+    """Return where the largest of noisy scores is.
+
+    Exponential noise makes it permute-and-flip (Ding, Kifer, Steinke, Wang, Xiao and Zhang 2021),
+    Gumbel noise the exponential mechanism.
+
+    Parameters
+    ----------
+    scores : array of shape (n,)
+        Private.
+    scale : float
+        Of the noise, in units of the scores.
+    sensitivity : int
+        The most that one score can move between neighbours. OpenDP's own privacy map must find for
+        it a loss of at most ε = 2·sensitivity/scale; for Gumbel noise, which it accounts for by
+        zero-concentrated DP, ε²/8.
+    noise : {"exponential", "gumbel"}
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    RuntimeError
+        If OpenDP's map disagrees.
+    """
+    exponential = noise == "exponential"
+    measurement = dp.m.make_noisy_max(
+        dp.vector_domain(dp.atom_domain(T="i64")),
+        dp.linf_distance(T="i64"),
+        dp.max_divergence() if exponential else dp.zero_concentrated_divergence(),
+        scale=scale,
+    )
+    epsilon = 2 * sensitivity / scale
+    expected = epsilon if exponential else epsilon**2 / 8
+    mapped: float = measurement.map(sensitivity)  # type: ignore[no-untyped-call]
+    if not mapped <= expected * (1 + 1e-9):
+        raise RuntimeError("OpenDP's privacy map disagrees with the calibration; nothing released")
+    return int(measurement(scores.tolist()))
+
+
+def report_insecure_noisy_max(
+    scores: Integers, *, scale: float, noise: SelectionNoise, seed: int
+) -> int:
+    """Return where the largest of reproducibly noisy scores is. NOT PRIVATE, as every seeded draw.
+
+    For experiments and tests only.
+
+    Examples
+    --------
+    >>> report_insecure_noisy_max(np.array([0, 9]), scale=1.0, noise="gumbel", seed=1)
+    1
+    """
+    generator = np.random.default_rng(seed)
+    draw = generator.exponential if noise == "exponential" else generator.gumbel
+    return int(np.argmax(scores + draw(scale=scale, size=len(scores))))

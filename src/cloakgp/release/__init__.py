@@ -1,7 +1,29 @@
 """What is published: predict, combine, save, load. Nothing here sees an output."""
 
 from cloakgp.release.archive import ReleaseFileError
+from cloakgp.release.learning import Hyperprior, WeightedPrior
 from cloakgp.release.measurement import Measurement, Published
+from cloakgp.release.questions import (
+    MECHANISMS,
+    Budget,
+    Mechanism,
+    Query,
+    Questions,
+    choose_questions,
+)
 from cloakgp.release.release import Release
 
-__all__ = ["Measurement", "Published", "Release", "ReleaseFileError"]
+__all__ = [
+    "MECHANISMS",
+    "Budget",
+    "Hyperprior",
+    "Measurement",
+    "Mechanism",
+    "Published",
+    "Query",
+    "Questions",
+    "Release",
+    "ReleaseFileError",
+    "WeightedPrior",
+    "choose_questions",
+]

@@ -12,8 +12,8 @@ import json
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +23,14 @@ from sklearn.gaussian_process.kernels import Kernel
 from cloakgp.arrays import Array
 from cloakgp.design import Certificate
 from cloakgp.models import APPROXIMATIONS, ExactPrior, SparsePrior
-from cloakgp.privacy import Answers, Guarantee
+from cloakgp.privacy import Answers, Guarantee, OutputBounds
+from cloakgp.privacy.guarantee import check_budget
 from cloakgp.release.kernel_tree import kernel_from_tree, kernel_to_tree
+from cloakgp.release.learning import Hyperprior, WeightedPrior
 from cloakgp.release.measurement import Measurement
 
 FORMAT = "cloakgp release"
+CRITERIA = ("bayes", "trace", "logdet")
 FORMAT_VERSION = 1
 MANIFEST, MANIFEST_DIGEST = "manifest.json", "manifest.sha256"
 # What a recomputed μ may exceed the stated one by: float64 in another order of summation.
@@ -44,19 +47,14 @@ class Contents:
 
     prior: ExactPrior | SparsePrior
     measurements: tuple[Measurement, ...]
+    learned: tuple[WeightedPrior, ...]
+    hyperprior: Hyperprior | None
+    average: bool
     input_names: tuple[str, ...]
     output_name: str
 
 
-def write(
-    path: str | Path,
-    *,
-    prior: ExactPrior | SparsePrior,
-    measurements: Sequence[Measurement],
-    input_names: Sequence[str],
-    output_name: str,
-    overwrite: bool,
-) -> None:
+def write(path: str | Path, contents: Contents, *, overwrite: bool) -> None:
     """Write a release file in one step: readers see the old file or the new one, never half."""
     target = Path(path)
     if target.exists() and not overwrite:
@@ -71,10 +69,16 @@ def write(
     manifest: dict[str, Any] = {
         "format": FORMAT,
         "version": FORMAT_VERSION,
-        "input_names": list(input_names),
-        "output_name": output_name,
-        "prior": prior_to_tree(prior, stored),
-        "measurements": [_measurement_to_tree(one, stored) for one in measurements],
+        "input_names": list(contents.input_names),
+        "output_name": contents.output_name,
+        "prior": prior_to_tree(contents.prior, stored),
+        "learned": [
+            {"weight": one.weight, "prior": prior_to_tree(one.prior, stored)}
+            for one in contents.learned
+        ],
+        "hyperprior": None if contents.hyperprior is None else asdict(contents.hyperprior),
+        "average": contents.average,
+        "measurements": [_measurement_to_tree(one, stored) for one in contents.measurements],
     }
     payloads = {name: _array_bytes(array) for name, array in arrays.items()}
     manifest["sha256"] = {name: _digest(payload) for name, payload in payloads.items()}
@@ -85,7 +89,8 @@ def write(
             with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as bundle:
                 for name, payload in payloads.items():
                     # A fixed date: equal releases are equal files.
-                    bundle.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), payload)
+                    entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+                    bundle.writestr(entry, payload, compress_type=zipfile.ZIP_DEFLATED)
             temporary.close()
             Path(temporary.name).chmod(0o644)
             Path(temporary.name).replace(target)
@@ -112,7 +117,7 @@ def read(path: str | Path, *, kernels: tuple[type[Kernel], ...] = ()) -> Content
             payloads = {name: bundle.read(name) for name in bundle.namelist()}
     except (PermissionError, IsADirectoryError):
         raise
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError) as error:
         raise ReleaseFileError(
             f"{source} is not a release file, or was cut off: get it again from its publisher"
         ) from error
@@ -120,7 +125,7 @@ def read(path: str | Path, *, kernels: tuple[type[Kernel], ...] = ()) -> Content
         return _contents(payloads, kernels=kernels)
     except ReleaseFileError as error:
         raise ReleaseFileError(f"{source}: {error}") from None
-    except (KeyError, TypeError, ValueError, IndexError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise ReleaseFileError(f"{source} is damaged: {error}") from error
 
 
@@ -151,6 +156,14 @@ def _contents(payloads: dict[str, bytes], *, kernels: tuple[type[Kernel], ...]) 
         return array
 
     prior = _prior_from_tree(manifest["prior"], loaded, kernels=kernels)
+    learned = tuple(
+        WeightedPrior(
+            prior=_prior_from_tree(tree["prior"], loaded, kernels=kernels),
+            weight=float(tree["weight"]),
+        )
+        for tree in manifest["learned"]
+    )
+    hyperprior = manifest["hyperprior"]
     measurements = tuple(_measurement_from_tree(tree, loaded) for tree in manifest["measurements"])
     if not measurements:
         raise ReleaseFileError("the file holds no measurement")
@@ -161,6 +174,13 @@ def _contents(payloads: dict[str, bytes], *, kernels: tuple[type[Kernel], ...]) 
     return Contents(
         prior=prior,
         measurements=measurements,
+        learned=learned,
+        hyperprior=None
+        if hyperprior is None
+        else Hyperprior(
+            noise_variance=bool(hyperprior["noise_variance"]), mean=bool(hyperprior["mean"])
+        ),
+        average=bool(manifest["average"]),
         input_names=tuple(str(name) for name in manifest["input_names"]),
         output_name=str(manifest["output_name"]),
     )
@@ -215,7 +235,7 @@ def _measurement_to_tree(one: Measurement, stored: Callable[[Array], Any]) -> di
         "strategy": stored(one.strategy),
         "answers": stored(one.answers.values),
         "X_query": stored(one.X_query),
-        "reconstruction": stored(one.reconstruction),
+        "reconstruction": None if one.reconstruction is None else stored(one.reconstruction),
         "table": one.table,
         "noise_sd": one.answers.noise_sd,
         "centre": one.answers.centre,
@@ -253,7 +273,7 @@ def _measurement_from_tree(tree: dict[str, Any], loaded: Callable[[str], Array])
             insecure=bool(tree["insecure"]),
         ),
         X_query=loaded(tree["X_query"]),
-        reconstruction=loaded(tree["reconstruction"]),
+        reconstruction=None if tree["reconstruction"] is None else loaded(tree["reconstruction"]),
         certificate=Certificate(
             criterion=tree["certificate"]["criterion"], gap=float(tree["certificate"]["gap"])
         ),
@@ -269,17 +289,26 @@ def _check_measurement(one: Measurement, *, inputs: int) -> None:
         and one.X_query.ndim == 2
         and one.X_query.shape[1] == inputs
         and one.answers.values.shape == (answers,)
-        and one.reconstruction.shape == (len(one.X_query), answers)
+        and (one.reconstruction is None or one.reconstruction.shape == (len(one.X_query), answers))
     )
     if not shapes_agree:
         raise ReleaseFileError("its arrays do not fit each other")
-    guarantee = one.answers.guarantee
-    if one.answers.noise_sd <= 0 and one.strategy.any():
+    # Written so that NaN fails every one of them.
+    if one.certificate.criterion not in CRITERIA or not one.certificate.gap >= 0:
+        raise ReleaseFileError("its certificate is damaged")
+    limits = OutputBounds.checked(one.answers.bounds)
+    guarantee, noise_sd = one.answers.guarantee, one.answers.noise_sd
+    check_budget(guarantee.epsilon, guarantee.delta)
+    if not 0 <= noise_sd < np.inf or (noise_sd == 0 and one.strategy.any()):
         raise ReleaseFileError("its answers carry no noise")
-    if one.attained_mu > guarantee.mu * (1 + MU_TOLERANCE):
+    if not one.attained_mu <= guarantee.mu * (1 + MU_TOLERANCE):
         raise ReleaseFileError("its noise is less than its guarantee needs")
-    if guarantee.mu and guarantee.delta_at(guarantee.epsilon) > guarantee.delta:
+    if guarantee.mu and not (guarantee.answers == answers and guarantee.coarseness >= 0):
+        raise ReleaseFileError("its guarantee is damaged")
+    if guarantee.mu and not guarantee.delta_at(guarantee.epsilon) <= guarantee.delta:
         raise ReleaseFileError("its guarantee does not hold")
+    if one.answers.centre != limits.middle:
+        raise ReleaseFileError("its bounds are damaged")
 
 
 def _array_bytes(array: Array) -> bytes:

@@ -73,9 +73,22 @@ def kernel_from_tree(tree: Any, *, classes: Iterable[type[Kernel]] = ()) -> Kern
         for name, value in tree["parameters"].items()
     }
     try:
-        return known[tree["kernel"]](**parameters)
+        kernel = known[tree["kernel"]](**parameters)
     except TypeError as error:
         raise ValueError(f"the kernel's parameters do not fit {tree['kernel']}") from error
+    _check_parameters(kernel)
+    return kernel
+
+
+def _check_parameters(kernel: Kernel) -> None:
+    """Refuse parts that are no kernels and hyperparameters that are no numbers."""
+    for name, value in kernel.get_params(deep=False).items():
+        if name in {"k1", "k2", "kernel"} and not isinstance(value, Kernel):
+            raise ValueError("the kernel's parts are damaged")
+    for hyperparameter in kernel.hyperparameters:
+        values = np.asarray(getattr(kernel, hyperparameter.name, 1.0), dtype=np.float64)
+        if np.isnan(values).any():
+            raise ValueError("the kernel's hyperparameters are damaged")
 
 
 def _value_to_tree(value: Any, *, parameter: str) -> Any:

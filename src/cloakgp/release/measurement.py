@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -42,8 +43,9 @@ class Measurement:
     answers : Answers
     X_query : array of shape (P, D)
         Where predictions were asked for.
-    reconstruction : array of shape (P, k)
-        L, with L R the cloaking matrix at X_query.
+    reconstruction : array of shape (P, k) or None
+        L, with L R the cloaking matrix at X_query; None where the answers were not chosen to
+        reconstruct anything (mechanism "bayes").
     certificate : Certificate
     table : int
         Measurements with the same number are about the same rows of the same table.
@@ -53,7 +55,7 @@ class Measurement:
     strategy: Array
     answers: Answers
     X_query: Array
-    reconstruction: Array
+    reconstruction: Array | None
     certificate: Certificate
     table: int = 0
 
@@ -64,7 +66,18 @@ class Measurement:
         return residuals
 
     def published(self, mean: float) -> Published:
-        """Return the raw predictions mean + C (y − mean) + noise at the queried points."""
+        """Return the raw predictions mean + C (y − mean) + noise at the queried points.
+
+        Raises
+        ------
+        ValueError
+            If the answers do not determine C y.
+        """
+        if self.reconstruction is None:
+            raise ValueError(
+                "the answers of mechanism='bayes' were chosen for the posterior and do not "
+                "determine raw predictions: use predict, or mechanism='trace'"
+            )
         values = mean + self.reconstruction @ self.residuals(mean)
         noise_root = self.answers.noise_sd * self.reconstruction
         return Published(X=self.X_query, values=values, noise_cov=noise_root @ noise_root.T)
@@ -77,3 +90,55 @@ class Measurement:
         width = self.answers.bounds[1] - self.answers.bounds[0]
         longest = float(np.sqrt(np.square(self.strategy).sum(axis=0).max()))
         return width * longest / self.answers.noise_sd
+
+
+def stacked(
+    parts: Sequence[Sequence[Measurement]], *, same_rows: bool | None
+) -> tuple[Measurement, ...]:
+    """Put measurements of several releases together, numbering their tables anew.
+
+    Answers that are already there (the same release twice) are not counted twice.
+
+    Parameters
+    ----------
+    parts : sequence of sequences of Measurement
+    same_rows : bool or None
+        Whether tables with equal inputs are the same rows. None: equal inputs decide.
+
+    Raises
+    ------
+    ValueError
+        If ``same_rows`` is True and the inputs differ.
+    """
+    together = list(parts[0])
+    for part in parts[1:]:
+        known = {one.table: one.X for one in together}
+        renumbered: dict[int, int] = {}
+        for one in part:
+            if one.table not in renumbered:
+                # Two tables of one release are different rows, whatever their inputs.
+                alike = [
+                    number
+                    for number, X in known.items()
+                    if same_rows is not False
+                    and number not in renumbered.values()
+                    and np.array_equal(X, one.X)
+                ]
+                if same_rows and not alike:
+                    raise ValueError("same_rows=True, but the releases have different inputs")
+                taken = max([*known, *renumbered.values()])
+                renumbered[one.table] = alike[0] if alike else taken + 1
+            moved = replace(one, table=renumbered[one.table])
+            if not any(_same_answers(moved, other) for other in together):
+                together.append(moved)
+    return tuple(together)
+
+
+def _same_answers(one: Measurement, other: Measurement) -> bool:
+    """Return whether two measurements are copies of one visit: noise never repeats by chance."""
+    return (
+        one.table == other.table
+        and len(one.strategy) > 0
+        and np.array_equal(one.strategy, other.strategy)
+        and np.array_equal(one.answers.values, other.answers.values)
+    )

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import linalg
 
 from cloakgp.arrays import Array
-from cloakgp.models import Prior
+from cloakgp.models import ExactPrior, Prior, SparsePrior
 from cloakgp.release.measurement import Measurement
 
 # Rows of a covariance held in memory at a time.
@@ -25,6 +25,7 @@ BLOCK_ROWS = 2048
 
 @dataclass(frozen=True, eq=False)
 class _Table:
+    number: int
     X: Array
     questions: Array
 
@@ -35,7 +36,7 @@ class Posterior:
 
     Attributes
     ----------
-    prior : Prior
+    prior : ExactPrior or SparsePrior
     tables : tuple
         Rows and noise-scaled questions, one entry per table.
     factor : array of shape (k, k)
@@ -44,13 +45,15 @@ class Posterior:
         S⁻¹ (a − R m).
     """
 
-    prior: Prior
+    prior: ExactPrior | SparsePrior
     tables: tuple[_Table, ...]
     factor: Array
     weights: Array
 
     @classmethod
-    def given(cls, prior: Prior, measurements: Sequence[Measurement]) -> Posterior:
+    def given(
+        cls, prior: ExactPrior | SparsePrior, measurements: Sequence[Measurement]
+    ) -> Posterior:
         """Condition a prior on measurements; those that asked nothing are passed over."""
         asked = sorted(
             (one for one in measurements if one.answers.noise_sd > 0), key=lambda one: one.table
@@ -59,7 +62,7 @@ class Posterior:
         for number in dict.fromkeys(one.table for one in asked):
             group = [one for one in asked if one.table == number]
             questions = np.vstack([one.strategy / one.answers.noise_sd for one in group])
-            tables.append(_Table(X=group[0].X, questions=questions))
+            tables.append(_Table(number=number, X=group[0].X, questions=questions))
         residuals = [one.residuals(prior.mean) / one.answers.noise_sd for one in asked]
         covariance = _answer_covariance(prior, tables)
         factor = np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
@@ -83,6 +86,31 @@ class Posterior:
         explained = self._explained_root(X)
         variance: Array = self.prior.query_variance(X) - np.square(explained).sum(axis=0)
         return np.maximum(variance, 0.0)
+
+    def query_root(self, X: Array) -> Array:
+        """Return A with A Aᵀ the covariance of f_* that the answers explain, shape (P, k)."""
+        return self._explained_root(X).T
+
+    def row_root(self, X: Array, *, table: int) -> Array:
+        """Return A with A Aᵀ the covariance of the outputs y that the answers explain.
+
+        Shape (N, k). Rows of a table that was asked before share their observation noise with its
+        answers; others share the latent function only.
+        """
+        crossed = self._answer_cross(X)
+        start = 0
+        for known in self.tables:
+            stop = start + len(known.questions)
+            if known.number == table:
+                crossed[:, start:stop] += self.prior.row_noise(X)[:, None] * known.questions.T
+            start = stop
+        root = linalg.solve_triangular(self.factor, crossed.T, lower=True)
+        return np.asarray(root.T, dtype=np.float64)
+
+    def precision_of(self, table: int) -> float:
+        """Return the largest eigenvalue of RᵀR of a table's noise-scaled questions."""
+        asked = [known.questions for known in self.tables if known.number == table]
+        return float(np.linalg.norm(asked[0], 2)) ** 2 if asked else 0.0
 
     def _explained_root(self, X: Array) -> Array:
         """Return G⁻¹ R K_f* for S = G Gᵀ, shape (k, P)."""

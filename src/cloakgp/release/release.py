@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, overload
+from typing import Literal, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,8 +15,10 @@ from sklearn.gaussian_process.kernels import Kernel
 from cloakgp.arrays import Array, as_matrix
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.privacy import Guarantee, compose
-from cloakgp.release import archive
-from cloakgp.release.measurement import Measurement, Published
+from cloakgp.release import archive, visits
+from cloakgp.release.learning import Hyperprior, WeightedPrior, learn
+from cloakgp.release.measurement import Measurement, Published, stacked
+from cloakgp.release.mixture import Mixture
 from cloakgp.release.posterior import Posterior
 
 ReleasePrior = ExactPrior | SparsePrior
@@ -33,7 +35,14 @@ class Release:
     Attributes
     ----------
     prior : ExactPrior or SparsePrior
+        As declared, before any answer was seen.
     measurements : tuple of Measurement
+    learned : tuple of WeightedPrior
+        What the answers say about the hyperparameters; empty if nothing was learned.
+    hyperprior : Hyperprior or None
+        What is learned again whenever answers are added.
+    average : bool
+        Whether learning averages over the posterior of the hyperparameters.
     input_names : tuple of str
         Names of the public columns, in order.
     output_name : str
@@ -57,6 +66,9 @@ class Release:
 
     prior: ReleasePrior
     measurements: tuple[Measurement, ...]
+    learned: tuple[WeightedPrior, ...] = ()
+    hyperprior: Hyperprior | None = None
+    average: bool = False
     input_names: tuple[str, ...] = ()
     output_name: str = "y"
 
@@ -125,18 +137,13 @@ class Release:
         if return_std and return_cov:
             raise ValueError("ask for return_std or return_cov, not both")
         points = as_matrix(X, name="X", columns=self.n_inputs)
-        posterior = self._posterior
         if return_cov:
-            covariance = posterior.covariance(points)
-            if new_output:
-                covariance[np.diag_indices(len(points))] += self.prior.observation_noise(points)
-            return posterior.mean(points), covariance
+            covariance = self._mixture.covariance(points, new_output=new_output)
+            return self._mixture.mean(points), covariance
         if return_std:
-            variance = posterior.variance(points)
-            if new_output:
-                variance = variance + self.prior.observation_noise(points)
-            return posterior.mean(points), np.sqrt(variance)
-        return posterior.mean(points)
+            variance = self._mixture.variance(points, new_output=new_output)
+            return self._mixture.mean(points), np.sqrt(variance)
+        return self._mixture.mean(points)
 
     def published(self, measurement: int = 0) -> Published:
         """Return the raw predictions of one measurement at its queried points.
@@ -179,23 +186,82 @@ class Release:
         >>> round(first.combine(second).guarantee.epsilon, 2)
         1.51
         """
-        measurements = list(self.measurements)
         for other in others:
             if archive.prior_to_tree(other.prior) != archive.prior_to_tree(self.prior):
                 raise ValueError("releases with different priors cannot be combined: refit one")
-            offset = 1 + max(one.table for one in measurements)
-            known = {one.table: one.X for one in measurements}
-            for one in other.measurements:
-                alike = [
-                    number
-                    for number, X in known.items()
-                    if same_rows is not False and np.array_equal(X, one.X)
-                ]
-                if same_rows and not alike:
-                    raise ValueError("same_rows=True, but the releases have different inputs")
-                table = alike[0] if alike else offset + one.table
-                measurements.append(replace(one, table=table))
-        return replace(self, measurements=tuple(measurements))
+            if other.n_inputs != self.n_inputs:
+                raise ValueError("releases with different numbers of inputs cannot be combined")
+            if (other.input_names, other.output_name) != (self.input_names, self.output_name):
+                raise ValueError("releases about different columns cannot be combined")
+        parts = (self.measurements, *(other.measurements for other in others))
+        return self._with(stacked(parts, same_rows=same_rows))
+
+    def learn(self, hyperprior: Hyperprior | None = None, *, average: bool = False) -> Release:
+        """Return the same answers with hyperparameters fitted to them, at no cost in privacy.
+
+        Maximises the marginal likelihood of the published answers together with weak priors around
+        the declared hyperparameters; see `cloakgp.release.learning`.
+
+        Parameters
+        ----------
+        hyperprior : Hyperprior, optional
+            What is free besides the kernel's own hyperparameters; noise variance and mean if not
+            given.
+        average : bool
+            Average predictions over the posterior of the hyperparameters.
+
+        Examples
+        --------
+        >>> from cloakgp import DPGPRegressor
+        >>> X = np.linspace(0, 10, 50)[:, None]
+        >>> model = DPGPRegressor(bounds=(-1, 1), epsilon=1.0, delta=1e-3, learn=None)
+        >>> release = model.fit(X, np.sin(X).ravel()).release_
+        >>> release.learn().guarantee == release.guarantee
+        True
+        """
+        chosen = Hyperprior() if hyperprior is None else hyperprior
+        return replace(self, hyperprior=chosen, average=average)._with(self.measurements)
+
+    def refine(
+        self, y: ArrayLike, X_query: ArrayLike | None = None, **settings: Unpack[visits.Settings]
+    ) -> Release:
+        """Ask the same table again, for what the answers so far leave open.
+
+        Designs new questions given all that is known, spends only what is asked for here, and
+        returns the combined release; see `cloakgp.release.visits.refine` for the parameters.
+
+        Examples
+        --------
+        >>> from cloakgp import DPGPRegressor
+        >>> X = np.linspace(0, 10, 50)[:, None]
+        >>> first = DPGPRegressor(bounds=(-1, 1), epsilon=0.5, delta=1e-3).fit(X, X[:, 0] / 10)
+        >>> second = first.release_.refine(X[:, 0] / 10, [[2.0]], epsilon=0.5, delta=1e-3)
+        >>> len(second.measurements)
+        2
+        """
+        return self._with((*self.measurements, visits.refine(self, y, X_query, **settings)))
+
+    def extend(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        X_query: ArrayLike | None = None,
+        **settings: Unpack[visits.Settings],
+    ) -> Release:
+        """Add new rows: ask them, given all that is known, and return the combined release.
+
+        See `cloakgp.release.visits.extend` for the parameters.
+        """
+        return self._with((*self.measurements, visits.extend(self, X, y, X_query, **settings)))
+
+    def _with(self, measurements: Sequence[Measurement]) -> Release:
+        """Return a release of other answers, and learn from them what this one learned."""
+        learned: tuple[WeightedPrior, ...] = ()
+        if self.hyperprior is not None:
+            learned = learn(
+                self.prior, measurements, hyperprior=self.hyperprior, average=self.average
+            )
+        return replace(self, measurements=tuple(measurements), learned=learned)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the release to one file, without pickle.
@@ -215,10 +281,15 @@ class Release:
         """
         archive.write(
             path,
-            prior=self.prior,
-            measurements=self.measurements,
-            input_names=self.input_names,
-            output_name=self.output_name,
+            archive.Contents(
+                prior=self.prior,
+                measurements=self.measurements,
+                learned=self.learned,
+                hyperprior=self.hyperprior,
+                average=self.average,
+                input_names=self.input_names,
+                output_name=self.output_name,
+            ),
             overwrite=overwrite,
         )
 
@@ -241,13 +312,27 @@ class Release:
         return cls(
             prior=contents.prior,
             measurements=contents.measurements,
+            learned=contents.learned,
+            hyperprior=contents.hyperprior,
+            average=contents.average,
             input_names=contents.input_names,
             output_name=contents.output_name,
         )
 
+    @property
+    def posterior(self) -> Posterior:
+        """The Gaussian process given the answers, under the hyperparameters of most weight."""
+        return self._mixture.main
+
+    @property
+    def fitted_prior(self) -> ReleasePrior:
+        """The prior that predictions use most: the learned one, or the declared one."""
+        return self.posterior.prior
+
     @cached_property
-    def _posterior(self) -> Posterior:
-        return Posterior.given(self.prior, self.measurements)
+    def _mixture(self) -> Mixture:
+        priors = self.learned or (WeightedPrior(prior=self.prior, weight=1.0),)
+        return Mixture.given(priors, self.measurements)
 
     def __repr__(self) -> str:
         answers = sum(len(one.strategy) for one in self.measurements)

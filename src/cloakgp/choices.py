@@ -1,0 +1,101 @@
+"""What is chosen for somebody who does not choose: priors and query points, from public things."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
+
+from cloakgp.arrays import Array, as_matrix
+from cloakgp.models import (
+    APPROXIMATIONS,
+    Approximation,
+    ExactPrior,
+    SparsePrior,
+    default_kernel,
+    default_noise_variance,
+    kmeans_centres,
+)
+from cloakgp.privacy import OutputBounds
+from cloakgp.release import Query
+
+# The default query points are the distinct rows of X up to here, and k-means centres beyond.
+LARGEST_DEFAULT_QUERY = 500
+
+
+def choose_prior(
+    X: Array,
+    *,
+    bounds: OutputBounds,
+    kernel: Kernel | None = None,
+    noise_variance: float | None = None,
+    mean: float | None = None,
+    inducing: int | ArrayLike | None = None,
+    approximation: Approximation = "fitc",
+    random_state: int = 0,
+) -> ExactPrior | SparsePrior:
+    """Return the prior for public inputs, filling what is not given from inputs and bounds alone.
+
+    Parameters
+    ----------
+    X : array of shape (N, D)
+    bounds : OutputBounds
+    kernel, noise_variance, mean, inducing, approximation, random_state
+        As for `DPGPRegressor`.
+
+    Raises
+    ------
+    ValueError
+        If a parameter does not make sense.
+
+    Examples
+    --------
+    >>> choose_prior(np.array([[0.0], [8.0]]), bounds=OutputBounds(0.0, 10.0)).kernel
+    2.5**2 * Matern(length_scale=4, nu=1.5)
+    """
+    if kernel is None:
+        kernel = default_kernel(X, width=bounds.width)
+    if not isinstance(kernel, Kernel) or isinstance(kernel, CompoundKernel):
+        raise ValueError("kernel must be one of scikit-learn's kernels, or a sum or product")
+    if noise_variance is None:
+        noise_variance = default_noise_variance(width=bounds.width)
+    if not (np.isfinite(noise_variance) and noise_variance >= 0):
+        raise ValueError(f"noise_variance must be at least 0 and finite, got {noise_variance}")
+    centre = bounds.middle if mean is None else float(mean)
+    if not np.isfinite(centre):
+        raise ValueError(f"mean must be finite, got {mean}")
+    if approximation not in APPROXIMATIONS:
+        raise ValueError(
+            f"approximation must be one of {', '.join(APPROXIMATIONS)}, got {approximation!r}"
+        )
+    if inducing is None:
+        return ExactPrior(kernel=clone(kernel), noise_variance=float(noise_variance), mean=centre)
+    if isinstance(inducing, bool):
+        raise ValueError("inducing must be a count or an array of inputs, not a truth value")
+    if isinstance(inducing, int | np.integer):
+        centres, _ = kmeans_centres(X, count=int(inducing), random_state=random_state)
+    else:
+        centres = as_matrix(inducing, name="inducing", columns=X.shape[1])
+    return SparsePrior(
+        kernel=clone(kernel),
+        noise_variance=float(noise_variance),
+        mean=centre,
+        inducing=centres,
+        approximation=approximation,
+    )
+
+
+def choose_query(X: Array, *, random_state: int = 0) -> Query:
+    """Return the points at which predictions matter if nobody says: where the rows are.
+
+    The distinct rows, each as important as there are rows there; beyond 500, as many k-means
+    centres.
+
+    Examples
+    --------
+    >>> choose_query(np.array([[0.0], [0.0], [8.0]])).weights
+    array([2., 1.])
+    """
+    centres, sizes = kmeans_centres(X, count=LARGEST_DEFAULT_QUERY, random_state=random_state)
+    return Query(X=centres, weights=sizes)

@@ -1,0 +1,289 @@
+r"""`bayes`: the linear Gaussian release after which predictions are sharpest.
+
+Among all strategies R whose columns are at most 1 long, with noise of sd s on every answer,
+maximise the variance that the answers explain at the weighted query points,
+
+    g = tr[F ᵀ Rᵀ (s² I + R K_y Rᵀ)⁻¹ R F],    F = K_f* W^½.
+
+As a function of G = RᵀR it is concave over the convex set G ⪰ 0, diag G ≤ 1 (it is a trace of
+parallel sums; Anderson and Duffin 1969), so there is one optimal value. In R it is smooth, and its
+columns are unconstrained once normalised. With S = s² I + R K_y Rᵀ, T = R F and
+E = (F − K_y Rᵀ S⁻¹ T)/s, the gradient in G is E Eᵀ and the one in R is 2 R E Eᵀ.
+
+Certificate. Let v ≥ 0 with diag(v) ⪰ E Eᵀ. By concavity, for every feasible G',
+g(G') ≤ g(G) + tr[E Eᵀ (G' − G)] ≤ g(G) + Σ_j v_j − tr[E Eᵀ G]. Complementary slackness suggests
+v_j = (G E Eᵀ)_jj; it is scaled up until diag(v) ⪰ E Eᵀ holds.
+
+Any R may be released: what is computed here decides how useful a release is, never how private.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy import linalg, optimize
+
+from cloakgp.arrays import Array
+from cloakgp.design.solver import Progress
+from cloakgp.design.strategy import Certificate
+from cloakgp.design.threads import suitable_threads
+
+FIRST_ANSWERS = 8
+GROWTH = 1.5
+STEPS_A_ROUND = 60
+ROUNDS = 40
+MEMORY = 20
+# Query directions that explain less than this share of the variance are left out of F, and the
+# most that they could explain is added to the certificate.
+NEGLIGIBLE = 1e-7
+# Answers whose share of the strategy is below this are dropped at the end, and the rest certified.
+REDUNDANT = 1e-5
+
+
+class CovarianceProduct(Protocol):
+    """What the design asks of the outputs' prior covariance K_y."""
+
+    def times(self, columns: Array) -> Array:
+        """Return K_y B for B of shape (N, k)."""
+
+    @property
+    def least_noise(self) -> float:
+        """A positive lower bound of the eigenvalues of K_y."""
+
+
+@dataclass(frozen=True, eq=False)
+class BayesDesign:
+    """The questions to ask, and what is known about them.
+
+    Attributes
+    ----------
+    strategy : array of shape (k, N)
+        R, with columns of norm 1.
+    certificate : Certificate
+        Its gap is relative to the variance that remains unexplained.
+    unexplained : float
+        Σ_i w_i var[f_i | answers] at the query points, in squared output units.
+    """
+
+    strategy: Array
+    certificate: Certificate
+    unexplained: float
+
+
+def design_bayes(
+    covariance: CovarianceProduct,
+    crossed: Array,
+    *,
+    prior_variance: float,
+    noise_sd: float,
+    gap: float = 1e-3,
+    progress: Progress | None = None,
+) -> BayesDesign:
+    """Choose the questions that leave the least variance at the query points.
+
+    Sees the public prior only. The number of answers grows until the certificate closes.
+
+    Parameters
+    ----------
+    covariance : CovarianceProduct
+        K_y over the N rows, in squared output units.
+    crossed : array of shape (N, P)
+        F = K_f* W^½: covariances of the rows' latent values with those at the query points, columns
+        scaled by the roots of the weights.
+    prior_variance : float
+        Σ_i w_i K_**ii.
+    noise_sd : float
+        s, of the noise on each answer when columns have norm 1, in output units.
+    gap : float
+        Stop when the unexplained variance is certified to be within this share of the least.
+    progress : callable, optional
+        Called with the certified gap after every round.
+
+    Returns
+    -------
+    BayesDesign
+
+    Examples
+    --------
+    Two persons with independent values: each is asked on its own.
+
+    >>> from cloakgp.models.output_covariance import DenseCovariance
+    >>> prior = DenseCovariance(latent=np.eye(2), noise=np.ones(2))
+    >>> design = design_bayes(prior, np.eye(2), prior_variance=2.0, noise_sd=1.0)
+    >>> abs(design.strategy.T @ design.strategy).round(3)
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    rows = len(crossed)
+    if not 0 < gap < np.inf:
+        raise ValueError(f"gap must be positive and finite, got {gap}")
+    if not crossed.any():
+        empty = Certificate(criterion="bayes", gap=0.0)
+        return BayesDesign(
+            strategy=np.zeros((0, rows)), certificate=empty, unexplained=prior_variance
+        )
+    with suitable_threads(float(rows) * rows * FIRST_ANSWERS):
+        directions, lost = _main_directions(crossed, covariance, prior_variance=prior_variance)
+        problem = _Problem(
+            covariance=covariance,
+            directions=directions[:, ::-1],
+            noise_sd=noise_sd,
+            prior_variance=prior_variance,
+            lost=lost,
+        )
+        return problem.solve(gap=gap, progress=progress)
+
+
+def _main_directions(
+    crossed: Array, covariance: CovarianceProduct, *, prior_variance: float
+) -> tuple[Array, float]:
+    """Rotate F to orthogonal columns, ascending, and cut off those that cannot matter.
+
+    A column f explains at most fᵀ K_y⁻¹ f ≤ ‖f‖² / least noise, whatever is asked.
+    """
+    squares, rotation = linalg.eigh(crossed.T @ crossed)
+    explainable = np.cumsum(np.maximum(squares, 0.0)) / covariance.least_noise
+    kept = explainable > NEGLIGIBLE * prior_variance
+    lost = float(explainable[~kept].max()) if not kept.all() else 0.0
+    return crossed @ rotation[:, kept], lost
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """g and its derivatives at one strategy."""
+
+    strategy: Array
+    explained: float
+    slopes: Array
+    gradient: Array
+
+
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """One design problem; ``directions`` is F with orthogonal columns, longest first."""
+
+    covariance: CovarianceProduct
+    directions: Array
+    noise_sd: float
+    prior_variance: float
+    lost: float
+
+    def evaluate(self, strategy: Array) -> _Point:
+        """Return g(R), E and 2 R E Eᵀ."""
+        covered = self.covariance.times(strategy.T)
+        answers = strategy @ covered
+        answers[np.diag_indices(len(answers))] += self.noise_sd**2
+        answered = strategy @ self.directions
+        weights = linalg.cho_solve(linalg.cho_factor(answers, lower=True), answered)
+        slopes = (self.directions - covered @ weights) / self.noise_sd
+        return _Point(
+            strategy=strategy,
+            explained=float(np.vdot(answered, weights)),
+            slopes=slopes,
+            gradient=2.0 * (strategy @ slopes) @ slopes.T,
+        )
+
+    def certify(self, point: _Point) -> tuple[float, Array]:
+        """Return the certified relative gap, and v."""
+        supporting = np.einsum("kj,kj->j", point.strategy, point.gradient) / 2.0
+        slope_squares = np.einsum("jp,jp->j", point.slopes, point.slopes)
+        bounds = np.maximum(supporting, slope_squares)
+        bounds = np.maximum(bounds, np.finfo(np.float64).tiny)
+        # diag(v) ⪰ E Eᵀ exactly when the largest eigenvalue of Eᵀ diag(1/v) E is at most 1.
+        scaled = point.slopes / np.sqrt(bounds)[:, None]
+        largest = float(linalg.eigvalsh(scaled.T @ scaled)[-1]) * (1 + 1e-12)
+        bounds = bounds * max(largest, 1.0)
+        missing = float(bounds.sum() - supporting.sum()) + self.lost
+        unexplained = self.prior_variance - point.explained
+        return max(missing, 0.0) / max(unexplained, np.finfo(np.float64).tiny), bounds
+
+    def solve(self, *, gap: float, progress: Progress | None) -> BayesDesign:
+        """Grow the number of answers until the certificate closes."""
+        rows = len(self.directions)
+        answers = min(FIRST_ANSWERS, rows)
+        start = _leading_questions(self.directions, answers)
+        best_point, best_gap = self.evaluate(start), np.inf
+        for _ in range(ROUNDS):
+            point = self.ascend(start)
+            certified, bounds = self.certify(point)
+            if certified < best_gap:
+                best_point, best_gap = point, certified
+            if progress is not None:
+                progress(best_gap)
+            if best_gap <= gap or len(point.strategy) >= rows:
+                break
+            wanted = min(rows, max(answers + 4, int(GROWTH * len(point.strategy))))
+            start = _with_new_questions(point, bounds, count=wanted - len(point.strategy))
+            answers = len(start)
+        return self.compress(best_point, gap=max(gap, best_gap))
+
+    def ascend(self, start: Array) -> _Point:
+        """Run L-BFGS over the columns' directions, each normalised."""
+        shape = start.shape
+
+        def objective(flat: Array) -> tuple[float, Array]:
+            free = flat.reshape(shape)
+            lengths = np.sqrt(np.einsum("kj,kj->j", free, free))
+            point = self.evaluate(free / lengths)
+            # The derivative through the normalisation is the part across each column.
+            along = np.einsum("kj,kj->j", point.strategy, point.gradient)
+            across = (point.gradient - point.strategy * along) / lengths
+            return -point.explained / self.prior_variance, -across.ravel() / self.prior_variance
+
+        found = optimize.minimize(
+            objective,
+            start.ravel(),
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": STEPS_A_ROUND, "maxcor": MEMORY, "ftol": 1e-15, "gtol": 1e-12},
+        )
+        free = found.x.reshape(shape)
+        return self.evaluate(free / np.sqrt(np.einsum("kj,kj->j", free, free)))
+
+    def compress(self, point: _Point, *, gap: float) -> BayesDesign:
+        """Drop answers that ask nothing new, where the certificate allows it."""
+        _, scales, right = np.linalg.svd(point.strategy, full_matrices=False)
+        certified, _ = self.certify(point)
+        kept = scales > REDUNDANT * scales[0]
+        smaller = scales[kept, None] * right[kept]
+        lengths = np.sqrt(np.einsum("kj,kj->j", smaller, smaller))
+        if not kept.all() and lengths.min() > 0:
+            candidate = self.evaluate(smaller / lengths)
+            candidate_gap, _ = self.certify(candidate)
+            if candidate_gap <= max(gap, certified):
+                point, certified = candidate, candidate_gap
+        return BayesDesign(
+            strategy=point.strategy,
+            certificate=Certificate(criterion="bayes", gap=certified),
+            unexplained=self.prior_variance - point.explained,
+        )
+
+
+def _leading_questions(directions: Array, count: int) -> Array:
+    """Start from the query directions that the rows explain most, one column per row."""
+    leading = directions[:, :count].T.copy()
+    if len(leading) < count:
+        leading = np.vstack([leading, np.zeros((count - len(leading), leading.shape[1]))])
+    leading += 1e-3 * np.abs(leading).max() * _spread(leading.shape)
+    questions: Array = leading / np.sqrt(np.einsum("kj,kj->j", leading, leading))
+    return questions
+
+
+def _with_new_questions(point: _Point, bounds: Array, *, count: int) -> Array:
+    """Append small questions along the directions in which the certificate is most violated."""
+    scaled = point.slopes / np.sqrt(bounds)[:, None]
+    _, vectors = linalg.eigh(scaled.T @ scaled)
+    fresh = (scaled @ vectors[:, ::-1][:, :count]).T / np.sqrt(bounds)
+    fresh = fresh / np.maximum(np.sqrt(np.square(fresh).mean(axis=1, keepdims=True)), 1e-300)
+    grown = np.vstack([point.strategy, 0.1 * fresh])
+    questions: Array = grown / np.sqrt(np.einsum("kj,kj->j", grown, grown))
+    return questions
+
+
+def _spread(shape: tuple[int, int]) -> Array:
+    """Return fixed numbers of either sign that no symmetry of the problem shares."""
+    index = np.arange(1, 1 + shape[0] * shape[1], dtype=np.float64).reshape(shape)
+    spread: Array = np.cos(index * np.sqrt(2.0) * np.pi)
+    return spread

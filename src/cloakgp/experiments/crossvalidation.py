@@ -1,0 +1,179 @@
+"""Errors of released predictions on held-out rows, by fold and by draw of the noise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import KFold
+
+from cloakgp.arrays import Array
+from cloakgp.experiments.cloaked import Budget, Cloaked, Noise, Prior, mean_without_privacy
+
+PriorFor = Callable[[Array], Prior]
+Tick = Callable[[], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Errors:
+    """Root mean squared errors of one method.
+
+    Attributes
+    ----------
+    by_fold : array of shape (folds, draws)
+        One draw where there is no noise.
+
+    Examples
+    --------
+    >>> errors = Errors(np.array([[1.0, 3.0], [4.0, 4.0]]))
+    >>> errors.mean, errors.fold_sd, errors.standard_error
+    (3.0, 1.0, 0.5)
+    """
+
+    by_fold: Array
+
+    @property
+    def mean(self) -> float:
+        """Over folds and draws."""
+        return float(self.by_fold.mean())
+
+    @property
+    def fold_sd(self) -> float:
+        """The papers' ±: sd over folds of the fold's mean over draws."""
+        return float(self.by_fold.mean(axis=1).std())
+
+    @property
+    def single_draw_sd(self) -> float:
+        """Of one fold with one draw about the mean."""
+        return float(self.by_fold.std())
+
+    @property
+    def standard_error(self) -> float | None:
+        """Of `mean`, over draws of the noise with the folds as they are; None if one draw."""
+        draws = self.by_fold.shape[1]
+        if draws < 2:
+            return None
+        return float(self.by_fold.mean(axis=0).std(ddof=1) / np.sqrt(draws))
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How errors are measured.
+
+    Attributes
+    ----------
+    folds : int
+    draws : int
+        Releases per fold and method.
+    shuffle : bool
+        Deal rows to folds at random instead of in file order.
+    insecure_seed : int or None
+        Makes the noise reproducible. For tests.
+    """
+
+    folds: int = 14
+    draws: int = 20
+    shuffle: bool = False
+    insecure_seed: int | None = None
+
+    def splits(self, rows: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """Yield training and held-out rows of every fold."""
+        dealt = KFold(self.folds, shuffle=self.shuffle, random_state=0 if self.shuffle else None)
+        yield from dealt.split(np.zeros((rows, 1)))
+
+    def seed(self, *path: int) -> int | None:
+        """Return a seed of its own for one release, or None."""
+        if self.insecure_seed is None:
+            return None
+        return int(np.random.SeedSequence((self.insecure_seed, *path)).generate_state(1)[0])
+
+
+@dataclass(frozen=True, eq=False)
+class CrossValidation:
+    """What one cross-validation found.
+
+    Attributes
+    ----------
+    no_privacy : Errors
+    raw : dict of str to Errors
+        Of the raw predictions C y + noise, by the noise's name.
+    posterior : dict of str to Errors
+        Of the posterior mean given the same answers, for the noises it was asked for.
+    """
+
+    no_privacy: Errors
+    raw: dict[str, Errors] = field(default_factory=dict)
+    posterior: dict[str, Errors] = field(default_factory=dict)
+
+
+def cross_validate(
+    X: Array,
+    y: Array,
+    *,
+    prior_for: PriorFor,
+    noises: Sequence[Noise],
+    budget: Budget,
+    protocol: Protocol,
+    posterior_of: Sequence[Noise] = (),
+    tick: Tick | None = None,
+) -> CrossValidation:
+    """Release predictions of every held-out fold from the others, and compare with the truth.
+
+    The truth is clipped to the bounds, as in the papers.
+
+    Parameters
+    ----------
+    X : array of shape (N, D)
+    y : array of shape (N,)
+    prior_for : callable
+        Training inputs → prior.
+    noises : sequence of Noise
+    budget : Budget
+    protocol : Protocol
+    posterior_of : sequence of Noise
+        Those of them whose posterior mean is wanted as well.
+    tick : callable, optional
+        Called after every fold.
+
+    Returns
+    -------
+    CrossValidation
+    """
+    truth = budget.bounds.clip(y)
+    no_privacy: list[list[float]] = []
+    raw: dict[str, list[list[float]]] = {noise.name: [] for noise in noises}
+    posterior: dict[str, list[list[float]]] = {noise.name: [] for noise in posterior_of}
+    for fold, (train, held_out) in enumerate(protocol.splits(len(X))):
+        prior = prior_for(X[train])
+        unnoised = mean_without_privacy(
+            X[train], y[train], X_query=X[held_out], prior=prior, bounds=budget.bounds
+        )
+        no_privacy.append([_rmse(unnoised, truth[held_out])])
+        for number, noise in enumerate(noises):
+            cloaked = Cloaked.designed(X[train], X[held_out], prior=prior, noise=noise)
+            releases = [
+                cloaked.released(
+                    y[train], budget=budget, insecure_seed=protocol.seed(fold, number, draw)
+                )
+                for draw in range(protocol.draws)
+            ]
+            raw[noise.name].append(
+                [_rmse(release.published().values, truth[held_out]) for release in releases]
+            )
+            if noise in posterior_of:
+                posterior[noise.name].append(
+                    [_rmse(release.predict(X[held_out]), truth[held_out]) for release in releases]
+                )
+        if tick is not None:
+            tick()
+    return CrossValidation(
+        no_privacy=Errors(np.array(no_privacy)),
+        raw={name: Errors(np.array(found)) for name, found in raw.items()},
+        posterior={name: Errors(np.array(found)) for name, found in posterior.items()},
+    )
+
+
+def _rmse(predicted: Array, truth: Array) -> float:
+    return float(np.sqrt(np.mean(np.square(predicted - truth))))

@@ -1,0 +1,139 @@
+"""One private fit as a function: design, measure, learn, and return what may be published."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from numpy.typing import ArrayLike
+
+from cloakgp.arrays import Array
+from cloakgp.design import Progress
+from cloakgp.models import ExactPrior, SparsePrior
+from cloakgp.privacy import Guarantee, OutputBounds, measure
+from cloakgp.privacy.guarantee import check_budget, exact_noise_multiplier
+from cloakgp.release import Budget, Hyperprior, Mechanism, Query, Release, choose_questions
+
+# Kept back from each stage, so that rounding in two calibrations cannot add up beyond the budget.
+STAGE_MARGIN = 1e-6
+
+
+def release_regression(
+    X: Array,
+    y: ArrayLike,
+    *,
+    prior: ExactPrior | SparsePrior,
+    query: Query,
+    bounds: OutputBounds,
+    epsilon: float,
+    delta: float,
+    mechanism: Mechanism = "bayes",
+    gap: float = 1e-3,
+    hyperprior: Hyperprior | None = None,
+    average: bool = False,
+    budget_split: float | None = None,
+    input_names: Sequence[str] = (),
+    output_name: str = "y",
+    progress: Progress | None = None,
+    insecure_seed: int | None = None,
+) -> Release:
+    """Design, measure, learn from the answers, and return what may be published.
+
+    y is handed to `cloakgp.privacy.measure` and touched nowhere else.
+
+    Parameters
+    ----------
+    X : array of shape (N, D)
+        Public inputs.
+    y : array-like of shape (N,)
+        Private outputs.
+    prior : ExactPrior or SparsePrior
+    query : Query
+    bounds : OutputBounds
+    epsilon, delta : float
+        The whole budget.
+    mechanism : {"bayes", "trace", "logdet"}
+    gap : float
+    hyperprior : Hyperprior, optional
+        What to learn from the answers, at no cost; None to keep the prior as declared.
+    average : bool
+        Average over the posterior of the hyperparameters rather than take its maximum.
+    budget_split : float, optional
+        Share of μ² spent on a first stage, from which hyperparameters are learned that the second
+        stage is designed with. Both stages' answers are in the release.
+    input_names, output_name
+        What the release calls its columns.
+    progress : callable, optional
+        Called with the certified gap while the design improves.
+    insecure_seed : int, optional
+        Makes the noise reproducible and the release **not private**.
+
+    Returns
+    -------
+    Release
+
+    Raises
+    ------
+    ValueError
+        For anything that does not make sense; no message quotes an output.
+    """
+    check_budget(epsilon, delta)
+    if budget_split is None:
+        stages: tuple[Budget, ...] = (Budget(epsilon=epsilon, delta=delta),)
+    else:
+        stages = _two_stages(epsilon, delta, share=budget_split)
+    questions = choose_questions(
+        X,
+        prior=prior,
+        query=query,
+        bounds=bounds,
+        budget=stages[0],
+        mechanism=mechanism,
+        gap=gap,
+        progress=progress,
+    )
+    answers = measure(
+        questions.strategy,
+        y,
+        bounds=(bounds.lo, bounds.hi),
+        epsilon=stages[0].epsilon,
+        delta=stages[0].delta,
+        insecure_seed=insecure_seed,
+    )
+    release = Release(
+        prior=prior,
+        measurements=(questions.answered(answers),),
+        input_names=tuple(input_names),
+        output_name=output_name,
+    )
+    if hyperprior is not None:
+        release = release.learn(hyperprior, average=average)
+    for stage in stages[1:]:
+        release = release.refine(
+            y,
+            query.X,
+            query_weight=query.weights,
+            epsilon=stage.epsilon,
+            delta=stage.delta,
+            gap=gap,
+            progress=progress,
+            insecure_seed=None if insecure_seed is None else insecure_seed + 1,
+        )
+    return release
+
+
+def _two_stages(epsilon: float, delta: float, *, share: float) -> tuple[Budget, Budget]:
+    """Split a budget so that the two stages compose to it: μ² adds up (Dong, Roth and Su 2022)."""
+    if not 0 < share < 1:
+        raise ValueError(f"budget_split must lie strictly between 0 and 1, got {share}")
+    mu = (1.0 - STAGE_MARGIN) / exact_noise_multiplier(epsilon, delta)
+    first, second = (
+        Guarantee(epsilon=epsilon, delta=delta, mu=mu * math.sqrt(part)).epsilon_at(delta)
+        for part in (share, 1.0 - share)
+    )
+    if min(first, second) <= 0:
+        raise ValueError(
+            "budget_split leaves a stage with epsilon = 0 at this delta: use a smaller delta or no "
+            "split"
+        )
+    return Budget(epsilon=first, delta=delta), Budget(epsilon=second, delta=delta)

@@ -1,0 +1,198 @@
+r"""The prior covariance of answers, R K Rᵀ, and its derivatives in the kernel's hyperparameters.
+
+Where a table has many rows, each is moved to the nearest of a few hundred k-means centres of the
+public inputs. That approximates the objective of a fit to public numbers; it touches neither a
+release nor its guarantee.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg
+from sklearn.cluster import KMeans
+from sklearn.gaussian_process.kernels import Kernel
+
+from cloakgp.arrays import Array
+from cloakgp.models import ExactPrior, SparsePrior
+from cloakgp.models.kernels import RELATIVE_JITTER, has_white_noise
+from cloakgp.release.measurement import Measurement
+
+LEARNING_POINTS = 600
+
+
+@dataclass(frozen=True, eq=False)
+class _TableAnswers:
+    """The noise-scaled questions put to one table, and the learning point that each row is at."""
+
+    questions: Array
+    positions: np.ndarray[tuple[int], np.dtype[np.intp]]
+
+
+@dataclass(frozen=True, eq=False)
+class LearningAnswers:
+    """Published answers, divided by their noise sds, with kernels at few points.
+
+    Attributes
+    ----------
+    points : array of shape (n, D)
+    questions : array of shape (k, n)
+        R with the columns of rows at the same point added up.
+    tables : tuple
+        The questions row by row, one entry per table; answers of the tables follow each other.
+    values : array of shape (k,)
+        R y + noise of unit variance.
+    sums : array of shape (k,)
+        R 1.
+    """
+
+    points: Array
+    questions: Array
+    tables: tuple[_TableAnswers, ...]
+    values: Array
+    sums: Array
+
+    def row_products(self, variances: Array | None = None) -> Array:
+        """Return R diag(variances) Rᵀ for independent rows, the variances given per point."""
+        blocks = [
+            (table.questions if variances is None else table.questions * variances[table.positions])
+            @ table.questions.T
+            for table in self.tables
+        ]
+        return np.asarray(linalg.block_diag(*blocks), dtype=np.float64)
+
+
+def gather(measurements: Sequence[Measurement]) -> LearningAnswers:
+    """Bring measurements that asked something into the form that learning needs.
+
+    Parameters
+    ----------
+    measurements : sequence of Measurement
+        At least one, each with answers.
+    """
+    tables, points, questions, values, sums = [], [], [], [], []
+    offset = 0
+    for number in dict.fromkeys(one.table for one in measurements):
+        group = [one for one in measurements if one.table == number]
+        scaled = np.vstack([one.strategy / one.answers.noise_sd for one in group])
+        centres, positions = _learning_points(group[0].X)
+        binned = np.zeros((len(scaled), len(centres)))
+        np.add.at(binned.T, positions, scaled.T)
+        tables.append(_TableAnswers(questions=scaled, positions=positions + offset))
+        points.append(centres)
+        questions.append(binned)
+        values += [one.residuals(0.0) / one.answers.noise_sd for one in group]
+        sums.append(scaled.sum(axis=1))
+        offset += len(centres)
+    return LearningAnswers(
+        points=np.vstack(points),
+        questions=np.asarray(linalg.block_diag(*questions), dtype=np.float64),
+        tables=tuple(tables),
+        values=np.concatenate(values),
+        sums=np.concatenate(sums),
+    )
+
+
+def latent_covariance_and_slopes(
+    prior: ExactPrior | SparsePrior, answers: LearningAnswers
+) -> tuple[Array, list[Array]]:
+    """Return the covariance of the answers but for observation noise, and its derivatives.
+
+    The derivatives are with respect to ``kernel.theta``, the logarithms of the hyperparameters that
+    are not fixed.
+
+    Parameters
+    ----------
+    prior : ExactPrior or SparsePrior
+    answers : LearningAnswers
+
+    Returns
+    -------
+    array of shape (k, k)
+    list of arrays of shape (k, k)
+    """
+    if isinstance(prior, ExactPrior):
+        covariance, *derivatives = (
+            answers.questions @ part.latent @ answers.questions.T + answers.row_products(part.white)
+            for part in _kernel_and_slopes(prior.kernel, answers.points)
+        )
+        return covariance, derivatives
+    return _sparse_covariance_and_slopes(prior, answers)
+
+
+def _sparse_covariance_and_slopes(
+    prior: SparsePrior, answers: LearningAnswers
+) -> tuple[Array, list[Array]]:
+    """Q between points, and for FITC the variance that Q leaves out of each row."""
+    inducing = len(prior.inducing)
+    value, *slopes = _kernel_and_slopes(prior.kernel, np.vstack([prior.inducing, answers.points]))
+    full, white = value.latent, value.white
+    among, crossed = full[:inducing, :inducing].copy(), full[:inducing, inducing:]
+    among[np.diag_indices(inducing)] += RELATIVE_JITTER * float(np.diag(among).max())
+    factor = linalg.cho_factor(among, lower=True)
+    weights = linalg.cho_solve(factor, crossed)
+    asked = weights @ answers.questions.T
+    covariance = answers.questions @ crossed.T @ asked
+    fitc = prior.approximation == "fitc"
+    left_out = np.diag(full)[inducing:] - np.einsum("mp,mp->p", crossed, weights)
+    covariance = covariance + answers.row_products(white[inducing:] + fitc * left_out)
+    derivatives = []
+    for slope in slopes:
+        full, white = slope.latent, slope.white
+        d_among, d_crossed = full[:inducing, :inducing], full[:inducing, inducing:]
+        outer = answers.questions @ d_crossed.T @ asked
+        d_left_out = (
+            np.diag(full)[inducing:]
+            - 2 * np.einsum("mp,mp->p", d_crossed, weights)
+            + np.einsum("mp,mp->p", weights, d_among @ weights)
+        )
+        derivatives.append(
+            outer
+            + outer.T
+            - asked.T @ d_among @ asked
+            + answers.row_products(white[inducing:] + fitc * d_left_out)
+        )
+    return covariance, derivatives
+
+
+@dataclass(frozen=True, eq=False)
+class _Parts:
+    """A kernel matrix (or a derivative of one): latent covariances, and white noise per point."""
+
+    latent: Array
+    white: Array
+
+
+def _kernel_and_slopes(kernel: Kernel, points: Array) -> list[_Parts]:
+    """Return a kernel's matrix, then its derivatives.
+
+    White noise shows on the diagonal only. Between a point and its double there is none, which
+    tells the latent covariance from the noise.
+    """
+    count = len(points)
+    doubles = has_white_noise(kernel)
+    evaluated = np.vstack([points, points]) if doubles else points
+    matrix, gradient = kernel(evaluated, eval_gradient=True)
+    arrays = [matrix, *(gradient[:, :, index] for index in range(gradient.shape[2]))]
+    if not doubles:
+        return [_Parts(latent=array, white=np.zeros(count)) for array in arrays]
+    return [
+        _Parts(
+            latent=array[:count, count:],
+            white=np.diag(array)[:count] - np.diag(array[:count, count:]),
+        )
+        for array in arrays
+    ]
+
+
+def _learning_points(
+    X: Array,
+) -> tuple[Array, np.ndarray[tuple[int], np.dtype[np.intp]]]:
+    """Return distinct inputs, or k-means centres of many, and where each row is among them."""
+    distinct, positions = np.unique(X, axis=0, return_inverse=True)
+    if len(distinct) <= LEARNING_POINTS:
+        return distinct, positions.ravel()
+    clusters = KMeans(n_clusters=LEARNING_POINTS, n_init=1, random_state=0).fit(X)
+    return np.asarray(clusters.cluster_centers_, dtype=np.float64), clusters.labels_.astype(np.intp)

@@ -1,0 +1,215 @@
+r"""Hyperparameters from the answers, at no cost in privacy.
+
+The answers a are public, and under the prior with hyperparameters θ they are Gaussian,
+a ~ N(R m, S(θ)) with S = I + R K_y(θ) Rᵀ once each is divided by its noise sd. So
+
+    log p(a | θ) = −½ (a − R m)ᵀ S⁻¹ (a − R m) − ½ log det S + const
+
+(Rasmussen and Williams 2006, equation 5.8, with answers for outputs) is post-processing. A few
+noisy answers leave it nearly flat, so it is maximised together with weak priors: log-normal around
+the declared value of every free hyperparameter, normal around the declared mean. Where the answers
+say nothing, the declared values stay.
+
+Kernels are evaluated at few points where there are many rows; see `answer_covariance`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import linalg, optimize
+from sklearn.gaussian_process.kernels import Kernel
+
+from cloakgp.arrays import Array
+from cloakgp.models import ExactPrior, SparsePrior
+from cloakgp.release.answer_covariance import LearningAnswers, gather, latent_covariance_and_slopes
+from cloakgp.release.measurement import Measurement
+
+# Sd of log hyperparameters around their declared values: a factor of 1.6 either way is ordinary.
+LOG_SD = 0.5
+# Sd of the mean around its declared value, as a share of the bounds' width.
+MEAN_SD_SHARE = 1 / 4
+# Restarts, as shifts of all log hyperparameters from their declared values, in units of LOG_SD.
+STARTS = (0.0, 1.0, -1.0)
+STEPS = 100
+
+
+@dataclass(frozen=True)
+class Hyperprior:
+    """Which hyperparameters are free.
+
+    Attributes
+    ----------
+    noise_variance, mean : bool
+        Whether these are learned; the kernel's own are where they are not marked "fixed".
+    """
+
+    noise_variance: bool = True
+    mean: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedPrior:
+    """A prior and its share in the posterior over hyperparameters."""
+
+    prior: ExactPrior | SparsePrior
+    weight: float
+
+
+def learn(
+    prior: ExactPrior | SparsePrior,
+    measurements: Sequence[Measurement],
+    *,
+    hyperprior: Hyperprior,
+    average: bool = False,
+) -> tuple[WeightedPrior, ...]:
+    """Fit the free hyperparameters of a declared prior to published answers.
+
+    Parameters
+    ----------
+    prior : ExactPrior or SparsePrior
+        As declared; its values are the centres of the weak priors.
+    measurements : sequence of Measurement
+    hyperprior : Hyperprior
+    average : bool
+        Return a few priors that stand for the posterior over hyperparameters, instead of the
+        maximum a posteriori alone.
+
+    Returns
+    -------
+    tuple of WeightedPrior
+        Weights sum to 1. The declared prior if nothing is free or nothing was asked.
+    """
+    asked = [one for one in measurements if one.answers.noise_sd > 0]
+    objective = _Objective.of(prior, asked, hyperprior=hyperprior) if asked else None
+    if objective is None or objective.size == 0:
+        return (WeightedPrior(prior=prior, weight=1.0),)
+    best = objective.maximum()
+    if not average:
+        return (WeightedPrior(prior=objective.prior_at(best), weight=1.0),)
+    return objective.average_around(best)
+
+
+@dataclass(frozen=True, eq=False)
+class _Objective:
+    """Minus the log posterior of standardised hyperparameters ψ.
+
+    ψ = (log kernel hyperparameters, log noise variance, mean), each less its declared value and
+    divided by its prior sd, so that its prior is N(0, I).
+    """
+
+    prior: ExactPrior | SparsePrior
+    answers: LearningAnswers
+    hyperprior: Hyperprior
+    mean_sd: float
+
+    @classmethod
+    def of(
+        cls,
+        prior: ExactPrior | SparsePrior,
+        measurements: Sequence[Measurement],
+        *,
+        hyperprior: Hyperprior,
+    ) -> _Objective:
+        bounds = measurements[0].answers.bounds
+        return cls(
+            prior=prior,
+            answers=gather(measurements),
+            hyperprior=Hyperprior(
+                noise_variance=hyperprior.noise_variance and prior.noise_variance > 0,
+                mean=hyperprior.mean,
+            ),
+            mean_sd=MEAN_SD_SHARE * (bounds[1] - bounds[0]),
+        )
+
+    @property
+    def size(self) -> int:
+        return len(self.prior.kernel.theta) + self.hyperprior.noise_variance + self.hyperprior.mean
+
+    def prior_at(self, position: Array) -> ExactPrior | SparsePrior:
+        """Return the prior with hyperparameters at ψ."""
+        count = len(self.prior.kernel.theta)
+        kernel = self._kernel_at(position[:count])
+        rest = list(position[count:])
+        noise_variance = self.prior.noise_variance
+        if self.hyperprior.noise_variance:
+            noise_variance *= float(np.exp(LOG_SD * rest.pop(0)))
+        mean = self.prior.mean
+        if self.hyperprior.mean:
+            mean += self.mean_sd * float(rest.pop(0))
+        return replace(self.prior, kernel=kernel, noise_variance=noise_variance, mean=mean)
+
+    def _kernel_at(self, position: Array) -> Kernel:
+        declared = self.prior.kernel
+        return declared.clone_with_theta(declared.theta + LOG_SD * position)
+
+    def __call__(self, position: Array) -> tuple[float, Array]:
+        """Return minus the log posterior, up to a constant, and its gradient."""
+        candidate = self.prior_at(position)
+        latent, latent_slopes = latent_covariance_and_slopes(candidate, self.answers)
+        noise = candidate.noise_variance * self.answers.row_products()
+        covariance = latent + noise
+        covariance[np.diag_indices(len(covariance))] += 1.0
+        factor = linalg.cho_factor(covariance, lower=True)
+        residuals = self.answers.values - candidate.mean * self.answers.sums
+        solved = linalg.cho_solve(factor, residuals)
+        # ∂(−log p)/∂θ = ½ tr[(S⁻¹ − S⁻¹ r rᵀ S⁻¹) ∂S/∂θ] (Rasmussen and Williams, 5.9).
+        sensitivity = linalg.cho_solve(factor, np.eye(len(covariance))) - np.outer(solved, solved)
+        slopes = [0.5 * LOG_SD * float(np.vdot(sensitivity, slope)) for slope in latent_slopes]
+        if self.hyperprior.noise_variance:
+            slopes.append(0.5 * LOG_SD * float(np.vdot(sensitivity, noise)))
+        if self.hyperprior.mean:
+            slopes.append(-self.mean_sd * float(self.answers.sums @ solved))
+        value = 0.5 * float(residuals @ solved) + float(np.log(np.diag(factor[0])).sum())
+        return value + 0.5 * float(position @ position), np.array(slopes) + position
+
+    def maximum(self) -> Array:
+        """Return the best of a few local maxima."""
+        found = [
+            optimize.minimize(
+                self,
+                np.full(self.size, start),
+                jac=True,
+                method="L-BFGS-B",
+                bounds=[(-6.0, 6.0)] * self.size,
+                options={"maxiter": STEPS},
+            )
+            for start in STARTS
+        ]
+        best: Array = min(found, key=lambda one: float(one.fun)).x
+        return best
+
+    def average_around(self, best: Array) -> tuple[WeightedPrior, ...]:
+        """Integrate over the Gaussian approximation at the maximum, with corrected weights.
+
+        The points are the maximum and a pair along each axis of the approximation, at √size
+        standard deviations (the central composite idea of Rue, Martino and Chopin 2009, section
+        6.5); each point's weight is multiplied by the ratio of the true density to the Gaussian.
+        """
+        spread = self._posterior_root(best)
+        radius = np.sqrt(self.size)
+        steps = [np.zeros(self.size)]
+        steps += [sign * radius * axis for axis in np.eye(self.size) for sign in (1.0, -1.0)]
+        floor = self(best)[0]
+        logs = [floor - self(best + spread @ step)[0] + step @ step / 2 for step in steps]
+        # Third-degree cubature: the centre and the pairs share the weight so that the second
+        # moments of the Gaussian come out.
+        cubature = np.array([1.0] + [1.0] * (2 * self.size)) / (2 * self.size + 1)
+        weights = cubature * np.exp(np.minimum(logs, 5.0))
+        weights /= weights.sum()
+        return tuple(
+            WeightedPrior(prior=self.prior_at(best + spread @ step), weight=float(weight))
+            for step, weight in zip(steps, weights, strict=True)
+        )
+
+    def _posterior_root(self, best: Array) -> Array:
+        """Return a root of the inverse Hessian at the maximum, by differences of gradients."""
+        step = 1e-3
+        axes = step * np.eye(self.size)
+        hessian = np.array([(self(best + a)[1] - self(best - a)[1]) / (2 * step) for a in axes])
+        eigenvalues, axes = linalg.eigh((hessian + hessian.T) / 2)
+        # The weak priors contribute 1 to every curvature; a maximum cannot be flatter than a part.
+        root: Array = axes / np.sqrt(np.maximum(eigenvalues, 0.25))
+        return root

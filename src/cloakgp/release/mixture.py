@@ -1,0 +1,69 @@
+"""Predictions averaged over a few priors that stand for a posterior over hyperparameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cloakgp.arrays import Array
+from cloakgp.release.learning import WeightedPrior
+from cloakgp.release.measurement import Measurement
+from cloakgp.release.posterior import Posterior
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Posteriors and their weights; with one of them, simply that posterior.
+
+    Attributes
+    ----------
+    posteriors : tuple of Posterior
+    weights : array of shape (m,)
+        Sum to 1.
+    """
+
+    posteriors: tuple[Posterior, ...]
+    weights: Array
+
+    @classmethod
+    def given(cls, priors: Sequence[WeightedPrior], measurements: Sequence[Measurement]) -> Mixture:
+        """Condition every prior on the measurements."""
+        return cls(
+            posteriors=tuple(Posterior.given(one.prior, measurements) for one in priors),
+            weights=np.array([one.weight for one in priors]),
+        )
+
+    @property
+    def main(self) -> Posterior:
+        """The posterior of most weight."""
+        return self.posteriors[int(self.weights.argmax())]
+
+    def mean(self, X: Array) -> Array:
+        """Return the mean of the latent function, shape (P,)."""
+        means: Array = self.weights @ np.array([one.mean(X) for one in self.posteriors])
+        return means
+
+    def variance(self, X: Array, *, new_output: bool) -> Array:
+        """Return the variance of the latent function, or of a new output, shape (P,)."""
+        variances = [
+            one.variance(X) + (one.prior.observation_noise(X) if new_output else 0.0)
+            for one in self.posteriors
+        ]
+        # The law of total variance: within the posteriors, and between them.
+        between = np.array([one.mean(X) for one in self.posteriors]) - self.mean(X)
+        variance: Array = self.weights @ (np.array(variances) + np.square(between))
+        return variance
+
+    def covariance(self, X: Array, *, new_output: bool) -> Array:
+        """Return the covariance of the latent function, or of new outputs, shape (P, P)."""
+        middle = self.mean(X)
+        total = np.zeros((len(X), len(X)))
+        for one, weight in zip(self.posteriors, self.weights, strict=True):
+            covariance = one.covariance(X)
+            if new_output:
+                covariance[np.diag_indices(len(X))] += one.prior.observation_noise(X)
+            between = one.mean(X) - middle
+            total += weight * (covariance + np.outer(between, between))
+        return total
