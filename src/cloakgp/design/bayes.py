@@ -31,8 +31,9 @@ from cloakgp.design.strategy import Certificate
 from cloakgp.design.threads import suitable_threads
 
 FIRST_ANSWERS = 8
-GROWTH = 1.5
-STEPS_A_ROUND = 60
+# While the certificate says that far too few answers are asked, a few steps tell as much as many.
+FAR_GAP, FAR_GROWTH, FAR_STEPS = 1.0, 2.0, 15
+GROWTH, STEPS = 1.4, 60
 ROUNDS = 40
 MEMORY = 20
 # Query directions that explain less than this share of the variance are left out of F, and the
@@ -202,11 +203,10 @@ class _Problem:
     def solve(self, *, gap: float, progress: Progress | None) -> BayesDesign:
         """Grow the number of answers until the certificate closes."""
         rows = len(self.directions)
-        answers = min(FIRST_ANSWERS, rows)
-        start = _leading_questions(self.directions, answers)
+        start = _leading_questions(self.directions, min(FIRST_ANSWERS, rows))
         best_point, best_gap = self.evaluate(start), np.inf
         for _ in range(ROUNDS):
-            point = self.ascend(start)
+            point = self.ascend(start, steps=FAR_STEPS if best_gap > FAR_GAP else STEPS)
             certified, bounds = self.certify(point)
             if certified < best_gap:
                 best_point, best_gap = point, certified
@@ -214,12 +214,12 @@ class _Problem:
                 progress(best_gap)
             if best_gap <= gap or len(point.strategy) >= rows:
                 break
-            wanted = min(rows, max(answers + 4, int(GROWTH * len(point.strategy))))
-            start = _with_new_questions(point, bounds, count=wanted - len(point.strategy))
-            answers = len(start)
+            growth = FAR_GROWTH if certified > FAR_GAP else GROWTH
+            wanted = min(rows, max(len(start) + 4, int(growth * len(start))))
+            start = _with_new_questions(point, bounds, count=wanted - len(start))
         return self.compress(best_point, gap=max(gap, best_gap))
 
-    def ascend(self, start: Array) -> _Point:
+    def ascend(self, start: Array, *, steps: int = STEPS) -> _Point:
         """Run L-BFGS over the columns' directions, each normalised."""
         shape = start.shape
 
@@ -237,7 +237,7 @@ class _Problem:
             start.ravel(),
             jac=True,
             method="L-BFGS-B",
-            options={"maxiter": STEPS_A_ROUND, "maxcor": MEMORY, "ftol": 1e-15, "gtol": 1e-12},
+            options={"maxiter": steps, "maxcor": MEMORY, "ftol": 1e-15, "gtol": 1e-12},
         )
         free = found.x.reshape(shape)
         return self.evaluate(free / np.sqrt(np.einsum("kj,kj->j", free, free)))
