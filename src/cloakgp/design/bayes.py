@@ -225,7 +225,7 @@ class _Problem:
 
         def objective(flat: Array) -> tuple[float, Array]:
             free = flat.reshape(shape)
-            lengths = np.sqrt(np.einsum("kj,kj->j", free, free))
+            lengths = _lengths(free)
             point = self.evaluate(free / lengths)
             # The derivative through the normalisation is the part across each column.
             along = np.einsum("kj,kj->j", point.strategy, point.gradient)
@@ -240,15 +240,15 @@ class _Problem:
             options={"maxiter": steps, "maxcor": MEMORY, "ftol": 1e-15, "gtol": 1e-12},
         )
         free = found.x.reshape(shape)
-        return self.evaluate(free / np.sqrt(np.einsum("kj,kj->j", free, free)))
+        return self.evaluate(free / _lengths(free))
 
     def compress(self, point: _Point, *, gap: float) -> BayesDesign:
         """Drop answers that ask nothing new, where the certificate allows it."""
-        _, scales, right = np.linalg.svd(point.strategy, full_matrices=False)
         certified, _ = self.certify(point)
-        kept = scales > REDUNDANT * scales[0]
-        smaller = scales[kept, None] * right[kept]
-        lengths = np.sqrt(np.einsum("kj,kj->j", smaller, smaller))
+        squares, directions = linalg.eigh(point.strategy @ point.strategy.T)
+        kept = squares > REDUNDANT**2 * squares[-1]
+        smaller = directions[:, kept].T @ point.strategy
+        lengths = _lengths(smaller)
         if not kept.all() and lengths.min() > 0:
             candidate = self.evaluate(smaller / lengths)
             candidate_gap, _ = self.certify(candidate)
@@ -267,8 +267,7 @@ def _leading_questions(directions: Array, count: int) -> Array:
     if len(leading) < count:
         leading = np.vstack([leading, np.zeros((count - len(leading), leading.shape[1]))])
     leading += 1e-3 * np.abs(leading).max() * _spread(leading.shape)
-    questions: Array = leading / np.sqrt(np.einsum("kj,kj->j", leading, leading))
-    return questions
+    return leading / _lengths(leading)
 
 
 def _with_new_questions(point: _Point, bounds: Array, *, count: int) -> Array:
@@ -278,8 +277,13 @@ def _with_new_questions(point: _Point, bounds: Array, *, count: int) -> Array:
     fresh = (scaled @ vectors[:, ::-1][:, :count]).T / np.sqrt(bounds)
     fresh = fresh / np.maximum(np.sqrt(np.square(fresh).mean(axis=1, keepdims=True)), 1e-300)
     grown = np.vstack([point.strategy, 0.1 * fresh])
-    questions: Array = grown / np.sqrt(np.einsum("kj,kj->j", grown, grown))
-    return questions
+    return grown / _lengths(grown)
+
+
+def _lengths(columns: Array) -> Array:
+    """Return the norms of columns, none of them zero."""
+    lengths: Array = np.sqrt(np.einsum("kj,kj->j", columns, columns))
+    return np.maximum(lengths, np.finfo(np.float64).tiny)
 
 
 def _spread(shape: tuple[int, int]) -> Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import linalg
 
 from cloakgp.arrays import Array
 
@@ -49,6 +50,10 @@ def numerical_range(matrix: Array, *, tolerance: float = RANGE_TOLERANCE) -> Num
     >>> numerical_range(np.ones((3, 4))).scales.round(3)
     array([3.464])
     """
-    left, scales, right = np.linalg.svd(matrix, full_matrices=False)
+    try:
+        left, scales, right = np.linalg.svd(matrix, full_matrices=False)
+    except np.linalg.LinAlgError:
+        # The fast driver can fail to converge on wild scales; this one is slower and does not.
+        left, scales, right = linalg.svd(matrix, full_matrices=False, lapack_driver="gesvd")
     rank = int(np.count_nonzero(scales > tolerance * scales[0])) if len(scales) else 0
     return NumericalRange(left=left[:, :rank], scales=scales[:rank], right=right[:rank])
