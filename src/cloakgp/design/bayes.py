@@ -120,13 +120,15 @@ def design_bayes(
     rows = len(crossed)
     if not 0 < gap < np.inf:
         raise ValueError(f"gap must be positive and finite, got {gap}")
-    if not crossed.any():
-        empty = Certificate(criterion="bayes", gap=0.0)
-        return BayesDesign(
-            strategy=np.zeros((0, rows)), certificate=empty, unexplained=prior_variance
-        )
     with suitable_threads(float(rows) * rows * FIRST_ANSWERS):
         directions, lost = _main_directions(crossed, covariance, prior_variance=prior_variance)
+        if directions.shape[1] == 0:
+            share = lost / prior_variance if prior_variance > 0 else 0.0
+            return BayesDesign(
+                strategy=np.zeros((0, rows)),
+                certificate=Certificate(criterion="bayes", gap=share),
+                unexplained=prior_variance,
+            )
         problem = _Problem(
             covariance=covariance,
             directions=directions[:, ::-1],

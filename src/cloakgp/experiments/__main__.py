@@ -1,4 +1,4 @@
-"""Command line: ``python -m cloakgp.experiments kung`` or ``london``."""
+"""Command line: ``python -m cloakgp.experiments`` kung, london, four-points or table2."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from rich.console import Console
 from rich.progress import Progress
 
 from cloakgp.datasets import DatasetUnavailableError, load_kung, load_london
-from cloakgp.experiments import figures, kung, london, report
+from cloakgp.experiments import figures, four_points, kung, london, report, selection_report
 from cloakgp.experiments.cloaked import PAPERS_NOISE, TRACE_NOISE
 from cloakgp.experiments.crossvalidation import Protocol, Tick
 from cloakgp.experiments.surfaces import Surface
 
 app = typer.Typer(help="The papers' tables and figures, computed again.", no_args_is_help=True)
+app.command("four-points")(four_points.run_four_points)
+app.command("table2")(selection_report.run_table2)
 console = Console(highlight=False)
 
 ALL_COUNTS = tuple(range(1, 21))

@@ -1,0 +1,198 @@
+r"""Errors of private predictions of held-out rows, as a public linear function of the outputs.
+
+A release of the other folds' rows predicts a held-out fold by m + A (y − m) + noise, with A and the
+noise's variance known from inputs alone. Stacked over the folds, the residuals of all N rows are
+
+    ρ = W (y − m),    W = I − A  (row i: 1 at i, −A_ij at the rows j of the other folds),
+
+and the noise of variance n_i is added to row i's. Nothing here sees an output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+from sklearn.model_selection import KFold
+
+from cloakgp.arrays import Array
+from cloakgp.design import CriterionName, design_bayes, design_strategy
+from cloakgp.models import ExactPrior, SparsePrior
+
+SelectablePrior = ExactPrior | SparsePrior
+Predictions = Literal["posterior", "raw"]
+DesignName = CriterionName | Literal["bayes"]
+Rows = NDArray[np.intp]
+
+PREDICTIONS: tuple[Predictions, ...] = ("posterior", "raw")
+DESIGNS: tuple[DesignName, ...] = ("bayes", "trace", "logdet")
+
+# Rows that can explain no more than this share of the held-out rows' variance are asked nothing.
+NEGLIGIBLE = 1e-7
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutErrors:
+    """What is public about the errors on held-out rows.
+
+    Attributes
+    ----------
+    residual_map : array of shape (N, N)
+        W, from outputs less the prior mean to residuals.
+    noise_variance : array of shape (N,)
+        Of the privacy noise in each prediction, in squared output units.
+    mean : float
+        m, in output units.
+    """
+
+    residual_map: Array
+    noise_variance: Array
+    mean: float
+
+
+def deal(rows: int, *, folds: int, shuffle: bool = True) -> list[tuple[Rows, Rows]]:
+    """Deal rows to folds without looking at them.
+
+    Parameters
+    ----------
+    rows : int
+    folds : int
+        From 2 to rows.
+    shuffle : bool
+        In an order that is fixed once and for all, rather than as they come.
+
+    Returns
+    -------
+    list of (array, array)
+        Training and held-out rows of every fold.
+
+    Raises
+    ------
+    ValueError
+        If folds is not a number from 2 to rows.
+
+    Examples
+    --------
+    >>> [held_out.tolist() for _, held_out in deal(4, folds=2, shuffle=False)]
+    [[0, 1], [2, 3]]
+    """
+    if not isinstance(folds, int | np.integer) or isinstance(folds, bool):
+        raise ValueError(f"folds must be a whole number, got {folds!r}")
+    if not 2 <= folds <= rows:
+        raise ValueError(f"folds must lie between 2 and the number of rows, {rows}, got {folds}")
+    dealt = KFold(int(folds), shuffle=shuffle, random_state=0 if shuffle else None)
+    return list(dealt.split(np.zeros((rows, 1))))
+
+
+def held_out_errors(
+    prior: SelectablePrior,
+    X: Array,
+    *,
+    splits: Sequence[tuple[Rows, Rows]],
+    answer_sd: float,
+    predictions: Predictions = "posterior",
+    design: DesignName = "bayes",
+    gap: float = 1e-2,
+) -> HeldOutErrors:
+    """Return how the errors of held-out predictions follow from the outputs.
+
+    Parameters
+    ----------
+    prior : ExactPrior or SparsePrior
+    X : array of shape (N, D)
+        Public inputs.
+    splits : sequence of (array, array)
+        Training and held-out rows of every fold; every row is held out once.
+    answer_sd : float
+        s, the noise sd of an answer to questions whose longest column is 1, in output units.
+    predictions : {"posterior", "raw"}
+        Of the posterior mean given the answers, or of C y plus noise.
+    design : {"bayes", "trace", "logdet"}
+        How the questions are chosen. "bayes" has no raw predictions.
+    gap : float
+        Certified relative gap at which each design stops.
+
+    Returns
+    -------
+    HeldOutErrors
+
+    Raises
+    ------
+    ValueError
+        For an unknown choice, or a prior that has no covariance on these rows.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> prior = ExactPrior(kernel=RBF(), noise_variance=1.0, mean=0.0)
+    >>> errors = held_out_errors(prior, np.zeros((2, 1)), splits=deal(2, folds=2), answer_sd=0.0,
+    ...                          predictions="raw", design="trace")
+    >>> errors.residual_map
+    array([[ 1. , -0.5],
+           [-0.5,  1. ]])
+    """
+    if predictions not in PREDICTIONS:
+        raise ValueError(f"predictions must be 'posterior' or 'raw', got {predictions!r}")
+    if design not in DESIGNS:
+        raise ValueError(f"design must be one of {', '.join(DESIGNS)}, got {design!r}")
+    if design == "bayes" and predictions == "raw":
+        raise ValueError("design='bayes' has no raw predictions: choose 'trace' or 'logdet'")
+    residual_map, noise_variance = np.eye(len(X)), np.zeros(len(X))
+    for train, held_out in splits:
+        strategy, reconstruction = _questions(
+            prior, X[train], X[held_out], answer_sd=answer_sd, design=design, gap=gap
+        )
+        if predictions == "posterior":
+            reconstruction = _posterior_weights(
+                prior, X[train], X[held_out], strategy=strategy, answer_sd=answer_sd
+            )
+        residual_map[np.ix_(held_out, train)] -= reconstruction @ strategy
+        noise_variance[held_out] = answer_sd**2 * np.square(reconstruction).sum(axis=1)
+    return HeldOutErrors(residual_map=residual_map, noise_variance=noise_variance, mean=prior.mean)
+
+
+def _questions(
+    prior: SelectablePrior,
+    X: Array,
+    X_query: Array,
+    *,
+    answer_sd: float,
+    design: DesignName,
+    gap: float,
+) -> tuple[Array, Array]:
+    """Return R, and L with L R = C where the design has raw predictions."""
+    if design == "bayes":
+        covariance = prior.output_covariance(X)
+        crossed = prior.cross_covariance(X_query, X).T
+        prior_variance = float(prior.query_variance(X_query).sum())
+        # A column f of the cross-covariance explains at most ‖f‖² / least noise, whatever is asked.
+        if np.square(crossed).sum() <= NEGLIGIBLE * prior_variance * covariance.least_noise:
+            return np.zeros((0, len(X))), np.zeros((len(X_query), 0))
+        found = design_bayes(
+            covariance,
+            crossed,
+            prior_variance=prior_variance,
+            noise_sd=answer_sd,
+            gap=gap,
+        )
+        return found.strategy, np.zeros((len(X_query), len(found.strategy)))
+    cloaked = design_strategy(prior.cloaking_matrix(X_query, X), criterion=design, gap=gap)
+    return cloaked.strategy, cloaked.reconstruction
+
+
+def _posterior_weights(
+    prior: SelectablePrior, X: Array, X_query: Array, *, strategy: Array, answer_sd: float
+) -> Array:
+    """Return G = K_*f Rᵀ (R K_y Rᵀ + s² I)⁻¹, with E[f_* | a] = m + G a for answers about m."""
+    if len(strategy) == 0:
+        return np.zeros((len(X_query), 0))
+    covariance = strategy @ prior.output_covariance(X).times(strategy.T)
+    covariance = (covariance + covariance.T) / 2
+    covariance[np.diag_indices(len(covariance))] += answer_sd**2
+    crossed = strategy @ prior.cross_covariance(X_query, X).T
+    weights: Array = linalg.cho_solve(linalg.cho_factor(covariance, lower=True), crossed)
+    return weights.T

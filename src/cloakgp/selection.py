@@ -1,0 +1,223 @@
+"""Private grid search with a scikit-learn face."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
+from sklearn.model_selection import ParameterGrid
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from cloakgp.choices import choose_prior
+from cloakgp.privacy import OutputBounds
+from cloakgp.privacy.guarantee import check_budget
+from cloakgp.privacy.mixed import MixedGuarantee, compose_with_selection, worst_release
+from cloakgp.privacy.select import SelectionMechanism, select
+from cloakgp.privacy.utility import Loss
+from cloakgp.regression import DPGPRegressor
+from cloakgp.release import Release
+
+Grid = Mapping[str, Iterable[Any]]
+
+# Parameters of the prior, which is what candidates differ in. Budget, bounds and seeds are not a
+# matter of choice.
+SELECTABLE = ("kernel", "noise_variance", "mean", "inducing", "approximation")
+
+
+class DPGridSearchCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
+    r"""Choose hyperparameters from a grid privately, then release with them.
+
+    `fit` reads the private outputs twice: once to choose, at ``selection_epsilon``, and once to
+    release, at the estimator's own (ε, δ). `guarantee_` is what both cost together.
+
+    Parameters
+    ----------
+    estimator : DPGPRegressor
+        With the budget of the release.
+    param_grid : mapping of str to iterable, or list of such
+        As in scikit-learn's grid search. May set kernel, kernel__..., noise_variance, mean,
+        inducing and approximation. The grid is public: do not choose it by looking at y.
+    selection_epsilon : float
+        The budget of the choice, on top of the estimator's.
+    cv : int
+        Number of folds. Rows are dealt to them in a fixed random order.
+    mechanism : {"permute-and-flip", "exponential"}
+        Permute-and-flip errs a little less for the same ``selection_epsilon``; the exponential
+        mechanism composes better with the release.
+    loss : {"squared", "absolute"}
+        What makes a candidate good; see `cloakgp.privacy.select.select`.
+    gap : float
+        Certified relative gap at which the designs stop whose errors are compared.
+
+    Attributes
+    ----------
+    best_index_ : int
+        Of the chosen parameters in ``sklearn.model_selection.ParameterGrid(param_grid)``.
+    best_params_ : dict
+    best_estimator_ : DPGPRegressor
+        Fitted with them.
+    release_ : Release
+        What may be published.
+    guarantee_ : MixedGuarantee
+        Of choice and release together. It is the same whatever was chosen.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        If X had column names.
+
+    Notes
+    -----
+    Mechanism, neighbours, sensitivity, theorem and argument of the choice stand in
+    `cloakgp.privacy.select`, of the composition in `cloakgp.privacy.mixed`. The errors compared are
+    those of held-out predictions by the posterior mean, noise of the release included, with the
+    hyperparameters as the grid declares them; what the estimator may ``learn`` from its answers
+    comes after.
+
+    There is no ``cv_results_``, no ``best_score_`` and no ``scorer_``: the errors of the candidates
+    are exact functions of the private outputs. They are forgotten as soon as the choice is made;
+    publishing even one of them would be outside the guarantee.
+
+    Examples
+    --------
+    >>> X = np.linspace(0, 10, 200)[:, None]
+    >>> y = 100 + 20 * np.sin(X).ravel()
+    >>> search = DPGridSearchCV(
+    ...     DPGPRegressor(bounds=(70, 130), epsilon=1.0, delta=1e-4),
+    ...     {"noise_variance": [10.0, 100.0]}, selection_epsilon=0.5)
+    >>> print(search.fit(X, y).guarantee_)
+    (1.457, 0.0001)-differential privacy (release (1, 0.0001), permute-and-flip 0.5)
+    >>> search.predict([[2.0], [5.0]]).shape
+    (2,)
+    """
+
+    def __init__(
+        self,
+        estimator: DPGPRegressor,
+        param_grid: Grid | list[Grid],
+        *,
+        selection_epsilon: float,
+        cv: int = 5,
+        mechanism: SelectionMechanism = "permute-and-flip",
+        loss: Loss = "squared",
+        gap: float = 1e-2,
+    ) -> None:
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.selection_epsilon = selection_epsilon
+        self.cv = cv
+        self.mechanism = mechanism
+        self.loss = loss
+        self.gap = gap
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> DPGridSearchCV:
+        """Choose, then release: spends ``selection_epsilon`` and the estimator's budget, each once.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, D)
+            Public inputs.
+        y : array-like of shape (N,)
+            Private outputs.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For anything that does not make sense; no message quotes an output.
+        """
+        inputs = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        budget = self.estimator
+        check_budget(budget.epsilon, budget.delta)
+        limits = OutputBounds.checked(budget.bounds)
+        grid = list(ParameterGrid(self.param_grid))
+        _check_names(grid)
+        candidates = [clone(budget).set_params(**clone(params, safe=False)) for params in grid]
+        chosen = select(
+            [
+                choose_prior(
+                    inputs,
+                    bounds=limits,
+                    kernel=one.kernel,
+                    noise_variance=one.noise_variance,
+                    mean=one.mean,
+                    inducing=one.inducing,
+                    approximation=one.approximation,
+                    random_state=one.random_state,
+                )
+                for one in candidates
+            ],
+            inputs,
+            y,
+            bounds=(limits.lo, limits.hi),
+            epsilon=self.selection_epsilon,
+            folds=self.cv,
+            release_epsilon=budget.epsilon,
+            release_delta=budget.delta,
+            mechanism=self.mechanism,
+            loss=self.loss,
+            design=budget.mechanism,
+            gap=self.gap,
+            insecure_seed=budget.insecure_seed,
+        )
+        worst = worst_release(budget.epsilon, budget.delta, rows=len(inputs))
+        best = candidates[chosen.index].fit(X, y)
+        spent = best.guarantee_
+        if (
+            spent.mu > worst.mu
+            or spent.answers > worst.answers
+            or spent.coarseness > worst.coarseness
+        ):
+            raise RuntimeError("the release exceeds what every candidate may spend; not published")
+        self.best_index_ = chosen.index
+        self.best_params_ = grid[chosen.index]
+        self.best_estimator_ = best
+        self.guarantee_: MixedGuarantee = compose_with_selection(
+            worst, self.selection_epsilon, mechanism=self.mechanism
+        )
+        return self
+
+    def predict(self, X: ArrayLike, **settings: Any) -> Any:
+        """Predict with the release, at no further cost: `DPGPRegressor.predict`.
+
+        Parameters
+        ----------
+        X : array-like of shape (P, D)
+        **settings
+            ``return_std`` or ``return_cov``.
+
+        Returns
+        -------
+        array of shape (P,), or a pair with sd or covariance
+        """
+        check_is_fitted(self)
+        return self.best_estimator_.predict(X, **settings)
+
+    @property
+    def release_(self) -> Release:
+        """What may be published, of the chosen candidate."""
+        check_is_fitted(self)
+        release: Release = self.best_estimator_.release_
+        return release
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = self.estimator.insecure_seed is None
+        tags.regressor_tags.poor_score = True
+        return tags
+
+
+def _check_names(grid: list[dict[str, Any]]) -> None:
+    named = {name for params in grid for name in params}
+    refused = sorted(
+        name for name in named if name not in SELECTABLE and not name.startswith("kernel__")
+    )
+    if refused:
+        raise ValueError(
+            f"param_grid may set {', '.join(SELECTABLE)} and kernel__..., not "
+            f"{', '.join(refused)}: budget, bounds and mechanism are the same for every candidate"
+        )
