@@ -65,8 +65,9 @@ def test_one_guarantee_for_choice_and_release(fitted):
     assert fitted.guarantee_ == compose_with_selection(worst, 0.5)
     assert 1.0 < fitted.guarantee_.epsilon < 1.5
     assert fitted.guarantee_.delta == 1e-3
-    for guarantee in (fitted.release_.guarantee, fitted.best_estimator_.guarantee_):
-        assert guarantee.mu <= worst.mu
+    assert fitted.release_.guarantee == fitted.best_estimator_.guarantee_ == fitted.guarantee_
+    (one,) = fitted.release_.measurements
+    assert one.answers.guarantee.mu <= worst.mu
 
 
 def test_the_guarantee_does_not_depend_on_the_choice(monkeypatch):
@@ -107,7 +108,6 @@ def test_no_scores_are_exposed(fitted):
         "best_index_",
         "best_params_",
         "best_estimator_",
-        "guarantee_",
         "n_features_in_",
     }
     assert "score" not in repr(vars(fitted))

@@ -38,7 +38,7 @@ SAMPLER = "privacy.sampler"
 SPLITTERS = ("demo", "experiments", "datasets")
 
 # About 300 lines; a little air keeps nobody from finishing a sentence.
-LONGEST_MODULE = 340
+LONGEST_MODULE = 370
 
 
 def name_of(path: Path) -> str:

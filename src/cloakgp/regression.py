@@ -16,6 +16,7 @@ from cloakgp.fitting import release_regression
 from cloakgp.models import Approximation
 from cloakgp.privacy import Guarantee, OutputBounds
 from cloakgp.privacy.guarantee import check_budget
+from cloakgp.privacy.mixed import MixedGuarantee
 from cloakgp.release import Hyperprior, Mechanism, Query
 
 LEARNING = ("map", "average", None)
@@ -237,7 +238,7 @@ class DPGPRegressor(RegressorMixin, BaseEstimator):
         return self.release_.predict(points)
 
     @property
-    def guarantee_(self) -> Guarantee:
+    def guarantee_(self) -> Guarantee | MixedGuarantee:
         """What the release costs."""
         check_is_fitted(self)
         return self.release_.guarantee

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from cloakgp.choices import choose_prior
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.guarantee import check_budget
-from cloakgp.privacy.mixed import MixedGuarantee, compose_with_selection, worst_release
+from cloakgp.privacy.mixed import MixedGuarantee, worst_release
 from cloakgp.privacy.select import SelectionMechanism, select
 from cloakgp.privacy.utility import Loss
 from cloakgp.regression import DPGPRegressor
-from cloakgp.release import Release
+from cloakgp.release import Choice, Release
 
 Grid = Mapping[str, Iterable[Any]]
 
@@ -173,12 +174,19 @@ class DPGridSearchCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
             or spent.coarseness > worst.coarseness
         ):
             raise RuntimeError("the release exceeds what every candidate may spend; not published")
+        # The chosen prior is in the release, so what choosing cost must be in it too.
+        best.release_ = replace(
+            best.release_,
+            choice=Choice(
+                epsilon=float(self.selection_epsilon),
+                mechanism=self.mechanism,
+                worst=worst,
+                covers=len(best.release_.measurements),
+            ),
+        )
         self.best_index_ = chosen.index
         self.best_params_ = grid[chosen.index]
         self.best_estimator_ = best
-        self.guarantee_: MixedGuarantee = compose_with_selection(
-            worst, self.selection_epsilon, mechanism=self.mechanism
-        )
         return self
 
     def predict(self, X: ArrayLike, **settings: Any) -> Any:
@@ -196,6 +204,13 @@ class DPGridSearchCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return self.best_estimator_.predict(X, **settings)
+
+    @property
+    def guarantee_(self) -> MixedGuarantee:
+        """What the choice and the release cost together, whatever was chosen."""
+        total = self.release_.guarantee
+        assert isinstance(total, MixedGuarantee)
+        return total
 
     @property
     def release_(self) -> Release:

@@ -15,6 +15,7 @@ from cloakgp.arrays import Array
 from cloakgp.models import SparsePrior
 from cloakgp.numerals import ceiling, odds_factor, one_in, percent
 from cloakgp.privacy import Guarantee
+from cloakgp.privacy.mixed import MixedGuarantee
 from cloakgp.release import Measurement, Release
 from cloakgp.sections import Fact, Section
 
@@ -128,6 +129,7 @@ def _guarantee(release: Release) -> tuple[Fact, ...]:
             f"differential privacy with μ = {ceiling(guarantee.mu)}.",
         ),
         *_parts(release) * (visits > 1),
+        *_choice(release),
         Fact(
             "in words",
             f"whatever anybody does with this file, no result is more than e^ε = "
@@ -137,11 +139,32 @@ def _guarantee(release: Release) -> tuple[Fact, ...]:
         ),
         *_attacker(guarantee, output=release.output_name),
         Fact("the same, at other δ", _other_deltas(guarantee)),
+        *_several_rows(guarantee),
+    )
+
+
+def _several_rows(guarantee: Guarantee | MixedGuarantee) -> tuple[Fact, ...]:
+    if isinstance(guarantee, MixedGuarantee):
+        return (Fact("several rows", "a person who owns two rows is protected less."),)
+    doubled = _epsilon_at(replace(guarantee, mu=2 * guarantee.mu), guarantee.delta)
+    return (
         Fact(
             "several rows",
             "a person who owns two rows of the table is protected less: "
-            f"ε = {_epsilon_at(replace(guarantee, mu=2 * guarantee.mu), guarantee.delta)} at the "
-            "same δ.",
+            f"ε = {doubled} at the same δ.",
+        ),
+    )
+
+
+def _choice(release: Release) -> tuple[Fact, ...]:
+    """Say what choosing the prior from the private data cost."""
+    if release.choice is None:
+        return ()
+    return (
+        Fact(
+            "choice",
+            "the prior was chosen among candidates by looking at the private values, with "
+            f"ε = {ceiling(release.choice.epsilon)}. The guarantee includes that.",
         ),
     )
 
@@ -160,7 +183,7 @@ def _parts(release: Release) -> tuple[Fact, ...]:
     )
 
 
-def _attacker(guarantee: Guarantee, *, output: str) -> tuple[Fact, ...]:
+def _attacker(guarantee: Guarantee | MixedGuarantee, *, output: str) -> tuple[Fact, ...]:
     """Say what Gaussian differential privacy means for guesses, tests and beliefs.
 
     Between two values of one output, all others known, the logarithm of the likelihood ratio is
@@ -170,6 +193,14 @@ def _attacker(guarantee: Guarantee, *, output: str) -> tuple[Fact, ...]:
     mu, epsilon = guarantee.mu, guarantee.epsilon
     exceeded = NORMAL.cdf(mu / 2 - epsilon / mu) + NORMAL.cdf(-mu / 2 - epsilon / mu)
     power = NORMAL.cdf(NORMAL.inv_cdf(FALSE_ALARMS) + mu)
+    # With a choice, μ bounds guesses and tests, but says nothing of how often odds move far.
+    purely_gaussian = not isinstance(guarantee, MixedGuarantee)
+    beliefs = Fact(
+        "beliefs",
+        "whatever that somebody believed before, the odds between two values change by at most "
+        f"a factor of e^ε = {odds_factor(epsilon)}, except with probability "
+        f"{percent(exceeded)}. (δ is smaller: it counts only by how much.)",
+    )
     return (
         Fact(
             "a guess",
@@ -182,21 +213,16 @@ def _attacker(guarantee: Guarantee, *, output: str) -> tuple[Fact, ...]:
             f"one that accuses wrongly {percent(FALSE_ALARMS)} of the time finds the truth at most "
             f"{percent(power)} of the time. Without the file, {percent(FALSE_ALARMS)}.",
         ),
-        Fact(
-            "beliefs",
-            "whatever that somebody believed before, the odds between two values change by at most "
-            f"a factor of e^ε = {odds_factor(epsilon)}, except with probability "
-            f"{percent(exceeded)}. (δ is smaller: it counts only by how much.)",
-        ),
+        *(beliefs,) * purely_gaussian,
     )
 
 
-def _other_deltas(guarantee: Guarantee) -> str:
+def _other_deltas(guarantee: Guarantee | MixedGuarantee) -> str:
     others = [delta for delta in OTHER_DELTAS if not math.isclose(delta, guarantee.delta)]
     return "; ".join(f"ε = {_epsilon_at(guarantee, delta)} at δ = {delta:g}" for delta in others)
 
 
-def _epsilon_at(guarantee: Guarantee, delta: float) -> str:
+def _epsilon_at(guarantee: Guarantee | MixedGuarantee, delta: float) -> str:
     try:
         return ceiling(guarantee.epsilon_at(delta))
     except ValueError:

@@ -168,3 +168,20 @@ def test_bad_settings(change, complaint):
 def test_a_strategy_that_is_not_finite_is_refused():
     with pytest.raises(ValueError, match="strategy"):
         measure(np.array([[np.nan, 1.0]]), [0.0, 1.0], bounds=(0, 1), epsilon=1, delta=0.01)
+
+
+def test_strategies_whose_squares_underflow_are_refused():
+    """Entries near 1e-162 have squares near zero: the sensitivity would come out too small."""
+    strategy = np.full((100, 2), 1.5e-162)
+    strategy[:, 1], strategy[0, 1] = 0, 2.7e-162
+    with pytest.raises(ValueError, match="rescale"):
+        measure(strategy, [0.0, 1.0], bounds=(0, 1), epsilon=1, delta=1e-3)
+
+
+@pytest.mark.parametrize("precision", [np.float16, np.float32])
+def test_budgets_of_low_precision_are_taken_at_their_exact_value(precision):
+    epsilon, delta = precision(0.1), precision(0.1)
+    guarantee = measure(
+        np.eye(2), [0.0, 1.0], bounds=(0, 1), epsilon=epsilon, delta=delta
+    ).guarantee
+    assert guarantee.delta_at(float(epsilon)) <= float(delta)

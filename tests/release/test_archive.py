@@ -378,7 +378,7 @@ FORGERIES = {
     "smaller epsilon": (in_measurement("guarantee", "epsilon", to=0.5), "guarantee does not hold"),
     "smaller delta": (in_measurement("guarantee", "delta", to=1e-9), "guarantee does not hold"),
     "smaller mu": (in_measurement("guarantee", "mu", to=0.01), "noise is less than"),
-    "mu of nothing": (in_measurement("guarantee", "mu", to=0.0), "noise is less than"),
+    "mu of nothing": (in_measurement("guarantee", "mu", to=0.0), "carry no noise"),
     "larger mu": (in_measurement("guarantee", "mu", to=9.0), "guarantee does not hold"),
     "less noise": (scale_noise(0.99), "noise is less than"),
     "no noise": (scale_noise(0.0), "carry no noise"),

@@ -31,10 +31,14 @@ from cloakgp.design.strategy import Certificate
 from cloakgp.design.threads import suitable_threads
 
 FIRST_ANSWERS = 8
-# While the certificate says that far too few answers are asked, a few steps tell as much as many.
-FAR_GAP, FAR_GROWTH, FAR_STEPS = 1.0, 2.0, 15
+# While more answers still explain this share more, a few steps on them tell as much as many.
+FAR_PROGRESS, FAR_GROWTH, FAR_STEPS = 0.05, 2.0, 15
 GROWTH, STEPS = 1.4, 60
 ROUNDS = 40
+# With as many answers as rows, stop when a round wins less than this share of the gap asked for.
+STALLED = 1e-3
+# Shares of the unexplained variance that the floors of v may take, for a better certificate.
+FLOORS = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
 MEMORY = 20
 # Query directions that explain less than this share of the variance are left out of F, and the
 # most that they could explain is added to the certificate.
@@ -191,33 +195,44 @@ class _Problem:
     def certify(self, point: _Point) -> tuple[float, Array]:
         """Return the certified relative gap, and v."""
         supporting = np.einsum("kj,kj->j", point.strategy, point.gradient) / 2.0
-        slope_squares = np.einsum("jp,jp->j", point.slopes, point.slopes)
-        bounds = np.maximum(supporting, slope_squares)
-        bounds = np.maximum(bounds, np.finfo(np.float64).tiny)
-        # diag(v) ⪰ E Eᵀ exactly when the largest eigenvalue of Eᵀ diag(1/v) E is at most 1.
-        scaled = point.slopes / np.sqrt(bounds)[:, None]
-        largest = float(linalg.eigvalsh(scaled.T @ scaled)[-1]) * (1 + 1e-12)
-        bounds = bounds * max(largest, 1.0)
+        squares = np.einsum("jp,jp->j", point.slopes, point.slopes)
+        unexplained = max(self.prior_variance - point.explained, np.finfo(np.float64).tiny)
+        # Rows that hardly matter would each cost a whole unit of the eigenvalue below; so no v_j is
+        # less than a little, and of several amounts the one that certifies most is taken.
+        least = np.maximum(supporting, squares)
+        floors = [share * unexplained / len(squares) for share in FLOORS]
+        candidates = (_dominating(np.maximum(least, floor), point.slopes) for floor in floors)
+        bounds = min(candidates, key=np.sum)
         missing = float(bounds.sum() - supporting.sum()) + self.lost
-        unexplained = self.prior_variance - point.explained
-        return max(missing, 0.0) / max(unexplained, np.finfo(np.float64).tiny), bounds
+        return max(missing, 0.0) / unexplained, bounds
 
     def solve(self, *, gap: float, progress: Progress | None) -> BayesDesign:
         """Grow the number of answers until the certificate closes."""
         rows = len(self.directions)
         start = _leading_questions(self.directions, min(FIRST_ANSWERS, rows))
-        best_point, best_gap = self.evaluate(start), np.inf
+        best_point, best_gap, far, previous = self.evaluate(start), np.inf, True, np.inf
         for _ in range(ROUNDS):
-            point = self.ascend(start, steps=FAR_STEPS if best_gap > FAR_GAP else STEPS)
+            point = self.ascend(start, steps=FAR_STEPS if far else STEPS)
             certified, bounds = self.certify(point)
             if certified < best_gap:
                 best_point, best_gap = point, certified
             if progress is not None:
                 progress(best_gap)
-            if best_gap <= gap or len(point.strategy) >= rows:
+            if best_gap <= gap:
                 break
-            growth = FAR_GROWTH if certified > FAR_GAP else GROWTH
-            wanted = min(rows, max(len(start) + 4, int(growth * len(start))))
+            unexplained = self.prior_variance - point.explained
+            won = previous - unexplained
+            previous = unexplained
+            if len(start) >= rows:
+                # No more questions can help: go on improving these, while that does.
+                if not far and won < STALLED * gap * unexplained:
+                    break
+                far, start = False, point.strategy
+                continue
+            far = won > FAR_PROGRESS * unexplained
+            wanted = min(
+                rows, max(len(start) + 4, int((FAR_GROWTH if far else GROWTH) * len(start)))
+            )
             start = _with_new_questions(point, bounds, count=wanted - len(start))
         return self.compress(best_point, gap=max(gap, best_gap))
 
@@ -261,6 +276,15 @@ class _Problem:
             certificate=Certificate(criterion="bayes", gap=certified),
             unexplained=self.prior_variance - point.explained,
         )
+
+
+def _dominating(bounds: Array, slopes: Array) -> Array:
+    """Scale v up until diag(v) ⪰ E Eᵀ."""
+    positive = np.maximum(bounds, np.finfo(np.float64).tiny)
+    # diag(v) ⪰ E Eᵀ exactly when the largest eigenvalue of Eᵀ diag(1/v) E is at most 1.
+    scaled = slopes / np.sqrt(positive)[:, None]
+    largest = float(linalg.eigvalsh(scaled.T @ scaled)[-1]) * (1 + 1e-12)
+    return positive * max(largest, 1.0)
 
 
 def _leading_questions(directions: Array, count: int) -> Array:

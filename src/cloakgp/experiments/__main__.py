@@ -1,4 +1,4 @@
-"""Command line: ``python -m cloakgp.experiments`` kung, london, four-points or table2."""
+"""Command line: ``python -m cloakgp.experiments``, and what to compute."""
 
 from __future__ import annotations
 
@@ -15,13 +15,24 @@ from rich.console import Console
 from rich.progress import Progress
 
 from cloakgp.datasets import DatasetUnavailableError, load_kung, load_london
-from cloakgp.experiments import figures, four_points, kung, london, report, selection_report
+from cloakgp.experiments import (
+    comparison_commands,
+    figures,
+    four_points,
+    kung,
+    london,
+    report,
+    selection_report,
+)
 from cloakgp.experiments.cloaked import PAPERS_NOISE, TRACE_NOISE
 from cloakgp.experiments.crossvalidation import Protocol, Tick
 from cloakgp.experiments.surfaces import Surface
 
 app = typer.Typer(help="The papers' tables and figures, computed again.", no_args_is_help=True)
 app.command("four-points")(four_points.run_four_points)
+app.command("kung2018")(comparison_commands.run_kung2018)
+app.command("priors")(comparison_commands.run_priors)
+app.command("coverage")(comparison_commands.run_coverage)
 app.command("table2")(selection_report.run_table2)
 console = Console(highlight=False)
 
@@ -66,6 +77,7 @@ def run_kung(
     console.print(report.prior_mean_report(by_mean))
     console.print(report.table_1_report(table_1, title=title))
     console.print(report.spread_report(table_1))
+    comparison_commands.print_posterior_rows(women, protocol=protocol, fast=fast)
 
     figure_4_protocol = Protocol(draws=min(protocol.draws, FIGURE_4_DRAWS), shuffle=shuffle)
     with _progress("figure 4", steps=len(counts) * protocol.folds) as tick:

@@ -40,6 +40,11 @@ class Errors:
         return float(self.by_fold.mean())
 
     @property
+    def pooled(self) -> float:
+        """Root of the mean square over folds and draws, where folds have few rows each."""
+        return root_mean_square(self.by_fold)
+
+    @property
     def fold_sd(self) -> float:
         """The papers' ±: sd over folds of the fold's mean over draws."""
         return float(self.by_fold.mean(axis=1).std())
@@ -150,7 +155,7 @@ def cross_validate(
         unnoised = mean_without_privacy(
             X[train], y[train], X_query=X[held_out], prior=prior, bounds=budget.bounds
         )
-        no_privacy.append([_rmse(unnoised, truth[held_out])])
+        no_privacy.append([root_mean_square(unnoised - truth[held_out])])
         for number, noise in enumerate(noises):
             cloaked = Cloaked.designed(X[train], X[held_out], prior=prior, noise=noise)
             releases = [
@@ -160,11 +165,17 @@ def cross_validate(
                 for draw in range(protocol.draws)
             ]
             raw[noise.name].append(
-                [_rmse(release.published().values, truth[held_out]) for release in releases]
+                [
+                    root_mean_square(release.published().values - truth[held_out])
+                    for release in releases
+                ]
             )
             if noise in posterior_of:
                 posterior[noise.name].append(
-                    [_rmse(release.predict(X[held_out]), truth[held_out]) for release in releases]
+                    [
+                        root_mean_square(release.predict(X[held_out]) - truth[held_out])
+                        for release in releases
+                    ]
                 )
         if tick is not None:
             tick()
@@ -175,5 +186,12 @@ def cross_validate(
     )
 
 
-def _rmse(predicted: Array, truth: Array) -> float:
-    return float(np.sqrt(np.mean(np.square(predicted - truth))))
+def root_mean_square(errors: Array) -> float:
+    """Return the root of the mean of squares.
+
+    Examples
+    --------
+    >>> root_mean_square(np.array([1.0, 7.0]))
+    5.0
+    """
+    return float(np.sqrt(np.mean(np.square(errors))))

@@ -2,12 +2,12 @@
 
 Every table is split at random into rows to fit and rows to predict; every prior sees bounds and
 public inputs only. The measure is the RMSE on the held-out rows over their sd, so that tables count
-alike, averaged over splits and draws of the noise.
+alike. Every draw has a split of its own, the same for all shapes, and noise of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,14 +16,14 @@ from sklearn import datasets as sklearn_datasets
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Kernel, Matern
 
 from cloakgp.arrays import Array
-from cloakgp.choices import choose_query
 from cloakgp.datasets import load_citibike, load_hmeq, load_kung, load_london
-from cloakgp.fitting import release_regression
+from cloakgp.experiments.asked import Asked
+from cloakgp.experiments.cloaked import Budget
+from cloakgp.experiments.crossvalidation import Tick, root_mean_square
 from cloakgp.models import ExactPrior
 from cloakgp.privacy import OutputBounds
-from cloakgp.release import Hyperprior
 
-ROWS = 600
+TABLE_ROWS = 800
 HELD_OUT = 200
 
 
@@ -34,7 +34,74 @@ class Table:
     name: str
     X: Array
     outputs: Array
-    bounds: tuple[float, float]
+    bounds: OutputBounds
+
+    def split(self, number: int, *, rows: int) -> Split:
+        """Deal rows to fit and to predict at random; the same for the same number."""
+        order = np.random.default_rng(number).permutation(len(self.X))
+        held = min(HELD_OUT, len(order) // 4)
+        test, train = order[:held], order[held : held + rows]
+        return Split(
+            X=self.X[train],
+            outputs=self.outputs[train],
+            X_test=self.X[test],
+            outputs_test=self.outputs[test],
+            bounds=self.bounds,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Rows of one table, to fit and to predict."""
+
+    X: Array
+    outputs: Array
+    X_test: Array
+    outputs_test: Array
+    bounds: OutputBounds
+
+    def prior(self, shape: PriorShape) -> ExactPrior:
+        """Return the prior of a shape for these rows and bounds."""
+        width = self.bounds.width
+        return ExactPrior(
+            kernel=shape.kernel(self.X, width=width),
+            noise_variance=(shape.noise * width) ** 2,
+            mean=self.bounds.middle,
+        )
+
+    def budget(self, scale: Scale) -> Budget:
+        """Return what a release of these rows may spend."""
+        return Budget(bounds=self.bounds, epsilon=scale.epsilon, delta=scale.delta)
+
+    def relative_error(self, predicted: Array) -> float:
+        """Return the RMSE over the sd of the held-out outputs."""
+        return root_mean_square(predicted - self.outputs_test) / float(self.outputs_test.std())
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How large a comparison is.
+
+    Attributes
+    ----------
+    rows : int
+        The most rows that are fitted.
+    draws : int
+        Splits, each with noise of its own.
+    epsilon, delta : float
+    insecure_seed : int or None
+        Makes the noise reproducible. For tests.
+    """
+
+    rows: int = 250
+    draws: int = 8
+    epsilon: float = 1.0
+    delta: float = 0.01
+    insecure_seed: int | None = None
+
+    def seed(self, draw: int) -> int | None:
+        """Return the seed of a draw's noise, or None."""
+        return None if self.insecure_seed is None else self.insecure_seed + draw
 
 
 @dataclass(frozen=True)
@@ -79,13 +146,14 @@ class PriorShape:
         )
 
 
+DEFAULT_SHAPE = PriorShape("matern32", 0.5)
 SHAPES = (
     PriorShape("rbf", 0.25),
     PriorShape("rbf", 0.5),
     PriorShape("rbf", 1.0),
     PriorShape("matern52", 0.5),
     PriorShape("matern32", 0.25),
-    PriorShape("matern32", 0.5),
+    DEFAULT_SHAPE,
     PriorShape("matern32", 1.0),
     PriorShape("matern32", 0.5, signal=0.15),
     PriorShape("matern32", 0.5, signal=0.4),
@@ -96,7 +164,7 @@ SHAPES = (
 
 
 def tables() -> Iterator[Table]:
-    """Yield the papers' tables and scikit-learn's, at most ROWS + HELD_OUT rows of each."""
+    """Yield the papers' tables and scikit-learn's, at most TABLE_ROWS rows of each."""
     women = load_kung().query("male == 0")
     yield _cut("!Kung, age", women[["age"]], women["height"], (40, 190))
     yield _cut("!Kung, age and weight", women[["age", "weight"]], women["height"], (40, 190))
@@ -125,61 +193,45 @@ def tables() -> Iterator[Table]:
 
 def _cut(name: str, X: object, outputs: object, bounds: tuple[float, float]) -> Table:
     inputs, values = np.asarray(X, dtype=np.float64), np.asarray(outputs, dtype=np.float64)
-    chosen = np.random.default_rng(0).permutation(len(inputs))[: ROWS + HELD_OUT]
+    chosen = np.random.default_rng(0).permutation(len(inputs))[:TABLE_ROWS]
     limits = OutputBounds(*map(float, bounds))
     return Table(
         name=name,
         X=inputs[chosen],
         outputs=limits.clip(values[chosen]),
-        bounds=(limits.lo, limits.hi),
+        bounds=limits,
     )
 
 
-def relative_error(
-    table: Table,
-    shape: PriorShape,
+def compare_shapes(
+    compared: Iterable[Table],
     *,
-    epsilon: float,
-    delta: float,
-    learn: Literal["map", "average"] | None,
-    draws: int,
-    budget_split: float | None = None,
-) -> Array:
-    """Return RMSE over the sd of the held-out outputs, one per draw of split and noise, (draws,).
+    shapes: Sequence[PriorShape] = SHAPES,
+    scale: Scale,
+    tick: Tick | None = None,
+) -> dict[str, Array]:
+    """Return relative errors of declared priors, by name of table, shape (shapes, draws).
 
     Parameters
     ----------
-    table : Table
-    shape : PriorShape
-    epsilon, delta : float
-    learn : {"map", "average"} or None
-    draws : int
-    budget_split : float, optional
+    compared : iterable of Table
+    shapes : sequence of PriorShape
+    scale : Scale
+    tick : callable, optional
+        Called after every table.
     """
-    width = table.bounds[1] - table.bounds[0]
-    errors = []
-    for draw in range(draws):
-        order = np.random.default_rng(draw).permutation(len(table.X))
-        held = min(HELD_OUT, len(order) // 4)
-        test, train = order[:held], order[held:]
-        X = table.X[train]
-        prior = ExactPrior(
-            kernel=shape.kernel(X, width=width),
-            noise_variance=(shape.noise * width) ** 2,
-            mean=(table.bounds[0] + table.bounds[1]) / 2,
-        )
-        release = release_regression(
-            X,
-            table.outputs[train],
-            prior=prior,
-            query=choose_query(X),
-            bounds=OutputBounds(*table.bounds),
-            epsilon=epsilon,
-            delta=delta,
-            hyperprior=None if learn is None else Hyperprior(),
-            average=learn == "average",
-            budget_split=budget_split,
-        )
-        squares = np.square(release.predict(table.X[test]) - table.outputs[test])
-        errors.append(np.sqrt(squares.mean()) / table.outputs[test].std())
-    return np.array(errors)
+    found = {}
+    for table in compared:
+        errors = np.empty((len(shapes), scale.draws))
+        for draw in range(scale.draws):
+            split = table.split(draw, rows=scale.rows)
+            for row, shape in enumerate(shapes):
+                asked = Asked.designed(
+                    split.X, prior=split.prior(shape), budget=split.budget(scale)
+                )
+                release = asked.released(split.outputs, insecure_seed=scale.seed(draw))
+                errors[row, draw] = split.relative_error(release.predict(split.X_test))
+        found[table.name] = errors
+        if tick is not None:
+            tick()
+    return found

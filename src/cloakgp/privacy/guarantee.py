@@ -40,7 +40,7 @@ ROUNDING = 2.0**-40
 def check_budget(epsilon: float, delta: float) -> None:
     """Raise ValueError unless 0 < ε < ∞ and 0 < δ < 1."""
     for name, value in (("epsilon", epsilon), ("delta", delta)):
-        if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+        if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
             raise ValueError(f"{name} must be a number, got {value!r}")
     if not (math.isfinite(epsilon) and epsilon > 0):
         raise ValueError(f"epsilon must be positive and finite, got {epsilon}: 1 is a usual choice")
@@ -103,6 +103,7 @@ def exact_noise_multiplier(epsilon: float, delta: float) -> float:
     1.878
     """
     check_budget(epsilon, delta)
+    epsilon, delta = float(epsilon), float(delta)
     with np.errstate(divide="ignore"):
         sigma = float(get_sigma_gaussian(epsilon, delta))
     step = ROUNDING
@@ -127,6 +128,7 @@ def papers_noise_multiplier(epsilon: float, delta: float) -> float:
     3.255
     """
     check_budget(epsilon, delta)
+    epsilon, delta = float(epsilon), float(delta)
     if epsilon > 1:
         raise ValueError(
             f"the papers' calibration is proved for epsilon at most 1, got {epsilon}: "
@@ -159,7 +161,7 @@ def discretisation_delta(epsilon: float, *, answers: int, coarseness: float) -> 
     4. So for every event A, over all k coordinates, with ε' = ε − k(η₁ + η₂):
        P(A) ≤ e^{kη₁} Q(A) ≤ e^{kη₁} (e^{ε'} Q'(A) + δ_c(ε'))
        ≤ e^ε P'(A) + e^{kη₁} δ_c(ε') + k e^{ε − (T−1)²/2}.
-    5. |dδ_c/dε| = e^ε Φ(−μ/2 − ε/μ) ≤ 1, hence δ_c(ε') ≤ δ_c(ε) + k(η₁ + η₂). While kη₁ ≤ 1 the
+    5. |dδ_c/dε| = e^ε Φ(−μ/2 − ε/μ) ≤ 1, hence δ_c(ε') ≤ δ_c(ε) + k(η₁ + η₂). While kη₁ ≤ 1/24 the
        total exceeds δ_c(ε) by at most k(4η₁ + 2η₂) + k e^{ε − (T−1)²/2}.
 
     T = 1 + √(2(ε + 100)) makes the last term k e⁻¹⁰⁰. Several releases, adaptively chosen, multiply

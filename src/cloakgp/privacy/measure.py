@@ -44,6 +44,9 @@ GRID_BITS = 40
 # Answers and noise must fit a 64-bit integer with room for the noise's tail.
 INTEGER_BITS = 60
 UNIT_ROUNDOFF = 2.0**-53
+# The largest entry of a strategy must lie between this and its inverse: squares neither vanish nor
+# overflow then, and what vanishes beside it is smaller than any rounding that is counted.
+SMALLEST_ENTRY = 1e-100
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +141,8 @@ def measure(
     2.11
     """
     check_budget(epsilon, delta)
+    # numpy compares a float16 with a float64 in 16 bits: everything below is done in 64.
+    epsilon, delta = float(epsilon), float(delta)
     limits = OutputBounds.checked(bounds)
     outputs = checked_outputs(y, rows=strategy.shape[1])
     if strategy.shape[0] == 0 or not np.any(strategy):
@@ -201,6 +206,9 @@ def calibrate(
     """
     if calibration not in ("exact", "papers"):
         raise ValueError(f"calibration must be 'exact' or 'papers', got {calibration!r}")
+    longest = float(np.abs(strategy).max())
+    if not SMALLEST_ENTRY < longest < 1 / SMALLEST_ENTRY:
+        raise ValueError("the strategy's entries are too small or too large: rescale it")
     multiplier = exact_noise_multiplier if calibration == "exact" else papers_noise_multiplier
     sigma = multiplier(epsilon, delta)
     step = _grid_step(strategy, bounds=bounds, sigma=sigma)

@@ -189,6 +189,8 @@ def select(
     """
     check_budget(epsilon, release_delta)
     check_budget(release_epsilon, release_delta)
+    # numpy divides by a float32 in 32 bits.
+    epsilon = float(epsilon)
     if mechanism not in NOISE_OF:
         raise ValueError(
             f"mechanism must be 'permute-and-flip' or 'exponential', got {mechanism!r}"

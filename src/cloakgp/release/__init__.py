@@ -1,6 +1,7 @@
 """What is published: predict, combine, save, load. Nothing here sees an output."""
 
 from cloakgp.release.archive import ReleaseFileError
+from cloakgp.release.choice import Choice
 from cloakgp.release.learning import Hyperprior, WeightedPrior
 from cloakgp.release.measurement import Measurement, Published
 from cloakgp.release.questions import (
@@ -16,6 +17,7 @@ from cloakgp.release.release import Release
 __all__ = [
     "MECHANISMS",
     "Budget",
+    "Choice",
     "Hyperprior",
     "Measurement",
     "Mechanism",

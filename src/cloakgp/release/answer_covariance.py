@@ -14,6 +14,7 @@ import numpy as np
 from scipy import linalg
 from sklearn.cluster import KMeans
 from sklearn.gaussian_process.kernels import Kernel
+from threadpoolctl import threadpool_limits
 
 from cloakgp.arrays import Array
 from cloakgp.models import ExactPrior, SparsePrior
@@ -194,5 +195,10 @@ def _learning_points(
     distinct, positions = np.unique(X, axis=0, return_inverse=True)
     if len(distinct) <= LEARNING_POINTS:
         return distinct, positions.ravel()
-    clusters = KMeans(n_clusters=LEARNING_POINTS, n_init=1, random_state=0).fit(X)
-    return np.asarray(clusters.cluster_centers_, dtype=np.float64), clusters.labels_.astype(np.intp)
+    # In units of each input's range: near in age is not near in income.
+    ranges = np.ptp(X, axis=0)
+    units = np.where(ranges > 0, ranges, 1.0)
+    clusters = KMeans(n_clusters=LEARNING_POINTS, n_init=1, random_state=0)
+    with threadpool_limits(limits=1):
+        positions = clusters.fit_predict(X / units).astype(np.intp)
+    return np.asarray(clusters.cluster_centers_ * units, dtype=np.float64), positions

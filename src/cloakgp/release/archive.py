@@ -23,8 +23,11 @@ from sklearn.gaussian_process.kernels import Kernel
 from cloakgp.arrays import Array
 from cloakgp.design import Certificate
 from cloakgp.models import APPROXIMATIONS, ExactPrior, SparsePrior
-from cloakgp.privacy import Answers, Guarantee, OutputBounds
+from cloakgp.privacy import Answers, Guarantee, OutputBounds, compose
 from cloakgp.privacy.guarantee import check_budget
+from cloakgp.privacy.measure import SMALLEST_ENTRY
+from cloakgp.privacy.mixed import compose_with_selection
+from cloakgp.release.choice import Choice
 from cloakgp.release.kernel_tree import kernel_from_tree, kernel_to_tree
 from cloakgp.release.learning import Hyperprior, WeightedPrior
 from cloakgp.release.measurement import Measurement
@@ -35,6 +38,7 @@ FORMAT_VERSION = 1
 MANIFEST, MANIFEST_DIGEST = "manifest.json", "manifest.sha256"
 # What a recomputed μ may exceed the stated one by: float64 in another order of summation.
 MU_TOLERANCE = 1e-9
+WEIGHT_TOLERANCE = 1e-9
 
 
 class ReleaseFileError(ValueError):
@@ -50,6 +54,7 @@ class Contents:
     learned: tuple[WeightedPrior, ...]
     hyperprior: Hyperprior | None
     average: bool
+    choice: Choice | None
     input_names: tuple[str, ...]
     output_name: str
 
@@ -78,6 +83,7 @@ def write(path: str | Path, contents: Contents, *, overwrite: bool) -> None:
         ],
         "hyperprior": None if contents.hyperprior is None else asdict(contents.hyperprior),
         "average": contents.average,
+        "choice": None if contents.choice is None else asdict(contents.choice),
         "measurements": [_measurement_to_tree(one, stored) for one in contents.measurements],
     }
     payloads = {name: _array_bytes(array) for name, array in arrays.items()}
@@ -167,10 +173,18 @@ def _contents(payloads: dict[str, bytes], *, kernels: tuple[type[Kernel], ...]) 
     measurements = tuple(_measurement_from_tree(tree, loaded) for tree in manifest["measurements"])
     if not measurements:
         raise ReleaseFileError("the file holds no measurement")
+    inputs = measurements[0].X.shape[1]
+    tables: dict[int, Array] = {}
     for one in measurements:
-        _check_measurement(one, inputs=measurements[0].X.shape[1])
-    if isinstance(prior, SparsePrior) and prior.inducing.shape[1:] != measurements[0].X.shape[1:]:
-        raise ReleaseFileError("inducing inputs and rows have different dimensions")
+        _check_measurement(one, inputs=inputs)
+        if not np.array_equal(tables.setdefault(one.table, one.X), one.X):
+            raise ReleaseFileError("one of its tables has different rows in different places")
+    for candidate in (prior, *(one.prior for one in learned)):
+        if isinstance(candidate, SparsePrior) and candidate.inducing.shape[1:] != (inputs,):
+            raise ReleaseFileError("inducing inputs and rows have different dimensions")
+    weights = [one.weight for one in learned]
+    if learned and not (min(weights) >= 0 and abs(sum(weights) - 1) <= WEIGHT_TOLERANCE):
+        raise ReleaseFileError("the weights of its priors are damaged")
     return Contents(
         prior=prior,
         measurements=measurements,
@@ -181,6 +195,7 @@ def _contents(payloads: dict[str, bytes], *, kernels: tuple[type[Kernel], ...]) 
             noise_variance=bool(hyperprior["noise_variance"]), mean=bool(hyperprior["mean"])
         ),
         average=bool(manifest["average"]),
+        choice=_choice_from_tree(manifest["choice"], measurements=measurements),
         input_names=tuple(str(name) for name in manifest["input_names"]),
         output_name=str(manifest["output_name"]),
     )
@@ -228,32 +243,54 @@ def _prior_from_tree(
     )
 
 
+def _choice_from_tree(
+    tree: dict[str, Any] | None, *, measurements: tuple[Measurement, ...]
+) -> Choice | None:
+    if tree is None:
+        return None
+    choice = Choice(
+        epsilon=float(tree["epsilon"]),
+        mechanism=tree["mechanism"],
+        worst=_guarantee_from_tree(tree["worst"]),
+        covers=int(tree["covers"]),
+    )
+    covered = compose(*(one.answers.guarantee for one in measurements[: choice.covers]))
+    if not (0 < choice.covers <= len(measurements) and covered.mu <= choice.worst.mu):
+        raise ReleaseFileError("what its choice cost is damaged")
+    # Raises for an ε or a mechanism that does not make sense.
+    compose_with_selection(choice.worst, choice.epsilon, mechanism=choice.mechanism)
+    return choice
+
+
+def _guarantee_from_tree(tree: dict[str, Any]) -> Guarantee:
+    return Guarantee(
+        epsilon=float(tree["epsilon"]),
+        delta=float(tree["delta"]),
+        mu=float(tree["mu"]),
+        answers=int(tree["answers"]),
+        coarseness=float(tree["coarseness"]),
+    )
+
+
 def _measurement_to_tree(one: Measurement, stored: Callable[[Array], Any]) -> dict[str, Any]:
-    guarantee = one.answers.guarantee
     return {
         "X": stored(one.X),
         "strategy": stored(one.strategy),
         "answers": stored(one.answers.values),
         "X_query": stored(one.X_query),
         "reconstruction": None if one.reconstruction is None else stored(one.reconstruction),
+        "query_weights": None if one.query_weights is None else stored(one.query_weights),
         "table": one.table,
         "noise_sd": one.answers.noise_sd,
         "centre": one.answers.centre,
         "bounds": list(one.answers.bounds),
         "insecure": one.answers.insecure,
-        "guarantee": {
-            "epsilon": guarantee.epsilon,
-            "delta": guarantee.delta,
-            "mu": guarantee.mu,
-            "answers": guarantee.answers,
-            "coarseness": guarantee.coarseness,
-        },
+        "guarantee": asdict(one.answers.guarantee),
         "certificate": {"criterion": one.certificate.criterion, "gap": one.certificate.gap},
     }
 
 
 def _measurement_from_tree(tree: dict[str, Any], loaded: Callable[[str], Array]) -> Measurement:
-    guarantee = tree["guarantee"]
     lo, hi = (float(end) for end in tree["bounds"])
     return Measurement(
         X=loaded(tree["X"]),
@@ -263,13 +300,7 @@ def _measurement_from_tree(tree: dict[str, Any], loaded: Callable[[str], Array])
             noise_sd=float(tree["noise_sd"]),
             centre=float(tree["centre"]),
             bounds=(lo, hi),
-            guarantee=Guarantee(
-                epsilon=float(guarantee["epsilon"]),
-                delta=float(guarantee["delta"]),
-                mu=float(guarantee["mu"]),
-                answers=int(guarantee["answers"]),
-                coarseness=float(guarantee["coarseness"]),
-            ),
+            guarantee=_guarantee_from_tree(tree["guarantee"]),
             insecure=bool(tree["insecure"]),
         ),
         X_query=loaded(tree["X_query"]),
@@ -278,6 +309,7 @@ def _measurement_from_tree(tree: dict[str, Any], loaded: Callable[[str], Array])
             criterion=tree["certificate"]["criterion"], gap=float(tree["certificate"]["gap"])
         ),
         table=int(tree["table"]),
+        query_weights=None if tree["query_weights"] is None else loaded(tree["query_weights"]),
     )
 
 
@@ -289,6 +321,10 @@ def _check_measurement(one: Measurement, *, inputs: int) -> None:
         and one.X_query.ndim == 2
         and one.X_query.shape[1] == inputs
         and one.answers.values.shape == (answers,)
+        and (
+            one.query_weights is None
+            or (one.query_weights.shape == (len(one.X_query),) and one.query_weights.min() > 0)
+        )
         and (one.reconstruction is None or one.reconstruction.shape == (len(one.X_query), answers))
     )
     if not shapes_agree:
@@ -299,8 +335,12 @@ def _check_measurement(one: Measurement, *, inputs: int) -> None:
     limits = OutputBounds.checked(one.answers.bounds)
     guarantee, noise_sd = one.answers.guarantee, one.answers.noise_sd
     check_budget(guarantee.epsilon, guarantee.delta)
-    if not 0 <= noise_sd < np.inf or (noise_sd == 0 and one.strategy.any()):
+    asked = bool(one.strategy.any())
+    if not 0 <= noise_sd < np.inf or (asked and not (noise_sd > 0 and guarantee.mu > 0)):
         raise ReleaseFileError("its answers carry no noise")
+    largest = float(np.abs(one.strategy).max()) if asked else 1.0
+    if not SMALLEST_ENTRY < largest < 1 / SMALLEST_ENTRY:
+        raise ReleaseFileError("its questions are out of scale")
     if not one.attained_mu <= guarantee.mu * (1 + MU_TOLERANCE):
         raise ReleaseFileError("its noise is less than its guarantee needs")
     if guarantee.mu and not (guarantee.answers == answers and guarantee.coarseness >= 0):

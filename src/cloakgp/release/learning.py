@@ -17,10 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import linalg, optimize
-from sklearn.gaussian_process.kernels import Kernel
 
 from cloakgp.arrays import Array
 from cloakgp.models import ExactPrior, SparsePrior
@@ -34,6 +35,10 @@ MEAN_SD_SHARE = 1 / 4
 # Restarts, as shifts of all log hyperparameters from their declared values, in units of LOG_SD.
 STARTS = (0.0, 1.0, -1.0)
 STEPS = 100
+# Share below which a prior is left out of an average.
+NEGLIGIBLE_WEIGHT = 1e-9
+# Stands for minus the logarithm of zero, finite so that a line search can step back from it.
+IMPOSSIBLE = 1e30
 
 
 @dataclass(frozen=True)
@@ -126,13 +131,26 @@ class _Objective:
 
     @property
     def size(self) -> int:
-        return len(self.prior.kernel.theta) + self.hyperprior.noise_variance + self.hyperprior.mean
+        return len(self.free) + self.hyperprior.noise_variance + self.hyperprior.mean
+
+    @cached_property
+    def declared(self) -> Array:
+        """The declared logarithms of the kernel's hyperparameters; −∞ for those of zero."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(self.prior.kernel.theta, dtype=np.float64)
+
+    @cached_property
+    def free(self) -> NDArray[np.intp]:
+        """Which of them are learned: a hyperparameter of zero has no logarithm, and stays."""
+        return np.flatnonzero(np.isfinite(self.declared))
 
     def prior_at(self, position: Array) -> ExactPrior | SparsePrior:
         """Return the prior with hyperparameters at ψ."""
-        count = len(self.prior.kernel.theta)
-        kernel = self._kernel_at(position[:count])
-        rest = list(position[count:])
+        theta = self.declared.copy()
+        theta[self.free] += LOG_SD * position[: len(self.free)]
+        with np.errstate(divide="ignore"):
+            kernel = self.prior.kernel.clone_with_theta(theta)
+        rest = list(position[len(self.free) :])
         noise_variance = self.prior.noise_variance
         if self.hyperprior.noise_variance:
             noise_variance *= float(np.exp(LOG_SD * rest.pop(0)))
@@ -141,12 +159,18 @@ class _Objective:
             mean += self.mean_sd * float(rest.pop(0))
         return replace(self.prior, kernel=kernel, noise_variance=noise_variance, mean=mean)
 
-    def _kernel_at(self, position: Array) -> Kernel:
-        declared = self.prior.kernel
-        return declared.clone_with_theta(declared.theta + LOG_SD * position)
-
     def __call__(self, position: Array) -> tuple[float, Array]:
-        """Return minus the log posterior, up to a constant, and its gradient."""
+        """Return minus the log posterior, up to a constant, and its gradient.
+
+        Far from the declared values a kernel need not be a covariance, or finite: such values are
+        as good as impossible.
+        """
+        try:
+            return self._value_and_gradient(position)
+        except (np.linalg.LinAlgError, ValueError, FloatingPointError):
+            return IMPOSSIBLE, np.zeros_like(position)
+
+    def _value_and_gradient(self, position: Array) -> tuple[float, Array]:
         candidate = self.prior_at(position)
         latent, latent_slopes = latent_covariance_and_slopes(candidate, self.answers)
         noise = candidate.noise_variance * self.answers.row_products()
@@ -157,7 +181,9 @@ class _Objective:
         solved = linalg.cho_solve(factor, residuals)
         # ∂(−log p)/∂θ = ½ tr[(S⁻¹ − S⁻¹ r rᵀ S⁻¹) ∂S/∂θ] (Rasmussen and Williams, 5.9).
         sensitivity = linalg.cho_solve(factor, np.eye(len(covariance))) - np.outer(solved, solved)
-        slopes = [0.5 * LOG_SD * float(np.vdot(sensitivity, slope)) for slope in latent_slopes]
+        slopes = [
+            0.5 * LOG_SD * float(np.vdot(sensitivity, latent_slopes[index])) for index in self.free
+        ]
         if self.hyperprior.noise_variance:
             slopes.append(0.5 * LOG_SD * float(np.vdot(sensitivity, noise)))
         if self.hyperprior.mean:
@@ -178,30 +204,31 @@ class _Objective:
             )
             for start in STARTS
         ]
-        best: Array = min(found, key=lambda one: float(one.fun)).x
-        return best
+        best = min(found, key=lambda one: float(one.fun))
+        return np.zeros(self.size) if best.fun >= IMPOSSIBLE else np.asarray(best.x)
 
     def average_around(self, best: Array) -> tuple[WeightedPrior, ...]:
         """Integrate over the Gaussian approximation at the maximum, with corrected weights.
 
-        The points are the maximum and a pair along each axis of the approximation, at √size
-        standard deviations (the central composite idea of Rue, Martino and Chopin 2009, section
-        6.5); each point's weight is multiplied by the ratio of the true density to the Gaussian.
+        The points are the maximum and a pair along each axis of the approximation (the central
+        composite idea of Rue, Martino and Chopin 2009, section 6.5); each point's weight is
+        multiplied by the ratio of the true density to the Gaussian.
         """
         spread = self._posterior_root(best)
-        radius = np.sqrt(self.size)
+        # With equal weights, this radius gives the Gaussian's second moments.
+        radius = np.sqrt(self.size + 0.5)
         steps = [np.zeros(self.size)]
         steps += [sign * radius * axis for axis in np.eye(self.size) for sign in (1.0, -1.0)]
         floor = self(best)[0]
         logs = [floor - self(best + spread @ step)[0] + step @ step / 2 for step in steps]
-        # Third-degree cubature: the centre and the pairs share the weight so that the second
-        # moments of the Gaussian come out.
-        cubature = np.array([1.0] + [1.0] * (2 * self.size)) / (2 * self.size + 1)
-        weights = cubature * np.exp(np.minimum(logs, 5.0))
-        weights /= weights.sum()
+        weights = np.exp(np.minimum(logs, 5.0))
+        kept = weights > NEGLIGIBLE_WEIGHT * weights.sum()
+        weights /= weights[kept].sum()
         return tuple(
-            WeightedPrior(prior=self.prior_at(best + spread @ step), weight=float(weight))
-            for step, weight in zip(steps, weights, strict=True)
+            WeightedPrior(
+                prior=self.prior_at(best + spread @ steps[index]), weight=float(weights[index])
+            )
+            for index in np.flatnonzero(kept)
         )
 
     def _posterior_root(self, best: Array) -> Array:

@@ -49,6 +49,8 @@ class Measurement:
     certificate : Certificate
     table : int
         Measurements with the same number are about the same rows of the same table.
+    query_weights : array of shape (P,) or None
+        How much the query points mattered; all alike if None.
     """
 
     X: Array
@@ -58,6 +60,7 @@ class Measurement:
     reconstruction: Array | None
     certificate: Certificate
     table: int = 0
+    query_weights: Array | None = None
 
     def residuals(self, mean: float) -> Array:
         """Return the answers about a prior mean, R (y − mean) + noise, shape (k,)."""

@@ -53,6 +53,7 @@ class Questions:
     reconstruction : array of shape (P, k) or None
     certificate : Certificate
     table : int
+    query_weights : array of shape (P,) or None
     """
 
     X: Array
@@ -61,6 +62,7 @@ class Questions:
     reconstruction: Array | None
     certificate: Certificate
     table: int = 0
+    query_weights: Array | None = None
 
     def answered(self, answers: Answers) -> Measurement:
         """Return the measurement that these questions and their answers make."""
@@ -72,6 +74,7 @@ class Questions:
             reconstruction=self.reconstruction,
             certificate=self.certificate,
             table=self.table,
+            query_weights=self.query_weights,
         )
 
 
@@ -132,6 +135,7 @@ def choose_questions(
             reconstruction=design.reconstruction,
             certificate=design.certificate,
             table=table,
+            query_weights=query.weights,
         )
     sharpest = _sharpest(
         X,
@@ -150,6 +154,7 @@ def choose_questions(
         reconstruction=None,
         certificate=sharpest.certificate,
         table=table,
+        query_weights=query.weights,
     )
 
 

@@ -15,7 +15,9 @@ from sklearn.gaussian_process.kernels import Kernel
 from cloakgp.arrays import Array, as_matrix
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.privacy import Guarantee, compose
+from cloakgp.privacy.mixed import MixedGuarantee
 from cloakgp.release import archive, visits
+from cloakgp.release.choice import Choice
 from cloakgp.release.learning import Hyperprior, WeightedPrior, learn
 from cloakgp.release.measurement import Measurement, Published, stacked
 from cloakgp.release.mixture import Mixture
@@ -43,6 +45,8 @@ class Release:
         What is learned again whenever answers are added.
     average : bool
         Whether learning averages over the posterior of the hyperparameters.
+    choice : Choice or None
+        What choosing the prior from the private data cost, if it was so chosen.
     input_names : tuple of str
         Names of the public columns, in order.
     output_name : str
@@ -69,13 +73,15 @@ class Release:
     learned: tuple[WeightedPrior, ...] = ()
     hyperprior: Hyperprior | None = None
     average: bool = False
+    choice: Choice | None = None
     input_names: tuple[str, ...] = ()
     output_name: str = "y"
 
     @property
-    def guarantee(self) -> Guarantee:
-        """What all measurements together cost anyone whose output was in every one of them."""
-        return compose(*(one.answers.guarantee for one in self.measurements))
+    def guarantee(self) -> Guarantee | MixedGuarantee:
+        """What it all cost anyone whose output was in every measurement, and in the choice."""
+        parts = [one.answers.guarantee for one in self.measurements]
+        return compose(*parts) if self.choice is None else self.choice.total(parts)
 
     @property
     def insecure(self) -> bool:
@@ -189,6 +195,11 @@ class Release:
         for other in others:
             if archive.prior_to_tree(other.prior) != archive.prior_to_tree(self.prior):
                 raise ValueError("releases with different priors cannot be combined: refit one")
+            if other.choice is not None and other.choice != self.choice:
+                raise ValueError(
+                    "the other release's prior was chosen from private data: combine the other "
+                    "way round, or choose once and refine"
+                )
             if other.n_inputs != self.n_inputs:
                 raise ValueError("releases with different numbers of inputs cannot be combined")
             if (other.input_names, other.output_name) != (self.input_names, self.output_name):
@@ -287,6 +298,7 @@ class Release:
                 learned=self.learned,
                 hyperprior=self.hyperprior,
                 average=self.average,
+                choice=self.choice,
                 input_names=self.input_names,
                 output_name=self.output_name,
             ),
@@ -315,6 +327,7 @@ class Release:
             learned=contents.learned,
             hyperprior=contents.hyperprior,
             average=contents.average,
+            choice=contents.choice,
             input_names=contents.input_names,
             output_name=contents.output_name,
         )

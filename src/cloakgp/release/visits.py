@@ -73,7 +73,10 @@ def refine(
         For anything that does not make sense; no message quotes an output.
     """
     first = release.measurements[0]
-    points = first.X_query if X_query is None else X_query
+    points = X_query
+    if points is None:
+        points = first.X_query
+        settings = {"query_weight": first.query_weights, **settings}
     return _visit(release, first.X, y, points, table=first.table, **settings)
 
 

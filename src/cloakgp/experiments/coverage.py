@@ -1,0 +1,201 @@
+"""How often 95 % intervals hold what they should: on draws from the prior, and on real tables.
+
+Intervals of the latent function are mean ± 1.96 sd of `Release.predict`; those of new outputs have
+``new_output=True``. On synthetic data the truth is drawn from the declared prior, or from a prior
+whose hyperparameters are drawn from the weak priors of `cloakgp.release.learning`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.gaussian_process.kernels import ConstantKernel, Matern
+
+from cloakgp.arrays import Array
+from cloakgp.experiments.asked import LEARNINGS, Asked, learned
+from cloakgp.experiments.cloaked import Budget
+from cloakgp.experiments.crossvalidation import Tick
+from cloakgp.experiments.priors import DEFAULT_SHAPE, Scale, Table
+from cloakgp.models import ExactPrior
+from cloakgp.privacy import OutputBounds
+from cloakgp.release import Release
+from cloakgp.release.learning import LOG_SD, MEAN_SD_SHARE
+
+QUANTILE = 1.959964
+BOUNDS = OutputBounds(-1.0, 1.0)
+NEW_POINTS = 60
+# Of the inputs and of the truths; public, and apart from the noise's seed.
+SYNTHETIC_SEED = 20240101
+
+
+@dataclass(frozen=True)
+class World:
+    """Where synthetic outputs come from: a declared prior, and whether it is the true one.
+
+    Attributes
+    ----------
+    name : str
+    signal, noise : float
+        Declared sds, as shares of the bounds' width.
+    uncertain : bool
+        Draw the true hyperparameters from the weak priors around the declared ones.
+    """
+
+    name: str
+    signal: float
+    noise: float
+    uncertain: bool = False
+
+    @property
+    def declared(self) -> ExactPrior:
+        """Over one input in [0, 1]: Matérn 3/2 with half the range as lengthscale."""
+        return ExactPrior(
+            kernel=ConstantKernel((self.signal * BOUNDS.width) ** 2) * Matern(0.5, nu=1.5),
+            noise_variance=(self.noise * BOUNDS.width) ** 2,
+            mean=BOUNDS.middle,
+        )
+
+    def truth(self, rng: np.random.Generator) -> ExactPrior:
+        """Return the prior that one data set is drawn from."""
+        declared = self.declared
+        if not self.uncertain:
+            return declared
+        theta = declared.kernel.theta
+        return ExactPrior(
+            kernel=declared.kernel.clone_with_theta(theta + LOG_SD * rng.normal(size=len(theta))),
+            noise_variance=declared.noise_variance * float(np.exp(LOG_SD * rng.normal())),
+            mean=declared.mean + MEAN_SD_SHARE * BOUNDS.width * float(rng.normal()),
+        )
+
+
+WORLDS = (
+    World("declared prior, hardly clipped", signal=1 / 10, noise=1 / 25),
+    World("default prior", signal=1 / 4, noise=1 / 10),
+    World("drawn around the declared", signal=1 / 10, noise=1 / 25, uncertain=True),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Coverage:
+    """Shares of points that lie in their intervals, one per draw, by way to learn.
+
+    Attributes
+    ----------
+    shares : array of shape (ways, draws)
+        In the order of `LEARNINGS`.
+    clipped : float or None
+        Share of the true outputs that lie outside the bounds, where the truth is known.
+    """
+
+    shares: Array
+    clipped: float | None = None
+
+    @property
+    def mean(self) -> Array:
+        """Over draws, shape (ways,)."""
+        return np.asarray(self.shares.mean(axis=1), dtype=np.float64)
+
+    @property
+    def standard_error(self) -> Array:
+        """Of `mean`, shape (ways,)."""
+        spread = self.shares.std(axis=1, ddof=1)
+        return np.asarray(spread / np.sqrt(self.shares.shape[1]), dtype=np.float64)
+
+
+def covered(release: Release, X: Array, values: Array, *, new_output: bool) -> float:
+    """Return the share of values in their 95 % intervals.
+
+    Parameters
+    ----------
+    release : Release
+    X : array of shape (P, D)
+    values : array of shape (P,)
+        Of the latent function, or new outputs.
+    new_output : bool
+        Which of them.
+    """
+    mean, sd = release.predict(X, return_std=True, new_output=new_output)
+    return float(np.mean(np.abs(values - mean) <= QUANTILE * sd))
+
+
+def synthetic_coverage(
+    world: World, *, scale: Scale, tick: Tick | None = None
+) -> tuple[Coverage, Coverage]:
+    """Return the coverage of the latent function and of new outputs at new inputs.
+
+    Parameters
+    ----------
+    world : World
+    scale : Scale
+    tick : callable, optional
+        Called after every draw.
+    """
+    rng = np.random.default_rng(SYNTHETIC_SEED)
+    X = rng.uniform(size=(scale.rows, 1))
+    declared = world.declared
+    budget = Budget(bounds=BOUNDS, epsilon=scale.epsilon, delta=scale.delta)
+    asked = Asked.designed(X, prior=declared, budget=budget)
+    latent_shares, output_shares, clipped = [], [], []
+    for draw in range(scale.draws):
+        truth, new = world.truth(rng), rng.uniform(size=(NEW_POINTS, 1))
+        covariance = truth.query_covariance(np.vstack([X, new]))
+        latent = rng.multivariate_normal(
+            np.full(len(covariance), truth.mean), covariance, check_valid="ignore"
+        )
+        outputs = latent + np.sqrt(truth.noise_variance) * rng.normal(size=len(latent))
+        clipped.append(float(np.mean(BOUNDS.clip(outputs) != outputs)))
+        answered = asked.released(outputs[: len(X)], insecure_seed=scale.seed(draw))
+        releases = [learned(answered, learning) for learning in LEARNINGS]
+        latent_shares.append(
+            [covered(one, new, latent[len(X) :], new_output=False) for one in releases]
+        )
+        output_shares.append(
+            [covered(one, new, outputs[len(X) :], new_output=True) for one in releases]
+        )
+        if tick is not None:
+            tick()
+    outside = float(np.mean(clipped))
+    return (
+        Coverage(shares=np.array(latent_shares).T, clipped=outside),
+        Coverage(shares=np.array(output_shares).T, clipped=outside),
+    )
+
+
+def table_coverage(
+    compared: Iterable[Table], *, scale: Scale, tick: Tick | None = None
+) -> dict[str, Coverage]:
+    """Return the coverage of held-out outputs of real tables under the default prior, by name.
+
+    Parameters
+    ----------
+    compared : iterable of Table
+    scale : Scale
+    tick : callable, optional
+        Called after every table.
+    """
+    found = {}
+    for table in compared:
+        shares = []
+        for draw in range(scale.draws):
+            split = table.split(draw, rows=scale.rows)
+            asked = Asked.designed(
+                split.X, prior=split.prior(DEFAULT_SHAPE), budget=split.budget(scale)
+            )
+            answered = asked.released(split.outputs, insecure_seed=scale.seed(draw))
+            shares.append(
+                [
+                    covered(
+                        learned(answered, learning),
+                        split.X_test,
+                        split.outputs_test,
+                        new_output=True,
+                    )
+                    for learning in LEARNINGS
+                ]
+            )
+        found[table.name] = Coverage(shares=np.array(shares).T)
+        if tick is not None:
+            tick()
+    return found

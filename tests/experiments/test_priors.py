@@ -1,0 +1,120 @@
+"""The comparison of default priors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from cloakgp.choices import choose_prior
+from cloakgp.datasets import DatasetUnavailableError
+from cloakgp.experiments import __main__ as command_line
+from cloakgp.experiments import comparison_report
+from cloakgp.experiments.priors import (
+    DEFAULT_SHAPE,
+    SHAPES,
+    PriorShape,
+    Scale,
+    Table,
+    compare_shapes,
+    tables,
+)
+from cloakgp.privacy import OutputBounds
+
+SCALE = Scale(rows=80, draws=4, insecure_seed=1)
+
+
+@pytest.fixture(scope="module")
+def all_tables():
+    try:
+        return list(tables())
+    except DatasetUnavailableError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def wave(rng):
+    X = rng.uniform(0.0, 10.0, size=(120, 1))
+    return Table("wave", X=X, outputs=np.sin(2 * X).ravel(), bounds=OutputBounds(-2.0, 2.0))
+
+
+def test_the_default_shape_is_the_package_s_default(rng):
+    X = rng.uniform(-3.0, 9.0, size=(30, 2))
+    bounds = OutputBounds(-1.0, 3.0)
+    split = Table("t", X=X, outputs=np.zeros(30), bounds=bounds).split(0, rows=20)
+    ours, chosen = split.prior(DEFAULT_SHAPE), choose_prior(split.X, bounds=bounds)
+    np.testing.assert_allclose(ours.kernel(X), chosen.kernel(X), rtol=1e-12)
+    assert ours.noise_variance == pytest.approx(chosen.noise_variance)
+    assert ours.mean == chosen.mean
+
+
+def test_splits_hold_rows_out_and_are_the_same_each_time(wave):
+    one, again, other = (wave.split(number, rows=50) for number in (0, 0, 1))
+    assert len(one.X) == 50
+    assert len(one.X_test) == 30
+    assert not set(one.X.ravel()) & set(one.X_test.ravel())
+    assert np.array_equal(one.X, again.X)
+    assert not np.array_equal(one.X, other.X)
+    np.testing.assert_allclose(one.outputs, np.sin(2 * one.X).ravel())
+
+
+def test_predicting_the_mean_has_relative_error_one(wave):
+    split = wave.split(0, rows=50)
+    middle = np.full(len(split.X_test), split.outputs_test.mean())
+    assert split.relative_error(middle) == pytest.approx(1.0)
+
+
+def test_the_shape_that_suits_a_table_wins_and_a_vast_budget_finds_the_function(wave):
+    shapes = (PriorShape("rbf", 0.1, noise=0.02), PriorShape("rbf", 5.0, noise=0.02))
+    rich = Scale(rows=80, draws=2, epsilon=100.0, insecure_seed=1)
+    errors = compare_shapes([wave], shapes=shapes, scale=rich)["wave"]
+    assert errors.shape == (2, 2)
+    assert errors[0].max() < 0.2
+    assert errors[1].min() > 0.5
+
+
+def test_a_trend_is_as_large_as_the_signal(rng):
+    X = rng.uniform(0.0, 10.0, size=(40, 2))
+    trend = PriorShape("rbf", 0.5, linear=True).kernel(X, width=4.0)
+    plain = PriorShape("rbf", 0.5).kernel(X, width=4.0)
+    added = np.diag(trend(X) - plain(X))
+    assert 1.0 * (4.0 / 4) ** 2 <= added.max() <= 2.0 * (4.0 / 4) ** 2 + 0.02
+
+
+def test_the_report_names_tables_and_shapes(wave):
+    shapes = SHAPES[:2]
+    found = compare_shapes([wave], shapes=shapes, scale=SCALE)
+    report = comparison_report.shapes_report(found, shapes=shapes, title="toy")
+    assert list(report.columns[0].cells) == [str(shape) for shape in shapes]
+    assert report.caption == "1 wave"
+    assert sum("[bold]" in cell for cell in report.columns[1].cells) == 1
+
+
+@pytest.mark.data
+def test_tables_have_outputs_in_their_bounds(all_tables):
+    assert len(all_tables) == 12
+    assert len({table.name for table in all_tables}) == 12
+    for table in all_tables:
+        assert table.X.shape[0] == len(table.outputs) <= 800
+        assert np.isfinite(table.X).all()
+        assert np.ptp(table.X, axis=0).min() > 0
+        assert table.bounds.lo <= table.outputs.min() < table.outputs.max() <= table.bounds.hi
+        # Bounds from general knowledge are neither wild nor tight.
+        assert 0.08 < table.outputs.std() / table.bounds.width < 0.3
+
+
+@pytest.mark.data
+@pytest.mark.usefixtures("all_tables")
+def test_the_command_prints_its_tables():
+    done = CliRunner().invoke(command_line.app, ["priors", "--fast"])
+    assert done.exit_code == 0, done.output
+    assert "Declared priors" in done.output
+    assert "budget_split=0.3" in done.output
+
+
+@pytest.mark.slow
+@pytest.mark.data
+def test_the_default_is_near_the_best_of_the_shapes(all_tables):
+    found = compare_shapes(all_tables, scale=Scale(draws=8, insecure_seed=1))
+    means = np.mean([errors.mean(axis=1) for errors in found.values()], axis=0)
+    assert means[SHAPES.index(DEFAULT_SHAPE)] <= 1.03 * means.min()
