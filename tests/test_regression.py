@@ -27,7 +27,7 @@ from cloakgp.design import design_strategy
 from cloakgp.fitting import release_regression
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.privacy import OutputBounds, measure
-from cloakgp.privacy.measure import calibrate
+from cloakgp.privacy.grid import Movement, calibrate
 from cloakgp.release import Query
 
 COMPARE_TWO_FITS = dict.fromkeys(
@@ -258,7 +258,7 @@ def test_the_default_prior_comes_from_inputs_and_bounds_alone(table):
     assert isinstance(prior, ExactPrior)
     assert prior.mean == 30.0
     assert prior.noise_variance == 16.0
-    np.testing.assert_allclose(prior.kernel.k2.length_scale, np.ptp(X, axis=0) / 2)
+    np.testing.assert_allclose(prior.kernel.k2.length_scale, 0.4 * np.sqrt(2) * np.ptp(X, axis=0))
     assert prior.kernel.k1.constant_value == 100.0
     again = model(bounds=(10.0, 50.0)).fit(X, -3 * y + 1).release_.prior
     assert again.kernel == prior.kernel
@@ -597,7 +597,9 @@ def check_one_measurement(fitted, measurement, *, y, clipped, inside):
     noiseless = measurement.strategy @ centred
     grid, _ = calibrate(
         measurement.strategy,
-        bounds=OutputBounds.checked(measurement.answers.bounds),
+        movement=Movement.of_one_output(
+            measurement.strategy, bounds=OutputBounds.checked(measurement.answers.bounds)
+        ),
         epsilon=guarantee.epsilon,
         delta=guarantee.delta,
     )

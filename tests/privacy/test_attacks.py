@@ -17,7 +17,7 @@ from cloakgp.models import ExactPrior
 from cloakgp.privacy.measure import measure
 
 # The package re-exports the function `measure` under the name of its module.
-door = importlib.import_module("cloakgp.privacy.measure")
+door = importlib.import_module("cloakgp.privacy.grid")
 
 BOUNDS = (58.27, 158.27)
 EPSILON, DELTA = 1.0, 0.01

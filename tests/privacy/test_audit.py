@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from cloakgp.privacy.measure import calibrate
+from cloakgp.privacy.grid import Movement, calibrate
 from cloakgp.privacy.outputs import OutputBounds
 from cloakgp.privacy.sampler import add_discrete_gaussian
 
@@ -21,7 +21,12 @@ def audited_delta(*, epsilon: float, delta: float, noise_share: float) -> tuple[
     Draws many releases of two neighbours with the package's own sampler, calibrated by the package
     and then multiplied by ``noise_share``, and attacks with the optimal test at ratio e^ε.
     """
-    grid, _ = calibrate(STRATEGY, bounds=BOUNDS, epsilon=epsilon, delta=delta)
+    grid, _ = calibrate(
+        STRATEGY,
+        movement=Movement.of_one_output(STRATEGY, bounds=BOUNDS),
+        epsilon=epsilon,
+        delta=delta,
+    )
     scale = grid.scale * noise_share
     y, neighbour = np.full(3, 0.5), np.full(3, 0.5)
     y[WORST_ROW], neighbour[WORST_ROW] = BOUNDS.lo, BOUNDS.hi

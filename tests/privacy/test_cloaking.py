@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from cloakgp import cloak
 
 # The package re-exports the function `measure` under the name of its module.
-door = importlib.import_module("cloakgp.privacy.measure")
+door = importlib.import_module("cloakgp.privacy.grid")
 
 BUDGET = {"bounds": (0.0, 1.0), "epsilon": 1.0, "delta": 0.01}
 

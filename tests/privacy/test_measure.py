@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from neighbours import ACHIEVED_SHARE, door, spent_over_neighbours
 
 from cloakgp.privacy.guarantee import exact_noise_multiplier
-from cloakgp.privacy.measure import calibrate, integer_sensitivity, measure
+from cloakgp.privacy.grid import Movement, calibrate, integer_sensitivity
+from cloakgp.privacy.measure import measure
 from cloakgp.privacy.outputs import OutputBounds
 
 
@@ -89,7 +90,12 @@ def test_sensitivity_covers_the_rounding_of_long_sums(seed, rows):
     rng = np.random.default_rng(seed)
     strategy = rng.normal(size=(2, rows)) * 10.0 ** rng.uniform(-8, 8, size=rows)
     bounds = OutputBounds(1e9, 1e9 + 1)
-    grid, _ = calibrate(strategy, bounds=bounds, epsilon=1, delta=1e-6)
+    grid, _ = calibrate(
+        strategy,
+        movement=Movement.of_one_output(strategy, bounds=bounds),
+        epsilon=1,
+        delta=1e-6,
+    )
     y = rng.uniform(bounds.lo, bounds.hi, size=rows)
     heaviest = np.square(strategy).sum(axis=0).argmax()
     moved = y.copy()
@@ -141,9 +147,15 @@ def test_huge_answers_take_a_coarser_grid_and_count_it():
     """A strategy whose sums outgrow 64 bits at the finest grid still works, and counts its cost."""
     strategy = np.full((1, 3), 1.0)
     bounds = OutputBounds(0.0, 1.0)
-    fine, _ = calibrate(strategy, bounds=bounds, epsilon=1, delta=0.01)
-    coarse, guarantee = calibrate(
-        np.full((1, 3_000_000), 1.0), bounds=bounds, epsilon=1, delta=0.01
+    long = np.full((1, 3_000_000), 1.0)
+    (fine, _), (coarse, guarantee) = (
+        calibrate(
+            questions,
+            movement=Movement.of_one_output(questions, bounds=bounds),
+            epsilon=1,
+            delta=0.01,
+        )
+        for questions in (strategy, long)
     )
     assert coarse.step > fine.step
     assert guarantee.delta_at(1) <= 0.01

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from cloakgp.privacy.guarantee import Guarantee, exact_noise_multiplier, gaussian_delta
-from cloakgp.privacy.measure import calibrate
+from cloakgp.privacy.grid import Movement, calibrate
 from cloakgp.privacy.mixed import MixedGuarantee, compose_with_selection, worst_release
 from cloakgp.privacy.outputs import OutputBounds
 
@@ -187,7 +187,12 @@ def test_the_worst_release_is_worse_than_every_release(rows, epsilon, delta):
     bounds = OutputBounds(-3.0, 7.0)
     some = min(rows, 1000)
     for strategy in (np.ones((1, some)), np.eye(min(some, 20), some), np.full((3, some), 1e-3)):
-        _, guarantee = calibrate(strategy, bounds=bounds, epsilon=epsilon, delta=delta)
+        _, guarantee = calibrate(
+            strategy,
+            movement=Movement.of_one_output(strategy, bounds=bounds),
+            epsilon=epsilon,
+            delta=delta,
+        )
         assert guarantee.mu < worst.mu
         assert guarantee.answers <= worst.answers
         assert guarantee.coarseness <= worst.coarseness
@@ -195,7 +200,12 @@ def test_the_worst_release_is_worse_than_every_release(rows, epsilon, delta):
 
 def test_the_worst_release_covers_answers_that_outgrow_the_finest_grid():
     rows, bounds = 3_000_000, OutputBounds(0.0, 1.0)
-    _, guarantee = calibrate(np.ones((1, rows)), bounds=bounds, epsilon=1.0, delta=0.01)
+    _, guarantee = calibrate(
+        np.ones((1, rows)),
+        movement=Movement.of_one_output(np.ones((1, rows)), bounds=bounds),
+        epsilon=1.0,
+        delta=0.01,
+    )
     assert guarantee.coarseness <= worst_release(1.0, 0.01, rows=rows).coarseness
 
 

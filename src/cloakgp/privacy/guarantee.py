@@ -1,7 +1,8 @@
 r"""What a release costs: (ε, δ) ↔ noise multiplier σ ↔ μ of Gaussian differential privacy.
 
 Neighbours, everywhere in this package, are two data sets that differ in the output of one privacy
-unit, by any amount within the declared bounds; inputs are public and equal.
+unit, by any amount within the declared bounds; inputs are public and equal. Only
+`cloakgp.privacy.statistics` protects more: whole rows, inputs and output.
 
 Theorem used (Balle and Wang 2018, *Improving the Gaussian mechanism*, theorem 8): adding normal
 noise of sd s to a function of ℓ2-sensitivity Δ is (ε, δ)-DP **if and only if** δ is at least

@@ -97,7 +97,8 @@ class MixedGuarantee:
         which has the same ends and meets the diagonal there, lies below them. μ² adds up (Dong,
         Roth and Su 2022, corollary 3.3).
         """
-        chosen = 2.0 * float(ndtri(1.0 / (1.0 + math.exp(-self.selection_epsilon))))
+        # For a small ε_s the root is near 0, where its error is absolute.
+        chosen = 2.0 * float(ndtri(1.0 / (1.0 + math.exp(-self.selection_epsilon)))) + 2.0**-48
         return math.hypot(self.release.mu, chosen) * (1 + ROUNDING)
 
     def delta_at(self, epsilon: float) -> float:

@@ -9,12 +9,15 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import DataConversionWarning
 
 from cloakgp.arrays import Array
+
+AnyArray = NDArray[Any]
 
 # Widths whose square, or whose share on the noise grid, float64 can still hold.
 SMALLEST_WIDTH, LARGEST_WIDTH = 1e-100, 1e100
@@ -100,18 +103,7 @@ def checked_outputs(y: ArrayLike, *, rows: int) -> Array:
     outputs = _as_floats(y)
     if outputs is None:
         raise ValueError("y must be numeric: encode or remove the other values first")
-    if outputs.ndim == 2 and outputs.shape[1] == 1:
-        warnings.warn(
-            "A column-vector y was passed when a 1d array was expected. Please change the shape of "
-            "y to (n_samples,), for example using ravel().",
-            DataConversionWarning,
-            stacklevel=3,
-        )
-        outputs = outputs[:, 0]
-    if outputs.ndim != 1:
-        raise ValueError(f"y must have one dimension, got shape {outputs.shape}")
-    if len(outputs) != rows:
-        raise ValueError(f"X has {rows} rows and y has {len(outputs)}: they must agree")
+    outputs = one_column(outputs, rows=rows)
     if np.isnan(outputs).any():
         raise ValueError("Input y contains NaN: remove those rows, or impute them, first")
     if np.isinf(outputs).any():
@@ -119,6 +111,55 @@ def checked_outputs(y: ArrayLike, *, rows: int) -> Array:
             "Input y contains infinity or a value too large for dtype('float64'): "
             "remove those rows first"
         )
+    return outputs
+
+
+def as_column(y: ArrayLike, *, rows: int) -> AnyArray:
+    """Return y as one column of whatever it holds, one entry per row.
+
+    Parameters
+    ----------
+    y : array-like of shape (N,) or (N, 1)
+        Private.
+    rows : int
+        N, the number of rows of X.
+
+    Raises
+    ------
+    ValueError
+        If y is missing, ragged, or of another length. No message shows a value.
+    """
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None")
+    try:
+        column = np.asarray(y)
+    except ValueError:
+        column = None
+    if column is None:
+        raise ValueError("y must have one dimension, with one entry per row")
+    return one_column(column, rows=rows)
+
+
+def one_column(outputs: AnyArray, *, rows: int) -> AnyArray:
+    """Return an array without a second dimension of one, after checking its length.
+
+    Raises
+    ------
+    ValueError
+        If it has more dimensions, or another length.
+    """
+    if outputs.ndim == 2 and outputs.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected. Please change the shape of "
+            "y to (n_samples,), for example using ravel().",
+            DataConversionWarning,
+            stacklevel=4,
+        )
+        outputs = outputs[:, 0]
+    if outputs.ndim != 1:
+        raise ValueError(f"y must have one dimension, got shape {outputs.shape}")
+    if len(outputs) != rows:
+        raise ValueError(f"X has {rows} rows and y has {len(outputs)}: they must agree")
     return outputs
 
 

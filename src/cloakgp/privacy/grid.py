@@ -1,0 +1,224 @@
+r"""From questions to whole numbers with noise: grids, exact sensitivity, calibration.
+
+A mechanism asks a public strategy R of shape (k, N) about private numbers V of shape (N, C), one
+column for an ordinary output. R V is rounded to multiples of a power of two and discrete Gaussian
+noise is added, so that no digit of a float can tell. How far R V can move between neighbours is
+the mechanism's own affair, stated as a `Movement`; rounding is counted here, for all of them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from cloakgp.arrays import Array
+from cloakgp.privacy.guarantee import (
+    Calibration,
+    Guarantee,
+    discretisation_delta,
+    exact_noise_multiplier,
+    papers_noise_multiplier,
+)
+from cloakgp.privacy.outputs import OutputBounds
+from cloakgp.privacy.sampler import Integers, add_discrete_gaussian, add_insecure_gaussian
+
+# The grid is about this many binary digits finer than the noise.
+GRID_BITS = 40
+# Answers and noise must fit a 64-bit integer with room for the noise's tail.
+INTEGER_BITS = 60
+UNIT_ROUNDOFF = 2.0**-53
+# The largest entry of a strategy must lie between this and its inverse: squares neither vanish nor
+# overflow then, and what vanishes beside it is smaller than any rounding that is counted.
+SMALLEST_ENTRY = 1e-100
+
+
+@dataclass(frozen=True)
+class Movement:
+    """How R V can differ between neighbours, in exact arithmetic.
+
+    Attributes
+    ----------
+    distance : float
+        At least the greatest Frobenius norm of R (V − V').
+    largest : float
+        At least the magnitude of every entry of V.
+    columns : int
+        C, the number of columns of V.
+    """
+
+    distance: float
+    largest: float
+    columns: int = 1
+
+    @classmethod
+    def of_one_output(cls, strategy: Array, *, bounds: OutputBounds) -> Movement:
+        """One row's output changes, anywhere within the bounds; V is y less their middle.
+
+        Row j's output enters through column r_j alone, so R V moves by at most w·max_j ‖r_j‖ for
+        the width w between the rounded ends.
+        """
+        lowest, highest = bounds.lo - bounds.middle, bounds.hi - bounds.middle
+        width = (highest - lowest) * (1 + 4 * UNIT_ROUNDOFF)
+        return cls(
+            distance=width * longest_column(strategy) * (1 + 2 * UNIT_ROUNDOFF),
+            largest=max(abs(lowest), abs(highest)),
+        )
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The integers on which one release lives.
+
+    Attributes
+    ----------
+    step : float
+        A power of two, in output units.
+    sensitivity : int
+        Of the rounded answers, in steps.
+    scale : float
+        Noise parameter τ, in steps.
+    """
+
+    step: float
+    sensitivity: int
+    scale: float
+
+    @property
+    def noise_sd(self) -> float:
+        """Of each answer, in output units."""
+        return self.scale * self.step
+
+
+def calibrate(
+    strategy: Array,
+    *,
+    movement: Movement,
+    epsilon: float,
+    delta: float,
+    calibration: Calibration = "exact",
+) -> tuple[Grid, Guarantee]:
+    """Choose the grid and the noise for a strategy, and state what they guarantee.
+
+    Sees public arrays only.
+
+    Parameters
+    ----------
+    strategy : array of shape (k, N)
+        Not all zero.
+    movement : Movement
+    epsilon, delta : float
+    calibration : {"exact", "papers"}
+
+    Returns
+    -------
+    Grid
+    Guarantee
+
+    Raises
+    ------
+    ValueError
+        If δ is too small for any grid of 64-bit integers, or the calibration is unknown or refused.
+    """
+    if calibration not in ("exact", "papers"):
+        raise ValueError(f"calibration must be 'exact' or 'papers', got {calibration!r}")
+    longest = float(np.abs(strategy).max())
+    if not SMALLEST_ENTRY < longest < 1 / SMALLEST_ENTRY:
+        raise ValueError("the strategy's entries are too small or too large: rescale it")
+    multiplier = exact_noise_multiplier if calibration == "exact" else papers_noise_multiplier
+    sigma = multiplier(epsilon, delta)
+    step = _grid_step(strategy, movement=movement, sigma=sigma)
+    sensitivity = integer_sensitivity(strategy, movement=movement, step=step)
+    answers = len(strategy) * movement.columns
+    # What discretisation costs is taken from δ before σ is calibrated. τ only grows by that, so the
+    # cost computed with the first τ is an upper bound for the last.
+    first_scale = sigma * sensitivity
+    cost = discretisation_delta(epsilon, answers=answers, coarseness=answers / first_scale**2)
+    if cost >= delta / 2:
+        raise ValueError(
+            f"delta = {delta} is too small: drawing noise on a grid costs {cost:.1e} of it"
+        )
+    if calibration == "exact":
+        sigma = exact_noise_multiplier(epsilon, delta - cost)
+    # The margin covers the few roundings on the way from σ to τ to the μ that is stated.
+    scale = sigma * sensitivity * (1 + 16 * UNIT_ROUNDOFF)
+    guarantee = Guarantee(
+        epsilon=epsilon,
+        delta=delta,
+        mu=math.nextafter(sensitivity / scale, math.inf),
+        answers=answers,
+        coarseness=answers / scale**2 * (1 + 4 * UNIT_ROUNDOFF),
+    )
+    if guarantee.delta_at(epsilon) > delta:
+        raise RuntimeError("the calibration does not hold its guarantee; nothing released")
+    return Grid(step=step, sensitivity=sensitivity, scale=scale), guarantee
+
+
+def integer_sensitivity(strategy: Array, *, movement: Movement, step: float) -> int:
+    r"""Bound how far the rounded answers can move between neighbours, in grid steps.
+
+    Argument. In exact arithmetic R V moves by at most the movement's distance. In floating point,
+    any order of summation and any fused operations give |fl(r·v) − r·v| ≤ γ_N Σ_j |r_j||v_j| with
+    γ_n = n u/(1 − n u) (Higham 2002, *Accuracy and Stability of Numerical Algorithms*, §3.1), so
+    each of the two answers is off by at most γ_N·B·√C·‖(‖r_i‖₁)_i‖₂, for entries of V at most B in
+    C columns. Division by a power of two is exact, and rounding to integers moves each of kC
+    entries by at most ½, the two answers together by √(kC). The sums here are themselves inflated
+    by γ of their own lengths, and the result is rounded up to an integer.
+
+    Parameters
+    ----------
+    strategy : array of shape (k, N)
+    movement : Movement
+    step : float
+
+    Returns
+    -------
+    int
+    """
+    answers, rows = strategy.shape
+    total = float(np.linalg.norm(np.abs(strategy).sum(axis=1))) * (1 + 2 * _gamma(rows + answers))
+    columns = math.sqrt(movement.columns) * (1 + 4 * UNIT_ROUNDOFF)
+    arithmetic = 2 * _gamma(rows + 2) * movement.largest * total * columns
+    rounding = math.sqrt(answers) * columns * (1 + 4 * UNIT_ROUNDOFF)
+    moved = (movement.distance + arithmetic) / step * (1 + 8 * UNIT_ROUNDOFF) + rounding
+    return math.ceil(moved * (1 + 4 * UNIT_ROUNDOFF))
+
+
+def longest_column(strategy: Array) -> float:
+    """Return max_j ‖r_j‖ over every column, rounded up."""
+    longest = float(np.sqrt(np.einsum("ij,ij->j", strategy, strategy).max()))
+    return longest * (1 + 2 * _gamma(len(strategy) + 4))
+
+
+def noisy(answers: Array, *, grid: Grid, insecure_seed: int | None) -> Array:
+    """Round answers to a grid and add noise, in output units.
+
+    Parameters
+    ----------
+    answers : array of shape (k,) or (k, C)
+        Private.
+    grid : Grid
+    insecure_seed : int or None
+        Makes the noise reproducible and the result **not private**.
+    """
+    integers: Integers = np.rint(answers / grid.step).astype(np.int64).ravel()
+    if insecure_seed is None:
+        moved = add_discrete_gaussian(integers, scale=grid.scale, sensitivity=grid.sensitivity)
+    else:
+        moved = add_insecure_gaussian(integers, scale=grid.scale, seed=insecure_seed)
+    return moved.astype(np.float64).reshape(answers.shape) * grid.step
+
+
+def _grid_step(strategy: Array, *, movement: Movement, sigma: float) -> float:
+    """Return a power of two, 2⁴⁰ times finer than the noise unless 64 bits are too few."""
+    noise_sd = sigma * movement.distance
+    largest_answer = 2 * float(np.abs(strategy).sum(axis=1).max()) * movement.largest
+    finest = math.floor(math.log2(noise_sd)) - GRID_BITS
+    fitting = math.ceil(math.log2(largest_answer + noise_sd)) - INTEGER_BITS
+    return math.ldexp(1.0, max(finest, fitting))
+
+
+def _gamma(operations: int) -> float:
+    """Return Higham's γ_n = n u / (1 − n u)."""
+    return operations * UNIT_ROUNDOFF / (1 - operations * UNIT_ROUNDOFF)
