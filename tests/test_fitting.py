@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from cloakgp.choices import choose_prior, choose_query
-from cloakgp.fitting import _two_stages, release_regression
+from cloakgp.fitting import release_regression, split_budget
 from cloakgp.models import ExactPrior
 from cloakgp.privacy import Guarantee, OutputBounds, compose
 from cloakgp.privacy.guarantee import exact_noise_multiplier
@@ -46,7 +46,7 @@ BUDGETS = st.tuples(
 def test_two_stages_spend_the_budget_and_no_more(budget, share):
     epsilon, delta = budget
     try:
-        stages = _two_stages(epsilon, delta, share=share)
+        stages = split_budget(epsilon, delta, shares=(share, 1.0 - share))
     except ValueError as error:
         # A stage of so little that δ alone allows it.
         assert "epsilon = 0" in str(error)  # noqa: PT017
@@ -114,7 +114,7 @@ def test_shares_that_are_none(share, table):
 
 
 def test_stages_that_delta_alone_would_allow_are_refused(table):
-    with pytest.raises(ValueError, match="budget_split leaves a stage with epsilon = 0"):
+    with pytest.raises(ValueError, match="leaves a part with epsilon = 0"):
         fit(*table, epsilon=0.01, delta=0.01, budget_split=0.05)
 
 

@@ -21,7 +21,10 @@ PRIVATE_NAMES = {"y", "outputs", "labels"}
 # The rooms that y enters, and the thin faces that pass it on.
 DOORS = (
     "privacy",
+    "baselines",
     "fitting",
+    "label_fitting",
+    "private_inputs",
     "regression",
     "classification",
     "cli",

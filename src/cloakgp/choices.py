@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
@@ -14,14 +16,20 @@ from cloakgp.models import (
     ExactPrior,
     SparsePrior,
     default_kernel,
+    default_latent_kernel,
     default_noise_variance,
     kmeans_centres,
 )
+from cloakgp.models.label_prior import LATENT_NUGGET, LabelPrior
+from cloakgp.models.links import LinkName, link
 from cloakgp.privacy import OutputBounds
+from cloakgp.privacy.labels import Classes
 from cloakgp.release import Query
 
 # The default query points are the distinct rows of X up to here, and k-means centres beyond.
 LARGEST_DEFAULT_QUERY = 500
+# How far declared class rates may be from adding up to 1.
+RATE_TOLERANCE = 1e-6
 
 
 def choose_prior(
@@ -52,7 +60,7 @@ def choose_prior(
     Examples
     --------
     >>> choose_prior(np.array([[0.0], [8.0]]), bounds=OutputBounds(0.0, 10.0)).kernel
-    2.5**2 * Matern(length_scale=4, nu=1.5)
+    2.5**2 * Matern(length_scale=3.2, nu=1.5)
     """
     if kernel is None:
         kernel = default_kernel(X, width=bounds.width)
@@ -83,6 +91,66 @@ def choose_prior(
         mean=centre,
         inducing=centres,
         approximation=approximation,
+    )
+
+
+def choose_label_prior(
+    X: Array,
+    *,
+    classes: Classes,
+    kernel: Kernel | None = None,
+    link_name: LinkName = "probit",
+    class_rates: ArrayLike | None = None,
+    inducing: int | ArrayLike | None = None,
+    approximation: Approximation = "fitc",
+    random_state: int = 0,
+) -> LabelPrior:
+    """Return the prior over classes for public inputs, filling what is not given from inputs alone.
+
+    Parameters
+    ----------
+    X : array of shape (N, D)
+    classes : Classes
+    kernel, link_name, class_rates, inducing, approximation, random_state
+        As for `DPGPClassifier`.
+
+    Raises
+    ------
+    ValueError
+        If a parameter does not make sense.
+
+    Examples
+    --------
+    >>> prior = choose_label_prior(np.array([[0.0], [8.0]]), classes=Classes(("a", "b", "c")))
+    >>> [round(mean, 3) for mean in prior.means]
+    [-0.963, -0.963, -0.963]
+    """
+    found = link(link_name)
+    latent = choose_prior(
+        X,
+        # Of no consequence here: a latent function has no bounds, and its mean comes below.
+        bounds=OutputBounds(-1.0, 1.0),
+        kernel=default_latent_kernel(X) if kernel is None else kernel,
+        noise_variance=0.0,
+        mean=0.0,
+        inducing=inducing,
+        approximation=approximation,
+        random_state=random_state,
+    )
+    variance = float(latent.query_variance(X).mean())
+    count = len(classes.labels)
+    rates = np.full(count, 1.0 / count) if class_rates is None else np.asarray(class_rates, float)
+    if rates.shape != (count,) or not ((rates > 0) & (rates < 1)).all():
+        raise ValueError("class_rates must lie strictly between 0 and 1, one per class")
+    if abs(rates.sum() - 1.0) > RATE_TOLERANCE:
+        raise ValueError("class_rates must add up to 1")
+    return LabelPrior(
+        latent=replace(latent, noise_variance=LATENT_NUGGET * variance),
+        link_name=found.name,
+        means=tuple(
+            found.latent_mean(float(rate), variance=variance)
+            for rate in (rates[1:] if count == 2 else rates)
+        ),
     )
 
 

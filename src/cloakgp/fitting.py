@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from numpy.typing import ArrayLike
 
@@ -81,7 +82,9 @@ def release_regression(
     if budget_split is None:
         stages: tuple[Budget, ...] = (Budget(epsilon=epsilon, delta=delta),)
     else:
-        stages = _two_stages(epsilon, delta, share=budget_split)
+        if not 0 < budget_split < 1:
+            raise ValueError(f"budget_split must lie strictly between 0 and 1, got {budget_split}")
+        stages = split_budget(epsilon, delta, shares=(budget_split, 1.0 - budget_split))
     questions = choose_questions(
         X,
         prior=prior,
@@ -122,18 +125,32 @@ def release_regression(
     return release
 
 
-def _two_stages(epsilon: float, delta: float, *, share: float) -> tuple[Budget, Budget]:
-    """Split a budget so that the two stages compose to it: μ² adds up (Dong, Roth and Su 2022)."""
-    if not 0 < share < 1:
-        raise ValueError(f"budget_split must lie strictly between 0 and 1, got {share}")
+def split_budget(epsilon: float, delta: float, *, shares: Sequence[float]) -> tuple[Budget, ...]:
+    """Split a budget so that its parts compose to it: μ² adds up (Dong, Roth and Su 2022).
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The whole.
+    shares : sequence of float
+        Of μ²; positive, adding up to 1.
+
+    Raises
+    ------
+    ValueError
+        If a part would have ε = 0 at this δ.
+
+    Examples
+    --------
+    >>> [round(part.epsilon, 3) for part in split_budget(1.0, 0.01, shares=(0.5, 0.5))]
+    [0.629, 0.629]
+    """
     mu = (1.0 - STAGE_MARGIN) / exact_noise_multiplier(epsilon, delta)
-    first, second = (
-        Guarantee(epsilon=epsilon, delta=delta, mu=mu * math.sqrt(part)).epsilon_at(delta)
-        for part in (share, 1.0 - share)
-    )
-    if min(first, second) <= 0:
+    whole = Guarantee(epsilon=epsilon, delta=delta, mu=mu)
+    parts = [replace(whole, mu=mu * math.sqrt(share)).epsilon_at(delta) for share in shares]
+    if min(parts) <= 0:
         raise ValueError(
-            "budget_split leaves a stage with epsilon = 0 at this delta: use a smaller delta or no "
-            "split"
+            "splitting the budget leaves a part with epsilon = 0 at this delta: use a smaller "
+            "delta or no split"
         )
-    return Budget(epsilon=first, delta=delta), Budget(epsilon=second, delta=delta)
+    return tuple(Budget(epsilon=part, delta=delta) for part in parts)

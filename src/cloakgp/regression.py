@@ -33,18 +33,19 @@ class DPGPRegressor(RegressorMixin, BaseEstimator):
     ----------
     kernel : sklearn.gaussian_process.kernels.Kernel, optional
         Covariance of the latent function, in squared output units, with the hyperparameters to use.
-        If not given: Matérn 3/2, signal sd a quarter of the bounds' width, lengthscale half of each
-        input's range.
+        If not given: Matérn 3/2, signal sd a quarter of the bounds' width, lengthscale 0.4 √D
+        of the range of each of D inputs.
     noise_variance : float, optional
         Of each output, in squared output units. If not given: the square of a tenth of the width.
     bounds : (float, float)
         Public range of one output. Outputs outside are clipped, silently.
     epsilon, delta : float
         The budget of one `fit`.
-    mechanism : {"bayes", "trace", "logdet"}
+    mechanism : {"bayes", "trace", "logdet", "functional"}
         What the questions are chosen for: the least posterior variance at the query points; the
-        least mean squared noise on the non-private predictions there; or the least volume of that
-        noise (the papers' choice).
+        least mean squared noise on the non-private predictions there; the least volume of that
+        noise (the papers' choice); or the whole function, wherever it may be queried (2018 paper,
+        section 2), at a price: its noise is the same everywhere. `Release.function` evaluates it.
     inducing : int or array-like of shape (M, D), optional
         Sparse model with so many inducing inputs, placed by k-means on X, or with these.
     approximation : {"fitc", "dtc", "sor"}
@@ -252,7 +253,7 @@ class DPGPRegressor(RegressorMixin, BaseEstimator):
             return choose_query(inputs, random_state=self.random_state)
         points = validate_data(self, X_query, dtype=np.float64, reset=False)
         weights = None if query_weight is None else np.asarray(query_weight, dtype=np.float64)
-        if weights is not None and self.mechanism == "logdet":
+        if weights is not None and self.mechanism not in ("bayes", "trace"):
             raise ValueError("query_weight applies to mechanisms 'bayes' and 'trace'")
         return Query(X=points, weights=weights)
 

@@ -138,6 +138,12 @@ class DPGridSearchCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         grid = list(ParameterGrid(self.param_grid))
         _check_names(grid)
         candidates = [clone(budget).set_params(**clone(params, safe=False)) for params in grid]
+        design = budget.mechanism
+        if design == "functional":
+            raise ValueError(
+                "candidates are compared at held-out rows, which mechanism='functional' does not "
+                "design for: use 'bayes', 'trace' or 'logdet'"
+            )
         chosen = select(
             [
                 choose_prior(
@@ -161,7 +167,7 @@ class DPGridSearchCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
             release_delta=budget.delta,
             mechanism=self.mechanism,
             loss=self.loss,
-            design=budget.mechanism,
+            design=design,
             gap=self.gap,
             insecure_seed=budget.insecure_seed,
         )

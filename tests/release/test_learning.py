@@ -23,6 +23,7 @@ from cloakgp import DPGPRegressor
 from cloakgp.models import APPROXIMATIONS, ExactPrior, SparsePrior
 from cloakgp.privacy import measure
 from cloakgp.release import Hyperprior
+from cloakgp.release.hyperposterior import EVIDENCE, posterior_maximum, posterior_points
 from cloakgp.release.learning import LOG_SD, MEAN_SD_SHARE, _Objective, learn
 
 KERNELS = [
@@ -136,11 +137,24 @@ def test_positions_are_logarithms_in_units_of_their_weak_prior(seed):
 def test_the_maximum_is_one(approximation, tables, rng):
     prior = prior_of(ConstantKernel(2.0) * RBF(1.3), approximation)
     objective = _Objective.of(prior, tables(prior), hyperprior=Hyperprior())
-    best = objective.maximum()
+    best = posterior_maximum(objective, size=4)
     value, gradient = objective(best)
     assert np.abs(gradient).max() < 1e-2
     assert value <= min(objective(np.full(4, start))[0] for start in (0.0, 1.0, -1.0))
     assert all(objective(rng.normal(size=4))[0] >= value for _ in range(200))
+
+
+@pytest.mark.parametrize("gain", [0.9, 1.1])
+def test_less_than_a_nat_of_evidence_changes_nothing(gain):
+    """A parabola whose top, at (2, 0), is a given number of nats above the origin."""
+
+    def objective(position):
+        away = position - np.array([2.0, 0.0])
+        return gain / 4.0 * float(away @ away), gain / 2.0 * away
+
+    [(found, weight)] = posterior_points(objective, size=2, average=False)
+    assert weight == 1.0
+    np.testing.assert_allclose(found, [2.0 if gain >= EVIDENCE else 0.0, 0.0], atol=1e-4)
 
 
 # --- what stays ---
@@ -168,6 +182,7 @@ def test_nothing_asked_leaves_the_declared_prior(make_release):
     assert nothing.learn().predict([[1.0]]) == pytest.approx(0.4)
 
 
+@pytest.mark.usefixtures("any_evidence")
 def test_what_is_fixed_or_given_stays(tables):
     prior = prior_of(ConstantKernel(2.0, "fixed") * RBF(1.3) + WhiteKernel(0.1, "fixed"))
     measurements = tables(prior)
@@ -261,6 +276,7 @@ def test_many_rows_learn_nearly_what_all_of_them_would(make_release, rng, monkey
 # --- averaging ---
 
 
+@pytest.mark.usefixtures("any_evidence")
 @pytest.mark.parametrize("approximation", [None, "fitc"])
 def test_averaging_gives_a_few_priors_whose_weights_sum_to_one(approximation, tables):
     prior = prior_of(ConstantKernel(2.0) * RBF(1.3), approximation)
@@ -358,6 +374,7 @@ def test_only_answers_teach(learn_by, rng, monkeypatch):
         np.testing.assert_array_equal(one.predict(X), release.predict(X))
 
 
+@pytest.mark.usefixtures("any_evidence")
 def test_combining_learns_again(make_release, rng):
     prior = prior_of(ConstantKernel(2.0) * RBF(1.3))
     X, Z = rng.uniform(0, 3, size=(12, 1)), rng.uniform(0, 3, size=(8, 1))

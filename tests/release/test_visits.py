@@ -132,6 +132,7 @@ def test_guarantees_compose(table):
     assert first.guarantee == parts[0]
 
 
+@pytest.mark.usefixtures("any_evidence")
 def test_visits_teach_hyperparameters_again(table):
     X, y = table
     first = model(kernel=KERNEL).fit(X, y).release_

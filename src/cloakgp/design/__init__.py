@@ -2,6 +2,7 @@
 
 from cloakgp.design.bayes import BayesDesign, design_bayes
 from cloakgp.design.criteria import CriterionName
+from cloakgp.design.row_noise import PublicCovariances, RowNoiseDesign, design_row_noise
 from cloakgp.design.solver import Progress
 from cloakgp.design.strategy import Certificate, Design, design_strategy
 
@@ -11,6 +12,9 @@ __all__ = [
     "CriterionName",
     "Design",
     "Progress",
+    "PublicCovariances",
+    "RowNoiseDesign",
     "design_bayes",
+    "design_row_noise",
     "design_strategy",
 ]

@@ -29,15 +29,16 @@ class Certificate:
 
     Attributes
     ----------
-    criterion : {"logdet", "trace", "bayes"}
+    criterion : {"logdet", "trace", "bayes", "functional", "given"}
     gap : float
         For ``trace``, the weighted mean squared noise is at most (1 + gap) times the least possible
         for the same guarantee; for ``logdet``, the k-th root of the determinant of its covariance;
         for ``bayes``, the weighted posterior variance exceeds the least possible by at most this
-        share of itself.
+        share of itself; for ``functional`` nothing is optimised, and the gap is 0;
+        questions that were ``given`` were not designed at all, and the gap is 1.
     """
 
-    criterion: Literal["logdet", "trace", "bayes"]
+    criterion: Literal["logdet", "trace", "bayes", "functional", "given"]
     gap: float
 
 

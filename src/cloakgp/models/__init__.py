@@ -1,11 +1,18 @@
 """Gaussian-process mathematics on public inputs. Nothing here ever sees an output."""
 
-from cloakgp.models.defaults import default_kernel, default_noise_variance
+from cloakgp.models.defaults import (
+    default_kernel,
+    default_latent_kernel,
+    default_noise_variance,
+)
 from cloakgp.models.exact import ExactPrior
+from cloakgp.models.gibbs import GibbsKernel, gibbs_kernel
 from cloakgp.models.inducing import kmeans_centres
+from cloakgp.models.integral import IntegralRBF, points_as_boxes
 from cloakgp.models.kernels import NotPositiveDefiniteError
 from cloakgp.models.output_covariance import ConditionedCovariance, OutputCovariance
 from cloakgp.models.prior import Prior
+from cloakgp.models.row_noise import RowNoisePrior
 from cloakgp.models.sparse import APPROXIMATIONS, Approximation, SparsePrior
 
 __all__ = [
@@ -13,11 +20,17 @@ __all__ = [
     "Approximation",
     "ConditionedCovariance",
     "ExactPrior",
+    "GibbsKernel",
+    "IntegralRBF",
     "NotPositiveDefiniteError",
     "OutputCovariance",
     "Prior",
+    "RowNoisePrior",
     "SparsePrior",
     "default_kernel",
+    "default_latent_kernel",
     "default_noise_variance",
+    "gibbs_kernel",
     "kmeans_centres",
+    "points_as_boxes",
 ]

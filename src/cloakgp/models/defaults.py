@@ -9,15 +9,15 @@ from cloakgp.arrays import Array
 
 SIGNAL_SD_SHARE = 1 / 4
 NOISE_SD_SHARE = 1 / 10
-LENGTHSCALE_SHARE = 1 / 2
+LENGTHSCALE_SHARE = 2 / 5
 SMOOTHNESS = 1.5
 
 
 def default_kernel(X: Array, *, width: float) -> Kernel:
     """Return a Matérn 3/2 kernel scaled to the inputs and the bounds.
 
-    Signal sd: a quarter of the width of the bounds. Lengthscale: half of each input's range. How it
-    compares with others on twelve tables is recorded in ``docs/default-prior.md``.
+    Signal sd: a quarter of the width of the bounds. Lengthscale: 0.4 √D of each of D inputs'
+    ranges. How it compares with others on twelve tables is recorded in ``docs/default-prior.md``.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def default_kernel(X: Array, *, width: float) -> Kernel:
     Examples
     --------
     >>> default_kernel(np.array([[0.0], [40.0]]), width=100.0)
-    25**2 * Matern(length_scale=20, nu=1.5)
+    25**2 * Matern(length_scale=16, nu=1.5)
     """
     ranges = np.ptp(X, axis=0)
     constant = np.flatnonzero(ranges <= 0)
@@ -43,7 +43,8 @@ def default_kernel(X: Array, *, width: float) -> Kernel:
             f"input columns {constant.tolist()} are constant, so no default lengthscale can be "
             "had from their range: drop them, or give a kernel with lengthscales"
         )
-    lengthscales = LENGTHSCALE_SHARE * ranges
+    # Distances over D inputs grow as √D.
+    lengthscales = LENGTHSCALE_SHARE * np.sqrt(len(ranges)) * ranges
     return ConstantKernel((SIGNAL_SD_SHARE * width) ** 2) * Matern(
         lengthscales if len(lengthscales) > 1 else float(lengthscales[0]), nu=SMOOTHNESS
     )
@@ -52,3 +53,30 @@ def default_kernel(X: Array, *, width: float) -> Kernel:
 def default_noise_variance(*, width: float) -> float:
     """Return the square of a tenth of the width of the bounds."""
     return (NOISE_SD_SHARE * width) ** 2
+
+
+LATENT_SD = 2.0
+
+
+def default_latent_kernel(X: Array) -> Kernel:
+    """Return the kernel of a latent function behind classes: as `default_kernel`, with sd 2.
+
+    At two sds of its prior a probit link gives 98 % to one class wherever the latent function is
+    known: classes may, and need not, be told apart well.
+
+    Parameters
+    ----------
+    X : array of shape (N, D)
+        Public inputs.
+
+    Raises
+    ------
+    ValueError
+        If an input never varies, which leaves its lengthscale undefined.
+
+    Examples
+    --------
+    >>> default_latent_kernel(np.array([[0.0], [40.0]]))
+    2**2 * Matern(length_scale=16, nu=1.5)
+    """
+    return default_kernel(X, width=LATENT_SD / SIGNAL_SD_SHARE)

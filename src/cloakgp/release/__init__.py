@@ -1,7 +1,10 @@
 """What is published: predict, combine, save, load. Nothing here sees an output."""
 
-from cloakgp.release.archive import ReleaseFileError
+from cloakgp.release.bundle import ReleaseFileError
 from cloakgp.release.choice import Choice
+from cloakgp.release.functional import ReleasedFunction
+from cloakgp.release.label_predictor import LatentPrediction
+from cloakgp.release.label_release import LabelRelease
 from cloakgp.release.learning import Hyperprior, WeightedPrior
 from cloakgp.release.measurement import Measurement, Published
 from cloakgp.release.questions import (
@@ -13,12 +16,15 @@ from cloakgp.release.questions import (
     choose_questions,
 )
 from cloakgp.release.release import Release
+from cloakgp.release.statistics import StatisticsRelease
 
 __all__ = [
     "MECHANISMS",
     "Budget",
     "Choice",
     "Hyperprior",
+    "LabelRelease",
+    "LatentPrediction",
     "Measurement",
     "Mechanism",
     "Published",
@@ -26,6 +32,8 @@ __all__ = [
     "Questions",
     "Release",
     "ReleaseFileError",
+    "ReleasedFunction",
+    "StatisticsRelease",
     "WeightedPrior",
     "choose_questions",
 ]

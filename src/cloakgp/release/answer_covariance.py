@@ -20,6 +20,7 @@ from cloakgp.arrays import Array
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.kernels import RELATIVE_JITTER, has_white_noise
 from cloakgp.release.measurement import Measurement
+from cloakgp.release.posterior import AskedTable
 
 LEARNING_POINTS = 600
 
@@ -33,8 +34,8 @@ class _TableAnswers:
 
 
 @dataclass(frozen=True, eq=False)
-class LearningAnswers:
-    """Published answers, divided by their noise sds, with kernels at few points.
+class LearningQuestions:
+    """Questions, divided by the noise sds of their answers, with kernels at few points.
 
     Attributes
     ----------
@@ -43,17 +44,36 @@ class LearningAnswers:
         R with the columns of rows at the same point added up.
     tables : tuple
         The questions row by row, one entry per table; answers of the tables follow each other.
-    values : array of shape (k,)
-        R y + noise of unit variance.
-    sums : array of shape (k,)
-        R 1.
     """
 
     points: Array
     questions: Array
     tables: tuple[_TableAnswers, ...]
-    values: Array
-    sums: Array
+
+    @classmethod
+    def of(cls, asked: Sequence[AskedTable], *, most: int | None = None) -> LearningQuestions:
+        """Move the rows of tables to at most so many points each, 600 if not said."""
+        limit = LEARNING_POINTS if most is None else most
+        tables, points, questions = [], [], []
+        offset = 0
+        for table in asked:
+            centres, positions = _learning_points(table.X, most=limit)
+            binned = np.zeros((len(table.questions), len(centres)))
+            np.add.at(binned.T, positions, table.questions.T)
+            tables.append(_TableAnswers(questions=table.questions, positions=positions + offset))
+            points.append(centres)
+            questions.append(binned)
+            offset += len(centres)
+        return cls(
+            points=np.vstack(points),
+            questions=np.asarray(linalg.block_diag(*questions), dtype=np.float64),
+            tables=tuple(tables),
+        )
+
+    @property
+    def sums(self) -> Array:
+        """R 1, shape (k,)."""
+        return np.concatenate([table.questions.sum(axis=1) for table in self.tables])
 
     def row_products(self, variances: Array | None = None) -> Array:
         """Return R diag(variances) Rᵀ for independent rows, the variances given per point."""
@@ -64,6 +84,30 @@ class LearningAnswers:
         ]
         return np.asarray(linalg.block_diag(*blocks), dtype=np.float64)
 
+    def row_forms(self, matrix: Array) -> Array:
+        """Return Σ r_jᵀ M r_j over the rows at each point, shape (n,): `row_products`' adjoint."""
+        forms, start = np.zeros(len(self.points)), 0
+        for table in self.tables:
+            stop = start + len(table.questions)
+            block = matrix[start:stop, start:stop]
+            each = np.einsum("kj,kj->j", table.questions, block @ table.questions)
+            np.add.at(forms, table.positions, each)
+            start = stop
+        return forms
+
+
+@dataclass(frozen=True, eq=False)
+class LearningAnswers(LearningQuestions):
+    """Published answers to learn from, divided by their noise sds.
+
+    Attributes
+    ----------
+    values : array of shape (k,)
+        R y + noise of unit variance.
+    """
+
+    values: Array
+
 
 def gather(measurements: Sequence[Measurement]) -> LearningAnswers:
     """Bring measurements that asked something into the form that learning needs.
@@ -73,31 +117,23 @@ def gather(measurements: Sequence[Measurement]) -> LearningAnswers:
     measurements : sequence of Measurement
         At least one, each with answers.
     """
-    tables, points, questions, values, sums = [], [], [], [], []
-    offset = 0
+    asked, values = [], []
     for number in dict.fromkeys(one.table for one in measurements):
         group = [one for one in measurements if one.table == number]
         scaled = np.vstack([one.strategy / one.answers.noise_sd for one in group])
-        centres, positions = _learning_points(group[0].X)
-        binned = np.zeros((len(scaled), len(centres)))
-        np.add.at(binned.T, positions, scaled.T)
-        tables.append(_TableAnswers(questions=scaled, positions=positions + offset))
-        points.append(centres)
-        questions.append(binned)
+        asked.append(AskedTable(number=number, X=group[0].X, questions=scaled))
         values += [one.residuals(0.0) / one.answers.noise_sd for one in group]
-        sums.append(scaled.sum(axis=1))
-        offset += len(centres)
+    placed = LearningQuestions.of(asked)
     return LearningAnswers(
-        points=np.vstack(points),
-        questions=np.asarray(linalg.block_diag(*questions), dtype=np.float64),
-        tables=tuple(tables),
+        points=placed.points,
+        questions=placed.questions,
+        tables=placed.tables,
         values=np.concatenate(values),
-        sums=np.concatenate(sums),
     )
 
 
 def latent_covariance_and_slopes(
-    prior: ExactPrior | SparsePrior, answers: LearningAnswers
+    prior: ExactPrior | SparsePrior, answers: LearningQuestions
 ) -> tuple[Array, list[Array]]:
     """Return the covariance of the answers but for observation noise, and its derivatives.
 
@@ -107,7 +143,7 @@ def latent_covariance_and_slopes(
     Parameters
     ----------
     prior : ExactPrior or SparsePrior
-    answers : LearningAnswers
+    answers : LearningQuestions
 
     Returns
     -------
@@ -117,18 +153,18 @@ def latent_covariance_and_slopes(
     if isinstance(prior, ExactPrior):
         covariance, *derivatives = (
             answers.questions @ part.latent @ answers.questions.T + answers.row_products(part.white)
-            for part in _kernel_and_slopes(prior.kernel, answers.points)
+            for part in kernel_and_slopes(prior.kernel, answers.points)
         )
         return covariance, derivatives
     return _sparse_covariance_and_slopes(prior, answers)
 
 
 def _sparse_covariance_and_slopes(
-    prior: SparsePrior, answers: LearningAnswers
+    prior: SparsePrior, answers: LearningQuestions
 ) -> tuple[Array, list[Array]]:
     """Q between points, and for FITC the variance that Q leaves out of each row."""
     inducing = len(prior.inducing)
-    value, *slopes = _kernel_and_slopes(prior.kernel, np.vstack([prior.inducing, answers.points]))
+    value, *slopes = kernel_and_slopes(prior.kernel, np.vstack([prior.inducing, answers.points]))
     full, white = value.latent, value.white
     among, crossed = full[:inducing, :inducing].copy(), full[:inducing, inducing:]
     among[np.diag_indices(inducing)] += RELATIVE_JITTER * float(np.diag(among).max())
@@ -159,14 +195,14 @@ def _sparse_covariance_and_slopes(
 
 
 @dataclass(frozen=True, eq=False)
-class _Parts:
+class KernelParts:
     """A kernel matrix (or a derivative of one): latent covariances, and white noise per point."""
 
     latent: Array
     white: Array
 
 
-def _kernel_and_slopes(kernel: Kernel, points: Array) -> list[_Parts]:
+def kernel_and_slopes(kernel: Kernel, points: Array) -> list[KernelParts]:
     """Return a kernel's matrix, then its derivatives.
 
     White noise shows on the diagonal only. Between a point and its double there is none, which
@@ -178,9 +214,9 @@ def _kernel_and_slopes(kernel: Kernel, points: Array) -> list[_Parts]:
     matrix, gradient = kernel(evaluated, eval_gradient=True)
     arrays = [matrix, *(gradient[:, :, index] for index in range(gradient.shape[2]))]
     if not doubles:
-        return [_Parts(latent=array, white=np.zeros(count)) for array in arrays]
+        return [KernelParts(latent=array, white=np.zeros(count)) for array in arrays]
     return [
-        _Parts(
+        KernelParts(
             latent=array[:count, count:],
             white=np.diag(array)[:count] - np.diag(array[:count, count:]),
         )
@@ -189,16 +225,16 @@ def _kernel_and_slopes(kernel: Kernel, points: Array) -> list[_Parts]:
 
 
 def _learning_points(
-    X: Array,
+    X: Array, *, most: int
 ) -> tuple[Array, np.ndarray[tuple[int], np.dtype[np.intp]]]:
     """Return distinct inputs, or k-means centres of many, and where each row is among them."""
     distinct, positions = np.unique(X, axis=0, return_inverse=True)
-    if len(distinct) <= LEARNING_POINTS:
+    if len(distinct) <= most:
         return distinct, positions.ravel()
     # In units of each input's range: near in age is not near in income.
     ranges = np.ptp(X, axis=0)
     units = np.where(ranges > 0, ranges, 1.0)
-    clusters = KMeans(n_clusters=LEARNING_POINTS, n_init=1, random_state=0)
+    clusters = KMeans(n_clusters=most, n_init=1, random_state=0)
     with threadpool_limits(limits=1):
         positions = clusters.fit_predict(X / units).astype(np.intp)
     return np.asarray(clusters.cluster_centers_ * units, dtype=np.float64), positions

@@ -8,7 +8,7 @@ a ~ N(R m, S(θ)) with S = I + R K_y(θ) Rᵀ once each is divided by its noise 
 (Rasmussen and Williams 2006, equation 5.8, with answers for outputs) is post-processing. A few
 noisy answers leave it nearly flat, so it is maximised together with weak priors: log-normal around
 the declared value of every free hyperparameter, normal around the declared mean. Where the answers
-say nothing, the declared values stay.
+do not make the maximum more probable than the declared values by a nat, these stay.
 
 Kernels are evaluated at few points where there are many rows; see `answer_covariance`.
 """
@@ -21,24 +21,18 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, optimize
+from scipy import linalg
 
 from cloakgp.arrays import Array
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.release.answer_covariance import LearningAnswers, gather, latent_covariance_and_slopes
+from cloakgp.release.hyperposterior import posterior_points
 from cloakgp.release.measurement import Measurement
 
-# Sd of log hyperparameters around their declared values: a factor of 1.6 either way is ordinary.
-LOG_SD = 0.5
+# Sd of log hyperparameters around their declared values: a factor of 1.4 either way is ordinary.
+LOG_SD = 0.35
 # Sd of the mean around its declared value, as a share of the bounds' width.
-MEAN_SD_SHARE = 1 / 4
-# Restarts, as shifts of all log hyperparameters from their declared values, in units of LOG_SD.
-STARTS = (0.0, 1.0, -1.0)
-STEPS = 100
-# Share below which a prior is left out of an average.
-NEGLIGIBLE_WEIGHT = 1e-9
-# Stands for minus the logarithm of zero, finite so that a line search can step back from it.
-IMPOSSIBLE = 1e30
+MEAN_SD_SHARE = 1 / 8
 
 
 @dataclass(frozen=True)
@@ -91,10 +85,10 @@ def learn(
     objective = _Objective.of(prior, asked, hyperprior=hyperprior) if asked else None
     if objective is None or objective.size == 0:
         return (WeightedPrior(prior=prior, weight=1.0),)
-    best = objective.maximum()
-    if not average:
-        return (WeightedPrior(prior=objective.prior_at(best), weight=1.0),)
-    return objective.average_around(best)
+    return tuple(
+        WeightedPrior(prior=objective.prior_at(position), weight=weight)
+        for position, weight in posterior_points(objective, size=objective.size, average=average)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,19 +156,17 @@ class _Objective:
     def __call__(self, position: Array) -> tuple[float, Array]:
         """Return minus the log posterior, up to a constant, and its gradient.
 
-        Far from the declared values a kernel need not be a covariance, or finite: such values are
-        as good as impossible.
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            Where the kernel is no covariance, or not finite.
         """
-        try:
-            return self._value_and_gradient(position)
-        except (np.linalg.LinAlgError, ValueError, FloatingPointError):
-            return IMPOSSIBLE, np.zeros_like(position)
-
-    def _value_and_gradient(self, position: Array) -> tuple[float, Array]:
         candidate = self.prior_at(position)
         latent, latent_slopes = latent_covariance_and_slopes(candidate, self.answers)
         noise = candidate.noise_variance * self.answers.row_products()
         covariance = latent + noise
+        if not np.isfinite(covariance).all():
+            raise np.linalg.LinAlgError("the kernel is not finite")
         covariance[np.diag_indices(len(covariance))] += 1.0
         factor = linalg.cho_factor(covariance, lower=True)
         residuals = self.answers.values - candidate.mean * self.answers.sums
@@ -190,53 +182,3 @@ class _Objective:
             slopes.append(-self.mean_sd * float(self.answers.sums @ solved))
         value = 0.5 * float(residuals @ solved) + float(np.log(np.diag(factor[0])).sum())
         return value + 0.5 * float(position @ position), np.array(slopes) + position
-
-    def maximum(self) -> Array:
-        """Return the best of a few local maxima."""
-        found = [
-            optimize.minimize(
-                self,
-                np.full(self.size, start),
-                jac=True,
-                method="L-BFGS-B",
-                bounds=[(-6.0, 6.0)] * self.size,
-                options={"maxiter": STEPS},
-            )
-            for start in STARTS
-        ]
-        best = min(found, key=lambda one: float(one.fun))
-        return np.zeros(self.size) if best.fun >= IMPOSSIBLE else np.asarray(best.x)
-
-    def average_around(self, best: Array) -> tuple[WeightedPrior, ...]:
-        """Integrate over the Gaussian approximation at the maximum, with corrected weights.
-
-        The points are the maximum and a pair along each axis of the approximation (the central
-        composite idea of Rue, Martino and Chopin 2009, section 6.5); each point's weight is
-        multiplied by the ratio of the true density to the Gaussian.
-        """
-        spread = self._posterior_root(best)
-        # With equal weights, this radius gives the Gaussian's second moments.
-        radius = np.sqrt(self.size + 0.5)
-        steps = [np.zeros(self.size)]
-        steps += [sign * radius * axis for axis in np.eye(self.size) for sign in (1.0, -1.0)]
-        floor = self(best)[0]
-        logs = [floor - self(best + spread @ step)[0] + step @ step / 2 for step in steps]
-        weights = np.exp(np.minimum(logs, 5.0))
-        kept = weights > NEGLIGIBLE_WEIGHT * weights.sum()
-        weights /= weights[kept].sum()
-        return tuple(
-            WeightedPrior(
-                prior=self.prior_at(best + spread @ steps[index]), weight=float(weights[index])
-            )
-            for index in np.flatnonzero(kept)
-        )
-
-    def _posterior_root(self, best: Array) -> Array:
-        """Return a root of the inverse Hessian at the maximum, by differences of gradients."""
-        step = 1e-3
-        axes = step * np.eye(self.size)
-        hessian = np.array([(self(best + a)[1] - self(best - a)[1]) / (2 * step) for a in axes])
-        eigenvalues, axes = linalg.eigh((hessian + hessian.T) / 2)
-        # The weak priors contribute 1 to every curvature; a maximum cannot be flatter than a part.
-        root: Array = axes / np.sqrt(np.maximum(eigenvalues, 0.25))
-        return root

@@ -51,6 +51,9 @@ class Measurement:
         Measurements with the same number are about the same rows of the same table.
     query_weights : array of shape (P,) or None
         How much the query points mattered; all alike if None.
+    representers : array of shape (N, k) or None
+        For whole functions: with answers a about the prior mean m, the raw prediction at any input
+        is m + k(., X) representers a (`cloakgp.models.rkhs.FunctionQuestions`).
     """
 
     X: Array
@@ -61,6 +64,7 @@ class Measurement:
     certificate: Certificate
     table: int = 0
     query_weights: Array | None = None
+    representers: Array | None = None
 
     def residuals(self, mean: float) -> Array:
         """Return the answers about a prior mean, R (y − mean) + noise, shape (k,)."""
@@ -115,26 +119,60 @@ def stacked(
     """
     together = list(parts[0])
     for part in parts[1:]:
-        known = {one.table: one.X for one in together}
-        renumbered: dict[int, int] = {}
+        tables = renumbered(
+            [(one.table, one.X) for one in together],
+            [(one.table, one.X) for one in part],
+            same_rows=same_rows,
+        )
         for one in part:
-            if one.table not in renumbered:
-                # Two tables of one release are different rows, whatever their inputs.
-                alike = [
-                    number
-                    for number, X in known.items()
-                    if same_rows is not False
-                    and number not in renumbered.values()
-                    and np.array_equal(X, one.X)
-                ]
-                if same_rows and not alike:
-                    raise ValueError("same_rows=True, but the releases have different inputs")
-                taken = max([*known, *renumbered.values()])
-                renumbered[one.table] = alike[0] if alike else taken + 1
-            moved = replace(one, table=renumbered[one.table])
+            moved = replace(one, table=tables[one.table])
             if not any(_same_answers(moved, other) for other in together):
                 together.append(moved)
     return tuple(together)
+
+
+def renumbered(
+    known: Sequence[tuple[int, Array]],
+    added: Sequence[tuple[int, Array]],
+    *,
+    same_rows: bool | None,
+) -> dict[int, int]:
+    """Return the numbers that tables of another release get beside those that are there.
+
+    Parameters
+    ----------
+    known, added : sequence of (number, X)
+    same_rows : bool or None
+        Whether tables with equal inputs are the same rows. None: equal inputs decide.
+
+    Raises
+    ------
+    ValueError
+        If ``same_rows`` is True and the inputs differ.
+
+    Examples
+    --------
+    >>> one, other = np.zeros((2, 1)), np.ones((2, 1))
+    >>> renumbered([(0, one)], [(0, other), (1, one)], same_rows=None)
+    {0: 1, 1: 0}
+    """
+    rows = dict(known)
+    numbers: dict[int, int] = {}
+    for table, X in added:
+        if table in numbers:
+            continue
+        # Two tables of one release are different rows, whatever their inputs.
+        alike = [
+            number
+            for number, other in rows.items()
+            if same_rows is not False
+            and number not in numbers.values()
+            and np.array_equal(other, X)
+        ]
+        if same_rows and not alike:
+            raise ValueError("same_rows=True, but the releases have different inputs")
+        numbers[table] = alike[0] if alike else 1 + max([*rows, *numbers.values()])
+    return numbers
 
 
 def _same_answers(one: Measurement, other: Measurement) -> bool:

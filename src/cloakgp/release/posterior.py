@@ -24,7 +24,17 @@ BLOCK_ROWS = 2048
 
 
 @dataclass(frozen=True, eq=False)
-class _Table:
+class AskedTable:
+    """The rows of one table, and what was asked of their latent values.
+
+    Attributes
+    ----------
+    number : int
+    X : array of shape (N, D)
+    questions : array of shape (k, N)
+        Divided by the noise sd of their answers.
+    """
+
     number: int
     X: Array
     questions: Array
@@ -46,7 +56,7 @@ class Posterior:
     """
 
     prior: ExactPrior | SparsePrior
-    tables: tuple[_Table, ...]
+    tables: tuple[AskedTable, ...]
     factor: Array
     weights: Array
 
@@ -62,7 +72,7 @@ class Posterior:
         for number in dict.fromkeys(one.table for one in asked):
             group = [one for one in asked if one.table == number]
             questions = np.vstack([one.strategy / one.answers.noise_sd for one in group])
-            tables.append(_Table(number=number, X=group[0].X, questions=questions))
+            tables.append(AskedTable(number=number, X=group[0].X, questions=questions))
         residuals = [one.residuals(prior.mean) / one.answers.noise_sd for one in asked]
         covariance = _answer_covariance(prior, tables)
         factor = np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
@@ -112,6 +122,11 @@ class Posterior:
         asked = [known.questions for known in self.tables if known.number == table]
         return float(np.linalg.norm(asked[0], 2)) ** 2 if asked else 0.0
 
+    def noise_share(self, X: Array) -> Array:
+        """Return the variance of the mean that is due to the noise on the answers, shape (P,)."""
+        gain = linalg.cho_solve((self.factor, True), self._answer_cross(X).T)
+        return np.asarray(np.square(gain).sum(axis=0), dtype=np.float64)
+
     def _explained_root(self, X: Array) -> Array:
         """Return G⁻¹ R K_f* for S = G Gᵀ, shape (k, P)."""
         crossed = self._answer_cross(X).T
@@ -137,7 +152,7 @@ class Posterior:
         )
 
 
-def _answer_covariance(prior: Prior, tables: Sequence[_Table]) -> Array:
+def _answer_covariance(prior: Prior, tables: Sequence[AskedTable]) -> Array:
     """Return S = I + R K_y Rᵀ over all tables, shape (k, k).
 
     Tables share the latent function and nothing else; their observation noise is independent.
@@ -152,7 +167,7 @@ def _answer_covariance(prior: Prior, tables: Sequence[_Table]) -> Array:
     return covariance
 
 
-def _projected(prior: Prior, one: _Table, other: _Table) -> Array:
+def _projected(prior: Prior, one: AskedTable, other: AskedTable) -> Array:
     """Return R K_ff Rᵀ between two tables, never holding more than a block of rows of K_ff."""
     products = [
         prior.row_covariance(block, other.X) @ other.questions.T for block in _blocks(one.X)

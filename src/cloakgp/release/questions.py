@@ -10,13 +10,14 @@ import numpy as np
 from cloakgp.arrays import Array
 from cloakgp.design import BayesDesign, Certificate, Progress, design_bayes, design_strategy
 from cloakgp.models import ConditionedCovariance, ExactPrior, OutputCovariance, SparsePrior
+from cloakgp.models.rkhs import function_questions
 from cloakgp.privacy import Answers, OutputBounds
 from cloakgp.privacy.guarantee import exact_noise_multiplier
 from cloakgp.release.measurement import Measurement
 from cloakgp.release.posterior import Posterior
 
-Mechanism = Literal["bayes", "trace", "logdet"]
-MECHANISMS: tuple[Mechanism, ...] = ("bayes", "trace", "logdet")
+Mechanism = Literal["bayes", "trace", "logdet", "functional"]
+MECHANISMS: tuple[Mechanism, ...] = ("bayes", "trace", "logdet", "functional")
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,8 @@ class Questions:
     certificate : Certificate
     table : int
     query_weights : array of shape (P,) or None
+    representers : array of shape (N, k) or None
+        See `Measurement`.
     """
 
     X: Array
@@ -63,6 +66,7 @@ class Questions:
     certificate: Certificate
     table: int = 0
     query_weights: Array | None = None
+    representers: Array | None = None
 
     def answered(self, answers: Answers) -> Measurement:
         """Return the measurement that these questions and their answers make."""
@@ -75,6 +79,7 @@ class Questions:
             certificate=self.certificate,
             table=self.table,
             query_weights=self.query_weights,
+            representers=self.representers,
         )
 
 
@@ -101,7 +106,7 @@ def choose_questions(
     query : Query
     bounds : OutputBounds
     budget : Budget
-    mechanism : {"bayes", "trace", "logdet"}
+    mechanism : {"bayes", "trace", "logdet", "functional"}
     gap : float
     known : Posterior, optional
         Earlier answers, to ask for what they leave open; for "bayes".
@@ -120,6 +125,18 @@ def choose_questions(
     """
     if mechanism not in MECHANISMS:
         raise ValueError(f"mechanism must be one of {', '.join(MECHANISMS)}, got {mechanism!r}")
+    if mechanism == "functional":
+        whole = function_questions(prior, X)
+        return Questions(
+            X=X,
+            strategy=whole.strategy,
+            X_query=query.X,
+            reconstruction=prior.cross_covariance(query.X, X) @ whole.representers,
+            certificate=Certificate(criterion="functional", gap=0.0),
+            table=table,
+            query_weights=query.weights,
+            representers=whole.representers,
+        )
     if mechanism != "bayes":
         design = design_strategy(
             prior.cloaking_matrix(query.X, X),

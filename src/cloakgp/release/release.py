@@ -18,6 +18,7 @@ from cloakgp.privacy import Guarantee, compose
 from cloakgp.privacy.mixed import MixedGuarantee
 from cloakgp.release import archive, visits
 from cloakgp.release.choice import Choice
+from cloakgp.release.functional import ReleasedFunction
 from cloakgp.release.learning import Hyperprior, WeightedPrior, learn
 from cloakgp.release.measurement import Measurement, Published, stacked
 from cloakgp.release.mixture import Mixture
@@ -163,6 +164,20 @@ class Release:
             Which one, in the order in which they were combined.
         """
         return self.measurements[measurement].published(self.prior.mean)
+
+    def function(self, measurement: int = 0) -> ReleasedFunction:
+        """Return the raw predictions of one measurement, of mechanism "functional", at any inputs.
+
+        The posterior mean plus noise: unbiased, and the same function whenever it is evaluated.
+        """
+        one = self.measurements[measurement]
+        return ReleasedFunction.answered(
+            self.prior,
+            one.X,
+            strategy=one.strategy,
+            representers=one.representers,
+            answers=one.answers,
+        )
 
     def combine(self, *others: Release, same_rows: bool | None = None) -> Release:
         """Return one release that knows what this and others know.

@@ -1,0 +1,246 @@
+"""One private fit of a classifier as a function: design, measure, learn, return the release."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cloakgp.arrays import Array
+from cloakgp.design import CriterionName, Progress, design_strategy
+from cloakgp.fitting import split_budget
+from cloakgp.models.label_prior import LabelPrior
+from cloakgp.privacy import OutputBounds
+from cloakgp.privacy.guarantee import check_budget
+from cloakgp.privacy.labels import Classes, measure_labels, signed_width
+from cloakgp.release import Budget, Mechanism, Query, Questions, choose_questions
+from cloakgp.release.label_measurement import LabelMeasurement
+from cloakgp.release.label_release import LabelRelease, Learning
+from cloakgp.release.papers_laplace import NewtonState
+
+LabelMechanism = Literal["bayes", "trace", "logdet", "laplace"]
+LABEL_MECHANISMS: tuple[LabelMechanism, ...] = ("bayes", "trace", "logdet", "laplace")
+
+
+def release_labels(
+    X: Array,
+    y: ArrayLike,
+    *,
+    prior: LabelPrior,
+    query: Query,
+    classes: Classes,
+    epsilon: float,
+    delta: float,
+    mechanism: LabelMechanism = "bayes",
+    criterion: CriterionName = "logdet",
+    steps: int = 1,
+    gap: float = 1e-3,
+    learning: Learning | None = None,
+    learn_means: bool = True,
+    input_names: Sequence[str] = (),
+    output_name: str = "y",
+    progress: Progress | None = None,
+    insecure_seed: int | None = None,
+) -> LabelRelease:
+    """Design, measure, learn from the answers, and return what may be published.
+
+    y is handed to `cloakgp.privacy.labels.measure_labels` and touched nowhere else.
+
+    Parameters
+    ----------
+    X : array of shape (N, D)
+        Public inputs.
+    y : array-like of shape (N,)
+        Private labels.
+    prior : LabelPrior
+    query : Query
+    classes : Classes
+    epsilon, delta : float
+        The whole budget.
+    mechanism : {"bayes", "trace", "logdet", "laplace"}
+        As for `cloakgp.DPGPClassifier`.
+    criterion : {"trace", "logdet"}
+        Of the noise on the papers' Newton steps.
+    steps : int
+        Newton steps of "laplace", which share the budget.
+    gap : float
+    learning : {"map", "average"} or None
+        What to learn from the answers, at no cost.
+    learn_means : bool
+        Whether that includes the latent means, and so the classes' rates.
+    input_names, output_name
+        What the release calls its columns.
+    progress : callable, optional
+        Called with the certified gap while the design improves.
+    insecure_seed : int, optional
+        Makes the noise reproducible and the release **not private**.
+
+    Returns
+    -------
+    LabelRelease
+
+    Raises
+    ------
+    ValueError
+        For anything that does not make sense; no message quotes a label of y.
+    """
+    check_budget(epsilon, delta)
+    if mechanism not in LABEL_MECHANISMS:
+        raise ValueError(
+            f"mechanism must be one of {', '.join(LABEL_MECHANISMS)}, got {mechanism!r}"
+        )
+    if mechanism == "laplace":
+        return _iterated(
+            X,
+            y,
+            prior=prior,
+            classes=classes,
+            budgets=split_budget(epsilon, delta, shares=_equal_shares(steps))
+            if steps != 1
+            else (Budget(epsilon=epsilon, delta=delta),),
+            criterion=criterion,
+            gap=gap,
+            names=(tuple(input_names), output_name),
+            progress=progress,
+            insecure_seed=insecure_seed,
+        )
+    budget = Budget(epsilon=epsilon, delta=delta)
+    questions = choose_label_questions(
+        X,
+        prior=prior,
+        query=query,
+        classes=classes,
+        budget=budget,
+        mechanism=mechanism,
+        gap=gap,
+        progress=progress,
+    )
+    measurement = _asked(questions, y, classes=classes, budget=budget, insecure_seed=insecure_seed)
+    release = LabelRelease(
+        prior=prior,
+        measurements=(measurement,),
+        learn_means=learn_means,
+        input_names=tuple(input_names),
+        output_name=output_name,
+    )
+    return release if learning is None else release.learn(learning)
+
+
+def choose_label_questions(
+    X: Array,
+    *,
+    prior: LabelPrior,
+    query: Query,
+    classes: Classes,
+    budget: Budget,
+    mechanism: Mechanism = "bayes",
+    gap: float = 1e-3,
+    progress: Progress | None = None,
+) -> Questions:
+    """Design the questions to put to labels. Sees public arrays only.
+
+    For "bayes", the sharpest release about labels ±1 under the linear prior nearest to the declared
+    one; "trace" and "logdet" cloak the linear part of a Newton step at the query points.
+
+    Parameters
+    ----------
+    X : array of shape (N, D)
+    prior : LabelPrior
+    query : Query
+    classes : Classes
+    budget : Budget
+    mechanism : {"bayes", "trace", "logdet"}
+    gap : float
+    progress : callable, optional
+
+    Returns
+    -------
+    Questions
+    """
+    # Bounds this far apart make the design reckon with the noise that signs will have.
+    half = signed_width(classes) / 2.0
+    return choose_questions(
+        X,
+        prior=prior.linearised(X) if mechanism == "bayes" else prior.one_step(),
+        query=query,
+        bounds=OutputBounds(-half, half),
+        budget=budget,
+        mechanism=mechanism,
+        gap=gap,
+        progress=progress,
+    )
+
+
+def _iterated(
+    X: Array,
+    y: ArrayLike,
+    *,
+    prior: LabelPrior,
+    classes: Classes,
+    budgets: Sequence[Budget],
+    criterion: CriterionName,
+    gap: float,
+    names: tuple[tuple[str, ...], str],
+    progress: Progress | None,
+    insecure_seed: int | None,
+) -> LabelRelease:
+    """Publish the papers' Newton steps, each designed after the one before it."""
+    if classes.channels > 1:
+        raise ValueError(
+            "mechanism='laplace' is the papers', for two classes: use 'bayes' for more"
+        )
+    state, measurements = NewtonState.start(prior, X), []
+    for number, budget in enumerate(budgets):
+        design = design_strategy(
+            state.cloaking_matrix(), criterion=criterion, gap=gap, progress=progress
+        )
+        questions = Questions(
+            X=X,
+            strategy=design.strategy,
+            X_query=X,
+            reconstruction=design.reconstruction,
+            certificate=design.certificate,
+        )
+        measurement = _asked(
+            questions,
+            y,
+            classes=classes,
+            budget=budget,
+            insecure_seed=None if insecure_seed is None else insecure_seed + number,
+        )
+        measurements.append(measurement)
+        state = state.stepped(measurement)
+    return LabelRelease(
+        prior=prior,
+        measurements=tuple(measurements),
+        rule="laplace",
+        input_names=names[0],
+        output_name=names[1],
+    )
+
+
+def _asked(
+    questions: Questions,
+    y: ArrayLike,
+    *,
+    classes: Classes,
+    budget: Budget,
+    insecure_seed: int | None,
+) -> LabelMeasurement:
+    answers = measure_labels(
+        questions.strategy,
+        y,
+        classes=classes,
+        epsilon=budget.epsilon,
+        delta=budget.delta,
+        insecure_seed=insecure_seed,
+    )
+    return LabelMeasurement(questions=questions, answers=answers)
+
+
+def _equal_shares(steps: int) -> list[float]:
+    if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 1:
+        raise ValueError(f"steps must be a whole number of at least 1, got {steps!r}")
+    return [1.0 / steps] * int(steps)

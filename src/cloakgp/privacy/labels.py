@@ -1,0 +1,270 @@
+r"""`measure_labels`, where private labels meet noise: the door for classification.
+
+Mechanism
+---------
+The set of classes is public and declared. With two classes a label is v = ±1 and V has one column;
+with C > 2 it is a row of V with 1 − 1/C in the column of its class and −1/C in the others. Given a
+public strategy R of shape (k, N), publish R V + s Z with Z standard normal up to a grid.
+
+Neighbours
+    One person's label changes to any other declared class; everything else is equal.
+Sensitivity
+    With two classes, R V moves by 2‖r_j‖. With more, two entries of row j of V move by one each, so
+    R V moves by r_j (e_a − e_b)ᵀ, whose Frobenius norm is √2 ‖r_j‖: no union bound over classes. It
+    is computed here from the very R that is asked, over all columns, and inflated for rounding
+    (`cloakgp.privacy.grid.integer_sensitivity`).
+Theorem
+    Balle and Wang 2018, theorem 8, for the Gaussian mechanism in k or kC dimensions;
+    `discretisation_delta` for the discrete noise.
+Argument
+    As for `cloakgp.privacy.measure`: with s = σ·sensitivity the answers are (ε, δ)-DP, and all that
+    is published later is computed from them and from public arrays.
+
+Which classes there are must not be inferred from labels: somebody alone in a class would show.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from cloakgp.arrays import Array, as_matrix
+from cloakgp.privacy.grid import UNIT_ROUNDOFF, Movement, calibrate, longest_column, noisy
+from cloakgp.privacy.guarantee import Calibration, Guarantee, check_budget
+from cloakgp.privacy.outputs import as_column
+
+ClassLabel = bool | int | float | str
+
+
+@dataclass(frozen=True)
+class Classes:
+    """The declared, public set of classes.
+
+    Attributes
+    ----------
+    labels : tuple
+        At least two different numbers, strings or truth values, in the order of the columns of V.
+        With two, the second is +1.
+
+    Examples
+    --------
+    >>> Classes.checked(["ill", "well"]).channels
+    1
+    """
+
+    labels: tuple[ClassLabel, ...]
+
+    @classmethod
+    def checked(cls, classes: object) -> Classes:
+        """Return classes, or say what is wrong with them.
+
+        Raises
+        ------
+        ValueError
+            Unless they are at least two different numbers, strings or truth values.
+        """
+        advice = "give classes=[...], every label that can occur, known without the data"
+        if isinstance(classes, cls):
+            return classes
+        if classes is None:
+            raise ValueError(f"classes are missing: {advice}")
+        if not isinstance(classes, list | tuple | np.ndarray | range | pd.Index):
+            raise ValueError(f"classes must be a list of labels: {advice}")
+        labels = tuple(one.item() if isinstance(one, np.generic) else one for one in classes)
+        if not all(isinstance(one, bool | int | float | str) for one in labels):
+            raise ValueError(f"classes must be numbers, strings or truth values: {advice}")
+        if any(isinstance(one, float) and not math.isfinite(one) for one in labels):
+            raise ValueError(f"classes must be finite: {advice}")
+        if len(set(labels)) < len(labels):
+            raise ValueError(f"a class is declared twice: {advice}")
+        if len(labels) < 2:
+            raise ValueError(
+                f"Classifier can't train when one class is declared, two are needed: {advice}"
+            )
+        return cls(labels=labels)
+
+    def in_order(self) -> tuple[ClassLabel, ...]:
+        """Return the labels sorted, or as declared where they have no order."""
+        try:
+            return tuple(sorted(self.labels))
+        except TypeError:
+            return self.labels
+
+    @property
+    def channels(self) -> int:
+        """Columns of V: 1 for two classes, one per class for more."""
+        return 1 if len(self.labels) == 2 else len(self.labels)
+
+    @property
+    def distance(self) -> float:
+        """How far a row of V moves when its label changes, rounded up."""
+        exact = 2.0 if self.channels == 1 else math.sqrt(2.0)
+        return exact * (1 + 8 * UNIT_ROUNDOFF)
+
+    def encode(self, y: ArrayLike, *, rows: int) -> Array:
+        """Return V, shape (N, channels).
+
+        Parameters
+        ----------
+        y : array-like of shape (N,)
+            Private.
+        rows : int
+            N, the number of rows of X.
+
+        Raises
+        ------
+        ValueError
+            If y is missing, of another length, or holds something that is not a declared class. No
+            message shows a label, or says how many there were of any.
+        """
+        column = as_column(y, rows=rows)
+        try:
+            positions = pd.Index(np.array(self.labels, dtype=object)).get_indexer(
+                pd.Index(column, dtype=object)
+            )
+        except (TypeError, ValueError):
+            positions = np.full(rows, -1)
+        if (positions < 0).any():
+            raise ValueError(
+                "Unknown label type: y holds NaN or labels that are not among the declared "
+                f"classes {list(self.labels)}: declare every class, and one for missing labels"
+            )
+        if self.channels == 1:
+            return np.asarray(2.0 * positions - 1.0, dtype=np.float64)[:, None]
+        encoded = np.full((rows, len(self.labels)), -1.0 / len(self.labels))
+        encoded[np.arange(rows), positions] += 1.0
+        return encoded
+
+
+@dataclass(frozen=True, eq=False)
+class LabelAnswers:
+    """Noisy answers about labels: public, and the only thing that leaves the private side.
+
+    Attributes
+    ----------
+    values : array of shape (k, channels)
+        R V + noise.
+    noise_sd : float
+        Of each answer; 0 only if nothing was asked.
+    classes : Classes
+    guarantee : Guarantee
+    insecure : bool
+        True if the noise came from a fixed seed: such a release is not private.
+    """
+
+    values: Array
+    noise_sd: float
+    classes: Classes
+    guarantee: Guarantee
+    insecure: bool = False
+
+    def signed(self) -> tuple[Array, float]:
+        r"""Return the answers about signs, and their noise sd.
+
+        Channel c then asks R applied to ±1 for "of class c, or not", less 2/C − 1. The columns of V
+        add up to zero, so noise in that direction can be taken off: what is left in each channel
+        has variance s²(1 − 1/C), times 4 for the signs' scale.
+
+        Returns
+        -------
+        array of shape (k, channels)
+        float
+        """
+        if self.classes.channels == 1:
+            return self.values, self.noise_sd
+        projected = self.values - self.values.mean(axis=1, keepdims=True)
+        share = 1.0 - 1.0 / self.classes.channels
+        return 2.0 * projected, 2.0 * self.noise_sd * math.sqrt(share)
+
+
+def signed_width(classes: Classes) -> float:
+    """Return the noise sd of `LabelAnswers.signed` per unit of column norm and noise multiplier."""
+    if classes.channels == 1:
+        return classes.distance
+    return 2.0 * classes.distance * math.sqrt(1.0 - 1.0 / classes.channels)
+
+
+def signed_centre(classes: Classes) -> float:
+    """Return what is subtracted from every sign before it is asked about."""
+    return 0.0 if classes.channels == 1 else 2.0 / classes.channels - 1.0
+
+
+def measure_labels(
+    strategy: Array,
+    y: ArrayLike,
+    *,
+    classes: Classes,
+    epsilon: float,
+    delta: float,
+    calibration: Calibration = "exact",
+    insecure_seed: int | None = None,
+) -> LabelAnswers:
+    """Answer the questions of a strategy about labels, under (ε, δ)-differential privacy.
+
+    Mechanism, neighbours, theorem and argument stand at the head of this module.
+
+    Parameters
+    ----------
+    strategy : array of shape (k, N)
+        R: public, one column per row of y.
+    y : array-like of shape (N,)
+        Private labels.
+    classes : Classes
+        Public.
+    epsilon, delta : float
+        The budget.
+    calibration : {"exact", "papers"}
+        The papers' noise is for comparison, and refused for ε > 1.
+    insecure_seed : int, optional
+        Makes the noise reproducible and the release **not private**. For experiments only.
+
+    Returns
+    -------
+    LabelAnswers
+
+    Raises
+    ------
+    ValueError
+        For budgets or labels that do not make sense; no message quotes a label of y.
+
+    Examples
+    --------
+    >>> answers = measure_labels(np.full((1, 4), 0.5), ["b", "a", "a", "b"],
+    ...                          classes=Classes(("a", "b")), epsilon=1.0, delta=1e-6)
+    >>> round(answers.noise_sd, 2)
+    4.22
+    """
+    check_budget(epsilon, delta)
+    epsilon, delta = float(epsilon), float(delta)
+    encoded = classes.encode(y, rows=strategy.shape[1])
+    if strategy.shape[0] == 0 or not np.any(strategy):
+        return LabelAnswers(
+            values=np.zeros((strategy.shape[0], classes.channels)),
+            noise_sd=0.0,
+            classes=classes,
+            guarantee=Guarantee(epsilon=epsilon, delta=delta, mu=0.0),
+            insecure=insecure_seed is not None,
+        )
+    questions = as_matrix(strategy, name="strategy")
+    grid, guarantee = calibrate(
+        questions,
+        movement=Movement(
+            distance=classes.distance * longest_column(questions) * (1 + 2 * UNIT_ROUNDOFF),
+            largest=1.0,
+            columns=classes.channels,
+        ),
+        epsilon=epsilon,
+        delta=delta,
+        calibration=calibration,
+    )
+    return LabelAnswers(
+        values=noisy(questions @ encoded, grid=grid, insecure_seed=insecure_seed),
+        noise_sd=grid.noise_sd,
+        classes=classes,
+        guarantee=guarantee,
+        insecure=insecure_seed is not None,
+    )

@@ -1,0 +1,270 @@
+r"""`measure_statistics`: a table whose inputs are private too, as noisy sufficient statistics.
+
+Mechanism
+---------
+Public features φ(x), ‖φ(x)‖ ≤ 1, of inputs clipped to a public box, and v = (clip(y) − c)/h with c
+the middle and h half the width of the bounds, so |v| ≤ 1. A row's statistic is the vector
+
+    t(x, v) = ( φ_i² for every i,  √2 φ_i φ_j for i < j,  β φ_i v for every i ),
+
+with a public weighting β > 0. Publish Σ_n t(x_n, v_n) + s z with z standard normal up to a grid:
+that is Φᵀ Φ, each symmetric pair once, and Φᵀ v. Of exclusive features (one is 1, the others are 0)
+the products φ_i φ_j are not asked.
+
+Neighbours
+    ``replace``: one row changes, input and output, anything to anything; the number of rows N is
+    public. ``add-remove``: one row more or less; N is private. A replacement is a removal and an
+    addition, so twice the μ of ``add-remove`` covers it; its own bound is smaller.
+Sensitivity
+    The √2 makes ‖t − t'‖² = ‖φφᵀ − φ'φ'ᵀ‖_F² + β²‖φv − φ'v'‖². With u = β², its greatest value is
+
+    ============= ====================================== =================
+    neighbours    features of norm ≤ 1                   exclusive
+    ============= ====================================== =================
+    add-remove    1 + u                                  1 + u
+    replace       (2 + u)²/2 if u ≤ 2, else 4u           max(2 + 2u, 4u)
+    ============= ====================================== =================
+
+Proof
+    add-remove: ‖t‖² = ‖φ‖⁴ + u‖φ‖²v² ≤ 1 + u, attained.
+    replace: write a = ‖φ‖², b = ‖φ'‖², τ = the cosine between φ and φ'. Then D = ‖t − t'‖² =
+    a² + b² − 2abτ² + u(a v² + b v'² − 2τ√(ab) v v'). D is convex in (v, v'), so greatest at ends;
+    φ' → −φ', v' → −v' changes nothing, so let v = 1, v' = −1 and τ ∈ [−1, 1]:
+    D = a² + b² − 2abτ² + u(a + b + 2τ√(ab)), concave in τ, with its vertex at τ* = u/2√(ab) > 0.
+    If τ* ≤ 1, D(τ*) = a² + b² + u(a + b) + u²/2 grows with a and b. If τ* > 1, the greatest is at
+    τ = 1: (a − b)² + u(√a + √b)², whose derivative in the smaller of them, say b, is
+    −2(a − b) + u(1 + √(a/b)) ≥ −2(a − b) + 2√(ab) + 2a > 0 since u > 2√(ab); in the larger it is
+    positive term by term. The greatest over τ is continuous in (a, b), so it is at a = b = 1:
+    (2 + u)²/2 if u ≤ 2, else 4u. Both are attained where two features can have that angle.
+    Exclusive: two rows in one bin differ by u(v − v')² ≤ 4u, in two bins by 2 + u(v² + v'²).
+Theorem
+    Balle and Wang 2018, theorem 8, for the Gaussian mechanism; `discretisation_delta` for the
+    discrete noise. See `cloakgp.privacy.guarantee`.
+Argument
+    Each row's statistic is computed by itself, by the same operations whatever else is in the
+    table, and rounded to integers before it is added up, and integers add exactly: so neighbours'
+    sums differ by the statistics of the one row and nothing else (`integer_sensitivity` in
+    `cloakgp.privacy.statistics_grid`). The grid depends on public numbers alone, not on N. All that
+    is published later is post-processing.
+
+Not counted: time and memory depend on N, and a table beyond `most_rows` (hundreds of millions) is
+refused aloud.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cloakgp.arrays import Array
+from cloakgp.models.basis import Basis
+from cloakgp.privacy.guarantee import Guarantee, check_budget
+from cloakgp.privacy.inputs import checked_paired_outputs, checked_private_inputs
+from cloakgp.privacy.outputs import OutputBounds
+from cloakgp.privacy.sampler import Integers, add_discrete_gaussian, add_insecure_gaussian
+from cloakgp.privacy.statistics_grid import (
+    NEIGHBOURS,
+    Neighbours,
+    best_weighting,
+    calibrate_statistics,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Statistics:
+    """Noisy sufficient statistics: public, and the only thing that leaves the private side.
+
+    Attributes
+    ----------
+    gram : array of shape (M, M)
+        Φᵀ Φ + noise, symmetric; seldom positive semi-definite.
+    moments : array of shape (M,)
+        Φᵀ (clip(y) − centre) + noise, in output units.
+    gram_sd : float
+        Noise sd of the diagonal of `gram`. Beside it √2 times less; none for exclusive features.
+    moment_sd : float
+        Noise sd of each moment, in output units.
+    weighting : float
+        β.
+    bounds : tuple of float
+    neighbours : {"replace", "add-remove"}
+    rows : int or None
+        N where it is public, which is under "replace".
+    exclusive : bool
+    guarantee : Guarantee
+        Of one row, input and output, for these neighbours.
+    insecure : bool
+        True if the noise came from a fixed seed: such a release is not private.
+    """
+
+    gram: Array
+    moments: Array
+    gram_sd: float
+    moment_sd: float
+    weighting: float
+    bounds: tuple[float, float]
+    neighbours: Neighbours
+    rows: int | None
+    exclusive: bool
+    guarantee: Guarantee
+    insecure: bool = False
+
+    @property
+    def centre(self) -> float:
+        """The middle of the bounds, which was subtracted from y, in output units."""
+        return OutputBounds(*self.bounds).middle
+
+
+def measure_statistics(
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    basis: Basis,
+    bounds: object,
+    epsilon: float,
+    delta: float,
+    neighbours: Neighbours = "replace",
+    weighting: float | None = None,
+    insecure_seed: int | None = None,
+) -> Statistics:
+    """Publish Φᵀ Φ and Φᵀ y under (ε, δ)-differential privacy of a whole row.
+
+    Mechanism, neighbours, proof and argument stand at the head of this module.
+
+    Parameters
+    ----------
+    X : array-like of shape (N, D)
+        Private inputs; clipped to the basis's box.
+    y : array-like of shape (N,)
+        Private outputs; clipped to the bounds.
+    basis : Basis
+        Public features. They are shortened to norm 1 again here, whatever the basis promises.
+    bounds : (float, float)
+        Public range of one output.
+    epsilon, delta : float
+        The budget.
+    neighbours : {"replace", "add-remove"}
+    weighting : float, optional
+        β; `best_weighting` if not given.
+    insecure_seed : int, optional
+        Makes the noise reproducible and the release **not private**. For experiments only.
+
+    Returns
+    -------
+    Statistics
+
+    Raises
+    ------
+    ValueError
+        For what does not make sense; no message quotes a value of X or y, nor how many rows.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from cloakgp.models.basis import BinBasis, InputBox
+    >>> basis = BinBasis(kernel=RBF(), box=InputBox((0.0,), (4.0,)), bins=(2,))
+    >>> released = measure_statistics([[1.0], [2.5], [3.0]], [0.0, 1.0, 1.0], basis=basis,
+    ...                               bounds=(0, 1), epsilon=1.0, delta=1e-3, insecure_seed=1)
+    >>> released.gram.shape, round(released.gram_sd, 2)
+    ((2, 2), 4.46)
+    """
+    check_budget(epsilon, delta)
+    epsilon, delta = float(epsilon), float(delta)
+    limits = OutputBounds.checked(bounds)
+    if neighbours not in NEIGHBOURS:
+        raise ValueError(f"neighbours must be 'replace' or 'add-remove', got {neighbours!r}")
+    inputs = checked_private_inputs(X, columns=basis.box.n_inputs)
+    outputs = checked_paired_outputs(y, rows=len(inputs))
+    half_width = limits.width / 2
+    if weighting is None:
+        weighting = best_weighting(
+            basis.weight_covariance / half_width**2,
+            neighbours=neighbours,
+            exclusive=basis.exclusive,
+        )
+    grid, guarantee = calibrate_statistics(
+        features=basis.count,
+        weighting=weighting,
+        neighbours=neighbours,
+        exclusive=basis.exclusive,
+        epsilon=epsilon,
+        delta=delta,
+    )
+    if len(inputs) > grid.most_rows:
+        raise ValueError(f"at most {grid.most_rows} rows fit the grid of the noise")
+    scaled = np.clip((limits.clip(outputs) - limits.middle) / half_width, -1.0, 1.0)
+    total = integer_sum(inputs, scaled, basis=basis, weighting=weighting, step=grid.step)
+    if insecure_seed is None:
+        noisy = add_discrete_gaussian(total, scale=grid.scale, sensitivity=grid.sensitivity)
+    else:
+        noisy = add_insecure_gaussian(total, scale=grid.scale, seed=insecure_seed)
+    values = noisy.astype(np.float64) * grid.step
+    products = len(values) - basis.count
+    gram = np.zeros((basis.count, basis.count))
+    gram[_pairs(basis)] = values[:products]
+    if not basis.exclusive:
+        gram /= math.sqrt(2.0)
+        gram[np.diag_indices(basis.count)] *= math.sqrt(2.0)
+        gram += np.triu(gram, 1).T
+    noise_sd = grid.scale * grid.step
+    return Statistics(
+        gram=gram,
+        moments=values[products:] * (half_width / weighting),
+        gram_sd=noise_sd,
+        moment_sd=noise_sd * half_width / weighting,
+        weighting=weighting,
+        bounds=(limits.lo, limits.hi),
+        neighbours=neighbours,
+        rows=len(inputs) if neighbours == "replace" else None,
+        exclusive=basis.exclusive,
+        guarantee=guarantee,
+        insecure=insecure_seed is not None,
+    )
+
+
+def integer_sum(
+    X: Array, scaled: Array, *, basis: Basis, weighting: float, step: float
+) -> Integers:
+    """Return the exact sum of the rows' rounded statistics. Private: it carries no noise.
+
+    Parameters
+    ----------
+    X : array of shape (N, D)
+    scaled : array of shape (N,)
+        Outputs in [−1, 1].
+    basis : Basis
+    weighting, step : float
+    """
+    first, second = _pairs(basis)
+    multiple = np.where(first == second, 1.0, math.sqrt(2.0))
+    total = np.zeros(len(first) + basis.count, dtype=np.int64)
+    for row, output in zip(X, scaled, strict=True):
+        # One row at a time: in a batch, a row's last digits could depend on the others.
+        feature = _unit_feature(basis.features(row[None, :])[0], exclusive=basis.exclusive)
+        products = multiple * (feature[first] * feature[second])
+        statistic = np.concatenate([products, weighting * (feature * output)])
+        total += np.rint(statistic / step).astype(np.int64)
+    return total
+
+
+def _unit_feature(feature: Array, *, exclusive: bool) -> Array:
+    """Return a feature of norm at most 1, or with a single 1, whatever was given."""
+    known = np.nan_to_num(feature, nan=0.0, posinf=0.0, neginf=0.0)
+    if exclusive:
+        single = np.zeros_like(known)
+        single[int(np.argmax(known))] = 1.0
+        return single
+    shortened: Array = known / max(1.0, float(np.linalg.norm(known)))
+    return shortened
+
+
+def _pairs(basis: Basis) -> tuple[Integers, Integers]:
+    """Return which products of features are asked: (i, j) with i ≤ j, or i = j if exclusive."""
+    if basis.exclusive:
+        every = np.arange(basis.count)
+        return every, every
+    first, second = np.triu_indices(basis.count)
+    return first, second

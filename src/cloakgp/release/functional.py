@@ -1,0 +1,143 @@
+"""A published function: the posterior mean plus noise, one and the same wherever it is asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cloakgp.arrays import Array, as_matrix
+from cloakgp.models import ExactPrior, SparsePrior
+from cloakgp.privacy import Answers, Guarantee
+from cloakgp.privacy.functional import FunctionAnswers
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedFunction:
+    """The raw predictions of a function release, unbiased, at any inputs; a public object.
+
+    Its noise was drawn once, with the answers. Evaluating costs nothing, and the same input has the
+    same value for ever, up to rounding: evaluated alone or among others, today or from a file.
+
+    Attributes
+    ----------
+    prior : ExactPrior or SparsePrior
+    X : array of shape (N, D)
+        The rows.
+    weights : array of shape (N,)
+        The function is the prior mean plus the sum over rows of weight times k(., x_j).
+    noise_roots : array of shape (N, k)
+        The noise is the sum over rows of k(., x_j) times this times k standard normals.
+    guarantee : Guarantee
+    insecure : bool
+        True if the noise came from a fixed seed: not private.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from cloakgp.privacy.functional import measure_function
+    >>> prior = ExactPrior(kernel=RBF(), noise_variance=1.0, mean=0.5)
+    >>> measured = measure_function([[0.0], [9.0]], [0.0, 1.0], prior=prior, bounds=(0, 1),
+    ...                             epsilon=1.0, delta=0.01)
+    >>> released = ReleasedFunction.given(prior, measured)
+    >>> released([[0.0], [4.0], [9.0]]).shape
+    (3,)
+    >>> released.noise_sd([[0.0], [4.0]]).round(3)
+    array([0.939, 0.   ])
+    """
+
+    prior: ExactPrior | SparsePrior
+    X: Array
+    weights: Array
+    noise_roots: Array
+    guarantee: Guarantee
+    insecure: bool
+
+    @classmethod
+    def given(cls, prior: ExactPrior | SparsePrior, measured: FunctionAnswers) -> ReleasedFunction:
+        """Return the function that was measured.
+
+        Parameters
+        ----------
+        prior : ExactPrior or SparsePrior
+            The one that the questions were made for.
+        measured : FunctionAnswers
+        """
+        return cls.answered(
+            prior,
+            measured.X,
+            strategy=measured.questions.strategy,
+            representers=measured.questions.representers,
+            answers=measured.answers,
+        )
+
+    @classmethod
+    def answered(
+        cls,
+        prior: ExactPrior | SparsePrior,
+        X: Array,
+        *,
+        strategy: Array,
+        representers: Array | None,
+        answers: Answers,
+    ) -> ReleasedFunction:
+        """Return the function whose questions about rows X had these answers.
+
+        Parameters
+        ----------
+        prior : ExactPrior or SparsePrior
+            The one that the questions were made for.
+        X : array of shape (N, D)
+        strategy : array of shape (k, N)
+        representers : array of shape (N, k) or None
+            As in `cloakgp.models.rkhs.FunctionQuestions`; None for other questions.
+        answers : Answers
+
+        Raises
+        ------
+        ValueError
+            If the questions were not those of a whole function.
+        """
+        if representers is None:
+            raise ValueError(
+                "only mechanism='functional' publishes a whole function: use predict, which "
+                "answers anywhere for every mechanism"
+            )
+        shift = answers.centre - prior.mean
+        residuals = answers.values + shift * strategy.sum(axis=1)
+        return cls(
+            prior=prior,
+            X=X,
+            weights=representers @ residuals,
+            noise_roots=answers.noise_sd * representers,
+            guarantee=answers.guarantee,
+            insecure=answers.insecure,
+        )
+
+    def __call__(self, X: ArrayLike) -> Array:
+        """Return the values at inputs of shape (P, D), shape (P,), in output units.
+
+        The posterior mean that the owner of the outputs would have, plus noise.
+        """
+        values: Array = self.prior.mean + self._cross(X) @ self.weights
+        return values
+
+    def noise_sd(self, X: ArrayLike) -> Array:
+        """Return the sd of the noise at each input, shape (P,), in output units."""
+        sd: Array = np.linalg.norm(self._cross(X) @ self.noise_roots, axis=1)
+        return sd
+
+    def noise_cov(self, X: ArrayLike) -> Array:
+        """Return the covariance of the noise between inputs, shape (P, P)."""
+        root = self._cross(X) @ self.noise_roots
+        covariance: Array = root @ root.T
+        return covariance
+
+    def _cross(self, X: ArrayLike) -> Array:
+        points = as_matrix(X, name="X", columns=self.X.shape[1])
+        return self.prior.cross_covariance(points, self.X)
+
+    def __repr__(self) -> str:
+        warning = " INSECURE: seeded noise, not private." if self.insecure else ""
+        return f"<Function on {self.X.shape[1]} inputs, {self.guarantee}.{warning}>"

@@ -1,0 +1,317 @@
+r"""What is published where inputs are private too: noisy statistics, and a posterior that knows it.
+
+f(x) = m + φ(x)ᵀ w + what the features leave out, w ~ N(0, P). Published are G̃ = G + E for
+G = ΦᵀΦ, and b̃ = Φᵀ(y − m) + e, with noise E and e of known variances. Given the rows,
+Φᵀ(y − m) = G w + N(0, σ²G). So both noises matter, and that of G through w:
+
+1. A prior for G from public things: N rows whose inputs are drawn from a density about which
+   nothing is known but the box (a Dirichlet process around the uniform, concentration 1). It has
+   the mean N E[φφᵀ] and N²/2 times the covariance of φφᵀ under the uniform density. Under
+   add-remove N is estimated by the noisy trace, and doubted by as much as it is: N² E[φφᵀ]E[φφᵀ]ᵀ
+   is added. In the basis of symmetric matrices B_k that makes that diagonal, component k has, given
+   G̃ and by normal conjugacy, a mean shrunk towards the prior's and the variance v_k. The mean,
+   cleared of negative eigenvalues, is Ĝ.
+2. b̃ = Ĝ w + (G − Ĝ) w + noise, whose covariance over G is
+   C = σ²Ĝ + s_b² I + Σ_k v_k B_k E[wwᵀ] B_k.
+   w ~ N(μ, Σ), Σ⁻¹ = P⁻¹ + ĜC⁻¹Ĝ, μ = ΣĜC⁻¹b̃; with E[wwᵀ] = Σ + μμᵀ, iterated from P to rest.
+
+Without noise that is exact: Σ⁻¹ = P⁻¹ + G/σ². With it, it is an approximation (w is not normal
+given G̃ and b̃, b̃ also tells of G, clipping is not modelled); how often its intervals hold is
+measured in ``experiments/private_inputs.py``. Bernstein and Sheldon (2019, *Differentially private
+Bayesian linear regression*) sample from a like model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import linalg
+
+from cloakgp.arrays import Array, as_matrix
+from cloakgp.models.basis import BinBasis, EigenBasis, InputBox
+from cloakgp.privacy import Guarantee, OutputBounds
+from cloakgp.privacy.guarantee import check_budget
+from cloakgp.privacy.statistics import Statistics
+from cloakgp.privacy.statistics_grid import NEIGHBOURS, joint_sensitivity
+from cloakgp.release.bundle import Load, Store, read_bundle, write_bundle
+from cloakgp.release.kernel_tree import kernel_from_tree, kernel_to_tree
+
+KIND = "statistics"
+ITERATIONS, TOLERANCE = 100, 1e-8
+# Directions of φφᵀ that vary less than this share of the first over the box carry nothing.
+SMALLEST_VARIATION = 1e-12
+MU_TOLERANCE = 1e-9
+# Of the prior covariance of the weights, so that it can be inverted.
+JITTER = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class StatisticsRelease:
+    """Predictions anywhere in the box, from noisy statistics; a public object.
+
+    Attributes
+    ----------
+    basis : EigenBasis or BinBasis
+    statistics : Statistics
+    noise_variance : float
+        Of each output about f, in squared output units.
+
+    Examples
+    --------
+    >>> from cloakgp.privacy.statistics import measure_statistics
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> basis = EigenBasis(kernel=RBF(3.0), box=InputBox((0.0,), (10.0,)), wanted=6)
+    >>> X = np.linspace(0, 10, 200)[:, None]
+    >>> published = measure_statistics(X, np.sin(X[:, 0]), basis=basis, bounds=(-2, 2),
+    ...                                epsilon=1.0, delta=1e-3)
+    >>> release = StatisticsRelease(basis=basis, statistics=published, noise_variance=0.01)
+    >>> mean, sd = release.predict([[2.0], [5.0]], return_std=True)
+    >>> mean.shape, sd.shape
+    ((2,), (2,))
+    """
+
+    basis: EigenBasis | BinBasis
+    statistics: Statistics
+    noise_variance: float
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What it cost: of one row, input and output, for the stated neighbours."""
+        return self.statistics.guarantee
+
+    @property
+    def insecure(self) -> bool:
+        """True if the noise came from a fixed seed: the release is then not private."""
+        return self.statistics.insecure
+
+    @cached_property
+    def weights(self) -> tuple[Array, Array]:
+        """Posterior mean (M,) and covariance (M, M) of w given all that was published."""
+        return posterior_weights(
+            self.statistics,
+            prior=self.basis.weight_covariance,
+            reference=self.basis.features(self.basis.box.reference),
+            noise_variance=self.noise_variance
+            + float(self.basis.residual_variance(self.basis.box.reference).mean()),
+        )
+
+    @overload
+    def predict(self, X: ArrayLike, *, new_output: bool = ...) -> Array: ...
+
+    @overload
+    def predict(
+        self, X: ArrayLike, *, return_std: Literal[True], new_output: bool = ...
+    ) -> tuple[Array, Array]: ...
+
+    @overload
+    def predict(
+        self, X: ArrayLike, *, return_cov: Literal[True], new_output: bool = ...
+    ) -> tuple[Array, Array]: ...
+
+    def predict(
+        self,
+        X: ArrayLike,
+        *,
+        return_std: bool = False,
+        return_cov: bool = False,
+        new_output: bool = False,
+    ) -> Array | tuple[Array, Array]:
+        """Predict the latent function, at no further cost in privacy.
+
+        Parameters
+        ----------
+        X : array-like of shape (P, D)
+            Clipped to the box.
+        return_std, return_cov : bool
+            Also return the posterior sd, shape (P,), or covariance, shape (P, P).
+        new_output : bool
+            Of a new output rather than of the latent function.
+        """
+        if return_std and return_cov:
+            raise ValueError("ask for return_std or return_cov, not both")
+        points = as_matrix(X, name="X", columns=self.basis.box.n_inputs)
+        features = self.basis.features(points)
+        weights, covariance = self.weights
+        mean: Array = self.statistics.centre + features @ weights
+        extra = self.noise_variance if new_output else 0.0
+        if return_cov:
+            spread = features @ covariance @ features.T + self.basis.residual_covariance(points)
+            return mean, (spread + spread.T) / 2 + extra * np.eye(len(points))
+        if return_std:
+            variance = np.einsum("ni,ij,nj->n", features, covariance, features)
+            return mean, np.sqrt(variance + self.basis.residual_variance(points) + extra)
+        return mean
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write one file without pickle.
+
+        Raises
+        ------
+        FileExistsError
+            If the file exists and overwrite is False.
+        """
+
+        def tree(stored: Store) -> dict[str, Any]:
+            stated = asdict(self.statistics)
+            stated |= {name: stored(stated[name]) for name in ("gram", "moments")}
+            return {
+                "basis": _basis_to_tree(self.basis),
+                "noise_variance": float(self.noise_variance),
+                "statistics": stated,
+            }
+
+        write_bundle(path, kind=KIND, tree=tree, overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: str | Path) -> StatisticsRelease:
+        """Read and check such a file; the noise must keep the guarantee that is stated.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no such file.
+        ReleaseFileError
+            If it is no such file, is damaged, edited or newer, or does not keep its guarantee.
+        """
+
+        def parse(manifest: dict[str, Any], loaded: Load) -> StatisticsRelease:
+            stated = dict(manifest["statistics"])
+            stated |= {name: loaded(stated[name]) for name in ("gram", "moments")}
+            stated["guarantee"] = Guarantee(**stated["guarantee"])
+            stated["bounds"] = tuple(float(end) for end in stated["bounds"])
+            release = cls(
+                basis=_basis_from_tree(manifest["basis"]),
+                statistics=Statistics(**stated),
+                noise_variance=float(manifest["noise_variance"]),
+            )
+            _check(release)
+            return release
+
+        return read_bundle(path, kind=KIND, parse=parse)
+
+
+def posterior_weights(
+    statistics: Statistics, *, prior: Array, reference: Array, noise_variance: float
+) -> tuple[Array, Array]:
+    """Return mean and covariance of the weights given noisy statistics.
+
+    The model and the approximation stand at the head of this module.
+
+    Parameters
+    ----------
+    statistics : Statistics
+    prior : array of shape (M, M)
+        P, in squared output units.
+    reference : array of shape (n, M)
+        Features at points that lie evenly in the box.
+    noise_variance : float
+        σ², in squared output units, of outputs about what the features can say.
+
+    Returns
+    -------
+    mean : array of shape (M,)
+    covariance : array of shape (M, M)
+    """
+    gram, directions, variances = _posterior_gram(statistics, reference)
+    size = len(prior)
+    precision = linalg.inv(prior + JITTER * np.trace(prior) / size * np.eye(size))
+    known = noise_variance * gram + statistics.moment_sd**2 * np.eye(size)
+    second = prior
+    scaled = variances[:, None, None] * directions
+    for _ in range(ITERATIONS):
+        doubt = np.tensordot(scaled @ second, directions, axes=([0, 2], [0, 2]))
+        factor = linalg.cho_factor(known + (doubt + doubt.T) / 2)
+        information = gram @ linalg.cho_solve(factor, gram)
+        covariance = linalg.inv(precision + (information + information.T) / 2)
+        mean: Array = covariance @ (gram @ linalg.cho_solve(factor, statistics.moments))
+        before, second = second, covariance + np.outer(mean, mean)
+        if np.abs(second - before).max() <= TOLERANCE * np.abs(second).max():
+            break
+    return mean, (covariance + covariance.T) / 2
+
+
+def _posterior_gram(statistics: Statistics, reference: Array) -> tuple[Array, Array, Array]:
+    """Return Ĝ, the directions B_k in which it is uncertain, and their variances v_k."""
+    size = reference.shape[1]
+    if statistics.exclusive:
+        symmetric = np.array([np.diag(row) for row in np.eye(size)])
+    else:
+        first, second = np.triu_indices(size)
+        symmetric = np.zeros((len(first), size, size))
+        share = np.where(first == second, 1.0, np.sqrt(0.5))
+        symmetric[np.arange(len(first)), first, second] = share
+        symmetric[np.arange(len(first)), second, first] = share
+    flat = symmetric.reshape(len(symmetric), -1)
+    products = (reference[:, :, None] * reference[:, None, :]).reshape(len(reference), -1) @ flat.T
+    uniform = products.mean(axis=0)
+    per_row = float(np.square(reference).sum(axis=1).mean())
+    spread = np.atleast_2d(np.cov(products.T, bias=True)) / 2
+    rows = float(statistics.rows or max(1.0, float(np.trace(statistics.gram)) / per_row))
+    if statistics.rows is None:
+        spread = spread + np.outer(uniform, uniform)
+    variation, rotation = linalg.eigh(spread)
+    kept = variation > SMALLEST_VARIATION * variation[-1]
+    variation, rotation = variation[kept], rotation[:, kept]
+    noise = statistics.gram_sd**2
+    prior = rows**2 * variation
+    shrinkage = prior / (prior + noise)
+    noisy = flat @ statistics.gram.ravel()
+    moved = rotation @ (shrinkage * (rotation.T @ (noisy - rows * uniform)))
+    expected = ((rows * uniform + moved) @ flat).reshape(size, size)
+    values, vectors = linalg.eigh(expected)
+    gram: Array = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    directions = np.tensordot(rotation.T, symmetric, axes=1)
+    return gram, directions, shrinkage * noise
+
+
+def _basis_to_tree(basis: EigenBasis | BinBasis) -> dict[str, Any]:
+    tree: dict[str, Any] = {
+        "kernel": kernel_to_tree(basis.kernel),
+        "box": [list(pair) for pair in zip(basis.box.lo, basis.box.hi, strict=True)],
+    }
+    if isinstance(basis, BinBasis):
+        return tree | {"kind": "bins", "bins": list(basis.bins)}
+    return tree | {"kind": "eigen", "wanted": basis.wanted}
+
+
+def _basis_from_tree(tree: dict[str, Any]) -> EigenBasis | BinBasis:
+    kernel, box = kernel_from_tree(tree["kernel"]), InputBox.checked(tree["box"])
+    if tree["kind"] == "bins":
+        return BinBasis(kernel=kernel, box=box, bins=tuple(int(one) for one in tree["bins"]))
+    if tree["kind"] != "eigen":
+        raise ValueError("unknown basis")
+    return EigenBasis(kernel=kernel, box=box, wanted=int(tree["wanted"]))
+
+
+def _check(release: StatisticsRelease) -> None:
+    """Raise ValueError unless arrays fit each other and the noise keeps the guarantee."""
+    statistics, size = release.statistics, release.basis.count
+    if statistics.gram.shape != (size, size) or statistics.moments.shape != (size,):
+        raise ValueError("its arrays do not fit its basis")
+    if not (np.isfinite(release.noise_variance) and release.noise_variance >= 0):
+        raise ValueError("its noise variance is damaged")
+    if statistics.neighbours not in NEIGHBOURS or statistics.exclusive != release.basis.exclusive:
+        raise ValueError("its neighbours or its basis are damaged")
+    if (statistics.rows is None) != (statistics.neighbours == "add-remove"):
+        raise ValueError("its number of rows is damaged")
+    half_width = OutputBounds.checked(statistics.bounds).width / 2
+    check_budget(statistics.guarantee.epsilon, statistics.guarantee.delta)
+    moved = joint_sensitivity(
+        statistics.weighting, neighbours=statistics.neighbours, exclusive=statistics.exclusive
+    )
+    # Written so that NaN fails every one of them.
+    if not (0 < statistics.gram_sd < np.inf and 0 < statistics.weighting < np.inf):
+        raise ValueError("its statistics carry no noise")
+    expected_sd = statistics.gram_sd * half_width / statistics.weighting
+    if not abs(statistics.moment_sd - expected_sd) <= MU_TOLERANCE * expected_sd:
+        raise ValueError("its noise is damaged")
+    guarantee = statistics.guarantee
+    if not moved / statistics.gram_sd <= guarantee.mu * (1 + MU_TOLERANCE):
+        raise ValueError("its noise is less than its guarantee needs")
+    if not guarantee.delta_at(guarantee.epsilon) <= guarantee.delta:
+        raise ValueError("its guarantee does not hold")
