@@ -184,7 +184,9 @@ def test_weights_that_are_none(weights):
 
 
 def test_unknown_mechanisms_are_named():
-    with pytest.raises(ValueError, match="mechanism must be one of bayes, trace, logdet, got 'x'"):
+    with pytest.raises(
+        ValueError, match="mechanism must be one of bayes, trace, logdet, functional, got 'x'"
+    ):
         choose_questions(
             np.zeros((4, 1)),
             prior=prior_of(None),
