@@ -15,7 +15,8 @@ from typer.testing import CliRunner, Result
 import cloakgp
 from cloakgp import Release
 from cloakgp.cli import app
-from cloakgp.cli.doubts import doubts
+from cloakgp.cli.doubts import budget_doubts, exact_bounds, exact_rates
+from cloakgp.release.bundle import write_bundle
 
 SECRET = 123.456789
 
@@ -167,6 +168,11 @@ def test_bounds_may_be_negative():
         ({"epsilon": 0}, "epsilon must be positive"),
         ({"epsilon": -1}, "epsilon must be positive"),
         ({"delta": 1}, "delta must lie"),
+        ({"bounds": None}, "either --bounds LO HI.*or --classes"),
+        ({"classes": "no,yes"}, "either --bounds LO HI.*or --classes"),
+        ({"class_rates": "0.5,0.5"}, "--class-rates goes with --classes"),
+        ({"link": "probit"}, "--link goes with --classes"),
+        ({"steps": 2}, "--steps goes with --classes"),
         ({"gap": 0}, "--gap must be positive"),
         ({"mechanism": "best"}, "must be one of bayes, trace, logdet"),
         ({"learn": "all"}, "must be one of map, average, none"),
@@ -247,8 +253,10 @@ def test_doubtful_budgets_are_warned_about():
 
 
 def test_usual_budgets_raise_no_doubt():
-    assert doubts(epsilon=1.0, delta=1e-4, bounds=(84.6, 184.6), rows=500) == ()
-    assert doubts(epsilon=1.0, delta=1e-4, bounds=(-1200000, 0.001), rows=500) == ()
+    assert budget_doubts(epsilon=1.0, delta=1e-4, rows=500) == ()
+    assert exact_bounds((84.6, 184.6)) == exact_bounds((-1200000, 0.001)) == ()
+    assert exact_rates([0.999, 0.001]) == exact_rates([1 / 4, 3 / 4]) == ()
+    assert "0.2871" in exact_rates([0.2871, 0.7129])[0]
 
 
 def test_predictions_do_not_overwrite_inputs_of_the_same_name():
@@ -280,8 +288,19 @@ def test_bad_pictures_fail_with_advice():
     fails(run("plot", "heights.cloak", "-o", "out.png"), "--vary age")
     fails(run("plot", "heights.cloak", "-o", "out.bmp"), "must end in")
     fails(run("plot", "heights.cloak", "-o", "out.png", "--vary", "sex"), "no input sex")
+    fails(run("plot", "heights.cloak", "-o", "out.png", "--vary", "age", "--class", "a"), "--class")
     assert run("plot", "heights.cloak", "-o", "one.svg", "--vary", "age").exit_code == 0
     assert run("plot", "heights.cloak", "-o", "two.pdf", "--vary", "age, shoe").exit_code == 0
+
+
+def test_releases_of_other_kinds_are_named(folder):
+    write_bundle(folder / "odd.cloak", kind="statistics", tree=lambda _: {}, overwrite=False)
+    for words in (
+        ("show",),
+        ("plot", "-o", "out.png"),
+        ("predict", "--at", "new.csv", "-o", "o.csv"),
+    ):
+        fails(run(words[0], "odd.cloak", *words[1:]), "a release of statistics")
 
 
 def test_seeded_releases_are_shown_as_such():
@@ -297,7 +316,7 @@ def test_unforeseen_errors_show_neither_message_nor_variables(monkeypatch, kind)
     def broken(_: object, y: np.ndarray, **__: object) -> None:
         raise kind(f"cannot digest {y.tolist()}")
 
-    monkeypatch.setattr("cloakgp.cli.release.release_regression", broken)
+    monkeypatch.setattr("cloakgp.cli.regression.release_regression", broken)
     fails(release(), rf"unforeseen happened \({kind.__name__} at test_cli.py, line \d+\)")
 
 
@@ -305,7 +324,7 @@ def test_too_little_memory_is_explained(monkeypatch):
     def greedy(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("cloakgp.cli.release.choose_prior", greedy)
+    monkeypatch.setattr("cloakgp.cli.regression.choose_prior", greedy)
     fails(release(), "--inducing 200")
 
 
@@ -318,7 +337,7 @@ def test_system_errors_lose_their_numbers(monkeypatch):
 
 
 def test_large_exact_models_are_warned_about(monkeypatch):
-    monkeypatch.setattr("cloakgp.cli.release.MOST_EXACT_ROWS", 50)
+    monkeypatch.setattr("cloakgp.cli.plan.MOST_EXACT_ROWS", 50)
     assert "--inducing 200" in release(inducing=None).stderr
 
 

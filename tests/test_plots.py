@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cloakgp import DPGPRegressor, Release
-from cloakgp.panels import NORMAL_95, slice_points
+from cloakgp.panel_parts import NORMAL_95, slice_points
 from cloakgp.plots import chosen_inputs, plot_release, save_figure
 
 

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cloakgp.tables import check_target, read_inputs, read_rows, table_suffix, write_table
+from cloakgp.table_files import check_target, table_suffix, write_table
+from cloakgp.tables import read_inputs, read_labelled_rows, read_rows
 
 SECRET = "123.456789"
 
@@ -188,3 +189,100 @@ def test_targets_need_a_folder_and_a_format(tmp_path):
         check_target(tmp_path, overwrite=True)
     with pytest.raises(ValueError, match=r"must end in \.csv, \.csv\.gz, \.parquet"):
         table_suffix("out.xlsx")
+
+
+CLASSES = ("no", "yes")
+
+
+@pytest.mark.parametrize(
+    ("content", "classes"),
+    [
+        ("age,ill\n30,yes\n40,no\n", ("yes", "no")),
+        ("age,ill\n30, yes\n40,no \n", ("yes", "no")),
+        ("age;ill\n30;yes\n40;no\n", ("yes", "no")),
+        ("age,ill\n30,1\n40,0\n", ("1", "0")),
+        ("age,ill\n30,01\n40,1\n", ("01", "1")),
+        ("age,ill\n30,1.0\n40,0.0\n", ("1.0", "0.0")),
+        ("age,ill\n30,True\n40,False\n", ("True", "False")),
+        # What pandas would take for empty cells.
+        ("age,ill\n30,None\n40,NA\n", ("None", "NA")),
+        ('age,ill\n30,"a,b"\n40,c\n', ("a,b", "c")),
+    ],
+)
+def test_labels_in_csv_are_read_letter_by_letter(tmp_path, content, classes):
+    X, y = read_labelled_rows(
+        _text(content)(tmp_path), inputs=["age"], output="ill", classes=classes
+    )
+    assert tuple(y) == classes
+    np.testing.assert_array_equal(X, [[30.0], [40.0]])
+
+
+@pytest.mark.parametrize(
+    ("values", "texts"),
+    [
+        ([1, 0], ("1", "0")),
+        ([1.0, 0.0], ("1", "0")),
+        ([0.5, 1.5], ("0.5", "1.5")),
+        ([True, False], ("True", "False")),
+        (["yes", " no"], ("yes", "no")),
+        (pd.Categorical(["yes", "no"]), ("yes", "no")),
+        (pd.Categorical([1, 0]), ("1", "0")),
+        (pd.array([1, 0], dtype="Int64"), ("1", "0")),
+    ],
+    ids=str,
+)
+def test_labels_in_parquet_are_written_out(tmp_path, values, texts):
+    path = _frame(age=[30.0, 40.0], ill=values)(tmp_path)
+    _, y = read_labelled_rows(path, inputs=["age"], output="ill", classes=texts)
+    assert tuple(y) == texts
+
+
+LABEL = "hushhush"
+BAD_LABELS = {
+    "undeclared": (
+        _text(f"age,ill\n30,{LABEL}\n40,no\n"),
+        "not among the declared classes no, yes",
+    ),
+    "in capitals": (_text(f"age,ill\n30,Yes\n40,{LABEL}\n"), "not among the declared"),
+    "numbers with points": (_text("age,ill\n30,1.0\n40,0.0\n"), "not among the declared"),
+    "empty": (_text(f"age,ill\n30,\n40,{LABEL}\n"), "'ill' has empty cells"),
+    "blanks": (_text(f'age,ill\n30," "\n40,{LABEL}\n'), "'ill' has empty cells"),
+    "cut off": (_text(f"age,ill\n30,{LABEL}\n40"), "'ill' has empty cells"),
+    "row too long": (_text(f"age,ill\n30,no,{LABEL}\n"), "cannot be read"),
+    "no header": (_text(f"30,{LABEL}\n"), "first line must name the columns"),
+    "text in an input": (_text(f"age,ill\n{LABEL},no\n"), "'age' is not a number in row 1"),
+    "missing in Parquet": (_frame(age=[1.0, 2.0], ill=[LABEL, None]), "'ill' has empty cells"),
+    "missing number": (_frame(age=[1.0, 2.0], ill=[1.0, np.nan]), "'ill' has empty cells"),
+    "dates": (_frame(age=[1.0], ill=pd.to_datetime(["2020-01-01"])), "not among the declared"),
+}
+
+
+@pytest.mark.parametrize(("write", "advice"), BAD_LABELS.values(), ids=BAD_LABELS.keys())
+def test_bad_labels_are_refused_without_showing_one(tmp_path, write, advice):
+    with pytest.raises(ValueError, match=advice) as caught:
+        read_labelled_rows(write(tmp_path), inputs=["age"], output="ill", classes=CLASSES)
+    assert LABEL not in "".join(traceback.format_exception(caught.value))
+    assert "2020" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+
+
+def test_refusals_of_labels_do_not_depend_on_how_many_or_which(tmp_path):
+    """Neighbours that are both refused are refused in the same words."""
+    said = set()
+    for rows in ("1,a\n2,no\n3,no", "1,b\n2,no\n3,no", "1,a\n2,b\n3,c", "1,no\n2,yes\n3,d"):
+        with pytest.raises(ValueError, match="declared") as caught:
+            read_labelled_rows(
+                _text(f"age,ill\n{rows}\n")(tmp_path),
+                inputs=["age"],
+                output="ill",
+                classes=CLASSES,
+            )
+        said.add(str(caught.value))
+    assert len(said) == 1
+
+
+def test_a_label_column_has_one_role(tmp_path):
+    path = _text("age,ill\n30,no\n")(tmp_path)
+    with pytest.raises(ValueError, match="as input and as output"):
+        read_labelled_rows(path, inputs=["age", "ill"], output="ill", classes=CLASSES)

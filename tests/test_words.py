@@ -10,9 +10,10 @@ import pytest
 from scipy.stats import norm
 
 from cloakgp import DPGPRegressor, Release
+from cloakgp.columns import input_names, rows
 from cloakgp.numerals import ceiling, odds_factor, one_in, percent
 from cloakgp.sections import Fact, Section, as_text
-from cloakgp.words import bounds, describe, headline, input_names, rows
+from cloakgp.words import bounds, describe, headline
 
 
 def _release(*, width: int = 2, names: tuple[str, ...] = (), **options: object) -> Release:

@@ -6,7 +6,6 @@ Drawn from the public object alone: no output is drawn, and none is there.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from matplotlib import colormaps
@@ -15,48 +14,36 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.lines import Line2D
 
-from cloakgp.arrays import Array
+from cloakgp.columns import input_names, rows
+from cloakgp.panel_parts import (
+    BAND,
+    CURVE,
+    CURVE_POINTS,
+    DASHES,
+    INK,
+    NORMAL_95,
+    PALE_INK,
+    TEXT,
+    draw_row_marks,
+    draw_rug,
+    finish,
+    legend_below,
+    row_mark,
+    slice_points,
+    widened,
+)
 from cloakgp.release import Release
-from cloakgp.words import bounds, input_names, rows
+from cloakgp.words import bounds
 
-INK, PALE_INK, WARNING = "#22303c", "#7b8794", "#b3261e"
-# Column names may hold dollar signs, which matplotlib would take for mathematics.
-TEXT: dict[str, Any] = {"color": INK, "parse_math": False}
-CURVE, BAND = "#1f6f8b", "#5aa9c4"
+__all__ = ["INK", "draw_curve", "draw_map", "slice_points"]
+
 MAP_COLOURS = "viridis"
-DASHES = (0, (5, 4))
-CURVE_POINTS, MAP_POINTS = 400, 22
-# Half the width of a 95 % interval, in sds.
-NORMAL_95 = 1.959963984540054
+MAP_POINTS = 22
 # Raw predictions are drawn up to this many; beyond, their bars hide the curve.
 MOST_RAW_PREDICTIONS = 40
 # The papers' figures: a prediction fades out as its sd nears this share of the bounds' width.
 FADED_SHARE = 0.4
-# From here on, rows are marked smaller.
-MANY_ROWS = 400
 SMALLEST_DISC, LARGEST_DISC = 18.0, 165.0
-
-
-def slice_points(release: Release, *, vary: Sequence[str], grids: Sequence[Array]) -> Array:
-    """Return inputs that vary over grids, the others at their medians over the rows.
-
-    Parameters
-    ----------
-    release : Release
-    vary : sequence of str
-        Names of the inputs that vary.
-    grids : sequence of arrays of shape (n,)
-        Their values, one array each.
-
-    Returns
-    -------
-    array of shape (n, D)
-    """
-    names = input_names(release)
-    points = np.tile(np.median(rows(release), axis=0), (len(grids[0]), 1))
-    for name, grid in zip(vary, grids, strict=True):
-        points[:, names.index(name)] = grid
-    return points
 
 
 def draw_curve(axes: Axes, release: Release, *, vary: Sequence[str]) -> None:
@@ -71,7 +58,7 @@ def draw_curve(axes: Axes, release: Release, *, vary: Sequence[str]) -> None:
     """
     (name,) = vary
     column = rows(release)[:, input_names(release).index(name)]
-    grid = np.linspace(*_widened(column, share=0.02), CURVE_POINTS)
+    grid = np.linspace(*widened(column, share=0.02), CURVE_POINTS)
     points = slice_points(release, vary=vary, grids=(grid,))
     mean, sd = release.predict(points, return_std=True)
     _, new_sd = release.predict(points, return_std=True, new_output=True)
@@ -98,14 +85,14 @@ def draw_curve(axes: Axes, release: Release, *, vary: Sequence[str]) -> None:
     axes.set_ylim(lowest - 1.6 * room, highest + room)
     if release.n_inputs == 1:
         _draw_raw_predictions(axes, release)
-    _draw_rug(axes, column)
+    draw_rug(axes, column)
     axes.set_xlim(grid[0], grid[-1])
-    _finish(axes, release, vary=vary)
+    finish(axes, release, vary=vary)
     axes.set_ylabel(release.output_name, **TEXT)
     handles, _ = axes.get_legend_handles_labels()
     edges = Line2D([], [], color=PALE_INK, linewidth=0.9, linestyle=DASHES, label="bounds")
     marks = Line2D([], [], color=INK, marker="|", linestyle="none", label="rows (inputs only)")
-    _legend_below(axes, [*handles, edges, marks], columns=3)
+    legend_below(axes, [*handles, edges, marks], columns=3)
 
 
 def draw_map(
@@ -124,7 +111,7 @@ def draw_map(
         Discs along each side.
     """
     X = rows(release)[:, [input_names(release).index(name) for name in vary]]
-    sides = [np.linspace(*_widened(column, share=0.04), grid_points) for column in X.T]
+    sides = [np.linspace(*widened(column, share=0.04), grid_points) for column in X.T]
     across, up = (grid.ravel() for grid in np.meshgrid(*sides))
     mean, sd = release.predict(
         slice_points(release, vary=vary, grids=(across, up)), return_std=True
@@ -134,27 +121,18 @@ def draw_map(
     shown = mean[opacity > 0] if (opacity > 0).any() else mean
     scale = Normalize(float(shown.min()), float(max(shown.max(), shown.min() + 1e-9 * (hi - lo))))
     share = np.clip(scale(mean), 0.0, 1.0)
-    crowding = min(1.0, (MANY_ROWS / len(X)) ** 0.5)
     colours = colormaps[MAP_COLOURS](share)
     colours[:, 3] = opacity
     sizes = SMALLEST_DISC + (LARGEST_DISC - SMALLEST_DISC) * share
     axes.scatter(across, up, s=sizes * (MAP_POINTS / grid_points) ** 2, c=colours, linewidths=0)
-    axes.scatter(
-        X[:, 0],
-        X[:, 1],
-        s=9 * crowding,
-        facecolor="white",
-        edgecolor=INK,
-        linewidth=0.7 * crowding,
-        alpha=0.8,
-    )
+    draw_row_marks(axes, X)
     bar = axes.figure.colorbar(
         ScalarMappable(norm=scale, cmap=MAP_COLOURS), ax=axes, pad=0.02, aspect=28
     )
     bar.set_label(f"predicted {release.output_name} (also the discs' size)", **TEXT)
     bar.outline.set_visible(False)
     bar.ax.tick_params(colors=INK, length=3)
-    _finish(axes, release, vary=vary)
+    finish(axes, release, vary=vary)
     axes.set_ylabel(vary[1], **TEXT)
     fading = [
         Line2D(
@@ -170,17 +148,7 @@ def draw_map(
         )
         for fraction in (0.0, 0.25, 0.5, 0.75)
     ]
-    marks = Line2D(
-        [],
-        [],
-        marker="o",
-        linestyle="none",
-        markersize=3.5,
-        markerfacecolor="white",
-        color=INK,
-        label="rows (inputs only)",
-    )
-    _legend_below(axes, [marks, *fading], columns=5)
+    legend_below(axes, [row_mark(), *fading], columns=5)
 
 
 def _draw_raw_predictions(axes: Axes, release: Release) -> None:
@@ -213,58 +181,3 @@ def _draw_raw_predictions(axes: Axes, release: Release) -> None:
         label="raw predictions ± noise sd" + f" ({outside} beyond the frame)" * (outside > 0),
     )
     axes.set_ylim(low, high)
-
-
-def _draw_rug(axes: Axes, column: Array) -> None:
-    """Mark the rows' inputs along the lower edge: outputs are private, and not in a release."""
-    axes.plot(
-        column,
-        np.full(len(column), 0.022),
-        transform=axes.get_xaxis_transform(),
-        marker="|",
-        markersize=9,
-        markeredgewidth=0.8,
-        linestyle="none",
-        color=INK,
-        alpha=max(0.12, min(0.7, 60 / len(column))),
-        zorder=3,
-    )
-
-
-def _finish(axes: Axes, release: Release, *, vary: Sequence[str]) -> None:
-    """Label, tell what is held fixed, and take away what distracts."""
-    names = input_names(release)
-    medians = np.median(rows(release), axis=0)
-    held = [
-        f"{name} = {value:.4g}"
-        for name, value in zip(names, medians, strict=True)
-        if name not in vary
-    ]
-    if held:
-        axes.set_title(f"at the median of the rows: {', '.join(held)}", fontsize=10, **TEXT)
-    axes.set_xlabel(vary[0], **TEXT)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color(PALE_INK)
-    axes.tick_params(colors=INK, length=3)
-
-
-def _legend_below(axes: Axes, handles: Sequence[Any], *, columns: int) -> None:
-    """Put a legend under the axis label, where it covers nothing."""
-    axes.legend(
-        handles=list(handles),
-        loc="upper center",
-        bbox_to_anchor=(0.5, -0.12),
-        ncols=columns,
-        frameon=False,
-        fontsize=9,
-        labelcolor=INK,
-        handletextpad=0.5,
-        columnspacing=1.4,
-    )
-
-
-def _widened(column: Array, *, share: float) -> tuple[float, float]:
-    """Return the range of some inputs and a little more on both sides."""
-    low, high = float(column.min()), float(column.max())
-    room = share * (high - low) or 0.5
-    return low - room, high + room

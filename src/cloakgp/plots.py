@@ -11,9 +11,11 @@ from pathlib import Path
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from cloakgp.panels import INK, WARNING, draw_curve, draw_map
+from cloakgp.columns import AnyRelease, input_names
+from cloakgp.panel_parts import INK, WARNING
+from cloakgp.panels import draw_curve, draw_map
 from cloakgp.release import Release
-from cloakgp.words import headline, input_names
+from cloakgp.words import headline
 
 SUFFIXES = (".png", ".pdf", ".svg")
 PIXELS_PER_INCH = 160
@@ -53,15 +55,7 @@ def plot_release(release: Release, *, vary: Sequence[str] = ()) -> Figure:
     axes = figure.add_subplot()
     draw = draw_curve if len(chosen) == 1 else draw_map
     draw(axes, release, vary=chosen)
-    subject = f"{release.output_name} from {' and '.join(chosen)}"
-    guarantee = headline(release)
-    figure.suptitle(
-        f"{subject}, {guarantee}" if len(subject) < LONG_SUBJECT else f"{subject}\n{guarantee}",
-        color=WARNING if release.insecure else INK,
-        parse_math=False,
-        fontsize=13,
-        fontweight="bold",
-    )
+    write_title(figure, release, vary=chosen)
     return figure
 
 
@@ -71,12 +65,33 @@ def new_figure(*, width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), layout=layout)
 
 
-def chosen_inputs(release: Release, *, vary: Sequence[str]) -> tuple[str, ...]:
+def write_title(figure: Figure, release: AnyRelease, *, vary: Sequence[str]) -> None:
+    """Say above a figure what it shows, and what is guaranteed.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+    release : Release or LabelRelease
+    vary : sequence of str
+        The inputs drawn over.
+    """
+    subject = f"{release.output_name} from {' and '.join(vary)}"
+    guarantee = headline(release)
+    figure.suptitle(
+        f"{subject}, {guarantee}" if len(subject) < LONG_SUBJECT else f"{subject}\n{guarantee}",
+        color=WARNING if release.insecure else INK,
+        parse_math=False,
+        fontsize=13,
+        fontweight="bold",
+    )
+
+
+def chosen_inputs(release: AnyRelease, *, vary: Sequence[str]) -> tuple[str, ...]:
     """Return the one or two inputs to draw over, or say that they must be chosen.
 
     Parameters
     ----------
-    release : Release
+    release : Release or LabelRelease
     vary : sequence of str
         Empty for all.
     """

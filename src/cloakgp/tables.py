@@ -1,4 +1,4 @@
-"""CSV and Parquet tables: public inputs, the private column on its way to the fit, and results.
+"""CSV and Parquet tables: public inputs, and the private column on its way to the fit.
 
 No error here shows a value of the private column, nor keeps an exception that could: parsers quote
 the cell they stumbled on. Errors are therefore raised outside of ``except`` blocks, and column
@@ -9,10 +9,9 @@ where the names should be).
 from __future__ import annotations
 
 import re
-import tempfile
 import warnings
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,10 +21,10 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from cloakgp.arrays import Array
+from cloakgp.table_files import table_suffix
 
 Read = TypeVar("Read")
 
-SUFFIXES = (".csv", ".csv.gz", ".parquet")
 CSV: dict[str, Any] = {"skipinitialspace": True, "encoding": "utf-8-sig"}
 # Cells with a number in them that does not belong to a word: x1 and log2_income are names, 12.5,
 # "70;123.4" and £30 are not.
@@ -62,6 +61,7 @@ def read_rows(path: str | Path, *, inputs: Sequence[str], output: str) -> tuple[
 
     Examples
     --------
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     people = Path(folder) / "people.csv"
     ...     _ = people.write_text("age,height\n30,170\n40,165\n")
@@ -76,14 +76,60 @@ def read_rows(path: str | Path, *, inputs: Sequence[str], output: str) -> tuple[
     return X, _private_column(frame, output)
 
 
-def read_inputs(path: str | Path, *, names: Sequence[str]) -> Array:
-    """Read public inputs of a table, shape (N, D); path, names and errors as for `read_rows`.
+def read_labelled_rows(
+    path: str | Path, *, inputs: Sequence[str], output: str, classes: Sequence[str]
+) -> tuple[Array, NDArray[np.object_]]:
+    r"""Read public inputs of a table, and private labels as text.
+
+    A cell is matched with the declared classes letter by letter, but for blanks around it: 1 is not
+    1.0, and Yes is not yes. In Parquet, numbers and truth values are first written as Python writes
+    them, and whole numbers without a point.
+
+    Parameters
+    ----------
+    path, inputs, output
+        As for `read_rows`.
+    classes : sequence of str
+        Every class that can occur: public, and declared without the data.
+
+    Returns
+    -------
+    X : array of shape (N, D)
+    y : array of str, shape (N,)
+        Private: hand it to a fit and to nothing else.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        As for `read_rows`; and if a cell of the output is none of the classes. No message tells
+        which, nor what it holds.
 
     Examples
     --------
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_table(Path(folder) / "grid.parquet", {"age": np.array([30.0, 40.0])})
-    ...     read_inputs(Path(folder) / "grid.parquet", names=["age"])
+    ...     people = Path(folder) / "people.csv"
+    ...     _ = people.write_text("age,ill\n30,0\n40,1\n")
+    ...     X, y = read_labelled_rows(people, inputs=["age"], output="ill", classes=["0", "1"])
+    >>> X.shape, y.shape
+    ((2, 1), (2,))
+    """
+    if output in inputs:
+        raise ValueError(f"column {output!r} is named as input and as output: inputs are public")
+    frame = _read_frame(Path(path), names=[*inputs, output], text=output)
+    X = np.column_stack([_public_column(frame, name) for name in inputs])
+    return X, _label_column(frame, output, classes=classes)
+
+
+def read_inputs(path: str | Path, *, names: Sequence[str]) -> Array:
+    r"""Read public inputs of a table, shape (N, D); path, names and errors as for `read_rows`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "grid.csv").write_text("age\n30\n40\n")
+    ...     read_inputs(Path(folder) / "grid.csv", names=["age"])
     array([[30.],
            [40.]])
     """
@@ -91,86 +137,11 @@ def read_inputs(path: str | Path, *, names: Sequence[str]) -> Array:
     return np.column_stack([_public_column(frame, name) for name in names])
 
 
-def write_table(path: str | Path, columns: Mapping[str, Array], *, overwrite: bool = False) -> None:
-    """Write public columns to a table, in one step: readers see all of it or nothing.
+def _read_frame(path: Path, *, names: Sequence[str], text: str | None = None) -> pd.DataFrame:
+    """Return the named columns of a table that has rows, as they stand.
 
-    Parameters
-    ----------
-    path : str or Path
-        Ending in .csv, .csv.gz or .parquet.
-    columns : mapping of str to arrays of shape (n,)
-    overwrite : bool
-        Replace a file that exists.
-
-    Raises
-    ------
-    FileExistsError
-        If it exists and overwrite is False.
-    FileNotFoundError
-        If its folder does not exist.
-    ValueError
-        If the name ends in something else.
-
-    Examples
-    --------
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_table(Path(folder) / "out.csv", {"mean": np.array([1.5])})
-    ...     print((Path(folder) / "out.csv").read_text().splitlines())
-    ['mean', '1.5']
+    Of a CSV table one column can be had as text, its cells as they are written.
     """
-    target = Path(path)
-    suffix = table_suffix(target)
-    check_target(target, overwrite=overwrite)
-    frame = pd.DataFrame(dict(columns))
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".cloakgp-") as folder:
-        unfinished = Path(folder) / f"table{suffix}"
-        if suffix == ".parquet":
-            frame.to_parquet(unfinished, index=False)
-        else:
-            frame.to_csv(unfinished, index=False)
-        unfinished.replace(target)
-
-
-def check_target(path: str | Path, *, overwrite: bool) -> None:
-    """Raise unless a file may be written there, so that nobody waits, or spends, in vain.
-
-    Raises
-    ------
-    FileExistsError
-        If it exists and overwrite is False.
-    FileNotFoundError
-        If its folder does not exist.
-    IsADirectoryError
-        If it is a folder itself.
-    """
-    target = Path(path)
-    if target.is_dir():
-        raise IsADirectoryError(f"{target} is a folder: name a file")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {target.parent}: create it first")
-    if target.exists() and not overwrite:
-        raise FileExistsError(
-            f"{target} exists: choose another name, or replace it with --overwrite"
-        )
-
-
-def table_suffix(path: str | Path) -> str:
-    """Return the suffix that tells a table's format, or say which ones do.
-
-    Examples
-    --------
-    >>> table_suffix("people.CSV.gz")
-    '.csv.gz'
-    """
-    name = Path(path).name.lower()
-    for suffix in SUFFIXES:
-        if name.endswith(suffix):
-            return suffix
-    raise ValueError(f"{path}: the name of a table must end in {', '.join(SUFFIXES)}")
-
-
-def _read_frame(path: Path, *, names: Sequence[str]) -> pd.DataFrame:
-    """Return the named columns of a table that has rows, as they stand."""
     suffix = table_suffix(path)
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder: name a file")
@@ -190,7 +161,7 @@ def _read_frame(path: Path, *, names: Sequence[str]) -> pd.DataFrame:
     if header is None:
         raise ValueError(damaged)
     _check_header(path, header, names=names)
-    frame = _attempted(lambda: _load(path, names=names, suffix=suffix))
+    frame = _attempted(lambda: _load(path, names=names, suffix=suffix, text=text))
     if frame is None:
         raise ValueError(damaged)
     if len(frame) == 0:
@@ -225,15 +196,22 @@ def _separator(path: Path) -> str:
     return ";" if first.shape[1] == 1 and ";" in first.iloc[0, 0] else ","
 
 
-def _load(path: Path, *, names: Sequence[str], suffix: str) -> pd.DataFrame:
+def _load(path: Path, *, names: Sequence[str], suffix: str, text: str | None) -> pd.DataFrame:
     if suffix == ".parquet":
         frame: pd.DataFrame = pq.ParquetFile(path).read(columns=list(names)).to_pandas()
         return frame
     # All columns are parsed, not the named ones only: with fewer, pandas would not notice rows
     # whose cells have shifted.
+    separator = _separator(path)
     everything: pd.DataFrame = pd.read_csv(
-        path, sep=_separator(path), index_col=False, low_memory=False, **CSV
+        path, sep=separator, index_col=False, low_memory=False, **CSV
     )
+    if text is not None:
+        # Read again: pandas would take 01 for 1, and a class called None for an empty cell.
+        written = pd.read_csv(
+            path, sep=separator, index_col=False, dtype=str, keep_default_na=False, **CSV
+        )
+        everything[text] = written[text]
     return everything[list(names)]
 
 
@@ -280,6 +258,34 @@ def _private_column(frame: pd.DataFrame, name: str) -> Array:
     if np.isinf(values).any():
         raise ValueError(f"column {name!r} has infinite cells: {advice}")
     return values
+
+
+def _label_column(frame: pd.DataFrame, name: str, *, classes: Sequence[str]) -> NDArray[np.object_]:
+    """Return cells as text if every one is a declared class, without telling which is not."""
+    column = frame[name].astype(object)
+    cells = [_written(cell) for cell in column]
+    hidden = "which they are is private, and not shown"
+    if column.isna().any() or not all(cells):
+        raise ValueError(
+            f"column {name!r} has empty cells: fill them, declare a class for what is not known, "
+            f"or leave the rows out ({hidden})"
+        )
+    if not set(cells) <= set(classes):
+        raise ValueError(
+            f"column {name!r} has labels that are not among the declared classes "
+            f"{', '.join(classes)} ({hidden}). Cells are matched letter by letter: 1 is not 1.0, "
+            "Yes is not yes. Declare every class that can occur, or correct those cells"
+        )
+    return np.array(cells, dtype=object)
+
+
+def _written(cell: object) -> str:
+    """Return a cell as text, without blanks around it, and whole numbers without a point."""
+    if isinstance(cell, str):
+        return cell.strip()
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    return str(cell)
 
 
 def _as_floats(column: pd.Series) -> tuple[NDArray[np.bool_], Array]:

@@ -9,8 +9,14 @@ import typer
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace a file that exists.")]
 
 
-def names(listed: str) -> list[str]:
+def names(listed: str, *, example: str = "age,weight") -> list[str]:
     """Return the names in a list with commas.
+
+    Parameters
+    ----------
+    listed : str
+    example : str
+        Of such a list, for advice.
 
     Examples
     --------
@@ -19,7 +25,7 @@ def names(listed: str) -> list[str]:
     """
     found = [name.strip() for name in listed.split(",")]
     if not all(found):
-        raise ValueError(f"{listed!r} is no list of names: write them with commas, as age,weight")
+        raise ValueError(f"{listed!r} is no list of names: write them with commas, as {example}")
     return found
 
 

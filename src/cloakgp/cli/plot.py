@@ -9,9 +9,11 @@ import typer
 
 from cloakgp.cli import options
 from cloakgp.cli.console import fails_plainly, say
+from cloakgp.cli.opening import open_release
+from cloakgp.label_plots import plot_classes
 from cloakgp.plots import check_picture_suffix, plot_release, save_figure
-from cloakgp.release import Release
-from cloakgp.tables import check_target
+from cloakgp.release import LabelRelease
+from cloakgp.table_files import check_target
 
 
 @fails_plainly
@@ -22,12 +24,28 @@ def plot(
         str,
         typer.Option(help="One or two inputs to draw over; the others stay at their medians."),
     ] = "",
+    only: Annotated[
+        str,
+        typer.Option(
+            "--class",
+            help="Of classes: the one to draw. If not given: of two the second, of more each.",
+        ),
+    ] = "",
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Draw the predictions: a curve over one input, or a map over two. Costs no privacy."""
+    """Draw predictions, or probabilities of classes. Costs no privacy.
+
+    A curve over one input, or a map over two.
+    """
     check_picture_suffix(to)
     check_target(to, overwrite=overwrite)
-    release = Release.load(release_file)
-    figure = plot_release(release, vary=options.names(vary) if vary else ())
+    release = open_release(release_file)
+    chosen = options.names(vary) if vary else ()
+    if isinstance(release, LabelRelease):
+        figure = plot_classes(release, vary=chosen, only=only or None)
+    elif only:
+        raise ValueError("--class goes with releases of classes, and this one is of numbers")
+    else:
+        figure = plot_release(release, vary=chosen)
     save_figure(figure, to)
     say(f"Drew {to}.", style="green")

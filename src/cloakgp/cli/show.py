@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cloakgp.cli.console import MAX_WIDTH, fails_plainly, stdout
-from cloakgp.release import Release
+from cloakgp.cli.opening import open_release
 from cloakgp.sections import Section
 from cloakgp.words import describe
 
@@ -24,7 +24,7 @@ def show(
     release_file: Annotated[Path, typer.Argument(help="A release.", metavar="RELEASE")],
 ) -> None:
     """Say in words what a release protects, and how well."""
-    print_sections(describe(Release.load(release_file)))
+    print_sections(describe(open_release(release_file)))
 
 
 def print_sections(sections: Sequence[Section]) -> None:
