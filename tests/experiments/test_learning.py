@@ -62,6 +62,7 @@ def test_the_reports_have_a_line_per_way_and_per_table(wave):
     assert list(report.columns[1].cells) == 2 * list(WAYS)
     differences = found[1.0].differences[1]
     assert list(report.columns[3].cells)[5].startswith(f"{differences.mean():+.4f}")
+    assert list(report.columns[7].cells)[5] == f"{differences.max():+.3f}"
     by_table = comparison_report.learning_by_table_report(found, way=1, title="toy")
     assert list(by_table.columns[0].cells) == ["wave"]
     assert len(by_table.columns) == 3

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
 import pytest
+from rich.console import Console
+from rich.measure import Measurement
 from typer.testing import CliRunner
 
 from cloakgp.choices import choose_prior
@@ -19,6 +23,7 @@ from cloakgp.experiments.priors import (
     compare_shapes,
     tables,
 )
+from cloakgp.experiments.terminal import WIDTH
 from cloakgp.privacy import OutputBounds
 
 SCALE = Scale(rows=80, draws=4, insecure_seed=1)
@@ -85,9 +90,19 @@ def test_the_report_names_tables_and_shapes(wave):
     shapes = SHAPES[:2]
     found = compare_shapes([wave], shapes=shapes, scale=SCALE)
     report = comparison_report.shapes_report(found, shapes=shapes, title="toy")
-    assert list(report.columns[0].cells) == [str(shape) for shape in shapes]
-    assert report.caption == "1 wave"
-    assert sum("[bold]" in cell for cell in report.columns[1].cells) == 1
+    assert list(report.columns[0].cells) == ["wave", "mean", "se", "median"]
+    assert report.caption == "\n".join(f"{n} {shape}" for n, shape in enumerate(shapes, start=1))
+    means = found["wave"].mean(axis=1)
+    shown = [next(iter(column.cells)) for column in report.columns[1:]]
+    assert [f"{mean:.3f}" in cell for mean, cell in zip(means, shown, strict=True)] == [True, True]
+    assert ["bold" in cell for cell in shown] == list(means == means.min())
+
+
+def test_the_report_of_all_shapes_fits_the_console():
+    found = {24 * "x": np.ones((len(SHAPES), 2))}
+    report = comparison_report.shapes_report(found, shapes=SHAPES, title="toy")
+    wide = Console(file=io.StringIO(), width=1000)
+    assert Measurement.get(wide, wide.options, report).maximum <= WIDTH
 
 
 @pytest.mark.data
@@ -105,11 +120,13 @@ def test_tables_have_outputs_in_their_bounds(all_tables):
 
 @pytest.mark.data
 @pytest.mark.usefixtures("all_tables")
-def test_the_command_prints_its_tables():
+def test_the_command_prints_its_tables(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
     done = CliRunner().invoke(command_line.app, ["priors", "--fast"])
     assert done.exit_code == 0, done.output
     assert "Declared priors" in done.output
     assert "budget_split=0.3" in done.output
+    assert "…" not in done.output
 
 
 @pytest.mark.slow

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -12,29 +10,35 @@ import numpy as np
 import typer
 from matplotlib.figure import Figure
 from rich.console import Console
-from rich.progress import Progress
 
 from cloakgp.datasets import DatasetUnavailableError, load_kung, load_london
 from cloakgp.experiments import (
     comparison_commands,
     figures,
     four_points,
+    functional,
     kung,
     london,
+    nonstationary_command,
+    private_inputs_report,
     report,
     selection_report,
 )
 from cloakgp.experiments.cloaked import PAPERS_NOISE, TRACE_NOISE
-from cloakgp.experiments.crossvalidation import Protocol, Tick
+from cloakgp.experiments.crossvalidation import Protocol
 from cloakgp.experiments.surfaces import Surface
+from cloakgp.experiments.terminal import console, progress
 
 app = typer.Typer(help="The papers' tables and figures, computed again.", no_args_is_help=True)
 app.command("four-points")(four_points.run_four_points)
+app.command("functional")(functional.run_functional)
+app.command("nonstationary")(nonstationary_command.run_nonstationary)
+app.command("private-inputs")(private_inputs_report.run_private_inputs)
 app.command("kung2018")(comparison_commands.run_kung2018)
 app.command("priors")(comparison_commands.run_priors)
 app.command("coverage")(comparison_commands.run_coverage)
+app.command("learning-or-selection")(comparison_commands.run_learning_or_selection)
 app.command("table2")(selection_report.run_table2)
-console = Console(highlight=False)
 
 ALL_COUNTS = tuple(range(1, 21))
 FEW_COUNTS = (1, 3, 5, 8, 12, 20)
@@ -61,7 +65,7 @@ def run_kung(
     protocol = Protocol(draws=FAST_DRAWS if fast else draws, shuffle=shuffle)
     counts = FEW_COUNTS if fast else ALL_COUNTS
     started = time.monotonic()
-    with _progress("table 1", steps=len(kung.TABLE_1) * protocol.folds) as tick:
+    with progress("table 1", steps=len(kung.TABLE_1) * protocol.folds) as tick:
         table_1 = kung.table_1(women, protocol=protocol, tick=tick)
     order = "shuffled" if shuffle else "in file order"
     title = (
@@ -80,7 +84,7 @@ def run_kung(
     comparison_commands.print_posterior_rows(women, protocol=protocol, fast=fast)
 
     figure_4_protocol = Protocol(draws=min(protocol.draws, FIGURE_4_DRAWS), shuffle=shuffle)
-    with _progress("figure 4", steps=len(counts) * protocol.folds) as tick:
+    with progress("figure 4", steps=len(counts) * protocol.folds) as tick:
         figure_4 = kung.figure_4(women, counts=counts, protocol=figure_4_protocol, tick=tick)
     console.print(report.figure_4_report(figure_4))
 
@@ -150,7 +154,7 @@ def run_london(output_dir: OutputDir = Path("output"), fast: Fast = False) -> No
         sets[f"{len(latest)}, since {latest['years'].min()}"] = latest
     steps = FAST_LONDON_STEPS if fast else london.QUERY_STEPS
     surfaces: dict[str, dict[str, Surface]] = {name: {} for name in sets}
-    with _progress("figure 3", steps=len(sets) * len(SHOWN_NOISES)) as tick:
+    with progress("figure 3", steps=len(sets) * len(SHOWN_NOISES)) as tick:
         for name, sales in sets.items():
             for noise in SHOWN_NOISES:
                 surfaces[name][noise.name] = london.price_surface(sales, noise=noise, steps=steps)
@@ -189,13 +193,6 @@ def run_london(output_dir: OutputDir = Path("output"), fast: Fast = False) -> No
         output_dir / "london-figure-3.png",
     )
     console.print(f"{time.monotonic() - started:.0f} s")
-
-
-@contextmanager
-def _progress(what: str, *, steps: int) -> Iterator[Tick]:
-    with Progress(console=console, transient=True) as progress:
-        task = progress.add_task(what, total=steps)
-        yield lambda: progress.advance(task)
 
 
 def _write(figure: Figure, path: Path) -> None:

@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
 from typing import Annotated
 
 import pandas as pd
 import typer
-from rich.console import Console
-from rich.progress import Progress
 
 from cloakgp.datasets import load_kung
 from cloakgp.experiments import comparison_report as report
-from cloakgp.experiments import coverage, kung2018, learning, posterior_rows, priors
-from cloakgp.experiments.crossvalidation import Protocol, Tick
-
-console = Console(highlight=False)
+from cloakgp.experiments import (
+    coverage,
+    kung2018,
+    learning,
+    learning_or_selection,
+    posterior_rows,
+    priors,
+    selection2018,
+)
+from cloakgp.experiments.crossvalidation import Protocol
+from cloakgp.experiments.terminal import console, progress
 
 # Learning costs some hundred times what a release costs.
 POSTERIOR_DRAWS, FAST_POSTERIOR_DRAWS = 20, 2
 FAST = priors.Scale(rows=100, draws=2)
 FAST_TABLES, FAST_SHAPES, FAST_EPSILONS = 2, 2, (1.0,)
+FAST_SHARES, FAST_RUNS, FAST_EVERY = (0.3,), 3, 5
 
 Fast = Annotated[bool, typer.Option("--fast", help="Fewer draws; rougher figures.")]
 Draws = Annotated[int, typer.Option(min=2, help="Splits and draws of the noise.")]
@@ -42,7 +46,7 @@ def print_posterior_rows(women: pd.DataFrame, *, protocol: Protocol, fast: bool)
     """
     most = FAST_POSTERIOR_DRAWS if fast else POSTERIOR_DRAWS
     fewer = replace(protocol, draws=min(protocol.draws, most))
-    with _progress("bayes and defaults", steps=2 * fewer.folds) as tick:
+    with progress("bayes and defaults", steps=2 * fewer.folds) as tick:
         found = posterior_rows.kung_posterior_errors(women, protocol=fewer, tick=tick)
     title = (
         f"Posterior means under the bayes design, (1, 0.01)-DP, {fewer.folds} folds, "
@@ -58,13 +62,16 @@ def run_kung2018(
     shuffle: Annotated[
         bool, typer.Option("--shuffle", help="Deal rows to folds at random.")
     ] = False,
+    splits: Annotated[
+        int, typer.Option(min=2, help="Validation sets for the private choice.")
+    ] = 10,
 ) -> None:
-    """Section 4 of the 2018 paper: heights of 287 !Kung women by age, lengthscale 25 years."""
+    """Section 4 of the 2018 paper: heights of 287 !Kung women by age, and a private choice."""
     women = load_kung(male=False)
     started = time.monotonic()
     folds = kung2018.FOLDS[:1] if fast else kung2018.FOLDS
     protocol = Protocol(draws=FAST.draws if fast else draws, shuffle=shuffle)
-    with _progress("folds", steps=2 * sum(folds)) as tick:
+    with progress("folds", steps=2 * sum(folds)) as tick:
         found = kung2018.errors_by_folds(women, protocol=protocol, folds=folds, tick=tick)
     order = "shuffled" if shuffle else "in file order"
     title = (
@@ -72,6 +79,19 @@ def run_kung2018(
         f"{order}, {protocol.draws} draws a fold: mean over folds (se over draws), and pooled rows"
     )
     console.print(report.kung2018_report(found, title=title))
+    splits = FAST.draws if fast else splits
+    runs = FAST_RUNS if fast else selection2018.RUNS
+    candidates = selection2018.CANDIDATES[:: FAST_EVERY if fast else 1]
+    with progress("choice", steps=splits) as tick:
+        chosen = selection2018.compare(
+            women, splits=splits, candidates=candidates, runs=runs, tick=tick
+        )
+    title = (
+        f"2018 paper, a lengthscale and a noise chosen: a choice at ε = 1 and a release at (1, "
+        f"0.01), or together (2, 0.01); {len(candidates)} candidates, "
+        f"{splits} validation sets of a tenth; {runs} Monte-Carlo runs for the paper's choice"
+    )
+    console.print(report.selection2018_report(chosen, title=title))
     console.print(f"{time.monotonic() - started:.0f} s")
 
 
@@ -83,7 +103,7 @@ def run_priors(
     scale = FAST if fast else priors.Scale(rows=rows, draws=draws, epsilon=epsilon)
     tables = _tables(fast)
     shapes = priors.SHAPES[:FAST_SHAPES] if fast else priors.SHAPES
-    with _progress("shapes", steps=len(tables)) as tick:
+    with progress("shapes", steps=len(tables)) as tick:
         by_shape = priors.compare_shapes(tables, shapes=shapes, scale=scale, tick=tick)
     measure = (
         f"RMSE over the sd of held-out outputs, at most {scale.rows} rows, {scale.draws} splits "
@@ -97,7 +117,7 @@ def run_priors(
         )
     )
     epsilons = FAST_EPSILONS if fast else learning.EPSILONS
-    with _progress("learning", steps=len(tables) * len(epsilons)) as tick:
+    with progress("learning", steps=len(tables) * len(epsilons)) as tick:
         found = learning.compare_learning(tables, epsilons=epsilons, scale=scale, tick=tick)
     console.print(
         report.learning_report(
@@ -125,7 +145,7 @@ def run_coverage(
     started = time.monotonic()
     scale = FAST if fast else priors.Scale(rows=rows, draws=draws, epsilon=epsilon)
     latent, outputs = {}, {}
-    with _progress("synthetic", steps=len(coverage.WORLDS) * scale.draws) as tick:
+    with progress("synthetic", steps=len(coverage.WORLDS) * scale.draws) as tick:
         for world in coverage.WORLDS:
             latent[world.name], outputs[world.name] = coverage.synthetic_coverage(
                 world, scale=scale, tick=tick
@@ -137,19 +157,39 @@ def run_coverage(
         console.print(report.coverage_report(found, title=title))
     tables = _tables(fast)
     scale = scale if fast else replace(scale, draws=table_draws)
-    with _progress("tables", steps=len(tables)) as tick:
+    with progress("tables", steps=len(tables)) as tick:
         real = coverage.table_coverage(tables, scale=scale, tick=tick)
     title = f"95 % intervals of held-out outputs, by learn; {budget} {scale.draws} splits"
     console.print(report.coverage_report(real, title=title))
     console.print(f"{time.monotonic() - started:.0f} s")
 
 
+def run_learning_or_selection(draws: Draws = 12, rows: Rows = 250, fast: Fast = False) -> None:
+    """Compare hyperparameters learned from answers with private choices of the same total."""
+    started = time.monotonic()
+    scale = FAST if fast else priors.Scale(rows=rows, draws=draws)
+    compared = [table for table in priors.tables() if table.name in learning_or_selection.COMPARED]
+    compared = compared[: FAST_TABLES if fast else None]
+    epsilons = FAST_EPSILONS if fast else learning.EPSILONS
+    shares = FAST_SHARES if fast else learning_or_selection.SHARES
+    with progress("learning or selection", steps=len(compared) * len(epsilons)) as tick:
+        found = learning_or_selection.compare(
+            compared, epsilons=epsilons, shares=shares, scale=scale, tick=tick
+        )
+    for table in compared:
+        unit = learning_or_selection.COMPARED[table.name]
+        title = f"{table.name}: RMSE ({unit}) at the same total (ε, {scale.delta:g})"
+        console.print(
+            report.learning_or_selection_report(found, name=table.name, shares=shares, title=title)
+        )
+    title = (
+        f"How much larger errors are than learn=map's: mean over {len(compared)} tables (se over "
+        f"draws). {scale.draws} splits with noise of their own, at most {scale.rows} rows, "
+        f"{len(learning_or_selection.CANDIDATES)} candidates"
+    )
+    console.print(report.against_map_report(found, title=title))
+    console.print(f"{time.monotonic() - started:.0f} s")
+
+
 def _tables(fast: bool) -> list[priors.Table]:
     return list(islice(priors.tables(), FAST_TABLES if fast else None))
-
-
-@contextmanager
-def _progress(what: str, *, steps: int) -> Iterator[Tick]:
-    with Progress(console=console, transient=True) as progress:
-        task = progress.add_task(what, total=steps)
-        yield lambda: progress.advance(task)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from cloakgp.arrays import Array
@@ -20,10 +18,9 @@ from cloakgp.experiments.selection_papers import (
     papers_selection_with_unsound_bound,
     sound_choice,
 )
+from cloakgp.experiments.terminal import console, table_titled
 from cloakgp.privacy.outputs import OutputBounds
 from cloakgp.privacy.utility import Loss
-
-console = Console(highlight=False)
 
 X = np.array([0.0, 1.0, 2.0, 4.0])
 Y = np.array([0.0, 0.5, 1.0, 2.0])
@@ -53,10 +50,8 @@ def run_four_points() -> None:
 
 def four_points_report() -> Table:
     """Lay out the four-point example for both splits, algorithm 1 and sound choices."""
-    table = Table(
-        title="Four points (2021 paper, section 5.1), (1, 0.01)-DP, d = 2: order 0 or order 1?",
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
+    table = table_titled(
+        "Four points (2021 paper, section 5.1), (1, 0.01)-DP, d = 2: order 0 or order 1?"
     )
     for column in ("split", "choice", "error, order 0", "order 1", "sensitivity", "P(order 0)"):
         table.add_column(column, justify="left" if column in ("split", "choice") else "right")

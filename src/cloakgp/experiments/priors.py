@@ -112,11 +112,13 @@ class PriorShape:
     ----------
     family : {"rbf", "matern32", "matern52"}
     lengthscale : float
-        Share of each input's range.
+        Share of each input's range; of √D ranges if there are D inputs.
     signal, noise : float
         Sds as shares of the bounds' width.
     linear : bool
         Whether a linear trend is added, of the same size over the inputs' range.
+    rooted : bool
+        Whether lengthscales grow with √D, as distances do.
     """
 
     family: Literal["rbf", "matern32", "matern52"]
@@ -124,10 +126,12 @@ class PriorShape:
     signal: float = 1 / 4
     noise: float = 1 / 10
     linear: bool = False
+    rooted: bool = True
 
     def kernel(self, X: Array, *, width: float) -> Kernel:
         """Return the kernel for public inputs and bounds of this width."""
-        lengths = self.lengthscale * np.ptp(X, axis=0)
+        grown = np.sqrt(X.shape[1]) if self.rooted else 1.0
+        lengths = self.lengthscale * grown * np.ptp(X, axis=0)
         families: dict[str, Callable[[], Kernel]] = {
             "rbf": lambda: RBF(lengths),
             "matern32": lambda: Matern(lengths, nu=1.5),
@@ -141,25 +145,26 @@ class PriorShape:
 
     def __str__(self) -> str:
         return (
-            f"{self.family}, lengthscale {self.lengthscale:g}, signal {self.signal:.3g}, "
-            f"noise {self.noise:.3g}{', linear' * self.linear}"
+            f"{self.family}, lengthscale {self.lengthscale:g}{' √D' * self.rooted}, "
+            f"signal {self.signal:.3g}, noise {self.noise:.3g}{', linear' * self.linear}"
         )
 
 
-DEFAULT_SHAPE = PriorShape("matern32", 0.5)
+DEFAULT_SHAPE = PriorShape("matern32", 0.4)
 SHAPES = (
-    PriorShape("rbf", 0.25),
-    PriorShape("rbf", 0.5),
-    PriorShape("rbf", 1.0),
-    PriorShape("matern52", 0.5),
-    PriorShape("matern32", 0.25),
+    PriorShape("rbf", 0.2),
+    PriorShape("rbf", 0.4),
+    PriorShape("rbf", 0.8),
+    PriorShape("matern52", 0.4),
+    PriorShape("matern32", 0.2),
     DEFAULT_SHAPE,
-    PriorShape("matern32", 1.0),
-    PriorShape("matern32", 0.5, signal=0.15),
-    PriorShape("matern32", 0.5, signal=0.4),
-    PriorShape("matern32", 0.5, noise=0.05),
-    PriorShape("matern32", 0.5, noise=0.2),
-    PriorShape("matern32", 0.5, linear=True),
+    PriorShape("matern32", 0.8),
+    PriorShape("matern32", 0.5, rooted=False),
+    PriorShape("matern32", 0.4, signal=0.15),
+    PriorShape("matern32", 0.4, signal=0.4),
+    PriorShape("matern32", 0.4, noise=0.05),
+    PriorShape("matern32", 0.4, noise=0.2),
+    PriorShape("matern32", 0.4, linear=True),
 )
 
 

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import typer
 from matplotlib.figure import Figure
-from rich import box
-from rich.console import Console
-from rich.progress import Progress
 from rich.table import Table
 
 from cloakgp.datasets import load_kung
 from cloakgp.experiments import selection_figures, sound_selection, table2
 from cloakgp.experiments.selection_papers import DELTA, EPSILON
 from cloakgp.experiments.selection_study import MECHANISMS, Study
+from cloakgp.experiments.terminal import console, progress, table_titled
 from cloakgp.privacy.mixed import compose_with_selection, worst_release
 
-console = Console(highlight=False)
 DPI = 130
 
 OutputDir = Annotated[Path, typer.Option(help="Where pictures are written.")]
@@ -50,13 +46,13 @@ def run_table2(output_dir: OutputDir = Path("output"), fast: Fast = False) -> No
     women = load_kung(male=False)
     started = time.monotonic()
     for column in ("weight",) if fast else ("weight", "age"):
-        with _progress(f"cloaking by {column}", steps=4 * len(table2.GRID)) as tick:
+        with progress(f"cloaking by {column}", steps=4 * len(table2.GRID)) as tick:
             study = Study.of(women, column=column, tick=tick)
         console.print(table2_report(study, draws=FAST_DRAWS if fast else DRAWS))
         if column == "weight":
             _write(figure_10(study), output_dir / "selection-figure-10.png")
         epsilons = FAST_EPSILONS if fast else EPSILONS
-        with _progress("figure 11", steps=len(table2.GRID) * len(epsilons)) as tick:
+        with progress("figure 11", steps=len(table2.GRID) * len(epsilons)) as tick:
             _write(
                 figure_11(study, epsilons=epsilons, tick=tick),
                 output_dir / f"selection-figure-11-{column}.png",
@@ -74,11 +70,9 @@ def table2_report(study: Study, *, draws: int) -> Table:
     draws : int
         Releases per fold of the defaults.
     """
-    table = Table(
-        title=f"Expected RMSE (cm) of heights from {study.column}: 80 configurations, a choice at "
-        f"ε = 1 and a release at (1, 0.01)",
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
+    table = table_titled(
+        f"Expected RMSE (cm) of heights from {study.column}: 80 configurations, a choice at "
+        f"ε = 1 and a release at (1, 0.01)"
     )
     table.add_column("way of choosing")
     table.add_column("half that chose", justify="right")
@@ -168,13 +162,6 @@ def _guarantees() -> str:
         str(compose_with_selection(release, EPSILON, mechanism=mechanism))
         for mechanism in MECHANISMS
     )
-
-
-@contextmanager
-def _progress(what: str, *, steps: int) -> Iterator[Callable[[], None]]:
-    with Progress(console=console, transient=True) as progress:
-        task = progress.add_task(what, total=steps)
-        yield lambda: progress.advance(task)
 
 
 def _write(figure: Figure, path: Path) -> None:
