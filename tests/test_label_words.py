@@ -157,3 +157,9 @@ def test_asking_nothing_costs_nothing(two):
 def test_classes_that_read_alike_are_told_apart():
     assert class_names(_release(classes=(0, 1))) == ("0", "1")
     assert class_names(_release(classes=(1, "1"))) == ("1", "'1'")
+
+
+def test_learning_that_changed_nothing_says_so():
+    """At a tiny budget the answers tell nothing apart, and the declared values stay."""
+    facts = _facts(_release(epsilon=0.01, delta=1e-6, learn="map"))
+    assert facts["learned"].startswith("nothing")

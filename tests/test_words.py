@@ -172,3 +172,11 @@ def test_numerals_at_their_ends():
     assert odds_factor(0.0) == "1"
     assert odds_factor(5000.0) == "10^2172"
     assert one_in(0.001) == " (1 in 1,000)"
+
+
+def test_learning_that_changed_nothing_says_so():
+    """At a tiny budget the answers tell nothing apart, and the declared values stay."""
+    X = np.linspace(0, 10, 40)[:, None]
+    release = DPGPRegressor(bounds=(0, 1), epsilon=0.01, delta=1e-6).fit(X, X[:, 0] / 10).release_
+    facts = {fact.label: fact.text for section in describe(release) for fact in section.facts}
+    assert facts["learned"].startswith("nothing")

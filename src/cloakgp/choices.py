@@ -20,7 +20,7 @@ from cloakgp.models import (
     default_noise_variance,
     kmeans_centres,
 )
-from cloakgp.models.label_prior import LATENT_NUGGET, LabelPrior
+from cloakgp.models.label_prior import LATENT_NUGGET, LabelPrior, mean_latent_variance
 from cloakgp.models.links import LinkName, link
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.labels import Classes
@@ -137,7 +137,7 @@ def choose_label_prior(
         approximation=approximation,
         random_state=random_state,
     )
-    variance = float(latent.query_variance(X).mean())
+    variance = mean_latent_variance(latent, X)
     count = len(classes.labels)
     rates = np.full(count, 1.0 / count) if class_rates is None else np.asarray(class_rates, float)
     if rates.shape != (count,) or not ((rates > 0) & (rates < 1)).all():

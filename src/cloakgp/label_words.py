@@ -11,11 +11,12 @@ import numpy as np
 
 from cloakgp.arrays import Array
 from cloakgp.columns import class_names, input_names, rows, tables
-from cloakgp.guarantee_words import guarantee_facts, not_in_the_promise
+from cloakgp.guarantee_words import NOTHING_LEARNED, guarantee_facts, not_in_the_promise
 from cloakgp.models import SparsePrior
 from cloakgp.models.label_prior import LabelPrior
 from cloakgp.numerals import ceiling
 from cloakgp.release import LabelRelease
+from cloakgp.release.label_archive import prior_to_tree
 from cloakgp.release.label_measurement import LabelMeasurement
 from cloakgp.sections import Fact, Section
 
@@ -203,6 +204,8 @@ def _learned(release: LabelRelease) -> tuple[Fact, ...]:
     """Say where the values come from, if any were learned."""
     if not release.learned:
         return ()
+    if prior_to_tree(release.fitted_prior) == prior_to_tree(release.prior):
+        return (NOTHING_LEARNED,)
     declared = release.prior
     averaged = f" Predictions average over {len(release.learned)} such priors."
     return (

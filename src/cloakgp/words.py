@@ -11,11 +11,12 @@ import numpy as np
 
 from cloakgp.arrays import Array
 from cloakgp.columns import AnyRelease, input_names, rows, tables
-from cloakgp.guarantee_words import guarantee_facts, insecurity, not_in_the_promise
+from cloakgp.guarantee_words import NOTHING_LEARNED, guarantee_facts, insecurity, not_in_the_promise
 from cloakgp.label_words import describe_labels
 from cloakgp.models import SparsePrior
 from cloakgp.numerals import ceiling
 from cloakgp.release import LabelRelease, Measurement, Release
+from cloakgp.release.archive import prior_to_tree
 from cloakgp.sections import Fact, Section
 
 
@@ -179,6 +180,8 @@ def _learned(release: Release) -> tuple[Fact, ...]:
     """Say where the values come from, if any were learned."""
     if not release.learned:
         return ()
+    if prior_to_tree(release.fitted_prior) == prior_to_tree(release.prior):
+        return (NOTHING_LEARNED,)
     declared = release.prior
     averaged = f" Predictions average over {len(release.learned)} such priors."
     return (

@@ -20,6 +20,17 @@ from cloakgp.models.sparse import SparsePrior
 LATENT_NUGGET = 1e-6
 
 
+def mean_latent_variance(latent: ExactPrior | SparsePrior, X: Array) -> float:
+    """Return the variance of one row's latent value, white noise of its own included, on average.
+
+    Parameters
+    ----------
+    latent : ExactPrior or SparsePrior
+    X : array of shape (N, D)
+    """
+    return float((latent.query_variance(X) + latent.observation_noise(X)).mean())
+
+
 @dataclass(frozen=True, eq=False)
 class LabelPrior:
     """A prior over latent functions, one per channel, and the link to the labels.
@@ -55,7 +66,7 @@ class LabelPrior:
         ----------
         X : array of shape (N, D)
         """
-        variance = float(self.latent.query_variance(X).mean())
+        variance = mean_latent_variance(self.latent, X)
         means = np.array(self.means)
         probability, slope = self.link.moments(means, np.full_like(means, variance))
         squared_slope = float(np.square(2.0 * slope).mean())

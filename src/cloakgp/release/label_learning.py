@@ -25,7 +25,7 @@ from scipy.special import ndtr
 
 from cloakgp.arrays import Array
 from cloakgp.models.label_moments import label_covariance
-from cloakgp.models.label_prior import LATENT_NUGGET, LabelPrior
+from cloakgp.models.label_prior import LATENT_NUGGET, LabelPrior, mean_latent_variance
 from cloakgp.release.answer_covariance import LearningQuestions, kernel_and_slopes
 from cloakgp.release.hyperposterior import posterior_points
 from cloakgp.release.label_posterior import SignAnswers
@@ -123,11 +123,13 @@ class LabelObjective:
     @cached_property
     def mean_sd(self) -> float:
         """Prior sd of each latent mean."""
-        variance = float(self.prior.latent.query_variance(self.questions.points).mean())
+        variance = mean_latent_variance(self.prior.latent, self.questions.points)
         return MEAN_SD * float(np.sqrt(self.prior.link.probit_variance + variance))
 
     def prior_at(self, position: Array) -> LabelPrior:
-        """Return the prior with hyperparameters at ψ."""
+        """Return the prior with hyperparameters at ψ; at the origin, as it was declared."""
+        if not position.any():
+            return self.prior
         theta = self.declared.copy()
         theta[self.free] += LOG_SD * position[: len(self.free)]
         with np.errstate(divide="ignore"):

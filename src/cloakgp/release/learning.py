@@ -139,7 +139,9 @@ class _Objective:
         return np.flatnonzero(np.isfinite(self.declared))
 
     def prior_at(self, position: Array) -> ExactPrior | SparsePrior:
-        """Return the prior with hyperparameters at ψ."""
+        """Return the prior with hyperparameters at ψ; at the origin, as it was declared."""
+        if not position.any():
+            return self.prior
         theta = self.declared.copy()
         theta[self.free] += LOG_SD * position[: len(self.free)]
         with np.errstate(divide="ignore"):
