@@ -13,6 +13,7 @@ from rich.console import Console
 
 from cloakgp.datasets import DatasetUnavailableError, load_kung, load_london
 from cloakgp.experiments import (
+    classification_commands,
     comparison_commands,
     figures,
     four_points,
@@ -34,6 +35,10 @@ app.command("four-points")(four_points.run_four_points)
 app.command("functional")(functional.run_functional)
 app.command("nonstationary")(nonstationary_command.run_nonstationary)
 app.command("private-inputs")(private_inputs_report.run_private_inputs)
+app.command("stripes")(classification_commands.run_stripes)
+app.command("home-equity")(classification_commands.run_home_equity)
+app.command("digits")(classification_commands.run_digits)
+app.command("breast-cancer")(classification_commands.run_breast_cancer)
 app.command("kung2018")(comparison_commands.run_kung2018)
 app.command("priors")(comparison_commands.run_priors)
 app.command("coverage")(comparison_commands.run_coverage)
