@@ -30,8 +30,8 @@ def test_the_default_prior(rng):
     assert isinstance(prior, ExactPrior)
     assert prior.mean == 10.0
     assert prior.noise_variance == pytest.approx(16.0)
-    assert prior.kernel.k1.constant_value == pytest.approx(100.0)
-    np.testing.assert_allclose(prior.kernel.k2.length_scale, 0.4 * np.sqrt(2) * np.ptp(X, axis=0))
+    assert prior.kernel.k1.constant_value == pytest.approx(144.0)
+    np.testing.assert_allclose(prior.kernel.k2.length_scale, 0.5 * np.sqrt(2) * np.ptp(X, axis=0))
     assert prior.kernel.k2.nu == 1.5
 
 

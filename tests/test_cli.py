@@ -138,9 +138,9 @@ def test_options_reach_the_release():
 @pytest.mark.parametrize(
     ("options", "kernel"),
     [
-        ({"inputs": "age"}, "25**2"),
+        ({"inputs": "age"}, "30**2"),
         ({"inputs": "age", "signal_variance": 100}, "10**2"),
-        ({"lengthscale": "15"}, "25**2 * RBF(length_scale=15)"),
+        ({"lengthscale": "15"}, "30**2 * RBF(length_scale=15)"),
     ],
 )
 def test_kernels_are_filled_from_public_values(options, kernel):

@@ -258,8 +258,8 @@ def test_the_default_prior_comes_from_inputs_and_bounds_alone(table):
     assert isinstance(prior, ExactPrior)
     assert prior.mean == 30.0
     assert prior.noise_variance == 16.0
-    np.testing.assert_allclose(prior.kernel.k2.length_scale, 0.4 * np.sqrt(2) * np.ptp(X, axis=0))
-    assert prior.kernel.k1.constant_value == 100.0
+    np.testing.assert_allclose(prior.kernel.k2.length_scale, 0.5 * np.sqrt(2) * np.ptp(X, axis=0))
+    assert prior.kernel.k1.constant_value == pytest.approx(144.0)
     again = model(bounds=(10.0, 50.0)).fit(X, -3 * y + 1).release_.prior
     assert again.kernel == prior.kernel
 

@@ -60,7 +60,7 @@ def choose_prior(
     Examples
     --------
     >>> choose_prior(np.array([[0.0], [8.0]]), bounds=OutputBounds(0.0, 10.0)).kernel
-    2.5**2 * Matern(length_scale=3.2, nu=1.5)
+    3**2 * Matern(length_scale=4, nu=1.5)
     """
     if kernel is None:
         kernel = default_kernel(X, width=bounds.width)

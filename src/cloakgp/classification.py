@@ -36,7 +36,7 @@ class DPGPClassifier(ClassifierMixin, BaseEstimator):
     ----------
     kernel : sklearn.gaussian_process.kernels.Kernel, optional
         Covariance of the latent function, with the hyperparameters to use. If not given: Matérn
-        3/2, sd 2, lengthscale 0.4 √D of the range of each of D inputs.
+        3/2, sd 2, lengthscale 0.5 √D of the range of each of D inputs.
     classes : list of labels
         Every class that can occur: public, and never inferred from y. With two, the latent function
         is high where the second is probable.
@@ -59,7 +59,8 @@ class DPGPClassifier(ClassifierMixin, BaseEstimator):
         Of the sparse model.
     learn : {"map", "average"} or None
         Fit the kernel's free hyperparameters, and the classes' rates unless given, to the published
-        answers, at no cost in privacy. "laplace" learns nothing.
+        answers, at no cost in privacy. With "map", declared values stay unless the answers make
+        others more probable by a nat. "laplace" learns nothing.
     criterion : {"logdet", "trace"}, optional
         Of the noise on the Newton steps of "laplace"; the papers' is "logdet".
     steps : int, optional
@@ -187,6 +188,7 @@ class DPGPClassifier(ClassifierMixin, BaseEstimator):
             approximation=self.approximation,
             random_state=self.random_state,
         )
+        self.classes_ = _as_array(classes)
         self.release_ = release_labels(
             inputs,
             y,
@@ -204,12 +206,12 @@ class DPGPClassifier(ClassifierMixin, BaseEstimator):
             input_names=tuple(map(str, getattr(self, "feature_names_in_", ()))),
             insecure_seed=self.insecure_seed,
         )
-        self.classes_ = _as_array(classes)
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the most probable class, at no further cost in privacy, shape (P,)."""
-        predicted: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        best = self.predict_proba(X).argmax(axis=1)
+        predicted: NDArray[Any] = self.classes_[best]
         return predicted
 
     def predict_proba(self, X: ArrayLike, *, privacy_noise: bool = True) -> Array:
@@ -233,7 +235,8 @@ class DPGPClassifier(ClassifierMixin, BaseEstimator):
         ----------
         X : array-like of shape (P, D)
         """
-        return self.release_.predict_latent(self._points(X))
+        points = self._points(X)
+        return self.release_.predict_latent(points)
 
     @property
     def guarantee_(self) -> Guarantee:
@@ -292,5 +295,5 @@ class DPGPClassifier(ClassifierMixin, BaseEstimator):
 def _as_array(classes: Classes) -> NDArray[Any]:
     """Return classes as an array: of their own type if they share one, else of objects."""
     array = np.array(classes.labels)
-    kept = [one.item() for one in array]
+    kept = array.tolist()
     return array if kept == list(classes.labels) else np.array(classes.labels, dtype=object)

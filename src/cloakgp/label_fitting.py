@@ -21,6 +21,10 @@ from cloakgp.release.label_release import LabelRelease, Learning
 from cloakgp.release.papers_laplace import NewtonState
 
 LabelMechanism = Literal["bayes", "trace", "logdet", "laplace"]
+# The papers' iteration converges in some ten steps without noise.
+MOST_STEPS = 100
+# Between the insecure seeds of steps, so that runs with consecutive seeds share no noise.
+STRIDE = 1_000_003
 LABEL_MECHANISMS: tuple[LabelMechanism, ...] = ("bayes", "trace", "logdet", "laplace")
 
 
@@ -97,9 +101,7 @@ def release_labels(
             y,
             prior=prior,
             classes=classes,
-            budgets=split_budget(epsilon, delta, shares=_equal_shares(steps))
-            if steps != 1
-            else (Budget(epsilon=epsilon, delta=delta),),
+            budgets=_equal_budgets(epsilon, delta, steps=steps),
             criterion=criterion,
             gap=gap,
             names=(tuple(input_names), output_name),
@@ -208,7 +210,7 @@ def _iterated(
             y,
             classes=classes,
             budget=budget,
-            insecure_seed=None if insecure_seed is None else insecure_seed + number,
+            insecure_seed=None if insecure_seed is None else insecure_seed + STRIDE * number,
         )
         measurements.append(measurement)
         state = state.stepped(measurement)
@@ -240,7 +242,10 @@ def _asked(
     return LabelMeasurement(questions=questions, answers=answers)
 
 
-def _equal_shares(steps: int) -> list[float]:
-    if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 1:
-        raise ValueError(f"steps must be a whole number of at least 1, got {steps!r}")
-    return [1.0 / steps] * int(steps)
+def _equal_budgets(epsilon: float, delta: float, *, steps: int) -> tuple[Budget, ...]:
+    whole = isinstance(steps, int | np.integer) and not isinstance(steps, bool)
+    if not (whole and 1 <= steps <= MOST_STEPS):
+        raise ValueError(f"steps must be a whole number from 1 to {MOST_STEPS}, got {steps!r}")
+    if steps == 1:
+        return (Budget(epsilon=epsilon, delta=delta),)
+    return split_budget(epsilon, delta, shares=[1.0 / steps] * int(steps))

@@ -34,7 +34,7 @@ class DPGPRegressorPrivateInputs(RegressorMixin, BaseEstimator):
     ----------
     kernel : sklearn.gaussian_process.kernels.Kernel, optional
         Covariance of the latent function, in squared output units. If not given: Matérn 3/2, signal
-        sd a quarter of the bounds' width, lengthscale half of each input's range in the box.
+        sd 0.3 of the bounds' width, lengthscale 0.5 √D of the range of each of D inputs in the box.
     noise_variance : float, optional
         Of each output, in squared output units. If not given: the square of a tenth of the width.
     input_bounds : sequence of (float, float)

@@ -15,15 +15,15 @@ def test_the_rule_in_one_dimension():
     assert isinstance(kernel, Product)
     assert isinstance(kernel.k2, Matern)
     assert kernel.k2.nu == 1.5
-    assert kernel.k1.constant_value == 25.0**2
-    assert kernel.k2.length_scale == pytest.approx(0.4 * 40.0)
-    assert kernel.diag(X) == pytest.approx(625.0)
+    assert kernel.k1.constant_value == pytest.approx(30.0**2)
+    assert kernel.k2.length_scale == pytest.approx(0.5 * 40.0)
+    assert kernel.diag(X) == pytest.approx(900.0)
 
 
 def test_one_lengthscale_for_each_input():
     X = np.array([[0.0, 5.0, -1.0], [8.0, 6.0, 1.0]])
     np.testing.assert_allclose(
-        default_kernel(X, width=1.0).k2.length_scale, 0.4 * np.sqrt(3) * np.array([8.0, 1.0, 2.0])
+        default_kernel(X, width=1.0).k2.length_scale, 0.5 * np.sqrt(3) * np.array([8.0, 1.0, 2.0])
     )
 
 

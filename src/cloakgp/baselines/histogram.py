@@ -14,6 +14,7 @@ from cloakgp.arrays import Array
 from cloakgp.baselines.bins import Bins, BinsSpec, Occupancy
 from cloakgp.baselines.noisy_histogram import NOISES, Noise, NoisyHistogram
 from cloakgp.privacy import Answers, Guarantee, measure
+from cloakgp.privacy.guarantee import check_budget
 from cloakgp.privacy.laplace import LaplaceAnswers, measure_laplace
 from cloakgp.privacy.pure import PureGuarantee
 
@@ -72,6 +73,8 @@ def release_histogram(
     """
     if noise not in NOISES:
         raise ValueError(f"noise must be one of {', '.join(NOISES)}, got {noise!r}")
+    if delta is not None:
+        check_budget(epsilon, delta)
     occupancy = Occupancy.of(X, bins)
     answers: Answers | LaplaceAnswers
     if noise == "laplace":

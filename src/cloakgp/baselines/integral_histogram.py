@@ -108,6 +108,7 @@ def release_over_boxes(
             bounds=histogram.bounds,
             guarantee=spent.as_gaussian(delta) if isinstance(spent, PureGuarantee) else spent,
             insecure=histogram.insecure,
+            noise=histogram.noise,
         ),
         prior=prior,
         query=Query(X=points_as_boxes(query.X), weights=query.weights),

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from cloakgp.arrays import Array, as_matrix
 from cloakgp.baselines.bins import Bins, Indices
 from cloakgp.privacy import Guarantee, OutputBounds
+from cloakgp.privacy.guarantee import check_budget
 from cloakgp.privacy.pure import PureGuarantee
 
 Noise = Literal["gaussian", "laplace"]
@@ -159,7 +160,7 @@ class NoisyHistogram:
         try:
             loaded = _from_tree(json.loads(Path(path).read_text(encoding="utf-8")))
             _check(loaded)
-        except (KeyError, TypeError, ValueError, IndexError) as error:
+        except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
             raise ValueError(f"{path} is not a histogram of cloakgp, or damaged: {error}") from None
         return loaded
 
@@ -219,7 +220,9 @@ def _check(histogram: NoisyHistogram) -> None:
     if isinstance(guarantee, PureGuarantee):
         kept = math.sqrt(2) * limits.width / noise_sd <= guarantee.epsilon * (1 + TOLERANCE)
     else:
+        check_budget(guarantee.epsilon, guarantee.delta)
         kept = limits.width / noise_sd <= guarantee.mu * (1 + TOLERANCE)
+        kept = kept and guarantee.answers == len(sums) and guarantee.coarseness >= 0
         kept = kept and guarantee.delta_at(guarantee.epsilon) <= guarantee.delta
     if not kept:
         raise ValueError("its noise is less than its guarantee needs")

@@ -7,17 +7,18 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Matern
 
 from cloakgp.arrays import Array
 
-SIGNAL_SD_SHARE = 1 / 4
+SIGNAL_SD_SHARE = 3 / 10
 NOISE_SD_SHARE = 1 / 10
-LENGTHSCALE_SHARE = 2 / 5
+LENGTHSCALE_SHARE = 1 / 2
 SMOOTHNESS = 1.5
+# Of a latent function behind classes.
+LATENT_SD = 2.0
 
 
 def default_kernel(X: Array, *, width: float) -> Kernel:
     """Return a Matérn 3/2 kernel scaled to the inputs and the bounds.
 
-    Signal sd: a quarter of the width of the bounds. Lengthscale: 0.4 √D of each of D inputs'
-    ranges. How it compares with others on twelve tables is recorded in ``docs/default-prior.md``.
+    Signal sd: 0.3 of the width of the bounds. Lengthscale: 0.5 √D of each of D inputs' ranges. How it compares with others on twelve tables is recorded in ``docs/default-prior.md``.
 
     Parameters
     ----------
@@ -34,7 +35,7 @@ def default_kernel(X: Array, *, width: float) -> Kernel:
     Examples
     --------
     >>> default_kernel(np.array([[0.0], [40.0]]), width=100.0)
-    25**2 * Matern(length_scale=16, nu=1.5)
+    30**2 * Matern(length_scale=20, nu=1.5)
     """
     ranges = np.ptp(X, axis=0)
     constant = np.flatnonzero(ranges <= 0)
@@ -53,9 +54,6 @@ def default_kernel(X: Array, *, width: float) -> Kernel:
 def default_noise_variance(*, width: float) -> float:
     """Return the square of a tenth of the width of the bounds."""
     return (NOISE_SD_SHARE * width) ** 2
-
-
-LATENT_SD = 2.0
 
 
 def default_latent_kernel(X: Array) -> Kernel:
@@ -77,6 +75,6 @@ def default_latent_kernel(X: Array) -> Kernel:
     Examples
     --------
     >>> default_latent_kernel(np.array([[0.0], [40.0]]))
-    2**2 * Matern(length_scale=16, nu=1.5)
+    2**2 * Matern(length_scale=20, nu=1.5)
     """
     return default_kernel(X, width=LATENT_SD / SIGNAL_SD_SHARE)

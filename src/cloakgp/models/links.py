@@ -7,7 +7,7 @@ one of them, and the logistic because a logistic variable is a normal one whose 
     E[π(f)] = Σ_i w_i Φ(μ/√(τ_i² + v)),    E[π'(f)] = Σ_i w_i φ(μ/√(τ_i² + v))/√(τ_i² + v)
 
 (Rasmussen and Williams 2006, equation 3.82, for one term). For the logistic link the mixture is a
-quadrature.
+quadrature, off by less than 2e-5 in probability; tails below e⁻²⁰ come out too thin.
 """
 
 from __future__ import annotations

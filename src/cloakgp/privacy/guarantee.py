@@ -179,16 +179,16 @@ def discretisation_delta(epsilon: float, *, answers: int, coarseness: float) -> 
     Returns
     -------
     float
-        1 if the grid is too coarse for the proof.
+        1 if the grid is too coarse for the proof, or its coarseness is no sum of squares.
 
     Examples
     --------
     >>> discretisation_delta(1.0, answers=20, coarseness=20 * 2.0**-80) < 1e-20
     True
     """
-    if answers == 0:
+    if answers == 0 and coarseness == 0:
         return 0.0
-    if coarseness > 1:
+    if not 0 <= coarseness <= 1:
         return 1.0
     reach = 1.0 + math.sqrt(2.0 * (epsilon + 100.0))
     bulk = coarseness * (1.0 / 6.0 + (reach**2 + 1.0) / 4.0)

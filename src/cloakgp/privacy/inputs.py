@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cloakgp.arrays import Array
-from cloakgp.privacy.outputs import checked_outputs
+from cloakgp.privacy.outputs import as_floats, checked_outputs
 
 
 def checked_private_inputs(X: ArrayLike, *, columns: int | None = None) -> Array:
@@ -49,7 +49,7 @@ def _numbers(X: ArrayLike) -> Array:
     if hasattr(X, "toarray"):
         raise TypeError("sparse input is not supported: X must be a dense array")
     try:
-        raw = np.asarray(X)
+        raw = np.asarray(X, dtype=None if hasattr(X, "dtype") else object)
     except Exception:
         raw = None
     if raw is None:
@@ -57,7 +57,7 @@ def _numbers(X: ArrayLike) -> Array:
     if np.iscomplexobj(raw):
         raise ValueError("Complex data not supported")
     try:
-        matrix: Array | None = np.array(raw, dtype=np.float64)
+        matrix: Array | None = as_floats(raw)
     except Exception:
         matrix = None
     if matrix is None:

@@ -72,7 +72,9 @@ class Classes:
             return classes
         if classes is None:
             raise ValueError(f"classes are missing: {advice}")
-        if not isinstance(classes, list | tuple | np.ndarray | range | pd.Index):
+        if not isinstance(classes, list | tuple | np.ndarray | range | pd.Index) or (
+            isinstance(classes, np.ndarray) and classes.ndim != 1
+        ):
             raise ValueError(f"classes must be a list of labels: {advice}")
         labels = tuple(one.item() if isinstance(one, np.generic) else one for one in classes)
         if not all(isinstance(one, bool | int | float | str) for one in labels):

@@ -41,7 +41,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtri_exp
 
 from cloakgp.arrays import Array
 from cloakgp.privacy.guarantee import (
@@ -98,7 +98,8 @@ class MixedGuarantee:
         Roth and Su 2022, corollary 3.3).
         """
         # For a small ε_s the root is near 0, where its error is absolute.
-        chosen = 2.0 * float(ndtri(1.0 / (1.0 + math.exp(-self.selection_epsilon)))) + 2.0**-48
+        tail = -float(np.logaddexp(0.0, self.selection_epsilon))
+        chosen = -2.0 * float(ndtri_exp(tail)) * (1 + ROUNDING) + 2.0**-48
         return math.hypot(self.release.mu, chosen) * (1 + ROUNDING)
 
     def delta_at(self, epsilon: float) -> float:

@@ -132,7 +132,9 @@ def as_column(y: ArrayLike, *, rows: int) -> AnyArray:
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None")
     try:
-        column = np.asarray(y)
+        # A list is taken entry by entry: numpy would give all of it one type, and so one person's
+        # entry would decide how all others are read.
+        column = np.asarray(y, dtype=None if hasattr(y, "dtype") else object)
     except ValueError:
         column = None
     if column is None:
@@ -157,10 +159,31 @@ def one_column(outputs: AnyArray, *, rows: int) -> AnyArray:
         )
         outputs = outputs[:, 0]
     if outputs.ndim != 1:
-        raise ValueError(f"y must have one dimension, got shape {outputs.shape}")
+        raise ValueError(f"y must have one dimension, got {outputs.ndim} dimensions")
     if len(outputs) != rows:
         raise ValueError(f"X has {rows} rows and y has {len(outputs)}: they must agree")
     return outputs
+
+
+def as_floats(values: ArrayLike) -> Array:
+    """Return numbers as float64, every entry read on its own.
+
+    numpy gives a list one type, and dates and durations the finest unit that one of them has: one
+    person's entry would change how all others are read. So a list is converted entry by entry, and
+    dates and durations are refused.
+
+    Raises
+    ------
+    TypeError, ValueError, OverflowError
+        If they are not numbers; these may quote one, and must not reach anybody.
+    """
+    array = np.asarray(values, dtype=None if hasattr(values, "dtype") else object)
+    if array.dtype.kind in "mMcO" and any(
+        isinstance(one, complex | np.complexfloating | np.datetime64 | np.timedelta64)
+        for one in (array.flat if array.dtype.kind == "O" else array.flat[:1])
+    ):
+        raise TypeError("dates, durations and complex numbers are not outputs")
+    return np.array(array, dtype=np.float64)
 
 
 def _as_floats(y: ArrayLike) -> Array | None:
@@ -168,9 +191,6 @@ def _as_floats(y: ArrayLike) -> Array | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            array = np.asarray(y)
-            if np.iscomplexobj(array):
-                return None
-            return np.array(array, dtype=np.float64)
+            return as_floats(y)
     except (TypeError, ValueError, OverflowError, Warning):
         return None

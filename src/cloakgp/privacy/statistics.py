@@ -252,7 +252,7 @@ def integer_sum(
 
 def _unit_feature(feature: Array, *, exclusive: bool) -> Array:
     """Return a feature of norm at most 1, or with a single 1, whatever was given."""
-    known = np.nan_to_num(feature, nan=0.0, posinf=0.0, neginf=0.0)
+    known = np.nan_to_num(np.asarray(feature, dtype=np.float64), nan=0.0, posinf=0.0, neginf=0.0)
     if exclusive:
         single = np.zeros_like(known)
         single[int(np.argmax(known))] = 1.0

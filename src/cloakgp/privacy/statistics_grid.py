@@ -52,7 +52,7 @@ def joint_sensitivity(
 ) -> float:
     """Return the greatest distance between neighbours' sums, in exact arithmetic.
 
-    Proved at the head of this module.
+    Proved at the head of `cloakgp.privacy.statistics`.
 
     Parameters
     ----------
@@ -66,7 +66,8 @@ def joint_sensitivity(
     >>> joint_sensitivity(2.0, neighbours="replace")
     4.0
     """
-    u = weighting**2
+    # In the precision of what is given, a square could round below what is asked.
+    u = float(weighting) ** 2
     if neighbours == "add-remove":
         square = 1.0 + u
     elif exclusive:
@@ -136,6 +137,7 @@ def calibrate_statistics(
     ValueError
         If δ is too small for the grid, or the weighting out of scale.
     """
+    weighting = float(weighting)
     if not 1e-6 < weighting < 1e6:
         raise ValueError(f"the weighting must lie between 1e-6 and 1e6, got {weighting}")
     entries = 2 * features if exclusive else features * (features + 3) // 2

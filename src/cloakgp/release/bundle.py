@@ -123,12 +123,12 @@ def read_bundle(
         return parse(manifest, loaded)
     except ReleaseFileError as error:
         raise ReleaseFileError(f"{source}: {error}") from None
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         raise ReleaseFileError(f"{source} is damaged: {error}") from error
 
 
 def kind_of(path: str | Path) -> str:
-    """Return what a release file holds, "regression" or "classification".
+    """Return what a release file holds: "regression", "classification" or "statistics".
 
     Raises
     ------
@@ -141,7 +141,7 @@ def kind_of(path: str | Path) -> str:
         manifest, _ = _checked(_payloads(path))
     except ReleaseFileError as error:
         raise ReleaseFileError(f"{path}: {error}") from None
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ReleaseFileError(f"{path} is damaged: {error}") from error
     return str(manifest.get("kind", FIRST_KIND))
 

@@ -149,8 +149,14 @@ def _contents(
         archive.check_inducing(candidate.latent, inputs=inputs)
     if manifest["rule"] not in RULES or manifest["learning"] not in ("map", "average", None):
         raise ReleaseFileError("how its answers are read is damaged")
-    if manifest["rule"] == "laplace" and (
-        classes.channels > 1 or any(one.questions.reconstruction is None for one in measurements)
+    if manifest["rule"] == "laplace" and not (
+        classes.channels == 1
+        and len({one.questions.table for one in measurements}) == 1
+        and all(
+            one.questions.reconstruction is not None
+            and np.array_equal(one.questions.X_query, one.questions.X)
+            for one in measurements
+        )
     ):
         raise ReleaseFileError("its answers do not determine the papers' iteration")
     return Contents(

@@ -299,6 +299,12 @@ def _check(release: StatisticsRelease) -> None:
         raise ValueError("its neighbours or its basis are damaged")
     if (statistics.rows is None) != (statistics.neighbours == "add-remove"):
         raise ValueError("its number of rows is damaged")
+    if not isinstance(statistics.insecure, bool):
+        raise ValueError("whether its noise was seeded is damaged")
+    if statistics.rows is not None and not (
+        isinstance(statistics.rows, int) and statistics.rows > 0
+    ):
+        raise ValueError("its number of rows is damaged")
     half_width = OutputBounds.checked(statistics.bounds).width / 2
     check_budget(statistics.guarantee.epsilon, statistics.guarantee.delta)
     moved = joint_sensitivity(
@@ -311,6 +317,9 @@ def _check(release: StatisticsRelease) -> None:
     if not abs(statistics.moment_sd - expected_sd) <= MU_TOLERANCE * expected_sd:
         raise ValueError("its noise is damaged")
     guarantee = statistics.guarantee
+    published = 2 * size if statistics.exclusive else size * (size + 3) // 2
+    if not (guarantee.answers == published and guarantee.coarseness >= 0):
+        raise ValueError("its guarantee is damaged")
     if not moved / statistics.gram_sd <= guarantee.mu * (1 + MU_TOLERANCE):
         raise ValueError("its noise is less than its guarantee needs")
     if not guarantee.delta_at(guarantee.epsilon) <= guarantee.delta:
