@@ -71,6 +71,7 @@ def guarantee_facts(
     output: str,
     parts: Sequence[Guarantee],
     choice: Choice | None = None,
+    grouped: bool = False,
 ) -> tuple[Fact, ...]:
     """Return a guarantee in words.
 
@@ -84,6 +85,8 @@ def guarantee_facts(
         Of each measurement.
     choice : Choice, optional
         A private choice of the prior that the guarantee includes.
+    grouped : bool
+        Whether all rows of one person are protected together.
 
     Examples
     --------
@@ -105,17 +108,29 @@ def guarantee_facts(
         Fact(
             "in words",
             f"whatever anybody does with this file, no result is more than e^ε = "
-            f"{odds_factor(guarantee.epsilon)} times as likely for one value of a person's "
-            f"{output} as for another, give or take a probability of "
-            f"δ = {guarantee.delta:.4g}{one_in(guarantee.delta)}.",
+            f"{odds_factor(guarantee.epsilon)} times as likely for {_value(grouped)} of a person's "
+            f"{output} as for {'any others' if grouped else 'another'}, give or take a probability "
+            f"of δ = {guarantee.delta:.4g}{one_in(guarantee.delta)}.",
         ),
         *_attacker(guarantee, output=output),
         Fact("the same, at other δ", _other_deltas(guarantee)),
-        *_several_rows(guarantee),
+        *_several_rows(guarantee, grouped=grouped),
     )
 
 
-def _several_rows(guarantee: Guarantee | MixedGuarantee) -> tuple[Fact, ...]:
+def _value(grouped: bool) -> str:
+    return "all values together" if grouped else "one value"
+
+
+def _several_rows(guarantee: Guarantee | MixedGuarantee, *, grouped: bool) -> tuple[Fact, ...]:
+    if grouped:
+        return (
+            Fact(
+                "several rows",
+                "all rows that are marked as one person's are protected together, as one. Nobody "
+                "can tell from this file whether the marks are right.",
+            ),
+        )
     if isinstance(guarantee, MixedGuarantee):
         return (Fact("several rows", "a person who owns two rows is protected less."),)
     doubled = _epsilon_at(replace(guarantee, mu=2 * guarantee.mu), guarantee.delta)

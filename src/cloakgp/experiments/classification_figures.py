@@ -99,7 +99,7 @@ def default_figure(found: home_equity.Curves, *, title: str) -> Figure:
         axes.set_ylim(0.0, 1.0)
         axes.set_ylabel("P(default)")
         axes.grid(alpha=0.25)
-    lower[0].legend(fontsize=9, frameon=False, loc="lower right")
+    lower[0].legend(fontsize=9, frameon=False, loc="upper left")
     lower[-1].set_xlabel("delinquent credit lines")
     lower[-1].set_xticks(counts)
     figure.suptitle(title, fontsize=12)

@@ -150,21 +150,22 @@ class PriorShape:
         )
 
 
-DEFAULT_SHAPE = PriorShape("matern32", 0.4)
+DEFAULT_SHAPE = PriorShape("matern32", 0.5, signal=0.3)
 SHAPES = (
-    PriorShape("rbf", 0.2),
-    PriorShape("rbf", 0.4),
-    PriorShape("rbf", 0.8),
-    PriorShape("matern52", 0.4),
-    PriorShape("matern32", 0.2),
+    PriorShape("rbf", 0.25, signal=0.3),
+    PriorShape("rbf", 0.5, signal=0.3),
+    PriorShape("rbf", 1.0, signal=0.3),
+    PriorShape("matern52", 0.5, signal=0.3),
+    PriorShape("matern32", 0.25, signal=0.3),
     DEFAULT_SHAPE,
-    PriorShape("matern32", 0.8),
-    PriorShape("matern32", 0.5, rooted=False),
-    PriorShape("matern32", 0.4, signal=0.15),
-    PriorShape("matern32", 0.4, signal=0.4),
-    PriorShape("matern32", 0.4, noise=0.05),
-    PriorShape("matern32", 0.4, noise=0.2),
-    PriorShape("matern32", 0.4, linear=True),
+    PriorShape("matern32", 1.0, signal=0.3),
+    PriorShape("matern32", 0.5, signal=0.3, rooted=False),
+    PriorShape("matern32", 0.5, signal=0.15),
+    PriorShape("matern32", 0.4, signal=0.25),
+    PriorShape("matern32", 0.5, signal=0.4),
+    PriorShape("matern32", 0.5, signal=0.3, noise=0.05),
+    PriorShape("matern32", 0.5, signal=0.3, noise=0.2),
+    PriorShape("matern32", 0.5, signal=0.3, linear=True),
 )
 
 
