@@ -24,6 +24,7 @@ DOORS = (
     "baselines",
     "fitting",
     "label_fitting",
+    "multioutput",
     "private_inputs",
     "regression",
     "classification",

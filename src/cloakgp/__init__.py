@@ -7,12 +7,14 @@ too, there is `DPGPRegressorPrivateInputs`; what one would do without designs is
 """
 
 from cloakgp.classification import DPGPClassifier
+from cloakgp.multioutput import DPGPMultiOutputRegressor
 from cloakgp.privacy import CloakedPredictions, Guarantee, cloak, compose
 from cloakgp.private_inputs import DPGPRegressorPrivateInputs
 from cloakgp.regression import DPGPRegressor
 from cloakgp.release import (
     LabelRelease,
     LatentPrediction,
+    MultiOutputRelease,
     Published,
     Release,
     ReleaseFileError,
@@ -25,12 +27,14 @@ __version__ = "0.1.0"
 __all__ = [
     "CloakedPredictions",
     "DPGPClassifier",
+    "DPGPMultiOutputRegressor",
     "DPGPRegressor",
     "DPGPRegressorPrivateInputs",
     "DPGridSearchCV",
     "Guarantee",
     "LabelRelease",
     "LatentPrediction",
+    "MultiOutputRelease",
     "Published",
     "Release",
     "ReleaseFileError",

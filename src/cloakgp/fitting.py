@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 
 from numpy.typing import ArrayLike
@@ -13,6 +13,7 @@ from cloakgp.design import Progress
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.privacy import Guarantee, OutputBounds, measure
 from cloakgp.privacy.guarantee import check_budget, exact_noise_multiplier
+from cloakgp.privacy.units import checked_groups
 from cloakgp.release import Budget, Hyperprior, Mechanism, Query, Release, choose_questions
 
 # Kept back from each stage, so that rounding in two calibrations cannot add up beyond the budget.
@@ -28,6 +29,7 @@ def release_regression(
     bounds: OutputBounds,
     epsilon: float,
     delta: float,
+    groups: Iterable[Hashable] | None = None,
     mechanism: Mechanism = "bayes",
     gap: float = 1e-3,
     hyperprior: Hyperprior | None = None,
@@ -53,7 +55,9 @@ def release_regression(
     bounds : OutputBounds
     epsilon, delta : float
         The whole budget.
-    mechanism : {"bayes", "trace", "logdet"}
+    groups : iterable of N hashables, optional
+        Public: whose row it is. All rows of one group are protected together.
+    mechanism : {"bayes", "trace", "logdet", "functional"}
     gap : float
     hyperprior : Hyperprior, optional
         What to learn from the answers, at no cost; None to keep the prior as declared.
@@ -85,6 +89,7 @@ def release_regression(
         if not 0 < budget_split < 1:
             raise ValueError(f"budget_split must lie strictly between 0 and 1, got {budget_split}")
         stages = split_budget(epsilon, delta, shares=(budget_split, 1.0 - budget_split))
+    units = checked_groups(groups, rows=len(X))
     questions = choose_questions(
         X,
         prior=prior,
@@ -92,6 +97,7 @@ def release_regression(
         bounds=bounds,
         budget=stages[0],
         mechanism=mechanism,
+        groups=units,
         gap=gap,
         progress=progress,
     )
@@ -101,6 +107,7 @@ def release_regression(
         bounds=(bounds.lo, bounds.hi),
         epsilon=stages[0].epsilon,
         delta=stages[0].delta,
+        groups=units,
         insecure_seed=insecure_seed,
     )
     release = Release(

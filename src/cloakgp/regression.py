@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -33,7 +34,7 @@ class DPGPRegressor(RegressorMixin, BaseEstimator):
     ----------
     kernel : sklearn.gaussian_process.kernels.Kernel, optional
         Covariance of the latent function, in squared output units, with the hyperparameters to use.
-        If not given: Matérn 3/2, signal sd a quarter of the bounds' width, lengthscale 0.4 √D
+        If not given: Matérn 3/2, signal sd 0.3 of the bounds' width, lengthscale 0.5 √D
         of the range of each of D inputs.
     noise_variance : float, optional
         Of each output, in squared output units. If not given: the square of a tenth of the width.
@@ -54,7 +55,8 @@ class DPGPRegressor(RegressorMixin, BaseEstimator):
         Prior mean, in output units. If not given: the middle of the bounds.
     learn : {"map", "average"} or None
         Fit the hyperparameters that are free to the published answers, at no cost in privacy:
-        their maximum a posteriori, or an average over their posterior. Free are those that the
+        their maximum a posteriori, if it is more probable than the declared values by a nat, or an
+        average over their posterior. Free are those that the
         kernel does not mark "fixed", the noise variance and the mean unless given.
     budget_split : float, optional
         Share of μ² spent on a first stage whose answers teach the hyperparameters with which the
@@ -136,6 +138,8 @@ class DPGPRegressor(RegressorMixin, BaseEstimator):
         y: ArrayLike,
         X_query: ArrayLike | None = None,
         query_weight: ArrayLike | None = None,
+        *,
+        groups: Iterable[Hashable] | None = None,
     ) -> DPGPRegressor:
         """Spend the budget once: ask the outputs, keep the noisy answers.
 
@@ -152,6 +156,9 @@ class DPGPRegressor(RegressorMixin, BaseEstimator):
             them. Predictions can be had anywhere all the same.
         query_weight : array-like of shape (P,), optional
             Positive importance of each of them, for mechanisms "bayes" and "trace".
+        groups : iterable of N hashables, optional
+            Public: whose row it is. The guarantee is then that of all rows of one group together,
+            for people with several rows. If not given, every row is protected on its own.
 
         Returns
         -------
@@ -185,6 +192,7 @@ class DPGPRegressor(RegressorMixin, BaseEstimator):
             bounds=limits,
             epsilon=self.epsilon,
             delta=self.delta,
+            groups=groups,
             mechanism=self.mechanism,
             gap=self.gap,
             hyperprior=None

@@ -49,6 +49,7 @@ def describe(release: AnyRelease) -> tuple[Section, ...]:
                 output=release.output_name,
                 parts=parts,
                 choice=release.choice,
+                grouped=_grouped(release),
             ),
         ),
         Section("Noise", _noise(release)),
@@ -79,19 +80,47 @@ def bounds(release: Release) -> tuple[float, float]:
     return float(pairs[:, 0].min()), float(pairs[:, 1].max())
 
 
+def _grouped(release: Release) -> bool:
+    """Return whether every table protects all rows of one person together."""
+    return all(one.groups is not None for one in release.measurements)
+
+
+def _any_groups(release: Release) -> bool:
+    return any(one.groups is not None for one in release.measurements)
+
+
+def _unit(release: Release) -> str:
+    """Say whose values are protected together."""
+    output = release.output_name
+    groups = {one.table: one.groups for one in release.measurements}
+    together = [each for each in groups.values() if each is not None]
+    if not together:
+        return f"the value of {output} in every single row"
+    people = " and ".join(
+        f"{int(each.max()) + 1:,} people with up to {int(np.bincount(each).max()):,} rows each"
+        for each in together
+    )
+    said = f"all values of {output} of one person, in every row of theirs ({people})"
+    if len(together) == len(groups):
+        return said
+    return f"{said}; in tables that do not say whose rows they are, every single row"
+
+
 def _protection(release: Release) -> tuple[Fact, ...]:
     output, names = release.output_name, ", ".join(input_names(release))
     lo, hi = bounds(release)
     return (
         Fact(
             "protected",
-            f"the value of {output} in every single row. What is published would be almost as "
-            f"likely if that value were any other from {lo:g} to {hi:g}.",
+            f"{_unit(release)}. What is published would be almost as likely if "
+            f"{'these were any others' if _grouped(release) else 'that value were any other'} "
+            f"from {lo:g} to {hi:g}.",
         ),
         Fact(
             "not protected",
             f"the inputs ({names}), which are in this file row by row; that somebody is in the "
-            "table; the bounds and the prior.",
+            f"table; {'which rows are the same person; ' * _any_groups(release)}the bounds and "
+            "the prior.",
         ),
         *not_in_the_promise(output),
     )

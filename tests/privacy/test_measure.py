@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from neighbours import ACHIEVED_SHARE, door, spent_over_neighbours
 
-from cloakgp.privacy.guarantee import exact_noise_multiplier
 from cloakgp.privacy.grid import Movement, calibrate, integer_sensitivity
+from cloakgp.privacy.guarantee import exact_noise_multiplier
 from cloakgp.privacy.measure import measure
 from cloakgp.privacy.outputs import OutputBounds
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from cloakgp.privacy.guarantee import Guarantee, exact_noise_multiplier, gaussian_delta
 from cloakgp.privacy.grid import Movement, calibrate
+from cloakgp.privacy.guarantee import Guarantee, exact_noise_multiplier, gaussian_delta
 from cloakgp.privacy.mixed import MixedGuarantee, compose_with_selection, worst_release
 from cloakgp.privacy.outputs import OutputBounds
 

@@ -14,19 +14,23 @@ Certificate. Let v ≥ 0 with diag(v) ⪰ E Eᵀ. By concavity, for every feasib
 g(G') ≤ g(G) + tr[E Eᵀ (G' − G)] ≤ g(G) + Σ_j v_j − tr[E Eᵀ G]. Complementary slackness suggests
 v_j = (G E Eᵀ)_jj; it is scaled up until diag(v) ⪰ E Eᵀ holds.
 
+Where rows come in groups, the columns of a group share one constraint: see `cloakgp.design.groups`.
+
 Any R may be released: what is computed here decides how useful a release is, never how private.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 from scipy import linalg, optimize
 
 from cloakgp.arrays import Array
+from cloakgp.design.groups import GroupGauges, Groups
 from cloakgp.design.solver import Progress
+from cloakgp.design.starts import column_lengths, leading_questions
 from cloakgp.design.strategy import Certificate
 from cloakgp.design.threads import suitable_threads
 
@@ -45,6 +49,9 @@ MEMORY = 20
 NEGLIGIBLE = 1e-7
 # Answers whose share of the strategy is below this are dropped at the end, and the rest certified.
 REDUNDANT = 1e-5
+# Groups: how nearly optimal the design without groups is that theirs starts from, how sharp their
+# gauges become, and how many answers more each round tries.
+START_GAP, POWERS, MORE_ANSWERS = 1e-2, (8.0, 32.0, 128.0, 512.0, 2048.0), 4
 
 
 class CovarianceProduct(Protocol):
@@ -65,7 +72,7 @@ class BayesDesign:
     Attributes
     ----------
     strategy : array of shape (k, N)
-        R, with columns of norm 1.
+        R, with columns of norm 1, or groups of gauge 1.
     certificate : Certificate
         Its gap is relative to the variance that remains unexplained.
     unexplained : float
@@ -83,6 +90,7 @@ def design_bayes(
     *,
     prior_variance: float,
     noise_sd: float,
+    groups: Groups | None = None,
     gap: float = 1e-3,
     progress: Progress | None = None,
 ) -> BayesDesign:
@@ -101,6 +109,8 @@ def design_bayes(
         Σ_i w_i K_**ii.
     noise_sd : float
         s, of the noise on each answer when columns have norm 1, in output units.
+    groups : array of shape (N,), optional
+        Which group each row belongs to, from 0; every row alone if not given.
     gap : float
         Stop when the unexplained variance is certified to be within this share of the least.
     progress : callable, optional
@@ -140,7 +150,11 @@ def design_bayes(
             prior_variance=prior_variance,
             lost=lost,
         )
-        return problem.solve(gap=gap, progress=progress)
+        if groups is None:
+            return problem.solve(gap=gap, progress=progress)
+        alone = problem.solve(gap=max(gap, START_GAP), progress=None)
+        together = replace(problem, gauges=GroupGauges.of(groups, alone.strategy))
+        return together.solve_groups(alone, gap=gap, progress=progress)
 
 
 def _main_directions(
@@ -176,6 +190,7 @@ class _Problem:
     noise_sd: float
     prior_variance: float
     lost: float
+    gauges: GroupGauges | None = None
 
     def evaluate(self, strategy: Array) -> _Point:
         """Return g(R), E and 2 R E Eᵀ."""
@@ -194,9 +209,14 @@ class _Problem:
 
     def certify(self, point: _Point) -> tuple[float, Array]:
         """Return the certified relative gap, and v."""
+        unexplained = max(self.prior_variance - point.explained, np.finfo(np.float64).tiny)
+        if self.gauges is not None:
+            missing, bounds = self.gauges.certificate(
+                point.strategy, point.gradient, point.slopes, unexplained=unexplained
+            )
+            return max(missing + self.lost, 0.0) / unexplained, bounds
         supporting = np.einsum("kj,kj->j", point.strategy, point.gradient) / 2.0
         squares = np.einsum("jp,jp->j", point.slopes, point.slopes)
-        unexplained = max(self.prior_variance - point.explained, np.finfo(np.float64).tiny)
         # Rows that hardly matter would each cost a whole unit of the eigenvalue below; so no v_j is
         # less than a little, and of several amounts the one that certifies most is taken.
         least = np.maximum(supporting, squares)
@@ -209,7 +229,7 @@ class _Problem:
     def solve(self, *, gap: float, progress: Progress | None) -> BayesDesign:
         """Grow the number of answers until the certificate closes."""
         rows = len(self.directions)
-        start = _leading_questions(self.directions, min(FIRST_ANSWERS, rows))
+        start = leading_questions(self.directions, min(FIRST_ANSWERS, rows))
         best_point, best_gap, far, previous = self.evaluate(start), np.inf, True, np.inf
         for _ in range(ROUNDS):
             point = self.ascend(start, steps=FAR_STEPS if far else STEPS)
@@ -236,17 +256,63 @@ class _Problem:
             start = _with_new_questions(point, bounds, count=wanted - len(start))
         return self.compress(best_point, gap=max(gap, best_gap))
 
+    def solve_groups(
+        self, alone: BayesDesign, *, gap: float, progress: Progress | None
+    ) -> BayesDesign:
+        """Go on from a design without groups, under gauges that are ever less smooth.
+
+        What it leaves unexplained cannot be undercut: groups only constrain further.
+        """
+        least = alone.unexplained * (1.0 - alone.certificate.gap)
+        problem, start, best_gap = self, alone.strategy, np.inf
+        best_point = self.evaluate(start / self.lengths(start))
+        for power in POWERS:
+            gauges = None if self.gauges is None else self.gauges.sharper(power, start)
+            problem = replace(problem, gauges=gauges)
+            point = problem.ascend(start, steps=STEPS)
+            certified, bounds = problem.certify(point)
+            # What one point certifies holds for all.
+            least = max(least, (self.prior_variance - point.explained) * (1.0 - certified))
+            best_point = max(best_point, point, key=lambda one: one.explained)
+            best_gap = 1.0 - least / (self.prior_variance - best_point.explained)
+            if progress is not None:
+                progress(best_gap)
+            if best_gap <= gap:
+                break
+            count = min(start.shape[1] - len(start), MORE_ANSWERS)
+            start = _with_new_questions(point, bounds, count=count) if count else point.strategy
+        return BayesDesign(
+            strategy=best_point.strategy,
+            certificate=Certificate(criterion="bayes", gap=max(best_gap, 0.0)),
+            unexplained=self.prior_variance - best_point.explained,
+        )
+
+    def lengths(self, columns: Array) -> Array:
+        """Return what each column must be divided by to be feasible."""
+        return column_lengths(columns) if self.gauges is None else self.gauges.lengths(columns)
+
+    def normalised(self, free: Array) -> Array:
+        """Return the divisors through which `ascend` differentiates."""
+        return column_lengths(free) if self.gauges is None else self.gauges.smooth_lengths(free)
+
+    def across(self, point: _Point) -> Array:
+        """Return the part of the gradient along which the divisors do not change."""
+        if self.gauges is not None:
+            return self.gauges.across(point.strategy, point.gradient)
+        along = np.einsum("kj,kj->j", point.strategy, point.gradient)
+        across: Array = point.gradient - point.strategy * along
+        return across
+
     def ascend(self, start: Array, *, steps: int = STEPS) -> _Point:
         """Run L-BFGS over the columns' directions, each normalised."""
         shape = start.shape
 
         def objective(flat: Array) -> tuple[float, Array]:
             free = flat.reshape(shape)
-            lengths = _lengths(free)
+            lengths = self.normalised(free)
             point = self.evaluate(free / lengths)
             # The derivative through the normalisation is the part across each column.
-            along = np.einsum("kj,kj->j", point.strategy, point.gradient)
-            across = (point.gradient - point.strategy * along) / lengths
+            across = self.across(point) / lengths
             return -point.explained / self.prior_variance, -across.ravel() / self.prior_variance
 
         found = optimize.minimize(
@@ -257,7 +323,7 @@ class _Problem:
             options={"maxiter": steps, "maxcor": MEMORY, "ftol": 1e-15, "gtol": 1e-12},
         )
         free = found.x.reshape(shape)
-        return self.evaluate(free / _lengths(free))
+        return self.evaluate(free / self.lengths(free))
 
     def compress(self, point: _Point, *, gap: float) -> BayesDesign:
         """Drop answers that ask nothing new, where the certificate allows it."""
@@ -265,7 +331,7 @@ class _Problem:
         squares, directions = linalg.eigh(point.strategy @ point.strategy.T)
         kept = squares > REDUNDANT**2 * squares[-1]
         smaller = directions[:, kept].T @ point.strategy
-        lengths = _lengths(smaller)
+        lengths = self.lengths(smaller)
         if not kept.all() and lengths.min() > 0:
             candidate = self.evaluate(smaller / lengths)
             candidate_gap, _ = self.certify(candidate)
@@ -287,15 +353,6 @@ def _dominating(bounds: Array, slopes: Array) -> Array:
     return positive * max(largest, 1.0)
 
 
-def _leading_questions(directions: Array, count: int) -> Array:
-    """Start from the query directions that the rows explain most, one column per row."""
-    leading = directions[:, :count].T.copy()
-    if len(leading) < count:
-        leading = np.vstack([leading, np.zeros((count - len(leading), leading.shape[1]))])
-    leading += 1e-3 * np.abs(leading).max() * _spread(leading.shape)
-    return leading / _lengths(leading)
-
-
 def _with_new_questions(point: _Point, bounds: Array, *, count: int) -> Array:
     """Append small questions along the directions in which the certificate is most violated."""
     scaled = point.slopes / np.sqrt(bounds)[:, None]
@@ -303,17 +360,4 @@ def _with_new_questions(point: _Point, bounds: Array, *, count: int) -> Array:
     fresh = (scaled @ vectors[:, ::-1][:, :count]).T / np.sqrt(bounds)
     fresh = fresh / np.maximum(np.sqrt(np.square(fresh).mean(axis=1, keepdims=True)), 1e-300)
     grown = np.vstack([point.strategy, 0.1 * fresh])
-    return grown / _lengths(grown)
-
-
-def _lengths(columns: Array) -> Array:
-    """Return the norms of columns, none of them zero."""
-    lengths: Array = np.sqrt(np.einsum("kj,kj->j", columns, columns))
-    return np.maximum(lengths, np.finfo(np.float64).tiny)
-
-
-def _spread(shape: tuple[int, int]) -> Array:
-    """Return fixed numbers of either sign that no symmetry of the problem shares."""
-    index = np.arange(1, 1 + shape[0] * shape[1], dtype=np.float64).reshape(shape)
-    spread: Array = np.cos(index * np.sqrt(2.0) * np.pi)
-    return spread
+    return grown / column_lengths(grown)

@@ -149,6 +149,9 @@ def optimal_weights(
         if len(entering):
             entering = entering[np.argsort(-gains[entering])][: ENTERING_SHARE * dimension]
             kept = working[(inner > 1e-6) | (gains[working] > 0.99)]
+            # What is left must still span every dimension.
+            _, pivots = linalg.qr(columns * np.sqrt(weights), mode="r", pivoting=True)
+            kept = np.union1d(kept, pivots[:dimension])
             # A copy: `best` may hold this very array.
             weights = weights.copy()
             weights[entering] = 1e-3 / len(entering)

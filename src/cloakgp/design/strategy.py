@@ -4,6 +4,10 @@ The published predictions are C y + noise of covariance s² M. Write M = L Lᵀ 
 R = L⁺ C, so that C = L R: asking the k questions R y and publishing L (R y + s z) is the same thing
 (z standard normal, k numbers instead of P). Everything published is thus computed from the k noisy
 answers alone, and nothing leaks through rounding or through directions without noise.
+
+Where rows come in groups, ‖R_g s‖ ≤ 1 must hold for the columns R_g of each group and all vectors
+of signs s. That is the same problem, with the columns C_g s besides those of C: those that are the
+worst for one design join for the next.
 """
 
 from __future__ import annotations
@@ -15,11 +19,14 @@ import numpy as np
 
 from cloakgp.arrays import Array, as_matrix
 from cloakgp.design.criteria import CriterionName, factorise
+from cloakgp.design.groups import GroupGauges, Groups
 from cloakgp.design.numerical_range import NumericalRange, numerical_range
 from cloakgp.design.solver import Progress, optimal_weights
 from cloakgp.design.threads import suitable_threads
 
 DEFAULT_GAP = 1e-3
+# With groups, how often columns may join, and how many times the gap asked for is near enough.
+ROUNDS, ENOUGH = 40, 3.0
 CRITERIA: tuple[CriterionName, ...] = ("logdet", "trace")
 
 
@@ -49,7 +56,7 @@ class Design:
     Attributes
     ----------
     strategy : array of shape (k, N)
-        R; its longest column has norm 1.
+        R; its longest column has norm 1, or its largest group gauge 1.
     reconstruction : array of shape (P, k)
         L, with L R = C on the numerical range of C.
     certificate : Certificate
@@ -65,6 +72,7 @@ def design_strategy(
     *,
     criterion: CriterionName = "trace",
     weights: Array | None = None,
+    groups: Groups | None = None,
     gap: float = DEFAULT_GAP,
     progress: Progress | None = None,
 ) -> Design:
@@ -81,8 +89,10 @@ def design_strategy(
         Least weighted mean squared noise, or least volume (the papers' choice).
     weights : array of shape (P,), optional
         Positive importance of each prediction; for ``trace`` alone (the volume cannot be weighted).
+    groups : array of shape (N,), optional
+        Which group each row belongs to, from 0; every row alone if not given.
     gap : float
-        Relative gap to certify.
+        Relative gap to certify; with groups, three times that.
     progress : callable, optional
         Called with the gap certified so far.
 
@@ -110,6 +120,25 @@ def design_strategy(
     if not 0 < gap < np.inf:
         raise ValueError(f"gap must be positive and finite, got {gap}")
     importance = _checked_weights(weights, criterion=criterion, count=len(C))
+    alone = _design(
+        C, importance, criterion=criterion, gap=gap, progress=progress if groups is None else None
+    )
+    if groups is None:
+        return alone
+    return _for_groups(
+        alone, C, importance, criterion=criterion, groups=groups, gap=gap, progress=progress
+    )
+
+
+def _design(
+    C: Array,
+    importance: Array,
+    *,
+    criterion: CriterionName,
+    gap: float,
+    progress: Progress | None = None,
+) -> Design:
+    """Return the design in which every row is on its own."""
     with suitable_threads(float(C.size) * min(C.shape)):
         span = numerical_range(np.sqrt(importance)[:, None] * C)
     questions, optimum_gap = _optimal_questions(
@@ -121,6 +150,43 @@ def design_strategy(
         reconstruction=C @ span.right.T @ questions.from_answers,
         certificate=Certificate(criterion=criterion, gap=optimum_gap),
     )
+
+
+def _for_groups(
+    alone: Design,
+    C: Array,
+    importance: Array,
+    *,
+    criterion: CriterionName,
+    groups: Groups,
+    gap: float,
+    progress: Progress | None,
+) -> Design:
+    """Return the design for groups: columns C_g s join until no signs are worse than those.
+
+    With fewer columns the least noise is smaller, so what is certified for them holds for all.
+    """
+    rows = C.shape[1]
+    columns, found, best, certified = C, alone, alone, np.inf
+    for _ in range(ROUNDS if len(alone.strategy) else 0):
+        asked = found.strategy[:, :rows]
+        gauges = GroupGauges.of(groups, asked)
+        largest = float(gauges.lengths(asked).max())
+        attained = (1 + found.certificate.gap) * largest**2 - 1
+        if attained < certified:
+            certified = attained
+            best = Design(
+                strategy=asked / largest,
+                reconstruction=found.reconstruction * largest,
+                certificate=Certificate(criterion=criterion, gap=attained),
+            )
+        if progress is not None:
+            progress(certified)
+        if certified <= ENOUGH * gap:
+            break
+        columns = np.hstack([columns, gauges.worst_columns(C, asked, above=1 + gap / 4)])
+        found = _design(columns, importance, criterion=criterion, gap=gap)
+    return best
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,10 @@ from rich.console import Console
 
 from cloakgp.datasets import DatasetUnavailableError, load_kung, load_london
 from cloakgp.experiments import (
+    citibike_report,
     classification_commands,
     comparison_commands,
+    complex_kernel,
     figures,
     four_points,
     functional,
@@ -24,6 +26,7 @@ from cloakgp.experiments import (
     private_inputs_report,
     report,
     selection_report,
+    smoothers_report,
 )
 from cloakgp.experiments.cloaked import PAPERS_NOISE, TRACE_NOISE
 from cloakgp.experiments.crossvalidation import Protocol
@@ -39,6 +42,9 @@ app.command("stripes")(classification_commands.run_stripes)
 app.command("home-equity")(classification_commands.run_home_equity)
 app.command("digits")(classification_commands.run_digits)
 app.command("breast-cancer")(classification_commands.run_breast_cancer)
+app.command("citibike")(citibike_report.run_citibike)
+app.command("figure-12")(complex_kernel.run_figure_12)
+app.command("smoothers")(smoothers_report.run_smoothers)
 app.command("kung2018")(comparison_commands.run_kung2018)
 app.command("priors")(comparison_commands.run_priors)
 app.command("coverage")(comparison_commands.run_coverage)

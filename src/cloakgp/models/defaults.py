@@ -18,7 +18,8 @@ LATENT_SD = 2.0
 def default_kernel(X: Array, *, width: float) -> Kernel:
     """Return a Matérn 3/2 kernel scaled to the inputs and the bounds.
 
-    Signal sd: 0.3 of the width of the bounds. Lengthscale: 0.5 √D of each of D inputs' ranges. How it compares with others on twelve tables is recorded in ``docs/default-prior.md``.
+    Signal sd: 0.3 of the width of the bounds. Lengthscale: 0.5 √D of each of D inputs' ranges. How
+    it compares with others on twelve tables is recorded in ``docs/default-prior.md``.
 
     Parameters
     ----------

@@ -23,6 +23,7 @@ from cloakgp.privacy.guarantee import (
 )
 from cloakgp.privacy.outputs import OutputBounds
 from cloakgp.privacy.sampler import Integers, add_discrete_gaussian, add_insecure_gaussian
+from cloakgp.privacy.units import Groups, greatest_gauge
 
 # The grid is about this many binary digits finer than the noise.
 GRID_BITS = 40
@@ -65,6 +66,19 @@ class Movement:
             distance=width * longest_column(strategy) * (1 + 2 * UNIT_ROUNDOFF),
             largest=max(abs(lowest), abs(highest)),
         )
+
+    @classmethod
+    def of_groups(cls, strategy: Array, *, bounds: OutputBounds, groups: Groups) -> Movement:
+        """All outputs of one group of rows change, each anywhere within the bounds.
+
+        R V moves by at most w·max_g q(R_g), with q the greatest ‖R_g s‖ over signs s: see
+        `cloakgp.privacy.units`, which rounds it up.
+        """
+        one = cls.of_one_output(strategy, bounds=bounds)
+        lowest, highest = bounds.lo - bounds.middle, bounds.hi - bounds.middle
+        width = (highest - lowest) * (1 + 4 * UNIT_ROUNDOFF)
+        moved = width * greatest_gauge(strategy, groups=groups) * (1 + 2 * UNIT_ROUNDOFF)
+        return cls(distance=max(one.distance, moved), largest=one.largest)
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,13 @@ Given a public strategy R of shape (k, N), publish a = R (clip(y) − c) + s z, 
 the bounds and z standard normal up to a grid.
 
 Neighbours
-    One output changes, within [lo, hi]; everything else is equal.
+    One output changes, within [lo, hi]; everything else is equal. With groups, all outputs of one
+    group change, each within [lo, hi]; which rows belong together is public.
 Sensitivity
     Row j's output enters through column r_j alone, so R (clip(y) − c) moves by at most
     d·max_j ‖r_j‖. It is computed here from the very R that is asked, over all columns, and inflated
-    for rounding (`cloakgp.privacy.grid.integer_sensitivity`).
+    for rounding (`cloakgp.privacy.grid.integer_sensitivity`). A group's rows move it by at most d
+    times the group's gauge, the greatest ‖Σ_j ±r_j‖ (`cloakgp.privacy.units`).
 Theorem
     Balle and Wang 2018, theorem 8, for the Gaussian mechanism; `discretisation_delta` for the
     discrete noise. See `cloakgp.privacy.guarantee`.
@@ -21,7 +23,9 @@ Argument
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,6 +34,7 @@ from cloakgp.arrays import Array, as_matrix
 from cloakgp.privacy.grid import Movement, calibrate, noisy
 from cloakgp.privacy.guarantee import Calibration, Guarantee, check_budget
 from cloakgp.privacy.outputs import OutputBounds, checked_outputs
+from cloakgp.privacy.units import checked_groups
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +53,8 @@ class Answers:
     guarantee : Guarantee
     insecure : bool
         True if the noise came from a fixed seed: such a release is not private.
+    noise : {"gaussian", "laplace"}
+        What it was drawn from; `cloakgp.baselines` alone uses the other.
     """
 
     values: Array
@@ -56,6 +63,7 @@ class Answers:
     bounds: tuple[float, float]
     guarantee: Guarantee
     insecure: bool = False
+    noise: Literal["gaussian", "laplace"] = "gaussian"
 
 
 def measure(
@@ -65,6 +73,7 @@ def measure(
     bounds: object,
     epsilon: float,
     delta: float,
+    groups: Iterable[Hashable] | None = None,
     calibration: Calibration = "exact",
     insecure_seed: int | None = None,
 ) -> Answers:
@@ -82,6 +91,8 @@ def measure(
         Public range of one output.
     epsilon, delta : float
         The budget.
+    groups : iterable of N hashables, optional
+        Public: whose row it is. The guarantee is that of all the rows of one group together.
     calibration : {"exact", "papers"}
         The papers' noise is for comparison, and refused for ε > 1.
     insecure_seed : int, optional
@@ -108,6 +119,7 @@ def measure(
     # numpy compares a float16 with a float64 in 16 bits: everything below is done in 64.
     epsilon, delta = float(epsilon), float(delta)
     limits = OutputBounds.checked(bounds)
+    units = checked_groups(groups, rows=strategy.shape[1])
     outputs = checked_outputs(y, rows=strategy.shape[1])
     if strategy.shape[0] == 0 or not np.any(strategy):
         return Answers(
@@ -119,9 +131,14 @@ def measure(
             insecure=insecure_seed is not None,
         )
     questions = as_matrix(strategy, name="strategy")
+    movement = (
+        Movement.of_one_output(questions, bounds=limits)
+        if units is None
+        else Movement.of_groups(questions, bounds=limits, groups=units)
+    )
     grid, guarantee = calibrate(
         questions,
-        movement=Movement.of_one_output(questions, bounds=limits),
+        movement=movement,
         epsilon=epsilon,
         delta=delta,
         calibration=calibration,

@@ -16,6 +16,7 @@ from cloakgp.release.questions import (
     choose_questions,
 )
 from cloakgp.release.release import Release
+from cloakgp.release.several_outputs import MultiOutputRelease
 from cloakgp.release.statistics import StatisticsRelease
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "LatentPrediction",
     "Measurement",
     "Mechanism",
+    "MultiOutputRelease",
     "Published",
     "Query",
     "Questions",

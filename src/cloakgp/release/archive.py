@@ -14,7 +14,9 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from cloakgp.models import APPROXIMATIONS, ExactPrior, SparsePrior
 from cloakgp.privacy import Answers, OutputBounds, compose
+from cloakgp.privacy.guarantee import check_budget
 from cloakgp.privacy.mixed import compose_with_selection
+from cloakgp.privacy.pure import PureGuarantee
 from cloakgp.release.bundle import (
     Load,
     ReleaseFileError,
@@ -37,6 +39,8 @@ from cloakgp.release.question_tree import (
 )
 
 KIND = "regression"
+# How much more than its δ the guarantee of the worst candidate may need.
+WORST_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -57,21 +61,26 @@ def write(path: str | Path, contents: Contents, *, overwrite: bool) -> None:
     """Write a release of regression to a file."""
 
     def tree(stored: Store) -> dict[str, Any]:
-        return {
-            "input_names": list(contents.input_names),
-            "output_name": contents.output_name,
-            "prior": prior_to_tree(contents.prior, stored),
-            "learned": [
-                {"weight": one.weight, "prior": prior_to_tree(one.prior, stored)}
-                for one in contents.learned
-            ],
-            "hyperprior": None if contents.hyperprior is None else asdict(contents.hyperprior),
-            "average": contents.average,
-            "choice": None if contents.choice is None else asdict(contents.choice),
-            "measurements": [_measurement_to_tree(one, stored) for one in contents.measurements],
-        }
+        return contents_to_tree(contents, stored)
 
     write_bundle(path, kind=KIND, tree=tree, overwrite=overwrite)
+
+
+def contents_to_tree(contents: Contents, stored: Store) -> dict[str, Any]:
+    """Return the manifest's entries about a release."""
+    return {
+        "input_names": list(contents.input_names),
+        "output_name": contents.output_name,
+        "prior": prior_to_tree(contents.prior, stored),
+        "learned": [
+            {"weight": one.weight, "prior": prior_to_tree(one.prior, stored)}
+            for one in contents.learned
+        ],
+        "hyperprior": None if contents.hyperprior is None else asdict(contents.hyperprior),
+        "average": contents.average,
+        "choice": None if contents.choice is None else asdict(contents.choice),
+        "measurements": [_measurement_to_tree(one, stored) for one in contents.measurements],
+    }
 
 
 def read(path: str | Path, *, kernels: tuple[type[Kernel], ...] = ()) -> Contents:
@@ -85,13 +94,22 @@ def read(path: str | Path, *, kernels: tuple[type[Kernel], ...] = ()) -> Content
         If it is not a release, is damaged, edited or newer, or does not keep its guarantee.
     """
     return read_bundle(
-        path, kind=KIND, parse=lambda manifest, loaded: _contents(manifest, loaded, kernels=kernels)
+        path,
+        kind=KIND,
+        parse=lambda manifest, loaded: contents_from_tree(manifest, loaded, kernels=kernels),
     )
 
 
-def _contents(
+def contents_from_tree(
     manifest: dict[str, Any], loaded: Load, *, kernels: tuple[type[Kernel], ...]
 ) -> Contents:
+    """Rebuild and check a release from `contents_to_tree`.
+
+    Raises
+    ------
+    ReleaseFileError, ValueError
+        If it is damaged, or its guarantee does not hold.
+    """
     prior = prior_from_tree(manifest["prior"], loaded, kernels=kernels)
     learned = tuple(
         WeightedPrior(
@@ -194,7 +212,17 @@ def _choice_from_tree(
         covers=int(tree["covers"]),
     )
     covered = compose(*(one.answers.guarantee for one in measurements[: choice.covers]))
-    if not (0 < choice.covers <= len(measurements) and covered.mu <= choice.worst.mu):
+    worst = choice.worst
+    check_budget(worst.epsilon, worst.delta)
+    if not (
+        0 < choice.covers <= len(measurements)
+        and covered.delta == worst.delta
+        and covered.mu <= worst.mu
+        and covered.answers <= worst.answers
+        and 0 <= covered.coarseness <= worst.coarseness
+        # Its μ lies just beyond what its own (ε, δ) allows.
+        and worst.delta_at(worst.epsilon) <= worst.delta * (1 + WORST_TOLERANCE)
+    ):
         raise ReleaseFileError("what its choice cost is damaged")
     # Raises for an ε or a mechanism that does not make sense.
     compose_with_selection(choice.worst, choice.epsilon, mechanism=choice.mechanism)
@@ -209,6 +237,7 @@ def _measurement_to_tree(one: Measurement, stored: Store) -> dict[str, Any]:
         "centre": one.answers.centre,
         "bounds": list(one.answers.bounds),
         "insecure": one.answers.insecure,
+        "noise": one.answers.noise,
         "guarantee": asdict(one.answers.guarantee),
     }
 
@@ -222,8 +251,22 @@ def _measurement_from_tree(tree: dict[str, Any], loaded: Load) -> Measurement:
         bounds=(lo, hi),
         guarantee=guarantee_from_tree(tree["guarantee"]),
         insecure=bool(tree["insecure"]),
+        # Files from before Laplace noise have no such entry.
+        noise=tree.get("noise", "gaussian"),
     )
     return questions_from_tree(tree, loaded).answered(answers)
+
+
+def _attained_mu(one: Measurement) -> float:
+    """Return the μ that the questions and the noise amount to."""
+    if one.answers.noise == "gaussian" or one.answers.noise_sd == 0:
+        return one.attained_mu
+    if one.answers.noise != "laplace" or one.groups is not None:
+        raise ReleaseFileError("its noise is damaged")
+    # Scale b = sd/√2, and one output moves the answers by at most the longest column in ℓ1 norm.
+    width = one.answers.bounds[1] - one.answers.bounds[0]
+    longest = float(np.abs(one.strategy).sum(axis=0).max())
+    return PureGuarantee(epsilon=np.sqrt(2.0) * width * longest / one.answers.noise_sd).mu
 
 
 def _check_measurement(one: Measurement, *, inputs: int) -> None:
@@ -235,7 +278,7 @@ def _check_measurement(one: Measurement, *, inputs: int) -> None:
         one.strategy,
         guarantee=one.answers.guarantee,
         noise_sd=one.answers.noise_sd,
-        attained_mu=one.attained_mu,
+        attained_mu=_attained_mu(one),
         answers=one.answers.values.size,
     )
     if one.answers.centre != OutputBounds.checked(one.answers.bounds).middle:

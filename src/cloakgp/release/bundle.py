@@ -29,6 +29,7 @@ FIRST_KIND = "regression"
 LOADERS = {
     "regression": "cloakgp.Release.load",
     "classification": "cloakgp.LabelRelease.load",
+    "regression of several outputs": "cloakgp.MultiOutputRelease.load",
     "statistics": "cloakgp.StatisticsRelease.load",
 }
 

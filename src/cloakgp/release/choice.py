@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from cloakgp.privacy import Guarantee, compose
 from cloakgp.privacy.mixed import MixedGuarantee, compose_with_selection
 from cloakgp.privacy.select import SelectionMechanism
+from cloakgp.release.measurement import Measurement
 
 
 @dataclass(frozen=True)
@@ -35,3 +38,27 @@ class Choice:
         return compose_with_selection(
             compose(self.worst, *parts[self.covers :]), self.epsilon, mechanism=self.mechanism
         )
+
+
+def same_choice(
+    one: tuple[Choice | None, Sequence[Measurement]],
+    other: tuple[Choice | None, Sequence[Measurement]],
+) -> bool:
+    """Return whether two releases carry one and the same choice, rather than two that look alike.
+
+    Two searches may choose the same prior at the same price, and then cost that price twice. The
+    answers that a choice covers tell: noise never repeats by chance.
+
+    Parameters
+    ----------
+    one, other : pair of a choice and the measurements of its release
+    """
+    (mine, measurements), (theirs, others) = one, other
+    if mine is None or mine != theirs:
+        return False
+    covered = list(zip(measurements[: mine.covers], others[: mine.covers], strict=True))
+    return any(known.answers.noise_sd > 0 for known, _ in covered) and all(
+        np.array_equal(known.strategy, again.strategy)
+        and np.array_equal(known.answers.values, again.answers.values)
+        for known, again in covered
+    )

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.gaussian_process import kernels as sklearn_kernels
 from sklearn.gaussian_process.kernels import Kernel
 
+from cloakgp.models.coregion import CoregionKernel
 from cloakgp.models.gibbs import GibbsKernel
 from cloakgp.models.integral import IntegralRBF
 
@@ -17,7 +18,7 @@ KNOWN_KERNELS: dict[str, type[Kernel]] = {
     for name, kernel in vars(sklearn_kernels).items()
     if isinstance(kernel, type) and issubclass(kernel, Kernel)
 }
-KNOWN_KERNELS |= {kernel.__name__: kernel for kernel in (GibbsKernel, IntegralRBF)}
+KNOWN_KERNELS |= {kernel.__name__: kernel for kernel in (CoregionKernel, GibbsKernel, IntegralRBF)}
 
 
 def kernel_to_tree(kernel: Kernel) -> dict[str, Any]:

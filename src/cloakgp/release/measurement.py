@@ -10,6 +10,7 @@ import numpy as np
 from cloakgp.arrays import Array
 from cloakgp.design import Certificate
 from cloakgp.privacy import Answers
+from cloakgp.privacy.units import Groups, greatest_gauge
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +55,9 @@ class Measurement:
     representers : array of shape (N, k) or None
         For whole functions: with answers a about the prior mean m, the raw prediction at any input
         is m + k(., X) representers a (`cloakgp.models.rkhs.FunctionQuestions`).
+    groups : array of shape (N,) or None
+        Public: which group each row belongs to, from 0. All rows of a group are protected together;
+        None: every row on its own.
     """
 
     X: Array
@@ -65,6 +69,7 @@ class Measurement:
     table: int = 0
     query_weights: Array | None = None
     representers: Array | None = None
+    groups: Groups | None = None
 
     def residuals(self, mean: float) -> Array:
         """Return the answers about a prior mean, R (y − mean) + noise, shape (k,)."""
@@ -91,10 +96,15 @@ class Measurement:
 
     @property
     def attained_mu(self) -> float:
-        """Width of the bounds times the longest column over the noise sd, recomputed."""
+        """Width of the bounds times the longest column over the noise sd, recomputed.
+
+        With groups, times the greatest gauge of a group (`cloakgp.privacy.units`).
+        """
         if self.answers.noise_sd == 0:
             return 0.0
         width = self.answers.bounds[1] - self.answers.bounds[0]
+        if self.groups is not None:
+            return width * greatest_gauge(self.strategy, groups=self.groups) / self.answers.noise_sd
         longest = float(np.sqrt(np.square(self.strategy).sum(axis=0).max()))
         return width * longest / self.answers.noise_sd
 
@@ -115,7 +125,7 @@ def stacked(
     Raises
     ------
     ValueError
-        If ``same_rows`` is True and the inputs differ.
+        If ``same_rows`` is True and the inputs differ, or the same rows are grouped differently.
     """
     together = list(parts[0])
     for part in parts[1:]:
@@ -126,6 +136,15 @@ def stacked(
         )
         for one in part:
             moved = replace(one, table=tables[one.table])
+            if not all(
+                same_groups(moved.groups, other.groups)
+                for other in together
+                if other.table == moved.table
+            ):
+                raise ValueError(
+                    "the releases protect different groups of the same rows, so their guarantees "
+                    "do not add up: use the same groups (or same_rows=False, for other rows)"
+                )
             if not any(_same_answers(moved, other) for other in together):
                 together.append(moved)
     return tuple(together)
@@ -173,6 +192,13 @@ def renumbered(
             raise ValueError("same_rows=True, but the releases have different inputs")
         numbers[table] = alike[0] if alike else 1 + max([*rows, *numbers.values()])
     return numbers
+
+
+def same_groups(one: Groups | None, other: Groups | None) -> bool:
+    """Return whether two measurements protect the same groups of rows."""
+    if one is None or other is None:
+        return one is other
+    return np.array_equal(one, other)
 
 
 def _same_answers(one: Measurement, other: Measurement) -> bool:

@@ -12,8 +12,9 @@ from cloakgp.design import Certificate
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.grid import SMALLEST_ENTRY
 from cloakgp.privacy.guarantee import check_budget
+from cloakgp.privacy.units import Groups, checked_groups
 from cloakgp.release.bundle import Load, ReleaseFileError, Store
-from cloakgp.release.measurement import Measurement
+from cloakgp.release.measurement import Measurement, same_groups
 from cloakgp.release.questions import Questions
 
 CRITERIA = ("bayes", "trace", "logdet", "functional", "given")
@@ -31,6 +32,7 @@ def questions_to_tree(asked: Questions | Measurement, stored: Store) -> dict[str
         "reconstruction": None if asked.reconstruction is None else stored(asked.reconstruction),
         "query_weights": None if asked.query_weights is None else stored(asked.query_weights),
         "representers": None if asked.representers is None else stored(asked.representers),
+        "groups": None if asked.groups is None else stored(asked.groups.astype(np.float64)),
         "table": asked.table,
         "certificate": {"criterion": asked.certificate.criterion, "gap": asked.certificate.gap},
     }
@@ -50,7 +52,17 @@ def questions_from_tree(tree: dict[str, Any], loaded: Load) -> Questions:
         query_weights=None if tree["query_weights"] is None else loaded(tree["query_weights"]),
         # Files from before whole functions have no such entry.
         representers=None if tree.get("representers") is None else loaded(tree["representers"]),
+        # Files from before groups have no such entry: every row was on its own.
+        groups=None if tree.get("groups") is None else _groups(loaded(tree["groups"])),
     )
+
+
+def _groups(numbers: Array) -> Groups:
+    """Return groups as they were written, numbered from 0 in order of appearance."""
+    groups = checked_groups(numbers.ravel().tolist(), rows=len(numbers))
+    if groups is None or not np.array_equal(groups, numbers):
+        raise ReleaseFileError("the groups of its rows are damaged")
+    return groups
 
 
 def guarantee_from_tree(tree: dict[str, Any]) -> Guarantee:
@@ -80,6 +92,7 @@ def check_questions(asked: Questions | Measurement, *, inputs: int) -> None:
         and asked.X_query.shape[1] == inputs
         and (weights is None or (weights.shape == (len(asked.X_query),) and weights.min() > 0))
         and (asked.representers is None or asked.representers.shape == (rows, answers))
+        and (asked.groups is None or asked.groups.shape == (rows,))
         and (reconstruction is None or reconstruction.shape == (len(asked.X_query), answers))
     )
     if not shapes_agree:
@@ -90,17 +103,20 @@ def check_questions(asked: Questions | Measurement, *, inputs: int) -> None:
 
 
 def check_tables(asked: Sequence[Questions | Measurement]) -> None:
-    """Refuse tables whose rows differ from one measurement to the next.
+    """Refuse tables whose rows, or their groups, differ from one measurement to the next.
 
     Raises
     ------
     ReleaseFileError
         If they do.
     """
-    tables: dict[int, Array] = {}
+    tables: dict[int, Questions | Measurement] = {}
     for one in asked:
-        if not np.array_equal(tables.setdefault(one.table, one.X), one.X):
+        first = tables.setdefault(one.table, one)
+        if not np.array_equal(first.X, one.X):
             raise ReleaseFileError("one of its tables has different rows in different places")
+        if not same_groups(first.groups, one.groups):
+            raise ReleaseFileError("one of its tables has different groups in different places")
 
 
 def check_weights(weights: Sequence[float]) -> None:

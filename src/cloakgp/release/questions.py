@@ -13,6 +13,7 @@ from cloakgp.models import ConditionedCovariance, ExactPrior, OutputCovariance, 
 from cloakgp.models.rkhs import function_questions
 from cloakgp.privacy import Answers, OutputBounds
 from cloakgp.privacy.guarantee import exact_noise_multiplier
+from cloakgp.privacy.units import Groups
 from cloakgp.release.measurement import Measurement
 from cloakgp.release.posterior import Posterior
 
@@ -57,6 +58,8 @@ class Questions:
     query_weights : array of shape (P,) or None
     representers : array of shape (N, k) or None
         See `Measurement`.
+    groups : array of shape (N,) or None
+        See `Measurement`.
     """
 
     X: Array
@@ -67,6 +70,7 @@ class Questions:
     table: int = 0
     query_weights: Array | None = None
     representers: Array | None = None
+    groups: Groups | None = None
 
     def answered(self, answers: Answers) -> Measurement:
         """Return the measurement that these questions and their answers make."""
@@ -80,6 +84,7 @@ class Questions:
             table=self.table,
             query_weights=self.query_weights,
             representers=self.representers,
+            groups=self.groups,
         )
 
 
@@ -94,6 +99,7 @@ def choose_questions(
     gap: float = 1e-3,
     known: Posterior | None = None,
     table: int = 0,
+    groups: Groups | None = None,
     progress: Progress | None = None,
 ) -> Questions:
     """Design the questions to put to a table. Sees public arrays and earlier answers only.
@@ -112,6 +118,9 @@ def choose_questions(
         Earlier answers, to ask for what they leave open; for "bayes".
     table : int
         The number of the table in the release.
+    groups : array of shape (N,), optional
+        Which group each row belongs to, from `cloakgp.privacy.units.checked_groups`: all rows of a
+        group are protected together.
     progress : callable, optional
 
     Returns
@@ -136,12 +145,14 @@ def choose_questions(
             table=table,
             query_weights=query.weights,
             representers=whole.representers,
+            groups=groups,
         )
     if mechanism != "bayes":
         design = design_strategy(
             prior.cloaking_matrix(query.X, X),
             criterion=mechanism,
             weights=query.weights if mechanism == "trace" else None,
+            groups=groups,
             gap=gap,
             progress=progress,
         )
@@ -153,6 +164,7 @@ def choose_questions(
             certificate=design.certificate,
             table=table,
             query_weights=query.weights,
+            groups=groups,
         )
     sharpest = _sharpest(
         X,
@@ -162,6 +174,7 @@ def choose_questions(
         gap=gap,
         known=known,
         table=table,
+        groups=groups,
         progress=progress,
     )
     return Questions(
@@ -172,6 +185,7 @@ def choose_questions(
         certificate=sharpest.certificate,
         table=table,
         query_weights=query.weights,
+        groups=groups,
     )
 
 
@@ -184,6 +198,7 @@ def _sharpest(
     gap: float,
     known: Posterior | None,
     table: int,
+    groups: Groups | None,
     progress: Progress | None,
 ) -> BayesDesign:
     """Return the `bayes` design for a table, given what earlier answers say."""
@@ -204,6 +219,7 @@ def _sharpest(
         crossed * np.sqrt(weights),
         prior_variance=float(weights @ variance),
         noise_sd=noise_sd,
+        groups=groups,
         gap=gap,
         progress=progress,
     )

@@ -17,7 +17,7 @@ from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.privacy import Guarantee, compose
 from cloakgp.privacy.mixed import MixedGuarantee
 from cloakgp.release import archive, visits
-from cloakgp.release.choice import Choice
+from cloakgp.release.choice import Choice, same_choice
 from cloakgp.release.functional import ReleasedFunction
 from cloakgp.release.learning import Hyperprior, WeightedPrior, learn
 from cloakgp.release.measurement import Measurement, Published, stacked
@@ -210,7 +210,9 @@ class Release:
         for other in others:
             if archive.prior_to_tree(other.prior) != archive.prior_to_tree(self.prior):
                 raise ValueError("releases with different priors cannot be combined: refit one")
-            if other.choice is not None and not self._shares_choice_with(other):
+            if other.choice is not None and not same_choice(
+                (self.choice, self.measurements), (other.choice, other.measurements)
+            ):
                 raise ValueError(
                     "the other release's prior was chosen from private data: combine the other "
                     "way round, or choose once and refine"
@@ -279,19 +281,6 @@ class Release:
         See `cloakgp.release.visits.extend` for the parameters.
         """
         return self._with((*self.measurements, visits.extend(self, X, y, X_query, **settings)))
-
-    def _shares_choice_with(self, other: Release) -> bool:
-        """Return whether both carry one and the same choice: the answers it covers tell."""
-        if self.choice is None or self.choice != other.choice:
-            return False
-        covered = zip(
-            self.measurements[: self.choice.covers],
-            other.measurements[: self.choice.covers],
-            strict=True,
-        )
-        copies = [np.array_equal(one.answers.values, two.answers.values) for one, two in covered]
-        # Noise never repeats by chance, but answers to nothing would.
-        return all(copies) and any(one.answers.noise_sd > 0 for one in self.measurements)
 
     def _with(self, measurements: Sequence[Measurement]) -> Release:
         """Return a release of other answers, and learn from them what this one learned."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Required, TypedDict, Unpack
 
 import numpy as np
@@ -10,7 +11,8 @@ from numpy.typing import ArrayLike
 from cloakgp.arrays import Array, as_matrix
 from cloakgp.design import Progress
 from cloakgp.privacy import OutputBounds, measure
-from cloakgp.release.measurement import Measurement
+from cloakgp.privacy.units import checked_groups
+from cloakgp.release.measurement import Measurement, same_groups
 from cloakgp.release.questions import Budget, Query, choose_questions
 
 if TYPE_CHECKING:
@@ -26,6 +28,9 @@ class Settings(TypedDict, total=False):
         The budget of this visit, on top of what was spent. Required.
     query_weight : array-like of shape (P,)
         Positive importance of the query points.
+    groups : iterable of N hashables
+        Whose row it is: all rows of one group are protected together. A table that is asked again
+        keeps its groups.
     gap : float
         Certified relative gap at which the design stops.
     progress : callable
@@ -37,6 +42,7 @@ class Settings(TypedDict, total=False):
     epsilon: Required[float]
     delta: Required[float]
     query_weight: ArrayLike | None
+    groups: Iterable[Hashable] | None
     gap: float
     progress: Progress | None
     insecure_seed: int | None
@@ -77,6 +83,13 @@ def refine(
     if points is None:
         points = first.X_query
         settings = {"query_weight": first.query_weights, **settings}
+    given = checked_groups(settings.get("groups"), rows=len(first.X))
+    if given is not None and not same_groups(given, first.groups):
+        raise ValueError(
+            "the table was asked with other groups, so the guarantees would not add up: leave out "
+            "groups"
+        )
+    settings = {**settings, "groups": first.groups}
     return _visit(release, first.X, y, points, table=first.table, **settings)
 
 
@@ -129,11 +142,13 @@ def _visit(
     epsilon: float,
     delta: float,
     query_weight: ArrayLike | None = None,
+    groups: Iterable[Hashable] | None = None,
     gap: float = 1e-3,
     progress: Progress | None = None,
     insecure_seed: int | None = None,
 ) -> Measurement:
     weights = None if query_weight is None else np.asarray(query_weight, dtype=np.float64)
+    units = checked_groups(groups, rows=len(X))
     lo, hi = release.measurements[0].answers.bounds
     questions = choose_questions(
         X,
@@ -146,6 +161,7 @@ def _visit(
         gap=gap,
         known=release.posterior,
         table=table,
+        groups=units,
         progress=progress,
     )
     answers = measure(
@@ -154,6 +170,7 @@ def _visit(
         bounds=(lo, hi),
         epsilon=epsilon,
         delta=delta,
+        groups=units,
         insecure_seed=insecure_seed,
     )
     return questions.answered(answers)

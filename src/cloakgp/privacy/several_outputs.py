@@ -1,0 +1,125 @@
+r"""Several private outputs of each person, protected together.
+
+Every output is clipped to its own public bounds and measured in widths from their middle, so that
+all lie in [−½, ½]. The entries of one person are a group (`cloakgp.privacy.units`): neighbours
+differ in all outputs of one person, and a strategy R over the entries moves by at most the group's
+gauge. With R = R' diag(1/d), in output units, that is the exact joint sensitivity
+sup ‖Σ_t δ_t r'_{j,t}‖ over |δ_t| ≤ d_t.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cloakgp.arrays import Array
+from cloakgp.privacy.outputs import OutputBounds, checked_outputs
+from cloakgp.privacy.units import Groups, checked_groups
+
+# Of every output once it is measured in widths from the middle of its bounds.
+STANDARD_BOUNDS = OutputBounds(-0.5, 0.5)
+
+
+@dataclass(frozen=True)
+class OutputColumns:
+    """The public bounds of several outputs.
+
+    Attributes
+    ----------
+    bounds : tuple of OutputBounds
+
+    Examples
+    --------
+    >>> columns = OutputColumns.checked([(0, 10), (100, 200)])
+    >>> columns.standardised([[5.0, 200.0]], rows=1)
+    array([0. , 0.5])
+    """
+
+    bounds: tuple[OutputBounds, ...]
+
+    @classmethod
+    def checked(cls, bounds: object) -> OutputColumns:
+        """Return the bounds of each output, or say what is wrong with them.
+
+        Parameters
+        ----------
+        bounds : array-like of shape (T, 2)
+
+        Raises
+        ------
+        ValueError
+            Unless they are one pair of finite numbers for each output.
+        """
+        pairs = list(bounds) if isinstance(bounds, tuple | list | np.ndarray) else []
+        if not pairs or not all(isinstance(one, tuple | list | np.ndarray) for one in pairs):
+            raise ValueError("give bounds=[(lo, hi), ...], one pair for each output")
+        return cls(bounds=tuple(OutputBounds.checked(one) for one in pairs))
+
+    @property
+    def widths(self) -> Array:
+        """The width of each output's bounds, shape (T,), in output units."""
+        return np.array([one.width for one in self.bounds])
+
+    @property
+    def middles(self) -> Array:
+        """The middle of each output's bounds, shape (T,), in output units."""
+        return np.array([one.middle for one in self.bounds])
+
+    def standardised(self, y: ArrayLike, *, rows: int) -> Array:
+        """Return outputs in widths from the middle of their bounds, within [−½, ½].
+
+        What it returns is private too.
+
+        Parameters
+        ----------
+        y : array-like of shape (N, T)
+            Private.
+        rows : int
+            N.
+
+        Returns
+        -------
+        array of shape (N T,)
+            The outputs of one row next to each other.
+
+        Raises
+        ------
+        ValueError
+            If y has another shape, is not numeric or not finite. No message shows a value.
+        """
+        count = len(self.bounds)
+        try:
+            shape = np.shape(y)
+        except ValueError:
+            shape = ()
+        if shape != (rows, count):
+            raise ValueError(f"y must have shape ({rows}, {count}), one column for each output")
+        # Raveled as objects: columns of a table may be of different kinds.
+        values = checked_outputs(np.asarray(y).ravel(), rows=rows * count).reshape(rows, count)
+        clipped = np.column_stack(
+            [one.clip(column) for one, column in zip(self.bounds, values.T, strict=True)]
+        )
+        shares = (clipped - self.middles) / self.widths
+        return STANDARD_BOUNDS.clip(shares).ravel()
+
+    def units(self, groups: Iterable[Hashable] | None, *, rows: int) -> Groups:
+        """Return whose each entry is: the outputs of one row, or of all rows of one group.
+
+        Parameters
+        ----------
+        groups : iterable of N hashables, or None
+            Public; whose row it is.
+        rows : int
+            N.
+
+        Examples
+        --------
+        >>> OutputColumns.checked([(0, 1), (0, 1)]).units(None, rows=2)
+        array([0, 0, 1, 1])
+        """
+        people = checked_groups(groups, rows=rows)
+        each = np.arange(rows, dtype=np.intp) if people is None else people
+        return np.repeat(each, len(self.bounds))

@@ -1,0 +1,163 @@
+"""A release about several outputs of each person, in their own units."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Literal, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.gaussian_process.kernels import Kernel
+
+from cloakgp.arrays import Array, as_matrix
+from cloakgp.models.coregion import CoregionKernel, as_entries
+from cloakgp.privacy import Guarantee
+from cloakgp.privacy.mixed import MixedGuarantee
+from cloakgp.privacy.several_outputs import STANDARD_BOUNDS, OutputColumns
+from cloakgp.release.archive import Contents, contents_from_tree, contents_to_tree
+from cloakgp.release.bundle import Load, ReleaseFileError, Store, read_bundle, write_bundle
+from cloakgp.release.measurement import Measurement
+from cloakgp.release.release import Release
+
+KIND = "regression of several outputs"
+
+
+@dataclass(frozen=True, eq=False)
+class MultiOutputRelease:
+    """Predictions of several outputs anywhere, from noisy answers; a public object.
+
+    Attributes
+    ----------
+    entries : Release
+        About every output of every row as an entry of its own, in widths from the middle of its
+        bounds; the last input says which output. All entries of one person are one group.
+    columns : OutputColumns
+        The outputs' bounds.
+
+    See Also
+    --------
+    cloakgp.multioutput.DPGPMultiOutputRegressor : Makes such releases.
+    """
+
+    entries: Release
+    columns: OutputColumns
+
+    @property
+    def guarantee(self) -> Guarantee | MixedGuarantee:
+        """What it all cost anyone, all of whose outputs are protected together."""
+        return self.entries.guarantee
+
+    @property
+    def insecure(self) -> bool:
+        """True if any noise came from a fixed seed: the release is then not private."""
+        return self.entries.insecure
+
+    @overload
+    def predict(
+        self, X: ArrayLike, *, return_std: Literal[False] = ..., new_output: bool = ...
+    ) -> Array: ...
+
+    @overload
+    def predict(
+        self, X: ArrayLike, *, return_std: Literal[True], new_output: bool = ...
+    ) -> tuple[Array, Array]: ...
+
+    def predict(
+        self, X: ArrayLike, *, return_std: bool = False, new_output: bool = False
+    ) -> Array | tuple[Array, Array]:
+        """Predict every output at any inputs, at no further cost in privacy.
+
+        Parameters
+        ----------
+        X : array-like of shape (P, D)
+        return_std : bool
+            Also return the posterior sds.
+        new_output : bool
+            Uncertainty of new outputs rather than of the latent functions.
+
+        Returns
+        -------
+        mean : array of shape (P, T)
+            In the units of each output.
+        std : array of shape (P, T)
+            If asked for.
+        """
+        points = as_matrix(X, name="X", columns=self.entries.n_inputs - 1)
+        shape = len(points), len(self.columns.bounds)
+        asked = as_entries(points, count=shape[1])
+        mean, std = self.entries.predict(asked, return_std=True, new_output=new_output)
+        means = self.columns.middles + self.columns.widths * mean.reshape(shape)
+        return (means, self.columns.widths * std.reshape(shape)) if return_std else means
+
+    def combine(self, *others: MultiOutputRelease) -> MultiOutputRelease:
+        """Return one release that knows what this and others know; see `Release.combine`.
+
+        Raises
+        ------
+        ValueError
+            If the outputs' bounds differ, or the releases cannot be combined.
+        """
+        if any(other.columns != self.columns for other in others):
+            raise ValueError("releases about outputs with different bounds cannot be combined")
+        together = self.entries.combine(*(other.entries for other in others))
+        return MultiOutputRelease(entries=together, columns=self.columns)
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write the release to one file, without pickle; see `Release.save`."""
+        contents = Contents(
+            **{field.name: getattr(self.entries, field.name) for field in fields(Contents)}
+        )
+
+        def tree(stored: Store) -> dict[str, Any]:
+            return {
+                **contents_to_tree(contents, stored),
+                "outputs": [asdict(one) for one in self.columns.bounds],
+            }
+
+        write_bundle(path, kind=KIND, tree=tree, overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: str | Path, *, kernels: Iterable[type[Kernel]] = ()) -> MultiOutputRelease:
+        """Read a release from a file, checking it; see `Release.load`.
+
+        Raises
+        ------
+        ReleaseFileError
+            If the file is not such a release, is damaged, or does not protect all outputs of a
+            person together.
+        """
+        known = tuple(kernels)
+
+        def parse(manifest: dict[str, Any], loaded: Load) -> MultiOutputRelease:
+            contents = contents_from_tree(manifest, loaded, kernels=known)
+            pairs = [(float(one["lo"]), float(one["hi"])) for one in manifest["outputs"]]
+            columns = OutputColumns.checked(pairs)
+            kernel = contents.prior.kernel
+            if not isinstance(kernel, CoregionKernel):
+                raise ReleaseFileError("its kernel is not one of several outputs")
+            if len(np.asarray(kernel.coregion)) != len(pairs):
+                raise ReleaseFileError("its kernel is about another number of outputs")
+            for one in contents.measurements:
+                _check_entries(one, count=len(pairs))
+            values = {field.name: getattr(contents, field.name) for field in fields(Contents)}
+            return cls(entries=Release(**values), columns=columns)
+
+        return read_bundle(path, kind=KIND, parse=parse)
+
+    def __repr__(self) -> str:
+        return f"<MultiOutputRelease of {len(self.columns.bounds)} outputs: {self.entries!r}>"
+
+
+def _check_entries(one: Measurement, *, count: int) -> None:
+    """Refuse entries that are not all outputs of each row in turn, or not of one group."""
+    people, rest = divmod(len(one.X), count)
+    if rest or not np.array_equal(one.X, as_entries(one.X[::count, :-1], count=count)):
+        raise ReleaseFileError("its entries are not all outputs of each row")
+    if one.answers.bounds != (STANDARD_BOUNDS.lo, STANDARD_BOUNDS.hi):
+        raise ReleaseFileError("its answers are not in widths of the outputs' bounds")
+    if count == 1:
+        return
+    if one.groups is None or np.ptp(one.groups.reshape(people, count), axis=1).any():
+        raise ReleaseFileError("it does not protect all outputs of a person together")

@@ -1,0 +1,154 @@
+"""Groups of rows through a release: later visits, files, combinations, words."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cloakgp import DPGPRegressor, Release
+from cloakgp.release import MECHANISMS, ReleaseFileError
+from cloakgp.words import describe
+
+
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(0)
+    X = np.sort(rng.uniform(0, 10, size=30))[:, None]
+    return X, np.sin(X[:, 0]), [f"person {number}" for number in rng.integers(0, 12, size=30)]
+
+
+def fitted(table, *, groups=True, **settings):
+    X, y, people = table
+    chosen = {"bounds": (-1, 1), "epsilon": 1.0, "delta": 1e-3, "learn": None, **settings}
+    return DPGPRegressor(**chosen).fit(X, y, groups=people if groups else None).release_
+
+
+@pytest.fixture
+def release(table):
+    return fitted(table)
+
+
+def with_groups(release, groups):
+    """The release as somebody would forge it."""
+    measurements = tuple(replace(one, groups=groups) for one in release.measurements)
+    return replace(release, measurements=measurements)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_the_noise_is_what_the_groups_need(table, mechanism, tmp_path):
+    release = fitted(table, mechanism=mechanism)
+    (one,) = release.measurements
+    assert one.attained_mu == pytest.approx(release.guarantee.mu, rel=1e-3)
+    assert one.attained_mu <= release.guarantee.mu
+    release.save(tmp_path / "groups.cloak")
+    loaded = Release.load(tmp_path / "groups.cloak")
+    np.testing.assert_array_equal(loaded.measurements[0].groups, one.groups)
+    assert loaded.measurements[0].groups.dtype == one.groups.dtype
+    assert loaded.measurements[0].attained_mu == one.attained_mu
+
+
+def test_groups_cost_accuracy(table):
+    X = table[0]
+    sds = [
+        fitted(table, groups=told).predict(X, return_std=True)[1].mean() for told in (True, False)
+    ]
+    assert sds[0] > 1.05 * sds[1]
+
+
+def test_groups_of_one_row_each_are_no_groups(table):
+    X, y, _ = table
+    settings = {"bounds": (-1, 1), "epsilon": 1.0, "delta": 1e-3, "insecure_seed": 3}
+    alone = DPGPRegressor(**settings).fit(X, y).release_
+    single = DPGPRegressor(**settings).fit(X, y, groups=range(len(X))).release_
+    assert single.measurements[0].groups is None
+    np.testing.assert_array_equal(
+        single.measurements[0].answers.values, alone.measurements[0].answers.values
+    )
+
+
+def test_a_split_budget_protects_groups_in_both_stages(table):
+    release = fitted(table, learn="map", budget_split=0.5)
+    assert len(release.measurements) == 2
+    for one in release.measurements:
+        np.testing.assert_array_equal(one.groups, release.measurements[0].groups)
+        assert one.attained_mu == pytest.approx(one.answers.guarantee.mu, rel=1e-3)
+
+
+def test_refining_keeps_the_groups(table, release):
+    _, y, people = table
+    for named in ({}, {"groups": people}):
+        refined = release.refine(y, [[2.0]], epsilon=0.5, delta=1e-3, **named)
+        one = refined.measurements[1]
+        np.testing.assert_array_equal(one.groups, release.measurements[0].groups)
+        assert one.attained_mu == pytest.approx(one.answers.guarantee.mu, rel=1e-3)
+    with pytest.raises(ValueError, match="other groups"):
+        release.refine(y, epsilon=0.5, delta=1e-3, groups=[0] * len(y))
+    with pytest.raises(ValueError, match="other groups"):
+        fitted(table, groups=False).refine(y, epsilon=0.5, delta=1e-3, groups=people)
+
+
+def test_new_rows_have_groups_of_their_own(release):
+    X, y = np.linspace(3, 4, 6)[:, None], np.zeros(6)
+    extended = release.extend(X, y, epsilon=0.5, delta=1e-3, groups=list("aabbcc"))
+    one = extended.measurements[1]
+    assert one.groups.tolist() == [0, 0, 1, 1, 2, 2]
+    assert one.attained_mu == pytest.approx(one.answers.guarantee.mu, rel=1e-3)
+
+
+def test_releases_of_different_groups_do_not_add_up(table, release):
+    again = fitted(table)
+    assert len(release.combine(again).measurements) == 2
+    for other in (fitted(table, groups=False), with_groups(again, np.arange(30) // 2)):
+        with pytest.raises(ValueError, match="different groups"):
+            release.combine(other)
+    assert len(release.combine(fitted(table, groups=False), same_rows=False).measurements) == 2
+
+
+def test_a_file_that_claims_larger_groups_is_refused(release, tmp_path):
+    with_groups(release, np.zeros(30, dtype=np.intp)).save(tmp_path / "forged.cloak")
+    with pytest.raises(ReleaseFileError, match="less than its guarantee needs"):
+        Release.load(tmp_path / "forged.cloak")
+
+
+def test_a_file_without_its_groups_promises_less(release, tmp_path):
+    """Dropping groups leaves a true statement, about single rows: their columns are shorter."""
+    with_groups(release, None).save(tmp_path / "forged.cloak")
+    loaded = Release.load(tmp_path / "forged.cloak")
+    assert loaded.measurements[0].attained_mu < release.measurements[0].attained_mu
+    protection, guarantee = describe(loaded)[0], describe(loaded)[1]
+    assert "every single row" in protection.facts[0].text
+    assert "two rows" in guarantee.facts[-1].text
+
+
+@pytest.mark.parametrize(
+    "groups", [np.arange(30) + 1.0, np.arange(29) // 2 + 0.0, np.full(30, 0.5), np.arange(30) + 0.0]
+)
+def test_damaged_groups_are_refused(release, tmp_path, groups):
+    with_groups(release, groups).save(tmp_path / "forged.cloak")
+    with pytest.raises(ReleaseFileError):
+        Release.load(tmp_path / "forged.cloak")
+
+
+def test_different_groups_of_one_table_are_refused(release, table, tmp_path):
+    twice = release.combine(fitted(table))
+    first, second = twice.measurements
+    forged = replace(twice, measurements=(first, replace(second, groups=None)))
+    forged.save(tmp_path / "forged.cloak")
+    with pytest.raises(ReleaseFileError, match="different groups"):
+        Release.load(tmp_path / "forged.cloak")
+
+
+def test_words_name_the_unit(release):
+    protection, guarantee = describe(release)[0], describe(release)[1]
+    people = int(release.measurements[0].groups.max()) + 1
+    assert f"one person, in every row of theirs ({people} people" in protection.facts[0].text
+    assert "which rows are the same person" in protection.facts[1].text
+    assert any("all values together" in fact.text for fact in guarantee.facts)
+    assert "protected together" in guarantee.facts[-1].text
+
+
+def test_words_of_tables_with_and_without_groups(release):
+    extended = release.extend(np.linspace(3, 4, 6)[:, None], np.zeros(6), epsilon=0.5, delta=1e-3)
+    said = describe(extended)[0].facts[0].text
+    assert "in every row of theirs" in said
+    assert "do not say whose rows they are, every single row" in said
