@@ -85,6 +85,7 @@ def test_a_split_release_keeps_its_guarantee_and_uses_it(share, budget, table):
         assert one.attained_mu == pytest.approx(mu, rel=1e-9)
 
 
+@pytest.mark.usefixtures("any_evidence")
 def test_the_second_stage_is_designed_with_what_the_first_taught(table):
     X, y = table
     settings = {"budget_split": 0.5, "insecure_seed": 3, "epsilon": 20.0}

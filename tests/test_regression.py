@@ -444,9 +444,9 @@ BAD_TABLES = {
     "more rows in y": (lambda X, y: (X[:11], y), "X has 11 rows and y has 12"),
     "two columns in y": (
         lambda X, y: (X, np.column_stack([y, y])),
-        r"y must have one dimension, got shape \(12, 2\)",
+        r"y must have one dimension, got 2 dimensions",
     ),
-    "y as a number": (lambda X, y: (X, y[3]), r"y must have one dimension, got shape \(\)"),
+    "y as a number": (lambda X, y: (X, y[3]), r"y must have one dimension, got 0 dimensions"),
     "no y": (lambda X, _: (X, None), "y is None"),
     "NaN in y": (place(np.nan), "y contains NaN"),
     "infinity in y": (place(np.inf), "y contains infinity"),

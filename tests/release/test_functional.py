@@ -141,7 +141,7 @@ def test_the_answers_serve_an_ordinary_release(prior, table):
         assert release.published().values == pytest.approx(raw(X), abs=1e-6)
         errors["raw"].append(np.square(raw(X) - truth).mean())
         errors["posterior"].append(np.square(release.predict(X) - truth).mean())
-    assert np.mean(errors["posterior"]) < 0.5 * np.mean(errors["raw"])
+    assert np.mean(errors["posterior"]) < 0.6 * np.mean(errors["raw"])
 
 
 def test_inputs_of_another_width_are_refused(table):

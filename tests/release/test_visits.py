@@ -50,6 +50,7 @@ def condition(prior, release, points):
     return prior.mean + gain @ residuals, prior.query_covariance(points) - gain @ crossed.T
 
 
+@pytest.mark.usefixtures("any_evidence")
 @pytest.mark.parametrize("approximation", [None, *APPROXIMATIONS])
 @pytest.mark.parametrize("learn", [None, "map"])
 def test_visits_are_conditioning(approximation, learn, table, rng):

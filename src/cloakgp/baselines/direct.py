@@ -9,9 +9,13 @@ from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
 from sklearn.utils.validation import validate_data
 
-from cloakgp.baselines.given import ReleaseRegressor, chosen_hyperprior, release_of_answers
+from cloakgp.baselines.given import (
+    PRIOR_SD_SHARE,
+    ReleaseRegressor,
+    chosen_hyperprior,
+    release_of_answers,
+)
 from cloakgp.choices import choose_prior, choose_query
-from cloakgp.models.defaults import SIGNAL_SD_SHARE
 from cloakgp.privacy import OutputBounds, measure
 
 
@@ -203,7 +207,7 @@ class DPMeanRegressor(ReleaseRegressor):
         """
         inputs = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         limits = OutputBounds.checked(self.bounds)
-        variance = (SIGNAL_SD_SHARE * limits.width) ** 2
+        variance = (PRIOR_SD_SHARE * limits.width) ** 2
         prior = choose_prior(
             inputs,
             bounds=limits,

@@ -18,6 +18,8 @@ from cloakgp.release import Hyperprior, Measurement, Query, Release
 from cloakgp.release.release import ReleasePrior
 
 LEARNING = ("map", "average", None)
+# Prior sd where none is declared, as a share of the bounds' width.
+PRIOR_SD_SHARE = 1 / 4
 # Nothing was optimised. A gap is the share of the remaining variance that a better design could
 # save, so 1 is true of any.
 UNCERTIFIED = Certificate(criterion="given", gap=1.0)

@@ -19,11 +19,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cloakgp.arrays import Array
 from cloakgp.baselines.bins import Bins, BinsSpec, Occupancy
-from cloakgp.baselines.given import ReleaseRegressor, chosen_hyperprior, release_of_answers
+from cloakgp.baselines.given import (
+    PRIOR_SD_SHARE,
+    ReleaseRegressor,
+    chosen_hyperprior,
+    release_of_answers,
+)
 from cloakgp.baselines.histogram import release_histogram
 from cloakgp.baselines.noisy_histogram import Noise, NoisyHistogram
 from cloakgp.choices import choose_prior, choose_query
-from cloakgp.models.defaults import SIGNAL_SD_SHARE
 from cloakgp.models.integral import IntegralRBF, points_as_boxes
 from cloakgp.privacy import Answers, Guarantee, OutputBounds
 from cloakgp.privacy.pure import PureGuarantee
@@ -56,7 +60,7 @@ def default_integral_kernel(X: Array, *, width: float) -> Kernel:
     """
     ranges = np.ptp(X, axis=0)
     scales = np.where(ranges > 0, LENGTHSCALE_SHARE * ranges, 1.0)
-    return ConstantKernel((SIGNAL_SD_SHARE * width) ** 2) * IntegralRBF(
+    return ConstantKernel((PRIOR_SD_SHARE * width) ** 2) * IntegralRBF(
         scales if len(scales) > 1 else float(scales[0])
     )
 

@@ -13,7 +13,7 @@ from rich.table import Table
 from cloakgp.experiments.crossvalidation import Tick
 
 # Rich takes 80 columns where there is no terminal, and would cut figures off to fit.
-WIDTH = 132
+WIDTH = 144
 
 console = Console(highlight=False, width=WIDTH)
 

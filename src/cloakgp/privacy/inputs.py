@@ -49,7 +49,7 @@ def _numbers(X: ArrayLike) -> Array:
     if hasattr(X, "toarray"):
         raise TypeError("sparse input is not supported: X must be a dense array")
     try:
-        raw = np.asarray(X, dtype=None if hasattr(X, "dtype") else object)
+        raw = np.asarray(X)
     except Exception:
         raw = None
     if raw is None:
@@ -57,7 +57,8 @@ def _numbers(X: ArrayLike) -> Array:
     if np.iscomplexobj(raw):
         raise ValueError("Complex data not supported")
     try:
-        matrix: Array | None = as_floats(raw)
+        # From X itself: what numpy made of a list depends on all of it.
+        matrix: Array | None = as_floats(X)
     except Exception:
         matrix = None
     if matrix is None:
