@@ -72,7 +72,7 @@ class World:
 
 WORLDS = (
     World("declared prior, hardly clipped", signal=1 / 10, noise=1 / 25),
-    World("default prior", signal=1 / 4, noise=1 / 10),
+    World("sds of 1/4 and 1/10", signal=1 / 4, noise=1 / 10),
     World("drawn around the declared", signal=1 / 10, noise=1 / 25, uncertain=True),
 )
 
