@@ -17,8 +17,9 @@ from sklearn.exceptions import DataConversionWarning
 
 from cloakgp import DPGPClassifier
 from cloakgp.privacy import labels as labels_module
-from cloakgp.privacy.grid import UNIT_ROUNDOFF, Movement, calibrate, integer_sensitivity
+from cloakgp.privacy.grid import Movement, calibrate, integer_sensitivity
 from cloakgp.privacy.labels import Classes, measure_labels, signed_centre, signed_width
+from cloakgp.privacy.rounding import UNIT_ROUNDOFF
 from cloakgp.privacy.sampler import add_discrete_gaussian
 
 BUDGET = {"epsilon": 1.0, "delta": 0.01}

@@ -22,14 +22,14 @@ from cloakgp.privacy.guarantee import (
     papers_noise_multiplier,
 )
 from cloakgp.privacy.outputs import OutputBounds
+from cloakgp.privacy.rounding import UNIT_ROUNDOFF, gamma
 from cloakgp.privacy.sampler import Integers, add_discrete_gaussian, add_insecure_gaussian
-from cloakgp.privacy.units import Groups, greatest_gauge
+from cloakgp.privacy.units import Groups, column_lengths, greatest_gauge
 
 # The grid is about this many binary digits finer than the noise.
 GRID_BITS = 40
 # Answers and noise must fit a 64-bit integer with room for the noise's tail.
 INTEGER_BITS = 60
-UNIT_ROUNDOFF = 2.0**-53
 # The largest entry of a strategy must lie between this and its inverse: squares neither vanish nor
 # overflow then, and what vanishes beside it is smaller than any rounding that is counted.
 SMALLEST_ENTRY = 1e-100
@@ -60,11 +60,9 @@ class Movement:
         Row j's output enters through column r_j alone, so R V moves by at most w·max_j ‖r_j‖ for
         the width w between the rounded ends.
         """
-        lowest, highest = bounds.lo - bounds.middle, bounds.hi - bounds.middle
-        width = (highest - lowest) * (1 + 4 * UNIT_ROUNDOFF)
+        width, largest = bounds.about(bounds.middle)
         return cls(
-            distance=width * longest_column(strategy) * (1 + 2 * UNIT_ROUNDOFF),
-            largest=max(abs(lowest), abs(highest)),
+            distance=width * longest_column(strategy) * (1 + 2 * UNIT_ROUNDOFF), largest=largest
         )
 
     @classmethod
@@ -75,8 +73,7 @@ class Movement:
         `cloakgp.privacy.units`, which rounds it up.
         """
         one = cls.of_one_output(strategy, bounds=bounds)
-        lowest, highest = bounds.lo - bounds.middle, bounds.hi - bounds.middle
-        width = (highest - lowest) * (1 + 4 * UNIT_ROUNDOFF)
+        width, _ = bounds.about(bounds.middle)
         moved = width * greatest_gauge(strategy, groups=groups) * (1 + 2 * UNIT_ROUNDOFF)
         return cls(distance=max(one.distance, moved), largest=one.largest)
 
@@ -140,13 +137,53 @@ def calibrate(
     longest = float(np.abs(strategy).max())
     if not SMALLEST_ENTRY < longest < 1 / SMALLEST_ENTRY:
         raise ValueError("the strategy's entries are too small or too large: rescale it")
-    multiplier = exact_noise_multiplier if calibration == "exact" else papers_noise_multiplier
-    sigma = multiplier(epsilon, delta)
+    sigma = _noise_multiplier(epsilon, delta, calibration=calibration)
     step = _grid_step(strategy, movement=movement, sigma=sigma)
     sensitivity = integer_sensitivity(strategy, movement=movement, step=step)
-    answers = len(strategy) * movement.columns
-    # What discretisation costs is taken from δ before σ is calibrated. τ only grows by that, so the
-    # cost computed with the first τ is an upper bound for the last.
+    scale, guarantee = noise_scale(
+        sensitivity,
+        answers=len(strategy) * movement.columns,
+        epsilon=epsilon,
+        delta=delta,
+        calibration=calibration,
+    )
+    return Grid(step=step, sensitivity=sensitivity, scale=scale), guarantee
+
+
+def noise_scale(
+    sensitivity: int,
+    *,
+    answers: int,
+    epsilon: float,
+    delta: float,
+    calibration: Calibration = "exact",
+) -> tuple[float, Guarantee]:
+    """Return the noise parameter τ for rounded answers, in steps, and what it guarantees.
+
+    What discretisation costs is taken from δ before σ is calibrated. τ only grows by that, so the
+    cost computed with the first τ is an upper bound for the last.
+
+    Parameters
+    ----------
+    sensitivity : int
+        Of the rounded answers, in steps.
+    answers : int
+        How many numbers are published.
+    epsilon, delta : float
+    calibration : {"exact", "papers"}
+
+    Raises
+    ------
+    ValueError
+        If δ is too small for the grid.
+
+    Examples
+    --------
+    >>> scale, guarantee = noise_scale(2**40, answers=1, epsilon=1.0, delta=0.01)
+    >>> round(scale / 2**40, 3), guarantee.answers
+    (1.878, 1)
+    """
+    sigma = _noise_multiplier(epsilon, delta, calibration=calibration)
     first_scale = sigma * sensitivity
     cost = discretisation_delta(epsilon, answers=answers, coarseness=answers / first_scale**2)
     if cost >= delta / 2:
@@ -166,7 +203,12 @@ def calibrate(
     )
     if guarantee.delta_at(epsilon) > delta:
         raise RuntimeError("the calibration does not hold its guarantee; nothing released")
-    return Grid(step=step, sensitivity=sensitivity, scale=scale), guarantee
+    return scale, guarantee
+
+
+def _noise_multiplier(epsilon: float, delta: float, *, calibration: Calibration) -> float:
+    multiplier = exact_noise_multiplier if calibration == "exact" else papers_noise_multiplier
+    return multiplier(epsilon, delta)
 
 
 def integer_sensitivity(strategy: Array, *, movement: Movement, step: float) -> int:
@@ -191,9 +233,9 @@ def integer_sensitivity(strategy: Array, *, movement: Movement, step: float) -> 
     int
     """
     answers, rows = strategy.shape
-    total = float(np.linalg.norm(np.abs(strategy).sum(axis=1))) * (1 + 2 * _gamma(rows + answers))
+    total = float(np.linalg.norm(np.abs(strategy).sum(axis=1))) * (1 + 2 * gamma(rows + answers))
     columns = math.sqrt(movement.columns) * (1 + 4 * UNIT_ROUNDOFF)
-    arithmetic = 2 * _gamma(rows + 2) * movement.largest * total * columns
+    arithmetic = 2 * gamma(rows + 2) * movement.largest * total * columns
     rounding = math.sqrt(answers) * columns * (1 + 4 * UNIT_ROUNDOFF)
     moved = (movement.distance + arithmetic) / step * (1 + 8 * UNIT_ROUNDOFF) + rounding
     return math.ceil(moved * (1 + 4 * UNIT_ROUNDOFF))
@@ -201,8 +243,7 @@ def integer_sensitivity(strategy: Array, *, movement: Movement, step: float) -> 
 
 def longest_column(strategy: Array) -> float:
     """Return max_j ‖r_j‖ over every column, rounded up."""
-    longest = float(np.sqrt(np.einsum("ij,ij->j", strategy, strategy).max()))
-    return longest * (1 + 2 * _gamma(len(strategy) + 4))
+    return float(column_lengths(strategy).max())
 
 
 def noisy(answers: Array, *, grid: Grid, insecure_seed: int | None) -> Array:
@@ -231,8 +272,3 @@ def _grid_step(strategy: Array, *, movement: Movement, sigma: float) -> float:
     finest = math.floor(math.log2(noise_sd)) - GRID_BITS
     fitting = math.ceil(math.log2(largest_answer + noise_sd)) - INTEGER_BITS
     return math.ldexp(1.0, max(finest, fitting))
-
-
-def _gamma(operations: int) -> float:
-    """Return Higham's γ_n = n u / (1 − n u)."""
-    return operations * UNIT_ROUNDOFF / (1 - operations * UNIT_ROUNDOFF)

@@ -33,9 +33,10 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from cloakgp.arrays import Array, as_matrix
-from cloakgp.privacy.grid import UNIT_ROUNDOFF, Movement, calibrate, longest_column, noisy
+from cloakgp.privacy.grid import Movement, calibrate, longest_column, noisy
 from cloakgp.privacy.guarantee import Calibration, Guarantee, check_budget
 from cloakgp.privacy.outputs import as_column
+from cloakgp.privacy.rounding import UNIT_ROUNDOFF
 
 ClassLabel = bool | int | float | str
 

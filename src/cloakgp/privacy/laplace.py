@@ -38,11 +38,11 @@ from cloakgp.privacy.grid import (
     GRID_BITS,
     INTEGER_BITS,
     SMALLEST_ENTRY,
-    UNIT_ROUNDOFF,
 )
 from cloakgp.privacy.guarantee import check_budget
 from cloakgp.privacy.outputs import OutputBounds, checked_outputs
 from cloakgp.privacy.pure import PureGuarantee
+from cloakgp.privacy.rounding import UNIT_ROUNDOFF, gamma
 from cloakgp.privacy.sampler import Integers, add_discrete_laplace, add_insecure_laplace
 
 # `check_budget` asks for a δ, and there is none here.
@@ -223,13 +223,11 @@ def absolute_sensitivity(strategy: Array, *, bounds: OutputBounds, step: float) 
     int
     """
     answers, rows = len(strategy), int(strategy.shape[1])
-    lowest, highest = bounds.lo - bounds.middle, bounds.hi - bounds.middle
-    width = (highest - lowest) * (1 + 4 * UNIT_ROUNDOFF)
-    largest = max(abs(lowest), abs(highest))
+    width, largest = bounds.about(bounds.middle)
     entries = np.abs(strategy)
-    longest = float(entries.sum(axis=0).max()) * (1 + 2 * _gamma(answers))
-    total = float(entries.sum()) * (1 + 2 * _gamma(answers * rows))
-    arithmetic = 2 * _gamma(rows + 2) * largest * total
+    longest = float(entries.sum(axis=0).max()) * (1 + 2 * gamma(answers))
+    total = float(entries.sum()) * (1 + 2 * gamma(answers * rows))
+    arithmetic = 2 * gamma(rows + 2) * largest * total
     moved = (width * longest + arithmetic) / step * (1 + 8 * UNIT_ROUNDOFF) + answers
     return math.ceil(moved * (1 + 4 * UNIT_ROUNDOFF))
 
@@ -242,8 +240,3 @@ def _grid_step(strategy: Array, *, bounds: OutputBounds, epsilon: float) -> floa
     finest = math.floor(math.log2(scale)) - GRID_BITS
     fitting = math.ceil(math.log2(largest_answer + scale)) - INTEGER_BITS
     return math.ldexp(1.0, max(finest, fitting))
-
-
-def _gamma(operations: int) -> float:
-    """Return Higham's γ_n = n u / (1 − n u)."""
-    return operations * UNIT_ROUNDOFF / (1 - operations * UNIT_ROUNDOFF)

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import DataConversionWarning
 
 from cloakgp.arrays import Array
+from cloakgp.privacy.rounding import UNIT_ROUNDOFF
 
 AnyArray = NDArray[Any]
 
@@ -76,6 +77,26 @@ class OutputBounds:
     def middle(self) -> float:
         """The middle of the bounds, in output units."""
         return self.lo + self.width / 2
+
+    def about(self, centre: float) -> tuple[float, float]:
+        """Return how far an output less a number can move, and how far from zero it can be.
+
+        Rounding is monotone, so a clipped output less the centre lies between the rounded ends; the
+        first is the distance between these, rounded up.
+
+        Parameters
+        ----------
+        centre : float
+            In output units.
+
+        Examples
+        --------
+        >>> width, largest = OutputBounds(0.0, 4.0).about(1.0)
+        >>> width > 4.0, round(width, 12), largest
+        (True, 4.0, 3.0)
+        """
+        lowest, highest = self.lo - centre, self.hi - centre
+        return (highest - lowest) * (1 + 4 * UNIT_ROUNDOFF), max(abs(lowest), abs(highest))
 
     def clip(self, outputs: Array) -> Array:
         """Return outputs brought inside the bounds."""

@@ -68,6 +68,7 @@ from cloakgp.privacy.heldout import (
     held_out_errors,
 )
 from cloakgp.privacy.outputs import OutputBounds, checked_outputs
+from cloakgp.privacy.rounding import UNIT_ROUNDOFF
 from cloakgp.privacy.sampler import (
     SelectionNoise,
     report_insecure_noisy_max,
@@ -81,8 +82,6 @@ NOISE_OF: dict[SelectionMechanism, SelectionNoise] = {
     "permute-and-flip": "exponential",
     "exponential": "gumbel",
 }
-
-UNIT_ROUNDOFF = 2.0**-53
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,9 @@ from typing import Literal
 import numpy as np
 
 from cloakgp.arrays import Array
-from cloakgp.privacy.guarantee import Guarantee, discretisation_delta, exact_noise_multiplier
+from cloakgp.privacy.grid import noise_scale
+from cloakgp.privacy.guarantee import Guarantee, exact_noise_multiplier
+from cloakgp.privacy.rounding import UNIT_ROUNDOFF, gamma
 
 Neighbours = Literal["replace", "add-remove"]
 NEIGHBOURS: tuple[Neighbours, ...] = ("replace", "add-remove")
@@ -22,7 +24,6 @@ NEIGHBOURS: tuple[Neighbours, ...] = ("replace", "add-remove")
 # still fit 64 bits, and the discretisation costs about 1e-15 of δ.
 GRID_BITS = 32
 INTEGER_BITS = 61
-UNIT_ROUNDOFF = 2.0**-53
 
 
 @dataclass(frozen=True)
@@ -152,25 +153,7 @@ def calibrate_statistics(
         neighbours=neighbours,
         exclusive=exclusive,
     )
-    # τ only grows from the first σ to the last, so this cost is an upper bound for the last.
-    cost = discretisation_delta(
-        epsilon, answers=entries, coarseness=entries / (sigma * sensitivity) ** 2
-    )
-    if cost >= delta / 2:
-        raise ValueError(
-            f"delta = {delta} is too small: drawing noise on a grid costs {cost:.1e} of it"
-        )
-    sigma = exact_noise_multiplier(epsilon, delta - cost)
-    scale = sigma * sensitivity * (1 + 16 * UNIT_ROUNDOFF)
-    guarantee = Guarantee(
-        epsilon=epsilon,
-        delta=delta,
-        mu=math.nextafter(sensitivity / scale, math.inf),
-        answers=entries,
-        coarseness=entries / scale**2 * (1 + 4 * UNIT_ROUNDOFF),
-    )
-    if guarantee.delta_at(epsilon) > delta:
-        raise RuntimeError("the calibration does not hold its guarantee; nothing released")
+    scale, guarantee = noise_scale(sensitivity, answers=entries, epsilon=epsilon, delta=delta)
     most_rows = math.floor(2.0**INTEGER_BITS / (max(1.0, weighting) / step + 1.0))
     return StatisticsGrid(step, sensitivity, scale, most_rows), guarantee
 
@@ -201,13 +184,8 @@ def integer_sensitivity(
     exclusive : bool
     """
     two = 2 if neighbours == "replace" else 1
-    stretched = (1 + _gamma(features + 4)) ** 2
+    stretched = (1 + gamma(features + 4)) ** 2
     exact = joint_sensitivity(weighting, neighbours=neighbours, exclusive=exclusive)
-    arithmetic = two * _gamma(4) * math.hypot(1.0, weighting)
+    arithmetic = two * gamma(4) * math.hypot(1.0, weighting)
     moved = (exact + arithmetic) * stretched / step * (1 + 16 * UNIT_ROUNDOFF)
     return math.ceil((moved + two * math.sqrt(entries) / 2) * (1 + 8 * UNIT_ROUNDOFF))
-
-
-def _gamma(operations: int) -> float:
-    """Return Higham's γ_n = n u / (1 − n u)."""
-    return operations * UNIT_ROUNDOFF / (1 - operations * UNIT_ROUNDOFF)

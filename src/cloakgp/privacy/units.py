@@ -26,12 +26,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cloakgp.arrays import Array
+from cloakgp.privacy.rounding import UNIT_ROUNDOFF, gamma
 
 Groups = NDArray[np.intp]
 
 # Groups up to here are measured over all signs.
 EXACT_ROWS = 20
-UNIT_ROUNDOFF = 2.0**-53
 # Sweeps of the relaxation, and the relative slacks with which its v is tried.
 SWEEPS = 60
 SLACKS = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4)
@@ -111,11 +111,11 @@ def greatest_gauge(strategy: Array, *, groups: Groups | None) -> float:
     >>> greatest_gauge(np.eye(2), groups=np.array([0, 0])) - 2**0.5 < 1e-12
     True
     """
-    lengths = _lengths(strategy)
+    lengths = column_lengths(strategy)
     if groups is None:
         return float(lengths.max())
     together = members(groups)
-    most = np.bincount(groups, weights=lengths) * (1 + 2 * _gamma(len(groups)))
+    most = np.bincount(groups, weights=lengths) * (1 + 2 * gamma(len(groups)))
     greatest = 0.0
     for group in np.argsort(-most, kind="stable"):
         if most[group] <= greatest:
@@ -138,12 +138,12 @@ def gauge(columns: Array) -> float:
     columns : array of shape (k, n)
     """
     answers, rows = columns.shape
-    total = float(_lengths(columns).sum()) * (1 + 2 * _gamma(rows))
+    total = float(column_lengths(columns).sum()) * (1 + 2 * gamma(rows))
     if rows == 1 or total == 0.0:
         return total
     gram = columns.T @ columns
     square = _largest_form(gram) if rows <= EXACT_ROWS else _relaxed((gram + gram.T) / 2)
-    square += _gamma(2 * (answers + 2 * rows + 8)) * total**2
+    square += gamma(2 * (answers + 2 * rows + 8)) * total**2
     return min(total, float(np.sqrt(square)) * (1 + 4 * UNIT_ROUNDOFF))
 
 
@@ -186,7 +186,7 @@ def _relaxed(gram: Array) -> float:
     bound is infinite, and the triangle inequality remains.
     """
     count = len(gram)
-    allowed = 2 * _gamma(count + 4)
+    allowed = 2 * gamma(count + 4)
     best = np.inf
     for proposal in (_proposal(gram), np.full(count, float(np.linalg.eigvalsh(gram)[-1]))):
         if not (np.isfinite(proposal).all() and proposal.min() > 0):
@@ -232,12 +232,13 @@ def _proposal(gram: Array) -> Array:
     return np.asarray(bounds * max(largest, 1.0), dtype=np.float64)
 
 
-def _lengths(columns: Array) -> Array:
-    """Return the norms of columns, rounded up."""
+def column_lengths(columns: Array) -> Array:
+    """Return the norms of columns, shape (n,), rounded up.
+
+    Examples
+    --------
+    >>> column_lengths(np.eye(2)).round(9)
+    array([1., 1.])
+    """
     lengths = np.sqrt(np.einsum("ij,ij->j", columns, columns))
-    return np.asarray(lengths * (1 + 2 * _gamma(len(columns) + 4)), dtype=np.float64)
-
-
-def _gamma(operations: int) -> float:
-    """Return Higham's γ_n = n u / (1 − n u)."""
-    return operations * UNIT_ROUNDOFF / (1 - operations * UNIT_ROUNDOFF)
+    return np.asarray(lengths * (1 + 2 * gamma(len(columns) + 4)), dtype=np.float64)

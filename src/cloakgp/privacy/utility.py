@@ -16,6 +16,7 @@ from scipy.special import erf
 from cloakgp.arrays import Array
 from cloakgp.privacy.heldout import HeldOutErrors
 from cloakgp.privacy.outputs import OutputBounds
+from cloakgp.privacy.rounding import UNIT_ROUNDOFF, gamma
 
 Loss = Literal["squared", "absolute"]
 LOSSES: tuple[Loss, ...] = ("squared", "absolute")
@@ -24,7 +25,6 @@ LOSSES: tuple[Loss, ...] = ("squared", "absolute")
 # errors then.
 GRID_BITS = 32
 INTEGER_BITS = 60
-UNIT_ROUNDOFF = 2.0**-53
 # Roundings in one term of an error, library functions included, with room to spare.
 TERM_ROUNDINGS = 256
 # Beyond this many sd, erf is 1 and exp(−x²) is 0 in float64.
@@ -69,17 +69,15 @@ def error_band(public: HeldOutErrors, *, bounds: OutputBounds, loss: Loss) -> Er
     ErrorBand
     """
     rows = len(public.residual_map)
-    lowest, highest = bounds.lo - public.mean, bounds.hi - public.mean
-    width = (highest - lowest) * (1 + 4 * UNIT_ROUNDOFF)
-    reach = max(abs(lowest), abs(highest))
-    inflation = 1 + 2 * _gamma(rows + TERM_ROUNDINGS)
+    width, reach = bounds.about(public.mean)
+    inflation = 1 + 2 * gamma(rows + TERM_ROUNDINGS)
     magnitudes = np.abs(public.residual_map)
     furthest = reach * magnitudes.sum(axis=1) * inflation
     order = 2 if loss == "squared" else 1
     longest = float(np.linalg.norm(magnitudes, ord=order, axis=0).max()) * inflation
-    residuals_off = _gamma(rows + 2) * float(np.linalg.norm(furthest, ord=order)) * inflation
+    residuals_off = gamma(rows + 2) * float(np.linalg.norm(furthest, ord=order)) * inflation
     largest = error_of(furthest, public.noise_variance, loss=loss) * inflation + residuals_off
-    rounding = 2 * (residuals_off + _gamma(rows + TERM_ROUNDINGS) * largest)
+    rounding = 2 * (residuals_off + gamma(rows + TERM_ROUNDINGS) * largest)
     return ErrorBand(
         moved=(width * longest + rounding) * (1 + 8 * UNIT_ROUNDOFF), largest=largest + rounding
     )
@@ -143,8 +141,3 @@ def error_of(residuals: Array, noise_variance: Array, *, loss: Loss) -> float:
     shifted = np.clip(shifted, -FAR, FAR)
     spread = math.sqrt(2.0 / math.pi) * sd * np.exp(-np.square(shifted))
     return float((spread + residuals * erf(shifted)).sum())
-
-
-def _gamma(operations: int) -> float:
-    """Return Higham's γ_n = n u / (1 − n u)."""
-    return operations * UNIT_ROUNDOFF / (1 - operations * UNIT_ROUNDOFF)
