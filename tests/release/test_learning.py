@@ -23,8 +23,20 @@ from cloakgp import DPGPRegressor
 from cloakgp.models import APPROXIMATIONS, ExactPrior, SparsePrior
 from cloakgp.privacy import measure
 from cloakgp.release import Hyperprior
+from cloakgp.release.answer_covariance import gather
 from cloakgp.release.hyperposterior import EVIDENCE, posterior_maximum, posterior_points
 from cloakgp.release.learning import LOG_SD, MEAN_SD_SHARE, _Objective, learn
+
+
+
+def objective_of(prior, measurements, *, hyperprior):
+    return _Objective.of(
+        prior,
+        gather(measurements),
+        bounds=measurements[0].answers.bounds,
+        hyperprior=hyperprior,
+    )
+
 
 KERNELS = [
     RBF(1.3),
@@ -99,7 +111,7 @@ def log_posterior(prior, declared, measurements, position):
 def test_value_and_gradient_of_the_objective(kernel, approximation, free, tables, rng):
     prior = prior_of(kernel, approximation)
     measurements = tables(prior)
-    objective = _Objective.of(prior, measurements, hyperprior=Hyperprior(*free))
+    objective = objective_of(prior, measurements, hyperprior=Hyperprior(*free))
     assert objective.size == len(kernel.theta) + sum(free)
     one, other = rng.normal(size=(2, objective.size))
     expected = [
@@ -125,7 +137,7 @@ def test_positions_are_logarithms_in_units_of_their_weak_prior(seed):
     release = DPGPRegressor(bounds=(-2, 5), epsilon=1.0, delta=1e-3, insecure_seed=0, learn=None)
     X = np.linspace(0, 3, 6)[:, None]
     measurements = release.fit(X, np.zeros(6)).release_.measurements
-    objective = _Objective.of(prior, measurements, hyperprior=Hyperprior())
+    objective = objective_of(prior, measurements, hyperprior=Hyperprior())
     position = rng.normal(size=4)
     moved = objective.prior_at(position)
     np.testing.assert_allclose(moved.kernel.theta, prior.kernel.theta + LOG_SD * position[:2])
@@ -136,7 +148,7 @@ def test_positions_are_logarithms_in_units_of_their_weak_prior(seed):
 @pytest.mark.parametrize("approximation", [None, *APPROXIMATIONS])
 def test_the_maximum_is_one(approximation, tables, rng):
     prior = prior_of(ConstantKernel(2.0) * RBF(1.3), approximation)
-    objective = _Objective.of(prior, tables(prior), hyperprior=Hyperprior())
+    objective = objective_of(prior, tables(prior), hyperprior=Hyperprior())
     best = posterior_maximum(objective, size=4)
     value, gradient = objective(best)
     assert np.abs(gradient).max() < 1e-2
@@ -318,7 +330,7 @@ def test_averaging_has_about_the_moments_of_the_posterior(tables, rng):
     """Against importance sampling of the true posterior."""
     prior = prior_of(ConstantKernel(2.0) * RBF(1.3))
     measurements = tables(prior)
-    objective = _Objective.of(prior, measurements, hyperprior=Hyperprior())
+    objective = objective_of(prior, measurements, hyperprior=Hyperprior())
     draws = rng.normal(size=(4000, 4))
     # From the weak prior, weighted by the likelihood.
     logs = np.array([draw @ draw / 2 - objective(draw)[0] for draw in draws])

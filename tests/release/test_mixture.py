@@ -8,7 +8,7 @@ from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 
 from cloakgp.models import ExactPrior
 from cloakgp.release import WeightedPrior
-from cloakgp.release.mixture import Mixture
+from cloakgp.release.mixture import mixture_given
 from cloakgp.release.posterior import Posterior
 
 DRAWS = 200_000
@@ -33,7 +33,7 @@ def measurements(make_release, rng):
 @pytest.fixture
 def mixture(measurements):
     weighted = [WeightedPrior(prior=p, weight=w) for p, w in zip(PRIORS, WEIGHTS, strict=True)]
-    return Mixture.given(weighted, measurements)
+    return mixture_given(weighted, measurements)
 
 
 @pytest.mark.parametrize("new_output", [False, True])
@@ -77,7 +77,7 @@ def test_the_main_posterior_has_most_weight(mixture):
 
 def test_one_posterior_is_itself(measurements):
     X = np.array([[0.5], [1.0]])
-    alone = Mixture.given([WeightedPrior(prior=PRIORS[0], weight=1.0)], measurements)
+    alone = mixture_given([WeightedPrior(prior=PRIORS[0], weight=1.0)], measurements)
     posterior = Posterior.given(PRIORS[0], measurements)
     np.testing.assert_array_equal(alone.mean(X), posterior.mean(X))
     np.testing.assert_allclose(
@@ -87,7 +87,7 @@ def test_one_posterior_is_itself(measurements):
 
 def test_equal_priors_are_one(measurements):
     X = np.array([[0.5], [1.0]])
-    several = Mixture.given(
+    several = mixture_given(
         [WeightedPrior(prior=PRIORS[0], weight=w) for w in (0.25, 0.5, 0.25)], measurements
     )
     posterior = Posterior.given(PRIORS[0], measurements)

@@ -100,10 +100,25 @@ class SparsePrior:
         ValueError
             If it is zero for some row: the model then has no covariance to invert.
         """
-        noise = self.observation_noise(X)
+        if self.approximation != "fitc":
+            return self._checked_noise(self.observation_noise(X))
+        return self.features_and_noise(X)[1]
+
+    def features_and_noise(self, X: Array) -> tuple[Array, Array]:
+        """Return `features` and `row_noise` together, at the cost of the first.
+
+        Raises
+        ------
+        ValueError
+            As `row_noise`.
+        """
+        features, noise = self.features(X), self.observation_noise(X)
         if self.approximation == "fitc":
-            unexplained = latent_variance(self.kernel, X) - np.square(self.features(X)).sum(axis=0)
-            noise = noise + np.maximum(unexplained, 0.0)
+            explained = np.einsum("mn,mn->n", features, features)
+            noise = noise + np.maximum(latent_variance(self.kernel, X) - explained, 0.0)
+        return features, self._checked_noise(noise)
+
+    def _checked_noise(self, noise: Array) -> Array:
         if noise.min() <= 0:
             raise ValueError("a sparse model needs noise: set a noise_variance above zero")
         return noise
@@ -127,7 +142,8 @@ class SparsePrior:
 
     def output_covariance(self, X: Array) -> LowRankCovariance:
         """Return K_y over rows, without forming it."""
-        return LowRankCovariance(features=self.features(X), noise=self.row_noise(X))
+        features, noise = self.features_and_noise(X)
+        return LowRankCovariance(features=features, noise=noise)
 
     def cloaking_matrix(self, X_query: Array, X: Array) -> Array:
         r"""Return C = K_*Z Q_MM⁻¹ K_ZN Λ⁻¹ (2021 paper, section 3.2), shape (P, N).
@@ -135,8 +151,9 @@ class SparsePrior:
         With V = G⁻¹ K_ZN for K_ZZ = G Gᵀ and B = I + V Λ⁻¹ Vᵀ this is V_*ᵀ B⁻¹ V Λ⁻¹, whose only
         factorisations are Cholesky's of K_ZZ and of B, whose eigenvalues are at least 1.
         """
-        scaled = self.features(X) / self.row_noise(X)
-        inner = np.eye(len(self.inducing)) + scaled @ self.features(X).T
+        features, noise = self.features_and_noise(X)
+        scaled = features / noise
+        inner = np.eye(len(self.inducing)) + scaled @ features.T
         factor = linalg.cho_factor(inner, lower=True)
         cloaking: Array = self.features(X_query).T @ linalg.cho_solve(factor, scaled)
         return cloaking

@@ -60,10 +60,13 @@ class Movement:
         Row j's output enters through column r_j alone, so R V moves by at most w·max_j ‖r_j‖ for
         the width w between the rounded ends.
         """
+        return cls.of_longest(longest_column(strategy), bounds=bounds)
+
+    @classmethod
+    def of_longest(cls, longest: float, *, bounds: OutputBounds) -> Movement:
+        """As `of_one_output`, given at least the length of the longest column."""
         width, largest = bounds.about(bounds.middle)
-        return cls(
-            distance=width * longest_column(strategy) * (1 + 2 * UNIT_ROUNDOFF), largest=largest
-        )
+        return cls(distance=width * longest * (1 + 2 * UNIT_ROUNDOFF), largest=largest)
 
     @classmethod
     def of_groups(cls, strategy: Array, *, bounds: OutputBounds, groups: Groups) -> Movement:
@@ -76,6 +79,63 @@ class Movement:
         width, _ = bounds.about(bounds.middle)
         moved = width * greatest_gauge(strategy, groups=groups) * (1 + 2 * UNIT_ROUNDOFF)
         return cls(distance=max(one.distance, moved), largest=one.largest)
+
+
+@dataclass(frozen=True)
+class Magnitudes:
+    """How large the entries of a strategy are, which decides how its answers round.
+
+    Attributes
+    ----------
+    answers : int
+        k.
+    rows : int
+        The most terms that one floating-point sum adds up.
+    entry : float
+        The largest entry of R.
+    summed : float
+        At least the norm of (‖r_i‖₁)_i, over the rows of one floating-point sum.
+    answer : float
+        At least the largest ‖r_i‖₁, over all rows.
+    """
+
+    answers: int
+    rows: int
+    entry: float
+    summed: float
+    answer: float
+
+    @classmethod
+    def of_columns(cls, *, answers: int, longest: float, rows: int, count: int) -> Magnitudes:
+        """Bound a strategy from the lengths of its columns, none longer than stated.
+
+        No entry is larger than its column is long, and (‖r_i‖₁)_i = Σ_j |r_j| is at most the sum of
+        the columns' lengths long.
+
+        Parameters
+        ----------
+        answers : int
+        longest : float
+        rows : int
+            The most of a chunk.
+        count : int
+            Of all chunks together.
+        """
+        one = longest * (1 + 4 * UNIT_ROUNDOFF)
+        return cls(answers=answers, rows=rows, entry=one, summed=rows * one, answer=count * one)
+
+    @classmethod
+    def of(cls, strategy: Array) -> Magnitudes:
+        """Measure a strategy of shape (k, N); the sums are inflated by what they may round."""
+        answers, rows = strategy.shape
+        totals = np.abs(strategy).sum(axis=1) * (1 + 2 * gamma(rows))
+        return cls(
+            answers=answers,
+            rows=rows,
+            entry=float(np.abs(strategy).max(initial=0.0)),
+            summed=float(np.linalg.norm(totals)) * (1 + 2 * gamma(answers + 2)),
+            answer=float(totals.max(initial=0.0)),
+        )
 
 
 @dataclass(frozen=True)
@@ -103,7 +163,7 @@ class Grid:
 
 
 def calibrate(
-    strategy: Array,
+    strategy: Array | Magnitudes,
     *,
     movement: Movement,
     epsilon: float,
@@ -116,7 +176,7 @@ def calibrate(
 
     Parameters
     ----------
-    strategy : array of shape (k, N)
+    strategy : array of shape (k, N), or Magnitudes
         Not all zero.
     movement : Movement
     epsilon, delta : float
@@ -134,15 +194,15 @@ def calibrate(
     """
     if calibration not in ("exact", "papers"):
         raise ValueError(f"calibration must be 'exact' or 'papers', got {calibration!r}")
-    longest = float(np.abs(strategy).max())
-    if not SMALLEST_ENTRY < longest < 1 / SMALLEST_ENTRY:
+    magnitudes = strategy if isinstance(strategy, Magnitudes) else Magnitudes.of(strategy)
+    if not SMALLEST_ENTRY < magnitudes.entry < 1 / SMALLEST_ENTRY:
         raise ValueError("the strategy's entries are too small or too large: rescale it")
     sigma = _noise_multiplier(epsilon, delta, calibration=calibration)
-    step = _grid_step(strategy, movement=movement, sigma=sigma)
-    sensitivity = integer_sensitivity(strategy, movement=movement, step=step)
+    step = _grid_step(magnitudes, movement=movement, sigma=sigma)
+    sensitivity = integer_sensitivity(magnitudes, movement=movement, step=step)
     scale, guarantee = noise_scale(
         sensitivity,
-        answers=len(strategy) * movement.columns,
+        answers=magnitudes.answers * movement.columns,
         epsilon=epsilon,
         delta=delta,
         calibration=calibration,
@@ -211,7 +271,7 @@ def _noise_multiplier(epsilon: float, delta: float, *, calibration: Calibration)
     return multiplier(epsilon, delta)
 
 
-def integer_sensitivity(strategy: Array, *, movement: Movement, step: float) -> int:
+def integer_sensitivity(strategy: Array | Magnitudes, *, movement: Movement, step: float) -> int:
     r"""Bound how far the rounded answers can move between neighbours, in grid steps.
 
     Argument. In exact arithmetic R V moves by at most the movement's distance. In floating point,
@@ -222,9 +282,12 @@ def integer_sensitivity(strategy: Array, *, movement: Movement, step: float) -> 
     entries by at most ½, the two answers together by √(kC). The sums here are themselves inflated
     by γ of their own lengths, and the result is rounded up to an integer.
 
+    Where R V is summed chunk by chunk, every chunk is rounded to integers before these are added,
+    which is exact: neighbours differ in one chunk only, and its rows are all that counts.
+
     Parameters
     ----------
-    strategy : array of shape (k, N)
+    strategy : array of shape (k, N), or Magnitudes
     movement : Movement
     step : float
 
@@ -232,11 +295,10 @@ def integer_sensitivity(strategy: Array, *, movement: Movement, step: float) -> 
     -------
     int
     """
-    answers, rows = strategy.shape
-    total = float(np.linalg.norm(np.abs(strategy).sum(axis=1))) * (1 + 2 * gamma(rows + answers))
+    magnitudes = strategy if isinstance(strategy, Magnitudes) else Magnitudes.of(strategy)
     columns = math.sqrt(movement.columns) * (1 + 4 * UNIT_ROUNDOFF)
-    arithmetic = 2 * gamma(rows + 2) * movement.largest * total * columns
-    rounding = math.sqrt(answers) * columns * (1 + 4 * UNIT_ROUNDOFF)
+    arithmetic = 2 * gamma(magnitudes.rows + 2) * movement.largest * magnitudes.summed * columns
+    rounding = math.sqrt(magnitudes.answers) * columns * (1 + 4 * UNIT_ROUNDOFF)
     moved = (movement.distance + arithmetic) / step * (1 + 8 * UNIT_ROUNDOFF) + rounding
     return math.ceil(moved * (1 + 4 * UNIT_ROUNDOFF))
 
@@ -244,6 +306,32 @@ def integer_sensitivity(strategy: Array, *, movement: Movement, step: float) -> 
 def longest_column(strategy: Array) -> float:
     """Return max_j ‖r_j‖ over every column, rounded up."""
     return float(column_lengths(strategy).max())
+
+
+def rounded(answers: Array, *, grid: Grid) -> Integers:
+    """Return answers as whole numbers of grid steps, of the same shape. Private."""
+    integers: Integers = np.rint(answers / grid.step).astype(np.int64)
+    return integers
+
+
+def with_noise(integers: Integers, *, grid: Grid, insecure_seed: int | None) -> Array:
+    """Add noise to rounded answers, and return them in output units.
+
+    Parameters
+    ----------
+    integers : array of shape (k,) or (k, C)
+        Private.
+    grid : Grid
+    insecure_seed : int or None
+        Makes the noise reproducible and the result **not private**.
+    """
+    if insecure_seed is None:
+        moved = add_discrete_gaussian(
+            integers.ravel(), scale=grid.scale, sensitivity=grid.sensitivity
+        )
+    else:
+        moved = add_insecure_gaussian(integers.ravel(), scale=grid.scale, seed=insecure_seed)
+    return moved.astype(np.float64).reshape(integers.shape) * grid.step
 
 
 def noisy(answers: Array, *, grid: Grid, insecure_seed: int | None) -> Array:
@@ -257,18 +345,13 @@ def noisy(answers: Array, *, grid: Grid, insecure_seed: int | None) -> Array:
     insecure_seed : int or None
         Makes the noise reproducible and the result **not private**.
     """
-    integers: Integers = np.rint(answers / grid.step).astype(np.int64).ravel()
-    if insecure_seed is None:
-        moved = add_discrete_gaussian(integers, scale=grid.scale, sensitivity=grid.sensitivity)
-    else:
-        moved = add_insecure_gaussian(integers, scale=grid.scale, seed=insecure_seed)
-    return moved.astype(np.float64).reshape(answers.shape) * grid.step
+    return with_noise(rounded(answers, grid=grid), grid=grid, insecure_seed=insecure_seed)
 
 
-def _grid_step(strategy: Array, *, movement: Movement, sigma: float) -> float:
+def _grid_step(magnitudes: Magnitudes, *, movement: Movement, sigma: float) -> float:
     """Return a power of two, 2⁴⁰ times finer than the noise unless 64 bits are too few."""
     noise_sd = sigma * movement.distance
-    largest_answer = 2 * float(np.abs(strategy).sum(axis=1).max()) * movement.largest
+    largest_answer = 2 * magnitudes.answer * movement.largest
     finest = math.floor(math.log2(noise_sd)) - GRID_BITS
     fitting = math.ceil(math.log2(largest_answer + noise_sd)) - INTEGER_BITS
     return math.ldexp(1.0, max(finest, fitting))

@@ -6,6 +6,7 @@ from cloakgp.release.functional import ReleasedFunction
 from cloakgp.release.label_predictor import LatentPrediction
 from cloakgp.release.label_release import LabelRelease
 from cloakgp.release.learning import Hyperprior, WeightedPrior
+from cloakgp.release.many_rows import ManyRowsRelease
 from cloakgp.release.measurement import Measurement, Published
 from cloakgp.release.questions import (
     MECHANISMS,
@@ -26,6 +27,7 @@ __all__ = [
     "Hyperprior",
     "LabelRelease",
     "LatentPrediction",
+    "ManyRowsRelease",
     "Measurement",
     "Mechanism",
     "MultiOutputRelease",

@@ -17,8 +17,10 @@ from sklearn.gaussian_process.kernels import Kernel
 from threadpoolctl import threadpool_limits
 
 from cloakgp.arrays import Array
+from cloakgp.design.asked import AskedSums
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.kernels import RELATIVE_JITTER, has_white_noise
+from cloakgp.privacy import Answers
 from cloakgp.release.measurement import Measurement
 from cloakgp.release.posterior import AskedTable
 
@@ -26,7 +28,7 @@ LEARNING_POINTS = 600
 
 
 @dataclass(frozen=True, eq=False)
-class _TableAnswers:
+class TableAnswers:
     """The noise-scaled questions put to one table, and the learning point that each row is at."""
 
     questions: Array
@@ -48,7 +50,7 @@ class LearningQuestions:
 
     points: Array
     questions: Array
-    tables: tuple[_TableAnswers, ...]
+    tables: tuple[TableAnswers, ...]
 
     @classmethod
     def of(cls, asked: Sequence[AskedTable], *, most: int | None = None) -> LearningQuestions:
@@ -60,7 +62,7 @@ class LearningQuestions:
             centres, positions = _learning_points(table.X, most=limit)
             binned = np.zeros((len(table.questions), len(centres)))
             np.add.at(binned.T, positions, table.questions.T)
-            tables.append(_TableAnswers(questions=table.questions, positions=positions + offset))
+            tables.append(TableAnswers(questions=table.questions, positions=positions + offset))
             points.append(centres)
             questions.append(binned)
             offset += len(centres)
@@ -73,7 +75,8 @@ class LearningQuestions:
     @property
     def sums(self) -> Array:
         """R 1, shape (k,)."""
-        return np.concatenate([table.questions.sum(axis=1) for table in self.tables])
+        totals: Array = self.questions.sum(axis=1)
+        return totals
 
     def row_products(self, variances: Array | None = None) -> Array:
         """Return R diag(variances) Rᵀ for independent rows, the variances given per point."""
@@ -129,6 +132,41 @@ def gather(measurements: Sequence[Measurement]) -> LearningAnswers:
         questions=placed.questions,
         tables=placed.tables,
         values=np.concatenate(values),
+    )
+
+
+def gather_sums(sums: AskedSums, answers: Answers, *, points: Array) -> LearningAnswers:
+    """Bring answers about rows that nobody keeps into the form that learning needs.
+
+    The rows of a cell are taken to be at its centre, and asked alike but for their lengths.
+
+    Parameters
+    ----------
+    sums : AskedSums
+        With the sums over cells.
+    answers : Answers
+        With noise.
+    points : array of shape (n, D)
+        The centres of the cells.
+
+    Raises
+    ------
+    ValueError
+        If there are no sums over cells.
+    """
+    if sums.cells is None or sums.squares is None:
+        raise ValueError("there are no sums over cells")
+    occupied = sums.squares > 0
+    questions = sums.cells[:, occupied] / answers.noise_sd
+    lengths = np.maximum(np.sqrt(np.einsum("kn,kn->n", questions, questions)), 1e-300)
+    # One row in place of all of a cell, as long as they are together: Σ r rᵀ is about its square.
+    rows = questions * (np.sqrt(sums.squares[occupied]) / answers.noise_sd / lengths)
+    table = TableAnswers(questions=rows, positions=np.arange(rows.shape[1]))
+    return LearningAnswers(
+        points=points[occupied],
+        questions=questions,
+        tables=(table,),
+        values=(answers.values + answers.centre * sums.totals) / answers.noise_sd,
     )
 
 

@@ -82,8 +82,38 @@ def learn(
         Weights sum to 1. The declared prior if nothing is free or nothing was asked.
     """
     asked = [one for one in measurements if one.answers.noise_sd > 0]
-    objective = _Objective.of(prior, asked, hyperprior=hyperprior) if asked else None
-    if objective is None or objective.size == 0:
+    if not asked:
+        return (WeightedPrior(prior=prior, weight=1.0),)
+    return learn_from(
+        prior,
+        gather(asked),
+        bounds=asked[0].answers.bounds,
+        hyperprior=hyperprior,
+        average=average,
+    )
+
+
+def learn_from(
+    prior: ExactPrior | SparsePrior,
+    answers: LearningAnswers,
+    *,
+    bounds: tuple[float, float],
+    hyperprior: Hyperprior,
+    average: bool = False,
+) -> tuple[WeightedPrior, ...]:
+    """As `learn`, from answers in the form that learning needs.
+
+    Parameters
+    ----------
+    prior : ExactPrior or SparsePrior
+    answers : LearningAnswers
+    bounds : (float, float)
+        Of one output.
+    hyperprior : Hyperprior
+    average : bool
+    """
+    objective = _Objective.of(prior, answers, bounds=bounds, hyperprior=hyperprior)
+    if objective.size == 0:
         return (WeightedPrior(prior=prior, weight=1.0),)
     return tuple(
         WeightedPrior(prior=objective.prior_at(position), weight=weight)
@@ -108,14 +138,14 @@ class _Objective:
     def of(
         cls,
         prior: ExactPrior | SparsePrior,
-        measurements: Sequence[Measurement],
+        answers: LearningAnswers,
         *,
+        bounds: tuple[float, float],
         hyperprior: Hyperprior,
     ) -> _Objective:
-        bounds = measurements[0].answers.bounds
         return cls(
             prior=prior,
-            answers=gather(measurements),
+            answers=answers,
             hyperprior=Hyperprior(
                 noise_variance=hyperprior.noise_variance and prior.noise_variance > 0,
                 mean=hyperprior.mean,

@@ -4,17 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
 from cloakgp.arrays import Array
+from cloakgp.models import Prior
 from cloakgp.release.learning import WeightedPrior
 from cloakgp.release.measurement import Measurement
 from cloakgp.release.posterior import Posterior
 
 
+class LatentPosterior(Protocol):
+    """A Gaussian process given answers."""
+
+    @property
+    def prior(self) -> Prior:
+        """Before any answer."""
+
+    def mean(self, X: Array) -> Array:
+        """Return the mean of the latent function, shape (P,)."""
+
+    def variance(self, X: Array) -> Array:
+        """Return the variance of the latent function, shape (P,)."""
+
+    def covariance(self, X: Array) -> Array:
+        """Return the covariance of the latent function, shape (P, P)."""
+
+
+PosteriorOf = TypeVar("PosteriorOf", bound=LatentPosterior)
+
+
 @dataclass(frozen=True, eq=False)
-class Mixture:
+class Mixture(Generic[PosteriorOf]):
     """Posteriors and their weights; with one of them, simply that posterior.
 
     Attributes
@@ -24,21 +46,31 @@ class Mixture:
         Sum to 1.
     """
 
-    posteriors: tuple[Posterior, ...]
+    posteriors: tuple[PosteriorOf, ...]
     weights: Array
 
-    @classmethod
-    def given(cls, priors: Sequence[WeightedPrior], measurements: Sequence[Measurement]) -> Mixture:
-        """Condition every prior on the measurements."""
-        return cls(
-            posteriors=tuple(Posterior.given(one.prior, measurements) for one in priors),
-            weights=np.array([one.weight for one in priors]),
-        )
-
     @property
-    def main(self) -> Posterior:
+    def main(self) -> PosteriorOf:
         """The posterior of most weight."""
         return self.posteriors[int(self.weights.argmax())]
+
+    def predict(
+        self, X: Array, *, return_std: bool, return_cov: bool, new_output: bool
+    ) -> Array | tuple[Array, Array]:
+        """Return the mean at points of shape (P, D), with sd or covariance if asked for.
+
+        Raises
+        ------
+        ValueError
+            If both are.
+        """
+        if return_std and return_cov:
+            raise ValueError("ask for return_std or return_cov, not both")
+        if return_cov:
+            return self.mean(X), self.covariance(X, new_output=new_output)
+        if return_std:
+            return self.mean(X), np.sqrt(self.variance(X, new_output=new_output))
+        return self.mean(X)
 
     def mean(self, X: Array) -> Array:
         """Return the mean of the latent function, shape (P,)."""
@@ -67,3 +99,13 @@ class Mixture:
             between = one.mean(X) - middle
             total += weight * (covariance + np.outer(between, between))
         return total
+
+
+def mixture_given(
+    priors: Sequence[WeightedPrior], measurements: Sequence[Measurement]
+) -> Mixture[Posterior]:
+    """Condition every prior on the measurements."""
+    return Mixture(
+        posteriors=tuple(Posterior.given(one.prior, measurements) for one in priors),
+        weights=np.array([one.weight for one in priors]),
+    )

@@ -151,14 +151,44 @@ def check_noise(
     ReleaseFileError
         If the noise does not keep the guarantee, or the guarantee itself does not hold.
     """
-    check_budget(guarantee.epsilon, guarantee.delta)
     asked = bool(strategy.any())
-    # Written so that NaN fails every one of them.
-    if not 0 <= noise_sd < np.inf or (asked and not (noise_sd > 0 and guarantee.mu > 0)):
-        raise ReleaseFileError("its answers carry no noise")
+    check_budgeted_noise(
+        asked=asked,
+        guarantee=guarantee,
+        noise_sd=noise_sd,
+        attained_mu=attained_mu,
+        answers=answers,
+    )
     largest = float(np.abs(strategy).max()) if asked else 1.0
     if not SMALLEST_ENTRY < largest < 1 / SMALLEST_ENTRY:
         raise ReleaseFileError("its questions are out of scale")
+
+
+def check_budgeted_noise(
+    *, asked: bool, guarantee: Guarantee, noise_sd: float, attained_mu: float, answers: int
+) -> None:
+    """Refuse noise that is less than a guarantee says, whatever was asked.
+
+    Parameters
+    ----------
+    asked : bool
+        Whether any question was.
+    guarantee : Guarantee
+        As stated.
+    noise_sd, attained_mu : float
+        As kept, and as recomputed.
+    answers : int
+        How many numbers were published.
+
+    Raises
+    ------
+    ReleaseFileError
+        If the noise does not keep the guarantee, or the guarantee itself does not hold.
+    """
+    check_budget(guarantee.epsilon, guarantee.delta)
+    # Written so that NaN fails every one of them.
+    if not 0 <= noise_sd < np.inf or (asked and not (noise_sd > 0 and guarantee.mu > 0)):
+        raise ReleaseFileError("its answers carry no noise")
     if not attained_mu <= guarantee.mu * (1 + MU_TOLERANCE):
         raise ReleaseFileError("its noise is less than its guarantee needs")
     if guarantee.mu and not (guarantee.answers == answers and guarantee.coarseness >= 0):

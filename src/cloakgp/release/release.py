@@ -8,7 +8,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal, Unpack, overload
 
-import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
@@ -21,7 +20,7 @@ from cloakgp.release.choice import Choice, same_choice
 from cloakgp.release.functional import ReleasedFunction
 from cloakgp.release.learning import Hyperprior, WeightedPrior, learn
 from cloakgp.release.measurement import Measurement, Published, stacked
-from cloakgp.release.mixture import Mixture
+from cloakgp.release.mixture import Mixture, mixture_given
 from cloakgp.release.posterior import Posterior
 
 ReleasePrior = ExactPrior | SparsePrior
@@ -141,16 +140,10 @@ class Release:
             If X has another number of columns than the release, or sd and covariance are both
             asked for.
         """
-        if return_std and return_cov:
-            raise ValueError("ask for return_std or return_cov, not both")
         points = as_matrix(X, name="X", columns=self.n_inputs)
-        if return_cov:
-            covariance = self._mixture.covariance(points, new_output=new_output)
-            return self._mixture.mean(points), covariance
-        if return_std:
-            variance = self._mixture.variance(points, new_output=new_output)
-            return self._mixture.mean(points), np.sqrt(variance)
-        return self._mixture.mean(points)
+        return self._mixture.predict(
+            points, return_std=return_std, return_cov=return_cov, new_output=new_output
+        )
 
     def published(self, measurement: int = 0) -> Published:
         """Return the raw predictions of one measurement at its queried points.
@@ -360,9 +353,9 @@ class Release:
         return self.posterior.prior
 
     @cached_property
-    def _mixture(self) -> Mixture:
+    def _mixture(self) -> Mixture[Posterior]:
         priors = self.learned or (WeightedPrior(prior=self.prior, weight=1.0),)
-        return Mixture.given(priors, self.measurements)
+        return mixture_given(priors, self.measurements)
 
     def __repr__(self) -> str:
         answers = sum(len(one.strategy) for one in self.measurements)

@@ -1,0 +1,137 @@
+"""A table at a glance: how many rows, where they are, and some of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.cluster import MiniBatchKMeans
+from threadpoolctl import threadpool_limits
+
+from cloakgp.arrays import Array
+from cloakgp.passes import Chunk, Passes
+
+SAMPLE_ROWS = 50_000
+# Consecutive multiples of an irrational number are spread evenly over the unit interval (Weyl
+# 1916), so the rows of the smallest fractional parts are spread evenly over the table.
+GOLDEN, SILVER = (5**0.5 - 1) / 2, 2**0.5 - 1
+BATCH_ROWS = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """What is public knowledge about the inputs of a table.
+
+    Attributes
+    ----------
+    count : int
+        N.
+    lowest, highest : array of shape (D,)
+        Of every input.
+    sample : array of shape (n, D)
+        Rows from all over the table, always the same ones.
+    places : array of shape (n,)
+        What they were chosen by: the least.
+    size : int
+        The most that are kept.
+    """
+
+    count: int
+    lowest: Array
+    highest: Array
+    sample: Array
+    places: Array
+    size: int
+
+    def merged(self, other: Summary) -> Summary:
+        """Return a summary of the rows of both."""
+        places = np.concatenate([self.places, other.places])
+        kept = np.argsort(places, kind="stable")[: self.size]
+        return Summary(
+            count=self.count + other.count,
+            lowest=np.minimum(self.lowest, other.lowest),
+            highest=np.maximum(self.highest, other.highest),
+            sample=np.vstack([self.sample, other.sample])[kept],
+            places=places[kept],
+            size=self.size,
+        )
+
+    @property
+    def ranges(self) -> Array:
+        """The corners of the box that holds all inputs, shape (2, D)."""
+        return np.vstack([self.lowest, self.highest])
+
+    @property
+    def units(self) -> Array:
+        """The range of every input, or 1 where it never varies, shape (D,)."""
+        spread = self.highest - self.lowest
+        return np.where(spread > 0, spread, 1.0)
+
+    def centres(self, count: int, *, random_state: int = 0) -> tuple[Array, Array]:
+        """Return mini-batch k-means centres of the sample, and how many rows each stands for.
+
+        Distances are in units of each input's range: near in age is not near in income.
+
+        Parameters
+        ----------
+        count : int
+            Centres wanted; fewer come back if fewer rows are distinct.
+        random_state : int
+            Of the algorithm. It concerns public inputs only.
+
+        Returns
+        -------
+        centres : array of shape (n, D)
+        sizes : array of shape (n,)
+            Of the whole table, estimated from the sample.
+
+        Raises
+        ------
+        ValueError
+            If count is below one.
+        """
+        if count < 1:
+            raise ValueError(f"the number of centres must be at least 1, got {count}")
+        share = self.count / len(self.sample)
+        distinct, sizes = np.unique(self.sample, axis=0, return_counts=True)
+        if len(distinct) <= count:
+            return distinct, np.asarray(sizes * share, dtype=np.float64)
+        clusters = MiniBatchKMeans(
+            n_clusters=count, batch_size=BATCH_ROWS, n_init=1, random_state=random_state
+        )
+        with threadpool_limits(limits=1):
+            labels = clusters.fit_predict(self.sample / self.units)
+        sizes = np.bincount(labels, minlength=count)
+        centres = np.asarray(clusters.cluster_centers_ * self.units, dtype=np.float64)
+        occupied = sizes > 0
+        return centres[occupied], np.asarray(sizes[occupied] * share, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class _Summing:
+    size: int
+
+    def __call__(self, chunk: Chunk) -> Summary:
+        numbers = np.arange(1, len(chunk.X) + 1, dtype=np.float64)
+        places: Array = (numbers * GOLDEN + chunk.number * SILVER) % 1.0
+        kept = np.argsort(places, kind="stable")[: self.size]
+        return Summary(
+            count=len(chunk.X),
+            lowest=chunk.X.min(axis=0),
+            highest=chunk.X.max(axis=0),
+            sample=chunk.X[kept],
+            places=places[kept],
+            size=self.size,
+        )
+
+
+def summarise(passes: Passes, *, size: int = SAMPLE_ROWS) -> Summary:
+    """Go through a table once.
+
+    Parameters
+    ----------
+    passes : Passes
+    size : int
+        The most rows to keep.
+    """
+    return passes.over_inputs(_Summing(size=size), what="looking at inputs")

@@ -1,0 +1,213 @@
+r"""`measure_rows`, where the outputs of a table in chunks meet noise: the one door, in passes.
+
+Mechanism
+---------
+That of `cloakgp.privacy.measure`, a = R (clip(y) − c) + s z, for a table that no memory holds. Each
+chunk's columns R_c are had from its public inputs, its outputs are asked where they are, and
+n_c = round(R_c (clip(y_c) − c) / step), whole numbers of grid steps, is all that leaves it. These
+are added, exactly, and noise is drawn once, when the last of them is in.
+
+Neighbours
+    One output changes, within [lo, hi]; everything else is equal.
+Sensitivity
+    Neighbours differ in one chunk, so Σ_c n_c moves by what one n_c can: at most d·L/step for
+    columns at most L long, and what rounding adds (`cloakgp.privacy.grid.integer_sensitivity`, for
+    the sums of one chunk). L is promised before noise is calibrated. The very columns that are
+    asked, every one of them, are measured in the pass that asks them; if one is longer than was
+    promised, or a chunk has more rows, nothing is released. That depends on public inputs only.
+Theorem
+    Balle and Wang 2018, theorem 8; `discretisation_delta` for the discrete noise.
+Argument
+    As for `measure`: the integers differ from those of `measure` by their rounding alone, which is
+    counted. Integers add up the same in every order, so it does not matter which chunk came when,
+    or whether one was computed twice because a machine failed: the sum is the same, no noise exists
+    before it is complete, and one draw is made.
+
+Before noise, the sums of chunks are private. On one machine they stay in this process. On a cluster
+they travel: see `cloakgp.rows.dask` for whom one must trust.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from cloakgp.arrays import Array
+from cloakgp.passes import Chunk, PartOf
+from cloakgp.privacy.grid import Grid, Magnitudes, Movement, calibrate, rounded, with_noise
+from cloakgp.privacy.guarantee import Guarantee, check_budget
+from cloakgp.privacy.measure import Answers
+from cloakgp.privacy.outputs import OutputBounds
+from cloakgp.privacy.sampler import Integers
+from cloakgp.privacy.units import column_lengths
+
+# Of a promised length, to allow for another order of summation when columns are had again.
+LENGTH_SLACK = 1e-9
+
+MISSING = "y contains NaN, or cells that are empty or no numbers: remove those rows, or impute them"
+INFINITE = "y contains infinity, or a value too large for float64: remove those rows first"
+
+
+class PrivateRows(Protocol):
+    """A table whose private outputs can be gone through; for this module alone."""
+
+    def over_rows(self, work: Callable[[Chunk, Array], PartOf], *, what: str) -> PartOf:
+        """Do some work on every chunk and its outputs, and merge the parts."""
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What is known of a strategy before any output is read; the pass itself verifies it.
+
+    Attributes
+    ----------
+    answers : int
+        k.
+    longest : float
+        At least the length of every column.
+    chunk_rows : int
+        The most rows of a chunk.
+    count : int
+        Rows in all.
+    """
+
+    answers: int
+    longest: float
+    chunk_rows: int
+    count: int
+
+    @property
+    def limit(self) -> float:
+        """The longest column that is let through."""
+        return self.longest * (1 + LENGTH_SLACK)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Answered:
+    """Rounded answers of some chunks, and what their columns were like. Private."""
+
+    integers: Integers
+    longest: float
+    chunk_rows: int
+    count: int
+    fault: str
+
+    def merged(self, other: _Answered) -> _Answered:
+        return _Answered(
+            integers=self.integers + other.integers,
+            # Unlike Python's max, this lets no NaN pass unseen.
+            longest=float(np.maximum(self.longest, other.longest)),
+            chunk_rows=max(self.chunk_rows, other.chunk_rows),
+            count=self.count + other.count,
+            fault=self.fault or other.fault,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Answering:
+    """The rounded answers of one chunk."""
+
+    columns: Callable[[Array], Array]
+    bounds: OutputBounds
+    grid: Grid
+
+    def __call__(self, chunk: Chunk, outputs: Array) -> _Answered:
+        columns = self.columns(chunk.X)
+        longest = float(column_lengths(columns).max(initial=0.0))
+        if not np.isfinite(longest):
+            columns = np.zeros_like(columns)
+        fault = MISSING if np.isnan(outputs).any() else INFINITE if np.isinf(outputs).any() else ""
+        centred = self.bounds.clip(np.zeros(len(chunk.X)) if fault else outputs)
+        return _Answered(
+            integers=rounded(columns @ (centred - self.bounds.middle), grid=self.grid),
+            longest=longest,
+            chunk_rows=len(chunk.X),
+            count=len(chunk.X),
+            fault=fault,
+        )
+
+
+def measure_rows(
+    rows: PrivateRows,
+    columns: Callable[[Array], Array],
+    *,
+    promise: Promise,
+    bounds: OutputBounds,
+    epsilon: float,
+    delta: float,
+    insecure_seed: int | None = None,
+) -> Answers:
+    """Answer the questions of a strategy about a table in chunks, under (ε, δ)-DP.
+
+    Mechanism, neighbours, theorem and argument stand at the head of this module.
+
+    Parameters
+    ----------
+    rows : PrivateRows
+    columns : callable
+        Public, and picklable: inputs of shape (n, D) → the rows' columns r_j, shape (k, n).
+    promise : Promise
+        Verified over every column that is asked.
+    bounds : OutputBounds
+    epsilon, delta : float
+        The budget.
+    insecure_seed : int, optional
+        Makes the noise reproducible and the release **not private**. For experiments only.
+
+    Returns
+    -------
+    Answers
+
+    Raises
+    ------
+    ValueError
+        For budgets or outputs that do not make sense, never quoting an output or telling where it
+        is; or if the public inputs are not those that were promised.
+    """
+    check_budget(epsilon, delta)
+    epsilon, delta = float(epsilon), float(delta)
+    if promise.answers == 0 or promise.longest == 0:
+        return Answers(
+            values=np.zeros(promise.answers),
+            noise_sd=0.0,
+            centre=bounds.middle,
+            bounds=(bounds.lo, bounds.hi),
+            guarantee=Guarantee(epsilon=epsilon, delta=delta, mu=0.0),
+            insecure=insecure_seed is not None,
+        )
+    grid, guarantee = calibrate(
+        Magnitudes.of_columns(
+            answers=promise.answers,
+            longest=promise.limit,
+            rows=promise.chunk_rows,
+            count=promise.count,
+        ),
+        movement=Movement.of_longest(promise.limit, bounds=bounds),
+        epsilon=epsilon,
+        delta=delta,
+    )
+    answered = rows.over_rows(
+        _Answering(columns=columns, bounds=bounds, grid=grid), what="asking the private column"
+    )
+    if (
+        not answered.longest <= promise.limit
+        or answered.chunk_rows > promise.chunk_rows
+        or answered.count != promise.count
+        or answered.integers.shape != (promise.answers,)
+    ):
+        raise ValueError(
+            "the table's inputs changed while it was read, so nothing was released: run it again"
+        )
+    if answered.fault:
+        raise ValueError(answered.fault)
+    return Answers(
+        values=with_noise(answered.integers, grid=grid, insecure_seed=insecure_seed),
+        noise_sd=grid.noise_sd,
+        centre=bounds.middle,
+        bounds=(bounds.lo, bounds.hi),
+        guarantee=guarantee,
+        insecure=insecure_seed is not None,
+    )
