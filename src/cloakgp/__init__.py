@@ -14,6 +14,7 @@ from cloakgp.regression import DPGPRegressor
 from cloakgp.release import (
     LabelRelease,
     LatentPrediction,
+    ManyRowsRelease,
     MultiOutputRelease,
     Published,
     Release,
@@ -34,6 +35,7 @@ __all__ = [
     "Guarantee",
     "LabelRelease",
     "LatentPrediction",
+    "ManyRowsRelease",
     "MultiOutputRelease",
     "Published",
     "Release",

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from cloakgp.arrays import Array
-from cloakgp.release import LabelRelease, Release
+from cloakgp.release import LabelRelease, ManyRowsRelease, Release
 
-AnyRelease = Release | LabelRelease
+NumberRelease = Release | ManyRowsRelease
+AnyRelease = NumberRelease | LabelRelease
 
 
 def input_names(release: AnyRelease) -> tuple[str, ...]:
@@ -18,7 +19,12 @@ def input_names(release: AnyRelease) -> tuple[str, ...]:
 
 
 def tables(release: AnyRelease) -> tuple[Array, ...]:
-    """Return the public inputs of all tables, each once, of shape (N, D)."""
+    """Return the public inputs of all tables, each once, of shape (N, D).
+
+    Of many rows, which no release keeps: the points where predictions mattered.
+    """
+    if isinstance(release, ManyRowsRelease):
+        return (release.X_query,)
     if isinstance(release, LabelRelease):
         asked = {one.questions.table: one.questions.X for one in release.measurements}
     else:
@@ -29,6 +35,20 @@ def tables(release: AnyRelease) -> tuple[Array, ...]:
 def rows(release: AnyRelease) -> Array:
     """Return the public inputs of all rows of all tables, each table once, shape (N, D)."""
     return np.vstack(tables(release))
+
+
+def what_rows_are(release: AnyRelease) -> str:
+    """Return what `rows` are, for a legend."""
+    if isinstance(release, ManyRowsRelease):
+        return "queried points"
+    return "rows (inputs only)"
+
+
+def row_count(release: AnyRelease) -> int:
+    """Return how many rows were asked, in all tables."""
+    if isinstance(release, ManyRowsRelease):
+        return release.count
+    return len(rows(release))
 
 
 def class_names(release: LabelRelease) -> tuple[str, ...]:

@@ -66,8 +66,8 @@ def draw_row_marks(axes: Axes, X: Array) -> None:
     )
 
 
-def row_mark() -> Line2D:
-    """Return the legend's entry for the rows on a map."""
+def row_mark(label: str = "rows (inputs only)") -> Line2D:
+    """Return the legend's entry for the marks on a map."""
     return Line2D(
         [],
         [],
@@ -76,7 +76,7 @@ def row_mark() -> Line2D:
         markersize=3.5,
         markerfacecolor="white",
         color=INK,
-        label="rows (inputs only)",
+        label=label,
     )
 
 

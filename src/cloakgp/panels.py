@@ -14,7 +14,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.lines import Line2D
 
-from cloakgp.columns import input_names, rows
+from cloakgp.columns import NumberRelease, input_names, rows, what_rows_are
 from cloakgp.panel_parts import (
     BAND,
     CURVE,
@@ -32,7 +32,7 @@ from cloakgp.panel_parts import (
     slice_points,
     widened,
 )
-from cloakgp.release import Release
+from cloakgp.release import ManyRowsRelease, Published
 from cloakgp.words import bounds
 
 __all__ = ["INK", "draw_curve", "draw_map", "slice_points"]
@@ -46,13 +46,13 @@ FADED_SHARE = 0.4
 SMALLEST_DISC, LARGEST_DISC = 18.0, 165.0
 
 
-def draw_curve(axes: Axes, release: Release, *, vary: Sequence[str]) -> None:
+def draw_curve(axes: Axes, release: NumberRelease, *, vary: Sequence[str]) -> None:
     """Draw predictions over one input: mean, 95 % of the latent function and of new outputs.
 
     Parameters
     ----------
     axes : matplotlib.axes.Axes
-    release : Release
+    release : Release or ManyRowsRelease
     vary : sequence of one str
         The input on the horizontal axis.
     """
@@ -91,12 +91,12 @@ def draw_curve(axes: Axes, release: Release, *, vary: Sequence[str]) -> None:
     axes.set_ylabel(release.output_name, **TEXT)
     handles, _ = axes.get_legend_handles_labels()
     edges = Line2D([], [], color=PALE_INK, linewidth=0.9, linestyle=DASHES, label="bounds")
-    marks = Line2D([], [], color=INK, marker="|", linestyle="none", label="rows (inputs only)")
+    marks = Line2D([], [], color=INK, marker="|", linestyle="none", label=what_rows_are(release))
     legend_below(axes, [*handles, edges, marks], columns=3)
 
 
 def draw_map(
-    axes: Axes, release: Release, *, vary: Sequence[str], grid_points: int = MAP_POINTS
+    axes: Axes, release: NumberRelease, *, vary: Sequence[str], grid_points: int = MAP_POINTS
 ) -> None:
     """Draw predictions over two inputs, as discs that grow with the mean and fade with the sd.
 
@@ -104,7 +104,7 @@ def draw_map(
     ----------
     axes : matplotlib.axes.Axes
         Of a figure, beside which the colour bar goes.
-    release : Release
+    release : Release or ManyRowsRelease
     vary : sequence of two str
         The inputs on the horizontal and vertical axes.
     grid_points : int
@@ -148,16 +148,22 @@ def draw_map(
         )
         for fraction in (0.0, 0.25, 0.5, 0.75)
     ]
-    legend_below(axes, [row_mark(), *fading], columns=5)
+    legend_below(axes, [row_mark(what_rows_are(release)), *fading], columns=5)
 
 
-def _draw_raw_predictions(axes: Axes, release: Release) -> None:
-    """Draw the unshrunk predictions with an sd of their noise, if they are few."""
-    drawn = [
+def _raw_predictions(release: NumberRelease) -> list[Published]:
+    if isinstance(release, ManyRowsRelease):
+        return [] if release.reconstruction is None else [release.published()]
+    return [
         release.published(number)
         for number, one in enumerate(release.measurements)
         if one.reconstruction is not None
     ]
+
+
+def _draw_raw_predictions(axes: Axes, release: NumberRelease) -> None:
+    """Draw the unshrunk predictions with an sd of their noise, if they are few."""
+    drawn = _raw_predictions(release)
     if not drawn:
         return
     X = np.concatenate([one.X[:, 0] for one in drawn])

@@ -11,10 +11,9 @@ from pathlib import Path
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from cloakgp.columns import AnyRelease, input_names
+from cloakgp.columns import AnyRelease, NumberRelease, input_names
 from cloakgp.panel_parts import INK, WARNING
 from cloakgp.panels import draw_curve, draw_map
-from cloakgp.release import Release
 from cloakgp.words import headline
 
 SUFFIXES = (".png", ".pdf", ".svg")
@@ -23,12 +22,12 @@ PIXELS_PER_INCH = 160
 LONG_SUBJECT = 30
 
 
-def plot_release(release: Release, *, vary: Sequence[str] = ()) -> Figure:
+def plot_release(release: NumberRelease, *, vary: Sequence[str] = ()) -> Figure:
     """Draw the predictions of a release: a curve over one input, or a map over two.
 
     Parameters
     ----------
-    release : Release
+    release : Release or ManyRowsRelease
     vary : sequence of str
         One or two inputs to draw over; the others are held at their medians. All of them if not
         given.

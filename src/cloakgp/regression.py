@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from typing import Any, Literal, overload
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.gaussian_process.kernels import Kernel
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
-from cloakgp.arrays import Array
-from cloakgp.choices import choose_prior, choose_query
+from cloakgp.arrays import Array, as_matrix
+from cloakgp.choices import choose_prior
+from cloakgp.design import Progress
+from cloakgp.faces import DesignedFace, PosteriorFace, chosen_hyperprior
 from cloakgp.fitting import release_regression
 from cloakgp.models import Approximation
 from cloakgp.privacy import Guarantee, OutputBounds
 from cloakgp.privacy.guarantee import check_budget
 from cloakgp.privacy.mixed import MixedGuarantee
-from cloakgp.release import Hyperprior, Mechanism, Query
+from cloakgp.release import ManyRowsRelease, Mechanism, Release
+from cloakgp.row_fitting import INDUCING, Rows, RowSettings, release_rows
+from cloakgp.rows import ArrayRows
 
-LEARNING = ("map", "average", None)
+# With more rows than this, and inducing inputs, a release keeps the rule by which it asked.
+MANY_ROWS = 50_000
 
 
-class DPGPRegressor(RegressorMixin, BaseEstimator):
+class DPGPRegressor(
+    DesignedFace, PosteriorFace[Guarantee | MixedGuarantee], RegressorMixin, BaseEstimator
+):
     r"""Gaussian-process regression that protects each output.
 
     `fit` asks the private outputs once, under (ε, δ)-differential privacy of one row's output, and
@@ -71,8 +78,9 @@ class DPGPRegressor(RegressorMixin, BaseEstimator):
 
     Attributes
     ----------
-    release_ : Release
-        What may be published: save it, combine it, predict from it.
+    release_ : Release or ManyRowsRelease
+        What may be published: save it, predict from it. With inducing inputs and more than 50,000
+        rows, it is of the second kind, whose size does not depend on the number of rows.
     guarantee_ : Guarantee
         What the release costs.
     n_features_in_ : int
@@ -98,6 +106,8 @@ class DPGPRegressor(RegressorMixin, BaseEstimator):
     >>> mean.shape, sd.shape
     ((2,), (2,))
     """
+
+    release_: Release | ManyRowsRelease
 
     def __init__(
         self,
@@ -172,8 +182,12 @@ class DPGPRegressor(RegressorMixin, BaseEstimator):
         inputs = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         check_budget(self.epsilon, self.delta)
         limits = OutputBounds.checked(self.bounds)
-        if self.learn not in LEARNING:
-            raise ValueError(f"learn must be 'map', 'average' or None, got {self.learn!r}")
+        hyperprior = chosen_hyperprior(
+            self.learn, noise_variance=self.noise_variance, mean=self.mean
+        )
+        if self._many(inputs, groups):
+            rows = ArrayRows(inputs, y, input_names=self._names())
+            return self.fit_rows(rows, X_query, query_weight)
         prior = choose_prior(
             inputs,
             bounds=limits,
@@ -195,78 +209,97 @@ class DPGPRegressor(RegressorMixin, BaseEstimator):
             groups=groups,
             mechanism=self.mechanism,
             gap=self.gap,
-            hyperprior=None
-            if self.learn is None
-            else Hyperprior(noise_variance=self.noise_variance is None, mean=self.mean is None),
+            hyperprior=hyperprior,
             average=self.learn == "average",
             budget_split=self.budget_split,
-            input_names=tuple(map(str, getattr(self, "feature_names_in_", ()))),
+            input_names=self._names(),
             insecure_seed=self.insecure_seed,
         )
         return self
 
-    @overload
-    def predict(self, X: ArrayLike) -> Array: ...
+    def fit_rows(
+        self,
+        rows: Rows,
+        X_query: ArrayLike | None = None,
+        query_weight: ArrayLike | None = None,
+        *,
+        progress: Progress | None = None,
+    ) -> DPGPRegressor:
+        """Spend the budget once on a table in chunks: files, arrays or a cluster, of any length.
 
-    @overload
-    def predict(self, X: ArrayLike, return_std: Literal[True]) -> tuple[Array, Array]: ...
-
-    @overload
-    def predict(
-        self, X: ArrayLike, return_std: Literal[False] = ..., *, return_cov: Literal[True]
-    ) -> tuple[Array, Array]: ...
-
-    def predict(
-        self, X: ArrayLike, return_std: bool = False, return_cov: bool = False
-    ) -> Array | tuple[Array, Array]:
-        """Predict the latent function, at no further cost in privacy.
+        The table is read a few times, chunk by chunk; its outputs once. `release_` is then a
+        `ManyRowsRelease`, whose size does not depend on the number of rows.
 
         Parameters
         ----------
-        X : array-like of shape (P, D)
-        return_std : bool
-            Also return the posterior sd, shape (P,), in output units.
-        return_cov : bool
-            Also return the posterior covariance, shape (P, P).
+        rows : ArrayRows, ParquetRows, CsvRows or DaskRows
+            From `cloakgp.rows`. Every row is protected on its own.
+        X_query, query_weight
+            As for `fit`.
+        progress : callable, optional
+            Called with the certified gap while the design improves.
 
         Returns
         -------
-        mean : array of shape (P,)
-        std or cov : array
-            If asked for. Both include what is due to the privacy noise. For the sd of a new output,
-            see `Release.predict`.
+        self
+
+        Raises
+        ------
+        ValueError
+            For anything that does not make sense; no message quotes an output.
+
+        Examples
+        --------
+        >>> from cloakgp.rows import ArrayRows
+        >>> X = np.linspace(0, 10, 5000)[:, None]
+        >>> model = DPGPRegressor(bounds=(-1, 1), epsilon=1.0, delta=1e-5, inducing=20)
+        >>> model.fit_rows(ArrayRows(X, np.sin(X).ravel())).release_.count
+        5000
         """
-        check_is_fitted(self)
-        points = validate_data(self, X, dtype=np.float64, reset=False)
-        if return_cov and return_std:
-            raise ValueError("ask for return_std or return_cov, not both")
-        if return_cov:
-            return self.release_.predict(points, return_cov=True)
-        if return_std:
-            return self.release_.predict(points, return_std=True)
-        return self.release_.predict(points)
+        if self.budget_split is not None:
+            raise ValueError("budget_split is for tables that are fitted at once: leave it out")
+        self.n_features_in_ = rows.n_inputs
+        if rows.input_names:
+            self.feature_names_in_ = np.array(rows.input_names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        query = None
+        if X_query is not None or query_weight is not None:
+            query = self._query(np.zeros((0, rows.n_inputs)), X_query, query_weight)
+        inducing = INDUCING if self.inducing is None else self.inducing
+        self.release_ = release_rows(
+            rows,
+            bounds=OutputBounds.checked(self.bounds),
+            epsilon=self.epsilon,
+            delta=self.delta,
+            query=query,
+            settings=RowSettings(
+                kernel=lambda _: self.kernel,
+                noise_variance=self.noise_variance,
+                mean=self.mean,
+                inducing=int(inducing)
+                if isinstance(inducing, int | np.integer)
+                else as_matrix(inducing, name="inducing", columns=rows.n_inputs),
+                approximation=self.approximation,
+                mechanism=self.mechanism,
+                gap=self.gap,
+                hyperprior=chosen_hyperprior(
+                    self.learn, noise_variance=self.noise_variance, mean=self.mean
+                ),
+                average=self.learn == "average",
+                random_state=self.random_state,
+            ),
+            progress=progress,
+            insecure_seed=self.insecure_seed,
+        )
+        return self
 
-    @property
-    def guarantee_(self) -> Guarantee | MixedGuarantee:
-        """What the release costs."""
-        check_is_fitted(self)
-        return self.release_.guarantee
-
-    def _query(
-        self, inputs: Array, X_query: ArrayLike | None, query_weight: ArrayLike | None
-    ) -> Query:
-        if X_query is None:
-            if query_weight is not None:
-                raise ValueError("query_weight goes with X_query: give both")
-            return choose_query(inputs, random_state=self.random_state)
-        points = validate_data(self, X_query, dtype=np.float64, reset=False)
-        weights = None if query_weight is None else np.asarray(query_weight, dtype=np.float64)
-        if weights is not None and self.mechanism not in ("bayes", "trace"):
-            raise ValueError("query_weight applies to mechanisms 'bayes' and 'trace'")
-        return Query(X=points, weights=weights)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.insecure_seed is None
-        tags.regressor_tags.poor_score = True
-        return tags
+    def _many(self, inputs: Array, groups: object) -> bool:
+        """Return whether rows are too many to be kept in a release, and need not be."""
+        return (
+            len(inputs) > MANY_ROWS
+            and self.inducing is not None
+            and groups is None
+            and self.budget_split is None
+            and self.mechanism != "functional"
+        )

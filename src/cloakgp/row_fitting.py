@@ -23,7 +23,14 @@ from cloakgp.passes import Passes
 from cloakgp.privacy import Answers, OutputBounds
 from cloakgp.privacy.guarantee import check_budget, exact_noise_multiplier
 from cloakgp.privacy.measure_rows import PrivateRows, Promise, measure_rows
-from cloakgp.release import Hyperprior, ManyRowsRelease, Mechanism, Query, WeightedPrior
+from cloakgp.release import (
+    MECHANISMS,
+    Hyperprior,
+    ManyRowsRelease,
+    Mechanism,
+    Query,
+    WeightedPrior,
+)
 from cloakgp.release.answer_covariance import gather_sums
 from cloakgp.release.learning import learn_from
 
@@ -153,6 +160,10 @@ def release_rows(
         raise ValueError(
             "mechanism='functional' needs every row at once: use 'bayes', 'trace' or 'logdet'"
         )
+    if chosen.mechanism not in MECHANISMS:
+        raise ValueError(
+            f"mechanism must be 'bayes', 'trace' or 'logdet', got {chosen.mechanism!r}"
+        )
     summary = summarise(rows)
     prior = _prior(summary, bounds=bounds, settings=chosen)
     points = query or Query(*summary.centres(LARGEST_DEFAULT_QUERY))
@@ -267,7 +278,7 @@ def _learn(
     settings: RowSettings,
 ) -> tuple[WeightedPrior, ...]:
     if settings.hyperprior is None or answers.noise_sd == 0:
-        return (WeightedPrior(prior=prior, weight=1.0),)
+        return ()
     return learn_from(
         prior,
         gather_sums(sums, answers, points=tally.centres),
@@ -288,4 +299,6 @@ def _sums_under(
     ]
     seen = asked_sums_under(rows, others, model=prior, rule=asked.rule) if others else ()
     found = iter(seen)
-    return tuple(asked.sums if one.prior is prior else next(found) for one in learned)
+    return tuple(asked.sums if one.prior is prior else next(found) for one in learned) or (
+        asked.sums,
+    )

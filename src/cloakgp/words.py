@@ -5,18 +5,15 @@ Pure functions of the public object: nothing here computes anything from an outp
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from cloakgp.arrays import Array
-from cloakgp.columns import AnyRelease, input_names, rows, tables
-from cloakgp.guarantee_words import NOTHING_LEARNED, guarantee_facts, insecurity, not_in_the_promise
+from cloakgp.asked_words import how_designed, how_sharp, prior_facts, what_was_answered
+from cloakgp.columns import AnyRelease, NumberRelease, input_names, rows, tables
+from cloakgp.guarantee_words import guarantee_facts, insecurity, not_in_the_promise
 from cloakgp.label_words import describe_labels
-from cloakgp.models import SparsePrior
+from cloakgp.many_rows_words import describe_many_rows
 from cloakgp.numerals import ceiling
-from cloakgp.release import LabelRelease, Measurement, Release
-from cloakgp.release.archive import prior_to_tree
+from cloakgp.release import LabelRelease, ManyRowsRelease, Release
 from cloakgp.sections import Fact, Section
 
 
@@ -38,6 +35,8 @@ def describe(release: AnyRelease) -> tuple[Section, ...]:
     warning = (insecurity(),) * release.insecure
     if isinstance(release, LabelRelease):
         return (*warning, *describe_labels(release))
+    if isinstance(release, ManyRowsRelease):
+        return (*warning, *describe_many_rows(release))
     parts = [one.answers.guarantee for one in release.measurements]
     return (
         *warning,
@@ -53,7 +52,7 @@ def describe(release: AnyRelease) -> tuple[Section, ...]:
             ),
         ),
         Section("Noise", _noise(release)),
-        Section("Prior", _prior(release)),
+        Section("Prior", prior_facts(release)),
         Section("Data", _data(release)),
     )
 
@@ -74,8 +73,10 @@ def headline(release: AnyRelease) -> str:
     return f"({ceiling(guarantee.epsilon)}, {guarantee.delta:.4g})-differentially private"
 
 
-def bounds(release: Release) -> tuple[float, float]:
+def bounds(release: NumberRelease) -> tuple[float, float]:
     """Return the declared range of one output; of several measurements, what spans them all."""
+    if isinstance(release, ManyRowsRelease):
+        return release.answers.bounds
     pairs = np.array([one.answers.bounds for one in release.measurements])
     return float(pairs[:, 0].min()), float(pairs[:, 1].max())
 
@@ -132,99 +133,20 @@ def _noise(release: Release) -> tuple[Fact, ...]:
     for number, one in enumerate(release.measurements):
         ordinal = f" {number + 1}" if visits > 1 else ""
         facts += [
-            Fact(f"answers{ordinal}", _answers(one, output=release.output_name)),
-            Fact(f"design{ordinal}", _design(one)),
+            Fact(
+                f"answers{ordinal}",
+                what_was_answered(
+                    one.answers,
+                    queries=one.X_query,
+                    reconstruction=one.reconstruction,
+                    output=release.output_name,
+                ),
+            ),
+            Fact(f"design{ordinal}", how_designed(one.certificate)),
         ]
     points = np.vstack([one.X_query for one in release.measurements])
-    _, sd = release.predict(points, return_std=True)
-    prior_sd = np.sqrt(release.prior.query_variance(points))
-    facts.append(
-        Fact(
-            "predictions",
-            f"from the answers and the prior together they have an sd of {_rms(sd):.4g} (root mean "
-            f"square over the queried points; {_rms(prior_sd):.4g} before anything was asked).",
-        )
-    )
+    facts.append(how_sharp(release, points))
     return tuple(facts)
-
-
-def _answers(one: Measurement, *, output: str) -> str:
-    count = len(one.strategy)
-    if one.answers.noise_sd == 0:
-        return "nothing was asked."
-    source = "a FIXED SEED" if one.answers.insecure else "the operating system's randomness"
-    answered = (
-        f"{count} {'number' if count == 1 else 'numbers, each'} with normal noise of sd "
-        f"{one.answers.noise_sd:.4g}, in units of {output}, drawn from {source}."
-    )
-    if one.reconstruction is None:
-        return answered
-    raw_sd = one.answers.noise_sd * np.linalg.norm(one.reconstruction, axis=1)
-    return (
-        f"{answered} Raw predictions at the {len(one.X_query):,} queried points follow from them, "
-        f"with noise of {_rms(raw_sd):.4g} (root mean square)."
-    )
-
-
-def _design(one: Measurement) -> str:
-    gap = f"{ceiling(100 * one.certificate.gap, digits=2)} %"
-    if one.certificate.criterion == "trace":
-        return (
-            "the questions were chosen for the least mean square noise of raw predictions. It is "
-            f"certified to be within {gap} of the least possible under this guarantee."
-        )
-    if one.certificate.criterion == "bayes":
-        return (
-            "the questions were chosen for the sharpest predictions under the prior. The variance "
-            f"that remains is certified to be within {gap} of the least possible under this "
-            "guarantee."
-        )
-    if one.certificate.criterion == "functional":
-        return (
-            "the questions are the coordinates of the whole curve: raw predictions follow from "
-            "their answers at any inputs."
-        )
-    return (
-        "the questions were chosen for the least volume of noise of raw predictions (the papers' "
-        f"choice). Per dimension, it is certified to be within {gap} of the least possible."
-    )
-
-
-def _prior(release: Release) -> tuple[Fact, ...]:
-    prior = release.fitted_prior
-    if isinstance(prior, SparsePrior):
-        kind = f"{prior.approximation.upper()}, with {len(prior.inducing)} inducing inputs."
-    else:
-        kind = "none: the exact Gaussian process."
-    return (
-        Fact("kernel", f"{prior.kernel} (covariance, in squared units of {release.output_name})"),
-        Fact("noise sd", f"{math.sqrt(prior.noise_variance):.4g}, of each output about the curve."),
-        Fact("mean", f"{prior.mean:.4g}"),
-        Fact("approximation", kind),
-        *_learned(release),
-    )
-
-
-def _learned(release: Release) -> tuple[Fact, ...]:
-    """Say where the values come from, if any were learned."""
-    if not release.learned:
-        return ()
-    if prior_to_tree(release.fitted_prior) == prior_to_tree(release.prior):
-        return (NOTHING_LEARNED,)
-    declared = release.prior
-    averaged = f" Predictions average over {len(release.learned)} such priors."
-    return (
-        Fact(
-            "learned",
-            "these values were fitted to the noisy answers, which costs no privacy."
-            + averaged * (len(release.learned) > 1),
-        ),
-        Fact(
-            "declared",
-            f"{declared.kernel}, noise sd {math.sqrt(declared.noise_variance):.4g}, mean "
-            f"{declared.mean:.4g}, without looking at any answer.",
-        ),
-    )
 
 
 def _data(release: Release) -> tuple[Fact, ...]:
@@ -244,7 +166,3 @@ def _data(release: Release) -> tuple[Fact, ...]:
             f"private; declared to lie in {stated}; values outside were clipped, uncounted.",
         ),
     )
-
-
-def _rms(values: Array) -> float:
-    return float(np.sqrt(np.mean(np.square(values))))

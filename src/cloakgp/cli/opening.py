@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from cloakgp.columns import AnyRelease
-from cloakgp.release import LabelRelease, Release, ReleaseFileError
+from cloakgp.release import LabelRelease, ManyRowsRelease, Release, ReleaseFileError
 from cloakgp.release.bundle import kind_of
+from cloakgp.release.many_rows_archive import KIND as MANY_ROWS_KIND
 
 
 def open_release(path: Path) -> AnyRelease:
@@ -26,6 +27,8 @@ def open_release(path: Path) -> AnyRelease:
     kind = kind_of(path)
     if kind == "regression":
         return Release.load(path)
+    if kind == MANY_ROWS_KIND:
+        return ManyRowsRelease.load(path)
     if kind == "classification":
         return LabelRelease.load(path)
     raise ReleaseFileError(

@@ -80,8 +80,12 @@ class Plan:
 
     def query(self, X: Array) -> Query:
         """Return where predictions matter: the table of queries, or the rows."""
+        return self.given_query() or choose_query(X)
+
+    def given_query(self) -> Query | None:
+        """Return the table of queries, or None if there is none."""
         if self.queries is None:
-            return choose_query(X)
+            return None
         return Query(X=read_inputs(self.queries, names=self.inputs), weights=None)
 
     def kernel(

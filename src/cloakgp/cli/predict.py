@@ -15,9 +15,9 @@ from cloakgp.arrays import Array
 from cloakgp.cli.console import fails_plainly, say, stderr
 from cloakgp.cli.opening import open_release
 from cloakgp.cli.options import Overwrite
-from cloakgp.columns import class_names, input_names
+from cloakgp.columns import NumberRelease, class_names, input_names
 from cloakgp.panel_parts import NORMAL_95
-from cloakgp.release import LabelRelease, Release
+from cloakgp.release import LabelRelease
 from cloakgp.table_files import check_target, table_suffix, write_table
 from cloakgp.tables import read_inputs
 
@@ -69,7 +69,9 @@ def predict(
     say(f"Wrote {len(X):,} predictions of {release.output_name} to {to}.", style="green")
 
 
-def _numbers(release: Release, blocks: Iterable[Array], *, new_output: bool) -> dict[str, Array]:
+def _numbers(
+    release: NumberRelease, blocks: Iterable[Array], *, new_output: bool
+) -> dict[str, Array]:
     """Return mean, sd and limits of all blocks of points."""
     parts = [release.predict(one, return_std=True, new_output=new_output) for one in blocks]
     mean, sd = (np.concatenate(part) for part in zip(*parts, strict=True))

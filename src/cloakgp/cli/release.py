@@ -14,7 +14,7 @@ from cloakgp.cli.console import explain, fails_plainly, say
 from cloakgp.cli.plan import Plan
 from cloakgp.cli.regression import NumberOptions, release_numbers
 from cloakgp.cli.show import print_sections
-from cloakgp.columns import AnyRelease, rows
+from cloakgp.columns import AnyRelease, row_count
 from cloakgp.design.strategy import DEFAULT_GAP
 from cloakgp.privacy.guarantee import check_budget
 from cloakgp.release import LabelRelease
@@ -160,7 +160,7 @@ def release(
         made = release_classes(plan, given)
     made.save(to, overwrite=overwrite)
     what = "probabilities" if isinstance(made, LabelRelease) else "predictions"
-    say(f"Wrote {to}: {what} of {output}, from {len(rows(made)):,} rows.", style="green")
+    say(f"Wrote {to}: {what} of {output}, from {row_count(made):,} rows.", style="green")
     print_sections([one for one in describe(made) if one.title in SHOWN_AFTERWARDS])
     explain(
         f"This spent ({epsilon:g}, {delta:g}) about these people. Running it again spends again, "

@@ -28,6 +28,7 @@ FIRST_KIND = "regression"
 # How to open a file of each kind.
 LOADERS = {
     "regression": "cloakgp.Release.load",
+    "regression of many rows": "cloakgp.ManyRowsRelease.load",
     "classification": "cloakgp.LabelRelease.load",
     "regression of several outputs": "cloakgp.MultiOutputRelease.load",
     "statistics": "cloakgp.StatisticsRelease.load",

@@ -27,6 +27,8 @@ from cloakgp.release.mixture import Mixture
 
 # What recomputed columns may be longer by: float64 in another order of summation.
 LENGTH_TOLERANCE = 1e-9
+# What sums of recomputed columns may be off by, as a share of all their lengths.
+SUM_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,9 +46,9 @@ class ManyRowsRelease:
     rule : Rule
         What was asked of a row, given its features under ``prior``.
     sums : tuple of AskedSums
-        What was asked of all rows, under each of the ``learned`` priors.
+        What was asked of all rows, under each of the ``learned`` priors, or the declared one.
     learned : tuple of WeightedPrior
-        The priors that predictions use; the declared one if nothing was learned.
+        What the answers say about the hyperparameters; empty if nothing was learned.
     answers : Answers
     certificate : Certificate
     X_query : array of shape (P, D)
@@ -201,6 +203,10 @@ class ManyRowsRelease:
                 f"the longest column is {found.longest:.12g}, and the guarantee allows "
                 f"{self.longest:.12g}"
             )
+        differences = np.abs(found.totals - self.sums[0].totals)
+        # Written so that NaN fails.
+        if not (differences <= SUM_TOLERANCE * self.count * self.longest).all():
+            raise ValueError("the release is about other rows: these add up to something else")
         return found
 
     @property
@@ -247,14 +253,13 @@ class ManyRowsRelease:
 
     @cached_property
     def _mixture(self) -> Mixture[AskedPosterior]:
+        priors = self.learned or (WeightedPrior(prior=self.prior, weight=1.0),)
         posteriors = tuple(
             AskedPosterior.given(one.prior, sums, self.answers)
-            for one, sums in zip(self.learned, self.sums, strict=True)
+            for one, sums in zip(priors, self.sums, strict=True)
             if isinstance(one.prior, SparsePrior)
         )
-        return Mixture(
-            posteriors=posteriors, weights=np.array([one.weight for one in self.learned])
-        )
+        return Mixture(posteriors=posteriors, weights=np.array([one.weight for one in priors]))
 
     def __repr__(self) -> str:
         warning = " INSECURE: seeded noise, not private." if self.insecure else ""

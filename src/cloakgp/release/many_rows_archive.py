@@ -123,8 +123,8 @@ def _attributes(
                 features=loaded(tree["features"]),
                 noise=loaded(tree["noise"]),
                 totals=totals,
-                count=int(manifest["count"]),
-                chunk_rows=int(manifest["chunk_rows"]),
+                count=_whole(manifest["count"]),
+                chunk_rows=_whole(manifest["chunk_rows"]),
                 longest=float(manifest["longest"]),
             )
             for tree in manifest["sums"]
@@ -142,7 +142,7 @@ def _attributes(
             centre=float(manifest["centre"]),
             bounds=(lo, hi),
             guarantee=guarantee_from_tree(manifest["guarantee"]),
-            insecure=bool(manifest["insecure"]),
+            insecure=_flag(manifest["insecure"]),
         ),
         "certificate": Certificate(
             criterion=manifest["certificate"]["criterion"],
@@ -157,6 +157,19 @@ def _attributes(
         "input_names": tuple(str(name) for name in manifest["input_names"]),
         "output_name": str(manifest["output_name"]),
     }
+
+
+def _whole(entry: object) -> int:
+    """Return a count as it is: what only reads like one was not written by this package."""
+    if not isinstance(entry, int) or isinstance(entry, bool) or entry < 1:
+        raise ReleaseFileError("its rows are damaged")
+    return entry
+
+
+def _flag(entry: object) -> bool:
+    if not isinstance(entry, bool):
+        raise ReleaseFileError("it does not say whether its noise was seeded")
+    return entry
 
 
 def _rule_to_tree(rule: Rule, stored: Store) -> dict[str, Any]:
@@ -186,7 +199,7 @@ def _rule_from_tree(tree: dict[str, Any], loaded: Load) -> Rule:
 def _check(release: ManyRowsRelease) -> None:
     """Refuse arrays that do not fit each other, and noise that does not keep the guarantee."""
     answers, inputs = release.rule.answers, release.n_inputs
-    if not (release.sums and len(release.sums) == len(release.learned)):
+    if not (release.sums and len(release.sums) == max(1, len(release.learned))):
         raise ReleaseFileError("its priors do not fit its sums")
     check_weights([one.weight for one in release.learned])
     for prior in (release.prior, *(one.prior for one in release.learned)):
@@ -200,19 +213,31 @@ def _check(release: ManyRowsRelease) -> None:
     if release.certificate.criterion not in CRITERIA or not release.certificate.gap >= 0:
         raise ReleaseFileError("its certificate is damaged")
     # Written so that NaN fails.
-    if not (release.count > 0 and 0 <= release.longest < np.inf):
+    if not (release.sums[0].chunk_rows <= release.count and 0 <= release.longest < np.inf):
         raise ReleaseFileError("its rows are damaged")
+    if not (release.query_weights > 0).all():
+        raise ReleaseFileError("its query weights are damaged")
     lo, hi = release.answers.bounds
     if release.answers.centre != OutputBounds.checked((lo, hi)).middle:
         raise ReleaseFileError("its bounds are damaged")
     asked = answers > 0 and release.longest > 0
     noise_sd = release.answers.noise_sd
+    if not asked and (release.answers.values.any() or _sums_say_something(release)):
+        raise ReleaseFileError("it has answers to questions of length 0")
     check_budgeted_noise(
         asked=asked,
         guarantee=release.answers.guarantee,
         noise_sd=noise_sd,
         attained_mu=(hi - lo) * release.longest / noise_sd if noise_sd > 0 else 0.0,
         answers=release.answers.values.size,
+    )
+    # Raises where sums are no covariances.
+    _ = release.posterior
+
+
+def _sums_say_something(release: ManyRowsRelease) -> bool:
+    return any(
+        array.any() for one in release.sums for array in (one.features, one.noise, one.totals)
     )
 
 

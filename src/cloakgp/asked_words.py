@@ -1,0 +1,125 @@
+"""What was asked of a private column of numbers, and under which prior, in words."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from cloakgp.arrays import Array
+from cloakgp.columns import NumberRelease
+from cloakgp.design import Certificate
+from cloakgp.guarantee_words import NOTHING_LEARNED
+from cloakgp.models import SparsePrior
+from cloakgp.numerals import ceiling
+from cloakgp.privacy import Answers
+from cloakgp.release.archive import prior_to_tree
+from cloakgp.sections import Fact
+
+
+def what_was_answered(
+    answers: Answers, *, queries: Array, reconstruction: Array | None, output: str
+) -> str:
+    """Say how many numbers were published, and with what noise.
+
+    Parameters
+    ----------
+    answers : Answers
+    queries : array of shape (P, D)
+    reconstruction : array of shape (P, k) or None
+    output : str
+        Name of the private column.
+    """
+    count = len(answers.values)
+    if answers.noise_sd == 0:
+        return "nothing was asked."
+    source = "a FIXED SEED" if answers.insecure else "the operating system's randomness"
+    answered = (
+        f"{count} {'number' if count == 1 else 'numbers, each'} with normal noise of sd "
+        f"{answers.noise_sd:.4g}, in units of {output}, drawn from {source}."
+    )
+    if reconstruction is None:
+        return answered
+    raw_sd = answers.noise_sd * np.linalg.norm(reconstruction, axis=1)
+    return (
+        f"{answered} Raw predictions at the {len(queries):,} queried points follow from them, "
+        f"with noise of {_rms(raw_sd):.4g} (root mean square)."
+    )
+
+
+def how_designed(certificate: Certificate) -> str:
+    """Say what the questions were chosen for, and how near they are to the best ones."""
+    gap = f"{ceiling(100 * certificate.gap, digits=2)} %"
+    if certificate.criterion == "trace":
+        return (
+            "the questions were chosen for the least mean square noise of raw predictions. It is "
+            f"certified to be within {gap} of the least possible under this guarantee."
+        )
+    if certificate.criterion == "bayes":
+        return (
+            "the questions were chosen for the sharpest predictions under the prior. The variance "
+            f"that remains is certified to be within {gap} of the least possible under this "
+            "guarantee."
+        )
+    if certificate.criterion == "functional":
+        return (
+            "the questions are the coordinates of the whole curve: raw predictions follow from "
+            "their answers at any inputs."
+        )
+    return (
+        "the questions were chosen for the least volume of noise of raw predictions (the papers' "
+        f"choice). Per dimension, it is certified to be within {gap} of the least possible."
+    )
+
+
+def how_sharp(release: NumberRelease, points: Array) -> Fact:
+    """Say how sharp predictions are at points, before and after."""
+    _, sd = release.predict(points, return_std=True)
+    prior_sd = np.sqrt(release.prior.query_variance(points))
+    return Fact(
+        "predictions",
+        f"from the answers and the prior together they have an sd of {_rms(sd):.4g} (root mean "
+        f"square over the queried points; {_rms(prior_sd):.4g} before anything was asked).",
+    )
+
+
+def prior_facts(release: NumberRelease) -> tuple[Fact, ...]:
+    """Return the prior in words, and where its values come from."""
+    prior = release.fitted_prior
+    if isinstance(prior, SparsePrior):
+        kind = f"{prior.approximation.upper()}, with {len(prior.inducing)} inducing inputs."
+    else:
+        kind = "none: the exact Gaussian process."
+    return (
+        Fact("kernel", f"{prior.kernel} (covariance, in squared units of {release.output_name})"),
+        Fact("noise sd", f"{math.sqrt(prior.noise_variance):.4g}, of each output about the curve."),
+        Fact("mean", f"{prior.mean:.4g}"),
+        Fact("approximation", kind),
+        *_learned(release),
+    )
+
+
+def _learned(release: NumberRelease) -> tuple[Fact, ...]:
+    """Say where the values come from, if any were learned."""
+    if not release.learned:
+        return ()
+    if prior_to_tree(release.fitted_prior) == prior_to_tree(release.prior):
+        return (NOTHING_LEARNED,)
+    declared = release.prior
+    averaged = f" Predictions average over {len(release.learned)} such priors."
+    return (
+        Fact(
+            "learned",
+            "these values were fitted to the noisy answers, which costs no privacy."
+            + averaged * (len(release.learned) > 1),
+        ),
+        Fact(
+            "declared",
+            f"{declared.kernel}, noise sd {math.sqrt(declared.noise_variance):.4g}, mean "
+            f"{declared.mean:.4g}, without looking at any answer.",
+        ),
+    )
+
+
+def _rms(values: Array) -> float:
+    return float(np.sqrt(np.mean(np.square(values))))

@@ -1,0 +1,191 @@
+"""What the estimators' faces share: how they predict, what they cost, what scikit-learn is told.
+
+None of it reads a private output: an estimator's own `fit` passes those on.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Generic, Literal, TypeVar, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from cloakgp.arrays import Array
+from cloakgp.choices import choose_query
+from cloakgp.release import Hyperprior, Query
+
+LEARNING = ("map", "average", None)
+# Mechanisms that look at how important a query point is.
+WEIGHTED = ("bayes", "trace")
+
+Cost = TypeVar("Cost")
+
+
+def check_learning(learn: object) -> None:
+    """Refuse what `learn` cannot be.
+
+    Raises
+    ------
+    ValueError
+        Unless it is "map", "average" or None.
+
+    Examples
+    --------
+    >>> check_learning("map")
+    """
+    if learn not in LEARNING:
+        raise ValueError(f"learn must be 'map', 'average' or None, got {learn!r}")
+
+
+def chosen_hyperprior(
+    learn: object, *, noise_variance: float | None, mean: float | None
+) -> Hyperprior | None:
+    """Return what an estimator's parameters leave to be learned.
+
+    Raises
+    ------
+    ValueError
+        Unless learn is "map", "average" or None.
+
+    Examples
+    --------
+    >>> chosen_hyperprior("map", noise_variance=1.0, mean=None)
+    Hyperprior(noise_variance=False, mean=True)
+    """
+    check_learning(learn)
+    if learn is None:
+        return None
+    return Hyperprior(noise_variance=noise_variance is None, mean=mean is None)
+
+
+def tags_of_noisy(tags: Any, *, seeded: bool) -> Any:
+    """Tell scikit-learn that no two fits are alike, and that scores suffer.
+
+    Parameters
+    ----------
+    tags : sklearn.utils.Tags
+        Changed and returned.
+    seeded : bool
+        Whether the noise comes from a fixed seed.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> tags_of_noisy(LinearRegression().__sklearn_tags__(), seeded=False).non_deterministic
+    True
+    """
+    tags.non_deterministic = not seeded
+    for task in (tags.regressor_tags, tags.classifier_tags):
+        if task is not None:
+            task.poor_score = True
+    return tags
+
+
+class ReleaseFace(BaseEstimator, Generic[Cost]):
+    """An estimator that keeps a release, and nothing else of the private outputs.
+
+    To be inherited from before scikit-learn's mixins, and with `BaseEstimator` after them.
+
+    Attributes
+    ----------
+    release_ : object
+        What may be published. It has a ``guarantee``, of type ``Cost``.
+    insecure_seed : int or None
+    """
+
+    release_: Any
+    insecure_seed: int | None
+
+    @property
+    def guarantee_(self) -> Cost:
+        """What the release costs."""
+        check_is_fitted(self)
+        cost: Cost = self.release_.guarantee
+        return cost
+
+    def _points(self, X: ArrayLike) -> Array:
+        """Return new inputs in the form of the release's."""
+        check_is_fitted(self)
+        return np.asarray(validate_data(self, X, dtype=np.float64, reset=False), dtype=np.float64)
+
+    def _names(self) -> tuple[str, ...]:
+        """Return the names of the inputs, none if they have none."""
+        return tuple(map(str, getattr(self, "feature_names_in_", ())))
+
+    def __sklearn_tags__(self) -> Any:
+        return tags_of_noisy(super().__sklearn_tags__(), seeded=self.insecure_seed is not None)
+
+
+class PosteriorFace(ReleaseFace[Cost]):
+    """An estimator whose release predicts a latent function of one output."""
+
+    @overload
+    def predict(self, X: ArrayLike) -> Array: ...
+
+    @overload
+    def predict(self, X: ArrayLike, return_std: Literal[True]) -> tuple[Array, Array]: ...
+
+    @overload
+    def predict(
+        self, X: ArrayLike, return_std: Literal[False] = ..., *, return_cov: Literal[True]
+    ) -> tuple[Array, Array]: ...
+
+    def predict(
+        self, X: ArrayLike, return_std: bool = False, return_cov: bool = False
+    ) -> Array | tuple[Array, Array]:
+        """Predict the latent function, at no further cost in privacy.
+
+        Parameters
+        ----------
+        X : array-like of shape (P, D)
+        return_std : bool
+            Also return the posterior sd, shape (P,), in output units.
+        return_cov : bool
+            Also return the posterior covariance, shape (P, P), in squared output units.
+
+        Returns
+        -------
+        mean : array of shape (P,)
+        std or cov : array
+            If asked for. Both include what is due to the privacy noise. For those of a new output,
+            see ``release_.predict``.
+
+        Raises
+        ------
+        ValueError
+            If both are asked for, or X does not fit.
+        """
+        points = self._points(X)
+        predicted: Array | tuple[Array, Array] = self.release_.predict(
+            points, return_std=return_std, return_cov=return_cov
+        )
+        return predicted
+
+
+class DesignedFace(BaseEstimator):
+    """An estimator that designs its questions for the points that matter most.
+
+    Attributes
+    ----------
+    mechanism : str
+    random_state : int
+    """
+
+    mechanism: Any
+    random_state: int
+
+    def _query(
+        self, inputs: Array, X_query: ArrayLike | None, query_weight: ArrayLike | None
+    ) -> Query:
+        """Return what `fit` was given of them, or choose from the inputs."""
+        if X_query is None:
+            if query_weight is not None:
+                raise ValueError("query_weight goes with X_query: give both")
+            return choose_query(inputs, random_state=self.random_state)
+        points = validate_data(self, X_query, dtype=np.float64, reset=False)
+        weights = None if query_weight is None else np.asarray(query_weight, dtype=np.float64)
+        if weights is not None and self.mechanism not in WEIGHTED:
+            raise ValueError("query_weight applies to mechanisms 'bayes' and 'trace'")
+        return Query(X=points, weights=weights)
