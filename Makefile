@@ -6,7 +6,7 @@ OUTPUT := output
 # Two test processes on two cores: threads of their own would only wait for each other.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
-.PHONY: demo test lint unit slow experiments clean
+.PHONY: demo test lint unit slow experiments benchmarks clean
 
 ## The main job on data that comes with scikit-learn; names the picture that it draws.
 demo: $(VENV)/.installed
@@ -32,6 +32,11 @@ slow: $(VENV)/.installed-dev
 experiments: $(VENV)/.installed
 	$(BIN)/python -m cloakgp.experiments kung --output-dir $(OUTPUT)
 	$(BIN)/python -m cloakgp.experiments london --output-dir $(OUTPUT)
+
+## Beside other packages, each in an environment of its own; takes hours.
+benchmarks: $(VENV)/.installed
+	$(BIN)/python -m benchmarks environments
+	$(BIN)/python -m benchmarks --out $(OUTPUT)/benchmarks
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -5,11 +5,13 @@ import warnings
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from sklearn.base import clone, is_regressor
 from sklearn.exceptions import NotFittedError, SkipTestWarning
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils.estimator_checks import check_estimator
+from spying_backend import holds, spying
 
 import cloakgp.selection as face
 from cloakgp import DPGPRegressor, fitting
@@ -132,6 +134,25 @@ def test_a_seeded_search_repeats_and_its_release_says_so(fitted):
     assert np.array_equal(again.predict([[1.0]]), fitted.predict([[1.0]]))
     assert again.release_.insecure
     assert not search().fit(*waves()).release_.insecure
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_workers_find_the_same(fitted, backend):
+    with parallel_config(backend=backend):
+        found = search(seed=5, n_jobs=2).fit(*waves())
+    assert found.best_index_ == fitted.best_index_
+    assert np.array_equal(found.predict([[1.0]]), fitted.predict([[1.0]]))
+
+
+def test_workers_are_sent_inputs_and_no_outputs():
+    X, _ = waves(40)
+    y = np.random.default_rng(3).uniform(-1.4, 1.4, size=40)
+    with spying() as sent:
+        search().fit(X, y)
+    assert len(sent) == 3 * len(GRID["kernel"])
+    for task in sent:
+        assert holds(task, X[1:])
+        assert not holds(task, np.concatenate([y, y / 3.0, -y]))
 
 
 def test_scikit_learn_clones_and_sets_it(fitted):

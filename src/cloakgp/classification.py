@@ -8,23 +8,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.gaussian_process.kernels import Kernel
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from cloakgp.arrays import Array
-from cloakgp.choices import choose_label_prior, choose_query
+from cloakgp.choices import choose_label_prior
 from cloakgp.design import CriterionName
+from cloakgp.faces import DesignedFace, ReleaseFace, check_learning
 from cloakgp.label_fitting import LabelMechanism, release_labels
 from cloakgp.models import Approximation
 from cloakgp.models.links import LinkName
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.guarantee import check_budget
 from cloakgp.privacy.labels import Classes
-from cloakgp.release import LatentPrediction, Query
-
-LEARNING = ("map", "average", None)
+from cloakgp.release import LabelRelease, LatentPrediction, Query
 
 
-class DPGPClassifier(ClassifierMixin, BaseEstimator):
+class DPGPClassifier(DesignedFace, ReleaseFace[Guarantee], ClassifierMixin, BaseEstimator):
     r"""Gaussian-process classification that protects each label.
 
     `fit` asks the private labels once, by linear questions under (ε, δ)-differential privacy of one
@@ -104,6 +103,8 @@ class DPGPClassifier(ClassifierMixin, BaseEstimator):
     (2, 2)
     """
 
+    release_: LabelRelease
+
     def __init__(
         self,
         kernel: Kernel | None = None,
@@ -176,8 +177,7 @@ class DPGPClassifier(ClassifierMixin, BaseEstimator):
         declared = Classes.checked(self.classes)
         # scikit-learn's order, where the labels have one.
         classes = Classes(labels=declared.in_order())
-        if self.learn not in LEARNING:
-            raise ValueError(f"learn must be 'map', 'average' or None, got {self.learn!r}")
+        check_learning(self.learn)
         prior = choose_label_prior(
             inputs,
             classes=classes,
@@ -203,7 +203,7 @@ class DPGPClassifier(ClassifierMixin, BaseEstimator):
             gap=self.gap,
             learning=self.learn,
             learn_means=self.class_rates is None,
-            input_names=tuple(map(str, getattr(self, "feature_names_in_", ()))),
+            input_names=self._names(),
             insecure_seed=self.insecure_seed,
         )
         return self
@@ -238,16 +238,6 @@ class DPGPClassifier(ClassifierMixin, BaseEstimator):
         points = self._points(X)
         return self.release_.predict_latent(points)
 
-    @property
-    def guarantee_(self) -> Guarantee:
-        """What the release costs."""
-        check_is_fitted(self)
-        return self.release_.guarantee
-
-    def _points(self, X: ArrayLike) -> Array:
-        check_is_fitted(self)
-        return np.asarray(validate_data(self, X, dtype=np.float64, reset=False), dtype=np.float64)
-
     def _link_name(self) -> LinkName:
         """Return the link to use, after refusing what other mechanisms would pass over."""
         if self.mechanism == "laplace":
@@ -271,25 +261,11 @@ class DPGPClassifier(ClassifierMixin, BaseEstimator):
     def _query(
         self, inputs: Array, X_query: ArrayLike | None, query_weight: ArrayLike | None
     ) -> Query:
-        if X_query is None:
-            if query_weight is not None:
-                raise ValueError("query_weight goes with X_query: give both")
-            return choose_query(inputs, random_state=self.random_state)
-        if self.mechanism == "laplace":
+        if X_query is not None and self.mechanism == "laplace":
             raise ValueError(
                 "mechanism='laplace' asks at the training points: X_query is for the others"
             )
-        points = validate_data(self, X_query, dtype=np.float64, reset=False)
-        weights = None if query_weight is None else np.asarray(query_weight, dtype=np.float64)
-        if weights is not None and self.mechanism == "logdet":
-            raise ValueError("query_weight applies to mechanisms 'bayes' and 'trace'")
-        return Query(X=points, weights=weights)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.insecure_seed is None
-        tags.classifier_tags.poor_score = True
-        return tags
+        return super()._query(inputs, X_query, query_weight)
 
 
 def _as_array(classes: Classes) -> NDArray[Any]:

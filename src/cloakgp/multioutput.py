@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import replace
-from typing import Any, Literal, overload
+from typing import Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from cloakgp.arrays import Array
-from cloakgp.choices import choose_prior, choose_query
+from cloakgp.choices import choose_prior
+from cloakgp.faces import WEIGHTED, DesignedFace, ReleaseFace, chosen_hyperprior
 from cloakgp.fitting import release_regression
 from cloakgp.models import Approximation, ExactPrior, SparsePrior, default_kernel
 from cloakgp.models.coregion import CoregionKernel, as_entries, checked_coregion
@@ -21,15 +22,20 @@ from cloakgp.privacy import Guarantee
 from cloakgp.privacy.guarantee import check_budget
 from cloakgp.privacy.mixed import MixedGuarantee
 from cloakgp.privacy.several_outputs import STANDARD_BOUNDS, OutputColumns
-from cloakgp.release import Hyperprior, Mechanism, Query
+from cloakgp.release import Mechanism, Query
 from cloakgp.release.several_outputs import MultiOutputRelease
 
-LEARNING = ("map", "average", None)
 # Sd of each output's own level around the middle of its bounds, in widths.
 LEVEL_SD = 1 / 8
 
 
-class DPGPMultiOutputRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
+class DPGPMultiOutputRegressor(
+    DesignedFace,
+    ReleaseFace[Guarantee | MixedGuarantee],
+    MultiOutputMixin,
+    RegressorMixin,
+    BaseEstimator,
+):
     r"""Gaussian-process regression that protects all outputs of a person together.
 
     `fit` asks all outputs at once, under one (ε, δ): neighbours differ in every output of one
@@ -80,6 +86,8 @@ class DPGPMultiOutputRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     >>> model.fit(X, y).predict([[2.0], [5.0], [7.0]]).shape
     (3, 2)
     """
+
+    release_: MultiOutputRelease
 
     def __init__(
         self,
@@ -148,23 +156,21 @@ class DPGPMultiOutputRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         inputs = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         check_budget(self.epsilon, self.delta)
         columns = OutputColumns.checked(self.bounds)
-        if self.learn not in LEARNING:
-            raise ValueError(f"learn must be 'map', 'average' or None, got {self.learn!r}")
+        # Columns are measured from the middle of their bounds: the mean is given.
+        hyperprior = chosen_hyperprior(self.learn, noise_variance=self.noise_variance, mean=0.0)
         count = len(columns.bounds)
         entries = release_regression(
             as_entries(inputs, count=count),
             columns.standardised(y, rows=len(inputs)),
             prior=self._prior(inputs, count=count),
-            query=self._query(inputs, X_query, query_weight, count=count),
+            query=self._entries(self._query(inputs, X_query, query_weight), count=count),
             bounds=STANDARD_BOUNDS,
             epsilon=self.epsilon,
             delta=self.delta,
             groups=columns.units(groups, rows=len(inputs)).tolist(),
             mechanism=self.mechanism,
             gap=self.gap,
-            hyperprior=None
-            if self.learn is None
-            else Hyperprior(noise_variance=self.noise_variance is None, mean=False),
+            hyperprior=hyperprior,
             average=self.learn == "average",
             insecure_seed=self.insecure_seed,
         )
@@ -193,17 +199,10 @@ class DPGPMultiOutputRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         std : array of shape (P, T)
             If asked for; includes what is due to the privacy noise.
         """
-        check_is_fitted(self)
-        points = validate_data(self, X, dtype=np.float64, reset=False)
+        points = self._points(X)
         if return_std:
             return self.release_.predict(points, return_std=True)
         return self.release_.predict(points)
-
-    @property
-    def guarantee_(self) -> Guarantee | MixedGuarantee:
-        """What the release costs."""
-        check_is_fitted(self)
-        return self.release_.guarantee
 
     def _prior(self, inputs: Array, *, count: int) -> ExactPrior | SparsePrior:
         kernel = self.kernel
@@ -227,33 +226,12 @@ class DPGPMultiOutputRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             return replace(prior, kernel=joint, inducing=inducing)
         return replace(prior, kernel=joint)
 
-    def _query(
-        self,
-        inputs: Array,
-        X_query: ArrayLike | None,
-        query_weight: ArrayLike | None,
-        *,
-        count: int,
-    ) -> Query:
-        if X_query is None:
-            if query_weight is not None:
-                raise ValueError("query_weight goes with X_query: give both")
-            places = choose_query(inputs, random_state=self.random_state)
-            points, weights = places.X, places.weights
-        else:
-            points = validate_data(self, X_query, dtype=np.float64, reset=False)
-            weights = None if query_weight is None else np.asarray(query_weight, dtype=np.float64)
-            if weights is not None and weights.shape not in {(len(points),), (len(points), count)}:
-                raise ValueError("query_weight must have shape (P,) or (P, T)")
-        if weights is not None and self.mechanism in ("bayes", "trace"):
-            each = weights if weights.ndim == 2 else np.repeat(weights[:, None], count, axis=1)
-            return Query(X=as_entries(points, count=count), weights=each.ravel())
-        if query_weight is not None:
-            raise ValueError("query_weight applies to mechanisms 'bayes' and 'trace'")
-        return Query(X=as_entries(points, count=count))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.insecure_seed is None
-        tags.regressor_tags.poor_score = True
-        return tags
+    def _entries(self, places: Query, *, count: int) -> Query:
+        """Return the query of every output at each place."""
+        points, weights = as_entries(places.X, count=count), places.weights
+        if weights is None or self.mechanism not in WEIGHTED:
+            return Query(X=points)
+        if weights.shape not in {(len(places.X),), (len(places.X), count)}:
+            raise ValueError("query_weight must have shape (P,) or (P, T)")
+        each = weights if weights.ndim == 2 else np.repeat(weights[:, None], count, axis=1)
+        return Query(X=points, weights=each.ravel())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, overload
-
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin, clone
@@ -11,6 +9,7 @@ from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cloakgp.arrays import Array
+from cloakgp.faces import PosteriorFace
 from cloakgp.models import default_kernel, default_noise_variance
 from cloakgp.models.basis import EigenBasis, InputBox
 from cloakgp.privacy import Guarantee, OutputBounds
@@ -23,7 +22,7 @@ from cloakgp.release.statistics import StatisticsRelease
 FEATURES_PER_INPUT, MOST_FEATURES = 12, 36
 
 
-class DPGPRegressorPrivateInputs(RegressorMixin, BaseEstimator):
+class DPGPRegressorPrivateInputs(PosteriorFace[Guarantee], RegressorMixin, BaseEstimator):
     r"""Gaussian-process regression that protects each row: inputs and output together.
 
     `fit` publishes noisy sums of public features of the rows, once, under (ε, δ)-differential
@@ -59,7 +58,7 @@ class DPGPRegressorPrivateInputs(RegressorMixin, BaseEstimator):
     release_ : StatisticsRelease
         What may be published: save it, predict from it.
     guarantee_ : Guarantee
-        What it cost.
+        What it cost: of one row, input and output, for the stated neighbours.
     n_features_in_ : int
     feature_names_in_ : array of str
         If X had column names, which are taken to be public.
@@ -82,6 +81,8 @@ class DPGPRegressorPrivateInputs(RegressorMixin, BaseEstimator):
     >>> mean.shape, sd.shape
     ((2,), (2,))
     """
+
+    release_: StatisticsRelease
 
     def __init__(
         self,
@@ -152,51 +153,9 @@ class DPGPRegressorPrivateInputs(RegressorMixin, BaseEstimator):
         )
         return self
 
-    @overload
-    def predict(self, X: ArrayLike) -> Array: ...
-
-    @overload
-    def predict(self, X: ArrayLike, return_std: Literal[True]) -> tuple[Array, Array]: ...
-
-    @overload
-    def predict(
-        self, X: ArrayLike, return_std: Literal[False] = ..., *, return_cov: Literal[True]
-    ) -> tuple[Array, Array]: ...
-
-    def predict(
-        self, X: ArrayLike, return_std: bool = False, return_cov: bool = False
-    ) -> Array | tuple[Array, Array]:
-        """Predict the latent function, at no further cost in privacy.
-
-        Parameters
-        ----------
-        X : array-like of shape (P, D)
-            Clipped to the box.
-        return_std, return_cov : bool
-            Also return the posterior sd, shape (P,), or covariance, shape (P, P), in output units
-            or their square. Both include what is due to the privacy noise.
-
-        Returns
-        -------
-        mean : array of shape (P,)
-        std or cov : array
-            If asked for.
-        """
+    def _points(self, X: ArrayLike) -> Array:
         check_is_fitted(self)
-        points = self._checked(X, reset=False)
-        if return_cov and return_std:
-            raise ValueError("ask for return_std or return_cov, not both")
-        if return_cov:
-            return self.release_.predict(points, return_cov=True)
-        if return_std:
-            return self.release_.predict(points, return_std=True)
-        return self.release_.predict(points)
-
-    @property
-    def guarantee_(self) -> Guarantee:
-        """What the release cost: of one row, input and output, for the stated neighbours."""
-        check_is_fitted(self)
-        return self.release_.guarantee
+        return self._checked(X, reset=False)
 
     def _checked(self, X: ArrayLike, *, reset: bool) -> Array:
         # scikit-learn's own check of the values would quote them; its check of names and number of
@@ -220,9 +179,3 @@ class DPGPRegressorPrivateInputs(RegressorMixin, BaseEstimator):
         if self.n_features < 1:
             raise ValueError(f"n_features must be at least 1, got {self.n_features}")
         return int(self.n_features)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.insecure_seed is None
-        tags.regressor_tags.poor_score = True
-        return tags

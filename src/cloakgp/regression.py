@@ -278,7 +278,7 @@ class DPGPRegressor(
                 noise_variance=self.noise_variance,
                 mean=self.mean,
                 inducing=int(inducing)
-                if isinstance(inducing, int | np.integer)
+                if isinstance(inducing, int | np.integer) and not isinstance(inducing, bool)
                 else as_matrix(inducing, name="inducing", columns=rows.n_inputs),
                 approximation=self.approximation,
                 mechanism=self.mechanism,

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from cloakgp.arrays import Array
+from cloakgp.arrays import Array, as_matrix
 from cloakgp.choices import LARGEST_DEFAULT_QUERY, choose_prior
 from cloakgp.design import Certificate, Progress
 from cloakgp.design.asked import AskedSums, asked_sums, asked_sums_under
@@ -167,6 +167,8 @@ def release_rows(
     summary = summarise(rows)
     prior = _prior(summary, bounds=bounds, settings=chosen)
     points = query or Query(*summary.centres(LARGEST_DEFAULT_QUERY))
+    # Of another dimension, they could broadcast in a kernel and waste the budget.
+    as_matrix(points.X, name="X_query", columns=rows.n_inputs)
     weights = np.ones(len(points.X)) if points.weights is None else points.weights
     if weights.shape != (len(points.X),) or not (np.isfinite(weights) & (weights > 0)).all():
         raise ValueError("query weights must be positive and finite, one per query point")

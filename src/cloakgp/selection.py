@@ -13,12 +13,13 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cloakgp.choices import choose_prior
+from cloakgp.faces import tags_of_noisy
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.guarantee import check_budget
 from cloakgp.privacy.mixed import MixedGuarantee, worst_release
 from cloakgp.privacy.select import SelectionMechanism, select
 from cloakgp.privacy.utility import Loss
-from cloakgp.regression import DPGPRegressor
+from cloakgp.regression import MANY_ROWS, DPGPRegressor
 from cloakgp.release import Choice, Release
 
 Grid = Mapping[str, Iterable[Any]]
@@ -52,6 +53,10 @@ class DPGridSearchCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         What makes a candidate good; see `cloakgp.privacy.select.select`.
     gap : float
         Certified relative gap at which the designs stop whose errors are compared.
+    n_jobs : int, optional
+        How many folds of candidates are designed at a time: one if not given, unless
+        ``joblib.parallel_config`` says otherwise, and -1 for as many as there are processors.
+        Neither the choice nor its guarantee depends on it.
 
     Attributes
     ----------
@@ -75,6 +80,11 @@ class DPGridSearchCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     those of held-out predictions by the posterior mean, noise of the release included, with the
     hyperparameters as the grid declares them; what the estimator may ``learn`` from its answers
     comes after.
+
+    Workers are sent the candidates' priors, rows of X, the sd of the release's noise and settings;
+    never y, nor anything made of it. They send back the public map from outputs to held-out errors,
+    and the calling process applies it. Any backend of joblib serves, a cluster's too: X, which is
+    public, goes there.
 
     There is no ``cv_results_``, no ``best_score_`` and no ``scorer_``: the errors of the candidates
     are exact functions of the private outputs. They are forgotten as soon as the choice is made;
@@ -103,6 +113,7 @@ class DPGridSearchCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         mechanism: SelectionMechanism = "permute-and-flip",
         loss: Loss = "squared",
         gap: float = 1e-2,
+        n_jobs: int | None = None,
     ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
@@ -111,6 +122,7 @@ class DPGridSearchCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         self.mechanism = mechanism
         self.loss = loss
         self.gap = gap
+        self.n_jobs = n_jobs
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> DPGridSearchCV:
         """Choose, then release: spends ``selection_epsilon`` and the estimator's budget, each once.
@@ -133,6 +145,11 @@ class DPGridSearchCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         """
         inputs = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         budget = self.estimator
+        if len(inputs) > MANY_ROWS:
+            raise ValueError(
+                f"candidates are compared at held-out rows, in matrices of rows by rows: more than "
+                f"{MANY_ROWS:,} are too many. Choose on some of the rows, or learn from the answers"
+            )
         check_budget(budget.epsilon, budget.delta)
         limits = OutputBounds.checked(budget.bounds)
         grid = list(ParameterGrid(self.param_grid))
@@ -169,6 +186,7 @@ class DPGridSearchCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
             loss=self.loss,
             design=design,
             gap=self.gap,
+            n_jobs=self.n_jobs,
             insecure_seed=budget.insecure_seed,
         )
         worst = worst_release(budget.epsilon, budget.delta, rows=len(inputs))
@@ -226,10 +244,8 @@ class DPGridSearchCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         return release
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.estimator.insecure_seed is None
-        tags.regressor_tags.poor_score = True
-        return tags
+        seeded = self.estimator.insecure_seed is not None
+        return tags_of_noisy(super().__sklearn_tags__(), seeded=seeded)
 
 
 def _check_names(grid: list[dict[str, Any]]) -> None:

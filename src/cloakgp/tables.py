@@ -142,6 +142,29 @@ def _read_frame(path: Path, *, names: Sequence[str], text: str | None = None) ->
 
     Of a CSV table one column can be had as text, its cells as they are written.
     """
+    suffix = check_table(path, names=names)
+    header = _attempted(lambda: _header(path, suffix=suffix))
+    if header is None:
+        raise ValueError(damage(path))
+    check_header(path, header, names=names)
+    frame = _attempted(lambda: _load(path, names=names, suffix=suffix, text=text))
+    if frame is None:
+        raise ValueError(damage(path))
+    if len(frame) == 0:
+        raise ValueError(f"{path} has column names but no rows")
+    return frame
+
+
+def check_table(path: Path, *, names: Sequence[str]) -> str:
+    """Return the suffix of a file that is there, if columns could be read from it.
+
+    Raises
+    ------
+    FileNotFoundError, IsADirectoryError
+        If there is no such file.
+    ValueError
+        If it is empty, or its name ends in something else, or no column or one twice is asked for.
+    """
     suffix = table_suffix(path)
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder: name a file")
@@ -154,19 +177,22 @@ def _read_frame(path: Path, *, names: Sequence[str], text: str | None = None) ->
         raise ValueError(f"column {repeated[0]!r} is named twice: name every column once")
     if path.stat().st_size == 0:
         raise ValueError(f"{path} is empty: it needs a line of column names, then rows")
-    damaged = f"{path} cannot be read as {suffix}: it is damaged, cut off, or in another format"
+    return suffix
+
+
+def damage(path: Path) -> str:
+    """Say that a file cannot be read, without what the parser says of it.
+
+    Examples
+    --------
+    >>> damage(Path("people.parquet"))
+    'people.parquet cannot be read as .parquet: it is damaged, cut off, or in another format'
+    """
+    suffix = table_suffix(path)
+    said = f"{path} cannot be read as {suffix}: it is damaged, cut off, or in another format"
     if suffix != ".parquet":
-        damaged += " (UTF-8, commas or semicolons, as many cells in a row as in the header)"
-    header = _attempted(lambda: _header(path, suffix=suffix))
-    if header is None:
-        raise ValueError(damaged)
-    _check_header(path, header, names=names)
-    frame = _attempted(lambda: _load(path, names=names, suffix=suffix, text=text))
-    if frame is None:
-        raise ValueError(damaged)
-    if len(frame) == 0:
-        raise ValueError(f"{path} has column names but no rows")
-    return frame
+        said += " (UTF-8, commas or semicolons, as many cells in a row as in the header)"
+    return said
 
 
 def _attempted(read: Callable[[], Read]) -> Read | None:
@@ -215,7 +241,14 @@ def _load(path: Path, *, names: Sequence[str], suffix: str, text: str | None) ->
     return everything[list(names)]
 
 
-def _check_header(path: Path, header: Sequence[str], *, names: Sequence[str]) -> None:
+def check_header(path: Path, header: Sequence[str], *, names: Sequence[str]) -> None:
+    """Check that every column asked for is there, once.
+
+    Raises
+    ------
+    ValueError
+        If not. Tells what columns there are, unless the header may be somebody's row.
+    """
     missing = [name for name in names if name not in header]
     if missing:
         wanted = ", ".join(missing)
@@ -233,6 +266,36 @@ def _check_header(path: Path, header: Sequence[str], *, names: Sequence[str]) ->
 
 def _public_column(frame: pd.DataFrame, name: str) -> Array:
     missing, values = _as_floats(frame[name])
+    check_cells(name, missing, values)
+    return values
+
+
+def check_cells(
+    name: str, missing: NDArray[np.bool_], values: Array, *, first_row: int = 0, place: str = ""
+) -> None:
+    """Check that public cells of a column are finite numbers.
+
+    Parameters
+    ----------
+    name : str
+    missing : array of bool, shape (n,)
+        Which cells are empty.
+    values : array of shape (n,)
+        NaN where a cell is no number.
+    first_row : int
+        How many rows of the table come before these.
+    place : str
+        Said after the row's number, if there are several files.
+
+    Raises
+    ------
+    ValueError
+        If not. Names the first such row.
+
+    Examples
+    --------
+    >>> check_cells("age", np.array([False, False]), np.array([30.0, 40.0]))
+    """
     faults = {
         "is empty": missing,
         "is not a number": ~missing & np.isnan(values),
@@ -241,10 +304,9 @@ def _public_column(frame: pd.DataFrame, name: str) -> Array:
     for fault, rows in faults.items():
         if rows.any():
             raise ValueError(
-                f"column {name!r} {fault} in row {int(np.argmax(rows)) + 1} below the header: "
-                "correct that cell, or leave the row out"
+                f"column {name!r} {fault} in row {first_row + int(np.argmax(rows)) + 1} below the "
+                f"header{place}: correct that cell, or leave the row out"
             )
-    return values
 
 
 def _private_column(frame: pd.DataFrame, name: str) -> Array:

@@ -3,7 +3,7 @@
 import pytest
 from sklearn.gaussian_process.kernels import RBF
 
-from cloakgp.baselines.given import chosen_hyperprior, release_of_answers
+from cloakgp.baselines.given import release_of_answers
 from cloakgp.models import ExactPrior
 from cloakgp.privacy import measure
 from cloakgp.release import Hyperprior, Query
@@ -37,17 +37,3 @@ def test_the_certificate_claims_nothing(rng):
 def test_learning(rng):
     _, release = released(rng, hyperprior=Hyperprior(), average=True)
     assert sum(one.weight for one in release.learned) == pytest.approx(1)
-
-
-@pytest.mark.parametrize("learn", ["map", "average"])
-def test_what_is_given_is_not_learned(learn):
-    assert chosen_hyperprior(learn, noise_variance=None, mean=None) == Hyperprior()
-    assert chosen_hyperprior(learn, noise_variance=0.0, mean=0.0) == Hyperprior(
-        noise_variance=False, mean=False
-    )
-
-
-def test_nothing_or_nonsense():
-    assert chosen_hyperprior(None, noise_variance=None, mean=None) is None
-    with pytest.raises(ValueError, match="learn"):
-        chosen_hyperprior("all", noise_variance=None, mean=None)

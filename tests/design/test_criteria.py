@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import linalg
 
-from cloakgp.design.criteria import ROOT_FLOOR, TraceIterate, factorise
+from cloakgp.design import criteria
+from cloakgp.design.criteria import PRODUCT_CONDITION, ROOT_FLOOR, TraceIterate, factorise
 
 CRITERIA = ["logdet", "trace"]
 
@@ -51,13 +52,26 @@ def test_curvature_is_the_derivative_of_the_gradient(criterion, seed, dimension,
         lambda u: factorise(criterion, columns, u).gains(columns), weights, 1e-6
     )
     curvature = factorise(criterion, columns, weights).curvature(columns)
-    # For trace by a quadrature, whose error is 1e-4 of each of its terms.
-    tolerance = {"logdet": 1e-6, "trace": 3e-4}[criterion]
+    # For trace by a quadrature, whose error is 2e-2 of each of its terms.
+    tolerance = {"logdet": 1e-6, "trace": 3e-2}[criterion]
     np.testing.assert_allclose(curvature, expected, rtol=0, atol=tolerance * curvature.max())
 
 
-def test_curvature_of_trace_is_that_of_the_divided_differences():
-    """Also over eight decades of eigenvalues, where finite differences have no digits."""
+@pytest.mark.parametrize(
+    ("step", "below", "above", "tolerance"),
+    [(None, None, None, 3e-2), (0.8, 1e-6, 12.0, 3e-4), (0.4, 1e-9, 20.0, 1e-8)],
+)
+def test_curvature_of_trace_is_that_of_the_divided_differences(
+    step, below, above, tolerance, monkeypatch
+):
+    """Also over eight decades of eigenvalues, where finite differences have no digits.
+
+    With finer and longer quadratures the same to ever more of them.
+    """
+    if step is not None:
+        monkeypatch.setattr(criteria, "QUADRATURE_STEP", step)
+        monkeypatch.setattr(criteria, "QUADRATURE_BELOW", below)
+        monkeypatch.setattr(criteria, "QUADRATURE_ABOVE", above)
     rng = np.random.default_rng(0)
     roots = np.logspace(-4, 0, 9)
     columns = rng.normal(size=(9, 30)) * roots[:, None]
@@ -70,7 +84,7 @@ def test_curvature_of_trace_is_that_of_the_divided_differences():
         + np.outer(gains, gains) / 2
     )
     np.testing.assert_allclose(
-        iterate.curvature(columns), expected, rtol=0, atol=3e-4 * expected.max()
+        iterate.curvature(columns), expected, rtol=0, atol=tolerance * expected.max()
     )
 
 
@@ -91,7 +105,7 @@ def test_curvature_of_repeated_eigenvalues_is_the_limit_of_divided_differences(c
         lambda u: factorise(criterion, columns, u).gains(columns), weights, 1e-10
     )
     curvature = factorise(criterion, columns, weights).curvature(columns)
-    np.testing.assert_allclose(curvature, expected, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(curvature, expected, rtol=3e-2, atol=1e-3)
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)
@@ -131,3 +145,37 @@ def test_singular_designs_are_raised_to_the_floor(criterion):
     power = {"logdet": 1.0, "trace": 0.5}[criterion]
     singular = np.linalg.svd(root, compute_uv=False)
     assert singular[1] == pytest.approx(ROOT_FLOOR**power * singular[0], rel=1e-6)
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("share", [0.1, 10.0])
+def test_both_ways_to_factorise_agree(criterion, share, monkeypatch):
+    """On either side of the condition at which the product is no longer formed."""
+    rng = np.random.default_rng(1)
+    scales = np.array([1.0, 0.3, np.sqrt(share * PRODUCT_CONDITION)])
+    columns, weights = scales[:, None] * rng.normal(size=(3, 40)), np.full(40, 1 / 40)
+    quick = factorise(criterion, columns, weights, rough=True).gains(columns)
+    monkeypatch.setattr(criteria, "PRODUCT_CONDITION", 1.0)
+    slow = factorise(criterion, columns, weights)
+    assert not slow.raised
+    np.testing.assert_allclose(quick, slow.gains(columns), rtol=1e-8)
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_rough_iterates_say_that_they_raised_a_direction(criterion):
+    columns = np.diag([1.0, 1e-20])
+    weights = np.array([0.5, 0.5])
+    assert factorise(criterion, columns, weights, rough=True).raised
+    assert not factorise(criterion, np.eye(2), weights, rough=True).raised
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_whitened_columns_and_condition_are_those_of_the_product(criterion):
+    columns, weights = problem(5, 4, 11)
+    gram = (columns * weights) @ columns.T
+    iterate = factorise(criterion, columns, weights)
+    whitened = iterate.whitened(columns)
+    np.testing.assert_allclose(
+        whitened.T @ whitened, columns.T @ np.linalg.solve(gram, columns), rtol=1e-9, atol=1e-9
+    )
+    assert iterate.condition() == pytest.approx(np.linalg.cond(gram), rel=1e-9)

@@ -80,6 +80,14 @@ def test_agrees_with_a_conic_solver(criterion, dimension, count, seed):
         assert attained <= optimum * (1 + design.certificate.gap) * (1 + 1e-5)
 
 
+@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize(("dimension", "count"), [(3, 20), (6, 40), (8, 30)])
+def test_agrees_with_a_conic_solver_to_a_millionth(criterion, dimension, count, rng):
+    C = rng.normal(size=(dimension, count))
+    attained = noise(design_strategy(C, criterion=criterion, gap=1e-9), criterion)
+    assert attained == pytest.approx(conic_optimum(C, criterion), rel=1e-6)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_weighted_trace_agrees_with_a_conic_solver(seed):
     rng = np.random.default_rng(seed)

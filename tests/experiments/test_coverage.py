@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from sklearn.gaussian_process.kernels import RBF
 from typer.testing import CliRunner
 
@@ -17,8 +18,9 @@ from cloakgp.experiments.coverage import (
     synthetic_coverage,
     table_coverage,
 )
-from cloakgp.experiments.priors import Scale, tables
+from cloakgp.experiments.priors import Scale, Table, tables
 from cloakgp.models import ExactPrior
+from cloakgp.privacy import OutputBounds
 
 SCALE = Scale(rows=100, draws=16, insecure_seed=1)
 
@@ -29,6 +31,12 @@ def women():
         return next(tables())
     except DatasetUnavailableError as error:
         pytest.skip(str(error))
+
+
+@pytest.fixture
+def waves_table():
+    X = np.linspace(0.0, 10.0, 80)[:, None]
+    return Table(name="waves", X=X, outputs=np.sin(X).ravel(), bounds=OutputBounds(-1.5, 1.5))
 
 
 def test_a_value_is_covered_within_1_96_sds(make_release, rng):
@@ -64,6 +72,24 @@ def test_a_true_mean_elsewhere_is_held_by_learning_more_often():
     declared, maximum, average = latent.mean
     assert maximum > declared
     assert average >= maximum - 0.02
+
+
+def test_workers_change_no_share(waves_table):
+    scale = Scale(rows=30, draws=3, insecure_seed=1)
+    uncertain = WORLDS[2]
+    alone = synthetic_coverage(uncertain, scale=scale)
+    by_name = table_coverage([waves_table], scale=scale)
+    ticks = []
+    with parallel_config(backend="loky", n_jobs=2):
+        shared = synthetic_coverage(uncertain, scale=scale, tick=lambda: ticks.append(1))
+        shared_by_name = table_coverage(
+            iter([waves_table]), scale=scale, tick=lambda: ticks.append(1)
+        )
+    for one, other in zip(alone, shared, strict=True):
+        assert np.array_equal(one.shares, other.shares)
+        assert one.clipped == other.clipped
+    assert np.array_equal(by_name["waves"].shares, shared_by_name["waves"].shares)
+    assert len(ticks) == 3 + 1
 
 
 def test_the_report_shows_shares_and_their_standard_errors():

@@ -6,6 +6,7 @@ import io
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from rich.console import Console
 from rich.measure import Measurement
 from typer.testing import CliRunner
@@ -117,6 +118,20 @@ def test_candidates_lie_around_the_default():
         values = [getattr(shape, setting) for shape in study.CANDIDATES]
         assert min(values) < getattr(DEFAULT_SHAPE, setting) < max(values)
     assert len(set(map(str, study.CANDIDATES))) == len(study.CANDIDATES)
+
+
+def test_tables_are_compared_apart_and_workers_change_no_figure(wave):
+    other = Table("other", X=wave.X[:60], outputs=wave.outputs[30:], bounds=wave.bounds)
+    settings = {"epsilons": (1.0,), "shares": (0.3,), "scale": Scale(30, draws=2, insecure_seed=1)}
+    alone = {
+        table.name: study.compare([table], **settings)[1.0][table.name] for table in (wave, other)
+    }
+    ticks = []
+    with parallel_config(backend="threading", n_jobs=2):
+        (shared,) = study.compare([wave, other], tick=lambda: ticks.append(1), **settings).values()
+    assert list(shared) == ["wave", "other"]
+    assert all(np.array_equal(shared[name], alone[name]) for name in alone)
+    assert len(ticks) == 2
 
 
 def test_reports_fit_the_console_and_pair_their_differences(wave):

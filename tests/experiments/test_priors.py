@@ -6,6 +6,7 @@ import io
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from rich.console import Console
 from rich.measure import Measurement
 from typer.testing import CliRunner
@@ -76,6 +77,22 @@ def test_the_shape_that_suits_a_table_wins_and_a_vast_budget_finds_the_function(
     assert errors.shape == (2, 2)
     assert errors[0].max() < 0.2
     assert errors[1].min() > 0.5
+
+
+def test_tables_are_compared_apart_and_workers_change_no_figure(wave):
+    other = Table("other", X=wave.X[:60], outputs=wave.outputs[60:], bounds=wave.bounds)
+    shapes, scale, ticks = SHAPES[:3], Scale(rows=40, draws=2, insecure_seed=1), []
+    alone = {
+        table.name: compare_shapes([table], shapes=shapes, scale=scale)[table.name]
+        for table in (wave, other)
+    }
+    with parallel_config(backend="threading", n_jobs=2):
+        shared = compare_shapes(
+            iter([wave, other]), shapes=shapes, scale=scale, tick=lambda: ticks.append(1)
+        )
+    assert list(shared) == ["wave", "other"]
+    assert all(np.array_equal(shared[name], alone[name]) for name in alone)
+    assert len(ticks) == 2
 
 
 def test_a_trend_is_as_large_as_the_signal(rng):

@@ -173,3 +173,32 @@ def test_repeated_rows_are_welcome(approximation, tables):
         X_query, np.vstack([X, X])
     )
     np.testing.assert_allclose(cloaking[:, :30], cloaking[:, 30:], rtol=1e-9)
+
+
+@pytest.mark.parametrize("noise", [0.2, 1e-8])
+def test_features_and_noise_are_features_and_the_rows_noise(kernel, approximation, noise, tables):
+    X, _, inducing = tables
+    prior = sparse(kernel, inducing, approximation, noise=noise)
+    features, variances = prior.features_and_noise(X)
+    np.testing.assert_array_equal(features, prior.features(X))
+    np.testing.assert_array_equal(variances, prior.row_noise(X))
+    # Together they are all that the model says of rows.
+    dense = Dense(kernel, inducing, approximation, noise).rows(X)
+    np.testing.assert_allclose(features.T @ features + np.diag(variances), dense, atol=1e-7)
+
+
+def test_features_and_noise_of_a_row_do_not_depend_on_the_others(kernel, approximation, tables):
+    X, _, inducing = tables
+    prior = sparse(kernel, inducing, approximation)
+    features, noise = prior.features_and_noise(X)
+    for row in range(0, 30, 7):
+        alone = prior.features_and_noise(X[row : row + 1])
+        np.testing.assert_allclose(alone[0][:, 0], features[:, row], rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(alone[1][0], noise[row], rtol=1e-9)
+
+
+def test_features_without_noise_are_refused(tables):
+    X, _, inducing = tables
+    for name in ("dtc", "sor"):
+        with pytest.raises(ValueError, match="a sparse model needs noise"):
+            sparse(RBF(), inducing, name, noise=0.0).features_and_noise(X)

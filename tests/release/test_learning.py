@@ -27,6 +27,12 @@ from cloakgp.release.answer_covariance import gather
 from cloakgp.release.hyperposterior import EVIDENCE, posterior_maximum, posterior_points
 from cloakgp.release.learning import LOG_SD, MEAN_SD_SHARE, _Objective, learn
 
+KERNELS = [
+    RBF(1.3),
+    ConstantKernel(2.0) * Matern(0.9, nu=1.5) + WhiteKernel(0.3),
+    ConstantKernel(2.0, "fixed") * RationalQuadratic(1.2, 0.7) + DotProduct(0.5),
+    ExpSineSquared(1.4, 2.2) * Matern(4.0, nu=2.5),
+]
 
 
 def objective_of(prior, measurements, *, hyperprior):
@@ -36,14 +42,6 @@ def objective_of(prior, measurements, *, hyperprior):
         bounds=measurements[0].answers.bounds,
         hyperprior=hyperprior,
     )
-
-
-KERNELS = [
-    RBF(1.3),
-    ConstantKernel(2.0) * Matern(0.9, nu=1.5) + WhiteKernel(0.3),
-    ConstantKernel(2.0, "fixed") * RationalQuadratic(1.2, 0.7) + DotProduct(0.5),
-    ExpSineSquared(1.4, 2.2) * Matern(4.0, nu=2.5),
-]
 
 
 def prior_of(kernel, approximation=None, *, noise=0.3, mean=0.4):

@@ -6,10 +6,14 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 
-from cloakgp.models import ExactPrior
+from cloakgp.design.asked import asked_sums_under
+from cloakgp.design.rules import LinearRule
+from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.release import WeightedPrior
-from cloakgp.release.mixture import mixture_given
+from cloakgp.release.asked_posterior import AskedPosterior
+from cloakgp.release.mixture import Mixture, mixture_given
 from cloakgp.release.posterior import Posterior
+from cloakgp.rows import ArrayRows
 
 DRAWS = 200_000
 
@@ -93,3 +97,66 @@ def test_equal_priors_are_one(measurements):
     posterior = Posterior.given(PRIORS[0], measurements)
     np.testing.assert_allclose(several.mean(X), posterior.mean(X))
     np.testing.assert_allclose(several.variance(X, new_output=False), posterior.variance(X))
+
+
+@pytest.fixture
+def both_mixtures(make_release, rng):
+    """Mixtures of sparse priors about one table: from sums over rows, and from every row."""
+    priors = [
+        SparsePrior(
+            kernel=one.kernel,
+            noise_variance=one.noise_variance,
+            mean=one.mean,
+            inducing=np.linspace(0, 4, 5)[:, None],
+        )
+        for one in PRIORS
+    ]
+    X = rng.uniform(0, 4, size=(20, 1))
+    rule = LinearRule(matrix=rng.normal(size=(3, 5)))
+    measurements = make_release(
+        priors[1],
+        X,
+        np.sin(2 * X[:, 0]),
+        strategy=rule.columns(*priors[1].features_and_noise(X)),
+        noise_sd=0.8,
+    ).measurements
+    rows = ArrayRows(X, np.zeros(20), chunk_rows=6, jobs=1)
+    sums = asked_sums_under(rows, priors, model=priors[1], rule=rule)
+    from_sums = Mixture(
+        posteriors=tuple(
+            AskedPosterior.given(one, each, measurements[0].answers)
+            for one, each in zip(priors, sums, strict=True)
+        ),
+        weights=np.array(WEIGHTS),
+    )
+    weighted = [WeightedPrior(prior=p, weight=w) for p, w in zip(priors, WEIGHTS, strict=True)]
+    return from_sums, mixture_given(weighted, measurements)
+
+
+@pytest.mark.parametrize("new_output", [False, True])
+def test_sums_over_rows_mix_as_rows_do(both_mixtures, new_output):
+    found, expected = both_mixtures
+    X = np.array([[0.3], [1.9], [2.2], [7.0]])
+    np.testing.assert_allclose(found.mean(X), expected.mean(X), rtol=1e-9)
+    for name in ("variance", "covariance"):
+        np.testing.assert_allclose(
+            getattr(found, name)(X, new_output=new_output),
+            getattr(expected, name)(X, new_output=new_output),
+            rtol=1e-8,
+            atol=1e-10,
+        )
+    assert found.main is found.posteriors[1]
+
+
+def test_what_is_asked_for_comes_back(both_mixtures):
+    found, _ = both_mixtures
+    X, ask = np.array([[0.3], [1.9]]), {"return_std": False, "return_cov": False}
+    np.testing.assert_array_equal(found.predict(X, **ask, new_output=True), found.mean(X))
+    for new_output in (False, True):
+        mean, sd = found.predict(X, **ask | {"return_std": True}, new_output=new_output)
+        again, covariance = found.predict(X, **ask | {"return_cov": True}, new_output=new_output)
+        np.testing.assert_array_equal(mean, again)
+        np.testing.assert_array_equal(mean, found.mean(X))
+        np.testing.assert_allclose(np.square(sd), np.diag(covariance), rtol=1e-9)
+    with pytest.raises(ValueError, match="not both"):
+        found.predict(X, return_std=True, return_cov=True, new_output=False)

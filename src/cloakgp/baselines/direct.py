@@ -6,20 +6,17 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
 from sklearn.utils.validation import validate_data
 
-from cloakgp.baselines.given import (
-    PRIOR_SD_SHARE,
-    ReleaseRegressor,
-    chosen_hyperprior,
-    release_of_answers,
-)
+from cloakgp.baselines.given import PRIOR_SD_SHARE, release_of_answers
 from cloakgp.choices import choose_prior, choose_query
-from cloakgp.privacy import OutputBounds, measure
+from cloakgp.faces import PosteriorFace, chosen_hyperprior
+from cloakgp.privacy import Guarantee, OutputBounds, measure
 
 
-class DPRowNoiseRegressor(ReleaseRegressor):
+class DPRowNoiseRegressor(PosteriorFace[Guarantee], RegressorMixin, BaseEstimator):
     """Noise on every output, then the Gaussian process that knows of it.
 
     What each person could do alone, without trusting anybody (local privacy): publish one's output
@@ -134,7 +131,7 @@ class DPRowNoiseRegressor(ReleaseRegressor):
         return self
 
 
-class DPMeanRegressor(ReleaseRegressor):
+class DPMeanRegressor(PosteriorFace[Guarantee], RegressorMixin, BaseEstimator):
     """The noisy mean of all outputs, predicted everywhere.
 
     Parameters

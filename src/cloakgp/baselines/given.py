@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, overload
-
-import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cloakgp.arrays import Array
 from cloakgp.design import Certificate
-from cloakgp.privacy import Answers, Guarantee
-from cloakgp.privacy.pure import PureGuarantee
+from cloakgp.privacy import Answers
 from cloakgp.release import Hyperprior, Measurement, Query, Release
 from cloakgp.release.release import ReleasePrior
 
-LEARNING = ("map", "average", None)
 # Prior sd where none is declared, as a share of the bounds' width.
 PRIOR_SD_SHARE = 1 / 4
 # Nothing was optimised. A gap is the share of the remaining variance that a better design could
@@ -61,6 +53,7 @@ def release_of_answers(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from sklearn.gaussian_process.kernels import RBF
     >>> from cloakgp.models import ExactPrior
     >>> from cloakgp.privacy import measure
@@ -81,92 +74,3 @@ def release_of_answers(
     )
     release = Release(prior=prior, measurements=(measurement,), input_names=tuple(input_names))
     return release if hyperprior is None else release.learn(hyperprior, average=average)
-
-
-def chosen_hyperprior(
-    learn: object, *, noise_variance: float | None, mean: float | None
-) -> Hyperprior | None:
-    """Return what an estimator's parameters leave to be learned.
-
-    Raises
-    ------
-    ValueError
-        Unless learn is "map", "average" or None.
-
-    Examples
-    --------
-    >>> chosen_hyperprior("map", noise_variance=1.0, mean=None)
-    Hyperprior(noise_variance=False, mean=True)
-    """
-    if learn not in LEARNING:
-        raise ValueError(f"learn must be 'map', 'average' or None, got {learn!r}")
-    if learn is None:
-        return None
-    return Hyperprior(noise_variance=noise_variance is None, mean=mean is None)
-
-
-class ReleaseRegressor(RegressorMixin, BaseEstimator):
-    """What estimators share whose predictions are those of a `Release`."""
-
-    release_: Release
-    insecure_seed: int | None
-
-    @overload
-    def predict(self, X: ArrayLike) -> Array: ...
-
-    @overload
-    def predict(self, X: ArrayLike, return_std: Literal[True]) -> tuple[Array, Array]: ...
-
-    @overload
-    def predict(
-        self, X: ArrayLike, return_std: Literal[False] = ..., *, return_cov: Literal[True]
-    ) -> tuple[Array, Array]: ...
-
-    def predict(
-        self, X: ArrayLike, return_std: bool = False, return_cov: bool = False
-    ) -> Array | tuple[Array, Array]:
-        """Predict the latent function, at no further cost in privacy.
-
-        Parameters
-        ----------
-        X : array-like of shape (P, D)
-        return_std : bool
-            Also return the posterior sd, shape (P,), in output units.
-        return_cov : bool
-            Also return the posterior covariance, shape (P, P).
-
-        Returns
-        -------
-        mean : array of shape (P,)
-        std or cov : array
-            If asked for. Both include what is due to the privacy noise.
-        """
-        check_is_fitted(self)
-        points = self._release_inputs(validate_data(self, X, dtype=np.float64, reset=False))
-        if return_cov and return_std:
-            raise ValueError("ask for return_std or return_cov, not both")
-        if return_cov:
-            return self.release_.predict(points, return_cov=True)
-        if return_std:
-            return self.release_.predict(points, return_std=True)
-        return self.release_.predict(points)
-
-    @property
-    def guarantee_(self) -> Guarantee | PureGuarantee:
-        """What the release costs."""
-        check_is_fitted(self)
-        # Of one measurement and no choice, it is that of the measurement.
-        return self.release_.measurements[0].answers.guarantee
-
-    def _release_inputs(self, points: Array) -> Array:
-        """Return points in the form of the release's inputs."""
-        return points
-
-    def _names(self) -> tuple[str, ...]:
-        return tuple(map(str, getattr(self, "feature_names_in_", ())))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.insecure_seed is None
-        tags.regressor_tags.poor_score = True
-        return tags

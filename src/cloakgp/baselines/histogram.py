@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, overload
+from typing import Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from cloakgp.arrays import Array
 from cloakgp.baselines.bins import Bins, BinsSpec, Occupancy
 from cloakgp.baselines.noisy_histogram import NOISES, Noise, NoisyHistogram
+from cloakgp.faces import ReleaseFace
 from cloakgp.privacy import Answers, Guarantee, measure
 from cloakgp.privacy.guarantee import check_budget
 from cloakgp.privacy.laplace import LaplaceAnswers, measure_laplace
@@ -106,7 +107,7 @@ def release_histogram(
     )
 
 
-class DPHistogramRegressor(RegressorMixin, BaseEstimator):
+class DPHistogramRegressor(ReleaseFace[Guarantee | PureGuarantee], RegressorMixin, BaseEstimator):
     """Histogram regression that protects each output: noisy bin means.
 
     Parameters
@@ -155,6 +156,8 @@ class DPHistogramRegressor(RegressorMixin, BaseEstimator):
     >>> mean.shape, sd.round(1)
     ((2,), array([4.8, 4.8]))
     """
+
+    release_: NoisyHistogram
 
     def __init__(
         self,
@@ -205,7 +208,7 @@ class DPHistogramRegressor(RegressorMixin, BaseEstimator):
             bounds=self.bounds,
             epsilon=self.epsilon,
             delta=self.delta,
-            input_names=tuple(map(str, getattr(self, "feature_names_in_", ()))),
+            input_names=self._names(),
             insecure_seed=self.insecure_seed,
         )
         return self
@@ -231,20 +234,7 @@ class DPHistogramRegressor(RegressorMixin, BaseEstimator):
         std : array of shape (P,)
             If asked for.
         """
-        check_is_fitted(self)
-        points = validate_data(self, X, dtype=np.float64, reset=False)
+        points = self._points(X)
         if return_std:
             return self.release_.predict(points, return_std=True, clip=self.clip)
         return self.release_.predict(points, clip=self.clip)
-
-    @property
-    def guarantee_(self) -> Guarantee | PureGuarantee:
-        """What the release costs."""
-        check_is_fitted(self)
-        return self.release_.guarantee
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.insecure_seed is None
-        tags.regressor_tags.poor_score = True
-        return tags

@@ -14,20 +14,17 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cloakgp.arrays import Array
 from cloakgp.baselines.bins import Bins, BinsSpec, Occupancy
-from cloakgp.baselines.given import (
-    PRIOR_SD_SHARE,
-    ReleaseRegressor,
-    chosen_hyperprior,
-    release_of_answers,
-)
+from cloakgp.baselines.given import PRIOR_SD_SHARE, release_of_answers
 from cloakgp.baselines.histogram import release_histogram
 from cloakgp.baselines.noisy_histogram import Noise, NoisyHistogram
 from cloakgp.choices import choose_prior, choose_query
+from cloakgp.faces import PosteriorFace, chosen_hyperprior
 from cloakgp.models.integral import IntegralRBF, points_as_boxes
 from cloakgp.privacy import Answers, Guarantee, OutputBounds
 from cloakgp.privacy.pure import PureGuarantee
@@ -124,7 +121,9 @@ def release_over_boxes(
     )
 
 
-class DPIntegralHistogramRegressor(ReleaseRegressor):
+class DPIntegralHistogramRegressor(
+    PosteriorFace[Guarantee | PureGuarantee], RegressorMixin, BaseEstimator
+):
     """A Gaussian process fitted to a private histogram, with the integral kernel.
 
     Parameters
@@ -268,5 +267,5 @@ class DPIntegralHistogramRegressor(ReleaseRegressor):
         check_is_fitted(self)
         return self.histogram_.guarantee
 
-    def _release_inputs(self, points: Array) -> Array:
-        return points_as_boxes(points)
+    def _points(self, X: ArrayLike) -> Array:
+        return points_as_boxes(super()._points(X))

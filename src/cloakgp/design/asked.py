@@ -59,7 +59,8 @@ class AskedSums:
             totals=self.totals + other.totals,
             count=self.count + other.count,
             chunk_rows=max(self.chunk_rows, other.chunk_rows),
-            longest=max(self.longest, other.longest),
+            # Unlike Python's max, this lets no NaN pass unseen.
+            longest=float(np.maximum(self.longest, other.longest)),
             cells=_added(self.cells, other.cells),
             squares=_added(self.squares, other.squares),
         )

@@ -17,7 +17,7 @@ from cloakgp.arrays import Array
 
 NEWTON_STEPS = 30
 BLOCK_ROWS = 512
-TINY = float(np.finfo(np.float64).tiny)
+TINY, HUGE = float(np.finfo(np.float64).tiny), float(np.finfo(np.float64).max)
 # Relative error of a column's length at which the search for its multiplier stops.
 LENGTH_TOLERANCE = 1e-10
 
@@ -103,34 +103,40 @@ class BallRule:
     def columns(self, features: Array, noise: Array) -> Array:
         """Return the columns, shape (k, n), each at most 1 long but for rounding."""
         wanted: Array = self.matrix @ features
-        lengths = _lengths(wanted)
-        if not self.curvatures.any():
-            return wanted / np.maximum(lengths, TINY)
         # In blocks that stay in the processor's cache: three times as fast.
         for start in range(0, len(noise), BLOCK_ROWS):
             block = slice(start, start + BLOCK_ROWS)
-            wanted[:, block] = self._shortened(wanted[:, block], lengths[block], noise[block])
+            # The maximum is the same in all units: in these, no square over- or underflows.
+            sizes = np.maximum(np.abs(wanted[:, block]).max(axis=0, initial=0.0), TINY)
+            scaled = wanted[:, block] / sizes
+            if self.curvatures.any():
+                with np.errstate(over="ignore"):
+                    penalties = self.curvatures[:, None] * np.minimum(noise[block] / sizes, HUGE)
+                wanted[:, block] = _shortened(scaled, penalties)
+            else:
+                wanted[:, block] = scaled / np.maximum(_lengths(scaled), TINY)
         return wanted
 
-    def _shortened(self, wanted: Array, lengths: Array, noise: Array) -> Array:
-        """Return (ν + λ q)⁻¹ w, with ν for which it is at most 1 long."""
-        penalties = self.curvatures[:, None] * noise
-        # No divisor exceeds the largest, and no entry alone may be longer than 1: lower bounds.
-        multipliers = np.maximum(lengths - penalties.max(axis=0), 0.0)
-        multipliers = np.maximum((np.abs(wanted) - penalties).max(axis=0), multipliers)
-        floor = np.finfo(np.float64).eps * np.maximum(lengths, TINY)
-        for _ in range(NEWTON_STEPS):
-            divisors = np.maximum(multipliers + penalties, floor)
-            columns = wanted / divisors
-            reached = _lengths(columns)
-            if (reached <= 1.0 + LENGTH_TOLERANCE).all():
-                break
-            # Newton on φ(ν) = 1/‖r‖, whose derivative is rᵀ (ν + λq)⁻¹ r / ‖r‖³.
-            slopes = np.einsum("kn,kn->n", columns, columns / divisors)
-            steps = (reached - 1.0) * np.square(reached) / np.maximum(slopes, TINY)
-            multipliers = multipliers + np.where(reached > 1.0, steps, 0.0)
-        shortened: Array = columns / np.maximum(reached, 1.0)
-        return shortened
+
+def _shortened(wanted: Array, penalties: Array) -> Array:
+    """Return (ν + p)⁻¹ w, with ν for which it is at most 1 long."""
+    lengths = _lengths(wanted)
+    # No divisor exceeds the largest, and no entry alone may be longer than 1: lower bounds.
+    multipliers = np.maximum(lengths - penalties.max(axis=0), 0.0)
+    multipliers = np.maximum((np.abs(wanted) - penalties).max(axis=0), multipliers)
+    floor = np.finfo(np.float64).eps * np.maximum(lengths, TINY)
+    for _ in range(NEWTON_STEPS):
+        divisors = np.maximum(multipliers + penalties, floor)
+        columns = wanted / divisors
+        reached = _lengths(columns)
+        if (reached <= 1.0 + LENGTH_TOLERANCE).all():
+            break
+        # Newton on φ(ν) = 1/‖r‖, whose derivative is rᵀ (ν + λq)⁻¹ r / ‖r‖³.
+        slopes = np.einsum("kn,kn->n", columns, columns / divisors)
+        steps = (reached - 1.0) * np.square(reached) / np.maximum(slopes, TINY)
+        multipliers = multipliers + np.where(reached > 1.0, steps, 0.0)
+    shortened: Array = columns / np.maximum(reached, 1.0)
+    return shortened
 
 
 def _lengths(columns: Array) -> Array:

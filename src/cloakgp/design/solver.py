@@ -1,47 +1,42 @@
 r"""Optimal column weights, to a certified gap.
 
-Four standard pieces, in the order in which they help:
+Three standard pieces, in the order in which they help:
 
 1. multiplicative updates u_j ← u_j g_j^p from uniform weights, which find the region of the optimum
    in a few passes over all columns (Silvey, Titterington and Torsney 1978);
-2. with many dimensions and columns, L-BFGS on u = w²/Σw², whose passes cost no second derivatives;
-3. a primal-dual interior-point method on the columns that still matter (Nocedal and Wright 2006,
-   chapter 19), which converges in some ten Newton steps whatever the conditioning;
-4. column generation: the gains of *all* columns are computed, those above 1 enter, and the
-   interior-point method runs again. The last pass over all columns is the certificate.
+2. a primal-dual interior-point method on a working set of columns (`cloakgp.design.interior`);
+3. after every one of its steps, a pass over all columns, which costs less than the step: it is the
+   certificate, lets columns of large gains enter, and idle ones leave
+   (`cloakgp.design.working_set`).
 
-Every iterate has positive weights, hence is a usable design; see `cloakgp.design.strategy`.
+Every iterate is a usable design; see `cloakgp.design.strategy`. For columns that come in parts,
+solve for some, find those of the others whose gains exceed 1 by ``iterate.gains``, drop those that
+`cloakgp.design.elimination` rules out, and solve again from ``start``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import linalg, optimize
 
 from cloakgp.arrays import Array
 from cloakgp.design.criteria import CriterionName, Iterate, factorise
+from cloakgp.design.interior import newton_step
+from cloakgp.design.working_set import Indices, entering, first_columns, leaving
 
 MULTIPLICATIVE_POWER = {"logdet": 1.0, "trace": 2.0}
-MULTIPLICATIVE_STEPS = 15
-# With so many dimensions and columns, a round of Newton steps is worth many gradients.
-QUASI_NEWTON_DIMENSION = 120
-QUASI_NEWTON_COLUMNS = 1000
-QUASI_NEWTON_STEPS = 150
-NEWTON_STEPS = 60
-ROUNDS = 50
-# So many columns the interior-point method takes on whole; its cost grows with their cube. Of more
-# it begins with the heaviest, and lets a few times as many as there are dimensions enter a round.
-WORKING_COLUMNS = 500
-FIRST_COLUMNS = 200
-ENTERING_SHARE = 8
-CENTRING = 0.1
-STEP_TO_BOUNDARY = 0.98
-# Optimal weights need not be unique (alike columns); this picks among them.
-RIDGE = 1e-12
+MULTIPLICATIVE_STEPS = 12
+ROUNDS = 200
+# So many steps without a smaller gap, and float64 has no more to give.
+PATIENCE = 25
+# Least share of the mean weight, and least slack, that interior points begin with.
+FIRST_WEIGHT, FIRST_SLACK = 1e-3, 1e-2
+# Slack of a column that enters, as a share of the gap: none would leave it without weight.
+ENTERING_SLACK = 0.1
+# How much of uniform weights is mixed to a start that spans too few dimensions.
+UNIFORM_SHARE = 1e-2
 
 Progress = Callable[[float], None]
 
@@ -57,11 +52,15 @@ class ColumnWeights:
         max_j g_j − 1 over all columns; zero at the optimum.
     passes : int
         Passes over all columns that were made.
+    iterate : Iterate
+        The design of these weights, factorised: its ``gains`` at other columns say which of them
+        the design falls short of, and ``noise_root`` is what to release with.
     """
 
     weights: Array
     gap: float
     passes: int
+    iterate: Iterate = field(repr=False, compare=False)
 
 
 def optimal_weights(
@@ -69,6 +68,7 @@ def optimal_weights(
     *,
     criterion: CriterionName,
     gap: float,
+    start: Array | None = None,
     rounds: int = ROUNDS,
     progress: Progress | None = None,
 ) -> ColumnWeights:
@@ -81,16 +81,24 @@ def optimal_weights(
     criterion : {"logdet", "trace"}
     gap : float
         The relative gap to stop at.
+    start : array of shape (n,), optional
+        Weights to begin with, not negative and not all zero: those of an earlier solution, say,
+        with zeros for columns that have come since. Their scale is nothing.
     rounds : int
-        Rounds of column generation at most.
+        Interior-point steps at most.
     progress : callable, optional
         Called with the gap certified so far after every pass over all columns.
 
     Returns
     -------
     ColumnWeights
-        The best design seen, with the gap that it certifies: larger than asked if the rounds ran
-        out, which costs accuracy and never privacy.
+        The best design seen, with the gap that it certifies: larger than asked if the rounds or the
+        digits ran out, which costs accuracy and never privacy.
+
+    Raises
+    ------
+    ValueError
+        For a start of another shape, or that is no weights.
 
     Examples
     --------
@@ -98,162 +106,125 @@ def optimal_weights(
     ...                         criterion="logdet", gap=1e-6)
     >>> found.weights.round(3)
     array([0.5, 0.5, 0. ])
+    >>> found.iterate.gains(np.array([[2.0], [0.0]])).round(3)
+    array([4.])
     """
-    dimension, count = columns.shape
-    weights = np.full(count, 1.0 / count)
-    best = ColumnWeights(weights=weights, gap=np.inf, passes=0)
-    passes = 0
+    record = _Record(columns, gap=gap, progress=progress)
+    if start is None:
+        weights, working = _multiplicative(record, criterion=criterion)
+    else:
+        weights, working = _given(record, _checked_start(columns, start), criterion=criterion)
+    inner = np.maximum(weights[working], min(FIRST_WEIGHT, record.gap) / len(working))
+    inner /= inner.sum()
+    slack = np.zeros(0)
+    for step in range(rounds + 1):
+        if record.finished():
+            break
+        part = columns[:, working]
+        iterate = factorise(criterion, part, inner)
+        gains = record.certify(inner, iterate, working=working)
+        if len(slack) == 0:
+            slack = np.maximum(1.0 - gains[working], min(FIRST_SLACK, record.gap))
+        if step == rounds or record.finished():
+            break
+        now = max(float(gains.max()) - 1.0, 0.0)
+        out = leaving(part, inner, slack, iterate=iterate, gains=gains[working], gap=now)
+        into = entering(gains, working, gap=gap)
+        if len(out) or len(into):
+            # On the path that the others follow: the same product of weight and slack.
+            pairing = float(inner @ slack) / len(inner)
+            new = np.maximum(np.abs(1.0 - gains[into]), ENTERING_SLACK * now)
+            working = np.concatenate([np.delete(working, out), into])
+            inner = np.concatenate([np.delete(inner, out), pairing / new])
+            inner /= inner.sum()
+            slack = np.concatenate([np.delete(slack, out), new])
+            part = columns[:, working]
+            iterate = factorise(criterion, part, inner)
+        inner, slack = newton_step(
+            inner, slack, gains=iterate.gains(part), curvature=iterate.curvature(part)
+        )
+        inner /= inner.sum()
+    return record.best()
 
-    def certify(candidate: Array, iterate: Iterate | None = None) -> Array:
-        nonlocal best, passes
-        passes += 1
-        iterate = iterate or factorise(criterion, columns, candidate)
-        gains = iterate.gains(columns)
-        certified = float(gains.max() - 1.0)
-        if certified < best.gap:
-            best = ColumnWeights(weights=candidate, gap=max(certified, 0.0), passes=passes)
-        if progress is not None:
-            progress(best.gap)
+
+class _Record:
+    """The best design so far."""
+
+    def __init__(self, columns: Array, *, gap: float, progress: Progress | None) -> None:
+        self.columns = columns
+        self.gap = np.inf
+        self._target, self._progress = gap, progress
+        self._best: ColumnWeights | None = None
+        self._passes = 0
+
+    def certify(self, weights: Array, iterate: Iterate, *, working: Indices | None = None) -> Array:
+        """Return the gains of all columns, and keep the design if it is the best."""
+        gains = iterate.gains(self.columns)
+        certified = max(float(gains.max()) - 1.0, 0.0)
+        self._passes += 1
+        if certified < self.gap and not iterate.raised:
+            everywhere = weights
+            if working is not None:
+                everywhere = np.zeros(self.columns.shape[1])
+                everywhere[working] = weights
+            self.gap = certified
+            self._best = ColumnWeights(
+                weights=everywhere, gap=certified, passes=self._passes, iterate=iterate
+            )
+        if self._progress is not None and self._best is not None:
+            self._progress(self.gap)
         return gains
 
-    def enough() -> bool:
-        return best.gap <= gap
+    def finished(self) -> bool:
+        """Whether the gap is reached, or has not become smaller for long."""
+        stalled = self._best is not None and self._passes - self._best.passes >= PATIENCE
+        return self.gap <= self._target or stalled
 
-    gains = certify(weights)
-    for _ in range(MULTIPLICATIVE_STEPS):
-        if enough():
-            return best
+    def best(self) -> ColumnWeights:
+        """Return it."""
+        assert self._best is not None
+        return self._best
+
+
+def _multiplicative(record: _Record, *, criterion: CriterionName) -> tuple[Array, Indices]:
+    """Return uniform weights after some multiplicative updates, and the columns to work on."""
+    count = record.columns.shape[1]
+    weights = np.full(count, 1.0 / count)
+    for step in range(MULTIPLICATIVE_STEPS + 1):
+        iterate = factorise(criterion, record.columns, weights, rough=True)
+        gains = record.certify(weights, iterate)
+        if record.finished() or step == MULTIPLICATIVE_STEPS:
+            break
         weights = weights * gains ** MULTIPLICATIVE_POWER[criterion]
         weights /= weights.sum()
-        gains = certify(weights)
-
-    if dimension > QUASI_NEWTON_DIMENSION and count > QUASI_NEWTON_COLUMNS:
-        _descend(columns, weights, criterion=criterion, certify=certify, enough=enough)
-        weights = best.weights
-
-    working = _first_working_set(columns, weights)
-    for _ in range(rounds):
-        if enough():
-            break
-        inner = interior_point(
-            columns[:, working], weights[working], criterion=criterion, gap=gap / 4
-        )
-        weights = np.zeros(count)
-        weights[working] = inner
-        previous = best.gap
-        gains = certify(weights)
-        entering = np.flatnonzero(gains > 1.0 + gap / 2)
-        entering = np.setdiff1d(entering, working)
-        if len(entering) == 0 and best.gap >= previous:
-            break
-        if len(entering):
-            entering = entering[np.argsort(-gains[entering])][: ENTERING_SHARE * dimension]
-            kept = working[(inner > 1e-6) | (gains[working] > 0.99)]
-            # What is left must still span every dimension.
-            _, pivots = linalg.qr(columns * np.sqrt(weights), mode="r", pivoting=True)
-            kept = np.union1d(kept, pivots[:dimension])
-            # A copy: `best` may hold this very array.
-            weights = weights.copy()
-            weights[entering] = 1e-3 / len(entering)
-            weights /= weights.sum()
-            working = np.union1d(kept, entering)
-    return best
+    if iterate.raised:
+        iterate = factorise(criterion, record.columns, weights)
+        gains = record.certify(weights, iterate)
+    return weights, first_columns(record.columns, weights, iterate=iterate, gains=gains)
 
 
-def _first_working_set(columns: Array, weights: Array) -> NDArray[np.intp]:
-    """Return the columns of most weight, and enough of the others to span every dimension."""
+def _given(record: _Record, weights: Array, *, criterion: CriterionName) -> tuple[Array, Indices]:
+    """Return the weights given, with some uniform ones if they do not span every dimension."""
+    columns = record.columns
     dimension, count = columns.shape
-    if count <= WORKING_COLUMNS:
-        return np.arange(count)
-    heaviest = np.argsort(-weights)[: max(FIRST_COLUMNS, 2 * dimension)]
-    _, pivots = linalg.qr(columns * np.sqrt(weights), mode="r", pivoting=True)
-    return np.union1d(heaviest, pivots[:dimension])
-
-
-def _descend(
-    columns: Array,
-    start: Array,
-    *,
-    criterion: CriterionName,
-    certify: Callable[[Array, Iterate], Array],
-    enough: Callable[[], bool],
-) -> None:
-    """Improve the weights by L-BFGS, certifying every one of its iterates on the way."""
-
-    def value_and_gradient(roots: Array) -> tuple[float, Array]:
-        total = float(roots @ roots)
-        weights = np.square(roots) / total
-        iterate = factorise(criterion, columns, weights)
-        gains = certify(weights, iterate)
-        # On the simplex Σ u_j g_j = 1, so the derivative along the scaling vanishes.
-        return iterate.value(), (1.0 - gains) * 2.0 * roots / total
-
-    def stop_when_enough(xk: Array) -> None:  # noqa: ARG001
-        if enough():
-            raise StopIteration
-
-    optimize.minimize(
-        value_and_gradient,
-        np.sqrt(start * len(start)),
-        jac=True,
-        method="L-BFGS-B",
-        callback=stop_when_enough,
-        options={"maxiter": QUASI_NEWTON_STEPS, "ftol": 0.0, "gtol": 0.0},
-    )
-
-
-def interior_point(columns: Array, start: Array, *, criterion: CriterionName, gap: float) -> Array:
-    """Solve min φ(u) + Σu over u ≥ 0 for one of the criteria, on few columns.
-
-    Parameters
-    ----------
-    columns : array of shape (r, m)
-    start : array of shape (m,)
-        Non-negative weights.
-    criterion : {"logdet", "trace"}
-    gap : float
-        Stop when max_j g_j − 1 is below it.
-
-    Returns
-    -------
-    array of shape (m,)
-        Positive weights that sum to 1.
-    """
-    count = columns.shape[1]
-    weights = np.maximum(start / start.sum(), 1e-3 / count)
-    weights /= weights.sum()
+    support = np.flatnonzero(weights)
+    spanned = np.linalg.matrix_rank(columns[:, support] * np.sqrt(weights[support]))
+    if spanned < dimension:
+        weights = (1.0 - UNIFORM_SHARE) * weights + UNIFORM_SHARE / count
     iterate = factorise(criterion, columns, weights)
-    gains = iterate.gains(columns)
-    slack = np.maximum(1.0 - gains, 1e-2)
-    best, best_gap = weights, float(gains.max() - 1.0)
-    for _ in range(NEWTON_STEPS):
-        if best_gap <= gap:
-            break
-        barrier = CENTRING * float(weights @ slack) / count
-        # Newton on (1 − g − z = 0, u z = ν) with z eliminated (Nocedal and Wright, 19.12), scaled
-        # by √u on both sides: the system stays well conditioned as weights go to zero.
-        root = np.sqrt(weights)
-        system = iterate.curvature(columns) * np.outer(root, root)
-        system[np.diag_indices(count)] += slack + RIDGE
-        step = root * linalg.cho_solve(
-            linalg.cho_factor(system, overwrite_a=True, check_finite=False),
-            root * (gains - 1.0 + barrier / weights),
-        )
-        slack_step = (barrier - slack * step) / weights - slack
-        weights = weights + _reach(weights, step) * step
-        slack = slack + _reach(slack, slack_step) * slack_step
-        iterate = factorise(criterion, columns, weights)
-        gains = iterate.gains(columns)
-        # On the simplex the gains scale with Σu, so normalising changes no optimum.
-        certified = float(gains.max() * weights.sum() - 1.0)
-        if certified < best_gap:
-            best, best_gap = weights / float(weights.sum()), certified
-    return np.asarray(best, dtype=np.float64)
+    gains = record.certify(weights, iterate)
+    if spanned < dimension:
+        needed = first_columns(columns, weights, iterate=iterate, gains=gains)
+        support = np.union1d(needed, support)
+    return weights, support
 
 
-def _reach(position: Array, step: Array) -> float:
-    """Return the longest step, at most 1, that stays inside the positive orthant."""
-    shrinking = step < 0
-    if not shrinking.any():
-        return 1.0
-    return min(1.0, STEP_TO_BOUNDARY * float((-position[shrinking] / step[shrinking]).min()))
+def _checked_start(columns: Array, start: Array) -> Array:
+    weights = np.asarray(start, dtype=np.float64)
+    if weights.shape != columns.shape[1:]:
+        raise ValueError(f"start must have shape {columns.shape[1:]}, got {weights.shape}")
+    if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
+        raise ValueError("start must be finite and not negative, with a weight that is positive")
+    # By the largest first: a sum of large numbers can overflow.
+    weights = weights / float(weights.max())
+    return np.asarray(weights / weights.sum(), dtype=np.float64)

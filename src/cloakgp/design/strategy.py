@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 
 from cloakgp.arrays import Array, as_matrix
-from cloakgp.design.criteria import CriterionName, factorise
+from cloakgp.design.criteria import CriterionName
 from cloakgp.design.groups import GroupGauges, Groups
 from cloakgp.design.numerical_range import NumericalRange, numerical_range
 from cloakgp.design.solver import Progress, optimal_weights
@@ -212,7 +212,7 @@ def _optimal_questions(
     asked = np.flatnonzero(lengths > np.finfo(np.float64).eps * lengths.max())
     with suitable_threads(float(rank) ** 2 * len(asked)):
         found = optimal_weights(columns[:, asked], criterion=criterion, gap=gap, progress=progress)
-        root = factorise(criterion, columns[:, asked], found.weights).noise_root()
+        root = found.iterate.noise_root()
         strategy = np.linalg.solve(root, columns)
     longest = float(np.sqrt(np.einsum("ij,ij->j", strategy, strategy)).max())
     from_answers = root / scales[:, None] * longest

@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from cloakgp.arrays import Array
-from cloakgp.design.criteria import CriterionName, Iterate, factorise
+from cloakgp.design.criteria import CriterionName, Iterate
+from cloakgp.design.elimination import may_carry_weight
 from cloakgp.design.rules import LinearRule, RowModel
 from cloakgp.design.solver import Progress, optimal_weights
 from cloakgp.design.strategy import Certificate
@@ -33,9 +34,10 @@ from cloakgp.passes import Chunk, Passes
 # Singular values come from a Gram matrix here, which holds half the digits.
 RANGE_TOLERANCE = 1e-7
 ROUNDS = 30
-# How many columns too long are taken of every direction and sign, and when a weight is none.
+# How many columns too long are taken of every direction and sign.
 A_DIRECTION = 4
-NO_WEIGHT = 1e-9
+# How far towards the hull of all columns those reach that make few of them span every direction.
+BETWEEN = 1e-3
 # What the columns of fewer rows are solved to, of the gap asked for.
 INNER_SHARE = 0.25
 
@@ -60,14 +62,17 @@ class StreamedStrategy:
 
 @dataclass(frozen=True, eq=False)
 class _Moments:
-    """V Λ⁻¹ Vᵀ and V Λ⁻² Vᵀ."""
+    """V Λ⁻¹ Vᵀ, V Λ⁻² Vᵀ, and of how many rows."""
 
     precision: Array
     columns: Array
+    count: int
 
     def merged(self, other: _Moments) -> _Moments:
         return _Moments(
-            precision=self.precision + other.precision, columns=self.columns + other.columns
+            precision=self.precision + other.precision,
+            columns=self.columns + other.columns,
+            count=self.count + other.count,
         )
 
 
@@ -78,7 +83,9 @@ class _Summing:
     def __call__(self, chunk: Chunk) -> _Moments:
         features, noise = self.model.features_and_noise(chunk.X)
         scaled = features / noise
-        return _Moments(precision=scaled @ features.T, columns=scaled @ scaled.T)
+        return _Moments(
+            precision=scaled @ features.T, columns=scaled @ scaled.T, count=len(chunk.X)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +182,9 @@ def design_streamed(
         moments.precision + np.eye(len(moments.precision)), queries, assume_a="pos"
     ).T
     squares, turned = linalg.eigh(moments.columns)
-    factor = turned * np.sqrt(np.maximum(squares, 0.0))
+    # Smaller ones are rounding, which the smoothing of the others would make look large.
+    lost = len(squares) * np.finfo(np.float64).eps * squares[-1]
+    factor = turned * np.sqrt(np.where(squares > lost, squares, 0.0))
     left, scales, _ = np.linalg.svd((roots[:, None] * smoothing) @ factor, full_matrices=False)
     rank = int(np.count_nonzero(scales > RANGE_TOLERANCE * scales[0])) if scales[0] > 0 else 0
     if rank == 0:
@@ -186,11 +195,14 @@ def design_streamed(
         )
     matrix = left[:, :rank].T @ (roots[:, None] * smoothing)
     # log det is the same problem in every basis: take the orthonormal one.
-    divisor = scales[:rank, None] if criterion == "logdet" else scales[0]
-    matrix = matrix / divisor
+    divisor = scales[:rank] if criterion == "logdet" else np.full(rank, scales[0])
+    matrix = matrix / divisor[:, None]
+    # Σ_j c_j c_jᵀ = diag(σ²), so σ_i e_i/√N lies between columns, whatever the sample lacks.
+    between = np.diag(BETWEEN / np.sqrt(moments.count) * scales[:rank] / divisor)
     noisiest, found_gap, longest = _column_generation(
         passes,
         matrix,
+        between,
         model=model,
         sample=sample,
         criterion=criterion,
@@ -212,6 +224,7 @@ def design_streamed(
 def _column_generation(
     passes: Passes,
     matrix: Array,
+    between: Array,
     *,
     model: RowModel,
     sample: Array,
@@ -221,25 +234,29 @@ def _column_generation(
 ) -> tuple[Array, float, float]:
     """Return L with M = L Lᵀ, the gap certified over all rows, and the longest column ‖L⁻¹c‖."""
     features, noise = model.features_and_noise(sample)
-    working = (matrix @ features) / noise
+    working, start = np.hstack([between, (matrix @ features) / noise]), None
     best_gap, best_root = np.inf, np.eye(len(matrix))
     for number in range(ROUNDS):
         with suitable_threads(float(working.shape[0]) ** 2 * working.shape[1]):
-            found = optimal_weights(working, criterion=criterion, gap=INNER_SHARE * gap)
-            iterate = factorise(criterion, working, found.weights)
+            found = optimal_weights(
+                working, criterion=criterion, gap=INNER_SHARE * gap, start=start
+            )
         measured = passes.over_inputs(
-            _Measuring(model=model, matrix=matrix, iterate=iterate, above=1 + gap / 2),
+            _Measuring(model=model, matrix=matrix, iterate=found.iterate, above=1 + gap / 2),
             what=f"designing, round {number + 1}",
         )
         if measured.greatest - 1 < best_gap:
-            best_gap, best_root = max(measured.greatest - 1, 0.0), iterate.noise_root()
+            best_gap, best_root = max(measured.greatest - 1, 0.0), found.iterate.noise_root()
             longest = float(np.sqrt(measured.greatest))
         if progress is not None:
             progress(best_gap)
         if best_gap <= gap or len(measured.gains) == 0:
             break
-        kept = found.weights > NO_WEIGHT * found.weights.max()
+        # What no optimal design over all rows can put weight on is dropped for good.
+        kept = may_carry_weight(found.iterate, working, gap=measured.greatest - 1)
+        kept[: len(between)] = True
         working = np.hstack([working[:, kept], measured.columns])
+        start = np.concatenate([found.weights[kept], np.zeros(measured.columns.shape[1])])
     return best_root, best_gap, longest
 
 

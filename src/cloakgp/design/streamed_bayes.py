@@ -119,7 +119,7 @@ class _State:
         weights = self.weights()
         curvatures, rotation = linalg.eigh(weights @ weights.T)
         # No more answers than directions matter: the others' columns would be rounding.
-        kept = curvatures > REDUNDANT * curvatures[-1]
+        kept = curvatures > REDUNDANT * curvatures.max(initial=0.0)
         curvatures, rotation = curvatures[kept], rotation[:, kept]
         rule = BallRule(
             matrix=(rotation.T @ weights) @ (self.queries - self.features.T @ weights).T,
@@ -169,8 +169,8 @@ def design_streamed_bayes(
         The questions are summed over the rows of each of these, too.
     gap : float
         To which the smaller problem is solved. What is certified over all rows stands in the
-        certificate, and is usually a few hundredths: what is lost is far less, but the bound from
-        a few passes is not tight.
+        certificate. What is lost is far less, but the bound from a few passes is not tight: from
+        thousandths, where rows are many and alike, to a few tenths, where noise is weak.
     progress : callable, optional
         Called with the gap of the smaller problem.
 
@@ -206,7 +206,7 @@ def design_streamed_bayes(
         won = explained - (best[0] if best else -np.inf)
         if won > 0:
             best = explained, rule, sums
-        if won < STALLED * (prior_variance - explained):
+        if abs(won) < STALLED * (prior_variance - explained):
             break
         state = state.towards(reached)
     assert best is not None

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import numpy as np
 import typer
+from joblib import parallel_config
 from matplotlib.figure import Figure
 from rich.console import Console
 
@@ -62,6 +63,17 @@ Draws = Annotated[int, typer.Option(min=1, help="Releases per fold and method.")
 OutputDir = Annotated[Path, typer.Option(help="Where pictures are written.")]
 Fast = Annotated[bool, typer.Option("--fast", help="Fewer draws and points; rougher figures.")]
 Shuffle = Annotated[bool, typer.Option("--shuffle", help="Deal rows to folds at random.")]
+
+
+@app.callback()
+def set_jobs(
+    context: typer.Context,
+    jobs: Annotated[
+        int, typer.Option(help="Folds, draws or candidates at a time; -1: one a processor.")
+    ] = 1,
+) -> None:
+    """Compute the papers' tables and figures again."""
+    context.with_resource(parallel_config(n_jobs=jobs))
 
 
 @app.command("kung")

@@ -7,8 +7,9 @@ whose hyperparameters are drawn from the weak priors of `cloakgp.release.learnin
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
@@ -16,12 +17,13 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 from cloakgp.arrays import Array
 from cloakgp.experiments.asked import LEARNINGS, Asked, learned
 from cloakgp.experiments.cloaked import Budget
-from cloakgp.experiments.crossvalidation import Tick
+from cloakgp.experiments.crossvalidation import Tick, ticked
 from cloakgp.experiments.priors import DEFAULT_SHAPE, Scale, Table
 from cloakgp.models import ExactPrior
 from cloakgp.privacy import OutputBounds
 from cloakgp.release import Release
 from cloakgp.release.learning import LOG_SD, MEAN_SD_SHARE
+from cloakgp.workers import in_order
 
 QUANTILE = 1.959964
 BOUNDS = OutputBounds(-1.0, 1.0)
@@ -121,7 +123,7 @@ def covered(release: Release, X: Array, values: Array, *, new_output: bool) -> f
 
 
 def synthetic_coverage(
-    world: World, *, scale: Scale, tick: Tick | None = None
+    world: World, *, scale: Scale, tick: Tick | None = None, n_jobs: int | None = None
 ) -> tuple[Coverage, Coverage]:
     """Return the coverage of the latent function and of new outputs at new inputs.
 
@@ -131,40 +133,65 @@ def synthetic_coverage(
     scale : Scale
     tick : callable, optional
         Called after every draw.
+    n_jobs : int, optional
+        How many draws at a time; see `cloakgp.workers.in_order`.
     """
     rng = np.random.default_rng(SYNTHETIC_SEED)
     X = rng.uniform(size=(scale.rows, 1))
     declared = world.declared
     budget = Budget(bounds=BOUNDS, epsilon=scale.epsilon, delta=scale.delta)
     asked = Asked.designed(X, prior=declared, budget=budget)
-    latent_shares, output_shares, clipped = [], [], []
-    for draw in range(scale.draws):
+
+    def drawn(draw: int) -> Callable[[], _Shares]:
         truth, new = world.truth(rng), rng.uniform(size=(NEW_POINTS, 1))
         covariance = truth.query_covariance(np.vstack([X, new]))
         latent = rng.multivariate_normal(
             np.full(len(covariance), truth.mean), covariance, check_valid="ignore"
         )
         outputs = latent + np.sqrt(truth.noise_variance) * rng.normal(size=len(latent))
-        clipped.append(float(np.mean(BOUNDS.clip(outputs) != outputs)))
-        answered = asked.released(outputs[: len(X)], insecure_seed=scale.seed(draw))
-        releases = [learned(answered, learning) for learning in LEARNINGS]
-        latent_shares.append(
-            [covered(one, new, latent[len(X) :], new_output=False) for one in releases]
+        return partial(
+            _shares, asked, new=new, latent=latent, outputs=outputs, insecure_seed=scale.seed(draw)
         )
-        output_shares.append(
-            [covered(one, new, outputs[len(X) :], new_output=True) for one in releases]
-        )
-        if tick is not None:
-            tick()
-    outside = float(np.mean(clipped))
+
+    # Truths are drawn here, one after another from one generator, and looked at anywhere.
+    tasks = map(drawn, range(scale.draws))
+    draws = list(ticked(in_order(tasks, n_jobs=n_jobs), tick=tick))
+    outside = float(np.mean([one.clipped for one in draws]))
     return (
-        Coverage(shares=np.array(latent_shares).T, clipped=outside),
-        Coverage(shares=np.array(output_shares).T, clipped=outside),
+        Coverage(shares=np.array([one.latent for one in draws]).T, clipped=outside),
+        Coverage(shares=np.array([one.outputs for one in draws]).T, clipped=outside),
+    )
+
+
+@dataclass(frozen=True)
+class _Shares:
+    """Of one draw, by way to learn; and the share of its outputs that lie outside the bounds."""
+
+    latent: list[float]
+    outputs: list[float]
+    clipped: float
+
+
+def _shares(
+    asked: Asked, *, new: Array, latent: Array, outputs: Array, insecure_seed: int | None
+) -> _Shares:
+    """Return the coverage at new inputs, which come last in what was drawn."""
+    rows = len(latent) - len(new)
+    answered = asked.released(outputs[:rows], insecure_seed=insecure_seed)
+    releases = [learned(answered, learning) for learning in LEARNINGS]
+    return _Shares(
+        latent=[covered(one, new, latent[rows:], new_output=False) for one in releases],
+        outputs=[covered(one, new, outputs[rows:], new_output=True) for one in releases],
+        clipped=float(np.mean(BOUNDS.clip(outputs) != outputs)),
     )
 
 
 def table_coverage(
-    compared: Iterable[Table], *, scale: Scale, tick: Tick | None = None
+    compared: Iterable[Table],
+    *,
+    scale: Scale,
+    tick: Tick | None = None,
+    n_jobs: int | None = None,
 ) -> dict[str, Coverage]:
     """Return the coverage of held-out outputs of real tables under the default prior, by name.
 
@@ -174,28 +201,28 @@ def table_coverage(
     scale : Scale
     tick : callable, optional
         Called after every table.
+    n_jobs : int, optional
+        How many splits at a time; see `cloakgp.workers.in_order`.
     """
-    found = {}
-    for table in compared:
-        shares = []
-        for draw in range(scale.draws):
-            split = table.split(draw, rows=scale.rows)
-            asked = Asked.designed(
-                split.X, prior=split.prior(DEFAULT_SHAPE), budget=split.budget(scale)
-            )
-            answered = asked.released(split.outputs, insecure_seed=scale.seed(draw))
-            shares.append(
-                [
-                    covered(
-                        learned(answered, learning),
-                        split.X_test,
-                        split.outputs_test,
-                        new_output=True,
-                    )
-                    for learning in LEARNINGS
-                ]
-            )
-        found[table.name] = Coverage(shares=np.array(shares).T)
-        if tick is not None:
-            tick()
-    return found
+    compared = list(compared)
+    tasks = (
+        partial(_shares_of_split, table, draw, scale=scale)
+        for table in compared
+        for draw in range(scale.draws)
+    )
+    shares = list(ticked(in_order(tasks, n_jobs=n_jobs), tick=tick, every=scale.draws))
+    by_table = np.array(shares).reshape(len(compared), scale.draws, len(LEARNINGS))
+    return {
+        table.name: Coverage(shares=one.T) for table, one in zip(compared, by_table, strict=True)
+    }
+
+
+def _shares_of_split(table: Table, draw: int, *, scale: Scale) -> list[float]:
+    """Return the coverage of one split's held-out outputs, by way to learn."""
+    split = table.split(draw, rows=scale.rows)
+    asked = Asked.designed(split.X, prior=split.prior(DEFAULT_SHAPE), budget=split.budget(scale))
+    answered = asked.released(split.outputs, insecure_seed=scale.seed(draw))
+    return [
+        covered(learned(answered, one), split.X_test, split.outputs_test, new_output=True)
+        for one in LEARNINGS
+    ]

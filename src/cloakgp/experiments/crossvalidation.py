@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +13,11 @@ from sklearn.model_selection import KFold
 
 from cloakgp.arrays import Array
 from cloakgp.experiments.cloaked import Budget, Cloaked, Noise, Prior, mean_without_privacy
+from cloakgp.workers import in_order
 
 PriorFor = Callable[[Array], Prior]
 Tick = Callable[[], None]
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +127,7 @@ def cross_validate(
     protocol: Protocol,
     posterior_of: Sequence[Noise] = (),
     tick: Tick | None = None,
+    n_jobs: int | None = None,
 ) -> CrossValidation:
     """Release predictions of every held-out fold from the others, and compare with the truth.
 
@@ -141,49 +146,101 @@ def cross_validate(
         Those of them whose posterior mean is wanted as well.
     tick : callable, optional
         Called after every fold.
+    n_jobs : int, optional
+        How many folds at a time; see `cloakgp.workers.in_order`. Workers get the table, outputs
+        and all: it is an experiment's.
 
     Returns
     -------
     CrossValidation
     """
-    truth = budget.bounds.clip(y)
-    no_privacy: list[list[float]] = []
-    raw: dict[str, list[list[float]]] = {noise.name: [] for noise in noises}
-    posterior: dict[str, list[list[float]]] = {noise.name: [] for noise in posterior_of}
-    for fold, (train, held_out) in enumerate(protocol.splits(len(X))):
-        prior = prior_for(X[train])
-        unnoised = mean_without_privacy(
-            X[train], y[train], X_query=X[held_out], prior=prior, bounds=budget.bounds
+    tasks = (
+        partial(
+            _errors_of_fold,
+            fold,
+            X=(X[train], X[held_out]),
+            y=(y[train], y[held_out]),
+            prior_for=prior_for,
+            noises=noises,
+            budget=budget,
+            protocol=protocol,
+            posterior_of=posterior_of,
         )
-        no_privacy.append([root_mean_square(unnoised - truth[held_out])])
-        for number, noise in enumerate(noises):
-            cloaked = Cloaked.designed(X[train], X[held_out], prior=prior, noise=noise)
-            releases = [
-                cloaked.released(
-                    y[train], budget=budget, insecure_seed=protocol.seed(fold, number, draw)
-                )
-                for draw in range(protocol.draws)
-            ]
-            raw[noise.name].append(
-                [
-                    root_mean_square(release.published().values - truth[held_out])
-                    for release in releases
-                ]
-            )
-            if noise in posterior_of:
-                posterior[noise.name].append(
-                    [
-                        root_mean_square(release.predict(X[held_out]) - truth[held_out])
-                        for release in releases
-                    ]
-                )
-        if tick is not None:
-            tick()
-    return CrossValidation(
-        no_privacy=Errors(np.array(no_privacy)),
-        raw={name: Errors(np.array(found)) for name, found in raw.items()},
-        posterior={name: Errors(np.array(found)) for name, found in posterior.items()},
+        for fold, (train, held_out) in enumerate(protocol.splits(len(X)))
     )
+    folds = list(ticked(in_order(tasks, n_jobs=n_jobs), tick=tick))
+    return CrossValidation(
+        no_privacy=Errors(np.array([[one.no_privacy] for one in folds])),
+        raw={
+            noise.name: Errors(np.array([one.raw[noise.name] for one in folds])) for noise in noises
+        },
+        posterior={
+            noise.name: Errors(np.array([one.posterior[noise.name] for one in folds]))
+            for noise in posterior_of
+        },
+    )
+
+
+def ticked(results: Iterable[Result], *, tick: Tick | None, every: int = 1) -> Iterator[Result]:
+    """Yield results, and call `tick` after so many of them.
+
+    Parameters
+    ----------
+    results : iterable
+    tick : callable or None
+    every : int
+
+    Examples
+    --------
+    >>> ticks = []
+    >>> list(ticked("abcde", tick=lambda: ticks.append("tick"), every=2)), ticks
+    (['a', 'b', 'c', 'd', 'e'], ['tick', 'tick'])
+    """
+    for count, result in enumerate(results, start=1):
+        yield result
+        if tick is not None and count % every == 0:
+            tick()
+
+
+@dataclass(frozen=True)
+class _FoldErrors:
+    no_privacy: float
+    raw: dict[str, list[float]]
+    posterior: dict[str, list[float]]
+
+
+def _errors_of_fold(
+    fold: int,
+    *,
+    X: tuple[Array, Array],
+    y: tuple[Array, Array],
+    prior_for: PriorFor,
+    noises: Sequence[Noise],
+    budget: Budget,
+    protocol: Protocol,
+    posterior_of: Sequence[Noise],
+) -> _FoldErrors:
+    """Return the errors on one fold; X and y are those of the other folds, and its own."""
+    (train, held_out), truth = X, budget.bounds.clip(y[1])
+    prior = prior_for(train)
+    unnoised = mean_without_privacy(
+        train, y[0], X_query=held_out, prior=prior, bounds=budget.bounds
+    )
+    raw, posterior = {}, {}
+    for number, noise in enumerate(noises):
+        cloaked = Cloaked.designed(train, held_out, prior=prior, noise=noise)
+        releases = [
+            cloaked.released(y[0], budget=budget, insecure_seed=protocol.seed(fold, number, draw))
+            for draw in range(protocol.draws)
+        ]
+        raw[noise.name] = [
+            root_mean_square(release.published().values - truth) for release in releases
+        ]
+        if noise in posterior_of:
+            posterior[noise.name] = [
+                root_mean_square(release.predict(held_out) - truth) for release in releases
+            ]
+    return _FoldErrors(no_privacy=root_mean_square(unnoised - truth), raw=raw, posterior=posterior)
 
 
 def root_mean_square(errors: Array) -> float:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Literal
 
@@ -20,7 +21,7 @@ from scipy.optimize import brentq
 from cloakgp.arrays import Array
 from cloakgp.experiments.asked import LEARNINGS, Asked, learned
 from cloakgp.experiments.cloaked import Budget
-from cloakgp.experiments.crossvalidation import Tick, root_mean_square
+from cloakgp.experiments.crossvalidation import Tick, root_mean_square, ticked
 from cloakgp.experiments.learning import EPSILONS, mean_and_error
 from cloakgp.experiments.priors import DEFAULT_SHAPE, PriorShape, Scale, Split, Table
 from cloakgp.privacy.mixed import MixedGuarantee, worst_release
@@ -29,6 +30,7 @@ from cloakgp.privacy.utility import Loss
 from cloakgp.regression import DPGPRegressor
 from cloakgp.release import Release
 from cloakgp.selection import DPGridSearchCV
+from cloakgp.workers import in_order
 
 MECHANISM: SelectionMechanism = "exponential"
 LOSS: Loss = "absolute"
@@ -189,6 +191,7 @@ def compare(
     shares: Sequence[float] = SHARES,
     scale: Scale,
     tick: Tick | None = None,
+    n_jobs: int | None = None,
 ) -> dict[float, dict[str, Array]]:
     """Return RMSEs of shape (ways, draws), by total ε and name of table.
 
@@ -203,6 +206,8 @@ def compare(
         Its ε is not used.
     tick : callable, optional
         Called after every table of every ε.
+    n_jobs : int, optional
+        How many splits at a time; see `cloakgp.workers.in_order`.
     """
     tables = list(compared)
     found: dict[float, dict[str, Array]] = {}
@@ -211,20 +216,20 @@ def compare(
             Divided.of(epsilon, delta=scale.delta, choice=share * epsilon, rows=scale.rows)
             for share in shares
         ]
-        found[epsilon] = {}
-        for table in tables:
-            draws = [
-                errors_of(
-                    table.split(draw, rows=scale.rows),
-                    budget=Budget(bounds=table.bounds, epsilon=epsilon, delta=scale.delta),
-                    divisions=divisions,
-                    insecure_seed=scale.seed(draw),
-                )
-                for draw in range(scale.draws)
-            ]
-            found[epsilon][table.name] = np.array(draws).T
-            if tick is not None:
-                tick()
+        tasks = (
+            partial(
+                errors_of,
+                table.split(draw, rows=scale.rows),
+                budget=Budget(bounds=table.bounds, epsilon=epsilon, delta=scale.delta),
+                divisions=divisions,
+                insecure_seed=scale.seed(draw),
+            )
+            for table in tables
+            for draw in range(scale.draws)
+        )
+        errors = list(ticked(in_order(tasks, n_jobs=n_jobs), tick=tick, every=scale.draws))
+        by_table = np.array(errors).reshape(len(tables), scale.draws, len(ways(shares)))
+        found[epsilon] = {table.name: one.T for table, one in zip(tables, by_table, strict=True)}
     return found
 
 

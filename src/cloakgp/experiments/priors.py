@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -19,9 +20,10 @@ from cloakgp.arrays import Array
 from cloakgp.datasets import load_citibike, load_hmeq, load_kung, load_london
 from cloakgp.experiments.asked import Asked
 from cloakgp.experiments.cloaked import Budget
-from cloakgp.experiments.crossvalidation import Tick, root_mean_square
+from cloakgp.experiments.crossvalidation import Tick, root_mean_square, ticked
 from cloakgp.models import ExactPrior
 from cloakgp.privacy import OutputBounds
+from cloakgp.workers import in_order
 
 TABLE_ROWS = 800
 HELD_OUT = 200
@@ -215,6 +217,7 @@ def compare_shapes(
     shapes: Sequence[PriorShape] = SHAPES,
     scale: Scale,
     tick: Tick | None = None,
+    n_jobs: int | None = None,
 ) -> dict[str, Array]:
     """Return relative errors of declared priors, by name of table, shape (shapes, draws).
 
@@ -225,19 +228,28 @@ def compare_shapes(
     scale : Scale
     tick : callable, optional
         Called after every table.
+    n_jobs : int, optional
+        How many splits at a time; see `cloakgp.workers.in_order`.
     """
-    found = {}
-    for table in compared:
-        errors = np.empty((len(shapes), scale.draws))
-        for draw in range(scale.draws):
-            split = table.split(draw, rows=scale.rows)
-            for row, shape in enumerate(shapes):
-                asked = Asked.designed(
-                    split.X, prior=split.prior(shape), budget=split.budget(scale)
-                )
-                release = asked.released(split.outputs, insecure_seed=scale.seed(draw))
-                errors[row, draw] = split.relative_error(release.predict(split.X_test))
-        found[table.name] = errors
-        if tick is not None:
-            tick()
-    return found
+    compared = list(compared)
+    tasks = (
+        partial(_errors_of_shapes, table, draw, shapes=shapes, scale=scale)
+        for table in compared
+        for draw in range(scale.draws)
+    )
+    errors = ticked(in_order(tasks, n_jobs=n_jobs), tick=tick, every=scale.draws)
+    by_table = np.array(list(errors)).reshape(len(compared), scale.draws, len(shapes))
+    return {table.name: one.T for table, one in zip(compared, by_table, strict=True)}
+
+
+def _errors_of_shapes(
+    table: Table, draw: int, *, shapes: Sequence[PriorShape], scale: Scale
+) -> list[float]:
+    """Return the relative errors of declared priors on one split."""
+    split = table.split(draw, rows=scale.rows)
+    errors = []
+    for shape in shapes:
+        asked = Asked.designed(split.X, prior=split.prior(shape), budget=split.budget(scale))
+        release = asked.released(split.outputs, insecure_seed=scale.seed(draw))
+        errors.append(split.relative_error(release.predict(split.X_test)))
+    return errors

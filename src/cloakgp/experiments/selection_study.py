@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -14,6 +16,9 @@ from cloakgp.experiments.selection_papers import Fold
 from cloakgp.privacy.heldout import HeldOutErrors
 from cloakgp.privacy.select import SelectionMechanism
 from cloakgp.privacy.utility import Loss
+from cloakgp.workers import in_order
+
+Cloaked = TypeVar("Cloaked")
 
 MECHANISMS: tuple[SelectionMechanism, ...] = ("permute-and-flip", "exponential")
 LOSS_NAMES: dict[Loss, str] = {"squared": "root of squares", "absolute": "absolute errors"}
@@ -39,7 +44,14 @@ class Study:
     ours: tuple[list[HeldOutErrors], list[HeldOutErrors]]
 
     @classmethod
-    def of(cls, women: pd.DataFrame, *, column: str, tick: Callable[[], None]) -> Study:
+    def of(
+        cls,
+        women: pd.DataFrame,
+        *,
+        column: str,
+        tick: Callable[[], None],
+        n_jobs: int | None = None,
+    ) -> Study:
         """Cloak everything.
 
         Parameters
@@ -47,20 +59,26 @@ class Study:
         women : DataFrame
         column : {"weight", "age"}
         tick : callable
-            Called four times for every candidate.
+            Called four times for every candidate, in four bursts.
+        n_jobs : int, optional
+            How many of four parts at a time; see `cloakgp.workers.in_order`.
         """
-        first, second = halves = table2.halves(women, column=column)
+        halves = table2.halves(women, column=column)
+
+        def of_both(cloaked: Callable[[table2.Half], Cloaked]) -> tuple[Cloaked, Cloaked]:
+            found = []
+            for one in in_order((partial(cloaked, half) for half in halves), n_jobs=n_jobs):
+                found.append(one)
+                for _ in table2.GRID:
+                    tick()
+            first, second = found
+            return first, second
+
         return cls(
             column=column,
             halves=halves,
-            papers=(
-                table2.papers_folds(first, tick=tick),
-                table2.papers_folds(second, tick=tick),
-            ),
-            ours=(
-                sound_selection.our_candidates(first, tick=tick),
-                sound_selection.our_candidates(second, tick=tick),
-            ),
+            papers=of_both(table2.papers_folds),
+            ours=of_both(sound_selection.our_candidates),
         )
 
     def papers_rows(self) -> dict[str, tuple[float, float]]:

@@ -33,6 +33,8 @@ INTEGER_BITS = 60
 # The largest entry of a strategy must lie between this and its inverse: squares neither vanish nor
 # overflow then, and what vanishes beside it is smaller than any rounding that is counted.
 SMALLEST_ENTRY = 1e-100
+# Terms of one sum: γ_n, which bounds what rounding adds, has no meaning from 2⁵³ on.
+MOST_TERMS = 2**50
 
 
 @dataclass(frozen=True)
@@ -294,8 +296,15 @@ def integer_sensitivity(strategy: Array | Magnitudes, *, movement: Movement, ste
     Returns
     -------
     int
+
+    Raises
+    ------
+    ValueError
+        If one sum has more than 2⁵⁰ terms.
     """
     magnitudes = strategy if isinstance(strategy, Magnitudes) else Magnitudes.of(strategy)
+    if magnitudes.rows > MOST_TERMS:
+        raise ValueError(f"{magnitudes.rows} rows are too many to be summed at once")
     columns = math.sqrt(movement.columns) * (1 + 4 * UNIT_ROUNDOFF)
     arithmetic = 2 * gamma(magnitudes.rows + 2) * movement.largest * magnitudes.summed * columns
     rounding = math.sqrt(magnitudes.answers) * columns * (1 + 4 * UNIT_ROUNDOFF)

@@ -6,12 +6,17 @@ noise's variance known from inputs alone. Stacked over the folds, the residuals 
     ρ = W (y − m),    W = I − A  (row i: 1 at i, −A_ij at the rows j of the other folds),
 
 and the noise of variance n_i is added to row i's. Nothing here sees an output.
+
+One fold of one candidate is a task for a worker (`cloakgp.workers`). What is sent there is the
+prior, the inputs of the fold's rows and of the others, s, and how to design; what comes back is the
+fold's rows of A and n.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -22,6 +27,7 @@ from sklearn.model_selection import KFold
 from cloakgp.arrays import Array
 from cloakgp.design import CriterionName, design_bayes, design_strategy
 from cloakgp.models import ExactPrior, SparsePrior
+from cloakgp.workers import in_order
 
 SelectablePrior = ExactPrior | SparsePrior
 Predictions = Literal["posterior", "raw"]
@@ -135,24 +141,120 @@ def held_out_errors(
     array([[ 1. , -0.5],
            [-0.5,  1. ]])
     """
+    (errors,) = each_held_out_errors(
+        [prior],
+        X,
+        splits=splits,
+        answer_sd=answer_sd,
+        predictions=predictions,
+        design=design,
+        gap=gap,
+    )
+    return errors
+
+
+def each_held_out_errors(
+    candidates: Sequence[SelectablePrior],
+    X: Array,
+    *,
+    splits: Sequence[tuple[Rows, Rows]],
+    answer_sd: float,
+    predictions: Predictions = "posterior",
+    design: DesignName = "bayes",
+    gap: float = 1e-2,
+    n_jobs: int | None = None,
+) -> Iterator[HeldOutErrors]:
+    """Yield `held_out_errors` of one candidate after another, with their folds on workers.
+
+    Parameters
+    ----------
+    candidates : sequence of ExactPrior or SparsePrior
+    X, splits, answer_sd, predictions, design, gap
+        As for `held_out_errors`.
+    n_jobs : int, optional
+        How many folds are designed at a time; see `cloakgp.workers.in_order`.
+
+    Yields
+    ------
+    HeldOutErrors
+        The same bits whatever ``n_jobs`` is.
+
+    Raises
+    ------
+    ValueError
+        As for `held_out_errors`.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> priors = [ExactPrior(kernel=RBF(), noise_variance=1.0, mean=mean) for mean in (0.0, 5.0)]
+    >>> found = each_held_out_errors(
+    ...     priors, np.zeros((2, 1)), splits=deal(2, folds=2), answer_sd=1.0)
+    >>> [errors.mean for errors in found]
+    [0.0, 5.0]
+    """
     if predictions not in PREDICTIONS:
         raise ValueError(f"predictions must be 'posterior' or 'raw', got {predictions!r}")
     if design not in DESIGNS:
         raise ValueError(f"design must be one of {', '.join(DESIGNS)}, got {design!r}")
     if design == "bayes" and predictions == "raw":
         raise ValueError("design='bayes' has no raw predictions: choose 'trace' or 'logdet'")
-    residual_map, noise_variance = np.eye(len(X)), np.zeros(len(X))
-    for train, held_out in splits:
-        strategy, reconstruction = _questions(
-            prior, X[train], X[held_out], answer_sd=answer_sd, design=design, gap=gap
-        )
-        if predictions == "posterior":
-            reconstruction = _posterior_weights(
-                prior, X[train], X[held_out], strategy=strategy, answer_sd=answer_sd
+    folds = in_order(
+        (
+            partial(
+                _fold,
+                prior,
+                X[train],
+                X[held_out],
+                answer_sd=answer_sd,
+                predictions=predictions,
+                design=design,
+                gap=gap,
             )
-        residual_map[np.ix_(held_out, train)] -= reconstruction @ strategy
-        noise_variance[held_out] = answer_sd**2 * np.square(reconstruction).sum(axis=1)
-    return HeldOutErrors(residual_map=residual_map, noise_variance=noise_variance, mean=prior.mean)
+            for prior in candidates
+            for train, held_out in splits
+        ),
+        n_jobs=n_jobs,
+    )
+    for prior in candidates:
+        residual_map, noise_variance = np.eye(len(X)), np.zeros(len(X))
+        for train, held_out in splits:
+            weights, variance = next(folds)
+            # Whatever the weights are, the sensitivity is computed from them: a worker can spoil
+            # the choice, and not its privacy. That argument needs finite numbers, and variances.
+            if not (np.isfinite(weights).all() and np.isfinite(variance).all()):
+                raise RuntimeError("a worker returned weights that are not finite")
+            if (variance < 0).any():
+                raise RuntimeError("a worker returned a negative variance")
+            residual_map[np.ix_(held_out, train)] -= weights
+            noise_variance[held_out] = variance
+        yield HeldOutErrors(
+            residual_map=residual_map, noise_variance=noise_variance, mean=prior.mean
+        )
+    # Reach the end, where workers are let go.
+    next(folds, None)
+
+
+def _fold(
+    prior: SelectablePrior,
+    X: Array,
+    X_held_out: Array,
+    *,
+    answer_sd: float,
+    predictions: Predictions,
+    design: DesignName,
+    gap: float,
+) -> tuple[Array, Array]:
+    """Return one fold's rows of A, at the other folds' columns, and of n."""
+    strategy, reconstruction = _questions(
+        prior, X, X_held_out, answer_sd=answer_sd, design=design, gap=gap
+    )
+    if predictions == "posterior":
+        reconstruction = _posterior_weights(
+            prior, X, X_held_out, strategy=strategy, answer_sd=answer_sd
+        )
+    variance = answer_sd**2 * np.square(reconstruction).sum(axis=1)
+    return reconstruction @ strategy, variance
 
 
 def _questions(

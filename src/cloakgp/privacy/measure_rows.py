@@ -21,7 +21,11 @@ Argument
     As for `measure`: the integers differ from those of `measure` by their rounding alone, which is
     counted. Integers add up the same in every order, so it does not matter which chunk came when,
     or whether one was computed twice because a machine failed: the sum is the same, no noise exists
-    before it is complete, and one draw is made.
+    before it is complete, and one draw is made. Another machine may round a chunk's last digit
+    otherwise; given which machine did what, which is no matter of outputs, all chunks but one are
+    the same for neighbours, and what rounding adds to that one is counted for any machine.
+    Outputs of a chunk that is not as promised are not multiplied at all, so that no warning or
+    overflow on the way can tell of them.
 
 Before noise, the sums of chunks are private. On one machine they stay in this process. On a cluster
 they travel: see `cloakgp.rows.dask` for whom one must trust.
@@ -82,27 +86,26 @@ class Promise:
     @property
     def limit(self) -> float:
         """The longest column that is let through."""
-        return self.longest * (1 + LENGTH_SLACK)
+        return float(self.longest) * (1 + LENGTH_SLACK)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Answered:
-    """Rounded answers of some chunks, and what their columns were like. Private."""
+    """Rounded answers of some chunks, and whether they were as promised. Private."""
 
     integers: Integers
-    longest: float
-    chunk_rows: int
     count: int
-    fault: str
+    as_promised: bool
+    missing: bool
+    infinite: bool
 
     def merged(self, other: _Answered) -> _Answered:
         return _Answered(
             integers=self.integers + other.integers,
-            # Unlike Python's max, this lets no NaN pass unseen.
-            longest=float(np.maximum(self.longest, other.longest)),
-            chunk_rows=max(self.chunk_rows, other.chunk_rows),
             count=self.count + other.count,
-            fault=self.fault or other.fault,
+            as_promised=self.as_promised and other.as_promised,
+            missing=self.missing or other.missing,
+            infinite=self.infinite or other.infinite,
         )
 
 
@@ -111,22 +114,34 @@ class _Answering:
     """The rounded answers of one chunk."""
 
     columns: Callable[[Array], Array]
+    promise: Promise
     bounds: OutputBounds
     grid: Grid
 
     def __call__(self, chunk: Chunk, outputs: Array) -> _Answered:
+        count = len(chunk.X)
         columns = self.columns(chunk.X)
+        # Other shapes would broadcast, and others' precision is not what the proofs count with.
+        if columns.shape != (self.promise.answers, count) or columns.dtype != np.float64:
+            raise TypeError("columns must be float64, one question per row and one column per row")
+        if outputs.shape != (count,) or outputs.dtype != np.float64:
+            raise TypeError("rows must give one float64 output for each of their inputs")
         longest = float(column_lengths(columns).max(initial=0.0))
-        if not np.isfinite(longest):
-            columns = np.zeros_like(columns)
-        fault = MISSING if np.isnan(outputs).any() else INFINITE if np.isinf(outputs).any() else ""
-        centred = self.bounds.clip(np.zeros(len(chunk.X)) if fault else outputs)
+        # Written so that NaN fails.
+        as_promised = longest <= self.promise.limit and count <= self.promise.chunk_rows
+        missing, infinite = bool(np.isnan(outputs).any()), bool(np.isinf(outputs).any())
+        if as_promised and not (missing or infinite):
+            centred = self.bounds.clip(outputs) - self.bounds.middle
+            integers = rounded(columns @ centred, grid=self.grid)
+        else:
+            # Not computed: what overflows on the way would warn, and so tell of outputs.
+            integers = np.zeros(self.promise.answers, dtype=np.int64)
         return _Answered(
-            integers=rounded(columns @ (centred - self.bounds.middle), grid=self.grid),
-            longest=longest,
-            chunk_rows=len(chunk.X),
-            count=len(chunk.X),
-            fault=fault,
+            integers=integers,
+            count=count,
+            as_promised=as_promised,
+            missing=missing,
+            infinite=infinite,
         )
 
 
@@ -166,9 +181,13 @@ def measure_rows(
     ValueError
         For budgets or outputs that do not make sense, never quoting an output or telling where it
         is; or if the public inputs are not those that were promised.
+    TypeError
+        If columns or outputs have another shape or type than they must, whatever their values.
     """
     check_budget(epsilon, delta)
     epsilon, delta = float(epsilon), float(delta)
+    # Bounds that were made by hand may be none, or of low precision.
+    bounds = OutputBounds.checked((bounds.lo, bounds.hi))
     if promise.answers == 0 or promise.longest == 0:
         return Answers(
             values=np.zeros(promise.answers),
@@ -190,19 +209,16 @@ def measure_rows(
         delta=delta,
     )
     answered = rows.over_rows(
-        _Answering(columns=columns, bounds=bounds, grid=grid), what="asking the private column"
+        _Answering(columns=columns, promise=promise, bounds=bounds, grid=grid),
+        what="asking the private column",
     )
-    if (
-        not answered.longest <= promise.limit
-        or answered.chunk_rows > promise.chunk_rows
-        or answered.count != promise.count
-        or answered.integers.shape != (promise.answers,)
-    ):
+    if not answered.as_promised or answered.count != promise.count:
         raise ValueError(
             "the table's inputs changed while it was read, so nothing was released: run it again"
         )
-    if answered.fault:
-        raise ValueError(answered.fault)
+    if answered.missing or answered.infinite:
+        # Whichever of them came first.
+        raise ValueError(MISSING if answered.missing else INFINITE)
     return Answers(
         values=with_noise(answered.integers, grid=grid, insecure_seed=insecure_seed),
         noise_sd=grid.noise_sd,

@@ -39,6 +39,14 @@ Argument
     that scale, P(θ) ∝ e^(−e(θ)/b): the exponential mechanism. Errors and their noise are never
     returned, stored or shown.
 
+What travels
+    Designs are functions of the inputs, so workers compute them (`n_jobs`): W_θ and n_θ, fold by
+    fold, from the prior, the inputs and the budget. Outputs meet W_θ in the calling process alone,
+    one candidate after another, and no task holds them or anything made of them. Workers that share
+    the caller's memory (threads) or are copies of it (joblib's "multiprocessing", which forks) have
+    the outputs in reach all the same, on the same machine; processes of "loky" do not, nor do the
+    workers of a cluster.
+
 Why one Δ for all
     Dividing each utility by its own sensitivity would be private too (all scores then have
     sensitivity 1), but it would choose something else: with −e/Δ_θ, of two candidates that err
@@ -65,7 +73,7 @@ from cloakgp.privacy.heldout import (
     Predictions,
     SelectablePrior,
     deal,
-    held_out_errors,
+    each_held_out_errors,
 )
 from cloakgp.privacy.outputs import OutputBounds, checked_outputs
 from cloakgp.privacy.rounding import UNIT_ROUNDOFF
@@ -124,6 +132,7 @@ def select(
     design: DesignName = "bayes",
     shuffle: bool = True,
     gap: float = 1e-2,
+    n_jobs: int | None = None,
     insecure_seed: int | None = None,
 ) -> Selection:
     """Choose the prior whose release should predict best, under ε-differential privacy.
@@ -160,6 +169,10 @@ def select(
         Deal rows to folds in a fixed random order rather than as they come.
     gap : float
         Certified relative gap at which the designs stop.
+    n_jobs : int, optional
+        How many folds of candidates are designed at a time, as in scikit-learn: one if not given,
+        unless ``joblib.parallel_config`` says otherwise, and -1 for as many as there are
+        processors. The choice does not depend on it. Workers get what is public, and no output.
     insecure_seed : int, optional
         Makes the choice reproducible and **not private**. For experiments only.
 
@@ -204,16 +217,16 @@ def select(
     splits = deal(len(inputs), folds=folds, shuffle=shuffle)
     answer_sd = limits.width * exact_noise_multiplier(release_epsilon, release_delta)
     errors, bands = [], []
-    for prior in candidates:
-        public = held_out_errors(
-            prior,
-            inputs,
-            splits=splits,
-            answer_sd=answer_sd,
-            predictions=predictions,
-            design=design,
-            gap=gap,
-        )
+    for public in each_held_out_errors(
+        candidates,
+        inputs,
+        splits=splits,
+        answer_sd=answer_sd,
+        predictions=predictions,
+        design=design,
+        gap=gap,
+        n_jobs=n_jobs,
+    ):
         errors.append(_expected_error(public, outputs, bounds=limits, loss=loss))
         bands.append(error_band(public, bounds=limits, loss=loss))
     step, sensitivity = score_sensitivity(bands)

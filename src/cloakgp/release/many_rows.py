@@ -168,10 +168,12 @@ class ManyRowsRelease:
         residuals = self.answers.values + (self.answers.centre - self.prior.mean) * (
             self.sums[0].totals
         )
-        root = self.answers.noise_sd * self.reconstruction
+        # As a file would give it back: the same doubles before and after.
+        reconstruction = np.ascontiguousarray(self.reconstruction)
+        root = self.answers.noise_sd * reconstruction
         return Published(
             X=self.X_query,
-            values=self.prior.mean + self.reconstruction @ residuals,
+            values=self.prior.mean + reconstruction @ residuals,
             noise_cov=root @ root.T,
         )
 

@@ -58,6 +58,7 @@ class Release:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from cloakgp import DPGPRegressor
     >>> X = np.linspace(0, 10, 50)[:, None]
     >>> y = np.sin(X).ravel()
@@ -193,6 +194,7 @@ class Release:
 
         Examples
         --------
+        >>> import numpy as np
         >>> from cloakgp import DPGPRegressor
         >>> X = np.linspace(0, 10, 50)[:, None]
         >>> model = DPGPRegressor(bounds=(-1, 1), epsilon=1.0, delta=1e-3)
@@ -233,6 +235,7 @@ class Release:
 
         Examples
         --------
+        >>> import numpy as np
         >>> from cloakgp import DPGPRegressor
         >>> X = np.linspace(0, 10, 50)[:, None]
         >>> model = DPGPRegressor(bounds=(-1, 1), epsilon=1.0, delta=1e-3, learn=None)
@@ -253,6 +256,7 @@ class Release:
 
         Examples
         --------
+        >>> import numpy as np
         >>> from cloakgp import DPGPRegressor
         >>> X = np.linspace(0, 10, 50)[:, None]
         >>> first = DPGPRegressor(bounds=(-1, 1), epsilon=0.5, delta=1e-3).fit(X, X[:, 0] / 10)

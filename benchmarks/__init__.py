@@ -1,0 +1,1 @@
+"""Measurements of cloakgp beside other packages: ``python -m benchmarks --help``."""

@@ -1,0 +1,182 @@
+"""Command line: ``python -m benchmarks``."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from benchmarks import jobs, peers, problems, solver_report, solvers, workloads
+from benchmarks.processes import Limits
+from benchmarks.store import Store
+from benchmarks.tables import Cell, shown
+from cloakgp.datasets import DatasetUnavailableError
+
+SMALL_DRAWS, SMALL_REPEATS = 2, 2
+
+app = typer.Typer(help="cloakgp beside other packages: time, memory, noise and errors.")
+console = Console(highlight=False)
+
+Out = Annotated[Path, typer.Option(help="Where tables and pictures are written.")]
+Cache = Annotated[Path, typer.Option(help="Where the other packages' environments are.")]
+Small = Annotated[bool, typer.Option("--small", help="Tiny problems, our own code alone.")]
+Threads = Annotated[int, typer.Option(min=1, help="BLAS threads of every package.")]
+Limit = Annotated[float, typer.Option(min=1, help="Seconds for one solver, or one job.")]
+ReferenceLimit = Annotated[
+    float, typer.Option(min=1, help="The same for dp4gp's solver on the papers' problems.")
+]
+Memory = Annotated[float, typer.Option(min=1, help="Gigabytes of data for one process.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Keep what was measured into --out.")]
+Draws = Annotated[int, typer.Option(min=1, help="Draws of the noise for every fold.")]
+Repeats = Annotated[int, typer.Option(min=1, help="Runs of a call that takes under 2 s.")]
+Only = Annotated[list[str] | None, typer.Option(help="Only those whose name has this in it.")]
+Where = Annotated[list[str] | None, typer.Option("--on", help="The same of problems or jobs.")]
+
+OUT = Path("output/benchmarks")
+
+
+@app.callback(invoke_without_command=True)
+def run_everything(
+    context: typer.Context,
+    out: Out = OUT,
+    small: Small = False,
+    cache: Cache = peers.DEFAULT_CACHE,
+    resume: Resume = False,
+) -> None:
+    """Measure everything, unless a command says what."""
+    if context.invoked_subcommand is None:
+        run_solvers(out=out, small=small, cache=cache, resume=resume)
+        run_jobs(out=out, small=small, cache=cache, resume=resume)
+        run_growth(out=out, small=small, resume=resume)
+
+
+@app.command("environments")
+def run_environments(cache: Cache = peers.DEFAULT_CACHE, only: Only = None) -> None:
+    """Create the other packages' virtual environments."""
+    failed = []
+    for peer in _chosen(peers.names(), only):
+        console.print(f"{peer} …")
+        try:
+            peers.create(peer, cache=cache)
+        except subprocess.CalledProcessError:
+            failed.append(peer)
+    if failed:
+        raise SystemExit(f"could not be installed: {', '.join(failed)}")
+
+
+@app.command("solvers")
+def run_solvers(
+    out: Out = OUT,
+    small: Small = False,
+    cache: Cache = peers.DEFAULT_CACHE,
+    threads: Threads = 1,
+    limit: Limit = 300,
+    reference_limit: ReferenceLimit = 2400,
+    memory: Memory = 12,
+    repeats: Repeats = 5,
+    resume: Resume = False,
+    only: Only = None,
+    on: Where = None,
+) -> None:
+    """Time and noise of solvers on the same cloaking matrices."""
+    limits = Limits(seconds=limit, threads=threads, memory_gb=memory, cache=cache)
+    everybody = solvers.OURS if small else solvers.OURS + solvers.PEERS
+    names = _chosen([solver.name for solver in everybody], only)
+    found = _collect(
+        solvers.measure_all(
+            (one for one in problems.all_problems(small=small) if _chosen([one.name], on)),
+            solvers=[one for one in everybody if one.name in names or one in solvers.OURS],
+            limits=limits,
+            reference_limits=replace(limits, seconds=reference_limit),
+            store=Store(out / "measurements" / "solvers", resume=resume),
+            repeats=SMALL_REPEATS if small else repeats,
+        ),
+        said=("problem", "solver", "seconds", "log det", "mean square", "status"),
+    )
+    solver_report.report(found, folder=out, setting=_setting(limits))
+
+
+@app.command("jobs")
+def run_jobs(
+    out: Out = OUT,
+    small: Small = False,
+    cache: Cache = peers.DEFAULT_CACHE,
+    threads: Threads = 1,
+    limit: Limit = 600,
+    memory: Memory = 12,
+    draws: Draws = 5,
+    resume: Resume = False,
+    on: Where = None,
+) -> None:
+    """Errors and times of whole jobs on the papers' tables."""
+    limits = Limits(seconds=limit, threads=threads, memory_gb=memory, cache=cache)
+    found = _collect(
+        jobs.measure_all(
+            (one for one in workloads.all_jobs(small=small) if _chosen([one.name], on)),
+            draws=SMALL_DRAWS if small else draws,
+            limits=limits,
+            store=Store(out / "measurements" / "jobs", resume=resume),
+            own_only=small,
+        ),
+        said=("job", "method", "RMSE", "sd over draws", "seconds per fit", "status"),
+    )
+    jobs.report(found, folder=out, setting=_setting(limits))
+
+
+@app.command("growth")
+def run_growth(
+    out: Out = OUT,
+    small: Small = False,
+    threads: Threads = 2,
+    limit: Limit = 3600,
+    memory: Memory = 12,
+    runs: Annotated[int, typer.Option(min=1, help="Runs of every number of rows.")] = 1,
+    most: Annotated[int, typer.Option(min=1, help="The most rows.")] = growth.ROWS[-1],
+    mechanism: Annotated[list[str] | None, typer.Option(help="bayes, trace or logdet.")] = None,
+    resume: Resume = False,
+) -> None:
+    """Time and memory of the command line from a thousand to ten million rows."""
+    limits = Limits(seconds=limit, threads=threads, memory_gb=memory)
+    counts = growth.SMALL_ROWS if small else growth.ROWS
+    found = _collect(
+        growth.measure_all(
+            rows=[count for count in counts if count <= most],
+            mechanisms=mechanism or ("bayes", "trace"),
+            repeats=runs,
+            limits=limits,
+            store=Store(out / "measurements" / "growth", resume=resume),
+            small=small,
+        ),
+        said=("rows", "mechanism", "seconds", "peak MB", "RMSE", "status"),
+    )
+    growth.report(found, folder=out, setting=_setting(limits))
+
+
+def _collect(rows: Iterable[dict[str, Cell]], *, said: Sequence[str]) -> list[dict[str, Cell]]:
+    found = []
+    for row in rows:
+        console.print("  ".join(shown(row.get(column)) for column in said), soft_wrap=True)
+        found.append(row)
+    return found
+
+
+def _chosen(names: Sequence[str], only: Sequence[str] | None) -> list[str]:
+    return [name for name in names if only is None or any(part in name for part in only)]
+
+
+def _setting(limits: Limits) -> str:
+    threads = f"{limits.threads} thread" + ("s" if limits.threads > 1 else "")
+    return f"{threads}, on a machine of {os.cpu_count()} cores"
+
+
+if __name__ == "__main__":
+    try:
+        app()
+    except DatasetUnavailableError as error:
+        raise SystemExit(str(error)) from None

@@ -1,0 +1,189 @@
+"""Time and memory of the command line against the number of rows."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from benchmarks import peers, plots, trips
+from benchmarks.processes import Limits, Outcome, run
+from benchmarks.store import Store
+from benchmarks.tables import Cell, Table
+
+ROWS = (10**3, 10**4, 10**5, 10**6, 10**7)
+SMALL_ROWS = (300, 600)
+INDUCING, SMALL_INDUCING = 200, 10
+PREDICTIONS = 10_000
+EPSILON = 1.0
+RUNNER = peers.RUNNERS / "cloakgp_growth.py"
+COLUMNS = (
+    "rows",
+    "run",
+    "mechanism",
+    "seconds",
+    "release seconds",
+    "predict seconds",
+    "cpu seconds",
+    "peak MB",
+    "microseconds a row",
+    "file MB",
+    "answers",
+    "gap",
+    "longest column",
+    "RMSE",
+    "status",
+)
+NOTES = (
+    "`cloakgp release table.parquet --inducing 200` and `cloakgp predict` at 10,000 points, in one "
+    "process of their own, from its start to its end; seconds are the whole of it.",
+    "ε = 1, δ = 1/(10 N), bounds 0 to 2,700 s. Trips are drawn with replacement from the real "
+    "ones, each place moved by some 50 m and each duration by a tenth; RMSE is against other "
+    "trips drawn alike, clipped to the bounds. Knowing the mean alone, it is in the last column "
+    "of the CSV.",
+    "Certified gaps and longest columns are over every row.",
+)
+
+
+def measure_all(
+    *,
+    rows: Sequence[int],
+    mechanisms: Sequence[str],
+    repeats: int,
+    limits: Limits,
+    store: Store,
+    small: bool,
+) -> Iterator[dict[str, Cell]]:
+    """Yield a row of the table for every number of rows, mechanism and run."""
+    source = trips.artificial_trips() if small else trips.real_trips()
+    places, durations = trips.held_out(source, rows=PREDICTIONS)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        places.to_parquet(folder / "at.parquet", index=False)
+        for count in rows:
+            table = folder / "trips.parquet"
+            trips.write_trips(table, source, rows=count)
+            for mechanism in mechanisms:
+                once = partial(
+                    _measure, folder, rows=count, mechanism=mechanism, limits=limits, small=small
+                )
+                for number in range(repeats):
+                    outcome = store.outcome(f"{count} rows {mechanism} {number}", once)
+                    yield _row(
+                        outcome,
+                        rows=count,
+                        run_number=number,
+                        mechanism=mechanism,
+                        durations=durations,
+                    )
+
+
+def _measure(folder: Path, *, rows: int, mechanism: str, limits: Limits, small: bool) -> Outcome:
+    release, out = folder / "trips.cloak", folder / "out.parquet"
+    for old in (release, out):
+        old.unlink(missing_ok=True)
+    arguments = [
+        str(folder / "trips.parquet"),
+        *("--inputs", ",".join(trips.INPUTS), "--output", trips.OUTPUT),
+        *("--bounds", *map(str, trips.BOUNDS), "--epsilon", str(EPSILON)),
+        *("--delta", f"{0.1 / rows:.1e}", "--mechanism", mechanism),
+        *("--inducing", str(SMALL_INDUCING if small else INDUCING)),
+    ]
+    began = time.perf_counter()
+    outcome = run(
+        RUNNER,
+        peer=peers.OURSELVES,
+        arrays={},
+        options={
+            "arguments": arguments,
+            "release": str(release),
+            "at": str(folder / "at.parquet"),
+            "out": str(out),
+        },
+        limits=limits,
+    )
+    seconds = time.perf_counter() - began
+    if not release.exists() or not out.exists():
+        return outcome
+    report = dict(outcome.report) | {"whole": seconds, "file_mb": release.stat().st_size / 1e6}
+    mean = pd.read_parquet(out)["mean"].to_numpy(dtype=float)
+    return Outcome(outcome.status, outcome.reason, arrays={"mean": mean}, report=report)
+
+
+def _row(
+    outcome: Outcome, *, rows: int, run_number: int, mechanism: str, durations: np.ndarray
+) -> dict[str, Cell]:
+    row: dict[str, Cell] = {
+        "rows": rows,
+        "run": run_number + 1,
+        "mechanism": mechanism,
+        "status": outcome.said,
+    }
+    if "mean" not in outcome.arrays:
+        return row
+    found = outcome.report
+    errors = outcome.arrays["mean"] - durations
+    return row | {
+        "seconds": found["whole"],
+        "release seconds": found["seconds"],
+        "predict seconds": found["predict_seconds"],
+        "cpu seconds": found["cpu_seconds"],
+        "peak MB": found["peak_mb"],
+        "microseconds a row": 1e6 * found["whole"] / rows,
+        "file MB": found["file_mb"],
+        "answers": found.get("answers"),
+        "gap": found.get("gap"),
+        "longest column": found.get("longest"),
+        "RMSE": float(np.sqrt(np.mean(np.square(errors)))),
+        "RMSE of the mean": float(np.std(durations)),
+    }
+
+
+def report(rows: Sequence[Mapping[str, Cell]], *, folder: Path, setting: str) -> None:
+    """Write the table and the picture.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        Of `measure_all`.
+    folder : Path
+    setting : str
+        Where it was measured, for the title.
+    """
+    Table(
+        title=f"Growth with the number of rows ({setting})",
+        columns=(*COLUMNS, "RMSE of the mean"),
+        rows=rows,
+        shown=COLUMNS,
+        notes=NOTES,
+    ).write(folder, stem="growth")
+    grid = [
+        {title: _lines(rows, of=column)}
+        for title, column in (("time", "seconds"), ("memory", "peak MB"))
+    ]
+    if any(panel for line in grid for panel in line.values()):
+        plots.draw_panels(
+            grid,
+            x_label="rows",
+            y_labels=("seconds", "MB at the peak"),
+            path=folder / "growth.png",
+        )
+
+
+def _lines(rows: Sequence[Mapping[str, Cell]], *, of: str) -> dict[str, list[plots.Point]]:
+    """Return the median over runs for every mechanism and number of rows."""
+    groups: dict[str, dict[int, list[float]]] = {}
+    for row in rows:
+        value, count = row.get(of), row["rows"]
+        if isinstance(value, float) and isinstance(count, int):
+            name = f"cloakgp, {row['mechanism']}"
+            groups.setdefault(name, {}).setdefault(count, []).append(value)
+    return {
+        name: [plots.Point(count, float(np.median(values))) for count, values in found.items()]
+        for name, found in groups.items()
+    }

@@ -1,0 +1,1 @@
+"""Scripts that other packages' interpreters run, and how they talk."""

@@ -1,0 +1,389 @@
+"""Releases of many rows, against releases that keep every row."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+
+from cloakgp.design.rules import BallRule, LinearRule
+from cloakgp.privacy import OutputBounds
+from cloakgp.release import (
+    Hyperprior,
+    ManyRowsRelease,
+    Measurement,
+    Query,
+    Release,
+)
+from cloakgp.release.answer_covariance import gather, gather_sums
+from cloakgp.release.learning import _Objective, learn
+from cloakgp.row_fitting import RowSettings, release_rows
+from cloakgp.rows import ArrayRows
+
+BOUNDS = OutputBounds(-2.0, 3.0)
+POINTS = np.array([[0.2, 1.0], [3.0, 3.0], [1.5, 0.1], [40.0, -7.0]])
+KERNEL = 1.5 * RBF([1.5, 4.0]) + WhiteKernel(0.05)
+
+
+@pytest.fixture
+def table(rng):
+    X = rng.uniform(0, 4, size=(70, 2))
+    return X, np.sin(2 * X[:, 0]) + 0.3 * X[:, 1] + 0.2 * rng.normal(size=70)
+
+
+@pytest.fixture
+def made(table):
+    def make(mechanism="bayes", *, chunk_rows=16, epsilon=5.0, seed=1, query=None, **settings):
+        X, outputs = table
+        settings = {
+            "kernel": lambda _: KERNEL,
+            "mean": 0.4,
+            "noise_variance": 0.2,
+            "inducing": X[:9],
+            "gap": 1e-2,
+        } | settings
+        return release_rows(
+            ArrayRows(X, outputs, chunk_rows=chunk_rows, jobs=1, input_names=("a", "b")),
+            bounds=BOUNDS,
+            epsilon=epsilon,
+            delta=1e-3,
+            query=query or Query(X=X[::7], weights=np.linspace(1, 3, 10)),
+            settings=RowSettings(mechanism=mechanism, **settings),
+            insecure_seed=seed,
+        )
+
+    return make
+
+
+def measurement_of(release, X):
+    """The same visit, with the column of every row."""
+    return Measurement(
+        X=X,
+        strategy=release.rule.columns(*release.prior.features_and_noise(X)),
+        answers=release.answers,
+        X_query=release.X_query,
+        reconstruction=release.reconstruction,
+        certificate=release.certificate,
+    )
+
+
+def dense_of(release, X):
+    """A release that keeps every row."""
+    return Release(
+        prior=release.prior,
+        measurements=(measurement_of(release, X),),
+        learned=release.learned,
+    )
+
+
+def assert_predicts_alike(found, expected):
+    for new_output in (False, True):
+        np.testing.assert_allclose(
+            found.predict(POINTS, new_output=new_output), expected.predict(POINTS), rtol=1e-7
+        )
+        for also in ("return_std", "return_cov"):
+            ask = {also: True, "new_output": new_output}
+            mine, theirs = found.predict(POINTS, **ask), expected.predict(POINTS, **ask)
+            np.testing.assert_allclose(mine[0], theirs[0], rtol=1e-7)
+            np.testing.assert_allclose(mine[1], theirs[1], rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("mechanism", ["bayes", "trace", "logdet"])
+@pytest.mark.parametrize("approximation", ["fitc", "dtc", "sor"])
+def test_it_predicts_as_one_that_keeps_every_row(mechanism, approximation, made, table):
+    release = made(mechanism, approximation=approximation)
+    dense = dense_of(release, table[0])
+    assert_predicts_alike(release, dense)
+    assert release.guarantee == dense.guarantee
+    assert (release.n_inputs, release.count) == (2, 70)
+    # What is stated about every row is so.
+    lengths = np.sqrt(np.square(dense.measurements[0].strategy).sum(axis=0))
+    assert release.longest == pytest.approx(lengths.max(), rel=1e-9)
+    assert dense.measurements[0].attained_mu == pytest.approx(release.guarantee.mu, rel=1e-8)
+    assert dense.measurements[0].attained_mu <= release.guarantee.mu
+
+
+@pytest.mark.parametrize("mechanism", ["trace", "logdet"])
+@pytest.mark.parametrize("chunk_rows", [16, 1000])
+def test_raw_predictions_are_cloaked_ones(mechanism, chunk_rows, made, table):
+    """m + C (clip(y) − m) plus the noise that was drawn, sent through L."""
+    release = made(mechanism, chunk_rows=chunk_rows)
+    X, outputs = table
+    prior, clipped = release.prior, BOUNDS.clip(outputs)
+    dense = measurement_of(release, X)
+    C = prior.cloaking_matrix(release.X_query, X)
+    np.testing.assert_allclose(release.reconstruction @ dense.strategy, C, atol=1e-6)
+    noise = release.answers.values - dense.strategy @ (clipped - BOUNDS.middle)
+    published = release.published()
+    expected = prior.mean + C @ (clipped - prior.mean) + release.reconstruction @ noise
+    np.testing.assert_allclose(published.values, expected, atol=1e-5)
+    root = release.answers.noise_sd * release.reconstruction
+    np.testing.assert_allclose(published.noise_cov, root @ root.T)
+    np.testing.assert_array_equal(published.X, release.X_query)
+    again = dense.published(prior.mean)
+    np.testing.assert_allclose(published.values, again.values, rtol=1e-9)
+
+
+def test_sharp_answers_determine_no_raw_predictions(made):
+    with pytest.raises(ValueError, match="do not determine raw predictions"):
+        made("bayes").published()
+
+
+def test_bad_points_are_refused(made):
+    release = made()
+    for points in ([[1.0]], [1.0, 2.0], [[1.0, np.nan]], np.zeros((0, 2))):
+        with pytest.raises(ValueError, match="X "):
+            release.predict(points)
+    with pytest.raises(ValueError, match="not both"):
+        release.predict(POINTS, return_std=True, return_cov=True)
+
+
+def test_what_it_says_of_itself(made, table):
+    release = made(seed=0)
+    assert repr(release).endswith("INSECURE: seeded noise, not private.>")
+    assert release.insecure
+    private = made(seed=None)
+    assert not private.insecure
+    assert "INSECURE" not in repr(private)
+    assert f"<ManyRowsRelease of {private.rule.answers} noisy answers about 70 rows" in repr(
+        private
+    )
+    assert not any(str(value)[:8] in repr(private) for value in table[1])
+    assert release.input_names == ("a", "b")
+    assert release.fitted_prior is release.prior
+    assert release.posterior.prior is release.prior
+    np.testing.assert_array_equal(release.ranges, [table[0].min(axis=0), table[0].max(axis=0)])
+
+
+def numbers_of(thing):
+    """Every number that an object holds, however deep."""
+    if isinstance(thing, np.ndarray):
+        yield from thing.ravel().tolist()
+    elif isinstance(thing, float):
+        yield thing
+    elif isinstance(thing, tuple | list):
+        for one in thing:
+            yield from numbers_of(one)
+    elif hasattr(thing, "__dict__"):
+        yield from numbers_of(list(vars(thing).values()))
+
+
+def test_it_holds_no_output_and_no_row(made, table):
+    X, outputs = table
+    release = made(inducing=5, query=Query(X=POINTS), mean=None, hyperprior=Hyperprior())
+    release.predict(POINTS)
+    held = set(numbers_of(release))
+    assert len(held) > 100
+    assert not held & set(outputs.tolist())
+    assert not held & set((BOUNDS.clip(outputs) - BOUNDS.middle).tolist())
+    # But for the corners of the box that holds them all.
+    assert held & set(X.ravel().tolist()) == set(release.ranges.ravel().tolist())
+
+
+# Anybody with the inputs can check it.
+
+
+@pytest.mark.parametrize("mechanism", ["bayes", "trace", "logdet"])
+@pytest.mark.parametrize("chunk_rows", [1, 16, 1000])
+def test_the_same_rows_verify_however_they_are_cut(mechanism, chunk_rows, made, table):
+    release = made(mechanism, hyperprior=Hyperprior())
+    rows = ArrayRows(table[0], np.full(70, np.nan), chunk_rows=chunk_rows, jobs=1)
+    found = release.verify(rows)
+    assert found.count == 70
+    assert found.longest == pytest.approx(release.longest, rel=1e-9)
+    np.testing.assert_allclose(found.totals, release.sums[0].totals, atol=1e-9)
+
+
+def verify(release, X):
+    return release.verify(ArrayRows(X, np.zeros(len(X)), jobs=1))
+
+
+def test_more_or_fewer_rows_do_not_verify(made, table):
+    X, release = table[0], made()
+    for other in (X[:-1], np.vstack([X, X[:1]])):
+        with pytest.raises(ValueError, match="about 70 rows, not"):
+            verify(release, other)
+
+
+@pytest.mark.parametrize("mechanism", ["bayes", "trace", "logdet"])
+@pytest.mark.parametrize("row", [0, 33, 69])
+def test_as_many_other_rows_do_not_verify(mechanism, row, made, table):
+    """One row somewhere else suffices, though its column is no longer than allowed."""
+    release, moved = made(mechanism), table[0].copy()
+    moved[row] = table[0].mean(axis=0)
+    with pytest.raises(ValueError, match=r"about other rows|longest column"):
+        verify(release, moved)
+
+
+@pytest.mark.parametrize("mechanism", ["bayes", "trace"])
+def test_a_rule_with_a_longer_column_does_not_verify(mechanism, made, table):
+    release = made(mechanism)
+    linear = LinearRule(matrix=10 * release.rule.matrix)
+    with pytest.raises(ValueError, match=r"longest column is .*, and the guarantee allows"):
+        verify(replace(release, rule=linear), table[0])
+    shorter = tuple(replace(one, longest=one.longest * (1 - 1e-6)) for one in release.sums)
+    with pytest.raises(ValueError, match="longest column"):
+        verify(replace(release, sums=shorter), table[0])
+
+
+def test_one_long_column_among_many_does_not_verify(made, table):
+    """The longest counts, wherever it is: a rule that is long at one row only."""
+    release = made("trace")
+
+    class LongAtOne:
+        answers = release.rule.answers
+
+        def columns(self, features, noise):
+            columns = release.rule.columns(features, noise)
+            columns[:, np.all(features == here, axis=0)] *= 1.5
+            return columns
+
+    longest = np.sqrt(np.square(measurement_of(release, table[0]).strategy).sum(axis=0)).argmax()
+    rows = ArrayRows(table[0], np.zeros(70), chunk_rows=1, jobs=1)
+    here = release.prior.features_and_noise(table[0][[longest]])[0]
+    with pytest.raises(ValueError, match="longest column"):
+        replace(release, rule=LongAtOne()).verify(rows)
+
+
+@pytest.mark.parametrize("first", [0, 64])
+def test_columns_that_are_no_numbers_do_not_verify(first, made, table):
+    """Wherever they are: a sum with NaN is none, whatever the longest of the others is."""
+    release = made("bayes")
+
+    class Broken:
+        answers = release.rule.answers
+
+        def columns(self, features, noise):
+            columns = release.rule.columns(features, noise)
+            columns[:, np.all(features == here, axis=0)] = np.nan
+            return columns
+
+    rows = ArrayRows(table[0], np.zeros(70), chunk_rows=1, jobs=1)
+    here = release.prior.features_and_noise(table[0][[first]])[0]
+    with pytest.raises(ValueError, match=r"longest column|other rows"):
+        replace(release, rule=Broken()).verify(rows)
+
+
+# Learning: from sums over cells, as from every row, where every row is a cell of its own.
+
+
+def objectives(release, X, outputs_bounds=(-2.0, 3.0)):
+    cells = release.sums[0]
+    assert cells.cells is not None
+    centres = np.unique(X, axis=0)
+    return [
+        _Objective.of(release.prior, answers, bounds=outputs_bounds, hyperprior=Hyperprior())
+        for answers in (
+            gather_sums(cells, release.answers, points=centres),
+            gather([measurement_of(release, X)]),
+        )
+    ]
+
+
+@pytest.mark.parametrize("mechanism", ["bayes", "trace"])
+@pytest.mark.parametrize("approximation", ["fitc", "dtc"])
+def test_the_objective_is_the_same(mechanism, approximation, made, table, rng):
+    release = made(mechanism, approximation=approximation)
+    found, expected = objectives(release, table[0])
+    assert found.size == expected.size == 6
+    for position in (np.zeros(6), *rng.normal(size=(4, 6))):
+        (value, slopes), (other, others) = found(position), expected(position)
+        assert value == pytest.approx(other, rel=1e-7)
+        np.testing.assert_allclose(slopes, others, rtol=1e-5, atol=1e-6)
+
+
+def test_the_objective_of_a_release_that_forgot_its_cells(made):
+    release = made()
+    forgetful = replace(release.sums[0], cells=None)
+    with pytest.raises(ValueError, match="no sums over cells"):
+        gather_sums(forgetful, release.answers, points=POINTS)
+
+
+@pytest.mark.parametrize("average", [False, True])
+def test_what_is_learned_is_the_same(average, made, table, any_evidence):  # noqa: ARG001
+    release = made(epsilon=50.0, hyperprior=Hyperprior(), average=average)
+    expected = learn(
+        release.prior,
+        [measurement_of(release, table[0])],
+        hyperprior=Hyperprior(),
+        average=average,
+    )
+    assert len(release.learned) == len(expected) == len(release.sums)
+    assert len(expected) > 3 if average else len(expected) == 1
+    for one, other in zip(release.learned, expected, strict=True):
+        assert one.weight == pytest.approx(other.weight, abs=1e-3)
+        np.testing.assert_allclose(one.prior.kernel.theta, other.prior.kernel.theta, atol=2e-3)
+        assert one.prior.noise_variance == pytest.approx(other.prior.noise_variance, rel=2e-3)
+        assert one.prior.mean == pytest.approx(other.prior.mean, abs=2e-3)
+    # The priors did move, and predictions under all of them are those that keep every row.
+    assert release.fitted_prior.mean != release.prior.mean
+    assert_predicts_alike(release, dense_of(release, table[0]))
+
+
+def test_many_alike_rows_are_learned_from_as_one_each(table, rng):
+    """A cell of rows that are the same is no approximation either."""
+    X = np.repeat(table[0][:12], 5, axis=0)[rng.permutation(60)]
+    release = release_rows(
+        ArrayRows(X, np.sin(X[:, 0]), chunk_rows=7, jobs=1),
+        bounds=BOUNDS,
+        epsilon=5.0,
+        delta=1e-3,
+        settings=RowSettings(kernel=lambda _: 1.5 * RBF(2.0), inducing=X[:6], gap=1e-2),
+    )
+    found, expected = objectives(release, X)
+    for position in rng.normal(size=(3, 4)):
+        assert found(position)[0] == pytest.approx(expected(position)[0], rel=1e-7)
+
+
+# Files.
+
+
+@pytest.mark.parametrize("mechanism", ["bayes", "trace", "logdet"])
+@pytest.mark.parametrize("learned", ["nothing", "map", "average"])
+def test_the_same_doubles_come_back(mechanism, learned, made, table, tmp_path, any_evidence):  # noqa: ARG001
+    hyperprior = None if learned == "nothing" else Hyperprior()
+    release = made(mechanism, hyperprior=hyperprior, average=learned == "average", epsilon=20.0)
+    release.save(tmp_path / "one.cloak")
+    back = ManyRowsRelease.load(tmp_path / "one.cloak")
+    back.save(tmp_path / "two.cloak")
+    assert (tmp_path / "one.cloak").read_bytes() == (tmp_path / "two.cloak").read_bytes()
+    for new_output in (False, True):
+        for also in ("return_std", "return_cov"):
+            ask = {also: True, "new_output": new_output}
+            for mine, theirs in zip(
+                release.predict(POINTS, **ask), back.predict(POINTS, **ask), strict=True
+            ):
+                assert mine.tobytes() == theirs.tobytes()
+    assert back.guarantee == release.guarantee
+    assert back.insecure is release.insecure
+    assert back.certificate == release.certificate
+    assert repr(back) == repr(release)
+    assert (back.input_names, back.output_name) == (("a", "b"), "y")
+    assert type(back.rule) is (BallRule if mechanism == "bayes" else LinearRule)
+    assert len(back.learned) == len(release.learned)
+    if mechanism != "bayes":
+        assert back.published().values.tobytes() == release.published().values.tobytes()
+    verify(back, table[0])
+    with pytest.raises(FileExistsError):
+        release.save(tmp_path / "one.cloak")
+    release.save(tmp_path / "one.cloak", overwrite=True)
+
+
+def test_its_file_does_not_grow_with_the_table(table, tmp_path):
+    X, outputs = table
+    sizes = []
+    for times in (1, 20):
+        many = release_rows(
+            ArrayRows(np.tile(X, (times, 1)), np.tile(outputs, times), jobs=1),
+            bounds=BOUNDS,
+            epsilon=1.0,
+            delta=1e-3,
+            query=Query(X=X[::7]),
+            settings=RowSettings(mechanism="trace", inducing=X[:9], gap=0.1),
+        )
+        many.save(tmp_path / str(times))
+        sizes.append((tmp_path / str(times)).stat().st_size)
+        assert many.count == 70 * times
+    assert sizes[1] < 1.1 * sizes[0]
