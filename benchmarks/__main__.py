@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from benchmarks import jobs, peers, problems, solver_report, solvers, workloads
+from benchmarks import growth, jobs, peers, problems, solver_report, solvers, workloads
 from benchmarks.processes import Limits
 from benchmarks.store import Store
 from benchmarks.tables import Cell, shown
