@@ -25,7 +25,7 @@ from cloakgp.row_fitting import INDUCING, Rows, RowSettings, release_rows
 from cloakgp.rows import ArrayRows
 
 # With more rows than this, and inducing inputs, a release keeps the rule by which it asked.
-MANY_ROWS = 50_000
+MANY_ROWS = 5_000
 
 
 class DPGPRegressor(
@@ -79,7 +79,7 @@ class DPGPRegressor(
     Attributes
     ----------
     release_ : Release or ManyRowsRelease
-        What may be published: save it, predict from it. With inducing inputs and more than 50,000
+        What may be published: save it, predict from it. With inducing inputs and more than 5,000
         rows, it is of the second kind, whose size does not depend on the number of rows.
     guarantee_ : Guarantee
         What the release costs.

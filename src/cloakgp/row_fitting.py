@@ -38,7 +38,7 @@ INDUCING = 200
 # Of the smaller problem that `bayes` starts from, and of the points that kernels are learned at.
 DESIGN_CELLS, LEARNING_CELLS = 1000, 400
 # Rows that the columns of `trace` and `logdet` are first taken from.
-FIRST_COLUMNS = 5000
+FIRST_COLUMNS = 10_000
 
 
 class Rows(Passes, PrivateRows, Protocol):

@@ -145,16 +145,17 @@ class DPGridSearchCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         """
         inputs = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         budget = self.estimator
-        if len(inputs) > MANY_ROWS:
-            raise ValueError(
-                f"candidates are compared at held-out rows, in matrices of rows by rows: more than "
-                f"{MANY_ROWS:,} are too many. Choose on some of the rows, or learn from the answers"
-            )
         check_budget(budget.epsilon, budget.delta)
         limits = OutputBounds.checked(budget.bounds)
         grid = list(ParameterGrid(self.param_grid))
         _check_names(grid)
         candidates = [clone(budget).set_params(**clone(params, safe=False)) for params in grid]
+        if len(inputs) > MANY_ROWS and any(one.inducing is not None for one in candidates):
+            raise ValueError(
+                "candidates are compared at held-out rows, in matrices of rows by rows: with "
+                f"inducing inputs, more than {MANY_ROWS:,} rows are too many. Choose on some of "
+                "the rows, or leave it to learn='map'"
+            )
         design = budget.mechanism
         if design == "functional":
             raise ValueError(

@@ -265,46 +265,6 @@ def test_a_weak_direction_reaches_the_gap(seed):
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)
-def test_a_good_start_saves_passes(criterion, rng):
-    columns = rng.normal(size=(6, 500))
-    first = optimal_weights(columns, criterion=criterion, gap=1e-8)
-    again = optimal_weights(columns, criterion=criterion, gap=1e-8, start=3.0 * first.weights)
-    assert again.passes == 1
-    assert again.gap <= 1e-8
-    more = np.hstack([columns, 1.2 * rng.normal(size=(6, 100))])
-    start = np.r_[first.weights, np.zeros(100)]
-    warm = optimal_weights(more, criterion=criterion, gap=1e-8, start=start)
-    cold = optimal_weights(more, criterion=criterion, gap=1e-8)
-    assert warm.gap <= 1e-8
-    assert warm.passes < cold.passes
-    assert concave_dual(criterion, more, warm.weights) == pytest.approx(
-        concave_dual(criterion, more, cold.weights), rel=1e-7
-    )
-
-
-@pytest.mark.parametrize("criterion", CRITERIA)
-def test_a_start_that_spans_too_little_is_completed(criterion, rng):
-    columns = rng.normal(size=(5, 200))
-    start = np.zeros(200)
-    start[7] = 1.0
-    assert optimal_weights(columns, criterion=criterion, gap=1e-8, start=start).gap <= 1e-8
-
-
-@pytest.mark.parametrize(
-    ("start", "message"),
-    [
-        (np.ones(2), r"start must have shape \(3,\), got \(2,\)"),
-        (np.zeros(3), "start must be finite and not negative"),
-        (np.array([1.0, -1.0, 1.0]), "start must be finite and not negative"),
-        (np.array([1.0, np.nan, 1.0]), "start must be finite and not negative"),
-    ],
-)
-def test_starts_that_are_no_weights_are_refused(start, message):
-    with pytest.raises(ValueError, match=message):
-        optimal_weights(np.eye(3), criterion="trace", gap=1e-3, start=start)
-
-
-@pytest.mark.parametrize("criterion", CRITERIA)
 def test_the_iterate_is_the_design_of_the_weights(criterion, rng):
     columns = rng.normal(size=(5, 200))
     found = optimal_weights(columns, criterion=criterion, gap=1e-6)

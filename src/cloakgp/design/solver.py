@@ -11,7 +11,8 @@ Three standard pieces, in the order in which they help:
 
 Every iterate is a usable design; see `cloakgp.design.strategy`. For columns that come in parts,
 solve for some, find those of the others whose gains exceed 1 by ``iterate.gains``, drop those that
-`cloakgp.design.elimination` rules out, and solve again from ``start``.
+`cloakgp.design.elimination` rules out, and solve again; from scratch, which is faster than from the
+weights found before.
 """
 
 from __future__ import annotations
@@ -35,8 +36,6 @@ PATIENCE = 25
 FIRST_WEIGHT, FIRST_SLACK = 1e-3, 1e-2
 # Slack of a column that enters, as a share of the gap: none would leave it without weight.
 ENTERING_SLACK = 0.1
-# How much of uniform weights is mixed to a start that spans too few dimensions.
-UNIFORM_SHARE = 1e-2
 
 Progress = Callable[[float], None]
 
@@ -68,7 +67,6 @@ def optimal_weights(
     *,
     criterion: CriterionName,
     gap: float,
-    start: Array | None = None,
     rounds: int = ROUNDS,
     progress: Progress | None = None,
 ) -> ColumnWeights:
@@ -81,9 +79,6 @@ def optimal_weights(
     criterion : {"logdet", "trace"}
     gap : float
         The relative gap to stop at.
-    start : array of shape (n,), optional
-        Weights to begin with, not negative and not all zero: those of an earlier solution, say,
-        with zeros for columns that have come since. Their scale is nothing.
     rounds : int
         Interior-point steps at most.
     progress : callable, optional
@@ -95,11 +90,6 @@ def optimal_weights(
         The best design seen, with the gap that it certifies: larger than asked if the rounds or the
         digits ran out, which costs accuracy and never privacy.
 
-    Raises
-    ------
-    ValueError
-        For a start of another shape, or that is no weights.
-
     Examples
     --------
     >>> found = optimal_weights(np.array([[1.0, 0.0, 0.5], [0.0, 1.0, 0.5]]),
@@ -110,10 +100,7 @@ def optimal_weights(
     array([4.])
     """
     record = _Record(columns, gap=gap, progress=progress)
-    if start is None:
-        weights, working = _multiplicative(record, criterion=criterion)
-    else:
-        weights, working = _given(record, _checked_start(columns, start), criterion=criterion)
+    weights, working = _multiplicative(record, criterion=criterion)
     inner = np.maximum(weights[working], min(FIRST_WEIGHT, record.gap) / len(working))
     inner /= inner.sum()
     slack = np.zeros(0)
@@ -201,30 +188,3 @@ def _multiplicative(record: _Record, *, criterion: CriterionName) -> tuple[Array
         iterate = factorise(criterion, record.columns, weights)
         gains = record.certify(weights, iterate)
     return weights, first_columns(record.columns, weights, iterate=iterate, gains=gains)
-
-
-def _given(record: _Record, weights: Array, *, criterion: CriterionName) -> tuple[Array, Indices]:
-    """Return the weights given, with some uniform ones if they do not span every dimension."""
-    columns = record.columns
-    dimension, count = columns.shape
-    support = np.flatnonzero(weights)
-    spanned = np.linalg.matrix_rank(columns[:, support] * np.sqrt(weights[support]))
-    if spanned < dimension:
-        weights = (1.0 - UNIFORM_SHARE) * weights + UNIFORM_SHARE / count
-    iterate = factorise(criterion, columns, weights)
-    gains = record.certify(weights, iterate)
-    if spanned < dimension:
-        needed = first_columns(columns, weights, iterate=iterate, gains=gains)
-        support = np.union1d(needed, support)
-    return weights, support
-
-
-def _checked_start(columns: Array, start: Array) -> Array:
-    weights = np.asarray(start, dtype=np.float64)
-    if weights.shape != columns.shape[1:]:
-        raise ValueError(f"start must have shape {columns.shape[1:]}, got {weights.shape}")
-    if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
-        raise ValueError("start must be finite and not negative, with a weight that is positive")
-    # By the largest first: a sum of large numbers can overflow.
-    weights = weights / float(weights.max())
-    return np.asarray(weights / weights.sum(), dtype=np.float64)

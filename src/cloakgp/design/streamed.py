@@ -35,7 +35,7 @@ from cloakgp.passes import Chunk, Passes
 RANGE_TOLERANCE = 1e-7
 ROUNDS = 30
 # How many columns too long are taken of every direction and sign.
-A_DIRECTION = 4
+A_DIRECTION = 50
 # How far towards the hull of all columns those reach that make few of them span every direction.
 BETWEEN = 1e-3
 # What the columns of fewer rows are solved to, of the gap asked for.
@@ -131,7 +131,7 @@ class _Measuring:
         columns = (self.matrix @ features) / noise
         gains = self.iterate.gains(columns)
         long = np.flatnonzero(gains > self.above)
-        directions = _directions(columns[:, long])
+        directions = _directions(self.iterate.whitened(columns[:, long]))
         kept = _first_of_each(directions, gains[long])
         return _Longest(
             greatest=float(gains.max()),
@@ -234,13 +234,11 @@ def _column_generation(
 ) -> tuple[Array, float, float]:
     """Return L with M = L Lᵀ, the gap certified over all rows, and the longest column ‖L⁻¹c‖."""
     features, noise = model.features_and_noise(sample)
-    working, start = np.hstack([between, (matrix @ features) / noise]), None
+    working = np.hstack([between, (matrix @ features) / noise])
     best_gap, best_root = np.inf, np.eye(len(matrix))
     for number in range(ROUNDS):
         with suitable_threads(float(working.shape[0]) ** 2 * working.shape[1]):
-            found = optimal_weights(
-                working, criterion=criterion, gap=INNER_SHARE * gap, start=start
-            )
+            found = optimal_weights(working, criterion=criterion, gap=INNER_SHARE * gap)
         measured = passes.over_inputs(
             _Measuring(model=model, matrix=matrix, iterate=found.iterate, above=1 + gap / 2),
             what=f"designing, round {number + 1}",
@@ -256,7 +254,6 @@ def _column_generation(
         kept = may_carry_weight(found.iterate, working, gap=measured.greatest - 1)
         kept[: len(between)] = True
         working = np.hstack([working[:, kept], measured.columns])
-        start = np.concatenate([found.weights[kept], np.zeros(measured.columns.shape[1])])
     return best_root, best_gap, longest
 
 
