@@ -71,6 +71,16 @@ class CellSums:
         """Return the sums over the rows of both."""
         return CellSums(features=self.features + other.features, noise=self.noise + other.noise)
 
+    def times(self, columns: Array) -> Array:
+        """Return K_y B of the cells' sums of outputs, for B of shape (n, k)."""
+        product: Array = self.features.T @ (self.features @ columns)
+        return product + self.noise[:, None] * columns
+
+    @property
+    def least_noise(self) -> float:
+        """The smallest noise variance of a cell."""
+        return float(self.noise.min())
+
     def occupied(self) -> CellSums:
         """Return the cells that have rows."""
         kept = self.noise > 0

@@ -28,7 +28,7 @@ from scipy import linalg
 from cloakgp.arrays import Array
 from cloakgp.design.asked import AskedSums, asked_sums
 from cloakgp.design.bayes import design_bayes
-from cloakgp.design.cells import Cells, CellSums, cell_sums
+from cloakgp.design.cells import Cells, cell_sums
 from cloakgp.design.rules import BallRule, RowModel
 from cloakgp.design.solver import Progress
 from cloakgp.design.strategy import Certificate
@@ -67,22 +67,6 @@ class StreamedDesign:
     sums: AskedSums
     certificate: Certificate
     unexplained: float
-
-
-@dataclass(frozen=True, eq=False)
-class _CellCovariance:
-    """K_y of sums over cells."""
-
-    sums: CellSums
-
-    def times(self, columns: Array) -> Array:
-        features = self.sums.features
-        product: Array = features.T @ (features @ columns) + self.sums.noise[:, None] * columns
-        return product
-
-    @property
-    def least_noise(self) -> float:
-        return float(self.sums.noise.min())
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +166,7 @@ def design_streamed_bayes(
     gathered = cell_sums(passes, model=model, cells=cells)
     with suitable_threads(float(gathered.features.size) * len(directions)):
         coarse = design_bayes(
-            _CellCovariance(gathered),
+            gathered,
             gathered.features.T @ directions,
             prior_variance=prior_variance,
             noise_sd=noise_sd,

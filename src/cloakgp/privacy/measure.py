@@ -65,6 +65,20 @@ class Answers:
     insecure: bool = False
     noise: Literal["gaussian", "laplace"] = "gaussian"
 
+    @classmethod
+    def of_nothing(
+        cls, count: int, *, bounds: OutputBounds, epsilon: float, delta: float, insecure: bool
+    ) -> Answers:
+        """Return the answers to questions of zeros, which depend on no output and cost nothing."""
+        return cls(
+            values=np.zeros(count),
+            noise_sd=0.0,
+            centre=bounds.middle,
+            bounds=(bounds.lo, bounds.hi),
+            guarantee=Guarantee(epsilon=epsilon, delta=delta, mu=0.0),
+            insecure=insecure,
+        )
+
 
 def measure(
     strategy: Array,
@@ -122,12 +136,11 @@ def measure(
     units = checked_groups(groups, rows=strategy.shape[1])
     outputs = checked_outputs(y, rows=strategy.shape[1])
     if strategy.shape[0] == 0 or not np.any(strategy):
-        return Answers(
-            values=np.zeros(strategy.shape[0]),
-            noise_sd=0.0,
-            centre=limits.middle,
-            bounds=(limits.lo, limits.hi),
-            guarantee=Guarantee(epsilon=epsilon, delta=delta, mu=0.0),
+        return Answers.of_nothing(
+            len(strategy),
+            bounds=limits,
+            epsilon=epsilon,
+            delta=delta,
             insecure=insecure_seed is not None,
         )
     questions = as_matrix(strategy, name="strategy")

@@ -42,7 +42,7 @@ import numpy as np
 from cloakgp.arrays import Array
 from cloakgp.passes import Chunk, PartOf
 from cloakgp.privacy.grid import Grid, Magnitudes, Movement, calibrate, rounded, with_noise
-from cloakgp.privacy.guarantee import Guarantee, check_budget
+from cloakgp.privacy.guarantee import check_budget
 from cloakgp.privacy.measure import Answers
 from cloakgp.privacy.outputs import OutputBounds
 from cloakgp.privacy.sampler import Integers
@@ -189,12 +189,11 @@ def measure_rows(
     # Bounds that were made by hand may be none, or of low precision.
     bounds = OutputBounds.checked((bounds.lo, bounds.hi))
     if promise.answers == 0 or promise.longest == 0:
-        return Answers(
-            values=np.zeros(promise.answers),
-            noise_sd=0.0,
-            centre=bounds.middle,
-            bounds=(bounds.lo, bounds.hi),
-            guarantee=Guarantee(epsilon=epsilon, delta=delta, mu=0.0),
+        return Answers.of_nothing(
+            promise.answers,
+            bounds=bounds,
+            epsilon=epsilon,
+            delta=delta,
             insecure=insecure_seed is not None,
         )
     grid, guarantee = calibrate(

@@ -18,10 +18,11 @@ from cloakgp.arrays import Array
 from cloakgp.design.asked import AskedSums
 from cloakgp.models import SparsePrior
 from cloakgp.privacy import Answers
+from cloakgp.release.conditioned import ConditionedProcess
 
 
 @dataclass(frozen=True, eq=False)
-class AskedPosterior:
+class AskedPosterior(ConditionedProcess):
     """A sparse Gaussian process conditioned on noisy answers.
 
     Attributes
@@ -54,26 +55,7 @@ class AskedPosterior:
         weights = linalg.cho_solve((factor, True), residuals / answers.noise_sd)
         return cls(prior=prior, features=features, factor=factor, weights=np.asarray(weights))
 
-    def mean(self, X: Array) -> Array:
-        """Return E[f_* | a], shape (P,)."""
-        return self.prior.mean + (self.features @ self.prior.features(X)).T @ self.weights
-
-    def covariance(self, X: Array) -> Array:
-        """Return cov[f_* | a], shape (P, P)."""
-        explained = self._explained_root(X)
-        covariance = self.prior.query_covariance(X) - explained.T @ explained
-        return (covariance + covariance.T) / 2
-
-    def variance(self, X: Array) -> Array:
-        """Return var[f_* | a], shape (P,); never below zero."""
-        explained = self._explained_root(X)
-        variance: Array = self.prior.query_variance(X) - np.square(explained).sum(axis=0)
-        return np.maximum(variance, 0.0)
-
-    def _explained_root(self, X: Array) -> Array:
-        """Return G⁻¹ A v_* for S = G Gᵀ, shape (k, P)."""
-        crossed = self.features @ self.prior.features(X)
-        if len(crossed) == 0:
-            return crossed
-        root: Array = linalg.solve_triangular(self.factor, crossed, lower=True)
-        return root
+    def answer_cross(self, X: Array) -> Array:
+        """Return v_*ᵀ Aᵀ, shape (P, k)."""
+        crossed: Array = (self.features @ self.prior.features(X)).T
+        return crossed

@@ -4,35 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from cloakgp.arrays import Array
-from cloakgp.models import Prior
+from cloakgp.release.conditioned import ConditionedProcess
 from cloakgp.release.learning import WeightedPrior
 from cloakgp.release.measurement import Measurement
 from cloakgp.release.posterior import Posterior
 
-
-class LatentPosterior(Protocol):
-    """A Gaussian process given answers."""
-
-    @property
-    def prior(self) -> Prior:
-        """Before any answer."""
-
-    def mean(self, X: Array) -> Array:
-        """Return the mean of the latent function, shape (P,)."""
-
-    def variance(self, X: Array) -> Array:
-        """Return the variance of the latent function, shape (P,)."""
-
-    def covariance(self, X: Array) -> Array:
-        """Return the covariance of the latent function, shape (P, P)."""
-
-
-PosteriorOf = TypeVar("PosteriorOf", bound=LatentPosterior)
+PosteriorOf = TypeVar("PosteriorOf", bound=ConditionedProcess)
 
 
 @dataclass(frozen=True, eq=False)

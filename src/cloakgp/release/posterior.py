@@ -17,6 +17,7 @@ from scipy import linalg
 
 from cloakgp.arrays import Array
 from cloakgp.models import ExactPrior, Prior, SparsePrior
+from cloakgp.release.conditioned import ConditionedProcess
 from cloakgp.release.measurement import Measurement
 
 # Rows of a covariance held in memory at a time.
@@ -41,7 +42,7 @@ class AskedTable:
 
 
 @dataclass(frozen=True, eq=False)
-class Posterior:
+class Posterior(ConditionedProcess):
     """A Gaussian process conditioned on noisy answers.
 
     Attributes
@@ -80,26 +81,9 @@ class Posterior:
         weights = linalg.cho_solve((factor, True), stacked) if len(stacked) else stacked
         return cls(prior=prior, tables=tuple(tables), factor=factor, weights=weights)
 
-    def mean(self, X: Array) -> Array:
-        """Return E[f_* | a], shape (P,)."""
-        mean: Array = self.prior.mean + self._answer_cross(X) @ self.weights
-        return mean
-
-    def covariance(self, X: Array) -> Array:
-        """Return cov[f_* | a], shape (P, P)."""
-        explained = self._explained_root(X)
-        covariance = self.prior.query_covariance(X) - explained.T @ explained
-        return (covariance + covariance.T) / 2
-
-    def variance(self, X: Array) -> Array:
-        """Return var[f_* | a], shape (P,); never below zero."""
-        explained = self._explained_root(X)
-        variance: Array = self.prior.query_variance(X) - np.square(explained).sum(axis=0)
-        return np.maximum(variance, 0.0)
-
     def query_root(self, X: Array) -> Array:
         """Return A with A Aᵀ the covariance of f_* that the answers explain, shape (P, k)."""
-        return self._explained_root(X).T
+        return self.explained_root(X).T
 
     def row_root(self, X: Array, *, table: int) -> Array:
         """Return A with A Aᵀ the covariance of the outputs y that the answers explain.
@@ -107,7 +91,7 @@ class Posterior:
         Shape (N, k). Rows of a table that was asked before share their observation noise with its
         answers; others share the latent function only.
         """
-        crossed = self._answer_cross(X)
+        crossed = self.answer_cross(X)
         start = 0
         for known in self.tables:
             stop = start + len(known.questions)
@@ -124,18 +108,10 @@ class Posterior:
 
     def noise_share(self, X: Array) -> Array:
         """Return the variance of the mean that is due to the noise on the answers, shape (P,)."""
-        gain = linalg.cho_solve((self.factor, True), self._answer_cross(X).T)
+        gain = linalg.cho_solve((self.factor, True), self.answer_cross(X).T)
         return np.asarray(np.square(gain).sum(axis=0), dtype=np.float64)
 
-    def _explained_root(self, X: Array) -> Array:
-        """Return G⁻¹ R K_f* for S = G Gᵀ, shape (k, P)."""
-        crossed = self._answer_cross(X).T
-        if len(crossed) == 0:
-            return crossed
-        root: Array = linalg.solve_triangular(self.factor, crossed, lower=True)
-        return root
-
-    def _answer_cross(self, X: Array) -> Array:
+    def answer_cross(self, X: Array) -> Array:
         """Return K_*f Rᵀ, shape (P, k)."""
         if not self.tables:
             return np.zeros((len(X), 0))
