@@ -17,7 +17,7 @@ from benchmarks.store import Store
 from benchmarks.tables import Cell, Table
 
 ROWS = (10**3, 10**4, 10**5, 10**6, 10**7)
-SMALL_ROWS = (300, 600)
+SMALL_ROWS = (300,)
 INDUCING, SMALL_INDUCING = 200, 10
 PREDICTIONS = 10_000
 EPSILON = 1.0

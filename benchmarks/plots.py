@@ -9,7 +9,7 @@ from pathlib import Path
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogFormatter, LogLocator, NullFormatter, ScalarFormatter
+from matplotlib.ticker import LogFormatter, LogLocator, NullFormatter, StrMethodFormatter
 
 PANEL_WIDTH, PANEL_HEIGHT, LEGEND_HEIGHT = 3.4, 2.9, 0.9
 LEGEND_COLUMNS = 3
@@ -107,7 +107,7 @@ def _draw(axis: Axes, panel: Panel, *, names: Sequence[str]) -> None:
     axis.set_xscale("log")
     axis.set_yscale("log")
     axis.set_xticks(places)
-    axis.xaxis.set_major_formatter(ScalarFormatter())
+    axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     axis.xaxis.set_minor_formatter(NullFormatter())
     axis.yaxis.set_major_locator(LogLocator(numticks=8))
     axis.yaxis.set_major_formatter("{x:g}")

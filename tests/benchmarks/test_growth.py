@@ -1,0 +1,81 @@
+"""Growth with the number of rows: the tables it is measured on, and one small run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from benchmarks import growth, trips
+from benchmarks.processes import Limits
+from benchmarks.store import Store
+
+
+@pytest.fixture(scope="module")
+def source():
+    return trips.artificial_trips()
+
+
+def test_tables_have_as_many_rows_as_asked_for(source, tmp_path, monkeypatch):
+    monkeypatch.setattr(trips, "BLOCK_ROWS", 40)
+    path = tmp_path / "trips.parquet"
+    trips.write_trips(path, source, rows=100)
+    table = pd.read_parquet(path)
+    assert list(table.columns) == [*trips.INPUTS, trips.OUTPUT]
+    assert len(table) == 100
+    assert pq.ParquetFile(path).num_row_groups == 3
+    again = pd.concat(trips.drawn_trips(source, rows=100, seed=trips.SEED), ignore_index=True)
+    pd.testing.assert_frame_equal(table, again)
+
+
+def test_drawn_trips_stay_near_real_ones(source):
+    (drawn,) = trips.drawn_trips(source, rows=500, seed=1)
+    places = source[list(trips.INPUTS)].to_numpy()
+    for one in drawn[list(trips.INPUTS)].to_numpy()[:20]:
+        assert np.abs(places - one).max(axis=1).min() < 6 * trips.JITTER
+
+
+def test_other_trips_are_held_out_and_clipped(source):
+    places, durations = trips.held_out(source, rows=300)
+    assert len(places) == len(durations) == 300
+    assert durations.min() >= trips.BOUNDS[0]
+    assert durations.max() <= trips.BOUNDS[1]
+
+
+def test_a_small_run_measures_what_it_says(tmp_path):
+    def run(*, resume):
+        return list(
+            growth.measure_all(
+                rows=[300],
+                mechanisms=["trace"],
+                repeats=1,
+                limits=Limits(seconds=120),
+                store=Store(tmp_path / "kept", resume=resume),
+                small=True,
+            )
+        )
+
+    (row,) = run(resume=False)
+    assert row["status"] == "ok"
+    assert 0 < row["RMSE"] < row["RMSE of the mean"]
+    assert row["seconds"] > row["release seconds"] > 0
+    assert row["peak MB"] > 50
+    growth.report([row], folder=tmp_path, setting="a test")
+    assert (tmp_path / "growth.png").stat().st_size > 5_000
+    assert "| 300 | 1 | trace |" in (tmp_path / "growth.md").read_text(encoding="utf-8")
+    # Kept, and not measured again.
+    assert run(resume=True)[0]["seconds"] == row["seconds"]
+
+
+def test_a_run_that_fails_says_so(tmp_path):
+    (row,) = growth.measure_all(
+        rows=[300],
+        mechanisms=["no such mechanism"],
+        repeats=1,
+        limits=Limits(seconds=120),
+        store=Store(tmp_path / "kept"),
+        small=True,
+    )
+    assert row["status"] != "ok"
+    assert "seconds" not in row
