@@ -58,8 +58,8 @@ class Partition:
 
     def opened(self, values: tuple[Any, ...], *, first_row: int) -> LocalRows | None:
         """Make the partition and return its rows, or None if it has none."""
-        from dask._task_spec import DataNode
         from dask.local import get_sync
+        from dask.task_spec import DataNode
 
         given = {key: DataNode(key, value) for key, value in zip(self.others, values, strict=True)}
         made: Any = get_sync({**self.graph, **given}, list(self.keys))

@@ -75,34 +75,54 @@ def sealed(graph: Mapping[Any, Any], wanted: Sequence[Sequence[Any]]) -> tuple[l
     Graph
         Tasks that several partitions share: they stay tasks of their own.
     """
-    from dask._task_spec import convert_legacy_graph
+    from dask.task_spec import TaskRef
 
-    nodes = convert_legacy_graph(graph)
-    # The scheduler itself has to see where a shuffle between workers waits, and what comes after.
-    barriers = {key for key, node in nodes.items() if getattr(node, "block_fusion", False)}
+    # A future is a reference that would bring its client along.
+    nodes = {
+        key: TaskRef(node.key) if isinstance(node, TaskRef) else node for key, node in graph.items()
+    }
+    needed = {key: _needed(nodes, key) for key in nodes}
+    # What stands for itself is on the cluster already.
+    needed = {key: keys for key, keys in needed.items() if key not in keys}
+    # What comes after the barrier of a shuffle between workers has to be where the scheduler wants
+    # it, and finds that out by failing there with `Reschedule`.
+    barriers = {key for key in needed if getattr(nodes[key], "block_fusion", False)}
     owner: dict[Any, int] = {}
     for number, keys in enumerate(wanted):
         stack = [(key, number) for key in keys]
         while stack:
             key, asking = stack.pop()
-            if key not in nodes or owner.get(key) in (asking, _SHARED):
+            if key not in needed or owner.get(key) in (asking, _SHARED):
                 continue
-            needed = nodes[key].dependencies
-            alone = key not in owner and not any(one in barriers for one in (key, *needed))
+            alone = key not in owner and barriers.isdisjoint(needed[key])
             owner[key] = asking if alone else _SHARED
-            stack += [(one, owner[key]) for one in needed]
+            stack += [(one, owner[key]) for one in needed[key]]
     own: list[Graph] = [{} for _ in wanted]
     shared: Graph = {}
     for key, number in owner.items():
         (shared if number == _SHARED else own[number])[key] = nodes[key]
     return [
-        Sealed(own=mine, others=_others(mine, keys)) for mine, keys in zip(own, wanted, strict=True)
+        Sealed(own=mine, others=_others(mine, keys, needed))
+        for mine, keys in zip(own, wanted, strict=True)
     ], shared
 
 
-def _others(own: Graph, keys: Sequence[Any]) -> tuple[Any, ...]:
-    needed = [*keys, *(one for node in own.values() for one in node.dependencies)]
-    return tuple(key for key in dict.fromkeys(needed) if key not in own)
+def _needed(nodes: Graph, key: Any) -> frozenset[Any]:
+    """Return the keys that a task asks for, those that are on the cluster alone among them."""
+    from dask.core import get_dependencies
+    from dask.task_spec import GraphNode, TaskRef
+
+    node = nodes[key]
+    if isinstance(node, GraphNode):
+        return frozenset(node.dependencies)
+    return frozenset([node.key] if isinstance(node, TaskRef) else get_dependencies(nodes, key))
+
+
+def _others(
+    own: Graph, keys: Sequence[Any], needed: Mapping[Any, frozenset[Any]]
+) -> tuple[Any, ...]:
+    asked = [*keys, *(one for key in own for one in needed[key])]
+    return tuple(key for key in dict.fromkeys(asked) if key not in own)
 
 
 def merging_graph(
@@ -129,7 +149,7 @@ def merging_graph(
     >>> sorted(graph["pass-merge", 2, 0].dependencies)
     [('pass', 2), ('pass-merge', 1, 0)]
     """
-    from dask._task_spec import DataNode, Task, TaskRef
+    from dask.task_spec import DataNode, Task, TaskRef
 
     given = (f"{name}-work",)
     # A task of its own: it is sent once, not with every block, and made anew if it is lost.
@@ -158,7 +178,7 @@ def merging_graph(
 
 def counting_graph(packed: Sequence[Packed], *, name: str) -> tuple[Graph, list[Any]]:
     """Return the tasks that count the rows of blocks, and their keys."""
-    from dask._task_spec import Task, TaskRef
+    from dask.task_spec import Task, TaskRef
 
     graph: Graph = {}
     for number, one in enumerate(packed):

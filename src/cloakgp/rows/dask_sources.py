@@ -255,7 +255,7 @@ def _looked_at(
     path: Path | tuple[Path, ...], *, names: Sequence[str], client: Any
 ) -> list[tuple[Path, tuple[int, ...]]]:
     """Let workers find the files and look at their ends; return rows of every row group."""
-    from dask._task_spec import Task
+    from dask.task_spec import Task
 
     what = "looking at files"
     name = new_name(client, "list")
