@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
 from benchmarks import peers, processes
 from benchmarks.processes import Limits, Outcome
@@ -277,6 +278,8 @@ def draw_errors(rows: Sequence[Mapping[str, Cell]], *, path: Path) -> None:
         axis.set_title(name, fontsize=10)
         axis.set_xlabel(f"RMSE ({here[0]['unit']})" if here[0]["unit"] else "RMSE")
         axis.set_xlim(0, ROOM * max(map(sum, zip(errors, spread, strict=True))))
+        axis.xaxis.set_major_locator(MaxNLocator(3))
+        axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
         for place, (error, wide, row) in enumerate(zip(errors, spread, here, strict=True)):
             seconds = float(row["seconds per fit"] or 0)
             axis.text(error + wide, place, f"  {seconds:.2g} s", va="center", fontsize=8)
