@@ -163,6 +163,13 @@ def test_pictures_are_drawn_without_rows(release):
     assert "rows (inputs only)" not in labels
 
 
+def test_pictures_of_some_inputs_say_where_the_others_are_held(table):
+    model = DPGPRegressor(bounds=(40, 200), epsilon=1.0, delta=1e-6, inducing=6)
+    made = model.fit_rows(ArrayRows(table[["age", "weight"]], table["height"].to_numpy())).release_
+    (axes,) = plot_release(made, vary=["age"]).axes
+    assert axes.get_title().startswith("at the median of the queried points: weight = ")
+
+
 def test_progress_shows_the_pass_and_the_rows():
     with pass_progress() as shown:
         shown.watch("gathering rows", 10, 40)

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from cloakgp.arrays import Array
-from cloakgp.columns import AnyRelease, input_names, rows
+from cloakgp.columns import AnyRelease, input_names, row_count, rows
 
 INK, PALE_INK, WARNING = "#22303c", "#7b8794", "#b3261e"
 # Column names may hold dollar signs, which matplotlib would take for mathematics.
@@ -106,7 +106,8 @@ def finish(axes: Axes, release: AnyRelease, *, vary: Sequence[str]) -> None:
         if name not in vary
     ]
     if held:
-        axes.set_title(f"at the median of the rows: {', '.join(held)}", fontsize=10, **TEXT)
+        of_what = "rows" if len(rows(release)) == row_count(release) else "queried points"
+        axes.set_title(f"at the median of the {of_what}: {', '.join(held)}", fontsize=10, **TEXT)
     axes.set_xlabel(vary[0], **TEXT)
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(PALE_INK)
