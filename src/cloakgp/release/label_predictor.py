@@ -67,10 +67,11 @@ class PosteriorFunctions:
 
     def latent(self, X: Array) -> tuple[Array, Array, Array]:
         """Return means, variances, and the parts of the variances due to privacy noise."""
+        channels = [one.marginals(X) for one in self.posteriors]
         return (
-            np.stack([one.mean(X) for one in self.posteriors], axis=1),
-            np.stack([one.variance(X) for one in self.posteriors], axis=1),
-            np.stack([one.noise_share(X) for one in self.posteriors], axis=1),
+            np.stack([one.mean for one in channels], axis=1),
+            np.stack([one.variance for one in channels], axis=1),
+            np.stack([one.noise_share for one in channels], axis=1),
         )
 
 

@@ -49,9 +49,10 @@ class Mixture(Generic[PosteriorOf]):
         if return_std and return_cov:
             raise ValueError("ask for return_std or return_cov, not both")
         if return_cov:
-            return self.mean(X), self.covariance(X, new_output=new_output)
+            return self._joint(X, new_output=new_output)
         if return_std:
-            return self.mean(X), np.sqrt(self.variance(X, new_output=new_output))
+            mean, variance = self._marginals(X, new_output=new_output)
+            return mean, np.sqrt(variance)
         return self.mean(X)
 
     def mean(self, X: Array) -> Array:
@@ -61,26 +62,35 @@ class Mixture(Generic[PosteriorOf]):
 
     def variance(self, X: Array, *, new_output: bool) -> Array:
         """Return the variance of the latent function, or of a new output, shape (P,)."""
-        variances = [
-            one.variance(X) + (one.prior.observation_noise(X) if new_output else 0.0)
-            for one in self.posteriors
-        ]
-        # The law of total variance: within the posteriors, and between them.
-        between = np.array([one.mean(X) for one in self.posteriors]) - self.mean(X)
-        variance: Array = self.weights @ (np.array(variances) + np.square(between))
-        return variance
+        return self._marginals(X, new_output=new_output)[1]
 
     def covariance(self, X: Array, *, new_output: bool) -> Array:
         """Return the covariance of the latent function, or of new outputs, shape (P, P)."""
-        middle = self.mean(X)
+        return self._joint(X, new_output=new_output)[1]
+
+    def _marginals(self, X: Array, *, new_output: bool) -> tuple[Array, Array]:
+        """Return mean and variance, by the law of total variance: within, and between."""
+        found = [one.marginals(X) for one in self.posteriors]
+        means = np.array([one.mean for one in found])
+        within = np.array([one.variance for one in found])
+        if new_output:
+            within += [one.prior.observation_noise(X) for one in self.posteriors]
+        mean: Array = self.weights @ means
+        return mean, np.asarray(self.weights @ (within + np.square(means - mean)))
+
+    def _joint(self, X: Array, *, new_output: bool) -> tuple[Array, Array]:
+        """Return mean and covariance."""
+        found = [one.joint(X) for one in self.posteriors]
+        middle: Array = self.weights @ np.array([mean for mean, _ in found])
         total = np.zeros((len(X), len(X)))
-        for one, weight in zip(self.posteriors, self.weights, strict=True):
-            covariance = one.covariance(X)
-            if new_output:
-                covariance[np.diag_indices(len(X))] += one.prior.observation_noise(X)
-            between = one.mean(X) - middle
+        for one, (mean, covariance), weight in zip(
+            self.posteriors, found, self.weights, strict=True
+        ):
+            between = mean - middle
             total += weight * (covariance + np.outer(between, between))
-        return total
+            if new_output:
+                total[np.diag_indices(len(X))] += weight * one.prior.observation_noise(X)
+        return middle, total
 
 
 def mixture_given(

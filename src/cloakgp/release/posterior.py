@@ -106,11 +106,6 @@ class Posterior(ConditionedProcess):
         asked = [known.questions for known in self.tables if known.number == table]
         return float(np.linalg.norm(asked[0], 2)) ** 2 if asked else 0.0
 
-    def noise_share(self, X: Array) -> Array:
-        """Return the variance of the mean that is due to the noise on the answers, shape (P,)."""
-        gain = linalg.cho_solve((self.factor, True), self.answer_cross(X).T)
-        return np.asarray(np.square(gain).sum(axis=0), dtype=np.float64)
-
     def answer_cross(self, X: Array) -> Array:
         """Return K_*f Rᵀ, shape (P, k)."""
         if not self.tables:
