@@ -6,13 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
-from cloakgp.arrays import Array, as_matrix
+from cloakgp.arrays import Array
 from cloakgp.design import Certificate
 from cloakgp.design.asked import AskedSums, asked_sums
 from cloakgp.design.rules import Rule
@@ -24,6 +22,7 @@ from cloakgp.release.asked_posterior import AskedPosterior
 from cloakgp.release.learning import WeightedPrior
 from cloakgp.release.measurement import Published
 from cloakgp.release.mixture import Mixture
+from cloakgp.release.predicting import LatentRelease
 
 # What recomputed columns may be longer by: float64 in another order of summation.
 LENGTH_TOLERANCE = 1e-9
@@ -32,7 +31,7 @@ SUM_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class ManyRowsRelease:
+class ManyRowsRelease(LatentRelease):
     """Predictions anywhere, from noisy answers about any number of rows; a public object.
 
     A `Release` keeps what was asked of every row. This one keeps the rule by which every row's
@@ -106,48 +105,9 @@ class ManyRowsRelease:
         """N, how many rows were asked."""
         return self.sums[0].count
 
-    @overload
-    def predict(self, X: ArrayLike, *, new_output: bool = ...) -> Array: ...
-
-    @overload
-    def predict(
-        self, X: ArrayLike, *, return_std: Literal[True], new_output: bool = ...
-    ) -> tuple[Array, Array]: ...
-
-    @overload
-    def predict(
-        self, X: ArrayLike, *, return_cov: Literal[True], new_output: bool = ...
-    ) -> tuple[Array, Array]: ...
-
-    def predict(
-        self,
-        X: ArrayLike,
-        *,
-        return_std: bool = False,
-        return_cov: bool = False,
-        new_output: bool = False,
+    def _predicted(
+        self, points: Array, *, return_std: bool, return_cov: bool, new_output: bool
     ) -> Array | tuple[Array, Array]:
-        """Predict at any inputs, at no further cost in privacy; see `Release.predict`.
-
-        Parameters
-        ----------
-        X : array-like of shape (P, D)
-        return_std, return_cov, new_output : bool
-
-        Returns
-        -------
-        mean : array of shape (P,)
-            In output units.
-        std or cov : array
-            If asked for.
-
-        Raises
-        ------
-        ValueError
-            If X has another number of columns than the release, or sd and covariance are both
-            asked for.
-        """
-        points = as_matrix(X, name="X", columns=self.n_inputs)
         return self._mixture.predict(
             points, return_std=return_std, return_cov=return_cov, new_output=new_output
         )

@@ -13,6 +13,7 @@ from cloakgp.release.conditioned import ConditionedProcess
 from cloakgp.release.learning import WeightedPrior
 from cloakgp.release.measurement import Measurement
 from cloakgp.release.posterior import Posterior
+from cloakgp.release.predicting import check_spread
 
 PosteriorOf = TypeVar("PosteriorOf", bound=ConditionedProcess)
 
@@ -46,8 +47,7 @@ class Mixture(Generic[PosteriorOf]):
         ValueError
             If both are.
         """
-        if return_std and return_cov:
-            raise ValueError("ask for return_std or return_cov, not both")
+        check_spread(return_std=return_std, return_cov=return_cov)
         if return_cov:
             return self._joint(X, new_output=new_output)
         if return_std:

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, Unpack, overload
+from typing import Unpack
 
 from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
-from cloakgp.arrays import Array, as_matrix
+from cloakgp.arrays import Array
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.privacy import Guarantee, compose
 from cloakgp.privacy.mixed import MixedGuarantee
@@ -22,12 +22,13 @@ from cloakgp.release.learning import Hyperprior, WeightedPrior, learn
 from cloakgp.release.measurement import Measurement, Published, stacked
 from cloakgp.release.mixture import Mixture, mixture_given
 from cloakgp.release.posterior import Posterior
+from cloakgp.release.predicting import LatentRelease
 
 ReleasePrior = ExactPrior | SparsePrior
 
 
 @dataclass(frozen=True, eq=False)
-class Release:
+class Release(LatentRelease):
     """Predictions anywhere, from noisy answers; a public object.
 
     It holds public inputs, a public prior, the questions asked, the noisy answers and what they
@@ -94,54 +95,9 @@ class Release:
         """D, the number of public inputs."""
         return int(self.measurements[0].X.shape[1])
 
-    @overload
-    def predict(self, X: ArrayLike, *, new_output: bool = ...) -> Array: ...
-
-    @overload
-    def predict(
-        self, X: ArrayLike, *, return_std: Literal[True], new_output: bool = ...
-    ) -> tuple[Array, Array]: ...
-
-    @overload
-    def predict(
-        self, X: ArrayLike, *, return_cov: Literal[True], new_output: bool = ...
-    ) -> tuple[Array, Array]: ...
-
-    def predict(
-        self,
-        X: ArrayLike,
-        *,
-        return_std: bool = False,
-        return_cov: bool = False,
-        new_output: bool = False,
+    def _predicted(
+        self, points: Array, *, return_std: bool, return_cov: bool, new_output: bool
     ) -> Array | tuple[Array, Array]:
-        """Predict at any inputs, at no further cost in privacy.
-
-        Parameters
-        ----------
-        X : array-like of shape (P, D)
-        return_std : bool
-            Also return the posterior sd, shape (P,), in output units.
-        return_cov : bool
-            Also return the posterior covariance, shape (P, P), in squared output units.
-        new_output : bool
-            Uncertainty of a new output at X, rather than of the latent function: adds the
-            observation noise.
-
-        Returns
-        -------
-        mean : array of shape (P,)
-            In output units.
-        std or cov : array
-            If asked for. Both include what is due to the privacy noise.
-
-        Raises
-        ------
-        ValueError
-            If X has another number of columns than the release, or sd and covariance are both
-            asked for.
-        """
-        points = as_matrix(X, name="X", columns=self.n_inputs)
         return self._mixture.predict(
             points, return_std=return_std, return_cov=return_cov, new_output=new_output
         )

@@ -26,13 +26,12 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import linalg
 
-from cloakgp.arrays import Array, as_matrix
+from cloakgp.arrays import Array
 from cloakgp.models.basis import BinBasis, EigenBasis, InputBox
 from cloakgp.privacy import Guarantee, OutputBounds
 from cloakgp.privacy.guarantee import check_budget
@@ -40,6 +39,7 @@ from cloakgp.privacy.statistics import Statistics
 from cloakgp.privacy.statistics_grid import NEIGHBOURS, joint_sensitivity
 from cloakgp.release.bundle import Load, Store, read_bundle, write_bundle
 from cloakgp.release.kernel_tree import kernel_from_tree, kernel_to_tree
+from cloakgp.release.predicting import LatentRelease, check_spread
 
 KIND = "statistics"
 ITERATIONS, TOLERANCE = 100, 1e-8
@@ -51,7 +51,7 @@ JITTER = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class StatisticsRelease:
+class StatisticsRelease(LatentRelease):
     """Predictions anywhere in the box, from noisy statistics; a public object.
 
     Attributes
@@ -100,41 +100,15 @@ class StatisticsRelease:
             + float(self.basis.residual_variance(self.basis.box.reference).mean()),
         )
 
-    @overload
-    def predict(self, X: ArrayLike, *, new_output: bool = ...) -> Array: ...
+    @property
+    def n_inputs(self) -> int:
+        """D, the number of inputs; predictions clip them to the box."""
+        return self.basis.box.n_inputs
 
-    @overload
-    def predict(
-        self, X: ArrayLike, *, return_std: Literal[True], new_output: bool = ...
-    ) -> tuple[Array, Array]: ...
-
-    @overload
-    def predict(
-        self, X: ArrayLike, *, return_cov: Literal[True], new_output: bool = ...
-    ) -> tuple[Array, Array]: ...
-
-    def predict(
-        self,
-        X: ArrayLike,
-        *,
-        return_std: bool = False,
-        return_cov: bool = False,
-        new_output: bool = False,
+    def _predicted(
+        self, points: Array, *, return_std: bool, return_cov: bool, new_output: bool
     ) -> Array | tuple[Array, Array]:
-        """Predict the latent function, at no further cost in privacy.
-
-        Parameters
-        ----------
-        X : array-like of shape (P, D)
-            Clipped to the box.
-        return_std, return_cov : bool
-            Also return the posterior sd, shape (P,), or covariance, shape (P, P).
-        new_output : bool
-            Of a new output rather than of the latent function.
-        """
-        if return_std and return_cov:
-            raise ValueError("ask for return_std or return_cov, not both")
-        points = as_matrix(X, name="X", columns=self.basis.box.n_inputs)
+        check_spread(return_std=return_std, return_cov=return_cov)
         features = self.basis.features(points)
         weights, covariance = self.weights
         mean: Array = self.statistics.centre + features @ weights
