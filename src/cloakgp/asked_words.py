@@ -9,9 +9,8 @@ import numpy as np
 from cloakgp.arrays import Array
 from cloakgp.columns import NumberRelease
 from cloakgp.design import Certificate
-from cloakgp.guarantee_words import NOTHING_LEARNED
-from cloakgp.models import SparsePrior
 from cloakgp.numerals import ceiling
+from cloakgp.prior_words import approximation, where_from
 from cloakgp.privacy import Answers
 from cloakgp.release.archive import prior_to_tree
 from cloakgp.sections import Fact
@@ -85,38 +84,18 @@ def how_sharp(release: NumberRelease, points: Array) -> Fact:
 
 def prior_facts(release: NumberRelease) -> tuple[Fact, ...]:
     """Return the prior in words, and where its values come from."""
-    prior = release.fitted_prior
-    if isinstance(prior, SparsePrior):
-        kind = f"{prior.approximation.upper()}, with {len(prior.inducing)} inducing inputs."
-    else:
-        kind = "none: the exact Gaussian process."
+    prior, declared = release.fitted_prior, release.prior
     return (
         Fact("kernel", f"{prior.kernel} (covariance, in squared units of {release.output_name})"),
         Fact("noise sd", f"{math.sqrt(prior.noise_variance):.4g}, of each output about the curve."),
         Fact("mean", f"{prior.mean:.4g}"),
-        Fact("approximation", kind),
-        *_learned(release),
-    )
-
-
-def _learned(release: NumberRelease) -> tuple[Fact, ...]:
-    """Say where the values come from, if any were learned."""
-    if not release.learned:
-        return ()
-    if prior_to_tree(release.fitted_prior) == prior_to_tree(release.prior):
-        return (NOTHING_LEARNED,)
-    declared = release.prior
-    averaged = f" Predictions average over {len(release.learned)} such priors."
-    return (
-        Fact(
-            "learned",
-            "these values were fitted to the noisy answers, which costs no privacy."
-            + averaged * (len(release.learned) > 1),
-        ),
-        Fact(
-            "declared",
-            f"{declared.kernel}, noise sd {math.sqrt(declared.noise_variance):.4g}, mean "
-            f"{declared.mean:.4g}, without looking at any answer.",
+        approximation(prior),
+        *where_from(
+            priors=len(release.learned),
+            unchanged=prior_to_tree(prior) == prior_to_tree(declared),
+            what="these values",
+            declared=f"{declared.kernel}, noise sd {math.sqrt(declared.noise_variance):.4g}, mean "
+            f"{declared.mean:.4g}",
         ),
     )
 

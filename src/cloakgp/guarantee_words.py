@@ -20,14 +20,6 @@ FALSE_ALARMS = 0.05
 NOT_PRIVATE = "INSECURE: the noise came from a fixed seed, so this release is NOT PRIVATE"
 
 
-# What a release says of hyperparameters that were looked for in its answers and left alone.
-NOTHING_LEARNED = Fact(
-    "learned",
-    "nothing: the noisy answers make other values more probable by less than a nat (a factor of "
-    "2.7), so those that were declared stay.",
-)
-
-
 def insecurity() -> Section:
     """Return what to say first of a release whose noise came from a fixed seed."""
     return Section(

@@ -11,10 +11,10 @@ import numpy as np
 
 from cloakgp.arrays import Array
 from cloakgp.columns import class_names, input_names, rows, tables
-from cloakgp.guarantee_words import NOTHING_LEARNED, guarantee_facts, not_in_the_promise
-from cloakgp.models import SparsePrior
+from cloakgp.guarantee_words import guarantee_facts, not_in_the_promise
 from cloakgp.models.label_prior import LabelPrior
 from cloakgp.numerals import ceiling
+from cloakgp.prior_words import approximation, where_from
 from cloakgp.release import LabelRelease
 from cloakgp.release.label_archive import prior_to_tree
 from cloakgp.release.label_measurement import LabelMeasurement
@@ -186,38 +186,17 @@ def _how(release: LabelRelease) -> str:
 
 
 def _prior(release: LabelRelease) -> tuple[Fact, ...]:
-    prior = release.fitted_prior
-    latent = prior.latent
-    kind = "none: the exact Gaussian process."
-    if isinstance(latent, SparsePrior):
-        kind = f"{latent.approximation.upper()}, with {len(latent.inducing)} inducing inputs."
+    prior, declared = release.fitted_prior, release.prior
     return (
-        Fact("kernel", f"{latent.kernel} (covariance of a latent function)"),
+        Fact("kernel", f"{prior.latent.kernel} (covariance of a latent function)"),
         Fact("link", LINK_WORDS[prior.link_name]),
         Fact("class rates", f"{_rates(release, prior)}: what is predicted far from all rows."),
-        Fact("approximation", kind),
-        *_learned(release),
-    )
-
-
-def _learned(release: LabelRelease) -> tuple[Fact, ...]:
-    """Say where the values come from, if any were learned."""
-    if not release.learned:
-        return ()
-    if prior_to_tree(release.fitted_prior) == prior_to_tree(release.prior):
-        return (NOTHING_LEARNED,)
-    declared = release.prior
-    averaged = f" Predictions average over {len(release.learned)} such priors."
-    return (
-        Fact(
-            "learned",
-            "kernel and class rates were fitted to the noisy answers, which costs no privacy."
-            + averaged * (len(release.learned) > 1),
-        ),
-        Fact(
-            "declared",
-            f"{declared.latent.kernel}, class rates {_rates(release, declared)}, without looking "
-            "at any answer.",
+        approximation(prior.latent),
+        *where_from(
+            priors=len(release.learned),
+            unchanged=prior_to_tree(prior) == prior_to_tree(declared),
+            what="kernel and class rates",
+            declared=f"{declared.latent.kernel}, class rates {_rates(release, declared)}",
         ),
     )
 
