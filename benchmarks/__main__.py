@@ -86,7 +86,7 @@ def run_solvers(
 ) -> None:
     """Time and noise of solvers on the same cloaking matrices."""
     limits = Limits(seconds=limit, threads=threads, memory_gb=memory, cache=cache)
-    everybody = solvers.OURS if small else solvers.OURS + solvers.PEERS
+    everybody = solvers.OURS if small else solvers.OURS + solvers.SHARPER + solvers.PEERS
     names = _chosen([solver.name for solver in everybody], only)
     found = _collect(
         solvers.measure_all(

@@ -144,3 +144,16 @@ def test_installed_peers_come_near_the_optimum(measure, solver):
     # Scaling to exact sensitivity may cost more: a loose solver leaves directions too little noise.
     assert theirs[f"{column} as stated"] == pytest.approx(ours[column], rel=0.1)
     assert theirs[column] >= ours[column] - 2e-3 * abs(ours[column])
+
+
+def test_sharper_gaps_are_ours_too_and_no_measure_of_themselves(measure):
+    names = [one.name for one in solvers.OURS + solvers.SHARPER + solvers.PEERS]
+    assert len(set(names)) == len(names)
+    problem = synthetic_problem(40, 6, inputs=1)
+    rows = measure([problem], [*solvers.OURS, *solvers.SHARPER])
+    first = {row["criterion"]: row for row in rows[:2]}
+    for row in rows[2:]:
+        assert row["status"] == "ok"
+        ours = first[row["criterion"]]
+        assert row["time / ours"] == pytest.approx(row["seconds"] / ours["seconds"])
+        assert row["mean square / ours"] == pytest.approx(row["mean square"] / ours["mean square"])
