@@ -16,7 +16,7 @@ from benchmarks import growth, jobs, peers, problems, solver_report, solvers, wo
 from benchmarks.processes import Limits
 from benchmarks.store import Store
 from benchmarks.tables import Cell, shown
-from cloakgp.datasets import DatasetUnavailableError
+from experiments.datasets import DatasetUnavailableError
 
 SMALL_DRAWS, SMALL_REPEATS = 2, 2
 
@@ -138,7 +138,7 @@ def run_growth(
     memory: Memory = 12,
     runs: Annotated[int, typer.Option(min=1, help="Runs of every number of rows.")] = 1,
     most: Annotated[int, typer.Option(min=1, help="The most rows.")] = growth.ROWS[-1],
-    mechanism: Annotated[list[str] | None, typer.Option(help="bayes, trace or logdet.")] = None,
+    criterion: Annotated[list[str] | None, typer.Option(help="bayes, trace or logdet.")] = None,
     resume: Resume = False,
 ) -> None:
     """Time and memory of the command line from a thousand to ten million rows."""
@@ -147,13 +147,13 @@ def run_growth(
     found = _collect(
         growth.measure_all(
             rows=[count for count in counts if count <= most],
-            mechanisms=mechanism or ("bayes", "trace"),
+            criteria=criterion or ("bayes", "trace"),
             repeats=runs,
             limits=limits,
             store=Store(out / "measurements" / "growth", resume=resume),
             small=small,
         ),
-        said=("rows", "mechanism", "seconds", "peak MB", "RMSE", "status"),
+        said=("rows", "criterion", "seconds", "peak MB", "RMSE", "status"),
     )
     growth.report(found, folder=out, setting=_setting(limits))
 

@@ -25,7 +25,7 @@ RUNNER = peers.RUNNERS / "cloakgp_growth.py"
 COLUMNS = (
     "rows",
     "run",
-    "mechanism",
+    "criterion",
     "seconds",
     "release seconds",
     "predict seconds",
@@ -53,13 +53,13 @@ NOTES = (
 def measure_all(
     *,
     rows: Sequence[int],
-    mechanisms: Sequence[str],
+    criteria: Sequence[str],
     repeats: int,
     limits: Limits,
     store: Store,
     small: bool,
 ) -> Iterator[dict[str, Cell]]:
-    """Yield a row of the table for every number of rows, mechanism and run."""
+    """Yield a row of the table for every number of rows, criterion and run."""
     source = trips.artificial_trips() if small else trips.real_trips()
     places, durations = trips.held_out(source, rows=PREDICTIONS)
     with tempfile.TemporaryDirectory() as name:
@@ -68,22 +68,22 @@ def measure_all(
         for count in rows:
             table = folder / "trips.parquet"
             trips.write_trips(table, source, rows=count)
-            for mechanism in mechanisms:
+            for criterion in criteria:
                 once = partial(
-                    _measure, folder, rows=count, mechanism=mechanism, limits=limits, small=small
+                    _measure, folder, rows=count, criterion=criterion, limits=limits, small=small
                 )
                 for number in range(repeats):
-                    outcome = store.outcome(f"{count} rows {mechanism} {number}", once)
+                    outcome = store.outcome(f"{count} rows {criterion} {number}", once)
                     yield _row(
                         outcome,
                         rows=count,
                         run_number=number,
-                        mechanism=mechanism,
+                        criterion=criterion,
                         durations=durations,
                     )
 
 
-def _measure(folder: Path, *, rows: int, mechanism: str, limits: Limits, small: bool) -> Outcome:
+def _measure(folder: Path, *, rows: int, criterion: str, limits: Limits, small: bool) -> Outcome:
     release, out = folder / "trips.cloak", folder / "out.parquet"
     for old in (release, out):
         old.unlink(missing_ok=True)
@@ -91,7 +91,7 @@ def _measure(folder: Path, *, rows: int, mechanism: str, limits: Limits, small: 
         str(folder / "trips.parquet"),
         *("--inputs", ",".join(trips.INPUTS), "--output", trips.OUTPUT),
         *("--bounds", *map(str, trips.BOUNDS), "--epsilon", str(EPSILON)),
-        *("--delta", f"{0.1 / rows:.1e}", "--mechanism", mechanism),
+        *("--delta", f"{0.1 / rows:.1e}", "--criterion", criterion),
         *("--inducing", str(SMALL_INDUCING if small else INDUCING)),
     ]
     began = time.perf_counter()
@@ -116,12 +116,12 @@ def _measure(folder: Path, *, rows: int, mechanism: str, limits: Limits, small: 
 
 
 def _row(
-    outcome: Outcome, *, rows: int, run_number: int, mechanism: str, durations: np.ndarray
+    outcome: Outcome, *, rows: int, run_number: int, criterion: str, durations: np.ndarray
 ) -> dict[str, Cell]:
     row: dict[str, Cell] = {
         "rows": rows,
         "run": run_number + 1,
-        "mechanism": mechanism,
+        "criterion": criterion,
         "status": outcome.said,
     }
     if "mean" not in outcome.arrays:
@@ -176,12 +176,12 @@ def report(rows: Sequence[Mapping[str, Cell]], *, folder: Path, setting: str) ->
 
 
 def _lines(rows: Sequence[Mapping[str, Cell]], *, of: str) -> dict[str, list[plots.Point]]:
-    """Return the median over runs for every mechanism and number of rows."""
+    """Return the median over runs for every criterion and number of rows."""
     groups: dict[str, dict[int, list[float]]] = {}
     for row in rows:
         value, count = row.get(of), row["rows"]
         if isinstance(value, float) and isinstance(count, int):
-            name = f"cloakgp, {row['mechanism']}"
+            name = f"cloakgp, {row['criterion']}"
             groups.setdefault(name, {}).setdefault(count, []).append(value)
     return {
         name: [plots.Point(count, float(np.median(values))) for count, values in found.items()]

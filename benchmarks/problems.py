@@ -10,10 +10,10 @@ import numpy as np
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from cloakgp.arrays import Array
-from cloakgp.datasets import load_kung
 from cloakgp.design.numerical_range import NumericalRange, numerical_range
-from cloakgp.experiments import kung
 from cloakgp.models import ExactPrior
+from experiments import kung
+from experiments.datasets import load_kung
 
 AGES = (0.0, 90.0)
 # Of the !Kung women: signal to noise variance, and lengthscale as a share of the inputs' range.

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cloakgp.arrays import Array
-from cloakgp.datasets import load_citibike
+from experiments.datasets import load_citibike
 
 INPUTS = ("start_lat", "start_lon", "end_lat", "end_lon")
 OUTPUT = "tripduration"

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cloakgp.arrays import Array
-from cloakgp.datasets import load_citibike, load_kung, load_london
-from cloakgp.experiments import citibike, kung, london
+from experiments import citibike_folds, kung, london
+from experiments.datasets import load_citibike, load_kung, load_london
 
 EPSILON = 1.0
 SMALL_DELTA, LARGE_DELTA = 0.01, 1e-5
@@ -134,9 +134,9 @@ def london_job() -> Job:
 
 def citibike_job() -> Job:
     """Return durations of trips from the places of both stations."""
-    trips = citibike.Trips.of(load_citibike().head(CITIBIKE_ROWS))
-    bounds = citibike.BOUNDS
-    ratio = citibike.NOISE_VARIANCE / citibike.SIGNAL_VARIANCE
+    trips = citibike_folds.Trips.of(load_citibike().head(CITIBIKE_ROWS))
+    bounds = citibike_folds.BOUNDS
+    ratio = citibike_folds.NOISE_VARIANCE / citibike_folds.SIGNAL_VARIANCE
     return Job(
         name="Citi Bike: duration from stations",
         X=trips.X,

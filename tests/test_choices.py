@@ -87,6 +87,7 @@ def test_inducing_inputs(approximation, rng):
         ({"noise_variance": np.nan}, "noise_variance must be at least 0 and finite, got nan"),
         ({"noise_variance": np.inf}, "noise_variance must be at least 0 and finite, got inf"),
         ({"mean": np.nan}, "mean must be finite, got nan"),
+        ({"mean": 1e308}, "lies so far beyond the bounds"),
         ({"approximation": "vfe"}, "approximation must be one of fitc, dtc, sor, got 'vfe'"),
         ({"inducing": True}, "not a truth value"),
         ({"inducing": 0}, "at least 1"),

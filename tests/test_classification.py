@@ -22,6 +22,9 @@ from cloakgp import DPGPClassifier
 from cloakgp.privacy import grid
 from cloakgp.privacy.labels import Classes, measure_labels
 
+# Budgets here are as large, or tables as small, as each test needs.
+pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
+
 BUDGET = {"epsilon": 1.0, "delta": 1e-3}
 KERNEL = ConstantKernel(4.0) * RBF(1.5)
 
@@ -120,13 +123,13 @@ def test_clones_keep_every_parameter():
         "classes": ["a", "b"],
         "epsilon": 0.7,
         "delta": 1e-4,
-        "mechanism": "laplace",
+        "criterion": "laplace",
         "link": "logit",
         "class_rates": [0.2, 0.8],
         "inducing": 4,
         "approximation": "dtc",
         "learn": None,
-        "criterion": "trace",
+        "step_criterion": "trace",
         "steps": 3,
         "gap": 0.01,
         "random_state": 3,
@@ -155,7 +158,7 @@ def test_in_a_pipeline_and_in_a_search(table):
     assert pipeline.predict(X).shape == (40,)
     # A search fits often, and each fit spends anew: possible, and in the user's hands.
     search = GridSearchCV(
-        model(insecure_seed=0, mechanism="trace"), {"link": ["probit", "logit"]}, cv=2
+        model(insecure_seed=0, criterion="trace"), {"link": ["probit", "logit"]}, cv=2
     ).fit(X, y)
     assert search.predict(X).shape == (40,)
     folds = cross_val_predict(model(insecure_seed=0), X, y, cv=2, method="predict_proba")
@@ -284,7 +287,7 @@ def test_huge_budgets_give_the_ordinary_classifier(rng):
 def test_query_points_and_their_weights_reach_the_design(table):
     X, y = table
     plain, moved = (
-        model(mechanism="trace").fit(X, y, X[:6], query_weight=weight).release_
+        model(criterion="trace").fit(X, y, X[:6], query_weight=weight).release_
         for weight in (None, [1e4, 1, 1, 1, 1, 1])
     )
     first, second = (one.measurements[0].questions.reconstruction for one in (plain, moved))
@@ -336,7 +339,7 @@ BAD_PARAMETERS = {
     "undeclared": ({}, "not among the declared"),
     "unknown learning": ({"learn": "mcmc"}, "learn must be 'map', 'average' or None, got 'mcmc'"),
     "unknown link": ({"link": "cloglog"}, "link must be 'probit' or 'logit'"),
-    "unknown mechanism": ({"mechanism": "volume"}, "must be one of .*, got 'volume'"),
+    "unknown criterion": ({"criterion": "volume"}, "must be one of .*, got 'volume'"),
     "unknown approximation": ({"approximation": "vfe"}, "approximation must be one of"),
     "epsilon of zero": ({"epsilon": 0.0}, "epsilon must be positive"),
     "delta of one": ({"delta": 1.0}, "delta must lie strictly"),
@@ -346,23 +349,23 @@ BAD_PARAMETERS = {
     "compound kernel": ({"kernel": CompoundKernel([RBF()])}, "must be one of scikit-learn's"),
     "no inducing inputs": ({"inducing": 0}, "centres must be at least 1"),
     "inducing elsewhere": ({"inducing": [[0.0, 1.0]]}, "inducing has 2 columns, expected 1"),
-    "a rate too many": ({"class_rates": [0.2, 0.3, 0.5]}, "class_rates must have one entry"),
-    "a rate alone": ({"class_rates": 0.5}, "class_rates must have one entry"),
+    "a rate too many": ({"class_rates": [0.2, 0.3, 0.5]}, "class_rates must be one per class"),
+    "a rate alone": ({"class_rates": 0.5}, "class_rates must be one per class"),
     "rates beyond one": ({"class_rates": [0.5, 0.6]}, "class_rates must add up to 1"),
     "a rate of zero": ({"class_rates": [0.0, 1.0]}, "strictly between 0 and 1"),
     "a rate of NaN": ({"class_rates": [np.nan, 0.5]}, "strictly between 0 and 1"),
-    "steps of zero": ({"mechanism": "laplace", "steps": 0}, "steps must be a whole number"),
-    "the probit for laplace": ({"mechanism": "laplace", "link": "probit"}, "use link='logit'"),
-    "steps for bayes": ({"steps": 2}, "steps goes with mechanism='laplace'"),
+    "steps of zero": ({"criterion": "laplace", "steps": 0}, "steps must be a whole number"),
+    "the probit for laplace": ({"criterion": "laplace", "link": "probit"}, "use link='logit'"),
+    "steps for bayes": ({"steps": 2}, "steps goes with criterion='laplace'"),
     "a criterion for trace": (
-        {"mechanism": "trace", "criterion": "trace"},
-        "criterion goes with mechanism='laplace'",
+        {"criterion": "trace", "step_criterion": "trace"},
+        "step_criterion goes with criterion='laplace'",
     ),
     "three classes for laplace": (
-        {"mechanism": "laplace", "classes": ["a", "b", "c"]},
+        {"criterion": "laplace", "classes": ["a", "b", "c"]},
         "for two classes",
     ),
-    "laplace, undeclared": ({"mechanism": "laplace", "steps": 2}, "not among the declared"),
+    "laplace, undeclared": ({"criterion": "laplace", "steps": 2}, "not among the declared"),
 }
 
 
@@ -386,8 +389,8 @@ BAD_TABLES = {
     "fewer rows in y": (lambda X, y: (X, y[:11]), "X has 12 rows and y has 11"),
     "two columns in y": (lambda X, y: (X, np.column_stack([y, y])), r"got 2 dimensions"),
     "no y": (lambda X, _: (X, None), "y is None"),
-    "NaN in y": (lambda X, y: (X, np.where(y == "a", np.nan, y)), "y holds NaN or labels"),
-    "None in y": (lambda X, y: (X, np.where(y == "a", None, y)), "y holds NaN or labels"),
+    "NaN in y": (lambda X, y: (X, np.where(y == "a", np.nan, y)), "y holds NaN"),
+    "None in y": (lambda X, y: (X, np.where(y == "a", None, y)), "y holds NaN"),
     "numbers in y": (lambda X, _: (X, np.arange(12.0) + 0.123), "Unknown label type"),
 }
 
@@ -408,11 +411,11 @@ BAD_CALLS = {
     "query of NaN": ({}, {"X_query": [[np.nan]]}, "NaN"),
     "weights without query": ({}, {"query_weight": [1.0]}, "query_weight goes with X_query"),
     "weights for logdet": (
-        {"mechanism": "logdet"},
+        {"criterion": "logdet"},
         {"X_query": [[0.0]], "query_weight": [1.0]},
-        "query_weight applies to mechanisms",
+        "query_weight applies to criteria",
     ),
-    "query for laplace": ({"mechanism": "laplace"}, {"X_query": [[0.0]]}, "X_query is for the"),
+    "query for laplace": ({"criterion": "laplace"}, {"X_query": [[0.0]]}, "X_query is for the"),
     "too few weights": (
         {},
         {"X_query": [[0.0], [1.0]], "query_weight": [1.0]},
@@ -453,10 +456,10 @@ def test_a_column_of_labels_warns_without_quoting_it(plain):
     "changes",
     [
         {},
-        {"mechanism": "logdet"},
+        {"criterion": "logdet"},
         {"inducing": 4},
         {"learn": "map"},
-        {"mechanism": "laplace", "link": "logit", "steps": 2},
+        {"criterion": "laplace", "link": "logit", "steps": 2},
         {"count": 3},
     ],
 )
@@ -484,11 +487,11 @@ def test_no_label_is_kept(changes, seed, rng):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"mechanism": "bayes"},
-        {"mechanism": "trace"},
-        {"mechanism": "logdet", "inducing": 5},
+        {"criterion": "bayes"},
+        {"criterion": "trace"},
+        {"criterion": "logdet", "inducing": 5},
         {"learn": "map"},
-        {"mechanism": "laplace", "link": "logit", "steps": 2},
+        {"criterion": "laplace", "link": "logit", "steps": 2},
         {"classes": [0, 1, 2]},
     ],
 )

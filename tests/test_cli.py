@@ -15,8 +15,7 @@ from typer.testing import CliRunner, Result
 import cloakgp
 from cloakgp import Release
 from cloakgp.cli import app
-from cloakgp.cli.doubts import budget_doubts, exact_bounds, exact_rates
-from cloakgp.release.bundle import write_bundle
+from cloakgp.release.bundle import bundle_bytes
 
 SECRET = 123.456789
 
@@ -118,7 +117,7 @@ def test_options_reach_the_release():
     result = release(
         inputs="weight,age",
         queries="new.csv",
-        mechanism="logdet",
+        criterion="logdet",
         lengthscale="15,20",
         signal_variance=650,
         noise_variance=45,
@@ -174,7 +173,7 @@ def test_bounds_may_be_negative():
         ({"link": "probit"}, "--link goes with --classes"),
         ({"steps": 2}, "--steps goes with --classes"),
         ({"gap": 0}, "--gap must be positive"),
-        ({"mechanism": "best"}, "must be one of bayes, trace, logdet"),
+        ({"criterion": "best"}, "must be one of bayes, trace, logdet"),
         ({"learn": "all"}, "must be one of map, average, none"),
         ({"inducing": 0}, "at least 1"),
         ({"lengthscale": "long"}, "--lengthscale takes positive numbers"),
@@ -184,8 +183,10 @@ def test_bounds_may_be_negative():
         ({"noise_variance": -1}, "noise_variance must be at least 0"),
         ({"queries": "none.csv"}, "there is no file none.csv"),
         ({"to": "none/heights.cloak"}, "no folder none: create it first"),
-        ({"to": "people.csv"}, "people.csv exists"),
-        ({"to": "people.csv", "overwrite": ()}, "the private table itself"),
+        ({"to": "new.csv"}, "new.csv exists"),
+        ({"to": "people.csv"}, "people.csv is read here"),
+        ({"to": "people.csv", "overwrite": ()}, "people.csv is read here"),
+        ({"mean": 1e308}, "lies so far beyond the bounds"),
     ],
     ids=str,
 )
@@ -211,7 +212,7 @@ def test_bad_options_fail_with_advice(folder, options, advice):
 )
 def test_bad_tables_never_show_a_private_value(folder, content):
     (folder / "people.csv").write_text(content)
-    fails(release(), r"column|cannot be read|no rows|is empty")
+    fails(release(), r"column|cannot be read|no rows|is empty|same in every row")
 
 
 def test_constant_inputs_are_named():
@@ -249,14 +250,9 @@ def test_doubtful_budgets_are_warned_about():
     assert result.exit_code == 0
     for warning in ("one in 60 rows", "hardly anybody", "look computed from the data", "mean 200"):
         assert warning in result.stderr
+        # Once, and before anything is asked.
+        assert result.stderr.count(warning) == 1
     assert "Warning" not in release(overwrite=()).stderr
-
-
-def test_usual_budgets_raise_no_doubt():
-    assert budget_doubts(epsilon=1.0, delta=1e-4, rows=500) == ()
-    assert exact_bounds((84.6, 184.6)) == exact_bounds((-1200000, 0.001)) == ()
-    assert exact_rates([0.999, 0.001]) == exact_rates([1 / 4, 3 / 4]) == ()
-    assert "0.2871" in exact_rates([0.2871, 0.7129])[0]
 
 
 def test_predictions_do_not_overwrite_inputs_of_the_same_name():
@@ -278,7 +274,7 @@ def test_bad_predictions_fail_with_advice(folder):
     fails(run("predict", "people.csv", *predict), "not a release file")
     fails(run("predict", "heights.cloak", "--at", "new.csv", "-o", "out.txt"), "must end in")
     fails(run("show", "cut.cloak"), "was cut off")
-    fails(run("show", "."), "directory")
+    fails(run("show", "."), "no ordinary file")
 
 
 def test_bad_pictures_fail_with_advice():
@@ -293,14 +289,32 @@ def test_bad_pictures_fail_with_advice():
     assert run("plot", "heights.cloak", "-o", "two.pdf", "--vary", "age, shoe").exit_code == 0
 
 
-def test_releases_of_other_kinds_are_named(folder):
-    write_bundle(folder / "odd.cloak", kind="statistics", tree=lambda _: {}, overwrite=False)
+def test_releases_of_other_kinds_are_shown_and_named_where_they_do_not_serve(folder):
+    (folder / "odd.cloak").write_bytes(bundle_bytes(kind="counts", tree=lambda _: {}))
+    X, y = np.linspace(0, 1, 20)[:, None], np.linspace(0, 1, 20)
+    spending = {"bounds": (0, 1), "epsilon": 1.0, "delta": 1e-3}
+    kept = cloakgp.DPGPRegressorPrivateInputs(input_bounds=(0, 1), n_features=3, **spending)
+    kept.fit(X, y).release_.save("sums.cloak")
+    assert "whole rows" in run("show", "sums.cloak").stdout
     for words in (
         ("show",),
         ("plot", "-o", "out.png"),
         ("predict", "--at", "new.csv", "-o", "o.csv"),
     ):
-        fails(run(words[0], "odd.cloak", *words[1:]), "a release of statistics")
+        fails(run(words[0], "odd.cloak", *words[1:]), "a release of counts")
+        if words != ("show",):
+            fails(run(words[0], "sums.cloak", *words[1:]), "holds a StatisticsRelease")
+
+
+def test_questions_that_were_given_are_shown_as_such():
+    """They were said to be chosen for the least noise, and certified."""
+    X, y = np.linspace(0, 1, 20)[:, None], np.linspace(0, 1, 20)
+    model = cloakgp.baselines.DPMeanRegressor(bounds=(0, 1), epsilon=1.0, delta=1e-3)
+    model.fit(X, y).release_.save("mean.cloak")
+    said = " ".join(run("show", "mean.cloak").stdout.split())
+    assert "given and not designed" in said
+    assert "certified" not in said
+    assert "chosen for" not in said
 
 
 def test_seeded_releases_are_shown_as_such():
@@ -316,7 +330,7 @@ def test_unforeseen_errors_show_neither_message_nor_variables(monkeypatch, kind)
     def broken(_: object, y: np.ndarray, **__: object) -> None:
         raise kind(f"cannot digest {y.tolist()}")
 
-    monkeypatch.setattr("cloakgp.cli.regression.release_regression", broken)
+    monkeypatch.setattr("cloakgp.regression.release_regression", broken)
     fails(release(), rf"unforeseen happened \({kind.__name__} at test_cli.py, line \d+\)")
 
 
@@ -324,7 +338,7 @@ def test_too_little_memory_is_explained(monkeypatch):
     def greedy(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("cloakgp.cli.regression.choose_prior", greedy)
+    monkeypatch.setattr("cloakgp.regression.choose_prior", greedy)
     fails(release(), "--inducing 200")
 
 
@@ -332,13 +346,55 @@ def test_system_errors_lose_their_numbers(monkeypatch):
     def refused(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied", "heights.cloak")
 
-    monkeypatch.setattr("cloakgp.release.Release.save", refused)
+    monkeypatch.setattr("cloakgp.release.Release.to_bytes", refused)
     fails(release(), r"^Error: heights.cloak: Permission denied$")
 
 
-def test_large_exact_models_are_warned_about(monkeypatch):
-    monkeypatch.setattr("cloakgp.cli.plan.MOST_EXACT_ROWS", 50)
-    assert "--inducing 200" in release(inducing=None).stderr
+def test_models_that_do_not_fit_into_memory_are_sparse_and_it_is_said_once():
+    people = pd.read_csv("people.csv")
+    pd.concat([people] * 4).to_csv("people.csv", index=False)
+    made = release(inducing=None, memory=3.5e-3)
+    assert made.exit_code == 0, made.output
+    said = " ".join(made.stderr.split())
+    assert said.count("exact Gaussian process of 240 rows would take some") == 1
+    assert "sparse one with 24 inducing inputs" in said
+    assert len(Release.load("heights.cloak").prior.inducing) == 24
+    assert "Warning" not in release(inducing=None, overwrite=()).stderr
+
+
+def test_what_does_not_fit_at_all_is_refused_before_anything_is_asked(folder, monkeypatch):
+    def measured(*_: object, **__: object) -> None:
+        raise AssertionError("asked the private outputs in vain")
+
+    monkeypatch.setattr("cloakgp.fitting.measure", measured)
+    fails(release(inducing=None, memory=1e-6), "GB may be used")
+    fails(release(memory=-1), "--memory must be positive")
+    assert not (folder / "heights.cloak").exists()
+
+
+def test_the_command_line_does_what_the_estimator_does():
+    """What is asked, of whom and under which prior: to the last bit, but for the noise."""
+    people = pd.read_csv("people.csv")
+    for options, settings in (
+        ({"inducing": None}, {}),
+        ({"criterion": "trace", "learn": "none"}, {"criterion": "trace", "learn": None}),
+        ({"noise_variance": 40, "mean": 120}, {"noise_variance": 40.0, "mean": 120.0}),
+    ):
+        assert release(overwrite=(), **options).exit_code == 0
+        kept = Release.load("heights.cloak")
+        settings = {"inducing": 5 if "inducing" not in options else None, **settings}
+        model = cloakgp.DPGPRegressor(bounds=(84.6, 184.6), epsilon=1.0, delta=1e-3, **settings)
+        made = model.fit(people[["age", "weight"]], people["height"]).release_
+        (one,), (other,) = kept.measurements, made.measurements
+        np.testing.assert_array_equal(one.strategy, other.strategy)
+        np.testing.assert_array_equal(one.X_query, other.X_query)
+        assert one.answers.noise_sd == other.answers.noise_sd
+        assert str(kept.prior.kernel) == str(made.prior.kernel)
+        assert kept.prior.noise_variance == made.prior.noise_variance
+        assert kept.prior.mean == made.prior.mean
+        assert kept.hyperprior == made.hyperprior
+        names = ("input_names", "output_name")
+        assert [getattr(kept, name) for name in names] == [getattr(made, name) for name in names]
 
 
 def test_the_version_and_help_are_told():

@@ -136,7 +136,7 @@ def test_options_reach_the_release():
     result = release(
         inputs="weight,age",
         queries="new.csv",
-        mechanism="trace",
+        criterion="trace",
         lengthscale="15,20",
         signal_variance=9,
         link="logit",
@@ -166,7 +166,7 @@ def test_rates_follow_the_declared_order():
 
 
 def test_the_papers_iteration():
-    made = release(mechanism="laplace", steps=2, criterion="trace")
+    made = release(criterion="laplace", steps=2, step_criterion="trace")
     assert made.exit_code == 0, made.output
     kept = LabelRelease.load("ill.cloak")
     assert (kept.rule, len(kept.measurements), kept.prior.link_name) == ("laplace", 2, "logit")
@@ -194,20 +194,20 @@ def test_the_papers_iteration():
         ({"class_rates": "0.5,0.6"}, "add up to 1"),
         ({"class_rates": "0.5,x"}, "--class-rates takes positive numbers"),
         ({"link": "cloglog"}, "--link must be one of probit, logit"),
-        ({"mechanism": "best"}, "must be one of bayes, trace, logdet, laplace for classes"),
+        ({"criterion": "best"}, "must be one of bayes, trace, logdet, laplace for classes"),
         ({"learn": "all"}, "must be one of map, average, none"),
-        ({"steps": 2}, "--steps and --criterion go with --mechanism laplace"),
-        ({"criterion": "trace"}, "--steps and --criterion go with --mechanism laplace"),
-        ({"mechanism": "laplace", "criterion": "best"}, "--criterion must be one of"),
-        ({"mechanism": "laplace", "steps": 0}, "--steps must be at least 1"),
-        ({"mechanism": "laplace", "link": "probit"}, "iterates the logit"),
-        ({"mechanism": "laplace", "queries": "new.csv"}, "asks at the rows"),
+        ({"steps": 2}, "--steps and --step-criterion go with --criterion laplace"),
+        ({"step_criterion": "trace"}, "--steps and --step-criterion go with --criterion laplace"),
+        ({"criterion": "laplace", "step_criterion": "best"}, "--step-criterion must be one of"),
+        ({"criterion": "laplace", "steps": 0}, "--steps must be at least 1"),
+        ({"criterion": "laplace", "link": "probit"}, "knows the logit link alone"),
+        ({"criterion": "laplace", "queries": "new.csv"}, "asks at the rows"),
         (
-            {"mechanism": "laplace", "output": "stage", "classes": "none,early,late"},
+            {"criterion": "laplace", "output": "stage", "classes": "none,early,late"},
             "is for two classes",
         ),
         ({"epsilon": 0}, "epsilon must be positive"),
-        ({"to": "people.csv"}, "people.csv exists"),
+        ({"to": "people.csv"}, "people.csv"),
     ],
     ids=str,
 )
@@ -224,9 +224,45 @@ def test_bad_options_fail_with_advice(folder, monkeypatch, options, advice):
 def test_doubtful_rates_are_warned_about():
     result = release(class_rates="0.71234,0.28766", delta=0.05)
     assert result.exit_code == 0
-    assert "look counted in the data" in result.stderr
-    assert "one in 60 rows" in result.stderr
+    assert result.stderr.count("look counted in the data") == 1
+    assert result.stderr.count("one in 60 rows") == 1
     assert "Warning" not in release(class_rates="0.7,0.3", overwrite=()).stderr
+
+
+def test_the_command_line_does_what_the_estimator_does():
+    """What is asked, of whom and under which prior: to the last bit, but for the noise."""
+    people = pd.read_csv("people.csv")
+    for options, settings in (
+        ({}, {}),
+        ({"class_rates": "0.7,0.3", "learn": "none"}, {"class_rates": [0.7, 0.3], "learn": None}),
+        ({"criterion": "laplace", "steps": 2}, {"criterion": "laplace", "steps": 2}),
+    ):
+        assert release(overwrite=(), **options).exit_code == 0
+        kept = LabelRelease.load("ill.cloak")
+        model = cloakgp.DPGPClassifier(
+            classes=["no", "yes"], epsilon=1.0, delta=1e-3, inducing=5, **settings
+        )
+        made = model.fit(people[["age", "weight"]], people["ill"]).release_
+        # Later steps ask what the noise on earlier ones leaves open.
+        one, other = kept.measurements[0], made.measurements[0]
+        np.testing.assert_array_equal(one.questions.strategy, other.questions.strategy)
+        np.testing.assert_array_equal(one.questions.X_query, other.questions.X_query)
+        assert one.answers.noise_sd == other.answers.noise_sd
+        assert str(kept.prior.latent.kernel) == str(made.prior.latent.kernel)
+        assert (kept.prior.means, kept.prior.link_name) == (made.prior.means, made.prior.link_name)
+        assert (kept.classes, kept.rule, kept.learning) == (made.classes, made.rule, made.learning)
+        assert kept.learn_means == made.learn_means
+        assert (kept.input_names, kept.output_name) == (made.input_names, made.output_name)
+
+
+def test_classes_that_do_not_fit_into_memory_are_sparse_and_it_is_said_once():
+    people = pd.read_csv("people.csv")
+    pd.concat([people] * 4).to_csv("people.csv", index=False)
+    made = release(inducing=None, memory=3.5e-3)
+    assert made.exit_code == 0, made.output
+    said = " ".join(made.stderr.split())
+    assert said.count("sparse one with 24 inducing inputs") == 1
+    assert len(LabelRelease.load("ill.cloak").prior.latent.inducing) == 24
 
 
 def test_new_outputs_are_for_numbers():
@@ -262,5 +298,5 @@ def test_unforeseen_errors_show_neither_message_nor_variables(monkeypatch, kind)
     def broken(_: object, y: np.ndarray, **__: object) -> None:
         raise kind(f"cannot digest {SECRET} {y.tolist()}")
 
-    monkeypatch.setattr("cloakgp.cli.classification.release_labels", broken)
+    monkeypatch.setattr("cloakgp.classification.release_labels", broken)
     fails(release(), rf"unforeseen happened \({kind.__name__} at test_cli_classes.py, line \d+\)")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import inspect
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import NotFittedError
 
 import cloakgp
-from cloakgp import baselines
+from cloakgp import DPGPClassifier, DPGPRegressor, baselines
 from cloakgp.faces import (
     DesignedFace,
     PosteriorFace,
@@ -110,11 +111,11 @@ def test_query_points_and_their_weights(name):
         model(name).fit(X, y, query_weight=np.ones(2))
     points = np.array([[2.0], [8.0]])
     with pytest.raises(ValueError, match="'bayes' and 'trace'"):
-        model(name, mechanism="logdet").fit(X, y, points, np.ones(2))
+        model(name, criterion="logdet").fit(X, y, points, np.ones(2))
     with pytest.raises(ValueError, match="features"):
         model(name).fit(X, y, np.zeros((2, 3)))
-    for mechanism in ("bayes", "trace"):
-        fitted = model(name, mechanism=mechanism).fit(X, y, points, np.array([1.0, 3.0]))
+    for criterion in ("bayes", "trace"):
+        fitted = model(name, criterion=criterion).fit(X, y, points, np.array([1.0, 3.0]))
         query = fitted._query(X, points, [1, 3])
         assert np.array_equal(query.X, points)
         assert query.weights.tolist() == [1.0, 3.0]
@@ -154,3 +155,69 @@ def test_nothing_or_nonsense():
     assert chosen_hyperprior(None, noise_variance=None, mean=None) is None
     with pytest.raises(ValueError, match="learn"):
         chosen_hyperprior("all", noise_variance=None, mean=None)
+
+
+def masked(values):
+    """The same values, one of which is masked."""
+    hidden = np.zeros(np.shape(values), dtype=bool)
+    hidden[7] = True
+    return np.ma.array(values, mask=hidden)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_masked_inputs_and_outputs_are_refused_without_telling_which(name):
+    X, y = table(name)
+    fitted = model(name, insecure_seed=0).fit(X, y)
+    for use in (
+        lambda: model(name).fit(masked(X), y),
+        lambda: model(name).fit(list(masked(X)), y),
+        lambda: model(name).fit(X, masked(y)),
+        lambda: fitted.predict(masked(X)),
+    ):
+        with pytest.raises(ValueError, match="masked") as refusal:
+            use()
+        assert not any(digit in str(refusal.value).replace("[0, 1]", "") for digit in "0123456789")
+    fitted.fit(np.ma.array(X), np.ma.array(y))
+
+
+def test_a_grid_search_refuses_masked_entries():
+    X, y = table("DPGPRegressor")
+    search = cloakgp.DPGridSearchCV(
+        model("DPGPRegressor"), {"noise_variance": [0.1, 0.2]}, selection_epsilon=1.0, cv=2
+    )
+    for given in ((masked(X), y), (X, masked(y))):
+        with pytest.raises(ValueError, match="masked"):
+            search.fit(*given)
+
+
+def test_columns_keep_their_names(rng):
+    """A pandas column's name is what the release calls the output, whoever fits it."""
+    X = pd.DataFrame(rng.uniform(size=(20, 1)), columns=["age"])
+    y = pd.Series(rng.uniform(size=20), name="height")
+    fitted = DPGPRegressor(bounds=(0, 1), epsilon=1.0, delta=1e-3, gap=0.1).fit(X, y)
+    assert (fitted.release_.input_names, fitted.release_.output_name) == (("age",), "height")
+    labels = pd.Series((y > 0.5).astype(int), name="ill")
+    fitted = DPGPClassifier(classes=[0, 1], epsilon=1.0, delta=1e-3, gap=0.1).fit(X, labels)
+    assert (fitted.release_.input_names, fitted.release_.output_name) == (("age",), "ill")
+    fitted = DPGPRegressor(bounds=(0, 1), epsilon=1.0, delta=1e-3, gap=0.1).fit(X, y.to_numpy())
+    assert fitted.release_.output_name == "y"
+
+
+def test_whoever_waits_is_told_what_begins(rng):
+    X, y = rng.uniform(size=(20, 1)), rng.uniform(size=20)
+    usual = {"epsilon": 1.0, "delta": 1e-3, "gap": 0.1}
+    for model, column, asked in (
+        (DPGPRegressor(bounds=(0, 1), **usual), y, "asking the outputs"),
+        (DPGPClassifier(classes=[0, 1], **usual), y > 0.5, "asking the labels"),
+    ):
+        told, gaps = [], []
+        model.fit(X, column, progress=gaps.append, tell=told.append)
+        assert told == [
+            "choosing the prior",
+            "choosing where predictions matter",
+            "preparing the design",
+            asked,
+            "learning from the noisy answers",
+        ]
+        assert gaps == sorted(gaps, reverse=True)
+        assert gaps[-1] <= 0.1

@@ -129,13 +129,13 @@ def test_budgets_are_checked_before_anything_is_designed(epsilon, delta, table, 
 # --- one stage ---
 
 
-@pytest.mark.parametrize("mechanism", ["bayes", "trace", "logdet"])
-def test_one_stage_spends_the_budget(mechanism, table):
-    release = fit(*table, mechanism=mechanism)
+@pytest.mark.parametrize("criterion", ["bayes", "trace", "logdet"])
+def test_one_stage_spends_the_budget(criterion, table):
+    release = fit(*table, criterion=criterion)
     assert len(release.measurements) == 1
     assert (release.guarantee.epsilon, release.guarantee.delta) == (1.0, 1e-3)
     assert 0.999e-3 <= release.guarantee.delta_at(1.0) <= 1e-3
-    assert release.measurements[0].certificate.criterion == mechanism
+    assert release.measurements[0].certificate.criterion == criterion
     assert not release.learned
     assert not release.insecure
 

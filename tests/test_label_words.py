@@ -102,14 +102,14 @@ def test_several_classes_are_told_as_one_against_the_others():
 @pytest.mark.parametrize(
     ("options", "design"),
     [
-        ({"mechanism": "bayes"}, "linear prior over labels that is nearest"),
-        ({"mechanism": "trace"}, "least mean square noise on one Newton step at the queried"),
-        ({"mechanism": "logdet"}, "least volume of noise on one Newton step at the queried"),
+        ({"criterion": "bayes"}, "linear prior over labels that is nearest"),
+        ({"criterion": "trace"}, "least mean square noise on one Newton step at the queried"),
+        ({"criterion": "logdet"}, "least volume of noise on one Newton step at the queried"),
         (
-            {"mechanism": "laplace", "criterion": "trace"},
+            {"criterion": "laplace", "step_criterion": "trace"},
             "least mean square noise on the papers' Newton step at all rows",
         ),
-        ({"mechanism": "laplace"}, "least volume of noise on the papers' Newton step at all rows"),
+        ({"criterion": "laplace"}, "least volume of noise on the papers' Newton step at all rows"),
     ],
 )
 def test_designs_are_told(options, design):
@@ -118,7 +118,7 @@ def test_designs_are_told(options, design):
 
 
 def test_newton_steps_are_told_one_by_one():
-    release = _release(mechanism="laplace", steps=2, link="logit")
+    release = _release(criterion="laplace", steps=2, link="logit")
     facts = _facts(release)
     assert "2 Newton steps" in facts["how"]
     assert "2 measurements" in facts["adds up"]

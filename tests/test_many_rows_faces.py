@@ -9,10 +9,9 @@ from typer.testing import CliRunner
 
 from cloakgp import DPGPRegressor, DPGridSearchCV, ManyRowsRelease, Release
 from cloakgp.cli import app
-from cloakgp.cli.pass_progress import pass_progress
 from cloakgp.columns import row_count, rows
 from cloakgp.plots import plot_release
-from cloakgp.regression import MANY_ROWS
+from cloakgp.row_design import MANY_ROWS
 from cloakgp.rows import ArrayRows
 from cloakgp.words import describe, headline
 
@@ -51,16 +50,16 @@ def release_command(files, name, *more, to):
 
 
 @pytest.mark.parametrize("name", ["people.parquet", "people.csv"])
-@pytest.mark.parametrize("mechanism", ["bayes", "trace"])
-def test_the_command_line_reads_large_tables_in_passes(files, tmp_path, table, name, mechanism):
+@pytest.mark.parametrize("criterion", ["bayes", "trace"])
+def test_the_command_line_reads_large_tables_in_passes(files, tmp_path, table, name, criterion):
     to, out = tmp_path / "heights.cloak", tmp_path / "out.csv"
-    made = release_command(files, name, "--mechanism", mechanism, to=to)
+    made = release_command(files, name, "--criterion", criterion, to=to)
     assert made.exit_code == 0, made.output
     assert f"{COUNT:,} rows" in made.output
     release = ManyRowsRelease.load(to)
     assert release.count == COUNT
     assert release.input_names == ("age", "weight")
-    assert release.certificate.criterion == mechanism
+    assert release.certificate.criterion == criterion
     assert to.stat().st_size < 200_000
     said = run("show", to)
     assert said.exit_code == 0
@@ -117,7 +116,7 @@ def test_fit_rows_refuses_what_it_cannot_do(table):
     with pytest.raises(ValueError, match="budget_split"):
         DPGPRegressor(**settings, budget_split=0.2).fit_rows(ArrayRows(X, y))
     with pytest.raises(ValueError, match="functional"):
-        DPGPRegressor(**settings, mechanism="functional").fit_rows(ArrayRows(X, y))
+        DPGPRegressor(**settings, criterion="functional").fit_rows(ArrayRows(X, y))
     with pytest.raises(ValueError, match="inducing must"):
         DPGPRegressor(**settings, inducing=True).fit_rows(ArrayRows(X, y))
     with pytest.raises(ValueError, match="features"):
@@ -137,7 +136,7 @@ def test_a_search_over_many_rows_is_refused_before_anything_is_spent(table):
 @pytest.fixture(scope="module")
 def release(table):
     model = DPGPRegressor(
-        bounds=(40, 200), epsilon=1.0, delta=1e-6, inducing=10, mechanism="trace", learn="average"
+        bounds=(40, 200), epsilon=1.0, delta=1e-6, inducing=10, criterion="trace", learn="average"
     )
     return model.fit_rows(ArrayRows(table[["age"]], table["height"].to_numpy())).release_
 
@@ -168,15 +167,3 @@ def test_pictures_of_some_inputs_say_where_the_others_are_held(table):
     made = model.fit_rows(ArrayRows(table[["age", "weight"]], table["height"].to_numpy())).release_
     (axes,) = plot_release(made, vary=["age"]).axes
     assert axes.get_title().startswith("at the median of the queried points: weight = ")
-
-
-def test_progress_shows_the_pass_and_the_rows():
-    with pass_progress() as shown:
-        shown.watch("gathering rows", 10, 40)
-        shown.watch("gathering rows", 20, 40)
-        assert shown.display.tasks[0].completed == 20
-        assert "20 rows" in shown.display.tasks[0].description
-        shown.watch("certifying", 5, None)
-        assert shown.display.tasks[0].completed == 5
-        shown.gap(0.25)
-        assert "2.5e-01" in shown.display.tasks[0].description

@@ -12,6 +12,9 @@ from cloakgp.multioutput import DPGPMultiOutputRegressor
 from cloakgp.release import ReleaseFileError
 from cloakgp.release.several_outputs import MultiOutputRelease
 
+# Budgets here are as large, or tables as small, as each test needs.
+pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
+
 PAIRS = [(70.0, 130.0), (-2.0, 2.0)]
 
 
@@ -79,6 +82,7 @@ def test_no_person_spends_more_than_claimed(people):
     assert 0.999 * claimed <= reached <= claimed
 
 
+@pytest.mark.filterwarnings("ignore::cloakgp.design.DesignGapWarning")
 def test_correlated_outputs_tell_of_each_other(table):
     X, y = table
     settings = {"kernel": 0.06 * RBF(2.0), "noise_variance": 0.01, "learn": None}

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from cloakgp import DPGPRegressor, Release
-from cloakgp.panel_parts import NORMAL_95, slice_points
-from cloakgp.plots import chosen_inputs, plot_release, save_figure
+from cloakgp.numerals import NORMAL_95
+from cloakgp.panel_parts import slice_points
+from cloakgp.plots import chosen_inputs, figure_bytes, picture_suffix, plot_release
 
 
 def _release(*, width: int, queries: int | None = None, seed: int | None = None) -> Release:
@@ -19,7 +20,7 @@ def _release(*, width: int, queries: int | None = None, seed: int | None = None)
         bounds=(0, 100),
         epsilon=1.0,
         delta=1e-3,
-        mechanism="trace",
+        criterion="trace",
         inducing=6,
         insecure_seed=seed,
     )
@@ -101,15 +102,14 @@ def test_seeded_noise_is_in_the_title():
     ("suffix", "start"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?x")]
 )
 @pytest.mark.parametrize("width", [1, 2])
-def test_figures_are_written(tmp_path, suffix, start, width):
-    path = tmp_path / f"picture.{suffix}"
-    save_figure(plot_release(_release(width=width)), path)
-    assert path.read_bytes().startswith(start)
+def test_figures_are_written(suffix, start, width):
+    figure = plot_release(_release(width=width))
+    assert figure_bytes(figure, suffix=f".{suffix}").startswith(start)
 
 
-def test_other_formats_are_refused(tmp_path):
+def test_other_formats_are_refused():
     with pytest.raises(ValueError, match=r"must end in \.png, \.pdf, \.svg"):
-        save_figure(plot_release(_release(width=1)), tmp_path / "picture.docx")
+        picture_suffix("picture.docx")
 
 
 def test_a_constant_input_can_be_drawn():

@@ -16,6 +16,9 @@ from sklearn.utils.estimator_checks import check_estimator
 from cloakgp.private_inputs import DPGPRegressorPrivateInputs
 from cloakgp.release.statistics import StatisticsRelease
 
+# Budgets here are as large, or tables as small, as each test needs.
+pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
+
 SECRET = 7654.321
 
 

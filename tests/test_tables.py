@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cloakgp.table_files import check_target, table_suffix, write_table
+from cloakgp.rows import FileRows
+from cloakgp.table_files import table_bytes, table_suffix
 from cloakgp.tables import read_inputs, read_labelled_rows, read_rows
 
 SECRET = "123.456789"
@@ -73,16 +74,20 @@ BAD_TABLES = {
     "zero byte": (_text(f"age,height\n30,{SECRET}\x00\n"), "'height' has cells"),
     "empty output": (_text(f"age,height\n30,\n3,{SECRET}\n"), "'height' has empty cells"),
     "infinite output": (_text(f"age,height\n30,-inf\n3,{SECRET}\n"), "'height' has infinite"),
-    "cut-off row": (_text(f"age,height\n30,{SECRET}\n40"), "'height' has empty cells"),
+    "cut-off row": (_text(f"age,height\n30,{SECRET}\n40"), "cannot be read"),
     "row too long": (_text(f"age,height\n30,1\n40,5,{SECRET}\n"), "cannot be read"),
     "all rows too long": (_text(f"age,height\n30,5,{SECRET}\n"), "cannot be read"),
     "open quote": (_text(f'age,height\n30,"{SECRET}\n4,5\n'), "cannot be read"),
     "no rows": (_text("age,height\n"), "no rows"),
     "nothing": (_text(""), "is empty"),
     "blank lines": (_text("\n\n"), "cannot be read"),
-    "not UTF-8": (
-        _bytes("a.csv", f"age,height,name\n1,{SECRET},\xe9\n".encode("latin-1")),
+    "header not UTF-8": (
+        _bytes("a.csv", f"age,height,\xe9\n1,{SECRET},x\n".encode("latin-1")),
         "UTF-8",
+    ),
+    "output not UTF-8": (
+        _bytes("a.csv", f"age,height\n1,{SECRET}\xe9\n".encode("latin-1")),
+        "'height' has cells that are not numbers",
     ),
     "not gzip": (_bytes("a.csv.gz", f"age,height\n1,{SECRET}\n".encode()), "cannot be read"),
     "cut-off gzip": (_cut("cut.csv.gz"), "cannot be read"),
@@ -95,6 +100,43 @@ BAD_TABLES = {
     ),
     "missing in Parquet": (_frame(age=[1.0], height=[np.nan]), "'height' has empty cells"),
 }
+
+
+# No digit and no odd separator tells that these lines are people.
+HEADERLESS = {
+    "words": "alice,hiv-positive\nbob,healthy\n",
+    "semicolons": "alice;hiv-positive\nbob;healthy\n",
+    "quotes": '"alice", "hiv-positive"\n"bob", "healthy"\n',
+    "tabs": "alice\thiv-positive\nbob\thealthy\n",
+    "one column": "hiv-positive\nhealthy\n",
+}
+
+
+@pytest.mark.parametrize("content", HEADERLESS.values(), ids=HEADERLESS.keys())
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda path: read_rows(path, inputs=["age"], output="ill"),
+        lambda path: read_labelled_rows(path, inputs=["age"], output="ill", classes=["a", "b"]),
+        lambda path: read_inputs(path, names=["age"]),
+        lambda path: FileRows(path, inputs=["age"], output="ill"),
+    ],
+    ids=["rows", "labels", "inputs", "streamed"],
+)
+def test_a_first_line_without_a_name_that_was_asked_for_is_not_shown(tmp_path, content, read):
+    cells = 1 if "\t" in content or content.startswith("hiv") else 2
+    with pytest.raises(ValueError, match=f"first line has {cells} cells") as caught:
+        read(_text(content)(tmp_path))
+    said = "".join(traceback.format_exception(caught.value))
+    assert "the first line must name the columns" in said
+    assert not any(word in said for word in ("alice", "positive", "bob", "healthy"))
+
+
+def test_columns_are_listed_where_they_are_known_to_be_columns(tmp_path):
+    with pytest.raises(ValueError, match="its columns are: age, size"):
+        read_inputs(_text("age,size\n1,2\n")(tmp_path), names=["age", "height"])
+    with pytest.raises(ValueError, match=r"its columns are: 12\.5, size"):
+        read_inputs(_frame(**{"12.5": [1.0], "size": [2.0]})(tmp_path), names=["height"])
 
 
 @pytest.mark.parametrize(("write", "advice"), BAD_TABLES.values(), ids=BAD_TABLES.keys())
@@ -159,34 +201,19 @@ def test_parquet_types_become_floats(tmp_path):
 @pytest.mark.parametrize("name", ["out.csv", "out.csv.gz", "out.parquet", "OUT.CSV"])
 def test_what_is_written_is_read_again(tmp_path, rng, name):
     columns = {"age": rng.normal(size=5), "mean": rng.normal(size=5)}
-    write_table(tmp_path / name, columns)
+    (tmp_path / name).write_bytes(table_bytes(columns, suffix=table_suffix(name)))
     found = read_inputs(tmp_path / name, names=["mean", "age"])
     np.testing.assert_allclose(
         found, np.column_stack([columns["mean"], columns["age"]]), rtol=1e-15
     )
-    assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-def test_gzipped_tables_are_gzipped(tmp_path):
-    write_table(tmp_path / "out.csv.gz", {"age": np.array([1.0])})
-    assert gzip.decompress((tmp_path / "out.csv.gz").read_bytes()) == b"age\n1.0\n"
+def test_gzipped_tables_are_gzipped():
+    content = table_bytes({"age": np.array([1.0])}, suffix=".csv.gz")
+    assert gzip.decompress(content) == b"age\n1.0\n"
 
 
-def test_files_are_replaced_only_if_allowed(tmp_path):
-    target = tmp_path / "out.csv"
-    write_table(target, {"age": np.array([1.0])})
-    with pytest.raises(FileExistsError, match="--overwrite"):
-        write_table(target, {"age": np.array([2.0])})
-    assert target.read_text() == "age\n1.0\n"
-    write_table(target, {"age": np.array([2.0])}, overwrite=True)
-    assert target.read_text() == "age\n2.0\n"
-
-
-def test_targets_need_a_folder_and_a_format(tmp_path):
-    with pytest.raises(FileNotFoundError, match="create it first"):
-        check_target(tmp_path / "none" / "out.csv", overwrite=False)
-    with pytest.raises(IsADirectoryError, match="name a file"):
-        check_target(tmp_path, overwrite=True)
+def test_tables_need_a_format():
     with pytest.raises(ValueError, match=r"must end in \.csv, \.csv\.gz, \.parquet"):
         table_suffix("out.xlsx")
 
@@ -207,6 +234,8 @@ CLASSES = ("no", "yes")
         # What pandas would take for empty cells.
         ("age,ill\n30,None\n40,NA\n", ("None", "NA")),
         ('age,ill\n30,"a,b"\n40,c\n', ("a,b", "c")),
+        ('age, ill\n30, "a"\n40, "b ""c"""\n', ("a", 'b "c"')),
+        ("age,ill\n30,naïve\n40,é\n", ("naïve", "é")),
     ],
 )
 def test_labels_in_csv_are_read_letter_by_letter(tmp_path, content, classes):
@@ -247,13 +276,17 @@ BAD_LABELS = {
     "numbers with points": (_text("age,ill\n30,1.0\n40,0.0\n"), "not among the declared"),
     "empty": (_text(f"age,ill\n30,\n40,{LABEL}\n"), "'ill' has empty cells"),
     "blanks": (_text(f'age,ill\n30," "\n40,{LABEL}\n'), "'ill' has empty cells"),
-    "cut off": (_text(f"age,ill\n30,{LABEL}\n40"), "'ill' has empty cells"),
+    "cut off": (_text(f"age,ill\n30,{LABEL}\n40"), "cannot be read"),
+    "not UTF-8": (
+        _bytes("a.csv", f"age,ill\n30,{LABEL}\xe9\n".encode("latin-1")),
+        "not among the declared",
+    ),
     "row too long": (_text(f"age,ill\n30,no,{LABEL}\n"), "cannot be read"),
     "no header": (_text(f"30,{LABEL}\n"), "first line must name the columns"),
     "text in an input": (_text(f"age,ill\n{LABEL},no\n"), "'age' is not a number in row 1"),
     "missing in Parquet": (_frame(age=[1.0, 2.0], ill=[LABEL, None]), "'ill' has empty cells"),
     "missing number": (_frame(age=[1.0, 2.0], ill=[1.0, np.nan]), "'ill' has empty cells"),
-    "dates": (_frame(age=[1.0], ill=pd.to_datetime(["2020-01-01"])), "not among the declared"),
+    "dates": (_frame(age=[1.0], ill=pd.to_datetime(["2020-01-01"])), "'ill' holds neither text"),
 }
 
 

@@ -23,7 +23,7 @@ def _release(*, width: int = 2, names: tuple[str, ...] = (), **options: object) 
         "bounds": (-3.0, 3.0),
         "epsilon": 1.0,
         "delta": 0.01,
-        "mechanism": "trace",
+        "criterion": "trace",
         "learn": None,
         **options,
     }
@@ -92,7 +92,7 @@ def test_noise_is_in_output_units():
 
 
 def test_combined_releases_tell_parts_and_total():
-    one, other = _release(), _release(mechanism="logdet")
+    one, other = _release(), _release(criterion="logdet")
     both = one.combine(other)
     facts = _facts(both)
     assert "(ε, δ) = (1.59, 0.01)" in facts["guarantee"]

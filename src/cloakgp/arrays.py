@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -24,14 +27,15 @@ def as_matrix(values: ArrayLike, *, name: str, columns: int | None = None) -> Ar
     Raises
     ------
     ValueError
-        If it is not a matrix of finite numbers with at least one row and one column, or has
-        another number of columns.
+        If it is not a matrix of finite numbers with at least one row and one column, has another
+        number of columns, or entries that are masked.
 
     Examples
     --------
     >>> as_matrix([[1, 2]], name="X")
     array([[1., 2.]])
     """
+    check_unmasked(values, name=name)
     matrix = np.asarray(values, dtype=np.float64)
     if matrix.ndim != 2:
         raise ValueError(f"{name} must have two dimensions (rows, columns), got {matrix.ndim}")
@@ -42,3 +46,92 @@ def as_matrix(values: ArrayLike, *, name: str, columns: int | None = None) -> Ar
     if columns is not None and matrix.shape[1] != columns:
         raise ValueError(f"{name} has {matrix.shape[1]} columns, expected {columns}")
     return matrix
+
+
+def check_unmasked(values: ArrayLike, *, name: str) -> None:
+    """Check that no entry is masked: numpy would take what lies behind the mask for its value.
+
+    Parameters
+    ----------
+    values : array-like
+    name : str
+        What the error calls them.
+
+    Raises
+    ------
+    ValueError
+        If one is, or a row of a list has one.
+
+    Examples
+    --------
+    >>> check_unmasked(np.ma.array([1.0, 2.0], mask=[False, True]), name="X")
+    Traceback (most recent call last):
+    ...
+    ValueError: X has masked entries: remove or impute those rows first
+    """
+    parts = values if isinstance(values, list | tuple) else [values]
+    if any(isinstance(one, np.ma.MaskedArray) and np.ma.getmaskarray(one).any() for one in parts):
+        raise ValueError(f"{name} has masked entries: remove or impute those rows first")
+
+
+def as_inputs(X: ArrayLike, *, input_names: Sequence[str], n_inputs: int, name: str = "X") -> Array:
+    """Return public inputs as a matrix whose columns are in the order of their declared names.
+
+    Columns of a table (pandas, polars, pyarrow) are found by name: they may stand in any order, and
+    columns that are no input are ignored, so that whole tables may be given. Where there are no
+    names, in the table or declared, columns are taken by position.
+
+    Parameters
+    ----------
+    X : array-like or table of shape (n, D)
+    input_names : sequence of str
+        The declared names of the D inputs, in order; none if they have no names.
+    n_inputs : int
+        D.
+    name : str
+        What errors call X.
+
+    Returns
+    -------
+    array of shape (n, D)
+
+    Raises
+    ------
+    ValueError
+        If the table lacks an input or has two columns of its name; or X is not a matrix of finite
+        numbers with D columns.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> people = pd.DataFrame({"weight": [70.0], "age": [40.0], "id": ["p1"]})
+    >>> as_inputs(people, input_names=("age", "weight"), n_inputs=2)
+    array([[40., 70.]])
+    """
+    found = column_names(X)
+    if len(input_names) != n_inputs or not any(isinstance(one, str) for one in found):
+        return as_matrix(X, name=name, columns=n_inputs)
+    missing = [wanted for wanted in input_names if wanted not in found]
+    if missing:
+        raise ValueError(
+            f"{name} has no column {', '.join(missing)}: the inputs are {', '.join(input_names)}"
+        )
+    repeated = [wanted for wanted in input_names if found.count(wanted) > 1]
+    if repeated:
+        raise ValueError(f"{name} has more than one column {', '.join(repeated)}")
+    table: Any = X
+    columns = [np.asarray(table[wanted], dtype=np.float64) for wanted in input_names]
+    return as_matrix(np.column_stack(columns), name=name, columns=n_inputs)
+
+
+def column_names(X: object) -> list[object]:
+    """Return what a table calls its columns; nothing for what is no table.
+
+    Examples
+    --------
+    >>> column_names(np.zeros((3, 2)))
+    []
+    """
+    # pyarrow calls `columns` what they hold.
+    names: Iterable[object] = getattr(X, "column_names", getattr(X, "columns", ()))
+    return list(names)

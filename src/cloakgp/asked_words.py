@@ -8,12 +8,16 @@ import numpy as np
 
 from cloakgp.arrays import Array
 from cloakgp.columns import NumberRelease
+from cloakgp.criteria import CRITERIA
 from cloakgp.design import Certificate
 from cloakgp.numerals import ceiling
 from cloakgp.prior_words import approximation, where_from
 from cloakgp.privacy import Answers
 from cloakgp.release.archive import prior_to_tree
 from cloakgp.sections import Fact
+
+# What noise is called that was drawn from a law.
+LAWS = {"gaussian": "normal", "laplace": "Laplace"}
 
 
 def what_was_answered(
@@ -34,8 +38,8 @@ def what_was_answered(
         return "nothing was asked."
     source = "a FIXED SEED" if answers.insecure else "the operating system's randomness"
     answered = (
-        f"{count} {'number' if count == 1 else 'numbers, each'} with normal noise of sd "
-        f"{answers.noise_sd:.4g}, in units of {output}, drawn from {source}."
+        f"{count} {'number' if count == 1 else 'numbers, each'} with {LAWS[answers.noise]} noise "
+        f"of sd {answers.noise_sd:.4g}, in units of {output}, drawn from {source}."
     )
     if reconstruction is None:
         return answered
@@ -46,29 +50,29 @@ def what_was_answered(
     )
 
 
-def how_designed(certificate: Certificate) -> str:
-    """Say what the questions were chosen for, and how near they are to the best ones."""
+def how_designed(
+    certificate: Certificate,
+    *,
+    predictions: str = "raw predictions",
+    prior: str = "the prior",
+) -> str:
+    """Say what the questions were chosen for, and how near they are to the best ones.
+
+    Parameters
+    ----------
+    certificate : Certificate
+    predictions : str
+        Whose noise matters.
+    prior : str
+        Under which they were chosen.
+
+    Examples
+    --------
+    >>> how_designed(Certificate(criterion="given", gap=1.0))
+    'the questions were given and not designed: others might say more under this guarantee.'
+    """
     gap = f"{ceiling(100 * certificate.gap, digits=2)} %"
-    if certificate.criterion == "trace":
-        return (
-            "the questions were chosen for the least mean square noise of raw predictions. It is "
-            f"certified to be within {gap} of the least possible under this guarantee."
-        )
-    if certificate.criterion == "bayes":
-        return (
-            "the questions were chosen for the sharpest predictions under the prior. The variance "
-            f"that remains is certified to be within {gap} of the least possible under this "
-            "guarantee."
-        )
-    if certificate.criterion == "functional":
-        return (
-            "the questions are the coordinates of the whole curve: raw predictions follow from "
-            "their answers at any inputs."
-        )
-    return (
-        "the questions were chosen for the least volume of noise of raw predictions (the papers' "
-        f"choice). Per dimension, it is certified to be within {gap} of the least possible."
-    )
+    return CRITERIA[certificate.criterion].describe(gap=gap, predictions=predictions, prior=prior)
 
 
 def how_sharp(release: NumberRelease, points: Array) -> Fact:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
 
-from cloakgp.arrays import Array, as_matrix
+from cloakgp.arrays import Array, as_inputs
 from cloakgp.models import (
     APPROXIMATIONS,
     Approximation,
@@ -21,13 +22,16 @@ from cloakgp.models import (
     kmeans_centres,
 )
 from cloakgp.models.label_prior import LATENT_NUGGET, LabelPrior, mean_latent_variance
-from cloakgp.models.links import LinkName, link
+from cloakgp.models.links import link
+from cloakgp.names import LinkName
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.labels import Classes
 from cloakgp.release import Query
 
 # The default query points are the distinct rows of X up to here, and k-means centres beyond.
 LARGEST_DEFAULT_QUERY = 500
+# In widths of the bounds; beyond, float64 loses what lies within them.
+FARTHEST_MEAN = 1e6
 # How far declared class rates may be from adding up to 1.
 RATE_TOLERANCE = 1e-6
 
@@ -41,6 +45,7 @@ def choose_prior(
     mean: float | None = None,
     inducing: int | ArrayLike | None = None,
     approximation: Approximation = "fitc",
+    input_names: Sequence[str] = (),
     random_state: int = 0,
 ) -> ExactPrior | SparsePrior:
     """Return the prior for public inputs, filling what is not given from inputs and bounds alone.
@@ -51,6 +56,8 @@ def choose_prior(
     bounds : OutputBounds
     kernel, noise_variance, mean, inducing, approximation, random_state
         As for `DPGPRegressor`.
+    input_names : sequence of str
+        By which columns of a table of inducing inputs are found, if there are any.
 
     Raises
     ------
@@ -73,6 +80,11 @@ def choose_prior(
     centre = bounds.middle if mean is None else float(mean)
     if not np.isfinite(centre):
         raise ValueError(f"mean must be finite, got {mean}")
+    if abs(centre - bounds.middle) > FARTHEST_MEAN * bounds.width:
+        raise ValueError(
+            f"mean = {centre:g} lies so far beyond the bounds ({bounds.lo:g}, {bounds.hi:g}) "
+            "that float64 would lose what lies within them"
+        )
     if approximation not in APPROXIMATIONS:
         raise ValueError(
             f"approximation must be one of {', '.join(APPROXIMATIONS)}, got {approximation!r}"
@@ -84,7 +96,7 @@ def choose_prior(
     if isinstance(inducing, int | np.integer):
         centres, _ = kmeans_centres(X, count=int(inducing), random_state=random_state)
     else:
-        centres = as_matrix(inducing, name="inducing", columns=X.shape[1])
+        centres = as_inputs(inducing, input_names=input_names, n_inputs=X.shape[1], name="inducing")
     return SparsePrior(
         kernel=clone(kernel),
         noise_variance=float(noise_variance),
@@ -103,6 +115,7 @@ def choose_label_prior(
     class_rates: ArrayLike | None = None,
     inducing: int | ArrayLike | None = None,
     approximation: Approximation = "fitc",
+    input_names: Sequence[str] = (),
     random_state: int = 0,
 ) -> LabelPrior:
     """Return the prior over classes for public inputs, filling what is not given from inputs alone.
@@ -113,6 +126,8 @@ def choose_label_prior(
     classes : Classes
     kernel, link_name, class_rates, inducing, approximation, random_state
         As for `DPGPClassifier`.
+    input_names : sequence of str
+        By which columns of a table of inducing inputs are found, if there are any.
 
     Raises
     ------
@@ -135,6 +150,7 @@ def choose_label_prior(
         mean=0.0,
         inducing=inducing,
         approximation=approximation,
+        input_names=input_names,
         random_state=random_state,
     )
     variance = mean_latent_variance(latent, X)

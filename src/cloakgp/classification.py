@@ -8,18 +8,30 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.gaussian_process.kernels import Kernel
-from sklearn.utils.validation import validate_data
 
 from cloakgp.arrays import Array
+from cloakgp.checks import warn_of_parameters
 from cloakgp.choices import choose_label_prior
-from cloakgp.design import CriterionName
-from cloakgp.faces import DesignedFace, ReleaseFace, check_learning
-from cloakgp.label_fitting import LabelMechanism, release_labels
+from cloakgp.criteria import Use
+from cloakgp.criteria.laplace import LAPLACE
+from cloakgp.design import Progress
+from cloakgp.faces import (
+    DesignedFace,
+    ReleaseFace,
+    check_learning,
+    checked_inputs,
+    name_of_column,
+    query_count,
+)
+from cloakgp.label_fitting import release_labels
 from cloakgp.models import Approximation
-from cloakgp.models.links import LinkName
+from cloakgp.names import CriterionName, LinkName
+from cloakgp.passes import Tell, tell_nobody
+from cloakgp.planning import plan_fit
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.guarantee import check_budget
 from cloakgp.privacy.labels import Classes
+from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import LabelRelease, LatentPrediction, Query
 
 
@@ -38,10 +50,11 @@ class DPGPClassifier(DesignedFace, ReleaseFace[Guarantee], ClassifierMixin, Base
         3/2, sd 2, lengthscale 0.5 √D of the range of each of D inputs.
     classes : list of labels
         Every class that can occur: public, and never inferred from y. With two, the latent function
-        is high where the second is probable.
+        is high where the second is probable. They are sorted, unless they come as
+        `cloakgp.privacy.labels.Classes`, which keep their order.
     epsilon, delta : float
         The budget of one `fit`.
-    mechanism : {"bayes", "trace", "logdet", "laplace"}
+    criterion : {"bayes", "trace", "logdet", "laplace"}
         What the questions are chosen for: the least posterior variance at the query points under
         the linear prior over labels nearest to the declared one; the least mean squared noise, or
         the least volume of noise, on the linear part of one Newton step at the query points; or
@@ -60,12 +73,16 @@ class DPGPClassifier(DesignedFace, ReleaseFace[Guarantee], ClassifierMixin, Base
         Fit the kernel's free hyperparameters, and the classes' rates unless given, to the published
         answers, at no cost in privacy. With "map", declared values stay unless the answers make
         others more probable by a nat. "laplace" learns nothing.
-    criterion : {"logdet", "trace"}, optional
+    step_criterion : {"logdet", "trace"}, optional
         Of the noise on the Newton steps of "laplace"; the papers' is "logdet".
     steps : int, optional
         How many Newton steps "laplace" takes; they share the budget. One if not given.
     gap : float
         Certified relative gap at which the design stops.
+    memory : float, optional
+        Gigabytes that a fit may take; half of what is free if not given. Where an exact process
+        would take more, one with 200 inducing inputs is fitted, and a `SparseModelWarning` says so
+        before anything is asked.
     random_state : int
         Of k-means on public inputs. Has nothing to do with privacy noise.
     insecure_seed : int, optional
@@ -79,7 +96,7 @@ class DPGPClassifier(DesignedFace, ReleaseFace[Guarantee], ClassifierMixin, Base
     guarantee_ : Guarantee
         What the release costs.
     classes_ : array of shape (C,)
-        The declared classes, sorted: the order of the columns of `predict_proba`.
+        The declared classes: the order of the columns of `predict_proba`.
     n_features_in_ : int
     feature_names_in_ : array of str
         If X had column names.
@@ -104,6 +121,7 @@ class DPGPClassifier(DesignedFace, ReleaseFace[Guarantee], ClassifierMixin, Base
     """
 
     release_: LabelRelease
+    _use: Use = "classes"
 
     def __init__(
         self,
@@ -112,15 +130,16 @@ class DPGPClassifier(DesignedFace, ReleaseFace[Guarantee], ClassifierMixin, Base
         classes: object,
         epsilon: float,
         delta: float,
-        mechanism: LabelMechanism = "bayes",
+        criterion: str = "bayes",
         link: LinkName | None = None,
         class_rates: ArrayLike | None = None,
         inducing: int | ArrayLike | None = None,
         approximation: Approximation = "fitc",
         learn: Literal["map", "average"] | None = "map",
-        criterion: CriterionName | None = None,
+        step_criterion: CriterionName | None = None,
         steps: int | None = None,
         gap: float = 1e-3,
+        memory: float | None = None,
         random_state: int = 0,
         insecure_seed: int | None = None,
     ) -> None:
@@ -128,24 +147,29 @@ class DPGPClassifier(DesignedFace, ReleaseFace[Guarantee], ClassifierMixin, Base
         self.classes = classes
         self.epsilon = epsilon
         self.delta = delta
-        self.mechanism = mechanism
+        self.criterion = criterion
         self.link = link
         self.class_rates = class_rates
         self.inducing = inducing
         self.approximation = approximation
         self.learn = learn
-        self.criterion = criterion
+        self.step_criterion = step_criterion
         self.steps = steps
         self.gap = gap
+        self.memory = memory
         self.random_state = random_state
         self.insecure_seed = insecure_seed
 
+    @forget_on_failure
     def fit(
         self,
         X: ArrayLike,
         y: ArrayLike,
         X_query: ArrayLike | None = None,
         query_weight: ArrayLike | None = None,
+        *,
+        progress: Progress | None = None,
+        tell: Tell = tell_nobody,
     ) -> DPGPClassifier:
         """Spend the budget once: ask the labels, keep the noisy answers.
 
@@ -161,7 +185,11 @@ class DPGPClassifier(DesignedFace, ReleaseFace[Guarantee], ClassifierMixin, Base
             Where predictions matter most. If not given: the rows of X, or 500 k-means centres of
             them. Predictions can be had anywhere all the same.
         query_weight : array-like of shape (P,), optional
-            Positive importance of each of them, for mechanisms "bayes" and "trace".
+            Positive importance of each of them, for criteria "bayes" and "trace".
+        progress : callable, optional
+            Called with the certified gap while the design improves.
+        tell : callable, optional
+            Called with what begins, in a few words.
 
         Returns
         -------
@@ -172,38 +200,62 @@ class DPGPClassifier(DesignedFace, ReleaseFace[Guarantee], ClassifierMixin, Base
         ValueError
             For anything that does not make sense; no message quotes a label of y.
         """
-        inputs = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        inputs = checked_inputs(self, X)
         check_budget(self.epsilon, self.delta)
         declared = Classes.checked(self.classes)
-        # scikit-learn's order, where the labels have one.
-        classes = Classes(labels=declared.in_order())
+        # scikit-learn's order, where the labels have one and nobody insists on another.
+        kept = isinstance(self.classes, Classes)
+        classes = declared if kept else Classes(labels=declared.in_order())
         check_learning(self.learn)
+        rates = self._ordered_rates(declared, classes)
+        warn_of_parameters(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            rows=len(inputs),
+            rates=() if rates is None else rates.tolist(),
+        )
+        plan = plan_fit(
+            len(inputs),
+            n_inputs=inputs.shape[1],
+            queries=query_count(X_query),
+            inducing=self.inducing,
+            memory=self.memory,
+            at_rows=self._criterion().at_rows,
+        )
+        plan.announce()
+        tell("choosing the prior")
         prior = choose_label_prior(
             inputs,
             classes=classes,
             kernel=self.kernel,
             link_name=self._link_name(),
-            class_rates=self._ordered_rates(declared, classes),
-            inducing=self.inducing,
+            class_rates=rates,
+            inducing=plan.inducing,
             approximation=self.approximation,
+            input_names=self._names(),
             random_state=self.random_state,
         )
         self.classes_ = _as_array(classes)
+        tell("choosing where predictions matter")
+        query = self._query(inputs, X_query, query_weight)
         self.release_ = release_labels(
             inputs,
             y,
             prior=prior,
-            query=self._query(inputs, X_query, query_weight),
+            query=query,
             classes=classes,
             epsilon=self.epsilon,
             delta=self.delta,
-            mechanism=self.mechanism,
-            criterion="logdet" if self.criterion is None else self.criterion,
+            criterion=self.criterion,
+            step_criterion="logdet" if self.step_criterion is None else self.step_criterion,
             steps=1 if self.steps is None else self.steps,
             gap=self.gap,
             learning=self.learn,
             learn_means=self.class_rates is None,
             input_names=self._names(),
+            output_name=name_of_column(y),
+            progress=progress,
+            tell=tell,
             insecure_seed=self.insecure_seed,
         )
         return self
@@ -239,31 +291,37 @@ class DPGPClassifier(DesignedFace, ReleaseFace[Guarantee], ClassifierMixin, Base
         return self.release_.predict_latent(points)
 
     def _link_name(self) -> LinkName:
-        """Return the link to use, after refusing what other mechanisms would pass over."""
-        if self.mechanism == "laplace":
-            if self.link not in (None, "logit"):
-                raise ValueError("mechanism='laplace' iterates the logit: use link='logit'")
-            return "logit"
-        for name, value in (("criterion", self.criterion), ("steps", self.steps)):
-            if value is not None:
-                raise ValueError(f"{name} goes with mechanism='laplace'")
-        return "probit" if self.link is None else self.link
+        """Return the link to use, after refusing what other criteria would pass over."""
+        chosen = self._criterion()
+        for name, value in (("step_criterion", self.step_criterion), ("steps", self.steps)):
+            if value is not None and not chosen.iterates:
+                raise ValueError(f"{name} goes with criterion={LAPLACE.name!r}")
+        if chosen.link is None:
+            return "probit" if self.link is None else self.link
+        if self.link not in (None, chosen.link):
+            raise ValueError(
+                f"criterion={chosen.name!r} knows the {chosen.link} link alone: use "
+                f"link={chosen.link!r}"
+            )
+        return chosen.link
 
-    def _ordered_rates(self, declared: Classes, classes: Classes) -> ArrayLike | None:
+    def _ordered_rates(self, declared: Classes, classes: Classes) -> Array | None:
         """Return the declared rates in the order of ``classes_``."""
         if self.class_rates is None:
             return None
         rates = np.asarray(self.class_rates, dtype=np.float64)
         if rates.shape != (len(declared.labels),):
-            raise ValueError("class_rates must have one entry per class")
-        return rates[[declared.labels.index(one) for one in classes.labels]]
+            raise ValueError("class_rates must be one per class")
+        ordered: Array = rates[[declared.labels.index(one) for one in classes.labels]]
+        return ordered
 
     def _query(
         self, inputs: Array, X_query: ArrayLike | None, query_weight: ArrayLike | None
     ) -> Query:
-        if X_query is not None and self.mechanism == "laplace":
+        if X_query is not None and self._criterion().iterates:
             raise ValueError(
-                "mechanism='laplace' asks at the training points: X_query is for the others"
+                f"criterion={self.criterion!r} asks at the training points: X_query is for the "
+                "others"
             )
         return super()._query(inputs, X_query, query_weight)
 

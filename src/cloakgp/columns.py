@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 
 from cloakgp.arrays import Array
@@ -11,7 +13,19 @@ NumberRelease = Release | ManyRowsRelease
 AnyRelease = NumberRelease | LabelRelease
 
 
-def input_names(release: AnyRelease) -> tuple[str, ...]:
+class Named(Protocol):
+    """A release whose inputs may have names."""
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """Names of the inputs, if they have any."""
+
+    @property
+    def n_inputs(self) -> int:
+        """D, the number of inputs."""
+
+
+def input_names(release: Named) -> tuple[str, ...]:
     """Return what to call the inputs: their names, or x1, x2, ... if the release has none."""
     if len(release.input_names) == release.n_inputs:
         return release.input_names

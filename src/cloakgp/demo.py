@@ -11,18 +11,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from matplotlib.figure import Figure
 from sklearn.datasets import load_diabetes
 from sklearn.gaussian_process import GaussianProcessRegressor
 
 from cloakgp.arrays import Array
 from cloakgp.choices import choose_prior, choose_query
+from cloakgp.extras import extra
 from cloakgp.fitting import release_regression
 from cloakgp.panels import INK, draw_curve, draw_map, slice_points
 from cloakgp.plots import new_figure
 from cloakgp.privacy import OutputBounds, measure
-from cloakgp.release import Hyperprior, Mechanism, Release
+from cloakgp.release import Hyperprior, Release
 from cloakgp.words import headline
+
+with extra("plots"):
+    from matplotlib.figure import Figure
 
 COLUMNS = {"age": "age", "body mass index": "bmi", "blood pressure": "bp"}
 INPUTS = tuple(COLUMNS)
@@ -135,19 +138,19 @@ def demonstrate(
     tell : callable, optional
         Called with what happens next.
     """
-    ways: dict[str, tuple[Mechanism, Hyperprior | None]] = {
+    ways: dict[str, tuple[str, Hyperprior | None]] = {
         "least noise on raw predictions": ("trace", None),
         "untouched defaults": ("bayes", Hyperprior()),
     }
     trials = []
-    for name, (mechanism, hyperprior) in ways.items():
+    for name, (criterion, hyperprior) in ways.items():
         if tell is not None:
             tell(name)
         trials.append(
             _trial(
                 people,
                 name=name,
-                mechanism=mechanism,
+                criterion=criterion,
                 hyperprior=hyperprior,
                 repetitions=repetitions,
             )
@@ -195,7 +198,7 @@ def _trial(
     people: People,
     *,
     name: str,
-    mechanism: Mechanism,
+    criterion: str,
     hyperprior: Hyperprior | None,
     repetitions: int,
 ) -> Trial:
@@ -207,7 +210,7 @@ def _trial(
         bounds=BOUNDS,
         epsilon=EPSILON,
         delta=DELTA,
-        mechanism=mechanism,
+        criterion=criterion,
         hyperprior=hyperprior,
         input_names=INPUTS,
         output_name=OUTPUT,

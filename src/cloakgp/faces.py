@@ -12,13 +12,12 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cloakgp.arrays import Array
+from cloakgp.arrays import Array, check_unmasked
 from cloakgp.choices import choose_query
+from cloakgp.criteria import Criterion, Use, criteria_for, criterion_named
 from cloakgp.release import Hyperprior, Query
 
 LEARNING = ("map", "average", None)
-# Mechanisms that look at how important a query point is.
-WEIGHTED = ("bayes", "trace")
 
 Cost = TypeVar("Cost")
 
@@ -60,6 +59,42 @@ def chosen_hyperprior(
     return Hyperprior(noise_variance=noise_variance is None, mean=mean is None)
 
 
+def feature_names(estimator: BaseEstimator) -> tuple[str, ...]:
+    """Return the names of the inputs that an estimator was fitted to, none if they have none.
+
+    Examples
+    --------
+    >>> feature_names(BaseEstimator())
+    ()
+    """
+    return tuple(map(str, getattr(estimator, "feature_names_in_", ())))
+
+
+def name_of_column(column: object) -> str:
+    """Return the name of a column that has one, of a pandas table say, or else "y".
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> name_of_column(pd.Series([1.0], name="height")), name_of_column([1.0])
+    ('height', 'y')
+    """
+    name = getattr(column, "name", None)
+    return name if isinstance(name, str) and name else "y"
+
+
+def query_count(X_query: ArrayLike | None) -> int | None:
+    """Return how many query points were given, or None: what has no rows is refused elsewhere.
+
+    Examples
+    --------
+    >>> query_count([[0.0], [1.0]])
+    2
+    """
+    shape = () if X_query is None else np.shape(X_query)
+    return shape[0] if shape else None
+
+
 def tags_of_noisy(tags: Any, *, seeded: bool) -> Any:
     """Tell scikit-learn that no two fits are alike, and that scores suffer.
 
@@ -81,6 +116,36 @@ def tags_of_noisy(tags: Any, *, seeded: bool) -> Any:
         if task is not None:
             task.poor_score = True
     return tags
+
+
+def checked_inputs(estimator: BaseEstimator, X: ArrayLike, *, fitting: bool = True) -> Array:
+    """Return public inputs as scikit-learn checks them, if none is masked.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+        When fitting, its ``n_features_in_`` and ``feature_names_in_`` are set; else X must agree
+        with them.
+    X : array-like of shape (N, D)
+    fitting : bool
+        Whether X is to be learned from: then there must be two rows at least.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If X is no matrix of finite numbers, or has entries that are masked.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> checked_inputs(LinearRegression(), [[1], [2]])
+    array([[1.],
+           [2.]])
+    """
+    check_unmasked(X, name="X")
+    least = 2 if fitting else 1
+    inputs = validate_data(estimator, X, dtype=np.float64, reset=fitting, ensure_min_samples=least)
+    return np.asarray(inputs, dtype=np.float64)
 
 
 class ReleaseFace(BaseEstimator, Generic[Cost]):
@@ -108,11 +173,11 @@ class ReleaseFace(BaseEstimator, Generic[Cost]):
     def _points(self, X: ArrayLike) -> Array:
         """Return new inputs in the form of the release's."""
         check_is_fitted(self)
-        return np.asarray(validate_data(self, X, dtype=np.float64, reset=False), dtype=np.float64)
+        return checked_inputs(self, X, fitting=False)
 
     def _names(self) -> tuple[str, ...]:
         """Return the names of the inputs, none if they have none."""
-        return tuple(map(str, getattr(self, "feature_names_in_", ())))
+        return feature_names(self)
 
     def __sklearn_tags__(self) -> Any:
         return tags_of_noisy(super().__sklearn_tags__(), seeded=self.insecure_seed is not None)
@@ -169,12 +234,17 @@ class DesignedFace(BaseEstimator):
 
     Attributes
     ----------
-    mechanism : str
+    criterion : str
     random_state : int
     """
 
-    mechanism: Any
+    criterion: Any
     random_state: int
+    _use: Use = "numbers"
+
+    def _criterion(self) -> Criterion:
+        """Return what the questions are chosen for, or say which criteria there are."""
+        return criterion_named(self.criterion, use=self._use)
 
     def _query(
         self, inputs: Array, X_query: ArrayLike | None, query_weight: ArrayLike | None
@@ -184,8 +254,11 @@ class DesignedFace(BaseEstimator):
             if query_weight is not None:
                 raise ValueError("query_weight goes with X_query: give both")
             return choose_query(inputs, random_state=self.random_state)
-        points = validate_data(self, X_query, dtype=np.float64, reset=False)
+        points = checked_inputs(self, X_query, fitting=False)
         weights = None if query_weight is None else np.asarray(query_weight, dtype=np.float64)
-        if weights is not None and self.mechanism not in WEIGHTED:
-            raise ValueError("query_weight applies to mechanisms 'bayes' and 'trace'")
+        if weights is not None and not self._criterion().weighted:
+            weighing = " and ".join(
+                repr(each.name) for each in criteria_for(self._use) if each.weighted
+            )
+            raise ValueError(f"query_weight applies to criteria {weighing}")
         return Query(X=points, weights=weights)

@@ -11,15 +11,19 @@ from numpy.typing import ArrayLike
 from cloakgp.arrays import Array
 from cloakgp.design import Progress
 from cloakgp.models import ExactPrior, SparsePrior
+from cloakgp.passes import Tell, tell_nobody
 from cloakgp.privacy import Guarantee, OutputBounds, measure
 from cloakgp.privacy.guarantee import check_budget, exact_noise_multiplier
+from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.privacy.units import checked_groups
-from cloakgp.release import Budget, Hyperprior, Mechanism, Query, Release, choose_questions
+from cloakgp.release import Budget, Hyperprior, Query, Release, choose_questions
+from cloakgp.remeasure import refine
 
 # Kept back from each stage, so that rounding in two calibrations cannot add up beyond the budget.
 STAGE_MARGIN = 1e-6
 
 
+@forget_on_failure
 def release_regression(
     X: Array,
     y: ArrayLike,
@@ -30,7 +34,7 @@ def release_regression(
     epsilon: float,
     delta: float,
     groups: Iterable[Hashable] | None = None,
-    mechanism: Mechanism = "bayes",
+    criterion: str = "bayes",
     gap: float = 1e-3,
     hyperprior: Hyperprior | None = None,
     average: bool = False,
@@ -38,6 +42,7 @@ def release_regression(
     input_names: Sequence[str] = (),
     output_name: str = "y",
     progress: Progress | None = None,
+    tell: Tell = tell_nobody,
     insecure_seed: int | None = None,
 ) -> Release:
     """Design, measure, learn from the answers, and return what may be published.
@@ -57,7 +62,8 @@ def release_regression(
         The whole budget.
     groups : iterable of N hashables, optional
         Public: whose row it is. All rows of one group are protected together.
-    mechanism : {"bayes", "trace", "logdet", "functional"}
+    criterion : str
+        One of `cloakgp.criteria` for numbers.
     gap : float
     hyperprior : Hyperprior, optional
         What to learn from the answers, at no cost; None to keep the prior as declared.
@@ -70,6 +76,8 @@ def release_regression(
         What the release calls its columns.
     progress : callable, optional
         Called with the certified gap while the design improves.
+    tell : callable, optional
+        Called with what begins, in a few words.
     insecure_seed : int, optional
         Makes the noise reproducible and the release **not private**.
 
@@ -90,17 +98,19 @@ def release_regression(
             raise ValueError(f"budget_split must lie strictly between 0 and 1, got {budget_split}")
         stages = split_budget(epsilon, delta, shares=(budget_split, 1.0 - budget_split))
     units = checked_groups(groups, rows=len(X))
+    tell("preparing the design")
     questions = choose_questions(
         X,
         prior=prior,
         query=query,
         bounds=bounds,
         budget=stages[0],
-        mechanism=mechanism,
+        criterion=criterion,
         groups=units,
         gap=gap,
         progress=progress,
     )
+    tell("asking the outputs")
     answers = measure(
         questions.strategy,
         y,
@@ -117,9 +127,12 @@ def release_regression(
         output_name=output_name,
     )
     if hyperprior is not None:
+        tell("learning from the noisy answers")
         release = release.learn(hyperprior, average=average)
     for stage in stages[1:]:
-        release = release.refine(
+        tell("preparing the second design")
+        release = refine(
+            release,
             y,
             query.X,
             query_weight=query.weights,

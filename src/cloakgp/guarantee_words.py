@@ -10,6 +10,7 @@ from statistics import NormalDist
 from cloakgp.numerals import ceiling, odds_factor, one_in, percent
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.mixed import MixedGuarantee
+from cloakgp.privacy.pure import PureGuarantee
 from cloakgp.release import Choice
 from cloakgp.sections import Fact, Section
 
@@ -53,6 +54,42 @@ def not_in_the_promise(output: str) -> tuple[Fact, ...]:
             "free",
             "predictions, pictures, fits and anything else made from this file cost no more "
             "privacy, however often.",
+        ),
+    )
+
+
+def pure_facts(guarantee: PureGuarantee, *, output: str) -> tuple[Fact, ...]:
+    """Return a guarantee without δ in words.
+
+    Parameters
+    ----------
+    guarantee : PureGuarantee
+    output : str
+        Name of the private column.
+
+    Examples
+    --------
+    >>> pure_facts(PureGuarantee(epsilon=1.0), output="height")[0].text
+    'ε = 1, with no δ.'
+    """
+    return (
+        Fact("guarantee", f"ε = {ceiling(guarantee.epsilon)}, with no δ."),
+        Fact(
+            "in words",
+            f"whatever anybody does with this file, no result is more than e^ε = "
+            f"{odds_factor(guarantee.epsilon)} times as likely for one value of a person's "
+            f"{output} as for another.",
+        ),
+        Fact(
+            "a guess",
+            f"suppose somebody knows everything but one person's {output}, and holds two values "
+            "for equally likely. With this file they guess right at most "
+            f"{percent(NORMAL.cdf(guarantee.mu / 2))} of the time. A coin does 50 %.",
+        ),
+        Fact(
+            "several rows",
+            "a person who owns two rows of the table is protected less: "
+            f"ε = {ceiling(2 * guarantee.epsilon)}.",
         ),
     )
 

@@ -3,31 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from cloakgp.arrays import Array
-from cloakgp.design import CriterionName, Progress, design_strategy
+from cloakgp.criteria import criterion_named
+from cloakgp.design import Progress, design_strategy
 from cloakgp.fitting import split_budget
+from cloakgp.models import SparsePrior
 from cloakgp.models.label_prior import LabelPrior
+from cloakgp.models.summary import summarise
+from cloakgp.names import CriterionName
+from cloakgp.passes import Tell, tell_nobody
 from cloakgp.privacy import OutputBounds
-from cloakgp.privacy.guarantee import check_budget
+from cloakgp.privacy.guarantee import check_budget, exact_noise_multiplier
 from cloakgp.privacy.labels import Classes, measure_labels, signed_width
-from cloakgp.release import Budget, Mechanism, Query, Questions, choose_questions
+from cloakgp.privacy.tracebacks import forget_on_failure
+from cloakgp.release import Budget, Query, Questions, choose_questions
 from cloakgp.release.label_measurement import LabelMeasurement
 from cloakgp.release.label_release import LabelRelease, Learning
 from cloakgp.release.papers_laplace import NewtonState
+from cloakgp.row_design import MANY_ROWS, design_rows
+from cloakgp.rows import InputRows
 
-LabelMechanism = Literal["bayes", "trace", "logdet", "laplace"]
 # The papers' iteration converges in some ten steps without noise.
 MOST_STEPS = 100
 # Between the insecure seeds of steps, so that runs with consecutive seeds share no noise.
 STRIDE = 1_000_003
-LABEL_MECHANISMS: tuple[LabelMechanism, ...] = ("bayes", "trace", "logdet", "laplace")
 
 
+@forget_on_failure
 def release_labels(
     X: Array,
     y: ArrayLike,
@@ -37,8 +43,8 @@ def release_labels(
     classes: Classes,
     epsilon: float,
     delta: float,
-    mechanism: LabelMechanism = "bayes",
-    criterion: CriterionName = "logdet",
+    criterion: str = "bayes",
+    step_criterion: CriterionName = "logdet",
     steps: int = 1,
     gap: float = 1e-3,
     learning: Learning | None = None,
@@ -46,6 +52,7 @@ def release_labels(
     input_names: Sequence[str] = (),
     output_name: str = "y",
     progress: Progress | None = None,
+    tell: Tell = tell_nobody,
     insecure_seed: int | None = None,
 ) -> LabelRelease:
     """Design, measure, learn from the answers, and return what may be published.
@@ -63,9 +70,9 @@ def release_labels(
     classes : Classes
     epsilon, delta : float
         The whole budget.
-    mechanism : {"bayes", "trace", "logdet", "laplace"}
-        As for `cloakgp.DPGPClassifier`.
-    criterion : {"trace", "logdet"}
+    criterion : str
+        One of `cloakgp.criteria` for classes.
+    step_criterion : {"trace", "logdet"}
         Of the noise on the papers' Newton steps.
     steps : int
         Newton steps of "laplace", which share the budget.
@@ -78,6 +85,8 @@ def release_labels(
         What the release calls its columns.
     progress : callable, optional
         Called with the certified gap while the design improves.
+    tell : callable, optional
+        Called with what begins, in a few words.
     insecure_seed : int, optional
         Makes the noise reproducible and the release **not private**.
 
@@ -91,23 +100,21 @@ def release_labels(
         For anything that does not make sense; no message quotes a label of y.
     """
     check_budget(epsilon, delta)
-    if mechanism not in LABEL_MECHANISMS:
-        raise ValueError(
-            f"mechanism must be one of {', '.join(LABEL_MECHANISMS)}, got {mechanism!r}"
-        )
-    if mechanism == "laplace":
+    if criterion_named(criterion, use="classes").iterates:
         return _iterated(
             X,
             y,
             prior=prior,
             classes=classes,
             budgets=_equal_budgets(epsilon, delta, steps=steps),
-            criterion=criterion,
+            step_criterion=step_criterion,
             gap=gap,
             names=(tuple(input_names), output_name),
             progress=progress,
+            tell=tell,
             insecure_seed=insecure_seed,
         )
+    tell("preparing the design")
     budget = Budget(epsilon=epsilon, delta=delta)
     questions = choose_label_questions(
         X,
@@ -115,10 +122,11 @@ def release_labels(
         query=query,
         classes=classes,
         budget=budget,
-        mechanism=mechanism,
+        criterion=criterion,
         gap=gap,
         progress=progress,
     )
+    tell("asking the labels")
     measurement = _asked(questions, y, classes=classes, budget=budget, insecure_seed=insecure_seed)
     release = LabelRelease(
         prior=prior,
@@ -127,7 +135,10 @@ def release_labels(
         input_names=tuple(input_names),
         output_name=output_name,
     )
-    return release if learning is None else release.learn(learning)
+    if learning is None:
+        return release
+    tell("learning from the noisy answers")
+    return release.learn(learning)
 
 
 def choose_label_questions(
@@ -137,14 +148,15 @@ def choose_label_questions(
     query: Query,
     classes: Classes,
     budget: Budget,
-    mechanism: Mechanism = "bayes",
+    criterion: str = "bayes",
     gap: float = 1e-3,
     progress: Progress | None = None,
 ) -> Questions:
     """Design the questions to put to labels. Sees public arrays only.
 
     For "bayes", the sharpest release about labels ±1 under the linear prior nearest to the declared
-    one; "trace" and "logdet" cloak the linear part of a Newton step at the query points.
+    one; "trace" and "logdet" cloak the linear part of a Newton step at the query points. With a
+    sparse prior and more than 5,000 rows, the design goes through the rows in passes.
 
     Parameters
     ----------
@@ -153,7 +165,8 @@ def choose_label_questions(
     query : Query
     classes : Classes
     budget : Budget
-    mechanism : {"bayes", "trace", "logdet"}
+    criterion : str
+        One of `cloakgp.criteria` for classes and for numbers.
     gap : float
     progress : callable, optional
 
@@ -161,17 +174,64 @@ def choose_label_questions(
     -------
     Questions
     """
+    linear = criterion_named(criterion, use="classes").prior_over_labels(prior, X)
+    if len(X) > MANY_ROWS and isinstance(linear, SparsePrior):
+        return _questions_by_passes(
+            X,
+            prior=linear,
+            query=query,
+            noise_sd=signed_width(classes) * exact_noise_multiplier(budget.epsilon, budget.delta),
+            criterion=criterion,
+            gap=gap,
+            progress=progress,
+        )
     # Bounds this far apart make the design reckon with the noise that signs will have.
     half = signed_width(classes) / 2.0
     return choose_questions(
         X,
-        prior=prior.linearised(X) if mechanism == "bayes" else prior.one_step(),
+        prior=linear,
         query=query,
         bounds=OutputBounds(-half, half),
         budget=budget,
-        mechanism=mechanism,
+        criterion=criterion,
         gap=gap,
         progress=progress,
+    )
+
+
+def _questions_by_passes(
+    X: Array,
+    *,
+    prior: SparsePrior,
+    query: Query,
+    noise_sd: float,
+    criterion: str,
+    gap: float,
+    progress: Progress | None,
+) -> Questions:
+    """Design for many rows as `cloakgp.row_fitting` does, then write every row's column out.
+
+    The numbers that such a design looks for do not grow with N; those of `choose_questions` do.
+    """
+    rows = InputRows(X)
+    design = design_rows(
+        rows,
+        summarise(rows),
+        prior=prior,
+        query=query,
+        noise_sd=noise_sd,
+        criterion=criterion,
+        gap=gap,
+        progress=progress,
+    )
+    columns = [design.rule.columns(*prior.features_and_noise(one.X)) for one in rows.chunks()]
+    return Questions(
+        X=X,
+        strategy=np.hstack(columns),
+        X_query=query.X,
+        reconstruction=design.reconstruction,
+        certificate=design.certificate,
+        query_weights=query.weights,
     )
 
 
@@ -182,21 +242,23 @@ def _iterated(
     prior: LabelPrior,
     classes: Classes,
     budgets: Sequence[Budget],
-    criterion: CriterionName,
+    step_criterion: CriterionName,
     gap: float,
     names: tuple[tuple[str, ...], str],
     progress: Progress | None,
+    tell: Tell,
     insecure_seed: int | None,
 ) -> LabelRelease:
     """Publish the papers' Newton steps, each designed after the one before it."""
     if classes.channels > 1:
         raise ValueError(
-            "mechanism='laplace' is the papers', for two classes: use 'bayes' for more"
+            "criterion='laplace' is the papers', for two classes: use 'bayes' for more"
         )
     state, measurements = NewtonState.start(prior, X), []
     for number, budget in enumerate(budgets):
+        tell(f"designing step {number + 1} of {len(budgets)}")
         design = design_strategy(
-            state.cloaking_matrix(), criterion=criterion, gap=gap, progress=progress
+            state.cloaking_matrix(), criterion=step_criterion, gap=gap, progress=progress
         )
         questions = Questions(
             X=X,

@@ -9,14 +9,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.contour import QuadContourSet
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from cloakgp.arrays import Array
 from cloakgp.columns import class_names, input_names, rows
+from cloakgp.extras import extra
 from cloakgp.label_limits import probability_limits
 from cloakgp.label_words import prior_rates
 from cloakgp.panel_parts import (
@@ -35,6 +32,12 @@ from cloakgp.panel_parts import (
     widened,
 )
 from cloakgp.release import LabelRelease
+
+with extra("plots"):
+    from matplotlib.axes import Axes
+    from matplotlib.contour import QuadContourSet
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
 
 PRIVACY_BAND = "#e3a04f"
 # Pale where both are as probable: strong colours are sure predictions.

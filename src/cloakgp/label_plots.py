@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-
 from cloakgp.columns import class_names
+from cloakgp.extras import extra
 from cloakgp.label_panels import (
     curve_legend,
     draw_probability,
@@ -18,6 +16,10 @@ from cloakgp.label_panels import (
 from cloakgp.panel_parts import INK, TEXT
 from cloakgp.plots import chosen_inputs, new_figure, write_title
 from cloakgp.release import LabelRelease
+
+with extra("plots"):
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 # Panels beside each other, one per class.
 MOST_ACROSS = 3

@@ -10,10 +10,10 @@ from collections.abc import Iterable
 import numpy as np
 
 from cloakgp.arrays import Array
+from cloakgp.asked_words import how_designed
 from cloakgp.columns import class_names, input_names, rows, tables
 from cloakgp.guarantee_words import guarantee_facts, not_in_the_promise
 from cloakgp.models.label_prior import LabelPrior
-from cloakgp.numerals import ceiling
 from cloakgp.prior_words import approximation, where_from
 from cloakgp.release import LabelRelease
 from cloakgp.release.label_archive import prior_to_tree
@@ -118,27 +118,12 @@ def _answers(one: LabelMeasurement, release: LabelRelease) -> str:
 
 
 def _design(one: LabelMeasurement, release: LabelRelease) -> str:
-    gap = f"{ceiling(100 * one.questions.certificate.gap, digits=2)} %"
-    criterion = one.questions.certificate.criterion
-    if criterion == "bayes":
-        return (
-            "the questions were chosen for the sharpest predictions under the linear prior over "
-            "labels that is nearest to the declared one. The variance that remains there is "
-            f"certified to be within {gap} of the least possible under this guarantee."
-        )
-    step = (
-        "the papers' Newton step at all rows"
+    return how_designed(
+        one.questions.certificate,
+        predictions="the papers' Newton step at all rows"
         if release.rule == "laplace"
-        else "one Newton step at the queried points"
-    )
-    if criterion == "trace":
-        return (
-            f"the questions were chosen for the least mean square noise on {step}, certified to be "
-            f"within {gap} of the least possible under this guarantee."
-        )
-    return (
-        f"the questions were chosen for the least volume of noise on {step}. Per dimension, it is "
-        f"certified to be within {gap} of the least possible."
+        else "one Newton step at the queried points",
+        prior="the linear prior over labels that is nearest to the declared one",
     )
 
 

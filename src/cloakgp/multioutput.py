@@ -10,20 +10,22 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
-from sklearn.utils.validation import validate_data
 
 from cloakgp.arrays import Array
+from cloakgp.checks import warn_of_parameters
 from cloakgp.choices import choose_prior
-from cloakgp.faces import WEIGHTED, DesignedFace, ReleaseFace, chosen_hyperprior
+from cloakgp.faces import DesignedFace, ReleaseFace, checked_inputs, chosen_hyperprior, query_count
 from cloakgp.fitting import release_regression
 from cloakgp.models import Approximation, ExactPrior, SparsePrior, default_kernel
 from cloakgp.models.coregion import CoregionKernel, as_entries, checked_coregion
+from cloakgp.planning import plan_fit
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.guarantee import check_budget
 from cloakgp.privacy.mixed import MixedGuarantee
 from cloakgp.privacy.several_outputs import STANDARD_BOUNDS, OutputColumns
-from cloakgp.release import Mechanism, Query
-from cloakgp.release.several_outputs import MultiOutputRelease
+from cloakgp.privacy.tracebacks import forget_on_failure
+from cloakgp.release import Query
+from cloakgp.release.several_outputs import WHICH_OUTPUT, MultiOutputRelease
 
 # Sd of each output's own level around the middle of its bounds, in widths.
 LEVEL_SD = 1 / 8
@@ -59,9 +61,9 @@ class DPGPMultiOutputRegressor(
     coregion : array-like of shape (T, T), optional
         B, the public covariance between outputs that the kernel is multiplied by; independent
         outputs if not given.
-    mechanism : {"bayes", "trace", "logdet", "functional"}
+    criterion : {"bayes", "trace", "logdet", "functional"}
         As for `DPGPRegressor`.
-    inducing, approximation, learn, gap, random_state, insecure_seed
+    inducing, approximation, learn, gap, memory, random_state, insecure_seed
         As for `DPGPRegressor`; inducing inputs serve every output.
 
     Attributes
@@ -71,6 +73,8 @@ class DPGPMultiOutputRegressor(
     guarantee_ : Guarantee
         What it costs.
     n_features_in_ : int
+    feature_names_in_ : array of str
+        If X had column names.
 
     Notes
     -----
@@ -98,11 +102,12 @@ class DPGPMultiOutputRegressor(
         epsilon: float,
         delta: float,
         coregion: ArrayLike | None = None,
-        mechanism: Mechanism = "bayes",
+        criterion: str = "bayes",
         inducing: int | ArrayLike | None = None,
         approximation: Approximation = "fitc",
         learn: Literal["map", "average"] | None = "map",
         gap: float = 1e-3,
+        memory: float | None = None,
         random_state: int = 0,
         insecure_seed: int | None = None,
     ) -> None:
@@ -112,14 +117,16 @@ class DPGPMultiOutputRegressor(
         self.epsilon = epsilon
         self.delta = delta
         self.coregion = coregion
-        self.mechanism = mechanism
+        self.criterion = criterion
         self.inducing = inducing
         self.approximation = approximation
         self.learn = learn
         self.gap = gap
+        self.memory = memory
         self.random_state = random_state
         self.insecure_seed = insecure_seed
 
+    @forget_on_failure
     def fit(
         self,
         X: ArrayLike,
@@ -153,25 +160,42 @@ class DPGPMultiOutputRegressor(
         ValueError
             For anything that does not make sense; no message quotes an output.
         """
-        inputs = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        inputs = checked_inputs(self, X)
         check_budget(self.epsilon, self.delta)
         columns = OutputColumns.checked(self.bounds)
         # Columns are measured from the middle of their bounds: the mean is given.
         hyperprior = chosen_hyperprior(self.learn, noise_variance=self.noise_variance, mean=0.0)
+        warn_of_parameters(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            rows=len(inputs),
+            bounds=[(each.lo, each.hi) for each in columns.bounds],
+        )
         count = len(columns.bounds)
+        plan = plan_fit(
+            len(inputs),
+            n_inputs=inputs.shape[1],
+            queries=query_count(X_query),
+            inducing=self.inducing,
+            memory=self.memory,
+            at_rows=self._criterion().at_rows,
+            n_outputs=count,
+        )
+        plan.announce()
         entries = release_regression(
             as_entries(inputs, count=count),
             columns.standardised(y, rows=len(inputs)),
-            prior=self._prior(inputs, count=count),
+            prior=self._prior(inputs, count=count, inducing=plan.inducing),
             query=self._entries(self._query(inputs, X_query, query_weight), count=count),
             bounds=STANDARD_BOUNDS,
             epsilon=self.epsilon,
             delta=self.delta,
             groups=columns.units(groups, rows=len(inputs)).tolist(),
-            mechanism=self.mechanism,
+            criterion=self.criterion,
             gap=self.gap,
             hyperprior=hyperprior,
             average=self.learn == "average",
+            input_names=(*self._names(), WHICH_OUTPUT) if self._names() else (),
             insecure_seed=self.insecure_seed,
         )
         self.release_ = MultiOutputRelease(entries=entries, columns=columns)
@@ -204,7 +228,9 @@ class DPGPMultiOutputRegressor(
             return self.release_.predict(points, return_std=True)
         return self.release_.predict(points)
 
-    def _prior(self, inputs: Array, *, count: int) -> ExactPrior | SparsePrior:
+    def _prior(
+        self, inputs: Array, *, count: int, inducing: int | ArrayLike | None
+    ) -> ExactPrior | SparsePrior:
         kernel = self.kernel
         if kernel is None:
             level = ConstantKernel(LEVEL_SD**2, constant_value_bounds="fixed")
@@ -215,21 +241,21 @@ class DPGPMultiOutputRegressor(
             kernel=kernel,
             noise_variance=self.noise_variance,
             mean=0.0,
-            inducing=self.inducing,
+            inducing=inducing,
             approximation=self.approximation,
+            input_names=self._names(),
             random_state=self.random_state,
         )
         given = np.eye(count) if self.coregion is None else self.coregion
         joint = CoregionKernel(prior.kernel, checked_coregion(given, count=count))
         if isinstance(prior, SparsePrior):
-            inducing = as_entries(prior.inducing, count=count)
-            return replace(prior, kernel=joint, inducing=inducing)
+            return replace(prior, kernel=joint, inducing=as_entries(prior.inducing, count=count))
         return replace(prior, kernel=joint)
 
     def _entries(self, places: Query, *, count: int) -> Query:
         """Return the query of every output at each place."""
         points, weights = as_entries(places.X, count=count), places.weights
-        if weights is None or self.mechanism not in WEIGHTED:
+        if weights is None or not self._criterion().weighted:
             return Query(X=points)
         if weights.shape not in {(len(places.X),), (len(places.X), count)}:
             raise ValueError("query_weight must have shape (P,) or (P, T)")

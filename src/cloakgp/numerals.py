@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 
+# Half the width of a 95 % interval, in sds.
+NORMAL_95 = 1.959963984540054
+
 
 def ceiling(value: float, *, digits: int = 3) -> str:
     """Return a positive number with few digits, rounded up, as losses of privacy must be.

@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 
 from cloakgp.arrays import Array
 from cloakgp.columns import AnyRelease, input_names, row_count, rows
+from cloakgp.extras import extra
+
+with extra("plots"):
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
 
 INK, PALE_INK, WARNING = "#22303c", "#7b8794", "#b3261e"
 # Column names may hold dollar signs, which matplotlib would take for mathematics.
@@ -18,8 +21,6 @@ TEXT: dict[str, Any] = {"color": INK, "parse_math": False}
 CURVE, BAND = "#1f6f8b", "#5aa9c4"
 DASHES = (0, (5, 4))
 CURVE_POINTS = 400
-# Half the width of a 95 % interval, in sds.
-NORMAL_95 = 1.959963984540054
 # From here on, rows are marked smaller.
 MANY_ROWS = 400
 

@@ -8,20 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from matplotlib import colormaps
-from matplotlib.axes import Axes
-from matplotlib.cm import ScalarMappable
-from matplotlib.colors import Normalize
-from matplotlib.lines import Line2D
 
 from cloakgp.columns import NumberRelease, input_names, rows, what_rows_are
+from cloakgp.extras import extra
+from cloakgp.numerals import NORMAL_95
 from cloakgp.panel_parts import (
     BAND,
     CURVE,
     CURVE_POINTS,
     DASHES,
     INK,
-    NORMAL_95,
     PALE_INK,
     TEXT,
     draw_row_marks,
@@ -34,6 +30,13 @@ from cloakgp.panel_parts import (
 )
 from cloakgp.release import ManyRowsRelease, Published
 from cloakgp.words import bounds
+
+with extra("plots"):
+    from matplotlib import colormaps
+    from matplotlib.axes import Axes
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+    from matplotlib.lines import Line2D
 
 __all__ = ["INK", "draw_curve", "draw_map", "slice_points"]
 

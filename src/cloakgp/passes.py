@@ -13,6 +13,13 @@ from typing import Protocol, Self, TypeVar
 
 from cloakgp.arrays import Array
 
+Tell = Callable[[str], None]
+"""Told what begins, in a few words."""
+
+
+def tell_nobody(what: str) -> None:
+    """Do nothing: nobody waits."""
+
 
 class Part(Protocol):
     """What one chunk, or several together, have to say."""

@@ -5,16 +5,21 @@ Figures are made without pyplot, so nothing is kept open and no window appears.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 
-from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
-
 from cloakgp.columns import AnyRelease, NumberRelease, input_names
+from cloakgp.extras import extra
+from cloakgp.models.integral import IntegralRBF
+from cloakgp.models.kernels import components
 from cloakgp.panel_parts import INK, WARNING
 from cloakgp.panels import draw_curve, draw_map
 from cloakgp.words import headline
+
+with extra("plots"):
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 SUFFIXES = (".png", ".pdf", ".svg")
 PIXELS_PER_INCH = 160
@@ -38,8 +43,11 @@ def plot_release(release: NumberRelease, *, vary: Sequence[str] = ()) -> Figure:
 
     Raises
     ------
+    TypeError
+        If it is a release of another kind.
     ValueError
-        If an input is unknown, or there are more than two and none were chosen.
+        If an input is unknown, or there are more than two and none were chosen; or its inputs are
+        boxes.
 
     Examples
     --------
@@ -49,6 +57,10 @@ def plot_release(release: NumberRelease, *, vary: Sequence[str] = ()) -> Figure:
     >>> figure.axes[0].get_xlabel(), figure.axes[0].get_ylabel()
     ('x1', 'y')
     """
+    if not isinstance(release, NumberRelease):
+        raise TypeError(f"there is no picture of a {type(release).__name__}")
+    if any(isinstance(one, IntegralRBF) for one in components(release.prior.kernel)):
+        raise ValueError("there is no picture of a release whose inputs are boxes")
     chosen = chosen_inputs(release, vary=vary)
     figure = new_figure(width=8.0, height=5.2 if len(chosen) == 1 else 5.8)
     axes = figure.add_subplot()
@@ -110,30 +122,29 @@ def chosen_inputs(release: AnyRelease, *, vary: Sequence[str]) -> tuple[str, ...
     return chosen
 
 
-def save_figure(figure: Figure, path: str | Path) -> None:
-    """Write a figure; the name's suffix tells the format.
+def figure_bytes(figure: Figure, *, suffix: str) -> bytes:
+    """Return the file of a picture.
 
     Parameters
     ----------
     figure : matplotlib.figure.Figure
-    path : str or Path
-        Ending in .png, .pdf or .svg.
-
-    Raises
-    ------
-    ValueError
-        If it ends in something else.
+    suffix : str
+        .png, .pdf or .svg.
     """
-    check_picture_suffix(path)
-    figure.savefig(path, dpi=PIXELS_PER_INCH, facecolor="white")
+    content = io.BytesIO()
+    figure.savefig(content, format=suffix.removeprefix("."), dpi=PIXELS_PER_INCH, facecolor="white")
+    return content.getvalue()
 
 
-def check_picture_suffix(path: str | Path) -> None:
-    """Raise ValueError unless a name says in which format to draw.
+def picture_suffix(path: str | Path) -> str:
+    """Return the suffix that tells in which format to draw, or say which ones do.
 
     Examples
     --------
-    >>> check_picture_suffix("heights.png")
+    >>> picture_suffix("heights.PNG")
+    '.png'
     """
-    if Path(path).suffix.lower() not in SUFFIXES:
+    suffix = Path(path).suffix.lower()
+    if suffix not in SUFFIXES:
         raise ValueError(f"{path}: the name of a picture must end in {', '.join(SUFFIXES)}")
+    return suffix

@@ -9,6 +9,7 @@ from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cloakgp.arrays import Array
+from cloakgp.checks import warn_of_parameters
 from cloakgp.faces import PosteriorFace
 from cloakgp.models import default_kernel, default_noise_variance
 from cloakgp.models.basis import EigenBasis, InputBox
@@ -17,6 +18,7 @@ from cloakgp.privacy.guarantee import check_budget
 from cloakgp.privacy.inputs import checked_private_inputs
 from cloakgp.privacy.statistics import measure_statistics
 from cloakgp.privacy.statistics_grid import Neighbours
+from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release.statistics import StatisticsRelease
 
 FEATURES_PER_INPUT, MOST_FEATURES = 12, 36
@@ -107,6 +109,7 @@ class DPGPRegressorPrivateInputs(PosteriorFace[Guarantee], RegressorMixin, BaseE
         self.n_features = n_features
         self.insecure_seed = insecure_seed
 
+    @forget_on_failure
     def fit(self, X: ArrayLike, y: ArrayLike) -> DPGPRegressorPrivateInputs:
         """Spend the budget once. Every call spends (ε, δ) anew about the same people.
 
@@ -135,6 +138,13 @@ class DPGPRegressorPrivateInputs(PosteriorFace[Guarantee], RegressorMixin, BaseE
             noise_variance = default_noise_variance(width=limits.width)
         if not (np.isfinite(noise_variance) and noise_variance >= 0):
             raise ValueError(f"noise_variance must be at least 0 and finite, got {noise_variance}")
+        warn_of_parameters(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            rows=len(inputs) if self.neighbours == "replace" else None,
+            bounds=[(limits.lo, limits.hi)],
+            input_bounds=list(zip(box.lo, box.hi, strict=True)),
+        )
         basis = EigenBasis(
             kernel=self._kernel(box, width=limits.width), box=box, wanted=self._count(box)
         )
@@ -149,7 +159,10 @@ class DPGPRegressorPrivateInputs(PosteriorFace[Guarantee], RegressorMixin, BaseE
             insecure_seed=self.insecure_seed,
         )
         self.release_ = StatisticsRelease(
-            basis=basis, statistics=statistics, noise_variance=float(noise_variance)
+            basis=basis,
+            statistics=statistics,
+            noise_variance=float(noise_variance),
+            input_names=self._names(),
         )
         return self
 

@@ -3,29 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from typing import Literal
+from typing import Literal, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.gaussian_process.kernels import Kernel
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from cloakgp.arrays import Array, as_matrix
+from cloakgp.arrays import as_inputs
+from cloakgp.checks import warn_of_parameters
 from cloakgp.choices import choose_prior
 from cloakgp.design import Progress
-from cloakgp.faces import DesignedFace, PosteriorFace, chosen_hyperprior
+from cloakgp.faces import (
+    DesignedFace,
+    PosteriorFace,
+    checked_inputs,
+    chosen_hyperprior,
+    name_of_column,
+    query_count,
+)
 from cloakgp.fitting import release_regression
 from cloakgp.models import Approximation
+from cloakgp.passes import Tell, tell_nobody
+from cloakgp.planning import FitPlan, plan_fit
 from cloakgp.privacy import Guarantee, OutputBounds
 from cloakgp.privacy.guarantee import check_budget
 from cloakgp.privacy.mixed import MixedGuarantee
-from cloakgp.release import ManyRowsRelease, Mechanism, Release
+from cloakgp.privacy.tracebacks import forget_on_failure
+from cloakgp.release import ManyRowsRelease, Release
+from cloakgp.remeasure import Settings, extend, refine
 from cloakgp.row_fitting import INDUCING, Rows, RowSettings, release_rows
 from cloakgp.rows import ArrayRows
-
-# With more rows than this, and inducing inputs, a release keeps the rule by which it asked.
-MANY_ROWS = 5_000
 
 
 class DPGPRegressor(
@@ -49,7 +58,7 @@ class DPGPRegressor(
         Public range of one output. Outputs outside are clipped, silently.
     epsilon, delta : float
         The budget of one `fit`.
-    mechanism : {"bayes", "trace", "logdet", "functional"}
+    criterion : {"bayes", "trace", "logdet", "functional"}
         What the questions are chosen for: the least posterior variance at the query points; the
         least mean squared noise on the non-private predictions there; the least volume of that
         noise (the papers' choice); or the whole function, wherever it may be queried (2018 paper,
@@ -70,6 +79,10 @@ class DPGPRegressor(
         second stage is designed.
     gap : float
         Certified relative gap at which the design stops.
+    memory : float, optional
+        Gigabytes that a fit may take; half of what is free if not given. Where an exact process
+        would take more, one with 200 inducing inputs is fitted, and a `SparseModelWarning` says so
+        before anything is asked.
     random_state : int
         Of k-means on public inputs. Has nothing to do with privacy noise.
     insecure_seed : int, optional
@@ -117,13 +130,14 @@ class DPGPRegressor(
         bounds: tuple[float, float],
         epsilon: float,
         delta: float,
-        mechanism: Mechanism = "bayes",
+        criterion: str = "bayes",
         inducing: int | ArrayLike | None = None,
         approximation: Approximation = "fitc",
         mean: float | None = None,
         learn: Literal["map", "average"] | None = "map",
         budget_split: float | None = None,
         gap: float = 1e-3,
+        memory: float | None = None,
         random_state: int = 0,
         insecure_seed: int | None = None,
     ) -> None:
@@ -132,16 +146,18 @@ class DPGPRegressor(
         self.bounds = bounds
         self.epsilon = epsilon
         self.delta = delta
-        self.mechanism = mechanism
+        self.criterion = criterion
         self.inducing = inducing
         self.approximation = approximation
         self.mean = mean
         self.learn = learn
         self.budget_split = budget_split
         self.gap = gap
+        self.memory = memory
         self.random_state = random_state
         self.insecure_seed = insecure_seed
 
+    @forget_on_failure
     def fit(
         self,
         X: ArrayLike,
@@ -150,6 +166,8 @@ class DPGPRegressor(
         query_weight: ArrayLike | None = None,
         *,
         groups: Iterable[Hashable] | None = None,
+        progress: Progress | None = None,
+        tell: Tell = tell_nobody,
     ) -> DPGPRegressor:
         """Spend the budget once: ask the outputs, keep the noisy answers.
 
@@ -165,10 +183,14 @@ class DPGPRegressor(
             Where predictions matter most. If not given: the rows of X, or 500 k-means centres of
             them. Predictions can be had anywhere all the same.
         query_weight : array-like of shape (P,), optional
-            Positive importance of each of them, for mechanisms "bayes" and "trace".
+            Positive importance of each of them, for criteria "bayes" and "trace".
         groups : iterable of N hashables, optional
             Public: whose row it is. The guarantee is then that of all rows of one group together,
             for people with several rows. If not given, every row is protected on its own.
+        progress : callable, optional
+            Called with the certified gap while the design improves.
+        tell : callable, optional
+            Called with what begins, in a few words.
 
         Returns
         -------
@@ -179,44 +201,65 @@ class DPGPRegressor(
         ValueError
             For anything that does not make sense; no message quotes an output.
         """
-        inputs = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        inputs = checked_inputs(self, X)
         check_budget(self.epsilon, self.delta)
         limits = OutputBounds.checked(self.bounds)
         hyperprior = chosen_hyperprior(
             self.learn, noise_variance=self.noise_variance, mean=self.mean
         )
-        if self._many(inputs, groups):
-            rows = ArrayRows(inputs, y, input_names=self._names())
-            return self.fit_rows(rows, X_query, query_weight)
+        plan = self.plan(
+            inputs.shape,
+            queries=query_count(X_query),
+            grouped=groups is not None,
+        )
+        plan.announce()
+        if plan.by_passes:
+            rows = ArrayRows(inputs, y, input_names=self._names(), output_name=name_of_column(y))
+            return self.fit_rows(rows, X_query, query_weight, progress=progress, tell=tell)
+        warn_of_parameters(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            rows=len(inputs),
+            bounds=[(limits.lo, limits.hi)],
+            mean=self.mean,
+        )
+        tell("choosing the prior")
         prior = choose_prior(
             inputs,
             bounds=limits,
             kernel=self.kernel,
             noise_variance=self.noise_variance,
             mean=self.mean,
-            inducing=self.inducing,
+            inducing=plan.inducing,
             approximation=self.approximation,
+            input_names=self._names(),
             random_state=self.random_state,
         )
+        tell("choosing where predictions matter")
+        query = self._query(inputs, X_query, query_weight)
         self.release_ = release_regression(
             inputs,
             y,
             prior=prior,
-            query=self._query(inputs, X_query, query_weight),
+            query=query,
             bounds=limits,
             epsilon=self.epsilon,
             delta=self.delta,
             groups=groups,
-            mechanism=self.mechanism,
+            criterion=self.criterion,
             gap=self.gap,
             hyperprior=hyperprior,
             average=self.learn == "average",
             budget_split=self.budget_split,
             input_names=self._names(),
+            output_name=name_of_column(y),
+            progress=progress,
+            tell=tell,
             insecure_seed=self.insecure_seed,
         )
         return self
 
+    @forget_on_failure
     def fit_rows(
         self,
         rows: Rows,
@@ -224,6 +267,7 @@ class DPGPRegressor(
         query_weight: ArrayLike | None = None,
         *,
         progress: Progress | None = None,
+        tell: Tell = tell_nobody,
     ) -> DPGPRegressor:
         """Spend the budget once on a table in chunks: files, arrays or a cluster, of any length.
 
@@ -232,12 +276,12 @@ class DPGPRegressor(
 
         Parameters
         ----------
-        rows : ArrayRows, ParquetRows, CsvRows or DaskRows
+        rows : ArrayRows, FileRows or DaskRows
             From `cloakgp.rows`. Every row is protected on its own.
         X_query, query_weight
             As for `fit`.
-        progress : callable, optional
-            Called with the certified gap while the design improves.
+        progress, tell
+            As for `fit`.
 
         Returns
         -------
@@ -274,14 +318,19 @@ class DPGPRegressor(
             delta=self.delta,
             query=query,
             settings=RowSettings(
-                kernel=lambda _: self.kernel,
+                kernel=self.kernel,
                 noise_variance=self.noise_variance,
                 mean=self.mean,
                 inducing=int(inducing)
                 if isinstance(inducing, int | np.integer) and not isinstance(inducing, bool)
-                else as_matrix(inducing, name="inducing", columns=rows.n_inputs),
+                else as_inputs(
+                    inducing,
+                    input_names=rows.input_names,
+                    n_inputs=rows.n_inputs,
+                    name="inducing",
+                ),
                 approximation=self.approximation,
-                mechanism=self.mechanism,
+                criterion=self.criterion,
                 gap=self.gap,
                 hyperprior=chosen_hyperprior(
                     self.learn, noise_variance=self.noise_variance, mean=self.mean
@@ -290,16 +339,104 @@ class DPGPRegressor(
                 random_state=self.random_state,
             ),
             progress=progress,
+            tell=tell,
             insecure_seed=self.insecure_seed,
         )
         return self
 
-    def _many(self, inputs: Array, groups: object) -> bool:
-        """Return whether rows are too many to be kept in a release, and need not be."""
-        return (
-            len(inputs) > MANY_ROWS
-            and self.inducing is not None
-            and groups is None
-            and self.budget_split is None
-            and self.mechanism != "functional"
+    @forget_on_failure
+    def refine(
+        self,
+        y: ArrayLike,
+        X_query: ArrayLike | None = None,
+        **settings: Unpack[Settings],
+    ) -> DPGPRegressor:
+        """Ask the outputs again, for what the answers so far leave open; see `cloakgp.refine`.
+
+        Parameters
+        ----------
+        y : array-like of shape (N,)
+            Private: the outputs that `fit` was given, in the same order.
+        X_query : array-like or table of shape (P, D), optional
+        **settings
+            ``epsilon`` and ``delta``, on top of what was spent, and others of `cloakgp.refine`.
+
+        Returns
+        -------
+        self
+            With a `release_` that knows both measurements.
+        """
+        check_is_fitted(self)
+        self.release_ = refine(self.release_, y, X_query, **settings)
+        return self
+
+    @forget_on_failure
+    def extend(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        X_query: ArrayLike | None = None,
+        **settings: Unpack[Settings],
+    ) -> DPGPRegressor:
+        """Ask new rows, given what is known; see `cloakgp.extend`.
+
+        Parameters
+        ----------
+        X : array-like or table of shape (N, D)
+            Public inputs of the new rows.
+        y : array-like of shape (N,)
+            Their private outputs.
+        X_query : array-like or table of shape (P, D), optional
+        **settings
+            ``epsilon`` and ``delta``, on top of what was spent, and others of `cloakgp.extend`.
+
+        Returns
+        -------
+        self
+            With a `release_` that knows both tables.
+        """
+        check_is_fitted(self)
+        self.release_ = extend(self.release_, X, y, X_query, **settings)
+        return self
+
+    def plan(
+        self, shape: tuple[int, int], *, queries: int | None = None, grouped: bool = False
+    ) -> FitPlan:
+        """Say beforehand how `fit` will treat a table; nothing is read or spent.
+
+        Parameters
+        ----------
+        shape : (int, int)
+            N and D, of X.
+        queries : int, optional
+            How many query points will be given.
+        grouped : bool
+            Whether groups will be given.
+
+        Returns
+        -------
+        FitPlan
+            With ``by_passes``, `fit` does what `fit_rows` does.
+
+        Raises
+        ------
+        ValueError
+            If there is no room for a sparse process either.
+
+        Examples
+        --------
+        >>> model = DPGPRegressor(bounds=(-1, 1), epsilon=1.0, delta=1e-6, memory=4.0)
+        >>> model.plan((40_000, 2)).by_passes
+        True
+        """
+        criterion = self._criterion()
+        at_once = grouped or self.budget_split is not None or "many rows" not in criterion.uses
+        return plan_fit(
+            shape[0],
+            n_inputs=shape[1],
+            queries=queries,
+            inducing=self.inducing,
+            memory=self.memory,
+            passes=not at_once,
+            at_rows=criterion.at_rows,
         )

@@ -2,43 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from cloakgp.arrays import Array, as_matrix
+from cloakgp.arrays import Array
+from cloakgp.checks import warn_of_parameters
 from cloakgp.choices import LARGEST_DEFAULT_QUERY, choose_prior
-from cloakgp.design import Certificate, Progress
-from cloakgp.design.asked import AskedSums, asked_sums, asked_sums_under
+from cloakgp.criteria import criterion_named
+from cloakgp.criteria.base import ChosenRule
+from cloakgp.design import Progress
+from cloakgp.design.asked import AskedSums, asked_sums_under
 from cloakgp.design.cells import Cells
 from cloakgp.design.rules import Rule
-from cloakgp.design.streamed import design_streamed
-from cloakgp.design.streamed_bayes import design_streamed_bayes
 from cloakgp.models import Approximation, SparsePrior
 from cloakgp.models.summary import Summary, summarise
-from cloakgp.passes import Passes
+from cloakgp.passes import Passes, Tell, tell_nobody
 from cloakgp.privacy import Answers, OutputBounds
 from cloakgp.privacy.guarantee import check_budget, exact_noise_multiplier
 from cloakgp.privacy.measure_rows import PrivateRows, Promise, measure_rows
-from cloakgp.release import (
-    MECHANISMS,
-    Hyperprior,
-    ManyRowsRelease,
-    Mechanism,
-    Query,
-    WeightedPrior,
-)
+from cloakgp.privacy.tracebacks import forget_on_failure
+from cloakgp.release import Hyperprior, ManyRowsRelease, Query, WeightedPrior
 from cloakgp.release.answer_covariance import gather_sums
 from cloakgp.release.learning import learn_from
+from cloakgp.row_design import design_rows, query_weights
 
 INDUCING = 200
-# Of the smaller problem that `bayes` starts from, and of the points that kernels are learned at.
-DESIGN_CELLS, LEARNING_CELLS = 1000, 400
-# Rows that the columns of `trace` and `logdet` are first taken from.
-FIRST_COLUMNS = 10_000
+# Of the points that kernels are learned at.
+LEARNING_CELLS = 400
 
 
 class Rows(Passes, PrivateRows, Protocol):
@@ -59,39 +52,28 @@ class RowSettings:
 
     Attributes
     ----------
-    kernel : callable
-        Returns a kernel, or None for the default one, for inputs of shape (n, D) that span the
-        table's.
+    kernel : sklearn.gaussian_process.kernels.Kernel or None
     noise_variance, mean : float or None
     inducing : int or array of shape (M, D)
     approximation : {"fitc", "dtc", "sor"}
-    mechanism : {"bayes", "trace", "logdet"}
+    criterion : str
+        One of `cloakgp.criteria` for many rows.
     gap : float
     hyperprior : Hyperprior or None
     average : bool
     random_state : int
     """
 
-    kernel: Callable[[Array], Kernel | None] = lambda _: None
+    kernel: Kernel | None = None
     noise_variance: float | None = None
     mean: float | None = None
     inducing: int | Array = INDUCING
     approximation: Approximation = "fitc"
-    mechanism: Mechanism = "bayes"
+    criterion: str = "bayes"
     gap: float = 1e-3
     hyperprior: Hyperprior | None = None
     average: bool = False
     random_state: int = 0
-
-
-@dataclass(frozen=True, eq=False)
-class _Asked:
-    """What will be asked: public."""
-
-    rule: Rule
-    sums: AskedSums
-    certificate: Certificate
-    reconstruction: Array | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +87,7 @@ class _Columns:
         return self.rule.columns(*self.prior.features_and_noise(X))
 
 
+@forget_on_failure
 def release_rows(
     rows: Rows,
     *,
@@ -114,6 +97,7 @@ def release_rows(
     query: Query | None = None,
     settings: RowSettings | None = None,
     progress: Progress | None = None,
+    tell: Tell = tell_nobody,
     insecure_seed: int | None = None,
 ) -> ManyRowsRelease:
     """Go through a table a few times, and return what may be published.
@@ -133,6 +117,8 @@ def release_rows(
     progress : callable, optional
         Called with the gap of the design while it improves. How far each pass is, rows tell to
         their own watch.
+    tell : callable, optional
+        Called with what begins, in a few words.
     insecure_seed : int, optional
         Makes the noise reproducible and the release **not private**.
 
@@ -156,30 +142,28 @@ def release_rows(
     """
     check_budget(epsilon, delta)
     chosen = RowSettings() if settings is None else settings
-    if chosen.mechanism == "functional":
-        raise ValueError(
-            "mechanism='functional' needs every row at once: use 'bayes', 'trace' or 'logdet'"
-        )
-    if chosen.mechanism not in MECHANISMS:
-        raise ValueError(
-            f"mechanism must be 'bayes', 'trace' or 'logdet', got {chosen.mechanism!r}"
-        )
+    criterion_named(chosen.criterion, use="many rows")
     summary = summarise(rows)
+    warn_of_parameters(
+        epsilon=epsilon,
+        delta=delta,
+        rows=summary.count,
+        bounds=[(bounds.lo, bounds.hi)],
+        mean=chosen.mean,
+    )
+    tell("choosing the prior")
     prior = _prior(summary, bounds=bounds, settings=chosen)
+    tell("choosing where predictions matter")
     points = query or Query(*summary.centres(LARGEST_DEFAULT_QUERY))
-    # Of another dimension, they could broadcast in a kernel and waste the budget.
-    as_matrix(points.X, name="X_query", columns=rows.n_inputs)
-    weights = np.ones(len(points.X)) if points.weights is None else points.weights
-    if weights.shape != (len(points.X),) or not (np.isfinite(weights) & (weights > 0)).all():
-        raise ValueError("query weights must be positive and finite, one per query point")
     tally = Cells(centres=summary.centres(LEARNING_CELLS)[0], units=summary.units)
-    asked = _design(
+    asked = design_rows(
         rows,
         summary,
         prior=prior,
-        query=Query(points.X, weights),
+        query=points,
         noise_sd=bounds.width * exact_noise_multiplier(epsilon, delta),
-        settings=chosen,
+        criterion=chosen.criterion,
+        gap=chosen.gap,
         tally=tally,
         progress=progress,
     )
@@ -197,6 +181,7 @@ def release_rows(
         delta=delta,
         insecure_seed=insecure_seed,
     )
+    tell("learning from the noisy answers")
     learned = _learn(prior, asked.sums, answers, tally=tally, settings=chosen)
     return ManyRowsRelease(
         prior=prior,
@@ -206,7 +191,7 @@ def release_rows(
         answers=answers,
         certificate=asked.certificate,
         X_query=points.X,
-        query_weights=weights,
+        query_weights=query_weights(points),
         reconstruction=asked.reconstruction,
         ranges=summary.ranges,
         input_names=rows.input_names,
@@ -221,7 +206,7 @@ def _prior(summary: Summary, *, bounds: OutputBounds, settings: RowSettings) -> 
     prior = choose_prior(
         summary.ranges,
         bounds=bounds,
-        kernel=settings.kernel(summary.ranges),
+        kernel=settings.kernel,
         noise_variance=settings.noise_variance,
         mean=settings.mean,
         inducing=inducing,
@@ -229,46 +214,6 @@ def _prior(summary: Summary, *, bounds: OutputBounds, settings: RowSettings) -> 
     )
     assert isinstance(prior, SparsePrior)
     return prior
-
-
-def _design(
-    rows: Passes,
-    summary: Summary,
-    *,
-    prior: SparsePrior,
-    query: Query,
-    noise_sd: float,
-    settings: RowSettings,
-    tally: Cells,
-    progress: Progress | None,
-) -> _Asked:
-    weights = np.ones(len(query.X)) if query.weights is None else query.weights
-    features = prior.features(query.X)
-    if settings.mechanism == "bayes":
-        sharpest = design_streamed_bayes(
-            rows,
-            features * np.sqrt(weights),
-            model=prior,
-            cells=Cells(centres=summary.centres(DESIGN_CELLS)[0], units=summary.units),
-            prior_variance=float(weights @ prior.query_variance(query.X)),
-            noise_sd=noise_sd,
-            tally=tally,
-            gap=settings.gap,
-            progress=progress,
-        )
-        return _Asked(sharpest.rule, sharpest.sums, sharpest.certificate, None)
-    design = design_streamed(
-        rows,
-        features,
-        model=prior,
-        sample=summary.sample[:FIRST_COLUMNS],
-        criterion="trace" if settings.mechanism == "trace" else "logdet",
-        weights=weights if settings.mechanism == "trace" else None,
-        gap=settings.gap,
-        progress=progress,
-    )
-    sums = asked_sums(rows, model=prior, rule=design.rule, cells=tally)
-    return _Asked(design.rule, sums, design.certificate, design.reconstruction)
 
 
 def _learn(
@@ -291,7 +236,7 @@ def _learn(
 
 
 def _sums_under(
-    rows: Passes, learned: tuple[WeightedPrior, ...], *, prior: SparsePrior, asked: _Asked
+    rows: Passes, learned: tuple[WeightedPrior, ...], *, prior: SparsePrior, asked: ChosenRule
 ) -> tuple[AskedSums, ...]:
     """Return what was asked as every prior sees it, in another pass if one differs."""
     others = [

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import textwrap
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+# Control codes, invisible and directional characters, halves of characters, ends of lines.
+UNPRINTABLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
 @dataclass(frozen=True)
@@ -21,6 +25,25 @@ class Section:
 
     title: str
     facts: tuple[Fact, ...]
+
+
+def printable(text: str) -> str:
+    r"""Return text with escapes for whatever a terminal would not show but obey.
+
+    Names in a release come from whoever made the file: they could move the cursor, and write over
+    what was said before.
+
+    Examples
+    --------
+    >>> printable("age\x1b[2J")
+    'age\\x1b[2J'
+    """
+    return "".join(
+        character.encode("unicode_escape").decode("ascii")
+        if unicodedata.category(character) in UNPRINTABLE
+        else character
+        for character in text
+    )
 
 
 def as_text(sections: Sequence[Section], *, width: int = 88) -> str:
@@ -40,10 +63,10 @@ def as_text(sections: Sequence[Section], *, width: int = 88) -> str:
     """
     blocks = []
     for section in sections:
-        lines = [section.title.upper()]
+        lines = [printable(section.title.upper())]
         for fact in section.facts:
             lines += textwrap.wrap(
-                f"{fact.label}: {fact.text}",
+                printable(f"{fact.label}: {fact.text}"),
                 width=width,
                 initial_indent="  ",
                 subsequent_indent="      ",

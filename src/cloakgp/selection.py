@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.model_selection import ParameterGrid
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from cloakgp.choices import choose_prior
-from cloakgp.faces import tags_of_noisy
+from cloakgp.checks import PrivacyParameterWarning, warn_of_parameters
+from cloakgp.choices import LARGEST_DEFAULT_QUERY, choose_prior
+from cloakgp.criteria import criterion_named
+from cloakgp.faces import checked_inputs, feature_names, tags_of_noisy
+from cloakgp.memory import GIGABYTE, memory_budget
+from cloakgp.planning import check_exact
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.guarantee import check_budget
-from cloakgp.privacy.mixed import MixedGuarantee, worst_release
+from cloakgp.privacy.mixed import MixedGuarantee, compose_with_selection, worst_release
 from cloakgp.privacy.select import SelectionMechanism, select
+from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.privacy.utility import Loss
-from cloakgp.regression import MANY_ROWS, DPGPRegressor
+from cloakgp.regression import DPGPRegressor
 from cloakgp.release import Choice, Release
+from cloakgp.row_design import MANY_ROWS
 
 Grid = Mapping[str, Iterable[Any]]
 
@@ -92,6 +99,7 @@ class DPGridSearchCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
 
     Examples
     --------
+    >>> import numpy as np
     >>> X = np.linspace(0, 10, 200)[:, None]
     >>> y = 100 + 20 * np.sin(X).ravel()
     >>> search = DPGridSearchCV(
@@ -124,6 +132,7 @@ class DPGridSearchCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         self.gap = gap
         self.n_jobs = n_jobs
 
+    @forget_on_failure
     def fit(self, X: ArrayLike, y: ArrayLike) -> DPGridSearchCV:
         """Choose, then release: spends ``selection_epsilon`` and the estimator's budget, each once.
 
@@ -143,7 +152,7 @@ class DPGridSearchCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         ValueError
             For anything that does not make sense; no message quotes an output.
         """
-        inputs = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        inputs = checked_inputs(self, X)
         budget = self.estimator
         check_budget(budget.epsilon, budget.delta)
         limits = OutputBounds.checked(budget.bounds)
@@ -156,12 +165,23 @@ class DPGridSearchCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
                 f"inducing inputs, more than {MANY_ROWS:,} rows are too many. Choose on some of "
                 "the rows, or leave it to learn='map'"
             )
-        design = budget.mechanism
-        if design == "functional":
-            raise ValueError(
-                "candidates are compared at held-out rows, which mechanism='functional' does not "
-                "design for: use 'bayes', 'trace' or 'logdet'"
+        criterion = criterion_named(budget.criterion, use="held-out rows").name
+        allowed = memory_budget(budget.memory) / GIGABYTE
+        if any(one.inducing is None for one in candidates):
+            check_exact(
+                len(inputs),
+                queries=min(len(inputs), LARGEST_DEFAULT_QUERY),
+                memory=allowed,
+                at_a_time=min(effective_n_jobs(self.n_jobs), len(candidates) * self.cv),
             )
+        worst = worst_release(budget.epsilon, budget.delta, rows=len(inputs))
+        total = compose_with_selection(worst, self.selection_epsilon, mechanism=self.mechanism)
+        warn_of_parameters(
+            epsilon=total.epsilon,
+            delta=total.delta,
+            rows=len(inputs),
+            bounds=[(limits.lo, limits.hi)],
+        )
         chosen = select(
             [
                 choose_prior(
@@ -172,6 +192,7 @@ class DPGridSearchCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
                     mean=one.mean,
                     inducing=one.inducing,
                     approximation=one.approximation,
+                    input_names=feature_names(self),
                     random_state=one.random_state,
                 )
                 for one in candidates
@@ -185,13 +206,18 @@ class DPGridSearchCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
             release_delta=budget.delta,
             mechanism=self.mechanism,
             loss=self.loss,
-            design=design,
+            criterion=criterion,
             gap=self.gap,
             n_jobs=self.n_jobs,
             insecure_seed=budget.insecure_seed,
         )
-        worst = worst_release(budget.epsilon, budget.delta, rows=len(inputs))
-        best = candidates[chosen.index].fit(X, y)
+        with warnings.catch_warnings():
+            # What there is to warn of was said above, before anything was spent.
+            warnings.simplefilter("ignore", PrivacyParameterWarning)
+            # There was room for it: no other model may take its place now.
+            best = candidates[chosen.index].set_params(memory=allowed).fit(X, y)
+            # What is free at the moment is no part of the result.
+            best.set_params(memory=budget.memory)
         spent = best.guarantee_
         if (
             spent.mu > worst.mu
@@ -257,5 +283,5 @@ def _check_names(grid: list[dict[str, Any]]) -> None:
     if refused:
         raise ValueError(
             f"param_grid may set {', '.join(SELECTABLE)} and kernel__..., not "
-            f"{', '.join(refused)}: budget, bounds and mechanism are the same for every candidate"
+            f"{', '.join(refused)}: budget, bounds and criterion are the same for every candidate"
         )

@@ -2,81 +2,50 @@
 
 from __future__ import annotations
 
-import tempfile
+import io
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
-import pandas as pd
-from numpy.typing import NDArray
+from cloakgp.extras import extra
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet")
 
 
-def write_table(
-    path: str | Path, columns: Mapping[str, NDArray[Any]], *, overwrite: bool = False
-) -> None:
-    """Write public columns to a table, in one step: readers see all of it or nothing.
+def table_bytes(columns: Mapping[str, NDArray[Any]], *, suffix: str) -> bytes:
+    """Return the file of a table of public columns.
+
+    In CSV, names and text that a spreadsheet would take for formulas have an apostrophe before
+    them.
 
     Parameters
     ----------
-    path : str or Path
-        Ending in .csv, .csv.gz or .parquet.
     columns : mapping of str to arrays of shape (n,)
-    overwrite : bool
-        Replace a file that exists.
-
-    Raises
-    ------
-    FileExistsError
-        If it exists and overwrite is False.
-    FileNotFoundError
-        If its folder does not exist.
-    ValueError
-        If the name ends in something else.
+    suffix : str
+        .csv, .csv.gz or .parquet.
 
     Examples
     --------
     >>> import numpy as np
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_table(Path(folder) / "out.csv", {"mean": np.array([1.5])})
-    ...     print((Path(folder) / "out.csv").read_text().splitlines())
-    ['mean', '1.5']
+    >>> table_bytes({"mean": np.array([1.5])}, suffix=".csv").split()
+    [b'mean', b'1.5']
     """
-    target = Path(path)
-    suffix = table_suffix(target)
-    check_target(target, overwrite=overwrite)
-    frame = pd.DataFrame(dict(columns))
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".cloakgp-") as folder:
-        unfinished = Path(folder) / f"table{suffix}"
-        if suffix == ".parquet":
-            frame.to_parquet(unfinished, index=False)
-        else:
-            frame.to_csv(unfinished, index=False)
-        unfinished.replace(target)
+    with extra("tables"):
+        import pandas as pd
 
-
-def check_target(path: str | Path, *, overwrite: bool) -> None:
-    """Raise unless a file may be written there, so that nobody waits, or spends, in vain.
-
-    Raises
-    ------
-    FileExistsError
-        If it exists and overwrite is False.
-    FileNotFoundError
-        If its folder does not exist.
-    IsADirectoryError
-        If it is a folder itself.
-    """
-    target = Path(path)
-    if target.is_dir():
-        raise IsADirectoryError(f"{target} is a folder: name a file")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {target.parent}: create it first")
-    if target.exists() and not overwrite:
-        raise FileExistsError(
-            f"{target} exists: choose another name, or replace it with --overwrite"
-        )
+        from cloakgp.formulas import without_formulas
+    content = io.BytesIO()
+    if suffix == ".parquet":
+        pd.DataFrame(dict(columns)).to_parquet(content, index=False)
+    else:
+        compression: Literal["gzip"] | None = "gzip" if suffix.endswith(".gz") else None
+        frame = without_formulas(pd.DataFrame(dict(columns)))
+        frame.to_csv(content, index=False, compression=compression)
+    return content.getvalue()
 
 
 def table_suffix(path: str | Path) -> str:

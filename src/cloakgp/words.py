@@ -5,24 +5,48 @@ Pure functions of the public object: nothing here computes anything from an outp
 
 from __future__ import annotations
 
+from functools import singledispatch
+
 import numpy as np
 
 from cloakgp.asked_words import how_designed, how_sharp, prior_facts, what_was_answered
-from cloakgp.columns import AnyRelease, NumberRelease, input_names, rows, tables
+from cloakgp.baselines.noisy_histogram import NoisyHistogram
+from cloakgp.columns import NumberRelease, input_names, rows, tables
 from cloakgp.guarantee_words import guarantee_facts, insecurity, not_in_the_promise
 from cloakgp.label_words import describe_labels
 from cloakgp.many_rows_words import describe_many_rows
 from cloakgp.numerals import ceiling
-from cloakgp.release import LabelRelease, ManyRowsRelease, Release
+from cloakgp.opening import OpenedRelease
+from cloakgp.privacy import CloakedPredictions
+from cloakgp.privacy.pure import PureGuarantee
+from cloakgp.raw_words import describe_cloaked, describe_published
+from cloakgp.release import (
+    LabelRelease,
+    ManyRowsRelease,
+    MultiOutputRelease,
+    Published,
+    Release,
+    StatisticsRelease,
+)
 from cloakgp.sections import Fact, Section
+from cloakgp.several_outputs_words import describe_several_outputs
+from cloakgp.sums_words import describe_histogram, describe_statistics
+
+Describable = OpenedRelease | CloakedPredictions | Published
 
 
-def describe(release: AnyRelease) -> tuple[Section, ...]:
+def describe(release: Describable) -> tuple[Section, ...]:
     """Return everything that a custodian should know about a release, in sections.
 
     Parameters
     ----------
-    release : Release or LabelRelease
+    release : Release or any other kind of release
+        Or what `cloak` or `Release.published` return.
+
+    Raises
+    ------
+    TypeError
+        If it is no release.
 
     Examples
     --------
@@ -33,13 +57,19 @@ def describe(release: AnyRelease) -> tuple[Section, ...]:
     ['Protection', 'Guarantee', 'Noise', 'Prior', 'Data']
     """
     warning = (insecurity(),) * release.insecure
-    if isinstance(release, LabelRelease):
-        return (*warning, *describe_labels(release))
-    if isinstance(release, ManyRowsRelease):
-        return (*warning, *describe_many_rows(release))
+    return (*warning, *_sections(release))
+
+
+@singledispatch
+def _sections(release: object) -> tuple[Section, ...]:
+    """Return what is said of a kind of release; of each kind by a module of its own."""
+    raise TypeError(f"{type(release).__name__} is no release")
+
+
+@_sections.register
+def _of_numbers(release: Release) -> tuple[Section, ...]:
     parts = [one.answers.guarantee for one in release.measurements]
     return (
-        *warning,
         Section("Protection", _protection(release)),
         Section(
             "Guarantee",
@@ -57,7 +87,16 @@ def describe(release: AnyRelease) -> tuple[Section, ...]:
     )
 
 
-def headline(release: AnyRelease) -> str:
+_sections.register(ManyRowsRelease, describe_many_rows)
+_sections.register(LabelRelease, describe_labels)
+_sections.register(MultiOutputRelease, describe_several_outputs)
+_sections.register(StatisticsRelease, describe_statistics)
+_sections.register(NoisyHistogram, describe_histogram)
+_sections.register(CloakedPredictions, describe_cloaked)
+_sections.register(Published, describe_published)
+
+
+def headline(release: OpenedRelease | CloakedPredictions) -> str:
     """Return the guarantee in a few words, or that there is none.
 
     Examples
@@ -70,6 +109,8 @@ def headline(release: AnyRelease) -> str:
     if release.insecure:
         return "INSECURE: seeded noise, not private"
     guarantee = release.guarantee
+    if isinstance(guarantee, PureGuarantee):
+        return f"{ceiling(guarantee.epsilon)}-differentially private"
     return f"({ceiling(guarantee.epsilon)}, {guarantee.delta:.4g})-differentially private"
 
 

@@ -19,6 +19,9 @@ from cloakgp.baselines import (
     DPRowNoiseRegressor,
 )
 
+# Budgets here are as large, or tables as small, as each test needs.
+pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
+
 BUDGET = {"bounds": (-3.0, 7.0), "epsilon": 1.0, "delta": 1e-4}
 GAUSSIAN = {
     "histogram": DPHistogramRegressor(4, **BUDGET),

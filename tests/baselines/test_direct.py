@@ -5,9 +5,12 @@ import pytest
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
-from cloakgp import Release
+from cloakgp import Release, refine
 from cloakgp.baselines import DPMeanRegressor, DPRowNoiseRegressor
 from cloakgp.privacy.guarantee import exact_noise_multiplier
+
+# Budgets here are as large, or tables as small, as each test needs.
+pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
 
 BUDGET = {"bounds": (0.0, 10.0), "epsilon": 1.0, "delta": 1e-3}
 
@@ -88,5 +91,5 @@ def test_ordinary_releases(table, model, tmp_path):
     np.testing.assert_array_equal(again.predict(X), release.predict(X))
     both = release.combine(model.fit(X, y).release_)
     assert both.guarantee.mu == pytest.approx(np.sqrt(2) * release.guarantee.mu)
-    refined = again.refine(y, [[2.0]], epsilon=0.5, delta=1e-3)
+    refined = refine(again, y, [[2.0]], epsilon=0.5, delta=1e-3)
     assert len(refined.measurements) == 2

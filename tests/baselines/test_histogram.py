@@ -9,6 +9,9 @@ from cloakgp.baselines import Bins, DPHistogramRegressor
 from cloakgp.baselines.histogram import release_histogram
 from cloakgp.privacy.guarantee import exact_noise_multiplier
 
+# Budgets here are as large, or tables as small, as each test needs.
+pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
+
 BOUNDS = (0.0, 10.0)
 EPSILON, DELTA = 1.0, 1e-3
 

@@ -11,6 +11,9 @@ from cloakgp.models import ExactPrior
 from cloakgp.models.integral import IntegralRBF, points_as_boxes
 from cloakgp.release.posterior import Posterior
 
+# Budgets here are as large, or tables as small, as each test needs.
+pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
+
 BOUNDS = (0.0, 10.0)
 
 

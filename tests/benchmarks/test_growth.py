@@ -48,7 +48,7 @@ def test_a_small_run_measures_what_it_says(tmp_path):
         return list(
             growth.measure_all(
                 rows=[300],
-                mechanisms=["trace"],
+                criteria=["trace"],
                 repeats=1,
                 limits=Limits(seconds=120),
                 store=Store(tmp_path / "kept", resume=resume),
@@ -73,7 +73,7 @@ def test_a_small_run_measures_what_it_says(tmp_path):
 def test_a_run_that_fails_says_so(tmp_path):
     (row,) = growth.measure_all(
         rows=[300],
-        mechanisms=["no such mechanism"],
+        criteria=["no such criterion"],
         repeats=1,
         limits=Limits(seconds=120),
         store=Store(tmp_path / "kept"),

@@ -7,7 +7,7 @@ from sklearn.model_selection import KFold
 from benchmarks import jobs, peers, processes, workloads
 from benchmarks.processes import Limits, Outcome
 from benchmarks.store import Store
-from cloakgp.datasets import DatasetUnavailableError
+from experiments.datasets import DatasetUnavailableError
 
 
 @pytest.fixture

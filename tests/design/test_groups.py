@@ -7,8 +7,9 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.gaussian_process.kernels import RBF
 
-from cloakgp.design import bayes, design_bayes, design_strategy
+from cloakgp.design import DesignGapWarning, bayes, design_bayes, design_strategy
 from cloakgp.design.groups import GroupGauges, worst_signs
 from cloakgp.models.output_covariance import DenseCovariance
 
@@ -100,6 +101,20 @@ def test_singletons_are_designed_as_rows():
     assert single.unexplained == pytest.approx(alone.unexplained, rel=2e-2)
 
 
+@pytest.mark.parametrize("noise_sd", [0.3, 3.0, 30.0])
+def test_groups_of_a_smooth_function_are_nearly_optimal(noise_sd):
+    X = np.random.default_rng(0).uniform(0, 6, size=(150, 1))
+    kernel = RBF(1.0)
+    design = design_bayes(
+        DenseCovariance(latent=kernel(X), noise=np.full(150, 0.1)),
+        kernel(X, X[:40]),
+        prior_variance=40.0,
+        noise_sd=noise_sd,
+        groups=np.arange(150) // 3,
+    )
+    assert design.certificate.gap <= 1e-2
+
+
 def test_the_certificate_objects_to_a_bad_design():
     """It can fail: of any random feasible strategy it says that much is missing."""
     task = Task(2)
@@ -115,9 +130,8 @@ def test_the_certificate_objects_to_a_bad_design():
         gauges=gauges,
     )
     point = problem.evaluate(strategy / gauges.lengths(strategy))
-    certified, _ = problem.certify(point)
     unexplained = task.unexplained(point.strategy)
-    assert certified * unexplained >= unexplained - task.least() > 0.1 * unexplained
+    assert problem.excess(point) >= unexplained - task.least() > 0.1 * unexplained
 
 
 def test_the_gradient_through_the_smooth_gauge():
@@ -166,7 +180,9 @@ def test_the_search_finds_the_worst_signs_of_most():
 def test_larger_groups_are_feasible(rows):
     task = Task(3, rows=rows)
     groups = np.arange(rows) // 10
-    design = task.design(groups=groups)
+    # Of groups of more than eight rows only the signs that were looked at support the bound.
+    with pytest.warns(DesignGapWarning, match="not within the 0.1 % asked for"):
+        design = task.design(groups=groups)
     assert GroupGauges.of(groups, design.strategy).lengths(design.strategy).max() <= 1 + 1e-9
     scaled = task.design().strategy
     scaled = scaled / GroupGauges.of(groups, scaled).lengths(scaled).max()

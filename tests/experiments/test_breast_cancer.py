@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cloakgp.experiments import breast_cancer
-from cloakgp.experiments.classes import compare
+from experiments import breast_cancer
+from experiments.classification import compare
 
 
 def test_splits_part_the_table():

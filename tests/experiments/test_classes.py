@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cloakgp.experiments import classes
-from cloakgp.experiments.classes import Forecast, Mean, Outcome, Reliability, Task
+from experiments import classification
+from experiments.classification import Forecast, Mean, Outcome, Reliability, Task
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def fixed(probability):
 
 
 def test_hits_count_the_true_class(task):
-    found = classes.compare([task, task], {"yes": fixed(0.9), "no": fixed(0.2)})
+    found = classification.compare([task, task], {"yes": fixed(0.9), "no": fixed(0.2)})
     share = task.y_test.mean()
     np.testing.assert_allclose(found["yes"].hits, [share, share])
     np.testing.assert_allclose(found["no"].hits, [1 - share, 1 - share])
@@ -52,7 +52,7 @@ def test_every_method_sees_every_draw_with_its_number(task):
         return fixed(0.5)(one, number)
 
     ticks = []
-    classes.compare([task, task], {"one": method}, tick=lambda: ticks.append(1))
+    classification.compare([task, task], {"one": method}, tick=lambda: ticks.append(1))
     assert seen == [(task, 0), (task, 1)]
     assert len(ticks) == 2
 
@@ -76,7 +76,7 @@ def test_calibrated_predictions_have_little_error(rng):
 
 
 def test_reliability_tells_noise_integrated_from_left_out(task):
-    outcome = classes.compare([task], {"one": fixed(0.9)})["one"]
+    outcome = classification.compare([task], {"one": fixed(0.9)})["one"]
     share = task.y_test.mean()
     assert outcome.reliability().error == pytest.approx(abs(0.9 - share))
     left_out = outcome.reliability(privacy_noise=False)
@@ -92,7 +92,7 @@ def test_a_standard_error_is_that_of_the_mean(rng):
 
 
 def test_outcomes_stack_draws(task):
-    found = classes.compare([task, task, task], {"one": fixed(0.7)})["one"]
+    found = classification.compare([task, task, task], {"one": fixed(0.7)})["one"]
     assert isinstance(found, Outcome)
     assert found.integrated.shape == (3, 12, 2)
     assert found.truths.shape == (3, 12)

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
-from cloakgp.datasets import DatasetUnavailableError, load_hmeq
-from cloakgp.experiments import classification_commands as commands
+from experiments import __main__
+from experiments.datasets import DatasetUnavailableError, load_hmeq
 
 PNG = b"\x89PNG"
 
 
-def run(command, *arguments):
-    """Call a command as a program of its own."""
-    app = typer.Typer()
-    app.command()(command)
-    return CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+def run(*arguments):
+    """Call a command."""
+    return CliRunner().invoke(__main__.app, list(arguments), catch_exceptions=False)
 
 
 @pytest.mark.slow
 def test_stripes_prints_published_figures_and_draws(tmp_path):
-    result = run(commands.run_stripes, "--fast", "--output-dir", str(tmp_path))
+    result = run("stripes", "--fast", "--output-dir", str(tmp_path))
     assert result.exit_code == 0
     assert "published" in result.output
     for name in ("stripes-figure-7.png", "stripes-calibration.png"):
@@ -34,12 +31,12 @@ def test_home_equity_says_what_was_left_out(tmp_path):
         load_hmeq()
     except DatasetUnavailableError as error:
         pytest.skip(str(error))
-    result = run(commands.run_home_equity, "--fast", "--output-dir", str(tmp_path))
+    result = run("home-equity", "--fast", "--output-dir", str(tmp_path))
     assert result.exit_code == 0
     assert "missing in 580 of 5960" in result.output
     assert (tmp_path / "home-equity-figure-6.png").read_bytes().startswith(PNG)
 
 
 def test_too_few_draws_are_refused():
-    for command in (commands.run_stripes, commands.run_digits, commands.run_breast_cancer):
+    for command in ("stripes", "digits", "breast-cancer"):
         assert run(command, "--draws", "1").exit_code == 2

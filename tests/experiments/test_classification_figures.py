@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from cloakgp.experiments import classification_figures as figures
-from cloakgp.experiments import home_equity
-from cloakgp.experiments.classes import Forecast, Outcome, Task
-from cloakgp.experiments.digits import Convergence
+from experiments import classification, digits, home_equity, stripes
+from experiments.classification import Forecast, Outcome, Task
+from experiments.digits import Convergence
 
 
 def outcome(*hits):
@@ -26,9 +25,9 @@ def test_a_disc_is_as_large_as_the_release_is_sure():
         y_test=np.array([True, False]),
     )
     probabilities = np.array([[1.0, 0.5], [0.75, 0.0], [0.5, 0.5], [0.5, 0.5]])
-    figure = figures.hinton_figure({"one": probabilities}, drawn=drawn, title="toy")
+    figure = stripes.hinton_figure({"one": probabilities}, drawn=drawn, title="toy")
     (discs,) = figure.axes[0].collections
-    expected = figures.LARGEST_DISC * np.array([1.0, 0.0, 0.5, 1.0, 0, 0, 0, 0])
+    expected = stripes.LARGEST_DISC * np.array([1.0, 0.0, 0.5, 1.0, 0, 0, 0, 0])
     np.testing.assert_allclose(discs.get_sizes(), expected)
     np.testing.assert_array_equal(discs.get_array().ravel(), [1, 0, 1, 0, 0, 0, 0, 0])
     offsets = np.asarray(discs.get_offsets()).reshape(4, 2, 2)
@@ -53,7 +52,7 @@ def test_the_default_figure_counts_loans():
             "one": Forecast(integrated=both, plugged=both),
         },
     )
-    upper, lower = figures.default_figure(curves, title="toy").axes
+    upper, lower = home_equity.default_figure(curves, title="toy").axes
     heights = np.array([bar.get_height() for bar in upper.patches]).reshape(2, count)
     assert heights[:, 0].tolist() == [1, 1]
     assert heights[:, 2].tolist() == [1, 0]
@@ -62,7 +61,7 @@ def test_the_default_figure_counts_loans():
 
 def test_accuracies_by_inducing_inputs():
     found = {"one": {380.0: {4: outcome(5, 5), 8: outcome(9, 9)}}}
-    (axes,) = figures.inducing_figure(found, title="toy").axes
+    (axes,) = digits.inducing_figure(found, title="toy").axes
     np.testing.assert_allclose(
         np.asarray(axes.lines[0].get_ydata(orig=False), dtype=float), [50.0, 90.0]
     )
@@ -70,7 +69,7 @@ def test_accuracies_by_inducing_inputs():
 
 def test_convergence_shows_every_entry_and_their_mean(rng):
     found = Convergence(exact=rng.uniform(size=(4, 6)), private=rng.uniform(size=(4, 6)))
-    left, right = figures.convergence_figure(found, title="toy").axes
+    left, right = digits.convergence_figure(found, title="toy").axes
     for axes, expected in ((left, found.exact), (right, found.private)):
         shown = np.array([line.get_ydata() for line in axes.lines])
         np.testing.assert_allclose(shown[:-1].T, expected)
@@ -78,7 +77,7 @@ def test_convergence_shows_every_entry_and_their_mean(rng):
 
 
 def test_reliability_shows_noise_integrated_and_left_out():
-    (axes,) = figures.reliability_figure({"one": outcome(6, 6)}, title="toy").axes
+    (axes,) = classification.reliability_figure({"one": outcome(6, 6)}, title="toy").axes
     integrated, left_out, _ = axes.lines
     np.testing.assert_allclose(integrated.get_xdata(), [0.8])
     np.testing.assert_allclose(left_out.get_xdata(), [1.0])

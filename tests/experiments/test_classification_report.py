@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cloakgp.experiments import breast_cancer, home_equity
-from cloakgp.experiments import classification_report as report
-from cloakgp.experiments.classes import Forecast, Outcome, Task
+from experiments import breast_cancer, classification, digits, home_equity
+from experiments.classification import Forecast, Outcome, Task
 
 
 def outcome(*hits, confidence=0.8):
@@ -24,7 +23,9 @@ def rows(table):
 
 def test_accuracies_stand_beside_the_published_and_the_papers():
     found = {"papers": outcome(6, 4), "ours": outcome(8, 7)}
-    table = report.accuracy_report(found, title="toy", published={"papers": 0.69}, against="papers")
+    table = classification.accuracy_report(
+        found, title="toy", published={"papers": 0.69}, against="papers"
+    )
     # Differences of 0.2 and 0.3: their mean, and sd / √2 = 0.05.
     assert rows(table) == [
         ("papers", "69", "50.0 ± 10.0", "", "30.0", "30.0"),
@@ -34,12 +35,12 @@ def test_accuracies_stand_beside_the_published_and_the_papers():
 
 def test_probabilities_can_be_judged_by_other_labels():
     found, judged = {"ours": outcome(8, 7)}, {"ours": outcome(8, 8)}
-    table = report.accuracy_report(found, title="toy", calibration=judged)
+    table = classification.accuracy_report(found, title="toy", calibration=judged)
     assert rows(table) == [("ours", "75.0 ± 5.0", "0.0", "0.0")]
 
 
 def test_without_published_figures_there_is_no_column_for_them():
-    table = report.accuracy_report({"ours": outcome(8, 7)}, title="toy")
+    table = classification.accuracy_report({"ours": outcome(8, 7)}, title="toy")
     assert [column.header for column in table.columns][:2] == ["method", "accuracy, %"]
 
 
@@ -55,21 +56,21 @@ def test_curves_are_told_by_count():
     curves = home_equity.Curves(
         learned=blank, releases={home_equity.NO_PRIVACY: said(0.5), "one": said(0.6, 0.4)}
     )
-    reference, private = rows(report.curves_report(curves, title="toy"))
+    reference, private = rows(home_equity.curves_report(curves, title="toy"))
     assert reference[:3] == ("no privacy", "", "50")
     assert private[:3] == ("one", "10.0 ± 0.0", "50 ± 14")
 
 
 def test_pairs_of_figure_8():
     found = {"no privacy": {380.0: {4: outcome(5, 5), 8: outcome(9, 9)}}}
-    table = report.inducing_report(found, title="toy")
+    table = digits.inducing_report(found, title="toy")
     assert rows(table) == [("no privacy", "380", "50.0 ± 0.0", "90.0 ± 0.0")]
 
 
 def test_a_budget_without_a_method_has_an_empty_cell():
     both = {name: outcome(5, 5) for name in breast_cancer.methods(1.0)}
     fewer = {name: outcome(9, 9) for name in breast_cancer.methods(3.0)}
-    found = rows(report.budgets_report({1.0: both, 3.0: fewer}, title="toy"))
+    found = rows(breast_cancer.budgets_report({1.0: both, 3.0: fewer}, title="toy"))
     by_name = {name: cells for name, *cells in found}
     assert by_name[breast_cancer.PAPERS] == ["50.0 ± 0.0", ""]
     assert by_name[breast_cancer.DECLARED] == ["50.0 ± 0.0", "90.0 ± 0.0"]
@@ -78,4 +79,4 @@ def test_a_budget_without_a_method_has_an_empty_cell():
 
 @pytest.mark.parametrize(("value", "shown"), [(0.06, "+6.0 ± 1.0"), (-0.06, "-6.0 ± 1.0")])
 def test_differences_show_their_sign(value, shown):
-    assert report.percent(report.Mean(value=value, error=0.01), sign="+") == shown
+    assert classification.percent(classification.Mean(value=value, error=0.01), sign="+") == shown

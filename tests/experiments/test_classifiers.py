@@ -8,11 +8,10 @@ from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF
 
 from cloakgp.classification import DPGPClassifier
-from cloakgp.experiments import classifiers
-from cloakgp.experiments.classes import Task
-from cloakgp.experiments.classifiers import BUDGET
 from cloakgp.privacy.guarantee import exact_noise_multiplier, papers_noise_multiplier
 from cloakgp.release import Budget
+from experiments import classification
+from experiments.classification import BUDGET, Task
 
 
 @pytest.fixture
@@ -30,12 +29,12 @@ def test_one_exact_step_is_the_packages_own(task):
         classes=[False, True],
         epsilon=1.0,
         delta=0.01,
-        mechanism="laplace",
+        criterion="laplace",
         link="logit",
         learn=None,
         insecure_seed=3,
     ).fit(task.X, task.y)
-    method = classifiers.papers_method(RBF(1.0), calibration="exact")
+    method = classification.papers_method(RBF(1.0), calibration="exact")
     np.testing.assert_allclose(
         method(task, 3).integrated, model.predict_proba(task.X_test), atol=1e-8
     )
@@ -43,7 +42,7 @@ def test_one_exact_step_is_the_packages_own(task):
 
 def test_the_papers_noise_is_the_papers_constant(task):
     def noise_sd(calibration):
-        release = classifiers.papers_release(
+        release = classification.papers_release(
             task.X, task.y, kernel=RBF(1.0), budgets=(BUDGET,), calibration=calibration
         )
         return release.measurements[0].answers.noise_sd
@@ -54,11 +53,11 @@ def test_the_papers_noise_is_the_papers_constant(task):
 
 def test_two_steps_share_epsilon_and_delta(task):
     halves = (Budget(epsilon=0.5, delta=0.005),) * 2
-    release = classifiers.papers_release(
+    release = classification.papers_release(
         task.X, task.y, kernel=RBF(1.0), budgets=halves, insecure_seed=4
     )
-    expected = classifiers.forecast(release, task.X_test)
-    found = classifiers.papers_method(RBF(1.0), steps=2)(task, 4)
+    expected = classification.forecast(release, task.X_test)
+    found = classification.papers_method(RBF(1.0), steps=2)(task, 4)
     np.testing.assert_allclose(found.integrated, expected.integrated)
     one, other = (part.answers.noise_sd for part in release.measurements)
     sigma = papers_noise_multiplier(0.5, 0.005)
@@ -67,7 +66,7 @@ def test_two_steps_share_epsilon_and_delta(task):
 
 
 def test_steps_have_noise_of_their_own(task):
-    release = classifiers.papers_release(
+    release = classification.papers_release(
         task.X, task.y, kernel=RBF(1e6), budgets=(BUDGET,) * 2, insecure_seed=4
     )
     # So smooth a kernel asks both times for the sum of all labels.
@@ -77,13 +76,13 @@ def test_steps_have_noise_of_their_own(task):
 
 def test_without_privacy_is_scikit_learns(task):
     model = GaussianProcessClassifier(RBF(1.0), optimizer=None).fit(task.X, task.y)
-    found = classifiers.without_privacy(RBF(1.0))(task, 0)
+    found = classification.without_privacy(RBF(1.0))(task, 0)
     np.testing.assert_array_equal(found.integrated, model.predict_proba(task.X_test))
 
 
 def test_ours_is_the_classifier_with_the_budget_and_the_seed(task):
     budget = Budget(epsilon=0.5, delta=1e-3)
-    found = classifiers.ours(RBF(1.0), places="test", budget=budget, learn=None)(task, 5)
+    found = classification.ours(RBF(1.0), places="test", budget=budget, learn=None)(task, 5)
     model = DPGPClassifier(
         RBF(1.0), classes=(False, True), epsilon=0.5, delta=1e-3, learn=None, insecure_seed=5
     ).fit(task.X, task.y, X_query=task.X_test)
@@ -100,10 +99,10 @@ def test_steps_of_different_draws_share_no_noise(task, monkeypatch):
         seeds.append(parameters["insecure_seed"])
         return DPGPClassifier(*args, **parameters)
 
-    monkeypatch.setattr(classifiers, "DPGPClassifier", recorded)
-    laplace = {"mechanism": "laplace", "link": "logit", "learn": None}
+    monkeypatch.setattr(classification, "DPGPClassifier", recorded)
+    laplace = {"criterion": "laplace", "link": "logit", "learn": None}
     for steps in (1, 2):
-        method = classifiers.ours(RBF(1.0), steps=steps, **laplace)
+        method = classification.ours(RBF(1.0), steps=steps, **laplace)
         for number in range(3):
             method(task, number)
     assert seeds == [0, 1, 2, 0, 2, 4]
@@ -111,9 +110,9 @@ def test_steps_of_different_draws_share_no_noise(task, monkeypatch):
 
 def test_inputs_that_never_vary_are_left_out(task):
     with pytest.raises(ValueError, match="constant"):
-        classifiers.ours(learn=None)(task, 0)
-    found = classifiers.varying(classifiers.ours(learn=None))(task, 0)
+        classification.ours(learn=None)(task, 0)
+    found = classification.varying(classification.ours(learn=None))(task, 0)
     narrowed = Task(X=task.X[:, :2], y=task.y, X_test=task.X_test[:, :2], y_test=task.y_test)
     np.testing.assert_allclose(
-        found.integrated, classifiers.ours(learn=None)(narrowed, 0).integrated
+        found.integrated, classification.ours(learn=None)(narrowed, 0).integrated
     )

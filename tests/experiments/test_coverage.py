@@ -8,19 +8,19 @@ from joblib import parallel_config
 from sklearn.gaussian_process.kernels import RBF
 from typer.testing import CliRunner
 
-from cloakgp.datasets import DatasetUnavailableError
-from cloakgp.experiments import __main__ as command_line
-from cloakgp.experiments import comparison_report
-from cloakgp.experiments.coverage import (
+from cloakgp.models import ExactPrior
+from cloakgp.privacy import OutputBounds
+from experiments import __main__ as command_line
+from experiments.coverage import (
     WORLDS,
     Coverage,
+    coverage_report,
     covered,
     synthetic_coverage,
     table_coverage,
 )
-from cloakgp.experiments.priors import Scale, Table, tables
-from cloakgp.models import ExactPrior
-from cloakgp.privacy import OutputBounds
+from experiments.datasets import DatasetUnavailableError
+from experiments.priors import Scale, Table, tables
 
 SCALE = Scale(rows=100, draws=16, insecure_seed=1)
 
@@ -94,7 +94,7 @@ def test_workers_change_no_share(waves_table):
 
 def test_the_report_shows_shares_and_their_standard_errors():
     coverage = Coverage(shares=np.array([[0.9, 1.0], [0.8, 0.8], [1.0, 1.0]]))
-    report = comparison_report.coverage_report({"one": coverage}, title="toy")
+    report = coverage_report({"one": coverage}, title="toy")
     cells = [next(iter(column.cells)) for column in report.columns]
     assert cells == ["one", "95.0% (5.0%)", "80.0% (0.0%)", "100.0% (0.0%)", ""]
 

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
 
-from cloakgp.datasets import DatasetUnavailableError, Digits, load_mnist_subset
-from cloakgp.experiments import digits
-from cloakgp.experiments.classes import Mean, Task, compare
-from cloakgp.experiments.classifiers import without_privacy
 from cloakgp.models.label_prior import LabelPrior
 from cloakgp.release.papers_laplace import NewtonState
+from experiments import digits
+from experiments.classification import Mean, Task, compare, without_privacy
+from experiments.datasets import DatasetUnavailableError, Digits, load_mnist_subset
 
 
 @pytest.fixture

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cloakgp.datasets import DatasetUnavailableError, load_kung
-from cloakgp.experiments import functional, kung, kung2018
 from cloakgp.models.rkhs import rkhs_sensitivity
 from cloakgp.privacy.guarantee import exact_noise_multiplier, gaussian_delta
+from experiments import functional, kung, kung2018
+from experiments.datasets import DatasetUnavailableError, load_kung
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +86,7 @@ def test_the_noise_of_figure_2_encloses_every_move():
 
 @pytest.mark.data
 def test_the_command_writes_its_figures(women, tmp_path, capsys):
-    functional.run_functional(tmp_path)
+    functional.Functional().run(output_dir=tmp_path)
     said = capsys.readouterr().out.replace("\n", " ")
     assert "28.53 cm (published: 28.53)" in said
     assert "8.79 times" in said

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cloakgp.datasets import DatasetUnavailableError, load_hmeq
-from cloakgp.experiments import home_equity
-from cloakgp.experiments.classes import Forecast, Task
+from experiments import home_equity
+from experiments.classification import Forecast, Task
+from experiments.datasets import DatasetUnavailableError, load_hmeq
 
 
 @pytest.fixture

@@ -10,10 +10,11 @@ import pytest
 from matplotlib.colors import to_rgba
 from sklearn.gaussian_process.kernels import RBF
 
-from cloakgp.datasets import DatasetUnavailableError, load_kung
-from cloakgp.experiments import __main__ as command_line
-from cloakgp.experiments import figures, kung, report
-from cloakgp.experiments.cloaked import (
+from cloakgp.models import ExactPrior
+from cloakgp.privacy import OutputBounds
+from experiments import __main__ as command_line
+from experiments import figures, kung
+from experiments.cloaking import (
     LOGDET_NOISE,
     PAPERS_NOISE,
     TRACE_NOISE,
@@ -23,11 +24,16 @@ from cloakgp.experiments.cloaked import (
     noise_sd,
     sd_without_privacy,
 )
-from cloakgp.experiments.crossvalidation import Protocol, cross_validate
-from cloakgp.experiments.published import RERUN_FIGURE_4, RERUN_NO_PRIVACY, RERUN_PRIVATE
-from cloakgp.experiments.surfaces import Grid, released_curve, released_surface
-from cloakgp.models import ExactPrior
-from cloakgp.privacy import OutputBounds
+from experiments.cross_validation import Protocol, cross_validate
+from experiments.datasets import DatasetUnavailableError, load_kung
+from experiments.figures import Grid, released_curve, released_surface
+from experiments.published import (
+    RERUN_FIGURE_4,
+    RERUN_NO_PRIVACY,
+    RERUN_PRIVATE,
+    inducing_inputs_figure,
+    table_1_report,
+)
 
 SEED = 20210402
 # The most that trace, exact may err, in cm, in the order of table 1.
@@ -253,7 +259,7 @@ def test_figure_4_at_two_counts(women):
         no_privacy, papers = RERUN_FIGURE_4[count]
         assert one.no_privacy.mean == pytest.approx(no_privacy, abs=0.15)
         assert one.raw[PAPERS_NOISE.name].mean == pytest.approx(papers, abs=1.0)
-    figure = figures.inducing_inputs_figure(found)
+    figure = inducing_inputs_figure(found)
     assert len(figure.axes[0].lines) == 5
 
 
@@ -312,7 +318,7 @@ def test_the_report_shows_the_mean_its_spread_and_its_standard_error(toy):
         budget=TOY_BUDGET,
         protocol=Protocol(folds=3, draws=3, insecure_seed=SEED),
     )
-    table = report.table_1_report({"1d standard": found}, title="toy")
+    table = table_1_report({"1d standard": found}, title="toy")
     cells = list(table.columns[1].cells)
     errors = found.raw[PAPERS_NOISE.name]
     assert cells[:2] == ["13.3 ± 3.2", "13.4"]

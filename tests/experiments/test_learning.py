@@ -5,11 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cloakgp.datasets import DatasetUnavailableError
-from cloakgp.experiments import comparison_report
-from cloakgp.experiments.learning import WAYS, Paired, compare_learning, mean_and_error
-from cloakgp.experiments.priors import DEFAULT_SHAPE, Scale, Table, compare_shapes, tables
 from cloakgp.privacy import OutputBounds
+from experiments import priors
+from experiments.datasets import DatasetUnavailableError
+from experiments.priors import (
+    DEFAULT_SHAPE,
+    WAYS,
+    Paired,
+    Scale,
+    Table,
+    compare_learning,
+    compare_shapes,
+    mean_and_error,
+    tables,
+)
 
 SCALE = Scale(rows=80, draws=3, insecure_seed=1)
 
@@ -58,12 +67,12 @@ def test_learning_pays_where_the_declared_lengthscale_is_far_off(rng):
 
 def test_the_reports_have_a_line_per_way_and_per_table(wave):
     found = compare_learning([wave], epsilons=(0.3, 1.0), scale=SCALE)
-    report = comparison_report.learning_report(found, title="toy")
+    report = priors.learning_report(found, title="toy")
     assert list(report.columns[1].cells) == 2 * list(WAYS)
     differences = found[1.0].differences[1]
     assert list(report.columns[3].cells)[5].startswith(f"{differences.mean():+.4f}")
     assert list(report.columns[7].cells)[5] == f"{differences.max():+.3f}"
-    by_table = comparison_report.learning_by_table_report(found, way=1, title="toy")
+    by_table = priors.learning_by_table_report(found, way=1, title="toy")
     assert list(by_table.columns[0].cells) == ["wave"]
     assert len(by_table.columns) == 3
 

@@ -12,18 +12,19 @@ from rich.measure import Measurement
 from typer.testing import CliRunner
 
 from cloakgp import DPGPRegressor
-from cloakgp.datasets import DatasetUnavailableError
-from cloakgp.experiments import __main__ as command_line
-from cloakgp.experiments import comparison_report
-from cloakgp.experiments import learning_or_selection as study
-from cloakgp.experiments.cloaked import Budget
-from cloakgp.experiments.crossvalidation import root_mean_square
-from cloakgp.experiments.learning import EPSILONS
-from cloakgp.experiments.learning_or_selection import Divided
-from cloakgp.experiments.priors import DEFAULT_SHAPE, PriorShape, Scale, Table, tables
-from cloakgp.experiments.terminal import WIDTH
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.mixed import compose_with_selection, worst_release
+from experiments import __main__ as command_line
+from experiments import learning_or_selection as study
+from experiments.cloaking import Budget
+from experiments.cross_validation import root_mean_square
+from experiments.datasets import DatasetUnavailableError
+from experiments.framework import WIDTH
+from experiments.learning_or_selection import Divided
+from experiments.priors import DEFAULT_SHAPE, EPSILONS, PriorShape, Scale, Table, tables
+
+# Budgets here are as large, or tables as small, as each test needs.
+pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
 
 SEED = 5
 DELTA = 0.01
@@ -52,7 +53,11 @@ def test_what_is_released_after_a_choice_states_the_total(wave):
     split = wave.split(0, rows=60)
     divided = Divided.of(1.0, delta=DELTA, choice=0.3, rows=60)
     release = study.chosen_release(
-        split, divided=divided, delta=DELTA, candidates=study.CANDIDATES[:2], insecure_seed=SEED
+        split,
+        divided=divided,
+        delta=DELTA,
+        candidates=study.CANDIDATES[:2],
+        insecure_seed=SEED,
     )
     assert 0.99 < release.guarantee.epsilon <= 1.0
     assert release.guarantee.delta == DELTA
@@ -138,7 +143,7 @@ def test_reports_fit_the_console_and_pair_their_differences(wave):
     scale = Scale(rows=40, draws=2, insecure_seed=1)
     found = study.compare([wave], epsilons=(1.0,), shares=(0.3,), scale=scale)
     assert found[1.0]["wave"].shape == (5, 2)
-    report = comparison_report.learning_or_selection_report(
+    report = study.learning_or_selection_report(
         {epsilon: {"wave": 100 * found[1.0]["wave"]} for epsilon in EPSILONS},
         name="wave",
         shares=(0.3,),
@@ -151,7 +156,7 @@ def test_reports_fit_the_console_and_pair_their_differences(wave):
         less, abs=6e-3
     )
     wide = Console(file=io.StringIO(), width=1000)
-    overall = comparison_report.against_map_report(found, title="toy")
+    overall = study.against_map_report(found, title="toy")
     for table in (report, overall):
         assert Measurement.get(wide, wide.options, table).maximum <= WIDTH
 

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cloakgp.datasets import DatasetUnavailableError, load_london
-from cloakgp.experiments import __main__ as command_line
-from cloakgp.experiments import london
-from cloakgp.experiments.cloaked import PAPERS_NOISE, TRACE_NOISE
+from experiments import __main__ as command_line
+from experiments import london
+from experiments.cloaking import PAPERS_NOISE, TRACE_NOISE
+from experiments.datasets import DatasetUnavailableError, load_london
 
 
 @pytest.fixture(scope="module")

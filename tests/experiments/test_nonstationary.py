@@ -5,16 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-import typer
 from typer.testing import CliRunner
 
-from cloakgp.datasets import DatasetUnavailableError, load_kung
-from cloakgp.experiments import kung
-from cloakgp.experiments import nonstationary as experiment
-from cloakgp.experiments import nonstationary_report as report
-from cloakgp.experiments.cloaked import PAPERS_NOISE, TRACE_NOISE, Cloaked, noise_sd
-from cloakgp.experiments.crossvalidation import Protocol, cross_validate
-from cloakgp.experiments.nonstationary_command import run_nonstationary
+from experiments import __main__ as command_line
+from experiments import kung, nonstationary
+from experiments.cloaking import PAPERS_NOISE, TRACE_NOISE, Cloaked, noise_sd
+from experiments.cross_validation import Protocol, cross_validate
+from experiments.datasets import DatasetUnavailableError, load_kung
 
 SEED = 20210301
 
@@ -37,7 +34,7 @@ def few(rng):
 
 
 def test_the_prior_is_the_papers_but_for_the_lengthscale(few):
-    setting = experiment.NONSTATIONARY[0]
+    setting = nonstationary.NONSTATIONARY[0]
     X = setting.rows(few)
     prior, standard = setting.prior_for(X), kung.TABLE_1[0].prior_for(X)
     assert prior.noise_variance == standard.noise_variance
@@ -49,11 +46,11 @@ def test_the_prior_is_the_papers_but_for_the_lengthscale(few):
 
 
 def test_lengthscales_are_amended_to_be_longer_and_never_the_longest(few):
-    found = experiment.lengthscales_by_age(few)
+    found = nonstationary.lengthscales_by_age(few)
     assert (found.amended >= found.plain).all()
     assert (found.amended > 1.02 * found.plain).any()
-    assert found.amended.max() <= experiment.NONSTATIONARY[0].longest
-    figure = report.lengthscale_figure(found, X=few["age"].to_numpy(), title="toy")
+    assert found.amended.max() <= nonstationary.NONSTATIONARY[0].longest
+    figure = nonstationary.lengthscale_figure(found, X=few["age"].to_numpy(), title="toy")
     (axes,) = figure.axes
     np.testing.assert_array_equal(axes.lines[0].get_ydata(), found.amended)
     np.testing.assert_array_equal(axes.lines[1].get_ydata(), found.plain)
@@ -61,9 +58,9 @@ def test_lengthscales_are_amended_to_be_longer_and_never_the_longest(few):
 
 def test_tables_hold_what_was_computed(few):
     protocol = Protocol(folds=2, draws=2, insecure_seed=SEED)
-    found = experiment.third_column(few, protocol=protocol)
-    posterior = experiment.bayes_rows(few, protocol=protocol)
-    table = report.third_column_report(found, posterior, title="toy")
+    found = nonstationary.third_column(few, protocol=protocol)
+    posterior = nonstationary.bayes_rows(few, protocol=protocol)
+    table = nonstationary.third_column_report(found, posterior, title="toy")
     names, age = (list(table.columns[number].cells) for number in (0, 1))
     by_name = dict(zip(names[:-2], age[:-2], strict=True))
     assert age[0] == "12.8 ± 2.0"
@@ -80,18 +77,18 @@ def test_tables_hold_what_was_computed(few):
 
 def test_row_noises_lower_the_error_that_the_prior_expects(few):
     protocol = Protocol(folds=2, draws=2, insecure_seed=SEED)
-    found = experiment.row_noises(few, protocol=protocol, steps=2)
+    found = nonstationary.row_noises(few, protocol=protocol, steps=2)
     for one in found.values():
         declared, shared, by_row = one.expected.values()
         assert by_row < shared < declared
         assert one.largest > 1.0
         assert all(errors.by_fold.shape == (2, 2) for errors in one.raw.values())
-    table = report.row_noise_report(found, title="toy")
-    assert list(table.columns[2].cells)[-2] == f"{found['2d'].expected[experiment.BY_ROW]:.2f}"
+    table = nonstationary.row_noise_report(found, title="toy")
+    assert list(table.columns[2].cells)[-2] == f"{found['2d'].expected[nonstationary.BY_ROW]:.2f}"
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("setting", experiment.NONSTATIONARY, ids=lambda one: one.inputs)
+@pytest.mark.parametrize("setting", nonstationary.NONSTATIONARY, ids=lambda one: one.inputs)
 def test_without_privacy_the_errors_are_near_the_papers(women, setting):
     """The constants were chosen for this; it guards them."""
     found = cross_validate(
@@ -102,7 +99,7 @@ def test_without_privacy_the_errors_are_near_the_papers(women, setting):
         budget=kung.BUDGET,
         protocol=Protocol(),
     ).no_privacy
-    published = experiment.PUBLISHED_NO_PRIVACY[setting.inputs]
+    published = nonstationary.PUBLISHED_NO_PRIVACY[setting.inputs]
     assert found.mean == pytest.approx(published.mean, abs=0.6)
     assert found.fold_sd == pytest.approx(published.sd, abs=1.0)
 
@@ -110,18 +107,18 @@ def test_without_privacy_the_errors_are_near_the_papers(women, setting):
 @pytest.mark.data
 @pytest.mark.slow
 def test_with_the_papers_noise_the_errors_are_near_the_papers(women):
-    found = experiment.third_column(women, protocol=Protocol(draws=20, insecure_seed=SEED))
+    found = nonstationary.third_column(women, protocol=Protocol(draws=20, insecure_seed=SEED))
     for inputs, one in found.items():
-        published = experiment.PUBLISHED_PRIVATE[inputs]
+        published = nonstationary.PUBLISHED_PRIVATE[inputs]
         assert one.raw[PAPERS_NOISE.name].mean == pytest.approx(published.mean, abs=1.5)
 
 
 def test_the_expected_privacy_noise_is_that_of_a_release(few):
     """The noise that the row noises are chosen for is the one that is added."""
-    setting = experiment.STANDARD[1]
+    setting = nonstationary.STANDARD[1]
     X, X_query = setting.rows(few), setting.rows(few)[:5] + 1.0
     prior = setting.prior_for(X)
-    before = experiment.chosen_row_noise(prior, X, X_query, shared=True, steps=1).before
+    before = nonstationary.chosen_row_noise(prior, X, X_query, shared=True, steps=1).before
     cloaked = Cloaked.designed(X, X_query, prior=prior, noise=TRACE_NOISE)
     release = cloaked.released(kung.heights(few), budget=kung.BUDGET, insecure_seed=SEED)
     assert before.privacy == pytest.approx(np.sum(noise_sd(release) ** 2), rel=3e-3)
@@ -130,11 +127,11 @@ def test_the_expected_privacy_noise_is_that_of_a_release(few):
 @pytest.mark.data
 def test_row_noises_help_from_age_and_weight(women):
     """The first fold of table 1's standard column: what the prior expects, and what is found."""
-    setting = experiment.STANDARD[1]
+    setting = nonstationary.STANDARD[1]
     X = setting.rows(women)
     train, held_out = next(Protocol().splits(len(X)))
     prior = setting.prior_for(X[train])
-    by_row = experiment.chosen_row_noise(prior, X[train], X[held_out], shared=False, steps=4)
+    by_row = nonstationary.chosen_row_noise(prior, X[train], X[held_out], shared=False, steps=4)
     assert by_row.expected.total < by_row.before.total
     assert by_row.expected.privacy < 0.8 * by_row.before.privacy
     # Rows far from the others are believed less than the rest.
@@ -148,9 +145,8 @@ def test_row_noises_help_from_age_and_weight(women):
 @pytest.mark.slow
 @pytest.mark.usefixtures("women")
 def test_the_command_prints_its_tables_and_writes_its_figures(tmp_path):
-    app = typer.Typer()
-    app.command()(run_nonstationary)
-    done = CliRunner().invoke(app, ["--fast", "--output-dir", str(tmp_path)])
+    arguments = ["nonstationary", "--fast", "--output-dir", str(tmp_path)]
+    done = CliRunner().invoke(command_line.app, arguments)
     assert done.exit_code == 0, done.output
     for number in ("3b", "3d", "5c"):
         assert (tmp_path / f"nonstationary-figure-{number}.png").stat().st_size > 20_000

@@ -9,14 +9,15 @@ from typer.testing import CliRunner
 
 from cloakgp import DPGPRegressor
 from cloakgp.choices import choose_prior
-from cloakgp.datasets import DatasetUnavailableError, load_kung
-from cloakgp.experiments import __main__ as command_line
-from cloakgp.experiments import comparison_report, kung, kung2018
-from cloakgp.experiments.cloaked import PAPERS_NOISE, TRACE_NOISE, Budget, mean_without_privacy
-from cloakgp.experiments.crossvalidation import Errors, Protocol, root_mean_square
-from cloakgp.experiments.posterior_rows import Row, kung_rows, posterior_errors
 from cloakgp.models import ExactPrior
 from cloakgp.privacy import OutputBounds
+from experiments import __main__ as command_line
+from experiments import kung, kung2018
+from experiments.cloaking import PAPERS_NOISE, TRACE_NOISE, Budget, mean_without_privacy
+from experiments.cross_validation import Errors, Protocol, Row, posterior_errors, root_mean_square
+from experiments.datasets import DatasetUnavailableError, load_kung
+from experiments.kung import kung_rows
+from experiments.published import posterior_report
 
 SEED = 20210402
 BUDGET = Budget(bounds=OutputBounds(-1.0, 1.0), epsilon=1.0, delta=0.01)
@@ -100,9 +101,7 @@ def test_pooled_errors_weigh_squares():
 
 def test_the_report_stands_beside_the_papers_figures():
     errors = {"row": Errors(np.array([[8.0, 9.0]]))}
-    table = comparison_report.posterior_report(
-        {"1d standard": errors, "2d standard": errors}, title="toy"
-    )
+    table = posterior_report({"1d standard": errors, "2d standard": errors}, title="toy")
     assert list(table.columns[1].cells) == ["9.9", "8.50 (se 0.50)", "7.1"]
     assert list(table.columns[2].cells) == ["10.2", "8.50 (se 0.50)", "5.2"]
 

@@ -12,10 +12,12 @@ from rich.measure import Measurement
 from typer.testing import CliRunner
 
 from cloakgp.choices import choose_prior
-from cloakgp.datasets import DatasetUnavailableError
-from cloakgp.experiments import __main__ as command_line
-from cloakgp.experiments import comparison_report
-from cloakgp.experiments.priors import (
+from cloakgp.privacy import OutputBounds
+from experiments import __main__ as command_line
+from experiments import priors
+from experiments.datasets import DatasetUnavailableError
+from experiments.framework import WIDTH
+from experiments.priors import (
     DEFAULT_SHAPE,
     SHAPES,
     PriorShape,
@@ -24,8 +26,6 @@ from cloakgp.experiments.priors import (
     compare_shapes,
     tables,
 )
-from cloakgp.experiments.terminal import WIDTH
-from cloakgp.privacy import OutputBounds
 
 SCALE = Scale(rows=80, draws=4, insecure_seed=1)
 
@@ -106,7 +106,7 @@ def test_a_trend_is_as_large_as_the_signal(rng):
 def test_the_report_names_tables_and_shapes(wave):
     shapes = SHAPES[:2]
     found = compare_shapes([wave], shapes=shapes, scale=SCALE)
-    report = comparison_report.shapes_report(found, shapes=shapes, title="toy")
+    report = priors.shapes_report(found, shapes=shapes, title="toy")
     assert list(report.columns[0].cells) == ["wave", "mean", "se", "median"]
     assert report.caption == "\n".join(f"{n} {shape}" for n, shape in enumerate(shapes, start=1))
     means = found["wave"].mean(axis=1)
@@ -117,7 +117,7 @@ def test_the_report_names_tables_and_shapes(wave):
 
 def test_the_report_of_all_shapes_fits_the_console():
     found = {24 * "x": np.ones((len(SHAPES), 2))}
-    report = comparison_report.shapes_report(found, shapes=SHAPES, title="toy")
+    report = priors.shapes_report(found, shapes=SHAPES, title="toy")
     wide = Console(file=io.StringIO(), width=1000)
     assert Measurement.get(wide, wide.options, report).maximum <= WIDTH
 

@@ -6,14 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.gaussian_process.kernels import RBF
-from typer import Typer
-from typer.testing import CliRunner
 
-from cloakgp.datasets import DatasetUnavailableError, load_kung
-from cloakgp.experiments import private_inputs, private_inputs_report
-from cloakgp.experiments.crossvalidation import Errors, Protocol
 from cloakgp.models.basis import BinBasis
 from cloakgp.privacy.statistics import measure_statistics
+from experiments import private_inputs
+from experiments.cross_validation import Errors, Protocol
+from experiments.datasets import DatasetUnavailableError, load_kung
 
 
 @pytest.fixture(scope="module")
@@ -70,23 +68,22 @@ def test_intervals_hold_about_as_often_as_they_say():
 
 
 @pytest.mark.parametrize("rows", [10, 287])
-def test_the_papers_way_is_bounded_or_refused(rows, capsys):
-    private_inputs_report.print_dominance(rows)
-    said = capsys.readouterr().out
+def test_the_papers_way_is_bounded_or_refused(rows):
+    said = "\n".join(private_inputs.dominance_lines(rows))
     assert said.count("apart: one row") + said.count("apart: refused") == 2
 
 
 @pytest.mark.data
-def test_the_command_prints_the_table(women, monkeypatch):
-    monkeypatch.setattr(private_inputs_report, "load_kung", lambda **_: women[:60])
-    monkeypatch.setattr(private_inputs_report, "FAST_TABLES", 2)
-    app = Typer()
-    app.command()(private_inputs_report.run_private_inputs)
-    done = CliRunner().invoke(app, ["--fast"])
-    assert done.exit_code == 0, done.output
-    assert "histogram, 10 bins" in done.output
-    assert "statistics, defaults" in done.output
-    assert done.output.count("95 % intervals, simulated") == 4
+def test_the_command_prints_the_table(women, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(private_inputs, "load_kung", lambda **_: women[:60])
+    small = private_inputs.PrivateInputs(
+        **(private_inputs.PrivateInputs.small | {"simulations": 2})
+    )
+    small.run(output_dir=tmp_path)
+    said = capsys.readouterr().out
+    assert "histogram, 10 bins" in said
+    assert "statistics, defaults" in said
+    assert said.count("95 % intervals, simulated") == 4
 
 
 @pytest.mark.slow

@@ -11,26 +11,18 @@ from typer.testing import CliRunner
 import cloakgp.privacy
 import cloakgp.privacy.select
 import cloakgp.selection
-from cloakgp.datasets import DatasetUnavailableError, load_kung
-from cloakgp.experiments import __main__ as command_line
-from cloakgp.experiments import (
-    four_points,
-    selection_figures,
-    selection_papers,
-    selection_report,
-    selection_study,
-    sound_selection,
-    table2,
-)
-from cloakgp.experiments.selection_papers import (
+from cloakgp.privacy.outputs import OutputBounds
+from cloakgp.privacy.utility import error_band
+from experiments import __main__ as command_line
+from experiments import algorithm_1, four_points, table2, table2_choices
+from experiments.algorithm_1 import (
     Fold,
     claimed_sensitivity,
     expected_squared_errors,
     papers_selection_with_unsound_bound,
     sound_choice,
 )
-from cloakgp.privacy.outputs import OutputBounds
-from cloakgp.privacy.utility import error_band
+from experiments.datasets import DatasetUnavailableError, load_kung
 
 SPLITS = {"halves": four_points.HALVES, "interleaved": four_points.INTERLEAVED}
 
@@ -45,7 +37,7 @@ def women():
 
 @pytest.fixture(scope="module")
 def study(women):
-    return selection_study.Study.of(women, column="weight", tick=lambda: None)
+    return table2.Study.of(women, column="weight", tick=lambda: None)
 
 
 def candidates_of(split):
@@ -137,7 +129,7 @@ def test_the_papers_choice_breaks_its_promise_where_ours_keeps_it():
         for outputs in (y, moved)
     ]
     assert np.abs(np.log(probabilities[0] / probabilities[1])).max() > 1.0
-    public = [selection_papers.held_out_of(one, rows=len(y)) for one in (follows, ignores)]
+    public = [algorithm_1.held_out_of(one, rows=len(y)) for one in (follows, ignores)]
     for mechanism in ("permute-and-flip", "exponential"):
         for loss in ("squared", "absolute"):
             kept = [
@@ -151,7 +143,7 @@ def test_the_papers_choice_breaks_its_promise_where_ours_keeps_it():
 
 def test_our_sensitivity_holds_on_the_counterexample():
     folds, y, moved = four_points.counterexample_tables()
-    public = selection_papers.held_out_of(folds, rows=len(y))
+    public = algorithm_1.held_out_of(folds, rows=len(y))
     bounds = OutputBounds(0.0, 1.0)
     for loss in ("squared", "absolute"):
         errors = [sound_choice([public], one, bounds=bounds, loss=loss)[0][0] for one in (y, moved)]
@@ -159,11 +151,7 @@ def test_our_sensitivity_holds_on_the_counterexample():
 
 
 def test_the_unsound_choice_is_out_of_reach_of_the_private_interface():
-    loaded = [
-        module
-        for name, module in sys.modules.items()
-        if name.startswith("cloakgp.") and not name.startswith("cloakgp.experiments")
-    ]
+    loaded = [module for name, module in sys.modules.items() if name.startswith("cloakgp.")]
     assert cloakgp.selection in loaded
     for module in loaded:
         assert not hasattr(module, "papers_selection_with_unsound_bound"), module
@@ -178,7 +166,7 @@ def test_permute_and_flip_by_playing_it(rng):
             if rng.uniform() < np.exp(-errors[index] / scale):
                 played[index] += 1
                 break
-    expected = selection_papers.choice_probabilities(
+    expected = algorithm_1.choice_probabilities(
         errors, sensitivity=1.0, epsilon=1.0, mechanism="permute-and-flip"
     )
     assert played / played.sum() == pytest.approx(expected, abs=0.015)
@@ -188,7 +176,7 @@ def test_permute_and_flip_by_playing_it(rng):
 def test_probabilities_of_many_alike_and_one_hopeless():
     errors = np.append(np.zeros(80), 1e6)
     for mechanism in ("permute-and-flip", "exponential"):
-        found = selection_papers.choice_probabilities(
+        found = algorithm_1.choice_probabilities(
             errors, sensitivity=1.0, epsilon=1.0, mechanism=mechanism
         )
         assert found[:80] == pytest.approx(1 / 80)
@@ -197,18 +185,18 @@ def test_probabilities_of_many_alike_and_one_hopeless():
 
 def test_expected_rmse_weighs_squares():
     rmse = np.array([3.0, 4.0])
-    assert table2.expected_rmse(rmse, np.array([0.5, 0.5])) == pytest.approx(np.sqrt(12.5))
+    assert table2_choices.expected_rmse(rmse, np.array([0.5, 0.5])) == pytest.approx(np.sqrt(12.5))
 
 
 @pytest.mark.data
 def test_46_of_80_stay_and_the_claimed_sensitivities(study):
     chooser, candidates = study.halves[0], study.papers[0]
     assert (len(chooser.X), len(candidates)) == (144, 80)
-    assert table2.kept_by_threshold(candidates, width=chooser.width).sum() == 46
-    printed = table2.papers_choice(candidates, chooser)
+    assert table2_choices.kept_by_threshold(candidates, width=chooser.width).sum() == 46
+    printed = table2_choices.papers_choice(candidates, chooser)
     assert printed.claimed_sensitivity == pytest.approx(137.9, abs=0.05)
     assert np.count_nonzero(printed.probabilities) == 46
-    whole = table2.papers_choice(candidates, chooser, thresholded=False)
+    whole = table2_choices.papers_choice(candidates, chooser, thresholded=False)
     assert whole.claimed_sensitivity == pytest.approx(927.8, abs=0.05)
 
 
@@ -234,20 +222,20 @@ def test_what_sound_choices_are_worth(study):
     assert same["best of the 80 (not private)"] < 8
     # Where nothing must be learned there is nothing to pay: the defaults win.
     first, _ = study.halves
-    assert sound_selection.declared_default_rmse(first) < same["best of the 80 (not private)"]
+    assert table2_choices.declared_default_rmse(first) < same["best of the 80 (not private)"]
 
 
 @pytest.mark.data
 def test_untouched_defaults(study):
     first, _ = study.halves
-    assert sound_selection.default_rmse(first, draws=1, insecure_seed=1) < 8
+    assert table2_choices.default_rmse(first, draws=1, insecure_seed=1) < 8
 
 
 @pytest.mark.data
 def test_neighbours_move_a_fold_of_the_women_beyond_its_term(study):
     """Single folds exceed their term of equation 13; only the slack in 9 d² keeps the sum."""
     chooser = study.halves[0]
-    folds = study.papers[0][table2.GRID.index((25.0, 25.0, 1.0))]
+    folds = study.papers[0][table2_choices.GRID.index((25.0, 25.0, 1.0))]
     width, worst = chooser.width, 0.0
     for fold in folds:
         norms = np.square(fold.cloaking).sum(axis=0)
@@ -263,15 +251,16 @@ def test_neighbours_move_a_fold_of_the_women_beyond_its_term(study):
 
 @pytest.mark.data
 def test_figures(study):
-    figure = selection_report.figure_10(study)
+    figure = table2.figure_10(study)
     assert len(figure.axes) == 8
     first, alike = figure.axes[0], figure.axes[1]
     shown = [bar.get_width() for bar in first.patches]
     assert sum(width > 0 for width in shown) == 46
     assert sum(bar.get_width() for bar in alike.patches) == pytest.approx(1.0)
     ticks = []
-    panels = selection_report.figure_11(study, epsilons=(10.0, 0.1), tick=lambda: ticks.append(1))
-    assert len(ticks) == 2 * len(table2.GRID)
+    chosen = table2.chosen_lengthscales(study, epsilons=(10.0, 0.1), tick=lambda: ticks.append(1))
+    panels = table2.figure_11(chosen, column="weight")
+    assert len(ticks) == 2 * len(table2_choices.GRID)
     for axes in panels.axes[:2]:
         shares = axes.images[0].get_array()
         assert shares.shape == (5, 2)
@@ -285,7 +274,7 @@ def test_bars_of_two_choices():
         "one": (np.array([1.0, 9.0]), np.array([1.0, 0.0])),
         "both": (np.array([1.0, 7.0]), np.array([0.5, 0.5])),
     }
-    figure = selection_figures.bars_figure(choices, title="two")
+    figure = table2.bars_figure(choices, title="two")
     assert [axes.get_title().split()[-2] for axes in figure.axes[:2]] == ["1.0", "5.0"]
 
 
@@ -295,8 +284,8 @@ def test_four_points_from_the_command_line(monkeypatch):
     assert result.exit_code == 0, result.output
 
 
-def test_the_four_points_report(capsys):
-    four_points.run_four_points()
+def test_the_four_points_report(tmp_path, capsys):
+    four_points.FourPoints().run(output_dir=tmp_path)
     said = capsys.readouterr().out
     for figure in ("1589.50", "99.87%", "93.94%", "64.55%", "241 d²", "89 d²"):
         assert figure in said

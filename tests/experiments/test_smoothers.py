@@ -20,10 +20,10 @@ from sklearn.tree import DecisionTreeRegressor
 
 import cloakgp
 from cloakgp import cloak
-from cloakgp.datasets import DatasetUnavailableError, load_kung
-from cloakgp.experiments import kung, smoothers, smoothers_report
-from cloakgp.experiments.crossvalidation import Protocol
-from cloakgp.experiments.smoothers import smoother_matrix
+from experiments import kung, smoothers
+from experiments.cross_validation import Protocol
+from experiments.datasets import DatasetUnavailableError, load_kung
+from experiments.smoothers import smoother_matrix
 
 PAGE = Path(cloakgp.__file__).parents[2] / "docs" / "linear-smoothers.md"
 
@@ -147,7 +147,7 @@ def test_expected_errors_are_the_means_of_drawn_ones():
     ages = rng.uniform(0, 80, 60)
     women = pd.DataFrame({"age": ages, "height": 60 + 1.1 * ages + rng.normal(0, 8, 60)})
     found = [
-        smoothers_report.smooth(
+        smoothers.smooth(
             women,
             matrix_for=smoothers.linear_regression,
             protocol=Protocol(folds=3, insecure_seed=seed),
@@ -157,7 +157,7 @@ def test_expected_errors_are_the_means_of_drawn_ones():
     drawn = np.mean([np.square(one.drawn) for one in found], axis=(0, 2))
     np.testing.assert_allclose(drawn, np.square(found[0].expected).mean(axis=1), rtol=0.2)
     assert (found[0].noise_sd[1] < found[0].noise_sd[0]).all()
-    report = smoothers_report.smoothers_report({"a line": found[0]}, title="heights")
+    report = smoothers.smoothers_report({"a line": found[0]}, title="heights")
     assert report.row_count == 1
 
 
@@ -169,8 +169,8 @@ def test_a_line_and_few_neighbours_of_the_women():
     except DatasetUnavailableError as error:
         pytest.skip(str(error))
     protocol = Protocol(folds=4, shuffle=True, insecure_seed=0)
-    line = smoothers_report.smooth(women, matrix_for=smoothers.linear_regression, protocol=protocol)
-    few = smoothers_report.smooth(
+    line = smoothers.smooth(women, matrix_for=smoothers.linear_regression, protocol=protocol)
+    few = smoothers.smooth(
         women,
         matrix_for=lambda X, *, X_query: smoothers.nearest_neighbours(X, X_query=X_query, count=5),
         protocol=protocol,
@@ -189,11 +189,11 @@ def test_the_pages_table_is_what_the_command_computes():
         pytest.skip(str(error))
     rows = re.findall(r"^\| (.*?) \| ([\d.| ]+) \|$", PAGE.read_text(encoding="utf-8"), flags=re.M)
     printed = {name: [float(one) for one in cells.split(" | ")] for name, cells in rows}
-    matrices = smoothers_report.declared_smoothers()
+    matrices = smoothers.declared_smoothers()
     assert list(printed) == list(matrices)
     for name in ("kernel ridge, RBF of 15 years, λ = 2.5", "40 nearest neighbours"):
-        one = smoothers_report.smooth(
-            women, matrix_for=matrices[name], protocol=smoothers_report.PROTOCOL
+        one = smoothers.smooth(
+            women, matrix_for=matrices[name], protocol=smoothers.Smoothers().protocol
         )
         sds, expected = one.noise_sd.mean(axis=1), one.expected.mean(axis=1)
         computed = [one.no_privacy.mean(), sds[0], expected[0], sds[1], expected[1]]

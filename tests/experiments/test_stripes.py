@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cloakgp.experiments import stripes
-from cloakgp.experiments.classes import Mean, Outcome, compare
+from experiments import stripes
+from experiments.classification import Mean, Outcome, compare
 
 
 def test_the_grid_has_fifty_of_each_class_wherever_the_stripes_are(rng):

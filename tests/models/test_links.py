@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 from scipy.special import expit
 
-from cloakgp.models.links import LINKS, link
+from cloakgp.models.links import link
+from cloakgp.names import LINKS
 
 MEANS = [0.0, 0.3, -1.7, 5.0]
 VARIANCES = [0.0, 1e-6, 0.2, 4.0, 100.0]

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern, WhiteKernel
 
-from cloakgp.datasets import DatasetUnavailableError, load_kung
 from cloakgp.models import APPROXIMATIONS, ExactPrior, SparsePrior
 from cloakgp.models.rkhs import (
     function_questions,
@@ -17,6 +16,7 @@ from cloakgp.models.rkhs import (
     rkhs_sensitivity,
     sensitivity_bounds,
 )
+from experiments.datasets import DatasetUnavailableError, load_kung
 
 KERNELS = {
     "rbf": ConstantKernel(3.0) * RBF(0.7),

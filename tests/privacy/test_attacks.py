@@ -16,6 +16,9 @@ from cloakgp.design import design_strategy
 from cloakgp.models import ExactPrior
 from cloakgp.privacy.measure import measure
 
+# Budgets here are as large, or tables as small, as each test needs.
+pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
+
 # The package re-exports the function `measure` under the name of its module.
 door = importlib.import_module("cloakgp.privacy.grid")
 

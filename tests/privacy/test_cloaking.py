@@ -124,6 +124,15 @@ def test_bad_input(change, complaint):
         cloak(arguments.pop("C"), arguments.pop("y"), **arguments)
 
 
+def test_seeded_noise_is_admitted():
+    arguments = [[1.0, 2.0]], [0.0, 1.0]
+    seeded, honest = cloak(*arguments, insecure_seed=1, **BUDGET), cloak(*arguments, **BUDGET)
+    assert seeded.insecure
+    assert "INSECURE: seeded noise, not private" in repr(seeded)
+    assert not honest.insecure
+    assert "INSECURE" not in repr(honest)
+
+
 def test_nothing_published_depends_on_outputs_but_through_the_answers(monkeypatch):
     """Replay: neighbours with the same noisy answers publish identical doubles."""
     rng = np.random.default_rng(5)

@@ -20,6 +20,8 @@ from cloakgp.privacy.guarantee import (
     gaussian_epsilon,
     papers_noise_multiplier,
 )
+from cloakgp.privacy.mixed import compose_with_selection
+from cloakgp.privacy.pure import PureGuarantee
 
 EPSILONS = st.floats(1e-4, 100)
 DELTAS = st.floats(1e-20, 0.9)
@@ -193,3 +195,21 @@ def test_impossible_delta(delta):
 def test_composing_nothing_is_refused():
     with pytest.raises(ValueError, match="at least one"):
         compose()
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ([Guarantee(epsilon=1, delta=0.01, mu=0.5)] * 2,),
+        ((guarantee for guarantee in ()),),
+        (PureGuarantee(epsilon=1.0),),
+        (Guarantee(epsilon=1, delta=0.01, mu=0.5), PureGuarantee(epsilon=1.0)),
+        (compose_with_selection(Guarantee(epsilon=1, delta=0.01, mu=0.5), 0.5),),
+        (1.0, None),
+        ("(1, 0.01)",),
+    ],
+)
+def test_only_gaussian_guarantees_add_up(parts):
+    """A list was handed back as it was, as if it were what everything costs together."""
+    with pytest.raises(TypeError, match=r"one by one|only guarantees of type Guarantee"):
+        compose(*parts)

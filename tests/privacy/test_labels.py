@@ -136,17 +136,17 @@ def test_a_movement_of_another_encoding_is_caught(count, short, monkeypatch):
 
 
 SETTINGS = {
-    "bayes": {"mechanism": "bayes"},
-    "bayes, logit": {"mechanism": "bayes", "link": "logit"},
-    "bayes, sparse": {"mechanism": "bayes", "inducing": 3},
-    "bayes, learned": {"mechanism": "bayes", "learn": "map"},
-    "trace": {"mechanism": "trace"},
-    "trace, sparse": {"mechanism": "trace", "inducing": 3, "approximation": "sor"},
-    "logdet": {"mechanism": "logdet"},
-    "laplace": {"mechanism": "laplace", "link": "logit"},
-    "laplace, trace": {"mechanism": "laplace", "link": "logit", "criterion": "trace"},
-    "laplace, three steps": {"mechanism": "laplace", "link": "logit", "steps": 3},
-    "laplace, sparse": {"mechanism": "laplace", "link": "logit", "steps": 2, "inducing": 3},
+    "bayes": {"criterion": "bayes"},
+    "bayes, logit": {"criterion": "bayes", "link": "logit"},
+    "bayes, sparse": {"criterion": "bayes", "inducing": 3},
+    "bayes, learned": {"criterion": "bayes", "learn": "map"},
+    "trace": {"criterion": "trace"},
+    "trace, sparse": {"criterion": "trace", "inducing": 3, "approximation": "sor"},
+    "logdet": {"criterion": "logdet"},
+    "laplace": {"criterion": "laplace", "link": "logit"},
+    "laplace, trace": {"criterion": "laplace", "link": "logit", "step_criterion": "trace"},
+    "laplace, three steps": {"criterion": "laplace", "link": "logit", "steps": 3},
+    "laplace, sparse": {"criterion": "laplace", "link": "logit", "steps": 2, "inducing": 3},
 }
 
 
@@ -154,7 +154,7 @@ SETTINGS = {
     ("name", "count"),
     # The papers' iteration is for two classes.
     [(name, 2) for name in SETTINGS]
-    + [(name, 3) for name in SETTINGS if SETTINGS[name]["mechanism"] != "laplace"],
+    + [(name, 3) for name in SETTINGS if SETTINGS[name]["criterion"] != "laplace"],
 )
 def test_no_neighbour_of_a_whole_fit_spends_more(name, count):
     changes = {"learn": None, **SETTINGS[name]}

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from laplace_neighbours import laplace_door, loss_over_neighbours
 from scipy import stats
 
-from cloakgp.privacy import sampler
 from cloakgp.privacy.laplace import (
     absolute_sensitivity,
     calibrate_laplace,
@@ -157,7 +156,7 @@ def test_openDPs_own_map_must_agree(monkeypatch):
         def __call__(self, _):
             raise AssertionError("nothing may be drawn")
 
-    monkeypatch.setattr(sampler.dp.m, "make_laplace", lambda *_, **__: Measurement())
+    monkeypatch.setattr("opendp.prelude.m.make_laplace", lambda *_, **__: Measurement())
     with pytest.raises(RuntimeError, match="nothing released"):
         add_discrete_laplace(np.zeros(1, dtype=np.int64), scale=10.0, sensitivity=3)
 

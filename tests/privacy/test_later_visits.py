@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from neighbours import ACHIEVED_SHARE, door, spent_over_neighbours
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
-from cloakgp import DPGPRegressor
+from cloakgp import DPGPRegressor, extend, refine
 
 KERNELS = [None, RBF(2.0), ConstantKernel(4.0) * Matern(1.0, nu=1.5) + WhiteKernel(0.1)]
 BOUNDS = (-3.0, 7.0)
@@ -59,9 +59,9 @@ def test_every_visit_spends_what_it_claims(seed, kernel, learn, sparse, epsilon,
     def run(outputs):
         spending = {"epsilon": epsilon, "delta": 1e-4}
         if visit == "refine":
-            after = release.refine(outputs, [[1.0], [4.0]], **spending)
+            after = refine(release, outputs, [[1.0], [4.0]], **spending)
         else:
-            after = release.extend(Z, outputs, **spending)
+            after = extend(release, Z, outputs, **spending)
         assert after.measurements[:-1] == release.measurements
         return after.measurements[-1].answers.guarantee.mu
 
@@ -92,12 +92,12 @@ def stage_integers(model, X, y, frozen=None):
 @given(
     seed=st.integers(0, 2**32 - 1),
     learn=st.sampled_from(["map", "average", None]),
-    mechanism=st.sampled_from(["bayes", "trace"]),
+    criterion=st.sampled_from(["bayes", "trace"]),
     share=st.sampled_from([0.1, 0.5, 0.8]),
     epsilon=st.sampled_from([0.3, 1.0, 8.0]),
 )
 @settings(max_examples=6)
-def test_both_stages_together_spend_what_the_fit_claims(seed, learn, mechanism, share, epsilon):
+def test_both_stages_together_spend_what_the_fit_claims(seed, learn, criterion, share, epsilon):
     rng = np.random.default_rng(seed)
     X, y = rng.uniform(0, 5, size=(8, 1)), outputs_at_the_ends(rng, 8)
     model = DPGPRegressor(
@@ -105,7 +105,7 @@ def test_both_stages_together_spend_what_the_fit_claims(seed, learn, mechanism, 
         epsilon=epsilon,
         delta=1e-4,
         learn=learn,
-        mechanism=mechanism,
+        criterion=criterion,
         budget_split=share,
     )
     base, published, release = stage_integers(model, X, y)
@@ -128,7 +128,7 @@ def test_both_stages_together_spend_what_the_fit_claims(seed, learn, mechanism, 
     claimed = release.guarantee.mu
     assert worst <= claimed
     # A trace design's longest column need not be that of the other stage's; bayes's all are.
-    if mechanism == "bayes":
+    if criterion == "bayes":
         assert worst >= ACHIEVED_SHARE * claimed
     assert release.guarantee.delta_at(epsilon) <= 1e-4
     assert release.guarantee.delta_at(epsilon) >= 0.999e-4
@@ -148,7 +148,7 @@ def test_the_check_can_fail(monkeypatch):
     monkeypatch.setattr(door, "integer_sensitivity", half)
     spent, claimed = spent_over_neighbours(
         lambda outputs: (
-            release.refine(outputs, epsilon=1.0, delta=1e-4).measurements[-1].answers.guarantee.mu
+            refine(release, outputs, epsilon=1.0, delta=1e-4).measurements[-1].answers.guarantee.mu
         ),
         y,
         bounds=BOUNDS,
@@ -161,7 +161,7 @@ def test_visits_compose_for_somebody_in_all_of_them():
     rng = np.random.default_rng(1)
     release, y = first_release(rng, RBF(2.0), learn="map", sparse=False)
     for _ in range(3):
-        release = release.refine(y, epsilon=1.0, delta=1e-4)
+        release = refine(release, y, epsilon=1.0, delta=1e-4)
     mus = [one.answers.guarantee.mu for one in release.measurements]
     assert release.guarantee.mu >= math.sqrt(math.fsum(mu**2 for mu in mus))
     assert release.guarantee.mu == pytest.approx(2 * mus[0], rel=1e-6)

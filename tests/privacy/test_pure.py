@@ -9,7 +9,7 @@ from dp_accounting.pld import common, privacy_loss_distribution
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloakgp.privacy.guarantee import gaussian_delta
+from cloakgp.privacy.guarantee import Guarantee, gaussian_delta
 from cloakgp.privacy.measure import measure
 from cloakgp.privacy.pure import PureGuarantee, compose_pure
 
@@ -86,6 +86,9 @@ def test_composition_adds_up_and_never_rounds_down():
     assert compose_pure(parts[0]) is parts[0]
     with pytest.raises(ValueError, match="nothing to compose"):
         compose_pure()
+    for wrong in ([parts], [Guarantee(epsilon=1.0, delta=0.01, mu=0.5)], [parts[0], 1.0]):
+        with pytest.raises(TypeError, match=r"one by one|only guarantees of type PureGuarantee"):
+            compose_pure(*wrong)
 
 
 def test_bad_points_of_the_profile():

@@ -44,7 +44,7 @@ def test_openDPs_own_map_must_agree(monkeypatch):
         def __call__(self, _):
             raise AssertionError("nothing may be drawn")
 
-    monkeypatch.setattr(sampler.dp.m, "make_gaussian", lambda *_, **__: Measurement())
+    monkeypatch.setattr("opendp.prelude.m.make_gaussian", lambda *_, **__: Measurement())
     with pytest.raises(RuntimeError, match="nothing released"):
         sampler.add_discrete_gaussian(np.zeros(1, dtype=np.int64), scale=10.0, sensitivity=3)
 

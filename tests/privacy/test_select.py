@@ -111,10 +111,10 @@ def problems(draw):
     } | draw(
         st.sampled_from(
             [
-                {"predictions": "posterior", "design": "bayes"},
-                {"predictions": "posterior", "design": "trace"},
-                {"predictions": "raw", "design": "trace"},
-                {"predictions": "raw", "design": "logdet"},
+                {"predictions": "posterior", "criterion": "bayes"},
+                {"predictions": "posterior", "criterion": "trace"},
+                {"predictions": "raw", "criterion": "trace"},
+                {"predictions": "raw", "criterion": "logdet"},
             ]
         )
     )
@@ -238,7 +238,7 @@ def test_openDPs_own_map_must_agree(monkeypatch):
         def __call__(self, _):
             raise AssertionError("nothing may be drawn")
 
-    monkeypatch.setattr(sampler.dp.m, "make_noisy_max", lambda *_, **__: Measurement())
+    monkeypatch.setattr("opendp.prelude.m.make_noisy_max", lambda *_, **__: Measurement())
     for noise in ("exponential", "gumbel"):
         with pytest.raises(RuntimeError, match="nothing released"):
             sampler.report_noisy_max(np.array([1, 2]), scale=100.0, sensitivity=3, noise=noise)
@@ -249,7 +249,7 @@ def test_residuals_are_those_of_predictions_from_the_other_folds(rng):
     prior = priors()[0]
     splits = deal(12, folds=3)
     errors = held_out_errors(
-        prior, X, splits=splits, answer_sd=0.5, predictions="raw", design="trace"
+        prior, X, splits=splits, answer_sd=0.5, predictions="raw", criterion="trace"
     )
     residuals = errors.residual_map @ y
     for train, held_out in splits:
@@ -258,16 +258,16 @@ def test_residuals_are_those_of_predictions_from_the_other_folds(rng):
     assert np.all(errors.noise_variance > 0)
 
 
-@pytest.mark.parametrize("design", ["bayes", "trace"])
-def test_expected_errors_are_those_of_releases(rng, make_release, design):
+@pytest.mark.parametrize("criterion", ["bayes", "trace"])
+def test_expected_errors_are_those_of_releases(rng, make_release, criterion):
     """The posterior means of many releases of the other folds err by what the score says."""
     X, y = np.sort(rng.uniform(0, 5, size=(12, 1)), axis=0), rng.uniform(-1, 1, size=12)
     prior, answer_sd = priors()[0], 0.7
     train, held_out = splits = deal(12, folds=2)[0]
-    errors = held_out_errors(prior, X, splits=[splits], answer_sd=answer_sd, design=design)
+    errors = held_out_errors(prior, X, splits=[splits], answer_sd=answer_sd, criterion=criterion)
     squares, absolutes = [], []
     strategy, _ = heldout._questions(
-        prior, X[train], X[held_out], answer_sd=answer_sd, design=design, gap=1e-2
+        prior, X[train], X[held_out], answer_sd=answer_sd, criterion=criterion, gap=1e-2
     )
     for seed in range(1500):
         release = make_release(
@@ -336,7 +336,7 @@ def test_noise_counts():
     candidates = [
         ExactPrior(kernel=RBF(scale), noise_variance=0.1, mean=0.0) for scale in (0.3, 3.0)
     ]
-    settings = {"bounds": (-1, 1), "epsilon": 1e3, "predictions": "raw", "design": "trace"}
+    settings = {"bounds": (-1, 1), "epsilon": 1e3, "predictions": "raw", "criterion": "trace"}
     generous, poor = (
         select(candidates, X, y, release_epsilon=epsilon, release_delta=0.01, **settings).index
         for epsilon in (1e3, 0.1)
@@ -397,8 +397,8 @@ SECRET = 0.1234567
         ({"mechanism": "coin"}, "mechanism"),
         ({"loss": "cubic"}, "loss"),
         ({"predictions": "wishful"}, "predictions"),
-        ({"design": "art nouveau"}, "design"),
-        ({"design": "bayes", "predictions": "raw"}, "raw predictions"),
+        ({"criterion": "art nouveau"}, "criterion"),
+        ({"criterion": "bayes", "predictions": "raw"}, "raw predictions"),
         ({"y": [SECRET] * 39 + [math.nan]}, "NaN"),
         ({"y": [SECRET] * 39 + [math.inf]}, "infinity"),
         ({"y": [SECRET] * 39 + ["tall"]}, "numeric"),
@@ -442,9 +442,9 @@ def test_the_noise_that_counts_is_that_of_the_release():
         splits=deal(10, folds=5),
         answer_sd=answer_sd,
         predictions="raw",
-        design="trace",
+        criterion="trace",
     )
-    settings = {"bounds": (-1, 1), "epsilon": 1.0, "predictions": "raw", "design": "trace"}
+    settings = {"bounds": (-1, 1), "epsilon": 1.0, "predictions": "raw", "criterion": "trace"}
     scores, _, _ = recorded(priors()[:1], X, np.zeros(10), **settings, **RELEASE)
     step, _ = score_sensitivity([error_band(public, bounds=bounds, loss="squared")])
     assert -scores[0] * step == pytest.approx(math.sqrt(public.noise_variance.sum()))

@@ -51,11 +51,11 @@ def chosen(y, *, priors=None, n_jobs=None, seed=None, **settings):
     )
 
 
-@pytest.mark.parametrize("design", ["bayes", "trace"])
+@pytest.mark.parametrize("criterion", ["bayes", "trace"])
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_workers_return_the_very_bits(backend, design):
+def test_workers_return_the_very_bits(backend, criterion):
     X, _ = table()
-    settings = {"splits": deal(ROWS, folds=3), "answer_sd": 0.7, "design": design}
+    settings = {"splits": deal(ROWS, folds=3), "answer_sd": 0.7, "criterion": criterion}
     alone = [held_out_errors(prior, X, **settings) for prior in candidates()]
     with parallel_config(backend=backend):
         shared = list(each_held_out_errors(candidates(), X, **settings, n_jobs=2))

@@ -1,10 +1,14 @@
 """Several outputs of a person: the joint guarantee over all neighbours, in output units."""
 
+import math
+
 import numpy as np
+import pandas as pd
 import pytest
 from neighbours import ACHIEVED_SHARE
 from unit_neighbours import spent_over_units
 
+from cloakgp.privacy import grid
 from cloakgp.privacy.measure import measure
 from cloakgp.privacy.several_outputs import STANDARD_BOUNDS, OutputColumns
 
@@ -74,3 +78,43 @@ def test_no_message_shows_an_output(y):
         OutputColumns.checked([(0, 1), (0, 1)]).standardised(y, rows=1)
     assert "77123" not in str(caught.value)
     assert caught.value.__cause__ is None
+
+
+def few_bits(rng, *, kind, text):
+    """Rows of few bits, and a person's whose second output is text or the same number."""
+    rows = [[kind(one) for one in row] for row in rng.uniform(0, 1, size=(300, 2))]
+    rows[0] = [kind(0.3), "0.7" if text else kind(0.7)]
+    return rows
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32])
+@pytest.mark.parametrize(
+    "make",
+    [list, tuple, lambda rows: [tuple(row) for row in rows], pd.DataFrame],
+    ids=["list", "tuple", "rows", "frame"],
+)
+def test_an_entry_of_text_moves_the_answers_by_its_persons_outputs_alone(monkeypatch, kind, make):
+    columns = OutputColumns.checked([(0.0, 1.0), (0.0, 1.0)])
+    asked = []
+
+    def record(integers, *, scale, sensitivity):  # noqa: ARG001
+        asked.append((integers, sensitivity))
+        return integers
+
+    monkeypatch.setattr(grid, "add_discrete_gaussian", record)
+    for text in (False, True):
+        rows = make(few_bits(np.random.default_rng(3), kind=kind, text=text))
+        values = columns.standardised(rows, rows=300)
+        # All entries in one question, and the person's outputs as far apart as they can be.
+        values[:2] = [0.5, 0.5] if text else [-0.5, -0.5]
+        measure(
+            np.ones((1, 600)),
+            values,
+            bounds=(STANDARD_BOUNDS.lo, STANDARD_BOUNDS.hi),
+            epsilon=1.0,
+            delta=1e-5,
+            groups=columns.units(None, rows=300),
+        )
+    (one, sensitivity), (other, _) = asked
+    moved = math.sqrt(sum((int(a) - int(b)) ** 2 for a, b in zip(one, other, strict=True)))
+    assert 0.99 < moved / sensitivity <= 1

@@ -17,7 +17,12 @@ from sklearn.gaussian_process.kernels import (
 
 from cloakgp.models import APPROXIMATIONS, ExactPrior, SparsePrior
 from cloakgp.release import answer_covariance
-from cloakgp.release.answer_covariance import gather, latent_covariance_and_slopes
+from cloakgp.release.answer_covariance import (
+    LearningQuestions,
+    gather,
+    latent_covariance_and_slopes,
+)
+from cloakgp.release.posterior import AskedTable
 
 KERNELS = {
     "rbf": RBF(1.3),
@@ -206,3 +211,29 @@ def test_binning_respects_inputs_of_different_units(make_release, rng):
     covariance = latent_covariance_and_slopes(prior, answers)[0] + 0.3 * answers.row_products()
     expected = dense(prior, release.measurements)
     np.testing.assert_allclose(covariance, expected, atol=0.02 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("rows", [30, 400], ids=["row by row", "point by point"])
+def test_rows_at_one_point_are_added_up_once(rng, rows):
+    """Two tables, and sums over rows that are kept per point where that is less."""
+    tables = tuple(
+        AskedTable(
+            number=number,
+            X=rng.integers(0, 4, size=(rows, 2)).astype(float),
+            questions=rng.normal(size=(count, rows)),
+        )
+        for number, count in enumerate((5, 3))
+    )
+    asked = LearningQuestions.of(tables)
+    assert [one.squares is None for one in asked.tables] == [rows == 30] * 2
+    variances, matrix = rng.uniform(1, 2, size=len(asked.points)), rng.normal(size=(8, 8))
+    expected, forms, start = np.zeros((8, 8)), np.zeros(len(asked.points)), 0
+    for one in asked.tables:
+        span = slice(start, start + len(one.questions))
+        for column, position in zip(one.questions.T, one.positions, strict=True):
+            expected[span, span] += variances[position] * np.outer(column, column)
+            forms[position] += column @ matrix[span, span] @ column
+        start = span.stop
+    np.testing.assert_allclose(asked.row_products(variances), expected, atol=1e-9)
+    np.testing.assert_allclose(asked.row_forms(matrix), forms, atol=1e-9)
+    np.testing.assert_allclose(asked.row_products(), asked.row_products(np.ones_like(variances)))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import json
-import stat
+import os
 import zipfile
 from dataclasses import replace
 
@@ -42,7 +43,7 @@ def release(table):
         bounds=(-1, 1.5),
         epsilon=1.0,
         delta=1e-3,
-        mechanism="trace",
+        criterion="trace",
         learn=None,
     )
     return model.fit(*table).release_
@@ -148,7 +149,7 @@ def test_names_and_several_tables_come_back(release, table, tmp_path):
         bounds=(-1, 1.5),
         epsilon=1.0,
         delta=1e-3,
-        mechanism="trace",
+        criterion="trace",
         learn=None,
     )
     X, y = table
@@ -167,7 +168,7 @@ def test_secure_and_insecure_come_back_as_such(table, tmp_path):
             epsilon=1,
             delta=1e-3,
             insecure_seed=seed,
-            mechanism="trace",
+            criterion="trace",
             learn=None,
         )
         release = model.fit(*table).release_
@@ -205,16 +206,12 @@ def test_nothing_is_overwritten_unless_asked(release, saved):
     assert saved.read_bytes() == before
 
 
-def test_others_may_read_the_file(saved):
-    assert stat.S_IMODE(saved.stat().st_mode) == 0o644
-
-
 def test_a_failed_write_leaves_nothing(release, tmp_path, monkeypatch):
-    def fail(*_, **__):
-        raise OSError("disk full")
+    def fail(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(zipfile.ZipFile, "writestr", fail)
-    with pytest.raises(OSError, match="disk full"):
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="No space left"):
         release.save(tmp_path / "a")
     assert list(tmp_path.iterdir()) == []
 
@@ -404,10 +401,13 @@ FORGERIES = {
     "array from elsewhere": (in_measurement("X", to="../x.npy"), "was changed"),
     "pickled array": (
         replace_array("answers", np.array([{"a": 1}], dtype=object)),
-        "damaged: Object arrays cannot be loaded",
+        "an array is written in another way",
     ),
     "array of NaN": (replace_array("answers", np.array([NAN])), "not of finite numbers"),
-    "array of integers": (replace_array("X", np.ones((15, 2), int)), "not of finite numbers"),
+    "array of integers": (
+        replace_array("X", np.ones((15, 2), int)),
+        "an array is written in another way",
+    ),
     "too few rows": (replace_array("X", np.ones((14, 2))), "do not fit each other"),
     "too few answers": (replace_array("answers", np.ones(1)), "do not fit each other"),
     "too many inputs": (replace_array("X_query", np.ones((15, 3))), "do not fit each other"),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cloakgp import DPGPRegressor, DPGridSearchCV, Release
+from cloakgp import DPGPRegressor, DPGridSearchCV, Release, refine
 from cloakgp.words import headline
 
 X = np.linspace(0, 5, 20)[:, None]
@@ -30,7 +30,7 @@ def test_the_release_states_the_whole_cost(search, tmp_path):
 
 def test_later_visits_add_to_it(search):
     first = search.release_
-    later = first.refine(Y, epsilon=0.5, delta=1e-3)
+    later = refine(first, Y, epsilon=0.5, delta=1e-3)
     assert later.guarantee.epsilon > first.guarantee.epsilon
     assert first.learn().guarantee == first.guarantee
     plain = DPGPRegressor(bounds=(-1, 1), epsilon=1.0, delta=1e-3, mean=first.prior.mean).fit(X, Y)

@@ -151,7 +151,7 @@ def test_inputs_of_another_width_are_refused(table):
 
 def test_other_answers_are_no_function(table):
     measured = measure_function(*table, prior=EXACT, **BUDGET)
-    with pytest.raises(ValueError, match="only mechanism='functional'"):
+    with pytest.raises(ValueError, match="only criterion='functional'"):
         ReleasedFunction.answered(
             EXACT,
             measured.X,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import operator
+from functools import reduce
 
 import numpy as np
 import pytest
@@ -108,3 +110,19 @@ def test_what_cannot_be_written_plainly_is_refused(kernel):
 def test_damaged_trees_are_refused(tree, message):
     with pytest.raises(ValueError, match=message):
         kernel_from_tree(tree)
+
+
+def test_sums_are_written_as_long_as_they_can_be_read():
+    longest = reduce(operator.add, [RBF()] * 100)
+    assert kernel_from_tree(kernel_to_tree(longest)) == longest
+    with pytest.raises(ValueError, match="nested more than 100 deep"):
+        kernel_to_tree(longest + RBF())
+
+
+def test_kernels_are_written_as_many_as_can_be_read():
+    kernel = RBF()
+    for _ in range(8):
+        kernel = kernel + kernel
+    assert kernel_from_tree(kernel_to_tree(kernel)) == kernel
+    with pytest.raises(ValueError, match="more than 1000 kernels"):
+        kernel_to_tree(kernel + kernel)

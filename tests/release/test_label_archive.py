@@ -31,8 +31,8 @@ KINDS = {
     "sparse": ([0, 1], {"inducing": 4}),
     "sor": ([0, 1, 2], {"inducing": [[0.0], [2.0], [5.0]], "approximation": "sor"}),
     "white": ([0, 1], {"kernel": KERNEL + WhiteKernel(0.1), "learn": "map"}),
-    "laplace": ([0, 1], {"mechanism": "laplace", "link": "logit", "steps": 2}),
-    "trace": ([0, 1], {"mechanism": "trace"}),
+    "laplace": ([0, 1], {"criterion": "laplace", "link": "logit", "steps": 2}),
+    "trace": ([0, 1], {"criterion": "trace"}),
     "secure": ([0, 1], {"insecure_seed": None}),
 }
 

@@ -14,7 +14,8 @@ from scipy.special import ndtr
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 from cloakgp.models import APPROXIMATIONS, ExactPrior, SparsePrior
-from cloakgp.models.links import LINKS, link
+from cloakgp.models.links import link
+from cloakgp.names import LINKS
 from cloakgp.release import label_posterior as module
 from cloakgp.release.label_posterior import SignAnswers, label_posterior
 from cloakgp.release.posterior import AskedTable

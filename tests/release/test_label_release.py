@@ -22,12 +22,12 @@ KINDS = {
     "averaged": {"learn": "average"},
     "sparse": {"inducing": 4},
     "sor": {"inducing": 4, "approximation": "sor"},
-    "trace": {"mechanism": "trace"},
+    "trace": {"criterion": "trace"},
     "rates": {"class_rates": [0.3, 0.7]},
     "white": {"kernel": KERNEL + WhiteKernel(0.5)},
     "three": {"count": 3},
     "three, averaged": {"count": 3, "learn": "average", "kernel": RBF(1.5)},
-    "laplace": {"mechanism": "laplace", "link": "logit", "steps": 2},
+    "laplace": {"criterion": "laplace", "link": "logit", "steps": 2},
 }
 
 
@@ -186,6 +186,13 @@ def test_the_same_release_twice_counts_once():
     both = one.combine(other)
     assert len(both.combine(other).measurements) == 2
     assert len(both.combine(both).measurements) == 2
+
+
+def test_copies_of_one_visit_are_not_about_other_rows():
+    one, other = fitted(seed=1), fitted(seed=2)
+    for first, second in ((one, one), (one, one.combine(other)), (other.combine(one), one)):
+        with pytest.raises(ValueError, match="share noisy answers"):
+            first.combine(second, same_rows=False)
 
 
 def test_combining_does_not_change_its_parts():

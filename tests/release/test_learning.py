@@ -27,6 +27,9 @@ from cloakgp.release.answer_covariance import gather
 from cloakgp.release.hyperposterior import EVIDENCE, posterior_maximum, posterior_points
 from cloakgp.release.learning import LOG_SD, MEAN_SD_SHARE, _Objective, learn
 
+# Budgets here are as large, or tables as small, as each test needs.
+pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
+
 KERNELS = [
     RBF(1.3),
     ConstantKernel(2.0) * Matern(0.9, nu=1.5) + WhiteKernel(0.3),
@@ -368,7 +371,7 @@ def test_only_answers_teach(learn_by, rng, monkeypatch):
         return frozen.setdefault(strategy.tobytes(), answers)
 
     monkeypatch.setattr("cloakgp.fitting.measure", the_same_answers)
-    monkeypatch.setattr("cloakgp.release.visits.measure", the_same_answers)
+    monkeypatch.setattr("cloakgp.remeasure.measure", the_same_answers)
     neighbour = y.copy()
     neighbour[7] = -1.0
     settings = {"bounds": (-1, 1), "epsilon": 1.0, "delta": 1e-3, "budget_split": 0.4}

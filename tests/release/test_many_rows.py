@@ -22,6 +22,9 @@ from cloakgp.release.learning import _Objective, learn
 from cloakgp.row_fitting import RowSettings, release_rows
 from cloakgp.rows import ArrayRows
 
+# Budgets here are as large, or tables as small, as each test needs.
+pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
+
 BOUNDS = OutputBounds(-2.0, 3.0)
 POINTS = np.array([[0.2, 1.0], [3.0, 3.0], [1.5, 0.1], [40.0, -7.0]])
 KERNEL = 1.5 * RBF([1.5, 4.0]) + WhiteKernel(0.05)
@@ -35,10 +38,10 @@ def table(rng):
 
 @pytest.fixture
 def made(table):
-    def make(mechanism="bayes", *, chunk_rows=16, epsilon=5.0, seed=1, query=None, **settings):
+    def make(criterion="bayes", *, chunk_rows=16, epsilon=5.0, seed=1, query=None, **settings):
         X, outputs = table
         settings = {
-            "kernel": lambda _: KERNEL,
+            "kernel": KERNEL,
             "mean": 0.4,
             "noise_variance": 0.2,
             "inducing": X[:9],
@@ -50,7 +53,7 @@ def made(table):
             epsilon=epsilon,
             delta=1e-3,
             query=query or Query(X=X[::7], weights=np.linspace(1, 3, 10)),
-            settings=RowSettings(mechanism=mechanism, **settings),
+            settings=RowSettings(criterion=criterion, **settings),
             insecure_seed=seed,
         )
 
@@ -90,10 +93,10 @@ def assert_predicts_alike(found, expected):
             np.testing.assert_allclose(mine[1], theirs[1], rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.parametrize("mechanism", ["bayes", "trace", "logdet"])
+@pytest.mark.parametrize("criterion", ["bayes", "trace", "logdet"])
 @pytest.mark.parametrize("approximation", ["fitc", "dtc", "sor"])
-def test_it_predicts_as_one_that_keeps_every_row(mechanism, approximation, made, table):
-    release = made(mechanism, approximation=approximation)
+def test_it_predicts_as_one_that_keeps_every_row(criterion, approximation, made, table):
+    release = made(criterion, approximation=approximation)
     dense = dense_of(release, table[0])
     assert_predicts_alike(release, dense)
     assert release.guarantee == dense.guarantee
@@ -105,11 +108,11 @@ def test_it_predicts_as_one_that_keeps_every_row(mechanism, approximation, made,
     assert dense.measurements[0].attained_mu <= release.guarantee.mu
 
 
-@pytest.mark.parametrize("mechanism", ["trace", "logdet"])
+@pytest.mark.parametrize("criterion", ["trace", "logdet"])
 @pytest.mark.parametrize("chunk_rows", [16, 1000])
-def test_raw_predictions_are_cloaked_ones(mechanism, chunk_rows, made, table):
+def test_raw_predictions_are_cloaked_ones(criterion, chunk_rows, made, table):
     """m + C (clip(y) − m) plus the noise that was drawn, sent through L."""
-    release = made(mechanism, chunk_rows=chunk_rows)
+    release = made(criterion, chunk_rows=chunk_rows)
     X, outputs = table
     prior, clipped = release.prior, BOUNDS.clip(outputs)
     dense = measurement_of(release, X)
@@ -185,10 +188,10 @@ def test_it_holds_no_output_and_no_row(made, table):
 # Anybody with the inputs can check it.
 
 
-@pytest.mark.parametrize("mechanism", ["bayes", "trace", "logdet"])
+@pytest.mark.parametrize("criterion", ["bayes", "trace", "logdet"])
 @pytest.mark.parametrize("chunk_rows", [1, 16, 1000])
-def test_the_same_rows_verify_however_they_are_cut(mechanism, chunk_rows, made, table):
-    release = made(mechanism, hyperprior=Hyperprior())
+def test_the_same_rows_verify_however_they_are_cut(criterion, chunk_rows, made, table):
+    release = made(criterion, hyperprior=Hyperprior())
     rows = ArrayRows(table[0], np.full(70, np.nan), chunk_rows=chunk_rows, jobs=1)
     found = release.verify(rows)
     assert found.count == 70
@@ -207,19 +210,19 @@ def test_more_or_fewer_rows_do_not_verify(made, table):
             verify(release, other)
 
 
-@pytest.mark.parametrize("mechanism", ["bayes", "trace", "logdet"])
+@pytest.mark.parametrize("criterion", ["bayes", "trace", "logdet"])
 @pytest.mark.parametrize("row", [0, 33, 69])
-def test_as_many_other_rows_do_not_verify(mechanism, row, made, table):
+def test_as_many_other_rows_do_not_verify(criterion, row, made, table):
     """One row somewhere else suffices, though its column is no longer than allowed."""
-    release, moved = made(mechanism), table[0].copy()
+    release, moved = made(criterion), table[0].copy()
     moved[row] = table[0].mean(axis=0)
     with pytest.raises(ValueError, match=r"about other rows|longest column"):
         verify(release, moved)
 
 
-@pytest.mark.parametrize("mechanism", ["bayes", "trace"])
-def test_a_rule_with_a_longer_column_does_not_verify(mechanism, made, table):
-    release = made(mechanism)
+@pytest.mark.parametrize("criterion", ["bayes", "trace"])
+def test_a_rule_with_a_longer_column_does_not_verify(criterion, made, table):
+    release = made(criterion)
     linear = LinearRule(matrix=10 * release.rule.matrix)
     with pytest.raises(ValueError, match=r"longest column is .*, and the guarantee allows"):
         verify(replace(release, rule=linear), table[0])
@@ -282,10 +285,10 @@ def objectives(release, X, outputs_bounds=(-2.0, 3.0)):
     ]
 
 
-@pytest.mark.parametrize("mechanism", ["bayes", "trace"])
+@pytest.mark.parametrize("criterion", ["bayes", "trace"])
 @pytest.mark.parametrize("approximation", ["fitc", "dtc"])
-def test_the_objective_is_the_same(mechanism, approximation, made, table, rng):
-    release = made(mechanism, approximation=approximation)
+def test_the_objective_is_the_same(criterion, approximation, made, table, rng):
+    release = made(criterion, approximation=approximation)
     found, expected = objectives(release, table[0])
     assert found.size == expected.size == 6
     for position in (np.zeros(6), *rng.normal(size=(4, 6))):
@@ -330,7 +333,7 @@ def test_many_alike_rows_are_learned_from_as_one_each(table, rng):
         bounds=BOUNDS,
         epsilon=5.0,
         delta=1e-3,
-        settings=RowSettings(kernel=lambda _: 1.5 * RBF(2.0), inducing=X[:6], gap=1e-2),
+        settings=RowSettings(kernel=1.5 * RBF(2.0), inducing=X[:6], gap=1e-2),
     )
     found, expected = objectives(release, X)
     for position in rng.normal(size=(3, 4)):
@@ -340,11 +343,11 @@ def test_many_alike_rows_are_learned_from_as_one_each(table, rng):
 # Files.
 
 
-@pytest.mark.parametrize("mechanism", ["bayes", "trace", "logdet"])
+@pytest.mark.parametrize("criterion", ["bayes", "trace", "logdet"])
 @pytest.mark.parametrize("learned", ["nothing", "map", "average"])
-def test_the_same_doubles_come_back(mechanism, learned, made, table, tmp_path, any_evidence):  # noqa: ARG001
+def test_the_same_doubles_come_back(criterion, learned, made, table, tmp_path, any_evidence):  # noqa: ARG001
     hyperprior = None if learned == "nothing" else Hyperprior()
-    release = made(mechanism, hyperprior=hyperprior, average=learned == "average", epsilon=20.0)
+    release = made(criterion, hyperprior=hyperprior, average=learned == "average", epsilon=20.0)
     release.save(tmp_path / "one.cloak")
     back = ManyRowsRelease.load(tmp_path / "one.cloak")
     back.save(tmp_path / "two.cloak")
@@ -361,9 +364,9 @@ def test_the_same_doubles_come_back(mechanism, learned, made, table, tmp_path, a
     assert back.certificate == release.certificate
     assert repr(back) == repr(release)
     assert (back.input_names, back.output_name) == (("a", "b"), "y")
-    assert type(back.rule) is (BallRule if mechanism == "bayes" else LinearRule)
+    assert type(back.rule) is (BallRule if criterion == "bayes" else LinearRule)
     assert len(back.learned) == len(release.learned)
-    if mechanism != "bayes":
+    if criterion != "bayes":
         assert back.published().values.tobytes() == release.published().values.tobytes()
     verify(back, table[0])
     with pytest.raises(FileExistsError):
@@ -381,7 +384,7 @@ def test_its_file_does_not_grow_with_the_table(table, tmp_path):
             epsilon=1.0,
             delta=1e-3,
             query=Query(X=X[::7]),
-            settings=RowSettings(mechanism="trace", inducing=X[:9], gap=0.1),
+            settings=RowSettings(criterion="trace", inducing=X[:9], gap=0.1),
         )
         many.save(tmp_path / str(times))
         sizes.append((tmp_path / str(times)).stat().st_size)

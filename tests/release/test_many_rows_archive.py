@@ -21,6 +21,9 @@ from cloakgp.release.bundle import kind_of
 from cloakgp.row_fitting import RowSettings, release_rows
 from cloakgp.rows import ArrayRows
 
+# Budgets here are as large, or tables as small, as each test needs.
+pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
+
 X = np.random.default_rng(8).uniform(0, 4, size=(60, 2))
 OUTPUTS = np.sin(2 * X[:, 0]) + 0.3 * X[:, 1]
 ROWS = ArrayRows(X, np.full(60, np.nan), chunk_rows=25, jobs=1)
@@ -30,7 +33,7 @@ class Foreign(RBF):
     """A kernel that is not scikit-learn's."""
 
 
-def make(mechanism="bayes", kernel=RBF, **settings):
+def make(criterion="bayes", kernel=RBF, **settings):
     return release_rows(
         ArrayRows(X, OUTPUTS, chunk_rows=25, jobs=1, input_names=("a", "b")),
         bounds=OutputBounds(-2.0, 3.0),
@@ -38,10 +41,10 @@ def make(mechanism="bayes", kernel=RBF, **settings):
         delta=1e-3,
         query=Query(X=X[:10]),
         settings=RowSettings(
-            kernel=lambda _: 1.5 * kernel(1.5),
+            kernel=1.5 * kernel(1.5),
             inducing=X[:7],
             gap=1e-2,
-            mechanism=mechanism,
+            criterion=criterion,
             **settings,
         ),
     )
@@ -227,7 +230,7 @@ FORGERIES = {
     "no sums": (setting("sums", to=[]), "priors do not fit its sums"),
     "sums without priors": (
         lambda manifest, _: manifest["sums"].append(manifest["sums"][0]),
-        "priors do not fit its sums",
+        "was changed after it was written",
     ),
     # Everything else.
     "too few answers": (replacing("answers", by=lambda a: a[1:]), "do not fit"),
@@ -235,11 +238,11 @@ FORGERIES = {
     "answers of NaN": (replacing("answers", by=lambda a: a * NAN), "not of finite numbers"),
     "answers in 32 bits": (
         replacing("answers", by=lambda a: a.astype(np.float32)),
-        "not of finite numbers",
+        "an array is written in another way",
     ),
     "pickled answers": (
         replacing("answers", by=lambda _: np.array([{"a": 1}], dtype=object)),
-        "damaged: Object arrays",
+        "an array is written in another way",
     ),
     "another centre": (setting("centre", to=0.4), "bounds are damaged"),
     "bounds upside down": (setting("bounds", to=[3.0, -2.0]), "damaged"),
@@ -341,7 +344,7 @@ def test_forged_priors_are_refused(change, complaint, saved):
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        (replacing("reconstruction", by=np.transpose), "do not fit"),
+        (replacing("reconstruction", by=np.transpose), "an array is written in another way"),
         (replacing("reconstruction", by=lambda r: r * NAN), "not of finite numbers"),
         (setting("rule", "kind", to="ball"), "damaged"),
     ],
@@ -442,12 +445,12 @@ def test_overflowing_rules_do_not_verify(releases):
 def test_each_loader_knows_its_kind(saved, tmp_path):
     path = saved()
     assert kind_of(path) == "regression of many rows"
-    with pytest.raises(ReleaseFileError, match=r"open it with cloakgp\.ManyRowsRelease\.load"):
+    with pytest.raises(ReleaseFileError, match=r"open it with .*cloakgp\.ManyRowsRelease\.load"):
         Release.load(path)
     other = tmp_path / "other"
     model = DPGPRegressor(bounds=(-2, 3), epsilon=1.0, delta=1e-3, learn=None)
     model.fit(X, OUTPUTS).release_.save(other)
-    with pytest.raises(ReleaseFileError, match=r"open it with cloakgp\.Release\.load"):
+    with pytest.raises(ReleaseFileError, match=r"open it with .*cloakgp\.Release\.load"):
         ManyRowsRelease.load(other)
     with pytest.raises(FileNotFoundError, match="there is no file"):
         ManyRowsRelease.load(tmp_path / "nowhere")
@@ -480,7 +483,7 @@ def test_a_release_that_asked_nothing_comes_back(tmp_path):
         epsilon=1.0,
         delta=1e-3,
         query=Query(X=X[:10]),
-        settings=RowSettings(kernel=lambda _: RBF(1.5), inducing=X[:7], mechanism="trace"),
+        settings=RowSettings(kernel=RBF(1.5), inducing=X[:7], criterion="trace"),
     )
     assert (empty.rule.answers, empty.guarantee.mu, empty.longest) == (0, 0.0, 0.0)
     empty.save(tmp_path / "empty")

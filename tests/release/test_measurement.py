@@ -45,7 +45,7 @@ def test_published_noise_has_the_covariance_that_is_stated(table):
     X_query = np.array([[1.0], [5.0], [9.0]])
     draws = [
         DPGPRegressor(
-            mechanism="trace",
+            criterion="trace",
             learn=None,
             bounds=(-1, 3),
             epsilon=1.0,
@@ -58,7 +58,7 @@ def test_published_noise_has_the_covariance_that_is_stated(table):
     ]
     values = np.array([one.values for one in draws])
     prior = (
-        DPGPRegressor(mechanism="trace", learn=None, bounds=(-1, 3), epsilon=1.0, delta=1e-2)
+        DPGPRegressor(criterion="trace", learn=None, bounds=(-1, 3), epsilon=1.0, delta=1e-2)
         .fit(X, y)
         .release_.prior
     )
@@ -95,7 +95,7 @@ def test_attained_mu_is_recomputed_from_questions_and_noise(table, make_release)
 def test_a_secure_release_attains_its_guarantee(table):
     X, y = table
     release = (
-        DPGPRegressor(mechanism="trace", learn=None, bounds=(-1, 3), epsilon=1.0, delta=1e-2)
+        DPGPRegressor(criterion="trace", learn=None, bounds=(-1, 3), epsilon=1.0, delta=1e-2)
         .fit(X, y)
         .release_
     )

@@ -20,6 +20,9 @@ from cloakgp.release.label_measurement import LabelMeasurement
 from cloakgp.release.label_predictor import LabelPredictor
 from cloakgp.release.papers_laplace import NewtonState, iterated
 
+# Budgets here are as large, or tables as small, as each test needs.
+pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
+
 KERNEL = ConstantKernel(2.5) * RBF(1.2)
 CLASSES = Classes((-1, 1))
 NO_NOISE = 1e-12
@@ -109,7 +112,7 @@ def test_cloaking_the_queries_is_that_step_too(table, Z):
         query=Query(X=Z),
         classes=CLASSES,
         budget=Budget(epsilon=1.0, delta=0.01),
-        mechanism="trace",
+        criterion="trace",
     )
     cloaked = questions.reconstruction @ questions.strategy @ (2 * y)
     np.testing.assert_allclose(cloaked, oracle.predict(Z), atol=1e-4)
@@ -204,10 +207,10 @@ def test_the_estimator_takes_these_steps(table, Z, criterion):
         classes=[-1, 1],
         epsilon=1e9,
         delta=0.01,
-        mechanism="laplace",
+        criterion="laplace",
         link="logit",
         steps=8,
-        criterion=criterion,
+        step_criterion=criterion,
         insecure_seed=0,
     ).fit(X, y)
     assert len(model.release_.measurements) == 8
@@ -223,7 +226,7 @@ def test_the_link_of_its_predictions_is_the_one_it_iterates(table, Z):
         classes=[-1, 1],
         epsilon=1e9,
         delta=0.01,
-        mechanism="laplace",
+        criterion="laplace",
         steps=8,
         insecure_seed=0,
     ).fit(X, y)

@@ -217,7 +217,7 @@ def test_releases_of_other_dimensions_are_refused(prior, table, make_release):
 def test_a_release_that_asked_nothing_is_the_prior_and_free():
     X, y = np.linspace(0, 1, 10)[:, None], np.linspace(0, 1, 10)
     model = DPGPRegressor(
-        WhiteKernel(1.0), 0.1, bounds=(0, 1), epsilon=1.0, delta=1e-3, mechanism="trace", learn=None
+        WhiteKernel(1.0), 0.1, bounds=(0, 1), epsilon=1.0, delta=1e-3, criterion="trace", learn=None
     )
     release = model.fit(X, y).release_
     assert release.measurements[0].strategy.shape == (0, 10)
@@ -255,7 +255,7 @@ def test_seeded_noise_is_admitted_for_ever(table):
         "epsilon": 1.0,
         "delta": 1e-3,
         "kernel": RBF(2.0),
-        "mechanism": "trace",
+        "criterion": "trace",
         "learn": None,
     }
     seeded = DPGPRegressor(**arguments, insecure_seed=0).fit(X, y).release_
@@ -270,6 +270,33 @@ def test_seeded_noise_is_admitted_for_ever(table):
     ):
         assert one.insecure
         assert "INSECURE: seeded noise, not private" in repr(one)
+
+
+def test_copies_of_one_visit_are_not_about_other_rows(prior, table, make_release):
+    """Their noise was drawn once: counted as two draws, it would average out."""
+    X, y = table
+    one, two = (make_release(prior, X, y, seed=seed) for seed in (1, 2))
+    for first, second in ((one, one), (one, one.combine(two)), (two.combine(one), one)):
+        with pytest.raises(ValueError, match="share noisy answers"):
+            first.combine(second, same_rows=False)
+    assert len(one.combine(two).combine(one).measurements) == 2
+
+
+@pytest.mark.parametrize("criterion", ["trace", "functional"])
+def test_published_values_carry_the_mark_of_seeded_noise(table, criterion):
+    X, y = table
+    seeded, honest = (
+        DPGPRegressor(
+            bounds=(-1, 1), epsilon=1.0, delta=1e-3, criterion=criterion, learn=None, **seed
+        )
+        .fit(X, y)
+        .release_.published()
+        for seed in ({"insecure_seed": 0}, {})
+    )
+    assert seeded.insecure
+    assert "INSECURE: seeded noise, not private" in repr(seeded)
+    assert not honest.insecure
+    assert "INSECURE" not in repr(honest)
 
 
 def test_published_names_its_measurement(prior, table, make_release):

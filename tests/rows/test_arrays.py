@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloakgp.privacy.outputs import as_floats
+from cloakgp.privacy.entries import read_entries
 from cloakgp.rows import ArrayRows
 
 
@@ -151,7 +151,7 @@ def test_numbers_are_read_as_the_privacy_layer_reads_them(entries):
     found = []
     rows = ArrayRows(np.zeros((len(entries), 1)), entries, jobs=1)
     rows.over_rows(lambda _, values: found.append(values) or Nothing(), what="")
-    np.testing.assert_array_equal(found[0], as_floats(entries))
+    np.testing.assert_array_equal(found[0], read_entries(entries).values)
 
 
 @pytest.mark.parametrize(
@@ -167,6 +167,7 @@ def test_numbers_are_read_as_the_privacy_layer_reads_them(entries):
         (np.array([1j, 2]), [np.nan] * 2),
         (np.array(["1", "x"]), [1, np.nan]),
         (np.array([True, False]), [1, 0]),
+        (np.ma.array([1.0, 2.0], mask=[False, True]), [1, np.nan]),
     ],
     ids=lambda one: type(one).__name__,
 )
@@ -189,6 +190,13 @@ def test_bad_inputs_are_named(bad, fault, jobs, gather_inputs, gather_rows):
         for gather in (gather_inputs, gather_rows):
             with pytest.raises(ValueError, match=f"{said} {fault} in row 17, counted from 0"):
                 gather(rows)
+
+
+def test_masked_inputs_are_named(gather_inputs):
+    X = np.ma.array(np.zeros((3, 2)), mask=[[0, 0], [0, 1], [0, 0]])
+    for masked in (X, list(X)):
+        with pytest.raises(ValueError, match="column 1 of X holds no number in row 1"):
+            gather_inputs(ArrayRows(masked, np.zeros(3)))
 
 
 def test_text_in_inputs_is_named(gather_inputs):

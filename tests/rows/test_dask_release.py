@@ -72,15 +72,15 @@ def draws(monkeypatch):
     return seen
 
 
-@pytest.mark.parametrize("mechanism", ["bayes", "trace"])
-def test_a_cluster_releases_what_one_machine_does(client, table, mechanism):
+@pytest.mark.parametrize("criterion", ["bayes", "trace"])
+def test_a_cluster_releases_what_one_machine_does(client, table, criterion):
     path, frame = table
     rows = DaskRows.from_parquet(
         path, inputs=INPUTS, output="height", client=client, chunk_rows=GROUP_ROWS
     )
-    there = model(mechanism=mechanism).fit_rows(rows).release_
+    there = model(criterion=criterion).fit_rows(rows).release_
     here = (
-        model(mechanism=mechanism)
+        model(criterion=criterion)
         .fit_rows(ArrayRows(frame[INPUTS], frame["height"].to_numpy(), chunk_rows=GROUP_ROWS))
         .release_
     )

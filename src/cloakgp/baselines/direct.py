@@ -8,12 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
-from sklearn.utils.validation import validate_data
 
 from cloakgp.baselines.given import PRIOR_SD_SHARE, release_of_answers
+from cloakgp.checks import warn_of_parameters
 from cloakgp.choices import choose_prior, choose_query
-from cloakgp.faces import PosteriorFace, chosen_hyperprior
+from cloakgp.faces import PosteriorFace, checked_inputs, chosen_hyperprior
+from cloakgp.planning import check_exact
 from cloakgp.privacy import Guarantee, OutputBounds, measure
+from cloakgp.privacy.guarantee import check_budget
+from cloakgp.privacy.tracebacks import forget_on_failure
 
 
 class DPRowNoiseRegressor(PosteriorFace[Guarantee], RegressorMixin, BaseEstimator):
@@ -78,6 +81,7 @@ class DPRowNoiseRegressor(PosteriorFace[Guarantee], RegressorMixin, BaseEstimato
         self.learn = learn
         self.insecure_seed = insecure_seed
 
+    @forget_on_failure
     def fit(self, X: ArrayLike, y: ArrayLike) -> DPRowNoiseRegressor:
         """Spend the budget once: publish every output with noise.
 
@@ -97,11 +101,20 @@ class DPRowNoiseRegressor(PosteriorFace[Guarantee], RegressorMixin, BaseEstimato
         ValueError
             For anything that does not make sense; no message quotes an output.
         """
-        inputs = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        inputs = checked_inputs(self, X)
         limits = OutputBounds.checked(self.bounds)
         hyperprior = chosen_hyperprior(
             self.learn, noise_variance=self.noise_variance, mean=self.mean
         )
+        check_budget(self.epsilon, self.delta)
+        warn_of_parameters(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            rows=len(inputs),
+            bounds=[(limits.lo, limits.hi)],
+            mean=self.mean,
+        )
+        check_exact(len(inputs))
         prior = choose_prior(
             inputs,
             bounds=limits,
@@ -183,6 +196,7 @@ class DPMeanRegressor(PosteriorFace[Guarantee], RegressorMixin, BaseEstimator):
         self.delta = delta
         self.insecure_seed = insecure_seed
 
+    @forget_on_failure
     def fit(self, X: ArrayLike, y: ArrayLike) -> DPMeanRegressor:
         """Spend the budget once: publish the sum of the outputs with noise.
 
@@ -202,8 +216,15 @@ class DPMeanRegressor(PosteriorFace[Guarantee], RegressorMixin, BaseEstimator):
         ValueError
             For anything that does not make sense; no message quotes an output.
         """
-        inputs = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        inputs = checked_inputs(self, X)
         limits = OutputBounds.checked(self.bounds)
+        check_budget(self.epsilon, self.delta)
+        warn_of_parameters(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            rows=len(inputs),
+            bounds=[(limits.lo, limits.hi)],
+        )
         variance = (PRIOR_SD_SHARE * limits.width) ** 2
         prior = choose_prior(
             inputs,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cloakgp.arrays import Array
+from cloakgp.criteria.given import GIVEN
 from cloakgp.design import Certificate
 from cloakgp.privacy import Answers
 from cloakgp.release import Hyperprior, Measurement, Query, Release
@@ -14,7 +15,7 @@ from cloakgp.release.release import ReleasePrior
 PRIOR_SD_SHARE = 1 / 4
 # Nothing was optimised. A gap is the share of the remaining variance that a better design could
 # save, so 1 is true of any.
-UNCERTIFIED = Certificate(criterion="given", gap=1.0)
+UNCERTIFIED = Certificate(criterion=GIVEN.name, gap=1.0)
 
 
 def release_of_answers(

@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, overload
 
-import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils.validation import validate_data
 
 from cloakgp.arrays import Array
 from cloakgp.baselines.bins import Bins, BinsSpec, Occupancy
 from cloakgp.baselines.noisy_histogram import NOISES, Noise, NoisyHistogram
-from cloakgp.faces import ReleaseFace
-from cloakgp.privacy import Answers, Guarantee, measure
+from cloakgp.checks import warn_of_parameters
+from cloakgp.faces import ReleaseFace, checked_inputs
+from cloakgp.privacy import Answers, Guarantee, OutputBounds, measure
 from cloakgp.privacy.guarantee import check_budget
-from cloakgp.privacy.laplace import LaplaceAnswers, measure_laplace
+from cloakgp.privacy.laplace import ANY_DELTA, LaplaceAnswers, measure_laplace
 from cloakgp.privacy.pure import PureGuarantee
+from cloakgp.privacy.tracebacks import forget_on_failure
 
 
+@forget_on_failure
 def release_histogram(
     X: Array,
     y: ArrayLike,
@@ -66,6 +67,7 @@ def release_histogram(
 
     Examples
     --------
+    >>> import numpy as np
     >>> X = np.arange(100.0)[:, None]
     >>> histogram = release_histogram(X, X[:, 0], bins=Bins.over(X, bins=4), noise="laplace",
     ...                               bounds=(0, 100), epsilon=1.0)
@@ -74,8 +76,14 @@ def release_histogram(
     """
     if noise not in NOISES:
         raise ValueError(f"noise must be one of {', '.join(NOISES)}, got {noise!r}")
-    if delta is not None:
-        check_budget(epsilon, delta)
+    check_budget(epsilon, ANY_DELTA if delta is None else delta)
+    limits = OutputBounds.checked(bounds)
+    warn_of_parameters(
+        epsilon=epsilon,
+        delta=delta if noise == "gaussian" else None,
+        rows=len(X),
+        bounds=[(limits.lo, limits.hi)],
+    )
     occupancy = Occupancy.of(X, bins)
     answers: Answers | LaplaceAnswers
     if noise == "laplace":
@@ -149,6 +157,7 @@ class DPHistogramRegressor(ReleaseFace[Guarantee | PureGuarantee], RegressorMixi
 
     Examples
     --------
+    >>> import numpy as np
     >>> X = np.linspace(0, 10, 400)[:, None]
     >>> y = 100 + 20 * np.sin(X).ravel()
     >>> model = DPHistogramRegressor(bounds=(70, 130), epsilon=1.0, delta=1e-4).fit(X, y)
@@ -180,6 +189,7 @@ class DPHistogramRegressor(ReleaseFace[Guarantee | PureGuarantee], RegressorMixi
         self.clip = clip
         self.insecure_seed = insecure_seed
 
+    @forget_on_failure
     def fit(self, X: ArrayLike, y: ArrayLike) -> DPHistogramRegressor:
         """Spend the budget once: publish noisy bin sums.
 
@@ -199,7 +209,7 @@ class DPHistogramRegressor(ReleaseFace[Guarantee | PureGuarantee], RegressorMixi
         ValueError
             For anything that does not make sense; no message quotes an output.
         """
-        inputs = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        inputs = checked_inputs(self, X)
         self.release_ = release_histogram(
             inputs,
             y,

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from cloakgp.arrays import Array
 from cloakgp.baselines.bins import Bins, BinsSpec, Occupancy
@@ -24,10 +24,11 @@ from cloakgp.baselines.given import PRIOR_SD_SHARE, release_of_answers
 from cloakgp.baselines.histogram import release_histogram
 from cloakgp.baselines.noisy_histogram import Noise, NoisyHistogram
 from cloakgp.choices import choose_prior, choose_query
-from cloakgp.faces import PosteriorFace, chosen_hyperprior
+from cloakgp.faces import PosteriorFace, checked_inputs, chosen_hyperprior
 from cloakgp.models.integral import IntegralRBF, points_as_boxes
 from cloakgp.privacy import Answers, Guarantee, OutputBounds
 from cloakgp.privacy.pure import PureGuarantee
+from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import Hyperprior, Query, Release
 from cloakgp.release.release import ReleasePrior
 
@@ -206,6 +207,7 @@ class DPIntegralHistogramRegressor(
         self.learn = learn
         self.insecure_seed = insecure_seed
 
+    @forget_on_failure
     def fit(self, X: ArrayLike, y: ArrayLike) -> DPIntegralHistogramRegressor:
         """Spend the budget once: publish noisy bin sums, and fit the process to them.
 
@@ -225,7 +227,7 @@ class DPIntegralHistogramRegressor(
         ValueError
             For anything that does not make sense; no message quotes an output.
         """
-        inputs = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        inputs = checked_inputs(self, X)
         limits = OutputBounds.checked(self.bounds)
         hyperprior = chosen_hyperprior(
             self.learn, noise_variance=self.noise_variance, mean=self.mean

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,16 +10,28 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakgp.arrays import Array, as_matrix
+from cloakgp.arrays import Array, as_inputs
 from cloakgp.baselines.bins import Bins, Indices
+from cloakgp.files import write_file
 from cloakgp.privacy import Guarantee, OutputBounds
-from cloakgp.privacy.guarantee import check_budget
+from cloakgp.privacy.guarantee import check_budget, short_form
 from cloakgp.privacy.pure import PureGuarantee
+from cloakgp.release.bundle import (
+    TEXT_FORMAT,
+    Load,
+    ReleaseFileError,
+    Store,
+    bundle_bytes,
+    read_bundle,
+    read_text,
+)
 
 Noise = Literal["gaussian", "laplace"]
 NOISES: tuple[Noise, ...] = ("gaussian", "laplace")
 
-FORMAT, FORMAT_VERSION = "cloakgp histogram", 1
+KIND = "histogram"
+# Of files of text, before histograms were written as releases are.
+TEXT_FORMAT_VERSION = 1
 # What a recomputed noise may fall short of the stated one by: float64 in another order.
 TOLERANCE = 1e-9
 
@@ -72,6 +83,11 @@ class NoisyHistogram:
     input_names: tuple[str, ...] = ()
 
     @property
+    def n_inputs(self) -> int:
+        """D, the number of public inputs."""
+        return len(self.bins.edges)
+
+    @property
     def centre(self) -> float:
         """The middle of the bounds."""
         return OutputBounds(*self.bounds).middle
@@ -97,7 +113,8 @@ class NoisyHistogram:
 
         Parameters
         ----------
-        X : array-like of shape (P, D)
+        X : array-like or table of shape (P, D)
+            As for `cloakgp.Release.predict`: columns of a table are found by name.
         return_std : bool
             Also return the sd of the privacy noise on these means before clipping. It says nothing
             of how outputs vary within a bin: a histogram has no model of that.
@@ -111,7 +128,7 @@ class NoisyHistogram:
         std : array of shape (P,)
             In a bin without rows, that of a mean that is anywhere within the bounds, d/√12.
         """
-        points = as_matrix(X, name="X", columns=len(self.bins.edges))
+        points = as_inputs(X, input_names=self.input_names, n_inputs=self.n_inputs)
         cells = self.bins.cells(points)
         at = np.minimum(np.searchsorted(self.cells, cells), len(self.cells) - 1)
         known = self.cells[at] == cells
@@ -124,62 +141,88 @@ class NoisyHistogram:
         return means, np.where(known, self.noise_sd / self.counts[at], width / math.sqrt(12))
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write the histogram to a JSON file.
+        """Write the histogram to one file, without pickle.
 
         Raises
         ------
         FileExistsError
             If it exists and overwrite is False.
         """
-        tree = {
-            "format": FORMAT,
-            "version": FORMAT_VERSION,
-            "edges": [edges.tolist() for edges in self.bins.edges],
-            "cells": self.cells.tolist(),
-            "counts": self.counts.tolist(),
-            "sums": self.sums.tolist(),
-            "noise_sd": self.noise_sd,
-            "noise": self.noise,
-            "bounds": list(self.bounds),
-            "guarantee": asdict(self.guarantee),
-            "insecure": self.insecure,
-            "input_names": list(self.input_names),
-        }
-        with Path(path).open("w" if overwrite else "x", encoding="utf-8") as file:
-            json.dump(tree, file, indent=1)
+        write_file(path, self.to_bytes(), overwrite=overwrite)
+
+    def to_bytes(self) -> bytes:
+        """Return the file that `save` would write."""
+
+        def tree(stored: Store) -> dict[str, Any]:
+            # Along each input: numbers of cells may be larger than doubles tell apart.
+            places = np.unravel_index(self.cells, self.bins.shape)
+            return {
+                "edges": [stored(edges) for edges in self.bins.edges],
+                "places": stored(np.column_stack(places).astype(np.float64)),
+                "counts": stored(self.counts),
+                "sums": stored(self.sums),
+                "noise_sd": self.noise_sd,
+                "noise": self.noise,
+                "bounds": list(self.bounds),
+                "guarantee": asdict(self.guarantee),
+                "insecure": self.insecure,
+                "input_names": list(self.input_names),
+            }
+
+        return bundle_bytes(kind=KIND, tree=tree)
 
     @classmethod
-    def load(cls, path: str | Path) -> NoisyHistogram:
+    def load(cls, path: str | Path, *, max_bytes: int | None = None) -> NoisyHistogram:
         """Read a histogram from a file, checking that its noise keeps its guarantee.
+
+        Parameters
+        ----------
+        path : str or Path
+        max_bytes : int, optional
+            The most that the file may unpack to. If not given, a hundred times its size, but at
+            least 256 MiB and at most 8 GiB.
 
         Raises
         ------
-        ValueError
+        ReleaseFileError
             If the file is no histogram, is damaged, or states a guarantee that it does not keep.
         """
-        try:
-            loaded = _from_tree(json.loads(Path(path).read_text(encoding="utf-8")))
-            _check(loaded)
-        except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
-            raise ValueError(f"{path} is not a histogram of cloakgp, or damaged: {error}") from None
-        return loaded
+        first = read_text(path, parse=_from_text)
+        if first is not None:
+            return first
+        return read_bundle(path, kind=KIND, parse=_from_tree, max_bytes=max_bytes)
 
     def __repr__(self) -> str:
-        warning = " INSECURE: seeded noise, not private." if self.insecure else ""
-        return f"<NoisyHistogram of {len(self.cells)} bins, {self.guarantee}.{warning}>"
+        return short_form(
+            f"NoisyHistogram of {len(self.cells)} bins, {self.guarantee}", insecure=self.insecure
+        )
 
 
-def _from_tree(tree: Any) -> NoisyHistogram:
-    if tree["format"] != FORMAT or tree["version"] != FORMAT_VERSION:
-        raise ValueError("unknown format or version")
+def _from_text(tree: dict[str, Any]) -> NoisyHistogram:
+    """Rebuild and check a histogram from a file of text, in which lists stand for arrays."""
+    if tree["format"] != TEXT_FORMAT or tree["version"] != TEXT_FORMAT_VERSION:
+        raise ReleaseFileError("unknown format or version")
+    shape = tuple(len(edges) - 1 for edges in tree["edges"])
+    places = np.column_stack(np.unravel_index(np.array(tree["cells"], dtype=np.intp), shape))
+    return _from_tree({**tree, "places": places}, lambda listed: np.array(listed, dtype=np.float64))
+
+
+def _from_tree(tree: dict[str, Any], loaded: Load) -> NoisyHistogram:
+    """Rebuild and check a histogram.
+
+    Raises
+    ------
+    ReleaseFileError, ValueError
+        If it is damaged, or its guarantee does not hold.
+    """
     guarantee = PureGuarantee if tree["noise"] == "laplace" else Guarantee
     lo, hi = (float(end) for end in tree["bounds"])
-    edges = tuple(np.array(one, dtype=np.float64) for one in tree["edges"])
-    return NoisyHistogram(
-        bins=Bins(edges=edges).checked(),
-        cells=np.array(tree["cells"], dtype=np.intp),
-        counts=np.array(tree["counts"], dtype=np.float64),
-        sums=np.array(tree["sums"], dtype=np.float64),
+    bins = Bins(edges=tuple(loaded(edges) for edges in tree["edges"])).checked()
+    histogram = NoisyHistogram(
+        bins=bins,
+        cells=_cells(loaded(tree["places"]), bins=bins),
+        counts=loaded(tree["counts"]),
+        sums=loaded(tree["sums"]),
         noise_sd=float(tree["noise_sd"]),
         noise=tree["noise"],
         bounds=(lo, hi),
@@ -187,6 +230,20 @@ def _from_tree(tree: Any) -> NoisyHistogram:
         insecure=bool(tree["insecure"]),
         input_names=tuple(map(str, tree["input_names"])),
     )
+    _check(histogram)
+    return histogram
+
+
+def _cells(places: Array, *, bins: Bins) -> Indices:
+    """Return the numbers of bins from their places along each input."""
+    if not (
+        places.ndim == 2
+        and places.shape[1] == len(bins.shape)
+        and ((places >= 0) & (places < bins.shape) & (places == np.floor(places))).all()
+    ):
+        raise ReleaseFileError("its bins are damaged")
+    numbers = np.ravel_multi_index(tuple(places.astype(np.intp).T), bins.shape)
+    return np.asarray(numbers, dtype=np.intp)
 
 
 def _check(histogram: NoisyHistogram) -> None:

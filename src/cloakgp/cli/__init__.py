@@ -1,5 +1,8 @@
 """The command line: release, predict, show, plot, demo."""
 
-from cloakgp.cli.app import app, main
+from cloakgp.extras import extra
+
+with extra("cli"):
+    from cloakgp.cli.app import app, main
 
 __all__ = ["app", "main"]

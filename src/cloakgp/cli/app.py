@@ -13,6 +13,7 @@ from cloakgp.cli.plot import plot
 from cloakgp.cli.predict import predict
 from cloakgp.cli.release import release
 from cloakgp.cli.show import show
+from cloakgp.cli.signals import exit_on_signals
 
 # Tracebacks with local variables would show the private column.
 app = typer.Typer(
@@ -53,4 +54,5 @@ for command in (release, predict, show, plot, demo):
 
 def main() -> None:
     """Run the command line."""
+    exit_on_signals()
     app()

@@ -1,4 +1,8 @@
-"""Where the command line writes, and how it fails: one red line, never a private value."""
+"""Where the command line writes, and how it fails: one red line, never a private value.
+
+Names of columns and classes come from files. All that is written goes through `plain`, so that none
+of them is taken for markup, or obeyed by the terminal.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,9 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from cloakgp.extras import MissingExtraError
+from cloakgp.sections import printable
+
 Parameters = ParamSpec("Parameters")
 
 MAX_WIDTH = 100
@@ -20,19 +27,30 @@ stdout = Console(highlight=False)
 stderr = Console(stderr=True, highlight=False)
 
 
+def plain(message: str, *, style: str = "") -> Text:
+    r"""Return text that is shown as it is: no markup, and escapes for control codes.
+
+    Examples
+    --------
+    >>> plain("[red]\x1b[31m").plain
+    '[red]\\x1b[31m'
+    """
+    return Text(printable(message), style=style)
+
+
 def say(message: str, *, style: str = "") -> None:
-    """Write one line of text, as it is: names in brackets are no markup."""
-    stdout.print(Text(message, style=style), soft_wrap=True)
+    """Write one line of text."""
+    stdout.print(plain(message, style=style), soft_wrap=True)
 
 
 def explain(message: str) -> None:
     """Write a paragraph, wrapped to a width that reads well."""
-    stdout.print(Text(message), width=min(stdout.width, MAX_WIDTH))
+    stdout.print(plain(message), width=min(stdout.width, MAX_WIDTH))
 
 
 def warn(message: str) -> None:
     """Write one yellow line to standard error."""
-    stderr.print(Text(f"Warning: {message}", style="yellow"), soft_wrap=True)
+    stderr.print(plain(f"Warning: {message}", style="yellow"), soft_wrap=True)
 
 
 def fails_plainly(command: Callable[Parameters, None]) -> Callable[Parameters, None]:
@@ -59,12 +77,12 @@ def fails_plainly(command: Callable[Parameters, None]) -> Callable[Parameters, N
             )
         except OSError as error:
             message = _of_system(error)
-        except ValueError as error:
+        except (ValueError, MissingExtraError) as error:
             message = str(error)
         except Exception as error:
             message = _unforeseen(error)
         if message:
-            stderr.print(Text(f"Error: {message}", style="bold red"), soft_wrap=True)
+            stderr.print(plain(f"Error: {message}", style="bold red"), soft_wrap=True)
             raise typer.Exit(code=1)
 
     return guarded

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich import box
 from rich.table import Table
-from rich.text import Text
 
-from cloakgp import demo as demonstration
-from cloakgp.cli.console import explain, fails_plainly, say, stderr, stdout
+from cloakgp.cli.console import explain, fails_plainly, plain, say, stdout
 from cloakgp.cli.show import print_sections
-from cloakgp.plots import save_figure
-from cloakgp.words import describe
+
+if TYPE_CHECKING:
+    from cloakgp.demo import Demonstration, People
 
 RELEASE_NAME, PICTURE_NAME = "demo.cloak", "demo.png"
 
@@ -26,48 +25,59 @@ def demo(
     ] = Path("output"),
 ) -> None:
     """Show all of it on public data: release, predict, compare, draw."""
+    from cloakgp import demo as demonstration
+    from cloakgp.cli.progress import reporting
+    from cloakgp.files import write_file
+    from cloakgp.plots import figure_bytes, picture_suffix
+    from cloakgp.words import describe
+
     output_dir.mkdir(parents=True, exist_ok=True)
     people = demonstration.load_people()
     _introduce(people)
-    with stderr.status("designing the noise") as status:
+    with reporting("designing the noise") as reporter:
         found = demonstration.demonstrate(
-            people, tell=lambda name: status.update(f"designing, asking and predicting: {name}")
+            people, tell=lambda name: reporter.step(f"designing, asking and predicting: {name}")
         )
         picture = demonstration.draw(found)
     stdout.print(_comparison(found))
     explain(
         f"The spread is over {len(found.kept.private_rmse)} draws of the noise, possible only as "
-        "these data are no secret. What is written asked once.\n"
+        "these data are no secret. What is written asked once."
     )
+    stdout.line()
     sections = describe(found.kept.release)
     print_sections(
         [section for section in sections if section.title in ("Protection", "Guarantee")]
     )
     found.kept.release.save(output_dir / RELEASE_NAME, overwrite=True)
-    save_figure(picture, output_dir / PICTURE_NAME)
+    drawn = figure_bytes(picture, suffix=picture_suffix(PICTURE_NAME))
+    write_file(output_dir / PICTURE_NAME, drawn, overwrite=True)
     say(f"Release: {output_dir / RELEASE_NAME}", style="green")
     say(f"Picture: {output_dir / PICTURE_NAME}", style="bold green")
 
 
-def _introduce(people: demonstration.People) -> None:
-    bounds, rows = demonstration.BOUNDS, len(people.X)
-    stdout.print(Text("Diabetes progression, as if it were private", style="bold cyan"))
+def _introduce(people: People) -> None:
+    from cloakgp.demo import BOUNDS, DELTA, EPSILON
+
+    rows = len(people.X)
+    stdout.print(plain("Diabetes progression, as if it were private", style="bold cyan"))
     explain(
         f"{rows} patients. Public: age, body mass index, blood pressure. Private: a score of how "
         f"far the disease went in a year. {len(people.X_test)} other patients, taken at random, "
         "are predicted."
     )
     explain(
-        f"Bounds: {bounds.lo:g} to {bounds.hi:g}. The score cannot be negative, and {bounds.hi:g} "
+        f"Bounds: {BOUNDS.lo:g} to {BOUNDS.hi:g}. The score cannot be negative, and {BOUNDS.hi:g} "
         "is a round number above what it can be."
     )
     explain(
-        f"Budget: epsilon = {demonstration.EPSILON:g}, delta = {demonstration.DELTA:g}, which is "
-        f"below one patient in {rows} ({1 / rows:.4f}).\n"
+        f"Budget: epsilon = {EPSILON:g}, delta = {DELTA:g}, which is "
+        f"below one patient in {rows} ({1 / rows:.4f})."
     )
+    stdout.line()
 
 
-def _comparison(found: demonstration.Demonstration) -> Table:
+def _comparison(found: Demonstration) -> Table:
     table = Table(
         title="Error on the other patients (RMSE)", box=box.SIMPLE_HEAD, title_justify="left"
     )

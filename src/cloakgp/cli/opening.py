@@ -1,17 +1,16 @@
-"""Open a release, whatever kind it is of."""
+"""Open a release that the command line predicts from and draws."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from cloakgp.columns import AnyRelease
-from cloakgp.release import LabelRelease, ManyRowsRelease, Release, ReleaseFileError
-from cloakgp.release.bundle import kind_of
-from cloakgp.release.many_rows_archive import KIND as MANY_ROWS_KIND
+from cloakgp.opening import load
+from cloakgp.release import ReleaseFileError
 
 
 def open_release(path: Path) -> AnyRelease:
-    """Return the release in a file, of regression or of classification.
+    """Return the release in a file, of one number or of a class.
 
     Parameters
     ----------
@@ -24,14 +23,10 @@ def open_release(path: Path) -> AnyRelease:
     ReleaseFileError
         If it is no release file, or one of another kind.
     """
-    kind = kind_of(path)
-    if kind == "regression":
-        return Release.load(path)
-    if kind == MANY_ROWS_KIND:
-        return ManyRowsRelease.load(path)
-    if kind == "classification":
-        return LabelRelease.load(path)
-    raise ReleaseFileError(
-        f"{path} is a release of {kind}: the command line opens those of regression and "
-        "classification"
-    )
+    release = load(path)
+    if not isinstance(release, AnyRelease):
+        raise ReleaseFileError(
+            f"{path} holds a {type(release).__name__}: the command line shows it, and predicts "
+            "from releases of one number or of a class alone"
+        )
+    return release

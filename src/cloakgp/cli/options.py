@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, TypeVar
 
 import typer
+
+Name = TypeVar("Name", bound=str)
 
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace a file that exists.")]
 
@@ -27,6 +30,29 @@ def names(listed: str, *, example: str = "age,weight") -> list[str]:
     if not all(found):
         raise ValueError(f"{listed!r} is no list of names: write them with commas, as {example}")
     return found
+
+
+def one_of(choices: Sequence[Name], given: str, *, option: str, company: str = "") -> Name:
+    """Return the choice that was given by name.
+
+    Parameters
+    ----------
+    choices : sequence of str
+    given : str
+    option : str
+        That it was given for.
+    company : str
+        What these choices go with, for advice.
+
+    Examples
+    --------
+    >>> one_of(("map", "none"), "none", option="--learn")
+    'none'
+    """
+    for choice in choices:
+        if given == choice:
+            return choice
+    raise ValueError(f"{option} must be one of {', '.join(choices)}{company}, got {given!r}")
 
 
 def positive_numbers(listed: str, *, option: str) -> list[float]:

@@ -5,22 +5,45 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
-
-from cloakgp.arrays import Array
-from cloakgp.choices import choose_query
 from cloakgp.cli import options
-from cloakgp.cli.console import warn
-from cloakgp.release import Query
-from cloakgp.tables import read_inputs
+from cloakgp.criteria import Criterion, Use, criterion_named
 
-# Beyond, matrices of rows by rows grow too large for a usual machine.
-MOST_EXACT_ROWS = 15_000
-LEARNING = ("map", "average", "none")
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+    from sklearn.gaussian_process.kernels import Kernel
+
+    from cloakgp.arrays import Array
+
+LEARNING: dict[str, Literal["map", "average"] | None] = {
+    "map": "map",
+    "average": "average",
+    "none": None,
+}
 # scikit-learn's own bounds of a hyperparameter that may be learned.
 FREE = (1e-5, 1e5)
+
+
+@dataclass(frozen=True)
+class NumberOptions:
+    """Options that go with --bounds only."""
+
+    bounds: tuple[float, float]
+    noise_variance: float | None
+    mean: float | None
+
+
+@dataclass(frozen=True)
+class ClassOptions:
+    """Options that go with --classes only; empty text and None for what was not given."""
+
+    classes: str
+    class_rates: str
+    link: str
+    step_criterion: str
+    steps: int | None
 
 
 @dataclass(frozen=True)
@@ -37,9 +60,11 @@ class Plan:
     epsilon, delta : float
     queries : Path or None
     inducing : int or None
-    mechanism, learn, lengthscale : str
+    criterion, learn, lengthscale : str
     signal_variance : float or None
     gap : float
+    memory : float or None
+        In gigabytes.
     """
 
     table: Path
@@ -49,27 +74,40 @@ class Plan:
     delta: float
     queries: Path | None
     inducing: int | None
-    mechanism: str
+    criterion: str
     learn: str
     lengthscale: str
     signal_variance: float | None
     gap: float
+    memory: float | None
 
     def check(self) -> None:
         """Raise ValueError for what makes no sense, before any table is read."""
-        if self.learn not in LEARNING:
-            raise ValueError(f"--learn must be one of {', '.join(LEARNING)}, got {self.learn!r}")
+        options.one_of(tuple(LEARNING), self.learn, option="--learn")
         if not self.gap > 0:
             raise ValueError(f"--gap must be positive, got {self.gap}")
+        if self.memory is not None and not self.memory > 0:
+            raise ValueError(f"--memory must be positive, got {self.memory}")
 
-    def check_rows(self, X: Array) -> None:
-        """Warn of tables that are large, and refuse inputs that never vary."""
-        if self.inducing is None and len(X) > MOST_EXACT_ROWS:
-            warn(
-                f"an exact Gaussian process of {len(X):,} rows takes some "
-                f"{24e-9 * len(X) ** 2:.0f} GB and long: a sparse one is quicker and often as "
-                "good, --inducing 200"
-            )
+    @property
+    def learning(self) -> Literal["map", "average"] | None:
+        """What estimators call `learn`."""
+        return LEARNING[self.learn]
+
+    def criterion_for(self, use: Use) -> Criterion:
+        """Return what the questions are to be chosen for, or raise ValueError."""
+        return criterion_named(self.criterion, use=use, parameter="--criterion")
+
+    def check_ranges(self, X: Array) -> None:
+        """Refuse inputs that never vary, in the words of options.
+
+        Parameters
+        ----------
+        X : array of shape (n, D)
+            Inputs that span the table's.
+        """
+        import numpy as np
+
         extents = zip(self.inputs, np.ptp(X, axis=0), strict=True)
         constant = [name for name, extent in extents if extent == 0]
         if constant and not self.lengthscale:
@@ -78,15 +116,15 @@ class Plan:
                 "or give a --lengthscale"
             )
 
-    def query(self, X: Array) -> Query:
-        """Return where predictions matter: the table of queries, or the rows."""
-        return self.given_query() or choose_query(X)
-
-    def given_query(self) -> Query | None:
-        """Return the table of queries, or None if there is none."""
+    def query_table(self) -> pd.DataFrame | None:
+        """Return the table of query points, or None if there is none."""
         if self.queries is None:
             return None
-        return Query(X=read_inputs(self.queries, names=self.inputs), weights=None)
+        import pandas as pd
+
+        from cloakgp.tables import read_inputs
+
+        return pd.DataFrame(read_inputs(self.queries, names=self.inputs), columns=self.inputs)
 
     def kernel(
         self, X: Array, *, variance: float, default: Callable[[Array], Kernel]
@@ -101,6 +139,8 @@ class Plan:
         default : callable
             Returns the kernel for public inputs, a constant times a shape, if no option is given.
         """
+        from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+
         given = self.signal_variance
         if not self.lengthscale and given is None:
             return None
@@ -116,3 +156,21 @@ class Plan:
             )
         factor = ConstantKernel(variance, FREE) if given is None else ConstantKernel(given, "fixed")
         return factor * RBF(scales if len(scales) > 1 else scales[0], "fixed")
+
+
+def as_table(
+    X: Array, y: NDArray[Any], *, inputs: list[str], output: str
+) -> tuple[pd.DataFrame, pd.Series[Any]]:
+    """Return columns with their names: estimators keep these in what they release.
+
+    Parameters
+    ----------
+    X : array of shape (N, D)
+    y : array of shape (N,)
+        Private.
+    inputs, output
+        The names.
+    """
+    import pandas as pd
+
+    return pd.DataFrame(X, columns=inputs), pd.Series(y, name=output, dtype=y.dtype)

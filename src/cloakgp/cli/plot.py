@@ -9,11 +9,6 @@ import typer
 
 from cloakgp.cli import options
 from cloakgp.cli.console import fails_plainly, say
-from cloakgp.cli.opening import open_release
-from cloakgp.label_plots import plot_classes
-from cloakgp.plots import check_picture_suffix, plot_release, save_figure
-from cloakgp.release import LabelRelease
-from cloakgp.table_files import check_target
 
 
 @fails_plainly
@@ -37,15 +32,21 @@ def plot(
 
     A curve over one input, or a map over two.
     """
-    check_picture_suffix(to)
-    check_target(to, overwrite=overwrite)
-    release = open_release(release_file)
-    chosen = options.names(vary) if vary else ()
-    if isinstance(release, LabelRelease):
-        figure = plot_classes(release, vary=chosen, only=only or None)
-    elif only:
-        raise ValueError("--class goes with releases of classes, and this one is of numbers")
-    else:
-        figure = plot_release(release, vary=chosen)
-    save_figure(figure, to)
+    from cloakgp.cli.opening import open_release
+    from cloakgp.files import reserve_file
+    from cloakgp.label_plots import plot_classes
+    from cloakgp.plots import figure_bytes, picture_suffix, plot_release
+    from cloakgp.release import LabelRelease
+
+    suffix = picture_suffix(to)
+    with reserve_file(to, overwrite=overwrite, inputs=[release_file]) as target:
+        release = open_release(release_file)
+        chosen = options.names(vary) if vary else ()
+        if isinstance(release, LabelRelease):
+            figure = plot_classes(release, vary=chosen, only=only or None)
+        elif only:
+            raise ValueError("--class goes with releases of classes, and this one is of numbers")
+        else:
+            figure = plot_release(release, vary=chosen)
+        target.write(figure_bytes(figure, suffix=suffix))
     say(f"Drew {to}.", style="green")

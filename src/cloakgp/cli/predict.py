@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
-from numpy.typing import NDArray
-from rich.progress import track
 
-from cloakgp.arrays import Array
-from cloakgp.cli.console import fails_plainly, say, stderr
-from cloakgp.cli.opening import open_release
+from cloakgp.cli.console import fails_plainly, say
 from cloakgp.cli.options import Overwrite
-from cloakgp.columns import NumberRelease, class_names, input_names
-from cloakgp.panel_parts import NORMAL_95
-from cloakgp.release import LabelRelease
-from cloakgp.table_files import check_target, table_suffix, write_table
-from cloakgp.tables import read_inputs
+from cloakgp.files import reserve_file
+from cloakgp.numerals import NORMAL_95
+from cloakgp.table_files import table_bytes, table_suffix
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from cloakgp.arrays import Array
+    from cloakgp.cli.progress import Reporter
+    from cloakgp.columns import AnyRelease, NumberRelease
+    from cloakgp.release import LabelRelease
 
 BLOCK_ROWS = 5000
 COLUMNS = ("mean", "sd", "lower", "upper")
@@ -43,36 +44,57 @@ def predict(
     the most probable one (predicted), and the probability of each (p_no, p_yes). Tables are .csv,
     .csv.gz or .parquet.
     """
-    table_suffix(to)
-    check_target(to, overwrite=overwrite)
-    release = open_release(release_file)
+    suffix = table_suffix(to)
+    from cloakgp.cli.opening import open_release
+
+    with reserve_file(to, overwrite=overwrite, inputs=[release_file, at]) as target:
+        release = open_release(release_file)
+        columns = _columns(release, at, new_output=new_output)
+        target.write(table_bytes(columns, suffix=suffix))
+    rows = len(next(iter(columns.values())))
+    say(f"Wrote {rows:,} predictions of {release.output_name} to {to}.", style="green")
+
+
+def _columns(release: AnyRelease, at: Path, *, new_output: bool) -> dict[str, NDArray[Any]]:
+    """Return the inputs in a table, and what is predicted there."""
+    import numpy as np
+
+    from cloakgp.cli.progress import reporting
+    from cloakgp.columns import input_names
+    from cloakgp.release import LabelRelease
+    from cloakgp.tables import read_inputs
+
     if isinstance(release, LabelRelease) and new_output:
         raise ValueError("--new-output goes with releases of numbers: classes have probabilities")
     names = input_names(release)
     X = read_inputs(at, names=names)
-    shown = track(
-        np.array_split(X, -(-len(X) // BLOCK_ROWS)),
-        description="predicting",
-        console=stderr,
-        transient=True,
-        disable=not stderr.is_terminal,
-    )
-    predicted = (
-        _classes(release, shown)
-        if isinstance(release, LabelRelease)
-        else _numbers(release, shown, new_output=new_output)
-    )
+    with reporting("predicting") as reporter:
+        blocks = _reported(np.array_split(X, -(-len(X) // BLOCK_ROWS)), reporter)
+        predicted = (
+            _classes(release, blocks)
+            if isinstance(release, LabelRelease)
+            else _numbers(release, blocks, new_output=new_output)
+        )
     prefix = "predicted_" if set(names) & set(predicted) else ""
     columns: dict[str, NDArray[Any]] = dict(zip(names, X.T, strict=True))
-    columns |= {prefix + name: column for name, column in predicted.items()}
-    write_table(to, columns, overwrite=overwrite)
-    say(f"Wrote {len(X):,} predictions of {release.output_name} to {to}.", style="green")
+    return columns | {prefix + name: column for name, column in predicted.items()}
+
+
+def _reported(blocks: Sequence[Array], reporter: Reporter) -> Iterator[Array]:
+    """Yield blocks of rows, saying how many were worked on."""
+    total, done = sum(len(block) for block in blocks), 0
+    for block in blocks:
+        reporter.rows("predicting", done, total)
+        yield block
+        done += len(block)
 
 
 def _numbers(
     release: NumberRelease, blocks: Iterable[Array], *, new_output: bool
 ) -> dict[str, Array]:
     """Return mean, sd and limits of all blocks of points."""
+    import numpy as np
+
     parts = [release.predict(one, return_std=True, new_output=new_output) for one in blocks]
     mean, sd = (np.concatenate(part) for part in zip(*parts, strict=True))
     figures = (mean, sd, mean - NORMAL_95 * sd, mean + NORMAL_95 * sd)
@@ -81,6 +103,10 @@ def _numbers(
 
 def _classes(release: LabelRelease, blocks: Iterable[Array]) -> dict[str, NDArray[Any]]:
     """Return the most probable class, as text, and the probability of each, of all blocks."""
+    import numpy as np
+
+    from cloakgp.columns import class_names
+
     names = class_names(release)
     probabilities = np.vstack([release.predict_proba(one) for one in blocks])
     columns: dict[str, NDArray[Any]] = {

@@ -3,25 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cloakgp.cli import options
-from cloakgp.cli.classification import ClassOptions, release_classes
-from cloakgp.cli.console import explain, fails_plainly, say
-from cloakgp.cli.plan import Plan
-from cloakgp.cli.regression import NumberOptions, release_numbers
+from cloakgp.cli.console import explain, fails_plainly, say, warn
+from cloakgp.cli.plan import ClassOptions, NumberOptions, Plan
 from cloakgp.cli.show import print_sections
-from cloakgp.columns import AnyRelease, row_count
-from cloakgp.design.strategy import DEFAULT_GAP
-from cloakgp.privacy.guarantee import check_budget
-from cloakgp.release import LabelRelease
-from cloakgp.table_files import check_target
-from cloakgp.words import describe
+from cloakgp.criteria import criteria_for
+from cloakgp.files import reserve_file
+from cloakgp.names import DEFAULT_GAP
+
+if TYPE_CHECKING:
+    from cloakgp.columns import AnyRelease
+
+
+def _choices() -> str:
+    """Return the criteria in a few words."""
+    numbers, classes = criteria_for("numbers"), criteria_for("classes")
+    listed = []
+    for each in dict.fromkeys((*numbers, *classes)):
+        which = (
+            ""
+            if each in numbers and each in classes
+            else ("with --bounds: " if each in numbers else "with --classes: ")
+        )
+        listed.append(f"{each.name} ({which}{each.option})")
+    return ", ".join(listed) + "."
+
 
 SHOWN_AFTERWARDS = ("Guarantee", "Noise")
+# Of the disk, before anything is asked; few releases are larger.
+RESERVED_BYTES = 2**24
 
 
 @fails_plainly
@@ -54,13 +70,9 @@ def release(
     inducing: Annotated[
         int | None, typer.Option(help="Use a sparse model with so many inducing inputs.")
     ] = None,
-    mechanism: Annotated[
+    criterion: Annotated[
         str,
-        typer.Option(
-            help="What the questions are chosen for: bayes (sharpest predictions), trace (least "
-            "noise on raw predictions), logdet (the papers' choice), or for two classes laplace "
-            "(the papers' iteration)."
-        ),
+        typer.Option(help=f"What the questions are chosen for. {_choices()}"),
     ] = "bayes",
     learn: Annotated[
         str,
@@ -97,7 +109,7 @@ def release(
             help="With --classes: probit (if not given) or logit (which laplace always takes)."
         ),
     ] = "",
-    criterion: Annotated[
+    step_criterion: Annotated[
         str, typer.Option(help="With laplace: of the noise on its steps, logdet or trace.")
     ] = "",
     steps: Annotated[
@@ -106,6 +118,13 @@ def release(
     gap: Annotated[
         float, typer.Option(help="Certified distance from the best design at which to stop.")
     ] = DEFAULT_GAP,
+    memory: Annotated[
+        float | None,
+        typer.Option(
+            help="Gigabytes that this may take; half of what is free if not given. Where an exact "
+            "model would take more, a sparse one is used."
+        ),
+    ] = None,
     overwrite: options.Overwrite = False,
 ) -> None:
     """Ask the private column once, and write what may be published.
@@ -123,12 +142,22 @@ def release(
         of_classes={
             "--class-rates": class_rates or None,
             "--link": link or None,
-            "--criterion": criterion or None,
+            "--step-criterion": step_criterion or None,
             "--steps": steps,
         },
         numbers=bounds is not None,
     )
-    check_budget(epsilon, delta)
+    given: NumberOptions | ClassOptions
+    if bounds is not None:
+        given = NumberOptions(bounds=bounds, noise_variance=noise_variance, mean=mean)
+    else:
+        given = ClassOptions(
+            classes=classes,
+            class_rates=class_rates,
+            link=link,
+            step_criterion=step_criterion,
+            steps=steps,
+        )
     plan = Plan(
         table=table,
         inputs=options.names(inputs),
@@ -137,35 +166,52 @@ def release(
         delta=delta,
         queries=queries,
         inducing=inducing,
-        mechanism=mechanism,
+        criterion=criterion,
         learn=learn,
         lengthscale=lengthscale,
         signal_variance=signal_variance,
         gap=gap,
+        memory=memory,
     )
     plan.check()
-    _check_release_target(to, table=table, overwrite=overwrite)
-    made: AnyRelease
-    if bounds is not None:
-        numbers = NumberOptions(bounds=bounds, noise_variance=noise_variance, mean=mean)
-        made = release_numbers(plan, numbers)
-    else:
-        given = ClassOptions(
-            classes=classes,
-            class_rates=class_rates,
-            link=link,
-            criterion=criterion,
-            steps=steps,
-        )
-        made = release_classes(plan, given)
-    made.save(to, overwrite=overwrite)
+    plan.criterion_for("numbers" if bounds is not None else "classes")
+    read = [table] if queries is None else [table, queries]
+    with reserve_file(to, overwrite=overwrite, inputs=read, size=RESERVED_BYTES) as target:
+        made = _ask(plan, given)
+        target.write(made.to_bytes(), keep=True)
+    try:
+        _tell(made, plan, to=to)
+    # The terminal may end a program that writes to it, too.
+    except (Exception, SystemExit):
+        with suppress(Exception):
+            warn(f"{to} is released and complete, but could not be described")
+
+
+def _ask(plan: Plan, given: NumberOptions | ClassOptions) -> AnyRelease:
+    """Ask the private column, with what only this needs."""
+    from cloakgp.cli.classification import release_classes
+    from cloakgp.cli.regression import release_numbers
+    from cloakgp.privacy.guarantee import check_budget
+
+    check_budget(plan.epsilon, plan.delta)
+    if isinstance(given, NumberOptions):
+        return release_numbers(plan, given)
+    return release_classes(plan, given)
+
+
+def _tell(made: AnyRelease, plan: Plan, *, to: Path) -> None:
+    """Say what was written, what it guarantees and what it cost."""
+    from cloakgp.columns import row_count
+    from cloakgp.release import LabelRelease
+    from cloakgp.words import describe
+
     what = "probabilities" if isinstance(made, LabelRelease) else "predictions"
-    say(f"Wrote {to}: {what} of {output}, from {row_count(made):,} rows.", style="green")
+    say(f"Wrote {to}: {what} of {plan.output}, from {row_count(made):,} rows.", style="green")
     print_sections([one for one in describe(made) if one.title in SHOWN_AFTERWARDS])
     explain(
-        f"This spent ({epsilon:g}, {delta:g}) about these people. Running it again spends again, "
-        "unless the first file is never seen by anybody. All that is protected, and what is not, "
-        "in words:"
+        f"This spent ({plan.epsilon:g}, {plan.delta:g}) about these people. Running it again "
+        "spends again, unless the first file is never seen by anybody. All that is protected, and "
+        "what is not, in words:"
     )
     say(f"  cloakgp show {to}")
 
@@ -178,10 +224,3 @@ def _check_company(
     for name, value in strangers.items():
         if value is not None:
             raise ValueError(f"{name} goes with {with_what}, and has no meaning here")
-
-
-def _check_release_target(to: Path, *, table: Path, overwrite: bool) -> None:
-    """Raise before anything is spent, if the result could not be written afterwards."""
-    check_target(to, overwrite=overwrite)
-    if to.exists() and table.exists() and to.samefile(table):
-        raise ValueError(f"{to} is the private table itself: name another file with -o")

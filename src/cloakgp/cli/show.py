@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.padding import Padding
 from rich.table import Table
-from rich.text import Text
 
-from cloakgp.cli.console import MAX_WIDTH, fails_plainly, stdout
-from cloakgp.cli.opening import open_release
-from cloakgp.sections import Section
-from cloakgp.words import describe
+from cloakgp.cli.console import MAX_WIDTH, fails_plainly, plain, stdout
+
+if TYPE_CHECKING:
+    from cloakgp.sections import Section
 
 MAX_LABEL_WIDTH = 20
 
@@ -24,7 +23,10 @@ def show(
     release_file: Annotated[Path, typer.Argument(help="A release.", metavar="RELEASE")],
 ) -> None:
     """Say in words what a release protects, and how well."""
-    print_sections(describe(open_release(release_file)))
+    from cloakgp.opening import load
+    from cloakgp.words import describe
+
+    print_sections(describe(load(release_file)))
 
 
 def print_sections(sections: Sequence[Section]) -> None:
@@ -38,6 +40,6 @@ def print_sections(sections: Sequence[Section]) -> None:
         grid.add_column(style=colour, width=min(longest, MAX_LABEL_WIDTH))
         grid.add_column(style="bold red" if alarming else "")
         for fact in section.facts:
-            grid.add_row(Text(fact.label), Text(fact.text))
-        stdout.print(Text(section.title, style=f"bold {colour}"))
+            grid.add_row(plain(fact.label), plain(fact.text))
+        stdout.print(plain(section.title, style=f"bold {colour}"))
         stdout.print(Padding(grid, (0, 0, 1, 2)), width=width)

@@ -1,16 +1,17 @@
 """Which questions to put to y: optimal designs with certificates. Sees public arrays only."""
 
 from cloakgp.design.bayes import BayesDesign, design_bayes
-from cloakgp.design.criteria import CriterionName
 from cloakgp.design.row_noise import PublicCovariances, RowNoiseDesign, design_row_noise
 from cloakgp.design.solver import Progress
-from cloakgp.design.strategy import Certificate, Design, design_strategy
+from cloakgp.design.strategy import Certificate, Design, DesignGapWarning, design_strategy
+from cloakgp.names import CriterionName
 
 __all__ = [
     "BayesDesign",
     "Certificate",
     "CriterionName",
     "Design",
+    "DesignGapWarning",
     "Progress",
     "PublicCovariances",
     "RowNoiseDesign",

@@ -7,12 +7,15 @@ maximise the variance that the answers explain at the weighted query points,
 
 As a function of G = RᵀR it is concave over the convex set G ⪰ 0, diag G ≤ 1 (it is a trace of
 parallel sums; Anderson and Duffin 1969), so there is one optimal value. In R it is smooth, and its
-columns are unconstrained once normalised. With S = s² I + R K_y Rᵀ, T = R F and
-E = (F − K_y Rᵀ S⁻¹ T)/s, the gradient in G is E Eᵀ and the one in R is 2 R E Eᵀ.
+columns are unconstrained once normalised. With S = s² I + R K_y Rᵀ, T = R F, W = S⁻¹T and
+E = (F − K_y Rᵀ W)/s, the gradient in G is E Eᵀ and the one in R is 2 R E Eᵀ; R E = s W.
 
-Certificate. Let v ≥ 0 with diag(v) ⪰ E Eᵀ. By concavity, for every feasible G',
-g(G') ≤ g(G) + tr[E Eᵀ (G' − G)] ≤ g(G) + Σ_j v_j − tr[E Eᵀ G]. Complementary slackness suggests
-v_j = (G E Eᵀ)_jj; it is scaled up until diag(v) ⪰ E Eᵀ holds.
+How many answers. E has P columns. Where the gradient along R vanishes, R diag(v) = R E Eᵀ, so R has
+rank P at most; and a point of rank less than k that no second-order change of R improves is optimal
+in G (Burer and Monteiro 2005). So P + 1 answers are enough, and a few more find it in fewer steps.
+
+When it ends. `cloakgp.design.weak_duality` bounds what any strategy explains. It ends at the gap
+asked for; or, with as many answers as help, when that is out of reach (`cloakgp.design.stopping`).
 
 Where rows come in groups, the columns of a group share one constraint: see `cloakgp.design.groups`.
 
@@ -31,24 +34,27 @@ from cloakgp.arrays import Array
 from cloakgp.design.groups import GroupGauges, Groups
 from cloakgp.design.solver import Progress
 from cloakgp.design.starts import column_lengths, leading_questions
-from cloakgp.design.strategy import Certificate
+from cloakgp.design.stopping import CHECKS, Point, Record, positive
+from cloakgp.design.strategy import LOOSE, Certificate, warn_if_short
 from cloakgp.design.threads import suitable_threads
+from cloakgp.design.weak_duality import RowSupports, row_supports, support_root
 
 FIRST_ANSWERS = 8
 # While more answers still explain this share more, a few steps on them tell as much as many.
 FAR_PROGRESS, FAR_GROWTH, FAR_STEPS = 0.05, 2.0, 15
 GROWTH, STEPS = 1.4, 60
-ROUNDS = 40
-# With as many answers as rows, stop when a round wins less than this share of the gap asked for.
-STALLED = 1e-3
-# Shares of the unexplained variance that the floors of v may take, for a better certificate.
-FLOORS = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
+# Answers beyond those that are enough, at most: they shorten the way.
+SPARE_ANSWERS = 8
+# Steps from one certificate to the next.
+CHECKED_EVERY = 20
 MEMORY = 20
 # Query directions that explain less than this share of the variance are left out of F, and the
 # most that they could explain is added to the certificate.
 NEGLIGIBLE = 1e-7
-# Answers whose share of the strategy is below this are dropped at the end, and the rest certified.
+# Answers whose share of the strategy is below this are dropped at the end, where the gap allows it.
 REDUNDANT = 1e-5
+# New questions: where they are sought, as a share of the mean eigenvalue of (RE)ᵀRE; how long.
+SOUGHT, NEW = 1e-2, 0.1
 # Groups: how nearly optimal the design without groups is that theirs starts from, how sharp their
 # gauges become, and how many answers more each round tries.
 START_GAP, POWERS, MORE_ANSWERS = 1e-2, (8.0, 32.0, 128.0, 512.0, 2048.0), 4
@@ -112,13 +118,21 @@ def design_bayes(
     groups : array of shape (N,), optional
         Which group each row belongs to, from 0; every row alone if not given.
     gap : float
-        Stop when the unexplained variance is certified to be within this share of the least.
+        Stop when the unexplained variance is certified to be within this share of the least. With
+        groups, whose bounds are not tight, several times the gap is usual, whatever is asked for,
+        and tens of percent where groups have more than eight rows: only ten times the gap warns.
     progress : callable, optional
         Called with the certified gap after every round.
 
     Returns
     -------
     BayesDesign
+        The best that was found, whether the gap was reached or not.
+
+    Warns
+    -----
+    DesignGapWarning
+        If the gap was not reached; with groups, if not ten times the gap was.
 
     Examples
     --------
@@ -131,6 +145,31 @@ def design_bayes(
     array([[1., 0.],
            [0., 1.]])
     """
+    found = sharpest_strategy(
+        covariance,
+        crossed,
+        prior_variance=prior_variance,
+        noise_sd=noise_sd,
+        groups=groups,
+        gap=gap,
+        progress=progress,
+    )
+    allowed = gap if groups is None else LOOSE * gap
+    warn_if_short(found.certificate, gap=gap, allowed=allowed)
+    return found
+
+
+def sharpest_strategy(
+    covariance: CovarianceProduct,
+    crossed: Array,
+    *,
+    prior_variance: float,
+    noise_sd: float,
+    groups: Groups | None = None,
+    gap: float,
+    progress: Progress | None = None,
+) -> BayesDesign:
+    """Do what `design_bayes` does, as part of a design that certifies for itself."""
     rows = len(crossed)
     if not 0 < gap < np.inf:
         raise ValueError(f"gap must be positive and finite, got {gap}")
@@ -172,16 +211,6 @@ def _main_directions(
 
 
 @dataclass(frozen=True, eq=False)
-class _Point:
-    """g and its derivatives at one strategy."""
-
-    strategy: Array
-    explained: float
-    slopes: Array
-    gradient: Array
-
-
-@dataclass(frozen=True, eq=False)
 class _Problem:
     """One design problem; ``directions`` is F with orthogonal columns, longest first."""
 
@@ -192,69 +221,62 @@ class _Problem:
     lost: float
     gauges: GroupGauges | None = None
 
-    def evaluate(self, strategy: Array) -> _Point:
-        """Return g(R), E and 2 R E Eᵀ."""
+    def evaluate(self, strategy: Array) -> Point:
+        """Return g(R), E and R E."""
         covered = self.covariance.times(strategy.T)
         answers = strategy @ covered
         answers[np.diag_indices(len(answers))] += self.noise_sd**2
         answered = strategy @ self.directions
         weights = linalg.cho_solve(linalg.cho_factor(answers, lower=True), answered)
         slopes = (self.directions - covered @ weights) / self.noise_sd
-        return _Point(
+        return Point(
             strategy=strategy,
             explained=float(np.vdot(answered, weights)),
             slopes=slopes,
-            gradient=2.0 * (strategy @ slopes) @ slopes.T,
+            answered=strategy @ slopes,
         )
 
-    def certify(self, point: _Point) -> tuple[float, Array]:
-        """Return the certified relative gap, and v."""
-        unexplained = max(self.prior_variance - point.explained, np.finfo(np.float64).tiny)
+    def excess(self, point: Point) -> float:
+        """Return a bound of what any feasible strategy explains beyond this one."""
+        noise_ratio = self.noise_sd**2 / self.covariance.least_noise
         if self.gauges is not None:
-            missing, bounds = self.gauges.certificate(
-                point.strategy, point.gradient, point.slopes, unexplained=unexplained
+            return self.lost + self.gauges.excess(
+                point.strategy,
+                point.slopes,
+                answered=point.answered,
+                noise_ratio=noise_ratio,
+                floor=positive(self.prior_variance - point.explained),
             )
-            return max(missing + self.lost, 0.0) / unexplained, bounds
-        supporting = np.einsum("kj,kj->j", point.strategy, point.gradient) / 2.0
-        squares = np.einsum("jp,jp->j", point.slopes, point.slopes)
-        # Rows that hardly matter would each cost a whole unit of the eigenvalue below; so no v_j is
-        # less than a little, and of several amounts the one that certifies most is taken.
-        least = np.maximum(supporting, squares)
-        floors = [share * unexplained / len(squares) for share in FLOORS]
-        candidates = (_dominating(np.maximum(least, floor), point.slopes) for floor in floors)
-        bounds = min(candidates, key=np.sum)
-        missing = float(bounds.sum() - supporting.sum()) + self.lost
-        return max(missing, 0.0) / unexplained, bounds
+        supports = RowSupports.of(point.slopes, answered=point.answered)
+        return self.lost + supports.excess(point.answered, noise_ratio=noise_ratio)
+
+    @property
+    def most_answers(self) -> int:
+        """More do not help."""
+        rows, directions = self.directions.shape
+        enough = int(directions) + 1
+        return min(int(rows), enough + min(enough, SPARE_ANSWERS))
 
     def solve(self, *, gap: float, progress: Progress | None) -> BayesDesign:
-        """Grow the number of answers until the certificate closes."""
-        rows = len(self.directions)
-        start = leading_questions(self.directions, min(FIRST_ANSWERS, rows))
-        best_point, best_gap, far, previous = self.evaluate(start), np.inf, True, np.inf
-        for _ in range(ROUNDS):
-            point = self.ascend(start, steps=FAR_STEPS if far else STEPS)
-            certified, bounds = self.certify(point)
-            if certified < best_gap:
-                best_point, best_gap = point, certified
-            if progress is not None:
-                progress(best_gap)
-            if best_gap <= gap:
-                break
+        """Grow the number of answers as far as that helps, or until the certificate closes."""
+        record = Record(self.prior_variance, gap=gap, progress=progress)
+        start = leading_questions(self.directions, min(FIRST_ANSWERS, self.most_answers))
+        far, previous = True, np.inf
+        while len(start) < self.most_answers:
+            point = self.ascend(start, record, steps=FAR_STEPS if far else STEPS)
+            if record.finished():
+                return self.compress(record, gap=gap)
             unexplained = self.prior_variance - point.explained
-            won = previous - unexplained
+            far = previous - unexplained > FAR_PROGRESS * unexplained
             previous = unexplained
-            if len(start) >= rows:
-                # No more questions can help: go on improving these, while that does.
-                if not far and won < STALLED * gap * unexplained:
-                    break
-                far, start = False, point.strategy
-                continue
-            far = won > FAR_PROGRESS * unexplained
-            wanted = min(
-                rows, max(len(start) + 4, int((FAR_GROWTH if far else GROWTH) * len(start)))
-            )
-            start = _with_new_questions(point, bounds, count=wanted - len(start))
-        return self.compress(best_point, gap=max(gap, best_gap))
+            wanted = max(len(start) + 4, int((FAR_GROWTH if far else GROWTH) * len(start)))
+            count = min(wanted, self.most_answers) - len(start)
+            start = _with_new_questions(point, count=count)
+        self.ascend(start, record, steps=CHECKED_EVERY)
+        record.expect_no_more_answers()
+        while not record.finished():
+            self.ascend(record.best.strategy, record, steps=CHECKED_EVERY * CHECKS)
+        return self.compress(record, gap=gap)
 
     def solve_groups(
         self, alone: BayesDesign, *, gap: float, progress: Progress | None
@@ -263,28 +285,26 @@ class _Problem:
 
         What it leaves unexplained cannot be undercut: groups only constrain further.
         """
-        least = alone.unexplained * (1.0 - alone.certificate.gap)
-        problem, start, best_gap = self, alone.strategy, np.inf
-        best_point = self.evaluate(start / self.lengths(start))
+        record = Record(
+            self.prior_variance,
+            gap=gap,
+            progress=progress,
+            least=alone.unexplained * (1.0 - alone.certificate.gap),
+        )
+        problem, start = self, alone.strategy
+        record.note(self.evaluate(start / self.lengths(start)), excess=np.inf)
         for power in POWERS:
             gauges = None if self.gauges is None else self.gauges.sharper(power, start)
             problem = replace(problem, gauges=gauges)
-            point = problem.ascend(start, steps=STEPS)
-            certified, bounds = problem.certify(point)
-            # What one point certifies holds for all.
-            least = max(least, (self.prior_variance - point.explained) * (1.0 - certified))
-            best_point = max(best_point, point, key=lambda one: one.explained)
-            best_gap = 1.0 - least / (self.prior_variance - best_point.explained)
-            if progress is not None:
-                progress(best_gap)
-            if best_gap <= gap:
+            point = problem.ascend(start, record, steps=STEPS)
+            if record.finished():
                 break
-            count = min(start.shape[1] - len(start), MORE_ANSWERS)
-            start = _with_new_questions(point, bounds, count=count) if count else point.strategy
+            count = min(max(self.most_answers - len(start), 0), MORE_ANSWERS)
+            start = _with_new_questions(point, count=count)
         return BayesDesign(
-            strategy=best_point.strategy,
-            certificate=Certificate(criterion="bayes", gap=max(best_gap, 0.0)),
-            unexplained=self.prior_variance - best_point.explained,
+            strategy=record.best.strategy,
+            certificate=Certificate(criterion="bayes", gap=record.gap),
+            unexplained=record.unexplained,
         )
 
     def lengths(self, columns: Array) -> Array:
@@ -295,17 +315,18 @@ class _Problem:
         """Return the divisors through which `ascend` differentiates."""
         return column_lengths(free) if self.gauges is None else self.gauges.smooth_lengths(free)
 
-    def across(self, point: _Point) -> Array:
+    def across(self, point: Point) -> Array:
         """Return the part of the gradient along which the divisors do not change."""
+        gradient = point.gradient
         if self.gauges is not None:
-            return self.gauges.across(point.strategy, point.gradient)
-        along = np.einsum("kj,kj->j", point.strategy, point.gradient)
-        across: Array = point.gradient - point.strategy * along
+            return self.gauges.across(point.strategy, gradient)
+        along = np.einsum("kj,kj->j", point.strategy, gradient)
+        across: Array = gradient - point.strategy * along
         return across
 
-    def ascend(self, start: Array, *, steps: int = STEPS) -> _Point:
-        """Run L-BFGS over the columns' directions, each normalised."""
-        shape = start.shape
+    def ascend(self, start: Array, record: Record, *, steps: int) -> Point:
+        """Run L-BFGS over the columns' directions, each normalised, and certify on the way."""
+        shape, done = start.shape, 0
 
         def objective(flat: Array) -> tuple[float, Array]:
             free = flat.reshape(shape)
@@ -315,26 +336,40 @@ class _Problem:
             across = self.across(point) / lengths
             return -point.explained / self.prior_variance, -across.ravel() / self.prior_variance
 
+        def noted(flat: Array) -> Point:
+            free = flat.reshape(shape)
+            point = self.evaluate(free / self.lengths(free))
+            record.note(point, excess=self.excess(point))
+            return point
+
+        def watch(intermediate_result: optimize.OptimizeResult) -> None:
+            nonlocal done
+            done += 1
+            if done % CHECKED_EVERY == 0 and done < steps:
+                noted(intermediate_result.x)
+                if record.finished():
+                    raise StopIteration
+
         found = optimize.minimize(
             objective,
             start.ravel(),
             jac=True,
             method="L-BFGS-B",
+            callback=watch,
             options={"maxiter": steps, "maxcor": MEMORY, "ftol": 1e-15, "gtol": 1e-12},
         )
-        free = found.x.reshape(shape)
-        return self.evaluate(free / self.lengths(free))
+        return noted(found.x)
 
-    def compress(self, point: _Point, *, gap: float) -> BayesDesign:
+    def compress(self, record: Record, *, gap: float) -> BayesDesign:
         """Drop answers that ask nothing new, where the certificate allows it."""
-        certified, _ = self.certify(point)
+        point, certified = record.best, record.gap
         squares, directions = linalg.eigh(point.strategy @ point.strategy.T)
         kept = squares > REDUNDANT**2 * squares[-1]
         smaller = directions[:, kept].T @ point.strategy
         lengths = self.lengths(smaller)
         if not kept.all() and lengths.min() > 0:
             candidate = self.evaluate(smaller / lengths)
-            candidate_gap, _ = self.certify(candidate)
+            candidate_gap = record.gap_of(positive(self.prior_variance - candidate.explained))
             if candidate_gap <= max(gap, certified):
                 point, certified = candidate, candidate_gap
         return BayesDesign(
@@ -344,20 +379,14 @@ class _Problem:
         )
 
 
-def _dominating(bounds: Array, slopes: Array) -> Array:
-    """Scale v up until diag(v) ⪰ E Eᵀ."""
-    positive = np.maximum(bounds, np.finfo(np.float64).tiny)
-    # diag(v) ⪰ E Eᵀ exactly when the largest eigenvalue of Eᵀ diag(1/v) E is at most 1.
-    scaled = slopes / np.sqrt(positive)[:, None]
-    largest = float(linalg.eigvalsh(scaled.T @ scaled)[-1]) * (1 + 1e-12)
-    return positive * max(largest, 1.0)
-
-
-def _with_new_questions(point: _Point, bounds: Array, *, count: int) -> Array:
-    """Append small questions along the directions in which the certificate is most violated."""
-    scaled = point.slopes / np.sqrt(bounds)[:, None]
+def _with_new_questions(point: Point, *, count: int) -> Array:
+    """Append small questions along the directions in which diag(v) ⪰ E Eᵀ is most violated."""
+    if count == 0:
+        return point.strategy
+    supports = row_supports(point.slopes, support_root(point.answered, floor=SOUGHT))
+    scaled = point.slopes / np.sqrt(supports)[:, None]
     _, vectors = linalg.eigh(scaled.T @ scaled)
-    fresh = (scaled @ vectors[:, ::-1][:, :count]).T / np.sqrt(bounds)
+    fresh = (scaled @ vectors[:, ::-1][:, :count]).T / np.sqrt(supports)
     fresh = fresh / np.maximum(np.sqrt(np.square(fresh).mean(axis=1, keepdims=True)), 1e-300)
-    grown = np.vstack([point.strategy, 0.1 * fresh])
+    grown = np.vstack([point.strategy, NEW * fresh])
     return grown / column_lengths(grown)

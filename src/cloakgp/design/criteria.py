@@ -16,14 +16,13 @@ simplex, and u is optimal exactly when g_j ≤ 1 everywhere: max_j g_j − 1 is 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 from scipy import linalg
 
 from cloakgp.arrays import Array
-
-CriterionName = Literal["logdet", "trace"]
+from cloakgp.names import CriterionName
 
 # Below this share of the largest √λ of S, float64 holds no digits of the smaller ones. They are
 # raised to it: M changes there, and the sensitivity is computed from that very M.

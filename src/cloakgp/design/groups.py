@@ -20,9 +20,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
 
 from cloakgp.arrays import Array
+from cloakgp.design.weak_duality import Tangent
 
 Groups = NDArray[np.intp]
 
@@ -33,6 +33,8 @@ STARTS, SWEEPS = 16, 20
 # Powers and shares of the unexplained variance with which a certificate is tried.
 CERTIFICATE_POWERS = (32.0, 256.0, 2048.0)
 FLOORS = (1e-6, 1e-4, 1e-3, 1e-2)
+# Blocks are inverted to about this.
+ROUNDED_UP = 1 + 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,60 +184,56 @@ class GroupGauges:
             rest.T[same.rows] -= along[:, None, None] * (outer @ own)
         return rest
 
-    def certificate(
-        self, strategy: Array, gradient: Array, slopes: Array, *, unexplained: float
-    ) -> tuple[float, Array]:
-        r"""Bound what any feasible strategy may gain to first order.
+    def excess(
+        self,
+        strategy: Array,
+        slopes: Array,
+        *,
+        answered: Array,
+        noise_ratio: float,
+        floor: float,
+    ) -> float:
+        r"""Bound what any feasible strategy explains beyond this one, by weak duality.
 
-        Let B be block-diagonal with B_g = Σ_s λ_s s sᵀ + c I, λ and c ≥ 0, and B ⪰ E Eᵀ. For every
-        feasible G', tr[E Eᵀ G'] ≤ tr[B G'] ≤ Σ_g (Σ_s λ_s + c), because sᵀ G'_gg s ≤ 1 for each s,
-        and tr G'_gg, the mean of these over all s, is at most 1 too. Complementary slackness wants
-        λ_s on the worst signs alone, and (E Eᵀ R)_g = B_g R_g; λ_s ∝ ‖R_g s‖^{p−2} nearly does so.
+        Let B be block-diagonal with B_g = Σ_s λ_s s sᵀ + c I, λ and c ≥ 0. For every feasible G',
+        tr[B G'] ≤ Σ_g (Σ_s λ_s + c), because sᵀ G'_gg s ≤ 1 for each s, and tr G'_gg, the mean of
+        these over all s, is at most 1 too. Complementary slackness wants λ_s on the worst signs
+        alone, and (E Eᵀ R)_g = B_g R_g; λ_s ∝ ‖R_g s‖^{p−2} nearly does so.
 
         Parameters
         ----------
-        strategy, gradient : array of shape (k, N)
+        strategy : array of shape (k, N)
         slopes : array of shape (N, P)
             E.
-        unexplained : float
-            The variance that the gain is compared with.
-
-        Returns
-        -------
-        float
-            At least tr[E Eᵀ (G' − G)] for every feasible G'.
-        array of shape (N,)
-            The diagonal of B.
+        answered : array of shape (k, P)
+            R E.
+        noise_ratio : float
+            s² over a lower bound of the eigenvalues of K_y.
+        floor : float
+            The variance that c is measured by.
         """
-        supporting = np.einsum("kj,kj->j", strategy, gradient) / 2.0
+        tangent = Tangent(answered=answered, gram=slopes.T @ slopes, noise_ratio=noise_ratio)
+        supporting = np.einsum("kj,kj->j", strategy, answered @ slopes.T)
         count = sum(len(same.rows) for same in self.sizes)
-        best, diagonal = np.inf, np.ones(len(slopes))
+        best = np.inf
         for power in CERTIFICATE_POWERS:
             parts = [_supports(same, strategy, supporting, power=power) for same in self.sizes]
             cost = sum(float(each.sum()) for _, each in parts)
             for share in FLOORS:
-                floor = share * unexplained / count
-                blocks = [outer + floor * np.eye(outer.shape[1]) for outer, _ in parts]
-                scale = max(self._largest(blocks, slopes) * (1 + 1e-9), 1.0)
-                bound = scale * (cost + floor * count)
-                if bound < best:
-                    best, diagonal = bound, scale * self._diagonal(blocks, len(slopes))
-        return best - float(supporting.sum()), diagonal
+                least = share * floor / count
+                blocks = [outer + least * np.eye(outer.shape[1]) for outer, _ in parts]
+                squares = self._squares(blocks, slopes)
+                best = min(best, tangent.excess(squares, cost=(cost + least * count) * ROUNDED_UP))
+        return best
 
-    def _largest(self, blocks: Sequence[Array], slopes: Array) -> float:
-        """Return the largest eigenvalue of Eᵀ B⁻¹ E: B times it dominates E Eᵀ."""
+    def _squares(self, blocks: Sequence[Array], slopes: Array) -> Array:
+        """Return Eᵀ B⁻¹ E."""
         total = np.zeros((slopes.shape[1], slopes.shape[1]))
         for same, block in zip(self.sizes, blocks, strict=True):
             factor = np.linalg.cholesky(block)
             solved = np.linalg.solve(factor, slopes[same.rows]).reshape(-1, slopes.shape[1])
             total += solved.T @ solved
-        return float(linalg.eigvalsh(total)[-1])
-
-    def _diagonal(self, blocks: Sequence[Array], rows: int) -> Array:
-        diagonal = np.zeros(rows)
-        for same, block in zip(self.sizes, blocks, strict=True):
-            diagonal[same.rows] = np.einsum("mii->mi", block)
-        return diagonal
+        return total
 
     def _by_row(self, columns: Array, gauge: Callable[[SameSize], Array]) -> Array:
         lengths = np.zeros(columns.shape[1])

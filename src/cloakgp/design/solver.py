@@ -23,9 +23,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cloakgp.arrays import Array
-from cloakgp.design.criteria import CriterionName, Iterate, factorise
+from cloakgp.design.criteria import Iterate, factorise
 from cloakgp.design.interior import newton_step
 from cloakgp.design.working_set import Indices, entering, first_columns, leaving
+from cloakgp.names import CriterionName
 
 MULTIPLICATIVE_POWER = {"logdet": 1.0, "trace": 2.0}
 MULTIPLICATIVE_STEPS = 12

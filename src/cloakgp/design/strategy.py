@@ -12,22 +12,22 @@ worst for one design join for the next.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from cloakgp.arrays import Array, as_matrix
-from cloakgp.design.criteria import CriterionName
 from cloakgp.design.groups import GroupGauges, Groups
 from cloakgp.design.numerical_range import NumericalRange, numerical_range
 from cloakgp.design.solver import Progress, optimal_weights
 from cloakgp.design.threads import suitable_threads
+from cloakgp.names import CRITERIA, DEFAULT_GAP, CriterionName
 
-DEFAULT_GAP = 1e-3
 # With groups, how often columns may join, and how many times the gap asked for is near enough.
 ROUNDS, ENOUGH = 40, 3.0
-CRITERIA: tuple[CriterionName, ...] = ("logdet", "trace")
+# Where bounds are not tight by nature, so many times the gap asked for is no reason to warn.
+LOOSE = 10.0
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,8 @@ class Certificate:
 
     Attributes
     ----------
-    criterion : {"logdet", "trace", "bayes", "functional", "given"}
+    criterion : str
+        Its name in `cloakgp.criteria`.
     gap : float
         For ``trace``, the weighted mean squared noise is at most (1 + gap) times the least possible
         for the same guarantee; for ``logdet``, the k-th root of the determinant of its covariance;
@@ -45,8 +46,38 @@ class Certificate:
         questions that were ``given`` were not designed at all, and the gap is 1.
     """
 
-    criterion: Literal["logdet", "trace", "bayes", "functional", "given"]
+    criterion: str
     gap: float
+
+
+class DesignGapWarning(UserWarning):
+    """A design is certified less closely than was asked, which costs accuracy and never privacy."""
+
+
+def warn_if_short(certificate: Certificate, *, gap: float, allowed: float) -> None:
+    """Warn, on behalf of the caller's caller, if a design ended short of the gap asked for.
+
+    Designs end short where neither they nor their bounds came closer at a pace that would have
+    reached the gap, or where float64 has no more digits.
+
+    Parameters
+    ----------
+    certificate : Certificate
+    gap : float
+        What was asked for.
+    allowed : float
+        The gap up to which this kind of design says nothing: there, somebody who asks again for the
+        same gap gets no more.
+    """
+    if certificate.gap <= allowed:
+        return
+    warnings.warn(
+        f"the design is certified to be within {100 * certificate.gap:.2g} % of the best, not "
+        f"within the {100 * gap:.2g} % asked for: it no longer came closer. This costs accuracy, "
+        "never privacy.",
+        DesignGapWarning,
+        stacklevel=3,
+    )
 
 
 @dataclass(frozen=True)
@@ -100,11 +131,21 @@ def design_strategy(
     -------
     Design
 
+    Warns
+    -----
+    DesignGapWarning
+        If the gap, or three times that with groups, was not reached.
+
     Raises
     ------
     ValueError
         For an unknown criterion, a matrix that is not finite, weights that are not positive, or a
         gap that is not.
+
+    Warns
+    -----
+    DesignGapWarning
+        If the design is certified less closely than that.
 
     Examples
     --------
@@ -124,10 +165,13 @@ def design_strategy(
         C, importance, criterion=criterion, gap=gap, progress=progress if groups is None else None
     )
     if groups is None:
+        warn_if_short(alone.certificate, gap=gap, allowed=gap)
         return alone
-    return _for_groups(
+    together = _for_groups(
         alone, C, importance, criterion=criterion, groups=groups, gap=gap, progress=progress
     )
+    warn_if_short(together.certificate, gap=gap, allowed=ENOUGH * gap)
+    return together
 
 
 def _design(

@@ -23,12 +23,13 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from cloakgp.arrays import Array
-from cloakgp.design.criteria import CriterionName, Iterate
+from cloakgp.design.criteria import Iterate
 from cloakgp.design.elimination import may_carry_weight
 from cloakgp.design.rules import LinearRule, RowModel
 from cloakgp.design.solver import Progress, optimal_weights
-from cloakgp.design.strategy import Certificate
+from cloakgp.design.strategy import Certificate, warn_if_short
 from cloakgp.design.threads import suitable_threads
+from cloakgp.names import CriterionName
 from cloakgp.passes import Chunk, Passes
 
 # Singular values come from a Gram matrix here, which holds half the digits.
@@ -175,6 +176,11 @@ def design_streamed(
     Returns
     -------
     StreamedStrategy
+
+    Warns
+    -----
+    DesignGapWarning
+        If the gap was not reached.
     """
     roots = np.ones(queries.shape[1]) if weights is None else np.sqrt(weights / weights.mean())
     moments = passes.over_inputs(_Summing(model=model), what="summing rows")
@@ -214,10 +220,12 @@ def design_streamed(
     covariance = rule.matrix @ moments.columns @ rule.matrix.T
     crossed = smoothing @ moments.columns @ rule.matrix.T
     reconstruction = linalg.solve(covariance, crossed.T, assume_a="pos").T
+    certificate = Certificate(criterion=criterion, gap=found_gap)
+    warn_if_short(certificate, gap=gap, allowed=gap)
     return StreamedStrategy(
         rule=rule,
         reconstruction=np.asarray(reconstruction, dtype=np.float64),
-        certificate=Certificate(criterion=criterion, gap=found_gap),
+        certificate=certificate,
     )
 
 

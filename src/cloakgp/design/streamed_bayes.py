@@ -10,10 +10,7 @@ strategy is ever formed. Three steps:
    explained variance is the largest over W of 2 tr(WᵀAF) − tr(WᵀSW). As a function of r_j it grows
    along 2 rᵀ L v_j − λ_j rᵀ W Wᵀ r with L = W (F − AᵀW)ᵀ: a rule with a k × M matrix. A full step
    may overshoot, so A and B move half-way to those of the new columns, and again;
-3. a last pass certifies. For any W, with E = (F̃ − K_y RᵀW)/s for the rows F̃ = VᵀF, no strategy
-   explains more than tr(Wᵀ R K_y Rᵀ W) + max tr(Eᵀ G E), and the maximum over diag G ≤ 1 is at
-   most λ_max(Σ_j e_j e_jᵀ/v_j)·Σ_j v_j for any v > 0 (weak duality). v_j² = e_jᵀ P e_j with
-   P = (RE)ᵀ(RE), which holds at the optimum, and a few that are larger.
+3. a last pass certifies, by the sums that `cloakgp.design.weak_duality` needs of the rows' slopes.
 
 Any rule may be released: all of this decides how useful a release is, never how private.
 """
@@ -27,12 +24,13 @@ from scipy import linalg
 
 from cloakgp.arrays import Array
 from cloakgp.design.asked import AskedSums, asked_sums
-from cloakgp.design.bayes import design_bayes
+from cloakgp.design.bayes import sharpest_strategy
 from cloakgp.design.cells import Cells, cell_sums
 from cloakgp.design.rules import BallRule, RowModel
 from cloakgp.design.solver import Progress
-from cloakgp.design.strategy import Certificate
+from cloakgp.design.strategy import LOOSE, Certificate, warn_if_short
 from cloakgp.design.threads import suitable_threads
+from cloakgp.design.weak_duality import RowSupports
 from cloakgp.passes import Chunk, Passes
 
 # Query directions that together have less than this share of the prior variance are left out, and
@@ -44,8 +42,6 @@ STEPS, STEP_SHARE = 2, 0.5
 STALLED = 1e-5
 # Answers are left out of a rule below this share of the largest curvature.
 REDUNDANT = 1e-14
-# Added to P, as shares of its mean eigenvalue: of several bounds the least counts.
-FLOORS = (0.0, 1e-2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,19 +149,24 @@ def design_streamed_bayes(
         The questions are summed over the rows of each of these, too.
     gap : float
         To which the smaller problem is solved. What is certified over all rows stands in the
-        certificate. What is lost is far less, but the bound from a few passes is not tight: from
-        thousandths, where rows are many and alike, to a few tenths, where noise is weak.
+        certificate. What is lost is far less, but a bound from one pass is not tight: several times
+        the gap is usual, whatever is asked for, so only ten times the gap warns.
     progress : callable, optional
         Called with the gap of the smaller problem.
 
     Returns
     -------
     StreamedDesign
+
+    Warns
+    -----
+    DesignGapWarning
+        If not ten times the gap could be certified.
     """
     directions, lost = _main_directions(queries, prior_variance=prior_variance)
     gathered = cell_sums(passes, model=model, cells=cells)
     with suitable_threads(float(gathered.features.size) * len(directions)):
-        coarse = design_bayes(
+        coarse = sharpest_strategy(
             gathered,
             gathered.features.T @ directions,
             prior_variance=prior_variance,
@@ -198,14 +199,11 @@ def design_streamed_bayes(
     final = replace(state, features=sums.features, noise=sums.noise)
     most = _most_explained(passes, final, model=model, rule=rule)
     unexplained = max(prior_variance - explained, np.finfo(np.float64).tiny)
-    return StreamedDesign(
-        rule=rule,
-        sums=sums,
-        certificate=Certificate(
-            criterion="bayes", gap=(max(most - explained, 0.0) + lost) / unexplained
-        ),
-        unexplained=unexplained,
+    certificate = Certificate(
+        criterion="bayes", gap=(max(most - explained, 0.0) + lost) / unexplained
     )
+    warn_if_short(certificate, gap=gap, allowed=LOOSE * gap)
+    return StreamedDesign(rule=rule, sums=sums, certificate=certificate, unexplained=unexplained)
 
 
 def _main_directions(queries: Array, *, prior_variance: float) -> tuple[Array, float]:
@@ -223,19 +221,16 @@ def _main_directions(queries: Array, *, prior_variance: float) -> tuple[Array, f
 
 @dataclass(frozen=True, eq=False)
 class _Bound:
-    """Σ_j v_j and Σ_j e_j e_jᵀ/v_j, for several choices of v.
+    """The supports of some rows, and the least noise of any."""
 
-    Attributes
-    ----------
-    totals : array of shape (c,)
-    squares : array of shape (c, p, p)
-    """
-
-    totals: Array
-    squares: Array
+    supports: RowSupports
+    least_noise: float
 
     def merged(self, other: _Bound) -> _Bound:
-        return _Bound(totals=self.totals + other.totals, squares=self.squares + other.squares)
+        return _Bound(
+            supports=self.supports.merged(other.supports),
+            least_noise=min(self.least_noise, other.least_noise),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,42 +239,32 @@ class _Bounding:
 
     model: RowModel
     rule: BallRule
-    slopes: Array
+    residual: Array
     weights: Array
-    roots: tuple[Array, ...]
+    noise_sd: float
 
     def __call__(self, chunk: Chunk) -> _Bound:
         features, noise = self.model.features_and_noise(chunk.X)
         columns = self.rule.columns(features, noise)
-        slopes = self.slopes @ features - (self.weights.T @ columns) * noise
-        totals, squares = [], []
-        for root in self.roots:
-            rooted = root @ slopes
-            lengths = np.sqrt(np.einsum("pn,pn->n", rooted, rooted))
-            lengths = np.maximum(lengths, np.finfo(np.float64).tiny)
-            totals.append(lengths.sum())
-            squares.append((slopes / lengths) @ slopes.T)
-        return _Bound(totals=np.array(totals), squares=np.array(squares))
+        slopes = (self.residual @ features - (self.weights.T @ columns) * noise) / self.noise_sd
+        return _Bound(
+            supports=RowSupports.of(slopes.T, answered=self.noise_sd * self.weights),
+            least_noise=float(noise.min()),
+        )
 
 
 def _most_explained(passes: Passes, state: _State, *, model: RowModel, rule: BallRule) -> float:
     """Return an upper bound of the variance that any strategy explains."""
     weights = state.weights()
-    scale = state.noise_sd
-    precision = scale**2 * (weights.T @ weights)
-    squares, rotation = linalg.eigh(precision)
-    squares = np.maximum(squares, 0.0)
-    floors = [share * squares.mean() for share in FLOORS]
     bounding = _Bounding(
         model=model,
         rule=rule,
-        slopes=(state.queries - state.features.T @ weights).T / scale,
-        weights=weights / scale,
-        roots=tuple((rotation * np.sqrt(squares + floor)).T for floor in floors),
+        residual=(state.queries - state.features.T @ weights).T,
+        weights=weights,
+        noise_sd=state.noise_sd,
     )
     bound = passes.over_inputs(bounding, what="certifying")
-    factors = [float(linalg.eigvalsh(each)[-1]) * (1 + 1e-12) for each in bound.squares]
-    modelled = float(np.vdot(weights, state.covariance @ weights))
-    return modelled + min(
-        factor * float(total) for factor, total in zip(factors, bound.totals, strict=True)
+    excess = bound.supports.excess(
+        state.noise_sd * weights, noise_ratio=state.noise_sd**2 / bound.least_noise
     )
+    return state.explained() + excess

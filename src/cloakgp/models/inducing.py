@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
 from cloakgp.arrays import Array
@@ -43,6 +42,8 @@ def kmeans_centres(X: Array, *, count: int, random_state: int = 0) -> tuple[Arra
     >>> sorted(zip(centres.ravel().tolist(), sizes.tolist()))
     [(0.0, 2.0), (9.0, 1.0)]
     """
+    from sklearn.cluster import KMeans
+
     if count < 1:
         raise ValueError(f"the number of centres must be at least 1, got {count}")
     distinct, counts = np.unique(X, axis=0, return_counts=True)

@@ -13,8 +13,9 @@ from sklearn.gaussian_process.kernels import ConstantKernel
 
 from cloakgp.arrays import Array
 from cloakgp.models.exact import ExactPrior
-from cloakgp.models.links import Link, LinkName, link
+from cloakgp.models.links import Link, link
 from cloakgp.models.sparse import SparsePrior
+from cloakgp.names import LinkName
 
 # Share of the latent variance that each row has to itself, so that covariances have factors.
 LATENT_NUGGET = 1e-6

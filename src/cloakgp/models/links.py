@@ -14,16 +14,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
 
 import numpy as np
 from scipy.special import expit, ndtr, ndtri
 from scipy.stats import kstwobign
 
 from cloakgp.arrays import Array
+from cloakgp.names import LinkName
 
-LinkName = Literal["probit", "logit"]
-LINKS: tuple[LinkName, ...] = ("probit", "logit")
 QUADRATURE_NODES = 24
 # The variance of the probit nearest to the logistic link, in its slope at zero.
 LOGISTIC_SCALE_SQUARED = 8.0 / np.pi

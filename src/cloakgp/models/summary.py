@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.cluster import MiniBatchKMeans
 from threadpoolctl import threadpool_limits
 
 from cloakgp.arrays import Array
@@ -90,6 +89,8 @@ class Summary:
         ValueError
             If count is below one.
         """
+        from sklearn.cluster import MiniBatchKMeans
+
         if count < 1:
             raise ValueError(f"the number of centres must be at least 1, got {count}")
         share = self.count / len(self.sample)

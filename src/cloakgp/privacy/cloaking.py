@@ -9,14 +9,20 @@ from numpy.typing import ArrayLike
 
 from cloakgp.arrays import Array, as_matrix
 from cloakgp.design import CriterionName, design_strategy
-from cloakgp.privacy.guarantee import Calibration, Guarantee, check_budget
+from cloakgp.privacy.guarantee import (
+    Calibration,
+    Guarantee,
+    check_budget,
+    short_form,
+)
 from cloakgp.privacy.measure import measure
 from cloakgp.privacy.outputs import OutputBounds
+from cloakgp.privacy.tracebacks import forget_on_failure
 
 
 @dataclass(frozen=True, eq=False)
 class CloakedPredictions:
-    """Predictions C y with noise.
+    """Predictions C y with noise; a public object.
 
     Attributes
     ----------
@@ -27,14 +33,24 @@ class CloakedPredictions:
     guarantee : Guarantee
     gap : float
         Certified relative gap of the noise's design.
+    insecure : bool
+        True if the noise came from a fixed seed: they are then not private.
     """
 
     values: Array
     noise_cov: Array
     guarantee: Guarantee
     gap: float
+    insecure: bool = False
+
+    def __repr__(self) -> str:
+        return short_form(
+            f"CloakedPredictions at {len(self.values)} points, {self.guarantee}",
+            insecure=self.insecure,
+        )
 
 
+@forget_on_failure
 def cloak(
     C: ArrayLike,
     y: ArrayLike,
@@ -123,4 +139,5 @@ def cloak(
         noise_cov=answers.noise_sd**2 * design.reconstruction @ design.reconstruction.T,
         guarantee=answers.guarantee,
         gap=design.certificate.gap,
+        insecure=answers.insecure,
     )

@@ -48,6 +48,7 @@ from cloakgp.models.rkhs import FunctionQuestions, function_questions
 from cloakgp.privacy.guarantee import Calibration, check_budget
 from cloakgp.privacy.measure import Answers, measure
 from cloakgp.privacy.outputs import OutputBounds
+from cloakgp.privacy.tracebacks import forget_on_failure
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +67,7 @@ class FunctionAnswers:
     answers: Answers
 
 
+@forget_on_failure
 def measure_function(
     X: ArrayLike,
     y: ArrayLike,

@@ -20,14 +20,12 @@ at `discretisation_delta` and counted in every guarantee.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-import mpmath
 import numpy as np
-from dp_accounting import get_epsilon_gaussian, get_sigma_gaussian
 
 Calibration = Literal["exact", "papers"]
 
@@ -69,6 +67,8 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     >>> round(gaussian_delta(1.0, 1.0), 6)
     0.126937
     """
+    import mpmath
+
     if mu == 0:
         return 0.0
     with mpmath.workdps(DIGITS):
@@ -103,6 +103,8 @@ def exact_noise_multiplier(epsilon: float, delta: float) -> float:
     >>> round(exact_noise_multiplier(1.0, 0.01), 3)
     1.878
     """
+    from dp_accounting import get_sigma_gaussian
+
     check_budget(epsilon, delta)
     epsilon, delta = float(epsilon), float(delta)
     with np.errstate(divide="ignore"):
@@ -270,14 +272,20 @@ def compose(*guarantees: Guarantee, delta: float | None = None) -> Guarantee:
     delta : float, optional
         The δ at which to state the total; the largest of the parts if not given.
 
+    Raises
+    ------
+    ValueError
+        If nothing is given.
+    TypeError
+        If something is no `Guarantee`: a list of them, or a guarantee of another kind of noise.
+
     Examples
     --------
     >>> one = Guarantee(epsilon=1.0, delta=0.01, mu=0.5325)
     >>> round(compose(one, one).epsilon, 2)
     1.59
     """
-    if not guarantees:
-        raise ValueError("there is nothing to compose: give at least one guarantee")
+    check_parts(guarantees, kind=Guarantee)
     if len(guarantees) == 1 and delta is None:
         return guarantees[0]
     total = Guarantee(
@@ -298,8 +306,49 @@ def compose(*guarantees: Guarantee, delta: float | None = None) -> Guarantee:
     )
 
 
+def check_parts(parts: Sequence[object], *, kind: type) -> None:
+    """Refuse to add up nothing, or what is no guarantee of one kind of noise.
+
+    Parameters
+    ----------
+    parts : sequence
+    kind : type
+        Of guarantee.
+
+    Raises
+    ------
+    ValueError
+        If there are no parts.
+    TypeError
+        If a part is of another type.
+    """
+    if not parts:
+        raise ValueError("there is nothing to compose: give at least one guarantee")
+    for part in parts:
+        if isinstance(part, Iterable):
+            raise TypeError("give guarantees one by one, not in a list: compose(*guarantees)")
+        if not isinstance(part, kind):
+            raise TypeError(
+                f"only guarantees of type {kind.__name__} add up here, not {type(part).__name__}"
+            )
+
+
+def short_form(what: str, *, insecure: bool) -> str:
+    """Return a public object in one line, marked if its noise came from a fixed seed.
+
+    Examples
+    --------
+    >>> short_form("Release of 3 noisy answers", insecure=True)
+    '<Release of 3 noisy answers. INSECURE: seeded noise, not private.>'
+    """
+    mark = " INSECURE: seeded noise, not private." if insecure else ""
+    return f"<{what}.{mark}>"
+
+
 def _smallest_epsilon(mu: float, delta: float, delta_at: Callable[[float], float]) -> float:
     """Return dp-accounting's ε, raised until a profile confirms it."""
+    from dp_accounting import get_epsilon_gaussian
+
     if delta_at(0.0) <= delta:
         return 0.0
     with np.errstate(divide="ignore"):

@@ -25,17 +25,15 @@ from scipy import linalg
 from sklearn.model_selection import KFold
 
 from cloakgp.arrays import Array
-from cloakgp.design import CriterionName, design_bayes, design_strategy
+from cloakgp.criteria import Problem, criterion_named
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.workers import in_order
 
 SelectablePrior = ExactPrior | SparsePrior
 Predictions = Literal["posterior", "raw"]
-DesignName = CriterionName | Literal["bayes"]
 Rows = NDArray[np.intp]
 
 PREDICTIONS: tuple[Predictions, ...] = ("posterior", "raw")
-DESIGNS: tuple[DesignName, ...] = ("bayes", "trace", "logdet")
 
 # Rows that can explain no more than this share of the held-out rows' variance are asked nothing.
 NEGLIGIBLE = 1e-7
@@ -101,7 +99,7 @@ def held_out_errors(
     splits: Sequence[tuple[Rows, Rows]],
     answer_sd: float,
     predictions: Predictions = "posterior",
-    design: DesignName = "bayes",
+    criterion: str = "bayes",
     gap: float = 1e-2,
 ) -> HeldOutErrors:
     """Return how the errors of held-out predictions follow from the outputs.
@@ -117,8 +115,8 @@ def held_out_errors(
         s, the noise sd of an answer to questions whose longest column is 1, in output units.
     predictions : {"posterior", "raw"}
         Of the posterior mean given the answers, or of C y plus noise.
-    design : {"bayes", "trace", "logdet"}
-        How the questions are chosen. "bayes" has no raw predictions.
+    criterion : str
+        How the questions are chosen: one of `cloakgp.criteria` for held-out rows.
     gap : float
         Certified relative gap at which each design stops.
 
@@ -136,7 +134,7 @@ def held_out_errors(
     >>> from sklearn.gaussian_process.kernels import RBF
     >>> prior = ExactPrior(kernel=RBF(), noise_variance=1.0, mean=0.0)
     >>> errors = held_out_errors(prior, np.zeros((2, 1)), splits=deal(2, folds=2), answer_sd=0.0,
-    ...                          predictions="raw", design="trace")
+    ...                          predictions="raw", criterion="trace")
     >>> errors.residual_map
     array([[ 1. , -0.5],
            [-0.5,  1. ]])
@@ -147,7 +145,7 @@ def held_out_errors(
         splits=splits,
         answer_sd=answer_sd,
         predictions=predictions,
-        design=design,
+        criterion=criterion,
         gap=gap,
     )
     return errors
@@ -160,7 +158,7 @@ def each_held_out_errors(
     splits: Sequence[tuple[Rows, Rows]],
     answer_sd: float,
     predictions: Predictions = "posterior",
-    design: DesignName = "bayes",
+    criterion: str = "bayes",
     gap: float = 1e-2,
     n_jobs: int | None = None,
 ) -> Iterator[HeldOutErrors]:
@@ -169,7 +167,7 @@ def each_held_out_errors(
     Parameters
     ----------
     candidates : sequence of ExactPrior or SparsePrior
-    X, splits, answer_sd, predictions, design, gap
+    X, splits, answer_sd, predictions, criterion, gap
         As for `held_out_errors`.
     n_jobs : int, optional
         How many folds are designed at a time; see `cloakgp.workers.in_order`.
@@ -195,10 +193,11 @@ def each_held_out_errors(
     """
     if predictions not in PREDICTIONS:
         raise ValueError(f"predictions must be 'posterior' or 'raw', got {predictions!r}")
-    if design not in DESIGNS:
-        raise ValueError(f"design must be one of {', '.join(DESIGNS)}, got {design!r}")
-    if design == "bayes" and predictions == "raw":
-        raise ValueError("design='bayes' has no raw predictions: choose 'trace' or 'logdet'")
+    by = criterion_named(criterion, use="held-out rows")
+    if predictions == "raw" and not by.raw:
+        raise ValueError(
+            f"criterion={criterion!r} has no raw predictions: choose 'trace' or 'logdet'"
+        )
     folds = in_order(
         (
             partial(
@@ -208,7 +207,7 @@ def each_held_out_errors(
                 X[held_out],
                 answer_sd=answer_sd,
                 predictions=predictions,
-                design=design,
+                criterion=criterion,
                 gap=gap,
             )
             for prior in candidates
@@ -242,12 +241,12 @@ def _fold(
     *,
     answer_sd: float,
     predictions: Predictions,
-    design: DesignName,
+    criterion: str,
     gap: float,
 ) -> tuple[Array, Array]:
     """Return one fold's rows of A, at the other folds' columns, and of n."""
     strategy, reconstruction = _questions(
-        prior, X, X_held_out, answer_sd=answer_sd, design=design, gap=gap
+        prior, X, X_held_out, answer_sd=answer_sd, criterion=criterion, gap=gap
     )
     if predictions == "posterior":
         reconstruction = _posterior_weights(
@@ -263,27 +262,24 @@ def _questions(
     X_query: Array,
     *,
     answer_sd: float,
-    design: DesignName,
+    criterion: str,
     gap: float,
 ) -> tuple[Array, Array]:
     """Return R, and L with L R = C where the design has raw predictions."""
-    if design == "bayes":
+    by = criterion_named(criterion, use="held-out rows")
+    if not by.raw:
         covariance = prior.output_covariance(X)
-        crossed = prior.cross_covariance(X_query, X).T
+        crossed = prior.cross_covariance(X_query, X)
         prior_variance = float(prior.query_variance(X_query).sum())
         # A column f of the cross-covariance explains at most ‖f‖² / least noise, whatever is asked.
         if np.square(crossed).sum() <= NEGLIGIBLE * prior_variance * covariance.least_noise:
             return np.zeros((0, len(X))), np.zeros((len(X_query), 0))
-        found = design_bayes(
-            covariance,
-            crossed,
-            prior_variance=prior_variance,
-            noise_sd=answer_sd,
-            gap=gap,
-        )
+    found = by.choose(
+        Problem(prior=prior, X=X, X_query=X_query, weights=None, noise_sd=answer_sd, gap=gap)
+    )
+    if found.reconstruction is None:
         return found.strategy, np.zeros((len(X_query), len(found.strategy)))
-    cloaked = design_strategy(prior.cloaking_matrix(X_query, X), criterion=design, gap=gap)
-    return cloaked.strategy, cloaked.reconstruction
+    return found.strategy, found.reconstruction
 
 
 def _posterior_weights(

@@ -5,11 +5,14 @@ Where inputs are private, no message shows one, nor how many rows there are.
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from cloakgp.arrays import Array
-from cloakgp.privacy.outputs import as_floats, checked_outputs
+from cloakgp.privacy.entries import as_entries, read_entries
+from cloakgp.privacy.outputs import checked_outputs
 
 
 def checked_private_inputs(X: ArrayLike, *, columns: int | None = None) -> Array:
@@ -28,7 +31,12 @@ def checked_private_inputs(X: ArrayLike, *, columns: int | None = None) -> Array
         If it is not a matrix of finite numbers with at least one row and `columns` columns. No
         exception that could quote a value is kept as its cause.
     """
-    matrix = _numbers(X)
+    if hasattr(X, "toarray"):
+        raise TypeError("sparse input is not supported: X must be a dense array")
+    entries = read_entries(X)
+    matrix = entries.values
+    if entries.unreadable:
+        _complain(X, table=matrix.ndim == 2)
     if matrix.ndim != 2:
         raise ValueError(
             f"Expected 2D array, got {matrix.ndim}D array instead. Reshape your data: one row per "
@@ -39,32 +47,22 @@ def checked_private_inputs(X: ArrayLike, *, columns: int | None = None) -> Array
     if matrix.shape[1] == 0:
         raise ValueError("0 feature(s) (shape=(, 0)) while a minimum of 1 is required.")
     if not np.isfinite(matrix).all():
-        raise ValueError("Input X contains NaN or infinity: remove or impute those rows first")
+        raise ValueError(
+            "Input X contains NaN, infinity, or entries that are masked or missing: remove or "
+            "impute those rows first"
+        )
     if columns is not None and matrix.shape[1] != columns:
         raise ValueError(f"X has {matrix.shape[1]} columns, and input_bounds are for {columns}")
     return matrix
 
 
-def _numbers(X: ArrayLike) -> Array:
-    if hasattr(X, "toarray"):
-        raise TypeError("sparse input is not supported: X must be a dense array")
-    try:
-        raw = np.asarray(X)
-    except Exception:
-        raw = None
-    if raw is None:
-        raise ValueError("X must be a table of numbers")
-    if np.iscomplexobj(raw):
+def _complain(X: ArrayLike, *, table: bool) -> NoReturn:
+    """Say what is wrong with entries that are no numbers, in scikit-learn's words."""
+    if any(isinstance(entry, complex | np.complexfloating) for entry in as_entries(X).flat):
         raise ValueError("Complex data not supported")
-    try:
-        # From X itself: what numpy made of a list depends on all of it.
-        matrix: Array | None = as_floats(X)
-    except Exception:
-        matrix = None
-    if matrix is None:
-        # The conversion's own error would quote the value that it stumbled on.
-        raise TypeError("X must be numeric: each argument must be a string of a real number")
-    return matrix
+    if not table:
+        raise ValueError("X must be a table of numbers")
+    raise TypeError("X must be numeric: each argument must be a string of a real number")
 
 
 def checked_paired_outputs(y: ArrayLike, *, rows: int) -> Array:

@@ -29,7 +29,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 
 from cloakgp.arrays import Array, as_matrix
@@ -37,6 +36,7 @@ from cloakgp.privacy.grid import Movement, calibrate, longest_column, noisy
 from cloakgp.privacy.guarantee import Calibration, Guarantee, check_budget
 from cloakgp.privacy.outputs import as_column
 from cloakgp.privacy.rounding import UNIT_ROUNDOFF
+from cloakgp.privacy.tracebacks import forget_on_failure
 
 ClassLabel = bool | int | float | str
 
@@ -73,11 +73,12 @@ class Classes:
             return classes
         if classes is None:
             raise ValueError(f"classes are missing: {advice}")
-        if not isinstance(classes, list | tuple | np.ndarray | range | pd.Index) or (
-            isinstance(classes, np.ndarray) and classes.ndim != 1
+        listed = classes.to_numpy() if hasattr(classes, "to_numpy") else classes
+        if not isinstance(listed, list | tuple | np.ndarray | range) or (
+            isinstance(listed, np.ndarray) and listed.ndim != 1
         ):
             raise ValueError(f"classes must be a list of labels: {advice}")
-        labels = tuple(one.item() if isinstance(one, np.generic) else one for one in classes)
+        labels = tuple(one.item() if isinstance(one, np.generic) else one for one in listed)
         if not all(isinstance(one, bool | int | float | str) for one in labels):
             raise ValueError(f"classes must be numbers, strings or truth values: {advice}")
         if any(isinstance(one, float) and not math.isfinite(one) for one in labels):
@@ -121,20 +122,20 @@ class Classes:
         Raises
         ------
         ValueError
-            If y is missing, of another length, or holds something that is not a declared class. No
-            message shows a label, or says how many there were of any.
+            If y is missing, of another length, or holds something that is masked or not a declared
+            class. No message shows a label, or says how many there were of any.
         """
         column = as_column(y, rows=rows)
+        position_of = {label: position for position, label in enumerate(self.labels)}
         try:
-            positions = pd.Index(np.array(self.labels, dtype=object)).get_indexer(
-                pd.Index(column, dtype=object)
-            )
+            positions = np.array([position_of.get(cell, -1) for cell in column.tolist()])
         except (TypeError, ValueError):
             positions = np.full(rows, -1)
         if (positions < 0).any():
             raise ValueError(
-                "Unknown label type: y holds NaN or labels that are not among the declared "
-                f"classes {list(self.labels)}: declare every class, and one for missing labels"
+                "Unknown label type: y holds NaN or labels that are not among the declared classes "
+                f"{list(self.labels)}, or entries that are masked: declare every class, and one "
+                "for missing labels"
             )
         if self.channels == 1:
             return np.asarray(2.0 * positions - 1.0, dtype=np.float64)[:, None]
@@ -196,6 +197,7 @@ def signed_centre(classes: Classes) -> float:
     return 0.0 if classes.channels == 1 else 2.0 / classes.channels - 1.0
 
 
+@forget_on_failure
 def measure_labels(
     strategy: Array,
     y: ArrayLike,

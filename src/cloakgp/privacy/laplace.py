@@ -44,6 +44,7 @@ from cloakgp.privacy.outputs import OutputBounds, checked_outputs
 from cloakgp.privacy.pure import PureGuarantee
 from cloakgp.privacy.rounding import UNIT_ROUNDOFF, gamma
 from cloakgp.privacy.sampler import Integers, add_discrete_laplace, add_insecure_laplace
+from cloakgp.privacy.tracebacks import forget_on_failure
 
 # `check_budget` asks for a δ, and there is none here.
 ANY_DELTA = 0.5
@@ -101,6 +102,7 @@ class LaplaceAnswers:
         return math.sqrt(2.0) * self.scale
 
 
+@forget_on_failure
 def measure_laplace(
     strategy: Array,
     y: ArrayLike,

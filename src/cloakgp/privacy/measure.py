@@ -34,6 +34,7 @@ from cloakgp.arrays import Array, as_matrix
 from cloakgp.privacy.grid import Movement, calibrate, noisy
 from cloakgp.privacy.guarantee import Calibration, Guarantee, check_budget
 from cloakgp.privacy.outputs import OutputBounds, checked_outputs
+from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.privacy.units import checked_groups
 
 
@@ -80,6 +81,7 @@ class Answers:
         )
 
 
+@forget_on_failure
 def measure(
     strategy: Array,
     y: ArrayLike,

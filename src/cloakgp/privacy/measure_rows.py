@@ -46,6 +46,7 @@ from cloakgp.privacy.guarantee import check_budget
 from cloakgp.privacy.measure import Answers
 from cloakgp.privacy.outputs import OutputBounds
 from cloakgp.privacy.sampler import Integers
+from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.privacy.units import column_lengths
 
 # Of a promised length, to allow for another order of summation when columns are had again.
@@ -145,6 +146,7 @@ class _Answering:
         )
 
 
+@forget_on_failure
 def measure_rows(
     rows: PrivateRows,
     columns: Callable[[Array], Array],

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import DataConversionWarning
 
 from cloakgp.arrays import Array
+from cloakgp.privacy.entries import Entries, as_entries, read_entries
 from cloakgp.privacy.rounding import UNIT_ROUNDOFF
 
 AnyArray = NDArray[Any]
@@ -116,23 +117,36 @@ def checked_outputs(y: ArrayLike, *, rows: int) -> Array:
     Raises
     ------
     ValueError
-        If y is missing, of another length, not numeric, or holds NaN or infinity. No message shows
-        a value, and no exception that could is kept as its cause.
+        If y is missing, of another length, not numeric, or holds NaN, infinity, or entries that are
+        masked or missing. No message shows a value, and no exception that could is kept as its
+        cause.
     """
-    if y is None:
-        raise ValueError("requires y to be passed, but the target y is None")
-    outputs = _as_floats(y)
-    if outputs is None:
+    entries = read_entries(_passed(y))
+    outputs = one_column(entries.values, rows=rows)
+    check_numbers(entries)
+    return outputs
+
+
+def check_numbers(entries: Entries) -> None:
+    """Check that outputs are finite numbers.
+
+    Raises
+    ------
+    ValueError
+        If not. No message shows a value, or tells which.
+    """
+    if entries.unreadable:
         raise ValueError("y must be numeric: encode or remove the other values first")
-    outputs = one_column(outputs, rows=rows)
-    if np.isnan(outputs).any():
-        raise ValueError("Input y contains NaN: remove those rows, or impute them, first")
-    if np.isinf(outputs).any():
+    if entries.missing.any():
+        raise ValueError(
+            "Input y contains NaN, or entries that are masked or missing: remove those rows, or "
+            "impute them, first"
+        )
+    if np.isinf(entries.values).any():
         raise ValueError(
             "Input y contains infinity or a value too large for dtype('float64'): "
             "remove those rows first"
         )
-    return outputs
 
 
 def as_column(y: ArrayLike, *, rows: int) -> AnyArray:
@@ -141,7 +155,7 @@ def as_column(y: ArrayLike, *, rows: int) -> AnyArray:
     Parameters
     ----------
     y : array-like of shape (N,) or (N, 1)
-        Private.
+        Private. Entries that are masked become None.
     rows : int
         N, the number of rows of X.
 
@@ -150,17 +164,13 @@ def as_column(y: ArrayLike, *, rows: int) -> AnyArray:
     ValueError
         If y is missing, ragged, or of another length. No message shows a value.
     """
+    return one_column(as_entries(_passed(y)), rows=rows)
+
+
+def _passed(y: ArrayLike) -> ArrayLike:
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None")
-    try:
-        # A list is taken entry by entry: numpy would give all of it one type, and so one person's
-        # entry would decide how all others are read.
-        column = np.asarray(y, dtype=None if hasattr(y, "dtype") else object)
-    except ValueError:
-        column = None
-    if column is None:
-        raise ValueError("y must have one dimension, with one entry per row")
-    return one_column(column, rows=rows)
+    return y
 
 
 def one_column(outputs: AnyArray, *, rows: int) -> AnyArray:
@@ -184,34 +194,3 @@ def one_column(outputs: AnyArray, *, rows: int) -> AnyArray:
     if len(outputs) != rows:
         raise ValueError(f"X has {rows} rows and y has {len(outputs)}: they must agree")
     return outputs
-
-
-def as_floats(values: ArrayLike) -> Array:
-    """Return numbers as float64, every entry read on its own.
-
-    numpy gives a list one type, and dates and durations the finest unit that one of them has: one
-    person's entry would change how all others are read. So a list is converted entry by entry, and
-    dates and durations are refused.
-
-    Raises
-    ------
-    TypeError, ValueError, OverflowError
-        If they are not numbers; these may quote one, and must not reach anybody.
-    """
-    array = np.asarray(values, dtype=None if hasattr(values, "dtype") else object)
-    if array.dtype.kind in "mMcO" and any(
-        isinstance(one, complex | np.complexfloating | np.datetime64 | np.timedelta64)
-        for one in (array.flat if array.dtype.kind == "O" else array.flat[:1])
-    ):
-        raise TypeError("dates, durations and complex numbers are not outputs")
-    return np.array(array, dtype=np.float64)
-
-
-def _as_floats(y: ArrayLike) -> Array | None:
-    """Convert, or return None: the conversion's own error would quote the value it stumbled on."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            return as_floats(y)
-    except (TypeError, ValueError, OverflowError, Warning):
-        return None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri_exp
 
-from cloakgp.privacy.guarantee import ROUNDING, Guarantee, gaussian_epsilon
+from cloakgp.privacy.guarantee import ROUNDING, Guarantee, check_parts, gaussian_epsilon
 from cloakgp.privacy.mixed import compose_with_selection
 
 
@@ -122,13 +122,17 @@ def compose_pure(*guarantees: PureGuarantee) -> PureGuarantee:
     Basic composition (Dwork and Roth 2014, theorem 3.14), also when later releases were chosen
     after seeing earlier ones.
 
+    Raises
+    ------
+    ValueError, TypeError
+        As for `cloakgp.compose`.
+
     Examples
     --------
     >>> print(compose_pure(PureGuarantee(epsilon=1.0), PureGuarantee(epsilon=0.5)))
     1.5-differential privacy
     """
-    if not guarantees:
-        raise ValueError("there is nothing to compose: give at least one guarantee")
+    check_parts(guarantees, kind=PureGuarantee)
     if len(guarantees) == 1:
         return guarantees[0]
     total = math.fsum(part.epsilon for part in guarantees)

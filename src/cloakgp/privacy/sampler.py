@@ -6,16 +6,24 @@ in integer arithmetic: no float is drawn, so none of its digits can tell.
 
 from __future__ import annotations
 
+from functools import cache
+from types import ModuleType
 from typing import Literal
 
 import numpy as np
-import opendp.prelude as dp
 from numpy.typing import NDArray
 
 Integers = NDArray[np.int64]
 SelectionNoise = Literal["exponential", "gumbel"]
 
-dp.enable_features("contrib")
+
+@cache
+def _opendp() -> ModuleType:
+    """Return OpenDP, loaded when noise is first drawn: whoever only predicts does without."""
+    import opendp.prelude
+
+    opendp.prelude.enable_features("contrib")
+    return opendp.prelude
 
 
 def add_discrete_gaussian(integers: Integers, *, scale: float, sensitivity: int) -> Integers:
@@ -40,11 +48,12 @@ def add_discrete_gaussian(integers: Integers, *, scale: float, sensitivity: int)
     RuntimeError
         If OpenDP's map disagrees with the guarantee that this package computes.
     """
+    dp = _opendp()
     measurement = dp.m.make_gaussian(
         dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="i64"), scale=scale
     )
     expected = (sensitivity / scale) ** 2 / 2
-    mapped: float = measurement.map(sensitivity)  # type: ignore[no-untyped-call]
+    mapped: float = measurement.map(sensitivity)
     if not mapped <= expected * (1 + 1e-9):
         raise RuntimeError("OpenDP's privacy map disagrees with the calibration; nothing released")
     return np.array(measurement(integers.tolist()), dtype=np.int64)
@@ -94,6 +103,7 @@ def report_noisy_max(
         If OpenDP's map disagrees.
     """
     exponential = noise == "exponential"
+    dp = _opendp()
     measurement = dp.m.make_noisy_max(
         dp.vector_domain(dp.atom_domain(T="i64")),
         dp.linf_distance(T="i64"),
@@ -102,7 +112,7 @@ def report_noisy_max(
     )
     epsilon = 2 * sensitivity / scale
     expected = epsilon if exponential else epsilon**2 / 8
-    mapped: float = measurement.map(sensitivity)  # type: ignore[no-untyped-call]
+    mapped: float = measurement.map(sensitivity)
     if not mapped <= expected * (1 + 1e-9):
         raise RuntimeError("OpenDP's privacy map disagrees with the calibration; nothing released")
     return int(measurement(scores.tolist()))
@@ -147,10 +157,11 @@ def add_discrete_laplace(integers: Integers, *, scale: float, sensitivity: int) 
     RuntimeError
         If OpenDP's map disagrees.
     """
+    dp = _opendp()
     measurement = dp.m.make_laplace(
         dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64"), scale=scale
     )
-    mapped: float = measurement.map(sensitivity)  # type: ignore[no-untyped-call]
+    mapped: float = measurement.map(sensitivity)
     if not mapped <= sensitivity / scale * (1 + 1e-9):
         raise RuntimeError("OpenDP's privacy map disagrees with the calibration; nothing released")
     return np.array(measurement(integers.tolist()), dtype=np.int64)

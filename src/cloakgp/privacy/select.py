@@ -68,7 +68,6 @@ from numpy.typing import ArrayLike
 from cloakgp.arrays import Array, as_matrix
 from cloakgp.privacy.guarantee import check_budget, exact_noise_multiplier
 from cloakgp.privacy.heldout import (
-    DesignName,
     HeldOutErrors,
     Predictions,
     SelectablePrior,
@@ -82,6 +81,7 @@ from cloakgp.privacy.sampler import (
     report_insecure_noisy_max,
     report_noisy_max,
 )
+from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.privacy.utility import LOSSES, Loss, error_band, error_of, score_sensitivity
 
 SelectionMechanism = Literal["permute-and-flip", "exponential"]
@@ -116,6 +116,7 @@ class Selection:
     insecure: bool = False
 
 
+@forget_on_failure
 def select(
     candidates: Sequence[SelectablePrior],
     X: ArrayLike,
@@ -129,7 +130,7 @@ def select(
     mechanism: SelectionMechanism = "permute-and-flip",
     loss: Loss = "squared",
     predictions: Predictions = "posterior",
-    design: DesignName = "bayes",
+    criterion: str = "bayes",
     shuffle: bool = True,
     gap: float = 1e-2,
     n_jobs: int | None = None,
@@ -163,7 +164,7 @@ def select(
         hundreds of rows, "absolute" distinguishes candidates better for the same ε.
     predictions : {"posterior", "raw"}
         Whose errors count: those of the posterior mean, or of C y plus noise (the papers').
-    design : {"bayes", "trace", "logdet"}
+    criterion : str
         How the release will choose its questions.
     shuffle : bool
         Deal rows to folds in a fixed random order rather than as they come.
@@ -223,7 +224,7 @@ def select(
         splits=splits,
         answer_sd=answer_sd,
         predictions=predictions,
-        design=design,
+        criterion=criterion,
         gap=gap,
         n_jobs=n_jobs,
     ):

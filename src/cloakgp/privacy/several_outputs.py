@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cloakgp.arrays import Array
-from cloakgp.privacy.outputs import OutputBounds, checked_outputs
+from cloakgp.privacy.entries import read_entries
+from cloakgp.privacy.outputs import OutputBounds, check_numbers
 from cloakgp.privacy.units import Groups, checked_groups
 
 # Of every output once it is measured in widths from the middle of its bounds.
@@ -91,14 +92,11 @@ class OutputColumns:
             If y has another shape, is not numeric or not finite. No message shows a value.
         """
         count = len(self.bounds)
-        try:
-            shape = np.shape(y)
-        except ValueError:
-            shape = ()
-        if shape != (rows, count):
+        entries = read_entries(y)
+        values = entries.values
+        if values.shape != (rows, count):
             raise ValueError(f"y must have shape ({rows}, {count}), one column for each output")
-        # Raveled as objects: columns of a table may be of different kinds.
-        values = checked_outputs(np.asarray(y).ravel(), rows=rows * count).reshape(rows, count)
+        check_numbers(entries)
         clipped = np.column_stack(
             [one.clip(column) for one, column in zip(self.bounds, values.T, strict=True)]
         )

@@ -71,6 +71,7 @@ from cloakgp.privacy.statistics_grid import (
     best_weighting,
     calibrate_statistics,
 )
+from cloakgp.privacy.tracebacks import forget_on_failure
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +119,7 @@ class Statistics:
         return OutputBounds(*self.bounds).middle
 
 
+@forget_on_failure
 def measure_statistics(
     X: ArrayLike,
     y: ArrayLike,

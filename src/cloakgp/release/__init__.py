@@ -9,9 +9,7 @@ from cloakgp.release.learning import Hyperprior, WeightedPrior
 from cloakgp.release.many_rows import ManyRowsRelease
 from cloakgp.release.measurement import Measurement, Published
 from cloakgp.release.questions import (
-    MECHANISMS,
     Budget,
-    Mechanism,
     Query,
     Questions,
     choose_questions,
@@ -21,7 +19,6 @@ from cloakgp.release.several_outputs import MultiOutputRelease
 from cloakgp.release.statistics import StatisticsRelease
 
 __all__ = [
-    "MECHANISMS",
     "Budget",
     "Choice",
     "Hyperprior",
@@ -29,7 +26,6 @@ __all__ = [
     "LatentPrediction",
     "ManyRowsRelease",
     "Measurement",
-    "Mechanism",
     "MultiOutputRelease",
     "Published",
     "Query",

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy import linalg
-from sklearn.cluster import KMeans
 from sklearn.gaussian_process.kernels import Kernel
 from threadpoolctl import threadpool_limits
 
@@ -33,6 +33,38 @@ class TableAnswers:
 
     questions: Array
     positions: np.ndarray[tuple[int], np.dtype[np.intp]]
+
+    @cached_property
+    def squares(self) -> Array | None:
+        """Σ r_j r_jᵀ over the rows at each point, shape (n, k, k), from the first point of these.
+
+        None where that would be more numbers than the questions themselves.
+        """
+        first = int(self.positions.min())
+        points, answers = int(self.positions.max()) + 1 - first, len(self.questions)
+        if points * answers > len(self.positions):
+            return None
+        order = np.argsort(self.positions, kind="stable")
+        cuts = np.searchsorted(self.positions[order], first + np.arange(1, points))
+        groups = np.split(self.questions[:, order], cuts, axis=1)
+        return np.stack([rows @ rows.T for rows in groups])
+
+    def products(self, variances: Array) -> Array:
+        """Return R diag(variances) Rᵀ, the variances given per point."""
+        if self.squares is None:
+            product: Array = (self.questions * variances[self.positions]) @ self.questions.T
+            return product
+        first = int(self.positions.min())
+        return np.tensordot(variances[first : first + len(self.squares)], self.squares, axes=1)
+
+    def add_forms(self, matrix: Array, forms: Array) -> None:
+        """Add Σ r_jᵀ M r_j over the rows at each point to an entry for that point."""
+        if self.squares is None:
+            each = np.einsum("kj,kj->j", self.questions, matrix @ self.questions)
+            np.add.at(forms, self.positions, each)
+        else:
+            first = int(self.positions.min())
+            forms[first : first + len(self.squares)] += np.tensordot(self.squares, matrix, axes=2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,11 +112,8 @@ class LearningQuestions:
 
     def row_products(self, variances: Array | None = None) -> Array:
         """Return R diag(variances) Rᵀ for independent rows, the variances given per point."""
-        blocks = [
-            (table.questions if variances is None else table.questions * variances[table.positions])
-            @ table.questions.T
-            for table in self.tables
-        ]
+        each = np.ones(len(self.points)) if variances is None else variances
+        blocks = [table.products(each) for table in self.tables]
         return np.asarray(linalg.block_diag(*blocks), dtype=np.float64)
 
     def row_forms(self, matrix: Array) -> Array:
@@ -92,9 +121,7 @@ class LearningQuestions:
         forms, start = np.zeros(len(self.points)), 0
         for table in self.tables:
             stop = start + len(table.questions)
-            block = matrix[start:stop, start:stop]
-            each = np.einsum("kj,kj->j", table.questions, block @ table.questions)
-            np.add.at(forms, table.positions, each)
+            table.add_forms(matrix[start:stop, start:stop], forms)
             start = stop
         return forms
 
@@ -266,6 +293,8 @@ def _learning_points(
     X: Array, *, most: int
 ) -> tuple[Array, np.ndarray[tuple[int], np.dtype[np.intp]]]:
     """Return distinct inputs, or k-means centres of many, and where each row is among them."""
+    from sklearn.cluster import KMeans
+
     distinct, positions = np.unique(X, axis=0, return_inverse=True)
     if len(distinct) <= most:
         return distinct, positions.ravel()

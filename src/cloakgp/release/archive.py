@@ -21,8 +21,8 @@ from cloakgp.release.bundle import (
     Load,
     ReleaseFileError,
     Store,
+    bundle_bytes,
     read_bundle,
-    write_bundle,
 )
 from cloakgp.release.choice import Choice
 from cloakgp.release.kernel_tree import kernel_from_tree, kernel_to_tree
@@ -57,13 +57,13 @@ class Contents:
     output_name: str
 
 
-def write(path: str | Path, contents: Contents, *, overwrite: bool) -> None:
-    """Write a release of regression to a file."""
+def to_bytes(contents: Contents) -> bytes:
+    """Return the file of a release of regression."""
 
     def tree(stored: Store) -> dict[str, Any]:
         return contents_to_tree(contents, stored)
 
-    write_bundle(path, kind=KIND, tree=tree, overwrite=overwrite)
+    return bundle_bytes(kind=KIND, tree=tree)
 
 
 def contents_to_tree(contents: Contents, stored: Store) -> dict[str, Any]:
@@ -83,7 +83,9 @@ def contents_to_tree(contents: Contents, stored: Store) -> dict[str, Any]:
     }
 
 
-def read(path: str | Path, *, kernels: tuple[type[Kernel], ...] = ()) -> Contents:
+def read(
+    path: str | Path, *, kernels: tuple[type[Kernel], ...] = (), max_bytes: int | None = None
+) -> Contents:
     """Read and check a release of regression.
 
     Raises
@@ -97,6 +99,7 @@ def read(path: str | Path, *, kernels: tuple[type[Kernel], ...] = ()) -> Content
         path,
         kind=KIND,
         parse=lambda manifest, loaded: contents_from_tree(manifest, loaded, kernels=kernels),
+        max_bytes=max_bytes,
     )
 
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakgp.arrays import Array, as_matrix
+from cloakgp.arrays import Array, as_inputs
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.privacy import Answers, Guarantee
 from cloakgp.privacy.functional import FunctionAnswers
+from cloakgp.privacy.guarantee import short_form
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +33,9 @@ class ReleasedFunction:
     guarantee : Guarantee
     insecure : bool
         True if the noise came from a fixed seed: not private.
+    input_names : tuple of str
+        By which columns of a table are found, as by `cloakgp.Release.predict`; empty if the inputs
+        have no names.
 
     Examples
     --------
@@ -53,6 +57,7 @@ class ReleasedFunction:
     noise_roots: Array
     guarantee: Guarantee
     insecure: bool
+    input_names: tuple[str, ...] = ()
 
     @classmethod
     def given(cls, prior: ExactPrior | SparsePrior, measured: FunctionAnswers) -> ReleasedFunction:
@@ -81,6 +86,7 @@ class ReleasedFunction:
         strategy: Array,
         representers: Array | None,
         answers: Answers,
+        input_names: tuple[str, ...] = (),
     ) -> ReleasedFunction:
         """Return the function whose questions about rows X had these answers.
 
@@ -93,6 +99,7 @@ class ReleasedFunction:
         representers : array of shape (N, k) or None
             As in `cloakgp.models.rkhs.FunctionQuestions`; None for other questions.
         answers : Answers
+        input_names : tuple of str
 
         Raises
         ------
@@ -101,8 +108,8 @@ class ReleasedFunction:
         """
         if representers is None:
             raise ValueError(
-                "only mechanism='functional' publishes a whole function: use predict, which "
-                "answers anywhere for every mechanism"
+                "only criterion='functional' publishes a whole function: use predict, which "
+                "answers anywhere for every criterion"
             )
         shift = answers.centre - prior.mean
         residuals = answers.values + shift * strategy.sum(axis=1)
@@ -113,6 +120,7 @@ class ReleasedFunction:
             noise_roots=answers.noise_sd * representers,
             guarantee=answers.guarantee,
             insecure=answers.insecure,
+            input_names=input_names,
         )
 
     def __call__(self, X: ArrayLike) -> Array:
@@ -135,9 +143,10 @@ class ReleasedFunction:
         return covariance
 
     def _cross(self, X: ArrayLike) -> Array:
-        points = as_matrix(X, name="X", columns=self.X.shape[1])
+        points = as_inputs(X, input_names=self.input_names, n_inputs=self.X.shape[1])
         return self.prior.cross_covariance(points, self.X)
 
     def __repr__(self) -> str:
-        warning = " INSECURE: seeded noise, not private." if self.insecure else ""
-        return f"<Function on {self.X.shape[1]} inputs, {self.guarantee}.{warning}>"
+        return short_form(
+            f"Function on {self.X.shape[1]} inputs, {self.guarantee}", insecure=self.insecure
+        )

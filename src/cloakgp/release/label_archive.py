@@ -13,10 +13,10 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from cloakgp.models.label_prior import LabelPrior
-from cloakgp.models.links import LINKS
+from cloakgp.names import LINKS
 from cloakgp.privacy.labels import Classes, LabelAnswers
 from cloakgp.release import archive
-from cloakgp.release.bundle import Load, ReleaseFileError, Store, read_bundle, write_bundle
+from cloakgp.release.bundle import Load, ReleaseFileError, Store, bundle_bytes, read_bundle
 from cloakgp.release.label_learning import WeightedLabelPrior
 from cloakgp.release.label_measurement import LabelMeasurement
 from cloakgp.release.label_predictor import RULES, Rule
@@ -55,8 +55,8 @@ class Contents:
         return cls(**{name: getattr(release, name) for name in cls.__dataclass_fields__})
 
 
-def write(path: str | Path, contents: Contents, *, overwrite: bool) -> None:
-    """Write a release of classification to a file."""
+def to_bytes(contents: Contents) -> bytes:
+    """Return the file of a release of classification."""
 
     def tree(stored: Store) -> dict[str, Any]:
         return {
@@ -74,10 +74,12 @@ def write(path: str | Path, contents: Contents, *, overwrite: bool) -> None:
             "measurements": [_measurement_to_tree(one, stored) for one in contents.measurements],
         }
 
-    write_bundle(path, kind=KIND, tree=tree, overwrite=overwrite)
+    return bundle_bytes(kind=KIND, tree=tree)
 
 
-def read(path: str | Path, *, kernels: tuple[type[Kernel], ...] = ()) -> Contents:
+def read(
+    path: str | Path, *, kernels: tuple[type[Kernel], ...] = (), max_bytes: int | None = None
+) -> Contents:
     """Read and check a release of classification.
 
     Raises
@@ -88,7 +90,10 @@ def read(path: str | Path, *, kernels: tuple[type[Kernel], ...] = ()) -> Content
         If it is not such a release, is damaged, edited or newer, or does not keep its guarantee.
     """
     return read_bundle(
-        path, kind=KIND, parse=lambda manifest, loaded: _contents(manifest, loaded, kernels=kernels)
+        path,
+        kind=KIND,
+        parse=lambda manifest, loaded: _contents(manifest, loaded, kernels=kernels),
+        max_bytes=max_bytes,
     )
 
 

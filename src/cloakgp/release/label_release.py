@@ -12,15 +12,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
-from cloakgp.arrays import Array, as_matrix
+from cloakgp.arrays import Array, as_inputs
+from cloakgp.files import write_file
 from cloakgp.models.label_prior import LabelPrior
 from cloakgp.privacy import Guarantee, compose
+from cloakgp.privacy.guarantee import short_form
 from cloakgp.privacy.labels import Classes, ClassLabel
 from cloakgp.release import label_archive
 from cloakgp.release.label_learning import WeightedLabelPrior, learn_labels
 from cloakgp.release.label_measurement import LabelMeasurement, sign_answers
 from cloakgp.release.label_predictor import LabelPredictor, LatentPrediction, Rule
-from cloakgp.release.measurement import renumbered
+from cloakgp.release.measurement import check_noise_is_new, renumbered
 
 Learning = Literal["map", "average"]
 
@@ -108,7 +110,8 @@ class LabelRelease:
 
         Parameters
         ----------
-        X : array-like of shape (P, D)
+        X : array-like or table of shape (P, D)
+            As for `Release.predict`: columns of a table are found by name.
         """
         return [self.classes[index] for index in self.predict_proba(X).argmax(axis=1)]
 
@@ -121,7 +124,8 @@ class LabelRelease:
 
         Parameters
         ----------
-        X : array-like of shape (P, D)
+        X : array-like or table of shape (P, D)
+            As for `Release.predict`: columns of a table are found by name.
         privacy_noise : bool
             False leaves out what the privacy noise makes unknown, as the papers do: probabilities
             are then nearer to 0 and 1 than the answers warrant.
@@ -131,7 +135,7 @@ class LabelRelease:
         array of shape (P, C)
             In the order of `classes`; each row adds up to 1.
         """
-        points = as_matrix(X, name="X", columns=self.n_inputs)
+        points = as_inputs(X, input_names=self.input_names, n_inputs=self.n_inputs)
         probabilities = np.zeros((len(points), len(self.classes)))
         for predictor, weight in self._predictors:
             probabilities += weight * predictor.probabilities(points, privacy_noise=privacy_noise)
@@ -142,7 +146,8 @@ class LabelRelease:
 
         Parameters
         ----------
-        X : array-like of shape (P, D)
+        X : array-like or table of shape (P, D)
+            As for `Release.predict`: columns of a table are found by name.
 
         Returns
         -------
@@ -150,7 +155,7 @@ class LabelRelease:
             Mean, sd, and the part of the sd that is due to privacy noise. With two classes, of the
             one function that is high where the second class is probable; else of one per class.
         """
-        points = as_matrix(X, name="X", columns=self.n_inputs)
+        points = as_inputs(X, input_names=self.input_names, n_inputs=self.n_inputs)
         parts = [predictor.functions.latent(points) for predictor, _ in self._predictors]
         weights = np.array([weight for _, weight in self._predictors])
         means, variances, shares = (np.stack(part) for part in zip(*parts, strict=True))
@@ -182,7 +187,8 @@ class LabelRelease:
         Raises
         ------
         ValueError
-            If priors, classes or columns differ, or ``same_rows=True`` and the inputs do.
+            If priors, classes or columns differ, ``same_rows=True`` and the inputs do, or
+            ``same_rows=False`` and parts are copies of one visit.
         """
         for other in others:
             if label_archive.prior_to_tree(other.prior) != label_archive.prior_to_tree(self.prior):
@@ -204,6 +210,14 @@ class LabelRelease:
             )
             for one in other.measurements:
                 questions = replace(one.questions, table=tables[one.questions.table])
+                check_noise_is_new(
+                    one.answers,
+                    (
+                        known.answers
+                        for known in together
+                        if known.questions.table != questions.table
+                    ),
+                )
                 if not any(_same_answers(one, known, questions.table) for known in together):
                     together.append(replace(one, questions=questions))
         return replace(self, rule="posterior").with_measurements(together)
@@ -244,10 +258,20 @@ class LabelRelease:
         FileExistsError
             If it exists and overwrite is False.
         """
-        label_archive.write(path, label_archive.Contents.of(self), overwrite=overwrite)
+        write_file(path, self.to_bytes(), overwrite=overwrite)
+
+    def to_bytes(self) -> bytes:
+        """Return the file that `save` would write."""
+        return label_archive.to_bytes(label_archive.Contents.of(self))
 
     @classmethod
-    def load(cls, path: str | Path, *, kernels: Iterable[type[Kernel]] = ()) -> LabelRelease:
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        kernels: Iterable[type[Kernel]] = (),
+        max_bytes: int | None = None,
+    ) -> LabelRelease:
         """Read a release from a file, checking it.
 
         Parameters
@@ -255,6 +279,9 @@ class LabelRelease:
         path : str or Path
         kernels : iterable of kernel classes
             Kernels beyond scikit-learn's that the release may use.
+        max_bytes : int, optional
+            The most that the file may unpack to. If not given, a hundred times its size, but at
+            least 256 MiB and at most 8 GiB.
 
         Raises
         ------
@@ -262,7 +289,7 @@ class LabelRelease:
             If the file is no release of classification, truncated, edited, or newer than this
             package.
         """
-        contents = label_archive.read(path, kernels=tuple(kernels))
+        contents = label_archive.read(path, kernels=tuple(kernels), max_bytes=max_bytes)
         return cls(
             prior=contents.prior,
             measurements=contents.measurements,
@@ -291,8 +318,10 @@ class LabelRelease:
 
     def __repr__(self) -> str:
         answers = sum(one.answers.values.size for one in self.measurements)
-        warning = " INSECURE: seeded noise, not private." if self.insecure else ""
-        return f"<Release of {answers} noisy answers about classes, {self.guarantee}.{warning}>"
+        return short_form(
+            f"Release of {answers} noisy answers about classes, {self.guarantee}",
+            insecure=self.insecure,
+        )
 
 
 def _same_answers(one: LabelMeasurement, other: LabelMeasurement, table: int) -> bool:

@@ -14,13 +14,15 @@ from cloakgp.arrays import Array
 from cloakgp.design import Certificate
 from cloakgp.design.asked import AskedSums, asked_sums
 from cloakgp.design.rules import Rule
+from cloakgp.files import write_file
 from cloakgp.models import SparsePrior
 from cloakgp.passes import Passes
 from cloakgp.privacy import Answers, Guarantee
+from cloakgp.privacy.guarantee import short_form
 from cloakgp.release import many_rows_archive
 from cloakgp.release.asked_posterior import AskedPosterior
 from cloakgp.release.learning import WeightedPrior
-from cloakgp.release.measurement import Published
+from cloakgp.release.measurement import Published, no_raw_predictions
 from cloakgp.release.mixture import Mixture
 from cloakgp.release.predicting import LatentRelease
 
@@ -54,7 +56,7 @@ class ManyRowsRelease(LatentRelease):
         Where predictions mattered.
     query_weights : array of shape (P,)
     reconstruction : array of shape (P, k) or None
-        L, with L R the cloaking matrix at X_query; None for mechanism "bayes".
+        L, with L R the cloaking matrix at X_query; None for criterion "bayes".
     ranges : array of shape (2, D)
         The least and the greatest of every input.
     input_names : tuple of str
@@ -121,10 +123,7 @@ class ManyRowsRelease(LatentRelease):
             If the answers do not determine them.
         """
         if self.reconstruction is None:
-            raise ValueError(
-                "the answers of mechanism='bayes' were chosen for the posterior and do not "
-                "determine raw predictions: use predict, or mechanism='trace'"
-            )
+            raise ValueError(no_raw_predictions(self.certificate))
         residuals = self.answers.values + (self.answers.centre - self.prior.mean) * (
             self.sums[0].totals
         )
@@ -135,6 +134,7 @@ class ManyRowsRelease(LatentRelease):
             X=self.X_query,
             values=self.prior.mean + reconstruction @ residuals,
             noise_cov=root @ root.T,
+            insecure=self.insecure,
         )
 
     def verify(self, passes: Passes) -> AskedSums:
@@ -194,10 +194,20 @@ class ManyRowsRelease(LatentRelease):
         FileExistsError
             If it exists and overwrite is False.
         """
-        many_rows_archive.write(path, self, overwrite=overwrite)
+        write_file(path, self.to_bytes(), overwrite=overwrite)
+
+    def to_bytes(self) -> bytes:
+        """Return the file that `save` would write."""
+        return many_rows_archive.to_bytes(self)
 
     @classmethod
-    def load(cls, path: str | Path, *, kernels: Iterable[type[Kernel]] = ()) -> ManyRowsRelease:
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        kernels: Iterable[type[Kernel]] = (),
+        max_bytes: int | None = None,
+    ) -> ManyRowsRelease:
         """Read a release from a file, checking it.
 
         Parameters
@@ -205,13 +215,16 @@ class ManyRowsRelease(LatentRelease):
         path : str or Path
         kernels : iterable of kernel classes
             Kernels beyond scikit-learn's that the release may use.
+        max_bytes : int, optional
+            The most that the file may unpack to. If not given, a hundred times its size, but at
+            least 256 MiB and at most 8 GiB.
 
         Raises
         ------
         ReleaseFileError
             If the file is not a release, truncated, edited, or newer than this package.
         """
-        return many_rows_archive.read(path, make=cls, kernels=tuple(kernels))
+        return many_rows_archive.read(path, make=cls, kernels=tuple(kernels), max_bytes=max_bytes)
 
     @cached_property
     def _mixture(self) -> Mixture[AskedPosterior]:
@@ -224,8 +237,8 @@ class ManyRowsRelease(LatentRelease):
         return Mixture(posteriors=posteriors, weights=np.array([one.weight for one in priors]))
 
     def __repr__(self) -> str:
-        warning = " INSECURE: seeded noise, not private." if self.insecure else ""
-        return (
-            f"<ManyRowsRelease of {self.rule.answers} noisy answers about {self.count:,} rows, "
-            f"{self.guarantee}.{warning}>"
+        return short_form(
+            f"ManyRowsRelease of {self.rule.answers} noisy answers about {self.count:,} rows, "
+            f"{self.guarantee}",
+            insecure=self.insecure,
         )

@@ -15,16 +15,16 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from cloakgp.arrays import Array
+from cloakgp.criteria import CRITERIA
 from cloakgp.design import Certificate
 from cloakgp.design.asked import AskedSums
 from cloakgp.design.rules import BallRule, LinearRule, Rule
 from cloakgp.models import SparsePrior
 from cloakgp.privacy import Answers, OutputBounds
 from cloakgp.release.archive import check_inducing, prior_from_tree, prior_to_tree
-from cloakgp.release.bundle import Load, ReleaseFileError, Store, read_bundle, write_bundle
+from cloakgp.release.bundle import Load, ReleaseFileError, Store, bundle_bytes, read_bundle
 from cloakgp.release.learning import WeightedPrior
 from cloakgp.release.question_tree import (
-    CRITERIA,
     check_budgeted_noise,
     check_weights,
     guarantee_from_tree,
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 KIND = "regression of many rows"
 
 
-def write(path: str | Path, release: ManyRowsRelease, *, overwrite: bool) -> None:
-    """Write a release to a file."""
+def to_bytes(release: ManyRowsRelease) -> bytes:
+    """Return the file of a release."""
 
     def tree(stored: Store) -> dict[str, Any]:
         return _tree(release, stored)
 
-    write_bundle(path, kind=KIND, tree=tree, overwrite=overwrite)
+    return bundle_bytes(kind=KIND, tree=tree)
 
 
 def read(
@@ -50,6 +50,7 @@ def read(
     *,
     make: Callable[..., ManyRowsRelease],
     kernels: tuple[type[Kernel], ...] = (),
+    max_bytes: int | None = None,
 ) -> ManyRowsRelease:
     """Read and check a release.
 
@@ -59,6 +60,8 @@ def read(
     make : callable
         Makes a release from its attributes.
     kernels : tuple of kernel classes
+    max_bytes : int, optional
+        The most that the file may unpack to; see `read_bundle`.
 
     Raises
     ------
@@ -73,7 +76,7 @@ def read(
         _check(release)
         return release
 
-    return read_bundle(path, kind=KIND, parse=parse)
+    return read_bundle(path, kind=KIND, parse=parse, max_bytes=max_bytes)
 
 
 def _tree(release: ManyRowsRelease, stored: Store) -> dict[str, Any]:

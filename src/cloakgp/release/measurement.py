@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from cloakgp.arrays import Array
+from cloakgp.criteria import criteria_for
 from cloakgp.design import Certificate
 from cloakgp.privacy import Answers
+from cloakgp.privacy.guarantee import short_form
+from cloakgp.privacy.labels import LabelAnswers
 from cloakgp.privacy.units import Groups, greatest_gauge
 
 
@@ -24,11 +27,17 @@ class Published:
         Unbiased for the non-private predictions of clipped outputs, in output units.
     noise_cov : array of shape (P, P)
         Of the privacy noise alone, in squared output units.
+    insecure : bool
+        True if the noise came from a fixed seed: they are then not private.
     """
 
     X: Array
     values: Array
     noise_cov: Array
+    insecure: bool = False
+
+    def __repr__(self) -> str:
+        return short_form(f"Published values at {len(self.values)} points", insecure=self.insecure)
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +55,7 @@ class Measurement:
         Where predictions were asked for.
     reconstruction : array of shape (P, k) or None
         L, with L R the cloaking matrix at X_query; None where the answers were not chosen to
-        reconstruct anything (mechanism "bayes").
+        reconstruct anything (criterion "bayes").
     certificate : Certificate
     table : int
         Measurements with the same number are about the same rows of the same table.
@@ -86,13 +95,15 @@ class Measurement:
             If the answers do not determine C y.
         """
         if self.reconstruction is None:
-            raise ValueError(
-                "the answers of mechanism='bayes' were chosen for the posterior and do not "
-                "determine raw predictions: use predict, or mechanism='trace'"
-            )
+            raise ValueError(no_raw_predictions(self.certificate))
         values = mean + self.reconstruction @ self.residuals(mean)
         noise_root = self.answers.noise_sd * self.reconstruction
-        return Published(X=self.X_query, values=values, noise_cov=noise_root @ noise_root.T)
+        return Published(
+            X=self.X_query,
+            values=values,
+            noise_cov=noise_root @ noise_root.T,
+            insecure=self.answers.insecure,
+        )
 
     @property
     def attained_mu(self) -> float:
@@ -107,6 +118,15 @@ class Measurement:
             return width * greatest_gauge(self.strategy, groups=self.groups) / self.answers.noise_sd
         longest = float(np.sqrt(np.square(self.strategy).sum(axis=0).max()))
         return width * longest / self.answers.noise_sd
+
+
+def no_raw_predictions(certificate: Certificate) -> str:
+    """Say that answers do not determine raw predictions, and which would."""
+    others = " or ".join(repr(each.name) for each in criteria_for("many rows") if each.raw)
+    return (
+        f"the answers of criterion={certificate.criterion!r} do not determine raw predictions: use "
+        f"predict, or criterion={others}"
+    )
 
 
 def stacked(
@@ -125,7 +145,8 @@ def stacked(
     Raises
     ------
     ValueError
-        If ``same_rows`` is True and the inputs differ, or the same rows are grouped differently.
+        If ``same_rows`` is True and the inputs differ, the same rows are grouped differently, or
+        copies of one visit are to be about different rows.
     """
     together = list(parts[0])
     for part in parts[1:]:
@@ -136,6 +157,10 @@ def stacked(
         )
         for one in part:
             moved = replace(one, table=tables[one.table])
+            check_noise_is_new(
+                moved.answers,
+                (other.answers for other in together if other.table != moved.table),
+            )
             if not all(
                 same_groups(moved.groups, other.groups)
                 for other in together
@@ -148,6 +173,33 @@ def stacked(
             if not any(_same_answers(moved, other) for other in together):
                 together.append(moved)
     return tuple(together)
+
+
+def check_noise_is_new(
+    answers: Answers | LabelAnswers, known: Iterable[Answers | LabelAnswers]
+) -> None:
+    """Refuse copies of one visit that are said to be about different rows.
+
+    Their noise was drawn once: taken for two draws, it would seem to average out.
+
+    Parameters
+    ----------
+    answers : Answers or LabelAnswers
+    known : iterable of Answers or LabelAnswers
+        About other rows.
+
+    Raises
+    ------
+    ValueError
+        If some of these have the same values: independent noise never repeats by chance.
+    """
+    if answers.values.size and any(
+        other.noise_sd > 0 and np.array_equal(answers.values, other.values) for other in known
+    ):
+        raise ValueError(
+            "the releases share noisy answers, so they are copies of one visit and not about "
+            "different rows: combine them without same_rows=False, the one with more tables first"
+        )
 
 
 def renumbered(

@@ -7,7 +7,7 @@ from typing import Literal, overload
 
 from numpy.typing import ArrayLike
 
-from cloakgp.arrays import Array, as_matrix
+from cloakgp.arrays import Array, as_inputs
 
 
 def check_spread(*, return_std: bool, return_cov: bool) -> None:
@@ -27,7 +27,15 @@ def check_spread(*, return_std: bool, return_cov: bool) -> None:
 
 
 class LatentRelease(ABC):
-    """A public object that knows a latent function of one output."""
+    """A public object that knows a latent function of one output.
+
+    Attributes
+    ----------
+    input_names : tuple of str
+        Names of the inputs, in order; empty if they have none.
+    """
+
+    input_names: tuple[str, ...]
 
     @property
     @abstractmethod
@@ -71,7 +79,9 @@ class LatentRelease(ABC):
 
         Parameters
         ----------
-        X : array-like of shape (P, D)
+        X : array-like or table of shape (P, D)
+            Columns of a table are found by the inputs' names, if these have any; others are
+            ignored.
         return_std : bool
             Also return the posterior sd, shape (P,), in output units.
         return_cov : bool
@@ -90,11 +100,11 @@ class LatentRelease(ABC):
         Raises
         ------
         ValueError
-            If X has another number of columns than the release, or sd and covariance are both
-            asked for.
+            If X lacks an input or has another number of columns than the release, or sd and
+            covariance are both asked for.
         """
         return self._predicted(
-            as_matrix(X, name="X", columns=self.n_inputs),
+            as_inputs(X, input_names=self.input_names, n_inputs=self.n_inputs),
             return_std=return_std,
             return_cov=return_cov,
             new_output=new_output,

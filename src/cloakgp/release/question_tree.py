@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cloakgp.arrays import Array
+from cloakgp.criteria import CRITERIA
 from cloakgp.design import Certificate
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.grid import SMALLEST_ENTRY
@@ -17,7 +18,6 @@ from cloakgp.release.bundle import Load, ReleaseFileError, Store
 from cloakgp.release.measurement import Measurement, same_groups
 from cloakgp.release.questions import Questions
 
-CRITERIA = ("bayes", "trace", "logdet", "functional", "given")
 # What a recomputed μ may exceed the stated one by: float64 in another order of summation.
 MU_TOLERANCE = 1e-9
 WEIGHT_TOLERANCE = 1e-9

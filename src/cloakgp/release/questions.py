@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
-
-import numpy as np
 
 from cloakgp.arrays import Array
-from cloakgp.design import BayesDesign, Certificate, Progress, design_bayes, design_strategy
-from cloakgp.models import ConditionedCovariance, ExactPrior, OutputCovariance, SparsePrior
-from cloakgp.models.rkhs import function_questions
+from cloakgp.criteria import Problem, criterion_named
+from cloakgp.design import Certificate, Progress
+from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.privacy import Answers, OutputBounds
 from cloakgp.privacy.guarantee import exact_noise_multiplier
 from cloakgp.privacy.units import Groups
 from cloakgp.release.measurement import Measurement
 from cloakgp.release.posterior import Posterior
-
-Mechanism = Literal["bayes", "trace", "logdet", "functional"]
-MECHANISMS: tuple[Mechanism, ...] = ("bayes", "trace", "logdet", "functional")
 
 
 @dataclass(frozen=True)
@@ -95,7 +89,7 @@ def choose_questions(
     query: Query,
     bounds: OutputBounds,
     budget: Budget,
-    mechanism: Mechanism = "bayes",
+    criterion: str = "bayes",
     gap: float = 1e-3,
     known: Posterior | None = None,
     table: int = 0,
@@ -112,7 +106,8 @@ def choose_questions(
     query : Query
     bounds : OutputBounds
     budget : Budget
-    mechanism : {"bayes", "trace", "logdet", "functional"}
+    criterion : str
+        One of `cloakgp.criteria` for numbers.
     gap : float
     known : Posterior, optional
         Earlier answers, to ask for what they leave open; for "bayes".
@@ -132,94 +127,28 @@ def choose_questions(
     ValueError
         If a parameter does not make sense.
     """
-    if mechanism not in MECHANISMS:
-        raise ValueError(f"mechanism must be one of {', '.join(MECHANISMS)}, got {mechanism!r}")
-    if mechanism == "functional":
-        whole = function_questions(prior, X)
-        return Questions(
+    chosen = criterion_named(criterion, use="numbers").choose(
+        Problem(
+            prior=prior,
             X=X,
-            strategy=whole.strategy,
             X_query=query.X,
-            reconstruction=prior.cross_covariance(query.X, X) @ whole.representers,
-            certificate=Certificate(criterion="functional", gap=0.0),
-            table=table,
-            query_weights=query.weights,
-            representers=whole.representers,
-            groups=groups,
-        )
-    if mechanism != "bayes":
-        design = design_strategy(
-            prior.cloaking_matrix(query.X, X),
-            criterion=mechanism,
-            weights=query.weights if mechanism == "trace" else None,
-            groups=groups,
+            weights=query.weights,
+            noise_sd=bounds.width * exact_noise_multiplier(budget.epsilon, budget.delta),
             gap=gap,
+            known=known,
+            table=table,
+            groups=groups,
             progress=progress,
         )
-        return Questions(
-            X=X,
-            strategy=design.strategy,
-            X_query=query.X,
-            reconstruction=design.reconstruction,
-            certificate=design.certificate,
-            table=table,
-            query_weights=query.weights,
-            groups=groups,
-        )
-    sharpest = _sharpest(
-        X,
-        prior=prior,
-        query=query,
-        noise_sd=bounds.width * exact_noise_multiplier(budget.epsilon, budget.delta),
-        gap=gap,
-        known=known,
-        table=table,
-        groups=groups,
-        progress=progress,
     )
     return Questions(
         X=X,
-        strategy=sharpest.strategy,
+        strategy=chosen.strategy,
         X_query=query.X,
-        reconstruction=None,
-        certificate=sharpest.certificate,
+        reconstruction=chosen.reconstruction,
+        certificate=chosen.certificate,
         table=table,
         query_weights=query.weights,
+        representers=chosen.representers,
         groups=groups,
-    )
-
-
-def _sharpest(
-    X: Array,
-    *,
-    prior: ExactPrior | SparsePrior,
-    query: Query,
-    noise_sd: float,
-    gap: float,
-    known: Posterior | None,
-    table: int,
-    groups: Groups | None,
-    progress: Progress | None,
-) -> BayesDesign:
-    """Return the `bayes` design for a table, given what earlier answers say."""
-    weights = np.ones(len(query.X)) if query.weights is None else query.weights
-    if weights.shape != (len(query.X),) or not (np.isfinite(weights) & (weights > 0)).all():
-        raise ValueError("query weights must be positive and finite, one per query point")
-    covariance: OutputCovariance = prior.output_covariance(X)
-    crossed = prior.cross_covariance(query.X, X).T
-    variance = prior.query_variance(query.X)
-    if known is not None:
-        rows, points = known.row_root(X, table=table), known.query_root(query.X)
-        floor = 1.0 / (1.0 / covariance.least_noise + known.precision_of(table))
-        covariance = ConditionedCovariance(prior=covariance, known=rows, least_noise=floor)
-        crossed = crossed - rows @ points.T
-        variance = np.maximum(variance - np.square(points).sum(axis=1), 0.0)
-    return design_bayes(
-        covariance,
-        crossed * np.sqrt(weights),
-        prior_variance=float(weights @ variance),
-        noise_sd=noise_sd,
-        groups=groups,
-        gap=gap,
-        progress=progress,
     )

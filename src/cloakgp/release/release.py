@@ -1,4 +1,4 @@
-"""The published object: everything public about one or more visits to the private data."""
+"""The published object: everything public about one or more measurements of private outputs."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Unpack
 
-from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
 from cloakgp.arrays import Array
+from cloakgp.files import write_file
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.privacy import Guarantee, compose
+from cloakgp.privacy.guarantee import short_form
 from cloakgp.privacy.mixed import MixedGuarantee
-from cloakgp.release import archive, visits
+from cloakgp.release import archive
 from cloakgp.release.choice import Choice, same_choice
 from cloakgp.release.functional import ReleasedFunction
 from cloakgp.release.learning import Hyperprior, WeightedPrior, learn
@@ -116,7 +116,7 @@ class Release(LatentRelease):
         return self.measurements[measurement].published(self.prior.mean)
 
     def function(self, measurement: int = 0) -> ReleasedFunction:
-        """Return the raw predictions of one measurement, of mechanism "functional", at any inputs.
+        """Return the raw predictions of one measurement, of criterion "functional", at any inputs.
 
         The posterior mean plus noise: unbiased, and the same function whenever it is evaluated.
         """
@@ -127,6 +127,7 @@ class Release(LatentRelease):
             strategy=one.strategy,
             representers=one.representers,
             answers=one.answers,
+            input_names=self.input_names,
         )
 
     def combine(self, *others: Release, same_rows: bool | None = None) -> Release:
@@ -146,7 +147,8 @@ class Release(LatentRelease):
         Raises
         ------
         ValueError
-            If the priors differ, or ``same_rows=True`` and the inputs do.
+            If the priors differ, ``same_rows=True`` and the inputs do, or ``same_rows=False`` and
+            parts are copies of one visit.
 
         Examples
         --------
@@ -173,7 +175,7 @@ class Release(LatentRelease):
             if (other.input_names, other.output_name) != (self.input_names, self.output_name):
                 raise ValueError("releases about different columns cannot be combined")
         parts = (self.measurements, *(other.measurements for other in others))
-        return self._with(stacked(parts, same_rows=same_rows))
+        return self.with_measurements(stacked(parts, same_rows=same_rows))
 
     def learn(self, hyperprior: Hyperprior | None = None, *, average: bool = False) -> Release:
         """Return the same answers with hyperparameters fitted to them, at no cost in privacy.
@@ -200,43 +202,18 @@ class Release(LatentRelease):
         True
         """
         chosen = Hyperprior() if hyperprior is None else hyperprior
-        return replace(self, hyperprior=chosen, average=average)._with(self.measurements)
+        return replace(self, hyperprior=chosen, average=average).with_measurements(
+            self.measurements
+        )
 
-    def refine(
-        self, y: ArrayLike, X_query: ArrayLike | None = None, **settings: Unpack[visits.Settings]
-    ) -> Release:
-        """Ask the same table again, for what the answers so far leave open.
+    def with_measurements(self, measurements: Sequence[Measurement]) -> Release:
+        """Return a release of other answers, and learn from them what this one learned.
 
-        Designs new questions given all that is known, spends only what is asked for here, and
-        returns the combined release; see `cloakgp.release.visits.refine` for the parameters.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from cloakgp import DPGPRegressor
-        >>> X = np.linspace(0, 10, 50)[:, None]
-        >>> first = DPGPRegressor(bounds=(-1, 1), epsilon=0.5, delta=1e-3).fit(X, X[:, 0] / 10)
-        >>> second = first.release_.refine(X[:, 0] / 10, [[2.0]], epsilon=0.5, delta=1e-3)
-        >>> len(second.measurements)
-        2
+        Parameters
+        ----------
+        measurements : sequence of Measurement
+            With all that this release has, for what comes after it.
         """
-        return self._with((*self.measurements, visits.refine(self, y, X_query, **settings)))
-
-    def extend(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        X_query: ArrayLike | None = None,
-        **settings: Unpack[visits.Settings],
-    ) -> Release:
-        """Add new rows: ask them, given all that is known, and return the combined release.
-
-        See `cloakgp.release.visits.extend` for the parameters.
-        """
-        return self._with((*self.measurements, visits.extend(self, X, y, X_query, **settings)))
-
-    def _with(self, measurements: Sequence[Measurement]) -> Release:
-        """Return a release of other answers, and learn from them what this one learned."""
         learned: tuple[WeightedPrior, ...] = ()
         if self.hyperprior is not None:
             learned = learn(
@@ -260,8 +237,11 @@ class Release(LatentRelease):
         ValueError
             If the kernel has parameters that are neither numbers, strings, arrays nor kernels.
         """
-        archive.write(
-            path,
+        write_file(path, self.to_bytes(), overwrite=overwrite)
+
+    def to_bytes(self) -> bytes:
+        """Return the file that `save` would write."""
+        return archive.to_bytes(
             archive.Contents(
                 prior=self.prior,
                 measurements=self.measurements,
@@ -271,12 +251,17 @@ class Release(LatentRelease):
                 choice=self.choice,
                 input_names=self.input_names,
                 output_name=self.output_name,
-            ),
-            overwrite=overwrite,
+            )
         )
 
     @classmethod
-    def load(cls, path: str | Path, *, kernels: Iterable[type[Kernel]] = ()) -> Release:
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        kernels: Iterable[type[Kernel]] = (),
+        max_bytes: int | None = None,
+    ) -> Release:
         """Read a release from a file, checking it.
 
         Parameters
@@ -284,13 +269,16 @@ class Release(LatentRelease):
         path : str or Path
         kernels : iterable of kernel classes
             Kernels beyond scikit-learn's that the release may use.
+        max_bytes : int, optional
+            The most that the file may unpack to. If not given, a hundred times its size, but at
+            least 256 MiB and at most 8 GiB.
 
         Raises
         ------
         ReleaseFileError
             If the file is not a release, truncated, edited, or newer than this package.
         """
-        contents = archive.read(path, kernels=tuple(kernels))
+        contents = archive.read(path, kernels=tuple(kernels), max_bytes=max_bytes)
         return cls(
             prior=contents.prior,
             measurements=contents.measurements,
@@ -319,5 +307,6 @@ class Release(LatentRelease):
 
     def __repr__(self) -> str:
         answers = sum(len(one.strategy) for one in self.measurements)
-        warning = " INSECURE: seeded noise, not private." if self.insecure else ""
-        return f"<Release of {answers} noisy answers, {self.guarantee}.{warning}>"
+        return short_form(
+            f"Release of {answers} noisy answers, {self.guarantee}", insecure=self.insecure
+        )

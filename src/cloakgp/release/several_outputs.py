@@ -11,17 +11,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
-from cloakgp.arrays import Array, as_matrix
+from cloakgp.arrays import Array, as_inputs
+from cloakgp.files import write_file
 from cloakgp.models.coregion import CoregionKernel, as_entries
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.mixed import MixedGuarantee
 from cloakgp.privacy.several_outputs import STANDARD_BOUNDS, OutputColumns
 from cloakgp.release.archive import Contents, contents_from_tree, contents_to_tree
-from cloakgp.release.bundle import Load, ReleaseFileError, Store, read_bundle, write_bundle
+from cloakgp.release.bundle import Load, ReleaseFileError, Store, bundle_bytes, read_bundle
 from cloakgp.release.measurement import Measurement
 from cloakgp.release.release import Release
 
 KIND = "regression of several outputs"
+# What the entries' last input is called, which says of which output an entry is.
+WHICH_OUTPUT = "number of the output"
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +35,8 @@ class MultiOutputRelease:
     ----------
     entries : Release
         About every output of every row as an entry of its own, in widths from the middle of its
-        bounds; the last input says which output. All entries of one person are one group.
+        bounds; the last input says which output. All entries of one person are one group. If its
+        inputs have names, that one's is ``WHICH_OUTPUT``.
     columns : OutputColumns
         The outputs' bounds.
 
@@ -54,6 +58,16 @@ class MultiOutputRelease:
         """True if any noise came from a fixed seed: the release is then not private."""
         return self.entries.insecure
 
+    @property
+    def n_inputs(self) -> int:
+        """D, the number of public inputs."""
+        return self.entries.n_inputs - 1
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """Names of the public inputs, in order; empty if they have none."""
+        return self.entries.input_names[:-1]
+
     @overload
     def predict(
         self, X: ArrayLike, *, return_std: Literal[False] = ..., new_output: bool = ...
@@ -71,7 +85,8 @@ class MultiOutputRelease:
 
         Parameters
         ----------
-        X : array-like of shape (P, D)
+        X : array-like or table of shape (P, D)
+            As for `Release.predict`: columns of a table are found by name.
         return_std : bool
             Also return the posterior sds.
         new_output : bool
@@ -84,7 +99,7 @@ class MultiOutputRelease:
         std : array of shape (P, T)
             If asked for.
         """
-        points = as_matrix(X, name="X", columns=self.entries.n_inputs - 1)
+        points = as_inputs(X, input_names=self.input_names, n_inputs=self.n_inputs)
         shape = len(points), len(self.columns.bounds)
         asked = as_entries(points, count=shape[1])
         mean, std = self.entries.predict(asked, return_std=True, new_output=new_output)
@@ -106,6 +121,10 @@ class MultiOutputRelease:
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the release to one file, without pickle; see `Release.save`."""
+        write_file(path, self.to_bytes(), overwrite=overwrite)
+
+    def to_bytes(self) -> bytes:
+        """Return the file that `save` would write."""
         contents = Contents(
             **{field.name: getattr(self.entries, field.name) for field in fields(Contents)}
         )
@@ -116,10 +135,16 @@ class MultiOutputRelease:
                 "outputs": [asdict(one) for one in self.columns.bounds],
             }
 
-        write_bundle(path, kind=KIND, tree=tree, overwrite=overwrite)
+        return bundle_bytes(kind=KIND, tree=tree)
 
     @classmethod
-    def load(cls, path: str | Path, *, kernels: Iterable[type[Kernel]] = ()) -> MultiOutputRelease:
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        kernels: Iterable[type[Kernel]] = (),
+        max_bytes: int | None = None,
+    ) -> MultiOutputRelease:
         """Read a release from a file, checking it; see `Release.load`.
 
         Raises
@@ -144,7 +169,7 @@ class MultiOutputRelease:
             values = {field.name: getattr(contents, field.name) for field in fields(Contents)}
             return cls(entries=Release(**values), columns=columns)
 
-        return read_bundle(path, kind=KIND, parse=parse)
+        return read_bundle(path, kind=KIND, parse=parse, max_bytes=max_bytes)
 
     def __repr__(self) -> str:
         return f"<MultiOutputRelease of {len(self.columns.bounds)} outputs: {self.entries!r}>"

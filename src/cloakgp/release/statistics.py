@@ -23,6 +23,7 @@ Bayesian linear regression*) sample from a like model.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -30,17 +31,21 @@ from typing import Any
 
 import numpy as np
 from scipy import linalg
+from sklearn.gaussian_process.kernels import Kernel
 
 from cloakgp.arrays import Array
+from cloakgp.files import write_file
 from cloakgp.models.basis import BinBasis, EigenBasis, InputBox
 from cloakgp.privacy import Guarantee, OutputBounds
-from cloakgp.privacy.guarantee import check_budget
+from cloakgp.privacy.guarantee import check_budget, short_form
 from cloakgp.privacy.statistics import Statistics
 from cloakgp.privacy.statistics_grid import NEIGHBOURS, joint_sensitivity
-from cloakgp.release.bundle import Load, Store, read_bundle, write_bundle
+from cloakgp.release.bundle import Load, Store, bundle_bytes, read_bundle
 from cloakgp.release.kernel_tree import kernel_from_tree, kernel_to_tree
 from cloakgp.release.predicting import LatentRelease, check_spread
 
+# Points of reference cannot lie evenly in more dimensions, and take memory in each.
+MOST_INPUTS = 1000
 KIND = "statistics"
 ITERATIONS, TOLERANCE = 100, 1e-8
 # Directions of φφᵀ that vary less than this share of the first over the box carry nothing.
@@ -60,6 +65,8 @@ class StatisticsRelease(LatentRelease):
     statistics : Statistics
     noise_variance : float
         Of each output about f, in squared output units.
+    input_names : tuple of str
+        Names of the inputs, which are public; empty if they have none.
 
     Examples
     --------
@@ -78,6 +85,7 @@ class StatisticsRelease(LatentRelease):
     basis: EigenBasis | BinBasis
     statistics: Statistics
     noise_variance: float
+    input_names: tuple[str, ...] = ()
 
     @property
     def guarantee(self) -> Guarantee:
@@ -121,6 +129,12 @@ class StatisticsRelease(LatentRelease):
             return mean, np.sqrt(variance + self.basis.residual_variance(points) + extra)
         return mean
 
+    def __repr__(self) -> str:
+        features = f"{self.basis.count} features of {self.n_inputs} inputs"
+        return short_form(
+            f"StatisticsRelease of {features}, {self.guarantee}", insecure=self.insecure
+        )
+
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write one file without pickle.
 
@@ -129,6 +143,10 @@ class StatisticsRelease(LatentRelease):
         FileExistsError
             If the file exists and overwrite is False.
         """
+        write_file(path, self.to_bytes(), overwrite=overwrite)
+
+    def to_bytes(self) -> bytes:
+        """Return the file that `save` would write."""
 
         def tree(stored: Store) -> dict[str, Any]:
             stated = asdict(self.statistics)
@@ -136,14 +154,30 @@ class StatisticsRelease(LatentRelease):
             return {
                 "basis": _basis_to_tree(self.basis),
                 "noise_variance": float(self.noise_variance),
+                "input_names": list(self.input_names),
                 "statistics": stated,
             }
 
-        write_bundle(path, kind=KIND, tree=tree, overwrite=overwrite)
+        return bundle_bytes(kind=KIND, tree=tree)
 
     @classmethod
-    def load(cls, path: str | Path) -> StatisticsRelease:
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        kernels: Iterable[type[Kernel]] = (),
+        max_bytes: int | None = None,
+    ) -> StatisticsRelease:
         """Read and check such a file; the noise must keep the guarantee that is stated.
+
+        Parameters
+        ----------
+        path : str or Path
+        max_bytes : int, optional
+            The most that the file may unpack to. If not given, a hundred times its size, but at
+            least 256 MiB and at most 8 GiB.
+        kernels : iterable of kernel classes
+            Kernels beyond scikit-learn's that the release may use.
 
         Raises
         ------
@@ -152,6 +186,7 @@ class StatisticsRelease(LatentRelease):
         ReleaseFileError
             If it is no such file, is damaged, edited or newer, or does not keep its guarantee.
         """
+        known = tuple(kernels)
 
         def parse(manifest: dict[str, Any], loaded: Load) -> StatisticsRelease:
             stated = dict(manifest["statistics"])
@@ -159,14 +194,16 @@ class StatisticsRelease(LatentRelease):
             stated["guarantee"] = Guarantee(**stated["guarantee"])
             stated["bounds"] = tuple(float(end) for end in stated["bounds"])
             release = cls(
-                basis=_basis_from_tree(manifest["basis"]),
+                basis=_basis_from_tree(manifest["basis"], kernels=known),
                 statistics=Statistics(**stated),
                 noise_variance=float(manifest["noise_variance"]),
+                # Files from before inputs had names here have no such entry.
+                input_names=tuple(str(name) for name in manifest.get("input_names", ())),
             )
             _check(release)
             return release
 
-        return read_bundle(path, kind=KIND, parse=parse)
+        return read_bundle(path, kind=KIND, parse=parse, max_bytes=max_bytes)
 
 
 def posterior_weights(
@@ -253,8 +290,13 @@ def _basis_to_tree(basis: EigenBasis | BinBasis) -> dict[str, Any]:
     return tree | {"kind": "eigen", "wanted": basis.wanted}
 
 
-def _basis_from_tree(tree: dict[str, Any]) -> EigenBasis | BinBasis:
-    kernel, box = kernel_from_tree(tree["kernel"]), InputBox.checked(tree["box"])
+def _basis_from_tree(
+    tree: dict[str, Any], *, kernels: tuple[type[Kernel], ...]
+) -> EigenBasis | BinBasis:
+    if len(tree["box"]) > MOST_INPUTS:
+        raise ValueError(f"it has more than {MOST_INPUTS} inputs")
+    kernel = kernel_from_tree(tree["kernel"], classes=kernels)
+    box = InputBox.checked(tree["box"])
     if tree["kind"] == "bins":
         return BinBasis(kernel=kernel, box=box, bins=tuple(int(one) for one in tree["bins"]))
     if tree["kind"] != "eigen":

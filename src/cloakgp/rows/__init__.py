@@ -3,23 +3,10 @@
 Rows do the same work on every chunk and merge what comes of it in the order of the table, so that
 designing needs their public inputs only (`cloakgp.passes`), and measuring sees the private outputs
 of one chunk at a time. Nothing here keeps, shows or logs outputs.
+
+Public names are listed in `__init__.pyi`: rows in arrays do without what reads files.
 """
 
-from cloakgp.rows.arrays import ArrayRows
-from cloakgp.rows.csv import CsvRows
-from cloakgp.rows.dask import DaskRows
-from cloakgp.rows.files import FileRows
-from cloakgp.rows.local import LocalRows, Watch
-from cloakgp.rows.opening import open_rows
-from cloakgp.rows.parquet import ParquetRows
+from lazy_loader import attach_stub
 
-__all__ = [
-    "ArrayRows",
-    "CsvRows",
-    "DaskRows",
-    "FileRows",
-    "LocalRows",
-    "ParquetRows",
-    "Watch",
-    "open_rows",
-]
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

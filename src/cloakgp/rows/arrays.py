@@ -9,11 +9,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from cloakgp.arrays import Array
-from cloakgp.privacy.outputs import as_floats
+from cloakgp.privacy.entries import read_entries
+from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.rows.local import CHUNK_ROWS, LocalRows
-
-# What numpy takes for numbers, though nobody named a unit or an order.
-NO_NUMBERS = complex | np.complexfloating | np.datetime64 | np.timedelta64 | np.ndarray
 
 
 class ArrayRows(LocalRows):
@@ -47,6 +45,7 @@ class ArrayRows(LocalRows):
     ArrayRows(3 rows, 2 inputs)
     """
 
+    @forget_on_failure
     def __init__(
         self,
         X: Any,
@@ -141,30 +140,16 @@ class _ArrayBlock:
         return X
 
     def _numbers(self) -> Array:
-        try:
-            return np.array(self.X, dtype=np.float64, order="C")
-        except (TypeError, ValueError):
-            entries = np.asarray(self.X, dtype=object)
-        if entries.ndim != 2:
+        X = read_entries(self.X).values
+        if X.ndim != 2:
             raise ValueError("X must have two dimensions, and as many columns in every row")
-        return np.array([[_number(entry) for entry in row] for row in entries])
+        return np.ascontiguousarray(X)
 
     def outputs(self) -> Array:
-        entries = self.private
-        if hasattr(entries, "shape"):
-            # One type for all was chosen by whoever made the array; a list has one for each.
-            entries = np.asarray(entries).reshape(self.rows)
-            if entries.dtype.kind in "biuf":
-                return as_floats(entries)
-        return np.array([_number(entry) for entry in entries], dtype=np.float64)
-
-
-def _number(entry: Any) -> float:
-    """Return one entry as a number, whatever its neighbours are, or NaN."""
-    if isinstance(entry, NO_NUMBERS):
-        return np.nan
-    try:
-        return float(entry)
-    except Exception:
-        # Entries may be anything, and say anything, the entry itself included.
-        return np.nan
+        # Entries of a list stay whole, however alike those of a chunk are.
+        entries = (
+            np.fromiter(self.private, dtype=object, count=self.rows)
+            if isinstance(self.private, list | tuple)
+            else self.private
+        )
+        return read_entries(entries).values.reshape(self.rows)

@@ -36,7 +36,9 @@ from itertools import accumulate
 from typing import Any, NoReturn, Self
 
 from cloakgp.arrays import Array
+from cloakgp.extras import extra
 from cloakgp.passes import Chunk, PartOf
+from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.rows.dask_graphs import fetched, merging_graph, new_name, or_raised
 from cloakgp.rows.dask_sources import ArraySource, FrameSource, ParquetSource, Source
 from cloakgp.rows.dask_tasks import Parcel, Span, attempted
@@ -117,6 +119,7 @@ class DaskRows:
         return cls(source, client=client)
 
     @classmethod
+    @forget_on_failure
     def from_arrays(
         cls,
         X: Any,
@@ -346,13 +349,8 @@ def _spans(lengths: Sequence[int], *, chunk_rows: int) -> list[Span]:
 
 def _client(client: Any) -> Any:
     """Return the client given, or the current one."""
-    distributed: Any = None
-    with suppress(ModuleNotFoundError):
-        distributed = import_module("distributed")
-    if distributed is None:
-        raise ModuleNotFoundError(
-            'rows on a Dask cluster need Dask: pip install "cloakgp[dask]", also on the workers'
-        )
+    with extra("dask"):
+        distributed: Any = import_module("distributed")
     if client is None:
         with suppress(ValueError):
             client = distributed.get_client()

@@ -10,21 +10,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from cloakgp.arrays import Array
+from cloakgp.data.cells import as_numbers
+from cloakgp.data.damage import attempted, read_on
+from cloakgp.data.parquet import column_names, opened
+from cloakgp.data.schema import check_cells, check_file, check_header
+from cloakgp.extras import extra
 from cloakgp.rows.arrays import ArrayRows
-from cloakgp.rows.cells import as_numbers
 from cloakgp.rows.dask_tasks import Refused, refusing
-from cloakgp.rows.files import attempted, read_on, table_paths
+from cloakgp.rows.files import table_paths
 from cloakgp.rows.local import LocalRows
 from cloakgp.rows.loop import Block
-from cloakgp.tables import check_cells, check_header, check_table
 
-# Of each column, in bytes.
-BUFFER = 2**18
+with extra("tables"):
+    import pyarrow as pa
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -150,7 +150,7 @@ class _RowGroupRows(LocalRows):
         names = [*self.input_names, *((self.output_name,) if private else ())]
         first_row = self._block.skipped
         # What is wrong here is the file; what Arrow says of it was dropped.
-        with refusing(), attempted(self._block.path, partial(_opened, self._block.path)) as file:
+        with refusing(), attempted(self._block.path, partial(opened, self._block.path)) as file:
             batches = file.iter_batches(
                 batch_size=self.chunk_rows,
                 row_groups=list(self._block.groups),
@@ -169,11 +169,6 @@ class _RowGroupRows(LocalRows):
                     )
                 )
                 first_row += table.num_rows
-
-
-def _opened(path: Path) -> Any:
-    # Else a whole row group is read ahead, however many rows that has.
-    return pq.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False)
 
 
 def _cut(batches: Iterable[Any], *, rows: int) -> Generator[Any, None, None]:
@@ -208,18 +203,13 @@ class _TableBlock:
     def inputs(self) -> Array:
         X = np.empty((self.rows, self.n_inputs))
         for column, name in enumerate(self.table.column_names[: self.n_inputs]):
-            missing, X[:, column] = self._numbers(column)
+            missing, X[:, column] = as_numbers(self.table.column(column))
             place = f" of {self.path}"
             check_cells(name, missing, X[:, column], first_row=self.first_row, place=place)
         return X
 
     def outputs(self) -> Array:
-        return self._numbers(self.n_inputs)[1]
-
-    def _numbers(self, column: int) -> tuple[NDArray[np.bool_], Array]:
-        pieces = [as_numbers(piece) for piece in self.table.column(column).chunks]
-        missing, values = zip(*pieces, strict=True)
-        return np.concatenate(missing), np.concatenate(values)
+        return as_numbers(self.table.column(self.n_inputs))[1]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -268,11 +258,10 @@ def group_rows(path: Path, *, names: Sequence[str]) -> tuple[int, ...]:
     """
     with refusing():
         if names:
-            check_table(path, names=names)
-        with attempted(path, partial(_opened, path)) as file:
+            check_file(path)
+        with attempted(path, partial(opened, path)) as file:
             if names:
-                header = [str(name) for name in file.schema_arrow.names]
-                check_header(path, header, names=names)
+                check_header(path, column_names(file), names=names, certain=True)
             meta = file.metadata
             return tuple(meta.row_group(group).num_rows for group in range(meta.num_row_groups))
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from cloakgp.data.schema import checked_names
 from cloakgp.rows.dask_blocks import Partition, RowGroups, cut_groups, group_rows, listed_files
 from cloakgp.rows.dask_graphs import Graph, Packed, counting_graph, gathered, new_name, sealed
 from cloakgp.rows.dask_tasks import Failure, Parcel, attempted
@@ -71,7 +72,7 @@ class FrameSource(Source):
     def __init__(self, frame: Any, *, inputs: Sequence[str], output: str, chunk_rows: int) -> None:
         if not hasattr(frame, "expr"):
             raise ValueError("give a dask.dataframe: dask.dataframe.from_pandas makes one")
-        names = checked_names(inputs, output)
+        names = checked_names(inputs, output=output)
         columns = [str(name) for name in frame.columns]
         for name in (*names, output):
             if name not in columns:
@@ -157,7 +158,7 @@ class ParquetSource(Source):
     def __init__(
         self, path: Paths, *, inputs: Sequence[str], output: str, chunk_rows: int, client: Any
     ) -> None:
-        names = checked_names(inputs, output)
+        names = checked_names(inputs, output=output)
         meant = (
             Path(path).absolute()
             if isinstance(path, str | Path)
@@ -196,25 +197,6 @@ class ParquetSource(Source):
             )
             for path, groups, skipped, _ in self._groups
         ], {}
-
-
-def checked_names(inputs: Sequence[str], output: str) -> tuple[str, ...]:
-    """Return the names of inputs, if they are some, each once, and none is the output's.
-
-    Examples
-    --------
-    >>> checked_names(["age", "weight"], "height")
-    ('age', 'weight')
-    """
-    names = tuple(inputs)
-    if isinstance(inputs, str) or not names:
-        raise ValueError("name at least one input column, in a list")
-    if output in names:
-        raise ValueError(f"column {output!r} is named as input and as output: inputs are public")
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        raise ValueError(f"column {repeated[0]!r} is named twice: name every column once")
-    return names
 
 
 @contextmanager

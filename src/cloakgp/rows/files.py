@@ -1,40 +1,41 @@
-"""Rows in files: what CSV and Parquet have in common.
-
-Errors of the libraries that read files may quote a cell. They are dropped where they are caught,
-and what is said instead is raised outside of ``except`` blocks.
-"""
+"""Rows in files, read from the start in every pass and never kept."""
 
 from __future__ import annotations
 
-import csv
-from abc import abstractmethod
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-import pyarrow as pa
 
 from cloakgp.arrays import Array
-from cloakgp.rows.cells import as_numbers
+from cloakgp.data.cells import as_numbers
+from cloakgp.data.formats import format_of
+from cloakgp.data.schema import check_cells, checked_names
+from cloakgp.data.table_format import Batch
+from cloakgp.extras import extra
 from cloakgp.rows.local import CHUNK_ROWS, LocalRows, forget_locals
 from cloakgp.table_files import SUFFIXES
-from cloakgp.tables import READ_ERRORS, check_cells, check_table, damage
+
+with extra("tables"):
+    pass
 
 Paths = str | Path | Sequence[str | Path]
-Read = TypeVar("Read")
-Batch = Any
 
 
 class FileRows(LocalRows):
-    """Rows of one file or of several, read from the start in every pass and never kept.
+    r"""Rows of one file or of several, read from the start in every pass and never kept.
+
+    Chunks are cut from all rows one after another, whatever the files and their row groups are.
+    Every cell is read on its own, to the nearest float64: ``true`` is 1 and ``false`` is 0, even
+    among other numbers. In Parquet, only the columns wanted are read.
 
     Parameters
     ----------
     path : path, folder, or sequence of paths
-        Files are read in the order given, those of a folder sorted by name.
+        Ending in .csv, .csv.gz or .parquet. Several files must have the same format; they are read
+        in the order given, those of a folder sorted by name.
     inputs : sequence of str
         Names of the public columns, in the order wanted.
     output : str
@@ -49,9 +50,17 @@ class FileRows(LocalRows):
         If there is no such file, or none in the folder.
     ValueError
         If a column is missing, a file is damaged, or its name ends in something else.
-    """
 
-    suffixes: ClassVar[tuple[str, ...]]
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     people = Path(folder) / "people.csv"
+    ...     _ = people.write_text("age,height\n30,170\n40,165\n")
+    ...     rows = FileRows(people, inputs=["age"], output="height")
+    >>> rows
+    FileRows(? rows, 1 inputs)
+    """
 
     def __init__(
         self,
@@ -63,7 +72,7 @@ class FileRows(LocalRows):
         jobs: int | None = None,
     ) -> None:
         super().__init__(
-            input_names=tuple(inputs),
+            input_names=checked_names(inputs, output=output),
             output_name=output,
             chunk_rows=chunk_rows,
             jobs=jobs,
@@ -71,6 +80,7 @@ class FileRows(LocalRows):
         self.paths = table_paths(path)
         self._states = tuple(_state(one) for one in self.paths)
         self._counts: tuple[int | None, ...] = ()
+        self._format = format_of(self.paths[0])
         try:
             self._counts = self._looked()
         except BaseException as error:
@@ -80,21 +90,15 @@ class FileRows(LocalRows):
 
     def _looked(self) -> tuple[int | None, ...]:
         """Check what is asked for, and every file; return how many rows each has, if known."""
-        if self.output_name in self.input_names:
-            raise ValueError(
-                f"column {self.output_name!r} is named as input and as output: inputs are public"
-            )
+        suffixes = self._format.suffixes
         for path in self.paths:
-            if check_table(path, names=self.input_names) not in self.suffixes:
-                raise ValueError(f"{path}: names must end in {' or '.join(self.suffixes)}")
-        counts = tuple(self._look(path) for path in self.paths)
+            if not path.name.lower().endswith(suffixes):
+                raise ValueError(f"{path}: names must end in {' or '.join(suffixes)}")
+        names = [*self.input_names, self.output_name]
+        counts = tuple(self._format.check(path, names=names) for path in self.paths)
         if not any(one is None or one for one in counts):
             raise ValueError(f"{self.paths[0]} has column names but no rows")
         return counts
-
-    @abstractmethod
-    def _look(self, path: Path) -> int | None:
-        """Check that a file has the columns; return how many rows it has, if that is known."""
 
     @property
     def count(self) -> int | None:
@@ -107,9 +111,8 @@ class FileRows(LocalRows):
         """D, the number of public inputs."""
         return len(self.input_names)
 
-    @abstractmethod
     def _batches(self, path: Path, names: Sequence[str]) -> Generator[Batch, None, None]:
-        """Read the named columns of a file, in this order and no others."""
+        return self._format.batches(path, names, rows=self.chunk_rows, threads=self.jobs > 1)
 
     def _blocks(self, *, private: bool) -> Generator[_FileBlock, None, None]:
         self._check_unchanged()
@@ -249,36 +252,3 @@ def _blocks_of(
                 held, room = [], chunk_rows
     if held:
         yield _FileBlock(pieces=tuple(held), names=inputs)
-
-
-def attempted(path: Path, read: Callable[[], Read]) -> Read:
-    """Return what was read, or say that the file is damaged and nothing else.
-
-    Raises
-    ------
-    ValueError
-        If it cannot be read.
-
-    Examples
-    --------
-    >>> attempted(Path("people.parquet"), lambda: 3)
-    3
-    """
-    try:
-        return read()
-    except (*READ_ERRORS, pa.ArrowException, csv.Error):
-        pass
-    raise ValueError(damage(path))
-
-
-def read_on(path: Path, batches: Generator[Batch, None, None]) -> Generator[Batch, None, None]:
-    """Yield what a reader yields, and close it; or say that the file is damaged.
-
-    Raises
-    ------
-    ValueError
-        If it cannot be read to the end.
-    """
-    with closing(batches):
-        while (batch := attempted(path, lambda: next(batches, None))) is not None:
-            yield batch

@@ -1,0 +1,188 @@
+"""The structure of a checkout in figures: modules, circles, and what a fit passes through.
+
+``python -m benchmarks.structure [CHECKOUT ...]`` prints a table with a column for every checkout
+(this one if none is given), so that two commits can be compared. Counting needs nothing but the
+files; what a fit passes through is counted while it runs, in a process of its own.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+PACKAGE = "cloakgp"
+
+# What is counted while a fit of untouched defaults runs.
+TRACED_FIT = """
+import json, sys
+import numpy as np
+from cloakgp import DPGPRegressor
+
+X = np.linspace(0.0, 10.0, 60)[:, None]
+model = DPGPRegressor(bounds=(-1, 1), epsilon=1.0, delta=1e-3)
+modules, functions = set(), set()
+
+def entered(frame, event, argument):
+    code = frame.f_code
+    if event == "call" and "/cloakgp/" in code.co_filename and not code.co_name.startswith("<"):
+        modules.add(code.co_filename)
+        functions.add((code.co_filename, code.co_qualname))
+
+sys.setprofile(entered)
+model.fit(X, np.sin(X).ravel())
+sys.setprofile(None)
+print(json.dumps([len(modules), len(functions)]))
+"""
+
+# An instance of each axis, and how its name looks in code: files that name it are those that a
+# change to that axis has to visit.
+AXES = {
+    "a criterion (logdet)": re.compile(r"""["']logdet["']"""),
+    "a likelihood (classes)": re.compile(r"\b_?[a-z_]*label[a-z_]*\b|\bLabel[A-Za-z]*\b"),
+    "a field of the file (output_name)": re.compile(r"\boutput_name\b"),
+    "a noise (Laplace)": re.compile(r"""["']laplace["']|\b[Ll]aplace_?[a-zA-Z]*\b"""),
+}
+
+
+def modules_of(checkout: Path) -> dict[str, Path]:
+    """Return the installed modules of a checkout by dotted name."""
+    root = checkout / "src" / PACKAGE
+    return {
+        ".".join((PACKAGE, *path.relative_to(root).with_suffix("").parts)).removesuffix(
+            ".__init__"
+        ): path
+        for path in sorted(root.rglob("*.py"))
+    }
+
+
+def imports_of(modules: dict[str, Path]) -> dict[str, set[str]]:
+    """Return which modules of the package each of them imports when it is imported itself."""
+    found: dict[str, set[str]] = {}
+    for name, path in modules.items():
+        targets = set()
+        for node in _run_on_import(ast.parse(path.read_text(encoding="utf-8")).body):
+            if isinstance(node, ast.Import):
+                targets |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                below = {f"{node.module}.{alias.name}" for alias in node.names}
+                targets |= {each for each in below if each in modules} or {node.module}
+        found[name] = {each for each in targets if each in modules and each != name}
+    return found
+
+
+def _run_on_import(body: Iterable[ast.stmt]) -> Iterable[ast.stmt]:
+    """Yield the statements outside functions and outside ``if TYPE_CHECKING``."""
+    for node in body:
+        yield node
+        if isinstance(node, ast.If) and "TYPE_CHECKING" not in ast.dump(node.test):
+            yield from _run_on_import([*node.body, *node.orelse])
+        elif isinstance(node, ast.Try):
+            yield from _run_on_import(node.body)
+
+
+def circles_of(imports: dict[str, set[str]]) -> list[set[str]]:
+    """Return the groups of names that import each other in a loop.
+
+    Examples
+    --------
+    >>> circles = circles_of({"a": {"b"}, "b": {"a", "c"}, "c": set()})
+    >>> [sorted(circle) for circle in circles]
+    [['a', 'b']]
+    """
+    reached = {name: _reachable(name, imports) for name in imports}
+    circles: list[set[str]] = []
+    for name in imports:
+        circle = {other for other in reached[name] if name in reached.get(other, ())}
+        if name in circle and circle not in circles:
+            circles.append(circle)
+    return circles
+
+
+def _reachable(start: str, imports: dict[str, set[str]]) -> set[str]:
+    seen: set[str] = set()
+    waiting = list(imports[start])
+    while waiting:
+        name = waiting.pop()
+        if name not in seen:
+            seen.add(name)
+            waiting.extend(imports.get(name, ()))
+    return seen
+
+
+def folders_of(imports: dict[str, set[str]]) -> dict[str, set[str]]:
+    """Return the same between the folders of the package, and the modules that lie in none."""
+
+    def folder(name: str) -> str:
+        return ".".join(name.split(".")[:2])
+
+    found: dict[str, set[str]] = {}
+    for name, targets in imports.items():
+        # The face of the whole package hands names on, and is imported for its version alone.
+        if name == PACKAGE:
+            continue
+        into = {folder(each) for each in targets if each != PACKAGE} - {folder(name)}
+        found.setdefault(folder(name), set()).update(into)
+    return found
+
+
+def lines_of(paths: Iterable[Path]) -> list[int]:
+    """Return the number of lines of every file."""
+    return [len(path.read_text(encoding="utf-8").splitlines()) for path in paths]
+
+
+def fit_of(checkout: Path) -> tuple[int, int]:
+    """Return how many modules and functions of the package one fit enters."""
+    done = subprocess.run(
+        [sys.executable, "-c", TRACED_FIT],
+        env={**os.environ, "PYTHONPATH": str(checkout / "src")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    modules, functions = json.loads(done.stdout)
+    return modules, functions
+
+
+def structure_of(checkout: Path) -> dict[str, str]:
+    """Return all figures of a checkout, by what they say."""
+    modules = modules_of(checkout)
+    imports = imports_of(modules)
+    lines = lines_of(modules.values())
+    root = checkout / "src" / PACKAGE
+    entered_modules, entered_functions = fit_of(checkout)
+    texts = {path: path.read_text(encoding="utf-8") for path in modules.values()}
+    named: Callable[[re.Pattern[str]], int] = lambda pattern: sum(  # noqa: E731
+        bool(pattern.search(text)) for text in texts.values()
+    )
+    return {
+        "modules in the root": str(len(list(root.glob("*.py")))),
+        "modules installed": str(len(modules)),
+        "lines installed": f"{sum(lines):,}",
+        "lines of a module, median and most": f"{statistics.median(lines):.0f}, {max(lines)}",
+        "circles of modules": str(len(circles_of(imports))),
+        "circles of folders": str(len(circles_of(folders_of(imports)))),
+        "modules entered by a fit": str(entered_modules),
+        "functions entered by a fit": str(entered_functions),
+        **{f"files that name {axis}": str(named(pattern)) for axis, pattern in AXES.items()},
+        "lines of tests": f"{sum(lines_of((checkout / 'tests').rglob('*.py'))):,}",
+    }
+
+
+def main(checkouts: list[str]) -> None:
+    """Print the figures of checkouts beside each other."""
+    paths = [Path(each).resolve() for each in checkouts] or [Path(__file__).resolve().parents[1]]
+    columns = [structure_of(path) for path in paths]
+    print(" | ".join(["", *(path.name for path in paths)]))  # noqa: T201
+    for what in columns[0]:
+        print(" | ".join([what, *(column[what] for column in columns)]))  # noqa: T201
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,53 @@
+"""Command line: ``python -m experiments list``, and what to compute."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Annotated
+
+import typer
+from joblib import parallel_config
+from rich.console import Console
+
+from cloakgp import PrivacyParameterWarning
+from experiments.datasets import DatasetUnavailableError
+from experiments.framework import all_experiments, command_of, console, table_titled
+
+app = typer.Typer(help="The papers' tables and figures, computed again.", no_args_is_help=True)
+for name, kind in all_experiments().items():
+    app.command(name)(command_of(kind))
+
+
+@app.callback()
+def set_jobs(
+    context: typer.Context,
+    jobs: Annotated[
+        int, typer.Option(help="Folds, draws or candidates at a time; -1: one a processor.")
+    ] = 1,
+) -> None:
+    """Compute the papers' tables and figures again."""
+    context.with_resource(parallel_config(n_jobs=jobs))
+
+
+@app.command("list")
+def list_experiments() -> None:
+    """Print every experiment with what it computes."""
+    table = table_titled("Experiments", "name", "what")
+    for name, kind in all_experiments().items():
+        table.add_row(name, kind.title())
+    console.print(table)
+
+
+def main() -> None:
+    """Run, and say in one line where a missing table can be had."""
+    # The papers' budgets are what they are.
+    warnings.simplefilter("ignore", PrivacyParameterWarning)
+    try:
+        app()
+    except DatasetUnavailableError as error:
+        Console(stderr=True).print(str(error), style="red", markup=False)
+        raise SystemExit(1) from None
+
+
+if __name__ == "__main__":
+    main()

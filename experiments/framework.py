@@ -1,0 +1,218 @@
+"""Experiments: what computes a table or figure of a paper, lays it out and draws it.
+
+A new table is a new module of this folder with a subclass of `Experiment`: the command line finds
+it by its name.
+"""
+
+from __future__ import annotations
+
+import inspect
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import fields, replace
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, Generic, Protocol, TypeVar, get_type_hints
+
+import typer
+from matplotlib.figure import Figure
+from rich import box
+from rich.console import Console
+from rich.progress import Progress as Bar
+from rich.table import Table
+
+Results = TypeVar("Results")
+Result = TypeVar("Result")
+Tick = Callable[[], None]
+
+DPI = 130
+# Rich takes 80 columns where there is no terminal, and would cut figures off to fit.
+WIDTH = 144
+
+console = Console(highlight=False, width=WIDTH)
+
+
+def no_tick() -> None:
+    """Count nothing."""
+
+
+class Progress(Protocol):
+    """Something that shows how far a computation is."""
+
+    def __call__(self, what: str, *, steps: int) -> AbstractContextManager[Tick]:
+        """Return a context whose callable is to be called after every step."""
+
+
+@contextmanager
+def progress(what: str, *, steps: int) -> Iterator[Tick]:
+    """Show a bar on stderr while something takes its steps.
+
+    Parameters
+    ----------
+    what : str
+    steps : int
+
+    Yields
+    ------
+    callable
+        To be called after every step.
+    """
+    with Bar(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=steps)
+        yield lambda: bar.advance(task)
+
+
+def ticked(results: Iterable[Result], *, tick: Tick = no_tick, every: int = 1) -> Iterator[Result]:
+    """Yield results, and call `tick` after so many of them.
+
+    Examples
+    --------
+    >>> ticks = []
+    >>> list(ticked("abcde", tick=lambda: ticks.append("tick"), every=2)), ticks
+    (['a', 'b', 'c', 'd', 'e'], ['tick', 'tick'])
+    """
+    for count, result in enumerate(results, start=1):
+        yield result
+        if count % every == 0:
+            tick()
+
+
+def table_titled(title: str, *left: str, right: Iterable[str] = ()) -> Table:
+    """Return an empty table of one style, with columns of words and then of figures.
+
+    Parameters
+    ----------
+    title : str
+    *left : str
+        Heads of columns that are justified to the left.
+    right : iterable of str
+        Heads of the columns after them, justified to the right.
+
+    Examples
+    --------
+    >>> [column.justify for column in table_titled("errors", "method", right=["cm"]).columns]
+    ['left', 'right']
+    """
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, caption_justify="left")
+    for column in left:
+        table.add_column(column)
+    for column in right:
+        table.add_column(column, justify="right")
+    return table
+
+
+class Experiment(ABC, Generic[Results]):
+    """A table or figure of a paper: computed, laid out and drawn.
+
+    A subclass is a frozen dataclass. Its fields are settings, and those whose annotation has a
+    `typer.Option` are options of its command. The first sentence of its docstring is the command's
+    help.
+
+    Attributes
+    ----------
+    name : str
+        Of the command.
+    small : mapping of str to object
+        Settings of the small version, ``--fast``, that the tests run.
+    """
+
+    name: ClassVar[str]
+    small: ClassVar[Mapping[str, Any]] = MappingProxyType({})
+
+    @abstractmethod
+    def compute(self, progress: Progress) -> Results:
+        """Return everything that is laid out or drawn."""
+
+    @abstractmethod
+    def tables(self, found: Results) -> Iterable[Table | str]:
+        """Lay out tables and sentences, published figures beside ours."""
+
+    def figures(self, found: Results) -> Mapping[str, Figure]:
+        """Draw, by name of the file."""
+        del found
+        return {}
+
+    @classmethod
+    def title(cls) -> str:
+        """Return the first sentence of the docstring."""
+        return (inspect.getdoc(cls) or "").split("\n\n")[0].replace("\n", " ")
+
+    def run(self, *, output_dir: Path) -> None:
+        """Compute, print the tables, and write the figures.
+
+        Parameters
+        ----------
+        output_dir : Path
+            Of the figures; made if it is not there.
+        """
+        started = time.monotonic()
+        found = self.compute(progress)
+        for shown in self.tables(found):
+            console.print(shown)
+        for name, figure in self.figures(found).items():
+            output_dir.mkdir(parents=True, exist_ok=True)
+            figure.savefig(output_dir / name, dpi=DPI)
+            console.print(f"wrote {output_dir / name}")
+        console.print(f"{time.monotonic() - started:.0f} s")
+
+
+OutputDir = Annotated[Path, typer.Option(help="Where pictures are written.")]
+Fast = Annotated[bool, typer.Option("--fast", help="The small version; rougher figures.")]
+Releases = Annotated[int, typer.Option(min=2, help="Releases per fold and method.")]
+Splits = Annotated[int, typer.Option(min=2, help="Splits and draws of the noise.")]
+RowDraws = Annotated[int, typer.Option(min=2, help="Draws of rows, each with its noise.")]
+Rows = Annotated[int, typer.Option(min=20, help="The most rows that are fitted.")]
+Shuffle = Annotated[bool, typer.Option("--shuffle", help="Deal rows to folds at random.")]
+
+
+def command_of(kind: type[Experiment[Any]]) -> Callable[..., None]:
+    """Return an experiment's command: its options, ``--fast`` and ``--output-dir``.
+
+    Parameters
+    ----------
+    kind : type
+        A subclass of `Experiment`.
+    """
+    hints = get_type_hints(kind, include_extras=True)
+    # A dataclass, as its docstring demands: mypy knows the base alone.
+    every = fields(kind)  # type: ignore[arg-type]
+    settings = [one for one in every if hasattr(hints[one.name], "__metadata__")]
+
+    def command(*, output_dir: Path, fast: bool, **options: Any) -> None:
+        experiment: Any = kind(**options)
+        if fast:
+            experiment = replace(experiment, **kind.small)
+        experiment.run(output_dir=output_dir)
+
+    parameters = [(one.name, hints[one.name], one.default) for one in settings]
+    parameters += [("output_dir", OutputDir, Path("output")), ("fast", Fast, False)]
+    command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default
+            )
+            for name, annotation, default in parameters
+        ]
+    )
+    command.__annotations__ = {name: annotation for name, annotation, _ in parameters}
+    command.__doc__ = kind.title()
+    return command
+
+
+def all_experiments() -> dict[str, type[Experiment[Any]]]:
+    """Return the experiments of this folder, by name.
+
+    Examples
+    --------
+    >>> all_experiments()["kung"].title()
+    'Table 1 and figures 3, 4 and 5 of the 2021 paper: heights of 287 !Kung women.'
+    """
+    for module in iter_modules([str(Path(__file__).parent)]):
+        if module.name != "__main__":
+            import_module(f"experiments.{module.name}")
+    kinds = sorted(Experiment.__subclasses__(), key=lambda kind: kind.name)
+    return {kind.name: kind for kind in kinds if kind.__module__.startswith("experiments.")}

@@ -1,0 +1,20 @@
+"""The command `cloakgp`, also as `python -m cloakgp`."""
+
+from __future__ import annotations
+
+import sys
+
+from cloakgp.extras import MissingExtraError
+
+
+def main() -> None:
+    """Run the command line, or say how to install what it needs."""
+    try:
+        from cloakgp import cli
+    except MissingExtraError as error:
+        sys.exit(f"Error: {error}")
+    cli.main()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""The registry of criteria: what questions may be chosen for. Sees public arrays only.
+
+A new criterion is a module of this folder, and a line below: parameters, options, files and words
+follow. What a criterion computes with is imported when it chooses: the command line lists criteria
+before numpy is loaded.
+"""
+
+from __future__ import annotations
+
+from cloakgp.criteria.base import Criterion, Problem, StreamedProblem, Use
+from cloakgp.criteria.bayes import BAYES
+from cloakgp.criteria.functional import FUNCTIONAL
+from cloakgp.criteria.given import GIVEN
+from cloakgp.criteria.laplace import LAPLACE
+from cloakgp.criteria.logdet import LOGDET
+from cloakgp.criteria.trace import TRACE
+
+CRITERIA: dict[str, Criterion] = {
+    each.name: each
+    for each in (
+        BAYES,
+        TRACE,
+        LOGDET,
+        FUNCTIONAL,
+        LAPLACE,
+        GIVEN,
+    )
+}
+
+__all__ = [
+    "CRITERIA",
+    "Criterion",
+    "Problem",
+    "StreamedProblem",
+    "Use",
+    "criteria_for",
+    "criterion_named",
+]
+
+
+def criteria_for(use: Use) -> tuple[Criterion, ...]:
+    """Return the criteria that may be chosen for a use, in the order of the registry.
+
+    Parameters
+    ----------
+    use : {"numbers", "classes", "many rows", "held-out rows"}
+
+    Examples
+    --------
+    >>> [each.name for each in criteria_for("classes")]
+    ['bayes', 'trace', 'logdet', 'laplace']
+    """
+    return tuple(each for each in CRITERIA.values() if use in each.uses)
+
+
+def criterion_named(name: object, *, use: Use, parameter: str = "criterion") -> Criterion:
+    """Return the criterion of a name, or say which there are to choose from.
+
+    Parameters
+    ----------
+    name : str
+    use : {"numbers", "classes", "many rows", "held-out rows"}
+    parameter : str
+        What errors call it.
+
+    Raises
+    ------
+    ValueError
+        If there is no such criterion for this use.
+
+    Examples
+    --------
+    >>> criterion_named("trace", use="numbers").option
+    'least noise on raw predictions'
+    """
+    choices = {each.name: each for each in criteria_for(use)}
+    if not isinstance(name, str) or name not in choices:
+        raise ValueError(f"{parameter} must be one of {', '.join(choices)} for {use}, got {name!r}")
+    return choices[name]

@@ -1,0 +1,228 @@
+"""The interface of a criterion: what it is called, what it needs, and how it chooses questions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
+
+if TYPE_CHECKING:
+    from cloakgp.arrays import Array
+    from cloakgp.design import Certificate, Progress
+    from cloakgp.design.asked import AskedSums
+    from cloakgp.design.cells import Cells
+    from cloakgp.design.groups import Groups
+    from cloakgp.design.rules import Rule
+    from cloakgp.models import ExactPrior, SparsePrior
+    from cloakgp.models.label_prior import LabelPrior
+    from cloakgp.models.summary import Summary
+    from cloakgp.names import LinkName
+    from cloakgp.passes import Passes
+
+    Prior = ExactPrior | SparsePrior
+# What questions are chosen for: a table of numbers or of classes, a table that is read in passes,
+# and the comparison of candidate priors at held-out rows.
+Use = Literal["numbers", "classes", "many rows", "held-out rows"]
+
+
+class Known(Protocol):
+    """What earlier answers say: a posterior, as far as a criterion needs it."""
+
+    def row_root(self, X: Array, *, table: int) -> Array:
+        """Return what is known of the outputs of rows."""
+
+    def query_root(self, X: Array) -> Array:
+        """Return what is known of the latent function at points."""
+
+    def precision_of(self, table: int) -> float:
+        """Return how precisely any output of a table is known already."""
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A table to ask, and where predictions matter: public arrays, and earlier answers.
+
+    Attributes
+    ----------
+    prior : ExactPrior or SparsePrior
+    X : array of shape (N, D)
+    X_query : array of shape (P, D)
+    weights : array of shape (P,) or None
+        Importance of the query points; all alike if None.
+    noise_sd : float
+        Of an answer to questions whose longest column is 1, in output units.
+    gap : float
+        At which to stop.
+    known : Known or None
+    table : int
+        The number of the table in what is known.
+    groups : array of shape (N,) or None
+    progress : callable or None
+    """
+
+    prior: Prior
+    X: Array
+    X_query: Array
+    weights: Array | None
+    noise_sd: float
+    gap: float
+    known: Known | None = None
+    table: int = 0
+    groups: Groups | None = None
+    progress: Progress | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """Questions for a table.
+
+    Attributes
+    ----------
+    strategy : array of shape (k, N)
+    reconstruction : array of shape (P, k) or None
+        From answers to raw predictions at the query points, where these follow.
+    certificate : Certificate
+    representers : array of shape (N, k) or None
+        From answers to raw predictions anywhere, where these follow.
+    """
+
+    strategy: Array
+    reconstruction: Array | None
+    certificate: Certificate
+    representers: Array | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class StreamedProblem:
+    """A table to ask that is read in passes.
+
+    Attributes
+    ----------
+    rows : Passes
+    summary : Summary
+    prior : SparsePrior
+    X_query : array of shape (P, D)
+    weights : array of shape (P,)
+    noise_sd, gap : float
+        As for `Problem`.
+    tally : Cells or None
+        In which what is asked is added up, too.
+    progress : callable or None
+    """
+
+    rows: Passes
+    summary: Summary
+    prior: SparsePrior
+    X_query: Array
+    weights: Array
+    noise_sd: float
+    gap: float
+    tally: Cells | None
+    progress: Progress | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenRule:
+    """Questions for a table that is read in passes, as a rule over rows.
+
+    Attributes
+    ----------
+    rule : Rule
+    sums : AskedSums
+    certificate : Certificate
+    reconstruction : array of shape (P, k) or None
+        As for `Chosen`.
+    """
+
+    rule: Rule
+    sums: AskedSums
+    certificate: Certificate
+    reconstruction: Array | None
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """What questions are chosen for.
+
+    Attributes
+    ----------
+    name : str
+        As parameters, options, certificates and files spell it.
+    option : str
+        A few words, for a list of what there is to choose from.
+    aim : str
+        A sentence about questions that were chosen so. It may speak of ``{prior}``, under which
+        they were, and of ``{predictions}``, whose noise matters.
+    certified : str
+        A sentence about the certificate's ``{gap}``; empty if nothing is certified.
+    uses : frozenset of str
+        What it can be chosen for; see `Use`.
+    weighted : bool
+        Whether query points may matter more or less.
+    raw : bool
+        Whether raw predictions follow from the answers.
+    link : str or None
+        The only link that it knows, for classes; None for any.
+    iterates : bool
+        Whether it asks step by step, at the rows, each step by a criterion of its own.
+    at_rows : bool
+        Whether it may ask as many questions as there are rows, whatever the query points.
+    """
+
+    name: str
+    option: str
+    aim: str
+    certified: str = ""
+    uses: frozenset[Use] = frozenset()
+    weighted: bool = False
+    raw: bool = True
+    link: LinkName | None = None
+    iterates: bool = False
+    at_rows: bool = False
+
+    def choose(self, problem: Problem) -> Chosen:
+        """Choose questions for a table.
+
+        Raises
+        ------
+        NotImplementedError
+            If that is no use of this criterion.
+        """
+        raise NotImplementedError(f"{self.name} chooses no questions for a table")
+
+    def choose_rule(self, problem: StreamedProblem) -> ChosenRule:
+        """Choose questions for a table that is read in passes.
+
+        Raises
+        ------
+        NotImplementedError
+            If that is no use of this criterion.
+        """
+        raise NotImplementedError(f"{self.name} chooses no questions for a table read in passes")
+
+    def prior_over_labels(self, prior: LabelPrior, X: Array) -> Prior:
+        """Return the linear prior under which questions about labels ±1 are chosen.
+
+        Parameters
+        ----------
+        prior : LabelPrior
+        X : array of shape (N, D)
+        """
+        del X
+        return prior.one_step()
+
+    def describe(
+        self, *, gap: str, predictions: str = "raw predictions", prior: str = "the prior"
+    ) -> str:
+        """Say what questions were chosen for, and how near they are to the best ones.
+
+        Parameters
+        ----------
+        gap : str
+            The certificate's, as text.
+        predictions : str
+            Whose noise matters.
+        prior : str
+            Under which they were chosen.
+        """
+        said = f"{self.aim} {self.certified}".strip()
+        return said.format(gap=gap, predictions=predictions, prior=prior)

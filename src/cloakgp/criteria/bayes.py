@@ -1,0 +1,85 @@
+"""Bayesian A-optimality: the least posterior variance at the query points."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cloakgp.criteria.base import Chosen, ChosenRule, Criterion, Problem, StreamedProblem
+
+if TYPE_CHECKING:
+    from cloakgp.arrays import Array
+    from cloakgp.criteria.base import Prior
+    from cloakgp.models import OutputCovariance
+    from cloakgp.models.label_prior import LabelPrior
+
+# Of the smaller problem that a design for many rows starts from.
+DESIGN_CELLS = 1000
+
+
+class _Bayes(Criterion):
+    def choose(self, problem: Problem) -> Chosen:
+        import numpy as np
+
+        from cloakgp.design import design_bayes
+        from cloakgp.models import ConditionedCovariance
+
+        prior, X, points = problem.prior, problem.X, problem.X_query
+        weights = np.ones(len(points)) if problem.weights is None else problem.weights
+        if weights.shape != (len(points),) or not (np.isfinite(weights) & (weights > 0)).all():
+            raise ValueError("query weights must be positive and finite, one per query point")
+        covariance: OutputCovariance = prior.output_covariance(X)
+        crossed = prior.cross_covariance(points, X).T
+        variance = prior.query_variance(points)
+        if problem.known is not None:
+            at_rows = problem.known.row_root(X, table=problem.table)
+            at_points = problem.known.query_root(points)
+            precision = problem.known.precision_of(problem.table)
+            floor = 1.0 / (1.0 / covariance.least_noise + precision)
+            covariance = ConditionedCovariance(prior=covariance, known=at_rows, least_noise=floor)
+            crossed = crossed - at_rows @ at_points.T
+            variance = np.maximum(variance - np.square(at_points).sum(axis=1), 0.0)
+        found = design_bayes(
+            covariance,
+            crossed * np.sqrt(weights),
+            prior_variance=float(weights @ variance),
+            noise_sd=problem.noise_sd,
+            groups=problem.groups,
+            gap=problem.gap,
+            progress=problem.progress,
+        )
+        return Chosen(found.strategy, reconstruction=None, certificate=found.certificate)
+
+    def choose_rule(self, problem: StreamedProblem) -> ChosenRule:
+        import numpy as np
+
+        from cloakgp.design.cells import Cells
+        from cloakgp.design.streamed_bayes import design_streamed_bayes
+
+        prior, points, summary = problem.prior, problem.X_query, problem.summary
+        found = design_streamed_bayes(
+            problem.rows,
+            prior.features(points) * np.sqrt(problem.weights),
+            model=prior,
+            cells=Cells(centres=summary.centres(DESIGN_CELLS)[0], units=summary.units),
+            prior_variance=float(problem.weights @ prior.query_variance(points)),
+            noise_sd=problem.noise_sd,
+            tally=problem.tally,
+            gap=problem.gap,
+            progress=problem.progress,
+        )
+        return ChosenRule(found.rule, found.sums, found.certificate, reconstruction=None)
+
+    def prior_over_labels(self, prior: LabelPrior, X: Array) -> Prior:
+        return prior.linearised(X)
+
+
+BAYES = _Bayes(
+    name="bayes",
+    option="sharpest predictions",
+    aim="the questions were chosen for the sharpest predictions under {prior}.",
+    certified="The variance that remains is certified to be within {gap} of the least possible "
+    "under this guarantee.",
+    uses=frozenset({"numbers", "classes", "many rows", "held-out rows"}),
+    weighted=True,
+    raw=False,
+)

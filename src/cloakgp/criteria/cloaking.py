@@ -1,0 +1,56 @@
+"""What criteria share that shape the noise on raw predictions: trace and logdet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cloakgp.criteria.base import Chosen, ChosenRule, Criterion, Problem, StreamedProblem
+from cloakgp.names import CriterionName
+
+# Rows that the columns of a design for many rows are first taken from.
+FIRST_COLUMNS = 10_000
+
+
+@dataclass(frozen=True)
+class CloakingCriterion(Criterion):
+    """A criterion of the noise on the predictions C y of a cloaking matrix C.
+
+    Attributes
+    ----------
+    shape : {"trace", "logdet"}
+        What is least of that noise: its mean square or its volume.
+    """
+
+    shape: CriterionName = "trace"
+
+    def choose(self, problem: Problem) -> Chosen:
+        """Choose the questions whose answers give C y with the least noise."""
+        from cloakgp.design import design_strategy
+
+        found = design_strategy(
+            problem.prior.cloaking_matrix(problem.X_query, problem.X),
+            criterion=self.shape,
+            weights=problem.weights if self.weighted else None,
+            groups=problem.groups,
+            gap=problem.gap,
+            progress=problem.progress,
+        )
+        return Chosen(found.strategy, found.reconstruction, found.certificate)
+
+    def choose_rule(self, problem: StreamedProblem) -> ChosenRule:
+        """Choose a rule of such questions for a table that is read in passes."""
+        from cloakgp.design.asked import asked_sums
+        from cloakgp.design.streamed import design_streamed
+
+        found = design_streamed(
+            problem.rows,
+            problem.prior.features(problem.X_query),
+            model=problem.prior,
+            sample=problem.summary.sample[:FIRST_COLUMNS],
+            criterion=self.shape,
+            weights=problem.weights if self.weighted else None,
+            gap=problem.gap,
+            progress=problem.progress,
+        )
+        sums = asked_sums(problem.rows, model=problem.prior, rule=found.rule, cells=problem.tally)
+        return ChosenRule(found.rule, sums, found.certificate, found.reconstruction)

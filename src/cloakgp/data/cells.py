@@ -1,0 +1,171 @@
+"""Cells of Arrow columns as numbers or as text, every cell read on its own.
+
+Which number a cell is, `cloakgp.privacy.entries` decides; most cells of text are plain digits, and
+those are converted all together by Arrow, to the same bits. Nothing here raises because of a cell.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cloakgp.arrays import Array
+from cloakgp.extras import extra
+from cloakgp.privacy.entries import AROUND, NUMBER, is_missing, read_entry
+
+with extra("tables"):
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+IN_DIGITS = f"^(?:{NUMBER})$"
+
+
+def as_numbers(column: Any) -> tuple[NDArray[np.bool_], Array]:
+    """Return which cells are empty, and all as float64 with NaN for what is no number.
+
+    Numbers in text and decimals are read to the nearest float64. Dates and durations are no
+    numbers: nobody named their unit.
+
+    Parameters
+    ----------
+    column : pyarrow.Array or pyarrow.ChunkedArray, of length n
+        Of any type.
+
+    Returns
+    -------
+    missing : array of bool, shape (n,)
+    values : array of shape (n,)
+
+    Examples
+    --------
+    >>> missing, values = as_numbers(pa.array(["3", " 4.5", "tall", None]))
+    >>> missing.tolist(), values.tolist()
+    ([False, False, False, True], [3.0, 4.5, nan, nan])
+    """
+    if isinstance(column, pa.ChunkedArray):
+        parts = [as_numbers(chunk) for chunk in column.chunks]
+        return (
+            np.concatenate([missing for missing, _ in parts]),
+            np.concatenate([values for _, values in parts]),
+        )
+    kind = column.type
+    types = pa.types
+    if types.is_dictionary(kind):
+        return as_numbers(column.dictionary_decode())
+    if types.is_decimal(kind):
+        # Arrow's own conversion to float64 is off by a last bit now and then.
+        return as_numbers(column.cast(pa.string()))
+    if _is_text(kind):
+        return _text_numbers(column.cast(pa.large_binary()))
+    missing = _as_bools(column.is_null())
+    if types.is_boolean(kind):
+        column = column.cast(pa.uint8())
+    elif not (types.is_integer(kind) or types.is_floating(kind)):
+        return missing, np.full(len(column), np.nan)
+    values = _as_floats(column)
+    if types.is_floating(kind):
+        missing = np.isnan(values)
+    return missing, values
+
+
+def as_texts(column: Any, *, name: str) -> list[str]:
+    """Return cells as text, without blanks around them; text that is empty where they are missing.
+
+    Numbers and truth values are written as Python writes them, and whole numbers without a point.
+
+    Parameters
+    ----------
+    column : pyarrow.Array or pyarrow.ChunkedArray, of length n
+        Of text, numbers or truth values.
+    name : str
+        What the error calls it.
+
+    Raises
+    ------
+    ValueError
+        If it holds something else, of which nothing is said.
+
+    Examples
+    --------
+    >>> as_texts(pa.array([" yes", "01", None]), name="ill")
+    ['yes', '01', '']
+    """
+    kind = column.type
+    types = pa.types
+    if types.is_dictionary(kind):
+        return as_texts(column.cast(kind.value_type), name=name)
+    if _is_text(kind):
+        return [_unquoted(cell) for cell in column.cast(pa.large_binary()).to_pylist()]
+    if not (
+        types.is_boolean(kind)
+        or types.is_integer(kind)
+        or types.is_floating(kind)
+        or types.is_decimal(kind)
+        or types.is_null(kind)
+    ):
+        raise ValueError(
+            f"column {name!r} holds neither text nor numbers nor truth values: write its classes "
+            "as text"
+        )
+    return [_written(cell) for cell in column.to_pylist()]
+
+
+def _unquoted(cell: bytes | None) -> str:
+    """Return a cell of text without blanks around it.
+
+    A quote after a blank is no quote to Arrow, and is taken off here, with its other end.
+    """
+    if cell is None:
+        return ""
+    # Undecodable bytes are kept as they are: they match nothing that was declared.
+    text = cell.decode("utf-8", "surrogateescape")
+    inner = text.strip()
+    if text[:1].isspace() and len(inner) > 1 and inner[0] == inner[-1] == '"':
+        return inner[1:-1].replace('""', '"').strip()
+    return inner
+
+
+def _written(cell: object) -> str:
+    if cell is None or cell != cell:
+        return ""
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    return str(cell)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    types = pa.types
+    return bool(
+        types.is_string(kind)
+        or types.is_large_string(kind)
+        or types.is_string_view(kind)
+        or types.is_binary(kind)
+        or types.is_large_binary(kind)
+        or types.is_binary_view(kind)
+    )
+
+
+def _text_numbers(cells: Any) -> tuple[NDArray[np.bool_], Array]:
+    """Read text in any encoding that contains ASCII, as bytes."""
+    plain = pc.fill_null(pc.match_substring_regex(cells, IN_DIGITS), False)
+    in_digits, missing = _as_bools(plain), _as_bools(cells.is_null())
+    # With ASCII only from here on, and only what can be converted.
+    digits = cells.filter(plain).cast(pa.large_string())
+    digits = pc.ascii_ltrim(pc.ascii_trim(digits, AROUND), "+")
+    values = np.full(len(cells), np.nan)
+    values[in_digits] = _as_floats(digits.cast(pa.float64()))
+    others = np.flatnonzero(~in_digits & ~missing)
+    for row, cell in zip(others, cells.take(pa.array(others)).to_pylist(), strict=True):
+        values[row] = read_entry(cell)
+        missing[row] = np.isnan(values[row]) and is_missing(cell)
+    return missing, values
+
+
+def _as_floats(column: Any) -> Array:
+    return np.array(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def _as_bools(column: Any) -> NDArray[np.bool_]:
+    return np.array(column.to_numpy(zero_copy_only=False), dtype=bool)

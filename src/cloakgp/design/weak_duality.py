@@ -1,0 +1,157 @@
+r"""Weak duality for `bayes`: a bound on what any strategy explains, from the slopes at this one.
+
+Let W = S⁻¹RF, E = (F − K_y RᵀW)/s and A = RE, as in `cloakgp.design.bayes`; then A = sW. For every
+feasible G, g(G) is the largest over C, with rows in the range of G, of
+
+    2 tr(CF) − tr(C K_y Cᵀ) − s² tr(C G⁺ Cᵀ).
+
+Split E = E' + Δ, so that F = K_y RᵀW + sΔ + sE'. Completing one square for each part,
+
+    g(G) ≤ ‖K_y^{-½}(K_y RᵀW + sΔ)‖² + tr(E'ᵀ G E')
+         ≤ g(RᵀR) − ‖A‖² + 2 tr(AᵀRΔ) + (s²/ℓ)‖Δ‖² + tr(E'ᵀ G E'),
+
+with ℓ ≤ the eigenvalues of K_y. If a block-diagonal B ⪰ E'E'ᵀ has tr(BG) ≤ c for every feasible G
+(rows on their own: B = diag(v), c = Σ_j v_j), the last term is at most c.
+
+Take any B ≻ 0, let σ_i² and z_i be the eigenvalues and eigenvectors of EᵀB⁻¹E, and clip the σ_i at
+t ≥ 1: Δ = Σ_i c_i E z_i z_iᵀ with c_i = (1 − t/σ_i)₊. Then E'E'ᵀ ⪯ t²B, tr(AᵀRΔ) = Σ_i c_i ‖Az_i‖²
+and ‖Δ‖² = Σ_i c_i² ‖Ez_i‖². Large t pay for all rows, small ones only for the directions that B
+misses; the best t is taken.
+
+At the optimum diag(v)Rᵀ = EAᵀ, so v_j = ‖A e_j‖ = (e_jᵀ AᵀA e_j)^½ for the slopes e_j of row j.
+Before it, adding a little to AᵀA makes room for directions that no answer covers yet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg
+
+from cloakgp.arrays import Array
+
+# Added to AᵀA, as shares of its mean eigenvalue: of several bounds the least counts. The first one
+# only keeps v away from zero.
+FLOORS = (1e-12, 1e-4, 1e-3, 1e-2)
+# Eigenvalues are right to about this share of the largest.
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Tangent:
+    """What bounds need to know of a strategy.
+
+    Attributes
+    ----------
+    answered : array of shape (k, P)
+        A = RE.
+    gram : array of shape (P, P)
+        EᵀE.
+    noise_ratio : float
+        s²/ℓ.
+    """
+
+    answered: Array
+    gram: Array
+    noise_ratio: float
+
+    def excess(self, squares: Array, *, cost: float) -> float:
+        """Bound what any feasible strategy explains beyond this one.
+
+        Parameters
+        ----------
+        squares : array of shape (P, P)
+            EᵀB⁻¹E.
+        cost : float
+            c, which tr(BG) does not exceed.
+
+        Examples
+        --------
+        Where B dominates E Eᵀ, nothing is clipped: c − ‖A‖².
+
+        >>> tangent = Tangent(answered=np.eye(1), gram=np.eye(1), noise_ratio=1.0)
+        >>> round(tangent.excess(np.array([[0.5]]), cost=2.0), 9)
+        1.0
+        """
+        values, vectors = linalg.eigh(squares)
+        scales = np.sqrt(np.maximum(values, 0.0))
+        covered = np.square(self.answered @ vectors).sum(axis=0)
+        lengths = np.einsum("pi,pq,qi->i", vectors, self.gram, vectors, optimize=True)
+        levels = np.concatenate([[1.0], scales[scales > 1.0]])
+        clipped = np.maximum(1.0 - levels[:, None] / np.maximum(scales, 1.0), 0.0)
+        bounds = (
+            np.square(levels) * (cost * (1.0 + ROUNDING))
+            + 2.0 * (clipped @ covered)
+            + self.noise_ratio * (np.square(clipped) @ lengths)
+        )
+        return max(float(bounds.min()) - float(np.square(self.answered).sum()), 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class RowSupports:
+    """Several choices of v for rows on their own, summed over the rows.
+
+    Attributes
+    ----------
+    gram : array of shape (P, P)
+        EᵀE.
+    totals : array of shape (c,)
+        Σ_j v_j of each choice.
+    squares : array of shape (c, P, P)
+        Σ_j e_j e_jᵀ/v_j.
+    """
+
+    gram: Array
+    totals: Array
+    squares: Array
+
+    @classmethod
+    def of(cls, slopes: Array, *, answered: Array) -> RowSupports:
+        """Sum over some rows.
+
+        Parameters
+        ----------
+        slopes : array of shape (n, P)
+            E.
+        answered : array of shape (k, P)
+            A, of all rows.
+        """
+        totals, squares = [], []
+        for floor in FLOORS:
+            supports = row_supports(slopes, support_root(answered, floor=floor))
+            totals.append(supports.sum())
+            squares.append((slopes / supports[:, None]).T @ slopes)
+        return cls(gram=slopes.T @ slopes, totals=np.array(totals), squares=np.array(squares))
+
+    def merged(self, other: RowSupports) -> RowSupports:
+        """Return the sums over these rows and others."""
+        return RowSupports(
+            gram=self.gram + other.gram,
+            totals=self.totals + other.totals,
+            squares=self.squares + other.squares,
+        )
+
+    def excess(self, answered: Array, *, noise_ratio: float) -> float:
+        """Return the least of the bounds."""
+        tangent = Tangent(answered=answered, gram=self.gram, noise_ratio=noise_ratio)
+        return min(
+            tangent.excess(squares, cost=float(total))
+            for squares, total in zip(self.squares, self.totals, strict=True)
+        )
+
+
+def row_supports(slopes: Array, root: Array) -> Array:
+    """Return v_j = ‖M e_j‖ for M with MᵀM ≈ AᵀA, none of them zero."""
+    rooted = slopes @ root.T
+    lengths: Array = np.sqrt(np.einsum("np,np->n", rooted, rooted))
+    return np.maximum(lengths, np.finfo(np.float64).tiny)
+
+
+def support_root(answered: Array, *, floor: float) -> Array:
+    """Return a root of AᵀA whose eigenvalues are raised by a share of their mean."""
+    squares, rotation = linalg.eigh(answered.T @ answered)
+    squares = np.maximum(squares, 0.0)
+    mean = max(float(squares.mean()), np.finfo(np.float64).tiny)
+    root: Array = (rotation * np.sqrt(squares + floor * mean)).T
+    return root

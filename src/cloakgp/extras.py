@@ -1,0 +1,59 @@
+"""Extras: packages that some tasks alone need, and how to install them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+# The packages that each extra of pyproject.toml brings, by the names under which they are imported.
+MODULES = {
+    "cli": ("typer", "rich"),
+    "tables": ("pandas", "pyarrow"),
+    "plots": ("matplotlib",),
+    "dask": ("dask", "distributed"),
+}
+TASKS = {
+    "cli": "the command line needs",
+    "tables": "tables in files need",
+    "plots": "pictures need",
+    "dask": "rows on a Dask cluster need",
+}
+
+
+class MissingExtraError(ModuleNotFoundError):
+    """A package is missing that an extra would have installed; the message says which extra."""
+
+
+@contextmanager
+def extra(name: str) -> Iterator[None]:
+    """Import what an extra installs, or say which extra is missing.
+
+    Parameters
+    ----------
+    name : {"cli", "tables", "plots", "dask"}
+
+    Raises
+    ------
+    MissingExtraError
+        If a package of that extra is not installed.
+
+    Examples
+    --------
+    >>> try:
+    ...     with extra("plots"):
+    ...         raise ModuleNotFoundError(name="matplotlib.figure")
+    ... except MissingExtraError as error:
+    ...     print(error)
+    pictures need matplotlib: pip install "cloakgp[plots]"
+    """
+    missing = None
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing not in MODULES[name]:
+            raise
+    if missing:
+        raise MissingExtraError(
+            f'{TASKS[name]} {missing}: pip install "cloakgp[{name}]"', name=missing
+        )

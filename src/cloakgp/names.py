@@ -1,0 +1,15 @@
+"""Names of links and of the criteria of noise alone, and the default gap: what options may say.
+
+Nothing is imported here, so that the command line knows them before numpy is loaded.
+"""
+
+from typing import Literal
+
+CriterionName = Literal["logdet", "trace"]
+CRITERIA: tuple[CriterionName, ...] = ("logdet", "trace")
+
+LinkName = Literal["probit", "logit"]
+LINKS: tuple[LinkName, ...] = ("probit", "logit")
+
+# Certified relative distance from the best design at which to stop.
+DEFAULT_GAP = 1e-3

@@ -1,0 +1,190 @@
+"""Private entries as float64, each read on its own.
+
+Whether an entry is a number, and which, is decided by that entry alone: if it depended on others,
+one person's entry could change how those of all others are read, by more than the bounds allow. So
+nothing here gives several entries a common type. An array keeps the type that it was made with, and
+a list has no type: its entries are converted one by one.
+
+Text is a number if it is written in decimal digits, with a point and an exponent if need be; blanks
+and a pair of quotes around it are passed over. It is rounded to the nearest float64, as Python's
+``float`` rounds. The words in `WORDS` are numbers too. Nothing here raises because of an entry, or
+quotes one.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cloakgp.arrays import Array
+
+BLANKS = r"[ \t]*"
+DIGITS = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,9})?"
+NUMBER = rf'{BLANKS}(?:{DIGITS}|"{BLANKS}{DIGITS}{BLANKS}"){BLANKS}'
+"""Text that is a number in digits, as a regular expression for the whole of it."""
+
+# Taken off from both ends of text.
+AROUND = ' \t"'
+WORDS = {"true": 1.0, "false": 0.0} | {
+    sign + word: value
+    for sign, value in (("", np.inf), ("+", np.inf), ("-", -np.inf))
+    for word in ("inf", "infinity")
+}
+# What spreadsheets and other programs write where a value is missing.
+EMPTY = frozenset(
+    {"", "NULL", "NaN", "None", "nan", "null", "-NaN", "-nan", "NA", "N/A", "n/a", "#N/A", "#NA"}
+    | {"#N/A N/A", "<NA>", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"}
+)
+# What float takes for numbers, though nobody named a unit or an order.
+NO_NUMBERS = complex | np.complexfloating | np.datetime64 | np.timedelta64 | np.ndarray
+
+_IN_DIGITS = re.compile(NUMBER)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Entries:
+    """Entries as numbers. Private.
+
+    Attributes
+    ----------
+    values : array
+        NaN where an entry is missing or no number.
+    missing : array of bool, of the same shape
+        Which entries are NaN, None, masked, or text such as NA.
+    """
+
+    values: Array
+    missing: NDArray[np.bool_]
+
+    @property
+    def unreadable(self) -> bool:
+        """Whether an entry is there and is no number."""
+        return bool((np.isnan(self.values) & ~self.missing).any())
+
+
+def read_entries(values: Any) -> Entries:
+    """Read numbers, every entry on its own.
+
+    Parameters
+    ----------
+    values : array-like
+        Numbers, text, or objects; a table of pandas is read column by column. Dates, durations
+        and complex numbers are no numbers.
+
+    Returns
+    -------
+    Entries
+        Of the shape of the values.
+
+    Raises
+    ------
+    ValueError
+        If they have no shape. Nothing of an entry is said.
+
+    Examples
+    --------
+    >>> found = read_entries([3, " 4.5", "tall", None])
+    >>> found.values.tolist(), found.missing.tolist()
+    ([3.0, 4.5, nan, nan], [False, False, False, True])
+    """
+    if hasattr(values, "iloc") and values.ndim == 2 and values.shape[1]:
+        columns = [read_entries(values.iloc[:, column]) for column in range(values.shape[1])]
+        return Entries(
+            values=np.stack([one.values for one in columns], axis=1),
+            missing=np.stack([one.missing for one in columns], axis=1),
+        )
+    array = as_entries(values)
+    if array.dtype.kind in "biuf":
+        with np.errstate(all="ignore"):
+            # A copy: what is private is not written into by what comes after.
+            numbers = array.astype(np.float64)
+        return Entries(values=numbers, missing=np.isnan(numbers))
+    if array.dtype.kind in "mMcV":
+        nothing = np.full(array.shape, np.nan)
+        return Entries(values=nothing, missing=np.zeros(array.shape, dtype=bool))
+    entries = array.ravel().tolist()
+    numbers = np.array([read_entry(entry) for entry in entries], dtype=np.float64)
+    missing = np.zeros(len(entries), dtype=bool)
+    for place in np.flatnonzero(np.isnan(numbers)):
+        missing[place] = is_missing(entries[place])
+    return Entries(values=numbers.reshape(array.shape), missing=missing.reshape(array.shape))
+
+
+def as_entries(values: Any) -> NDArray[Any]:
+    """Return values as an array that has None where they are masked.
+
+    Raises
+    ------
+    ValueError
+        If they have no shape. Nothing of an entry is said.
+
+    Examples
+    --------
+    >>> as_entries([1, "1", True])
+    array([1, '1', True], dtype=object)
+    >>> as_entries(np.ma.array([1.5, 2.5], mask=[False, True]))
+    array([1.5, None], dtype=object)
+    """
+    if isinstance(values, list | tuple):
+        values = [
+            as_entries(one) if isinstance(one, np.ma.MaskedArray) and one.ndim else one
+            for one in values
+        ]
+    array: NDArray[Any] | None
+    try:
+        array = np.asarray(values, dtype=None if hasattr(values, "__array__") else object)
+    except Exception:
+        # It may quote an entry, and must not live on.
+        array = None
+    if array is None:
+        raise ValueError("entries must have a shape: as many in every row")
+    if isinstance(values, np.ma.MaskedArray) and values.dtype.names is None:
+        masked = np.ma.getmaskarray(values)
+        if masked.any():
+            array = array.astype(object)
+            array[masked] = None
+    return array
+
+
+def read_entry(entry: object) -> float:
+    """Return an entry as a number, or NaN if it is missing or none.
+
+    Examples
+    --------
+    >>> read_entry("9007199254740993"), read_entry(" 7 "), read_entry("1_000")
+    (9007199254740992.0, 7.0, nan)
+    """
+    if isinstance(entry, bytes):
+        # Whatever the encoding, digits are ASCII.
+        entry = entry.decode("latin-1")
+    if isinstance(entry, str):
+        text = entry.strip(AROUND)
+        if _IN_DIGITS.fullmatch(entry):
+            return float(text)
+        return WORDS.get(text.lower(), np.nan)
+    if isinstance(entry, NO_NUMBERS):
+        return np.nan
+    try:
+        return float(entry)  # type: ignore[arg-type]
+    except Exception:
+        # Entries may be anything, and say anything, the entry itself included.
+        return np.nan
+
+
+def is_missing(entry: object) -> bool:
+    """Return whether an entry that is no number stands for a missing one.
+
+    Examples
+    --------
+    >>> is_missing(None), is_missing("NA"), is_missing("tall")
+    (True, True, False)
+    """
+    if isinstance(entry, bytes):
+        entry = entry.decode("latin-1")
+    if isinstance(entry, str):
+        return entry.strip(AROUND) in EMPTY
+    return entry is None or entry is np.ma.masked or isinstance(entry, float | np.floating)

@@ -1,0 +1,153 @@
+"""Noisy sums in words: statistics of private rows, and histograms."""
+
+from __future__ import annotations
+
+import math
+
+from cloakgp.asked_words import LAWS
+from cloakgp.baselines.noisy_histogram import NoisyHistogram
+from cloakgp.columns import input_names
+from cloakgp.guarantee_words import guarantee_facts, not_in_the_promise, pure_facts
+from cloakgp.privacy.pure import PureGuarantee
+from cloakgp.release import StatisticsRelease
+from cloakgp.sections import Fact, Section
+
+OUTPUT = "the output"
+
+
+def describe_statistics(release: StatisticsRelease) -> tuple[Section, ...]:
+    """Return everything that a custodian should know about released statistics, in sections.
+
+    Parameters
+    ----------
+    release : StatisticsRelease
+    """
+    published, names = release.statistics, input_names(release)
+    lo, hi = published.bounds
+    box = zip(names, release.basis.box.lo, release.basis.box.hi, strict=True)
+    ranges = [
+        Fact(name, f"private; declared to lie in {low:g} to {high:g}") for name, low, high in box
+    ]
+    present = published.neighbours == "add-remove"
+    return (
+        Section(
+            "Protection",
+            (
+                Fact(
+                    "protected",
+                    f"whole rows: the inputs ({', '.join(names)}) and {OUTPUT} of every single "
+                    "row. What is published would be almost as likely "
+                    + ("without that row." if present else "if they were any others."),
+                ),
+                Fact(
+                    "not protected",
+                    "the bounds and the prior" + "; how many rows there are" * (not present) + ".",
+                ),
+                *not_in_the_promise("a person"),
+            ),
+        ),
+        Section(
+            "Guarantee",
+            guarantee_facts(release.guarantee, output="row", parts=[release.guarantee]),
+        ),
+        Section(
+            "Noise",
+            (
+                Fact(
+                    "answers",
+                    f"{published.guarantee.answers} sums over all rows of {release.basis.count} "
+                    f"features and their products, with normal noise drawn from "
+                    f"{_source(release.insecure)}: of sd {published.gram_sd:.4g} on products, and "
+                    f"{published.moment_sd:.4g} on sums with {OUTPUT}.",
+                ),
+            ),
+        ),
+        Section(
+            "Prior",
+            (
+                Fact("kernel", f"{release.basis.kernel} (covariance, in squared output units)"),
+                Fact(
+                    "noise sd",
+                    f"{math.sqrt(release.noise_variance):.4g}, of each output about the curve.",
+                ),
+            ),
+        ),
+        Section(
+            "Data",
+            (
+                Fact("rows", "private" if published.rows is None else f"{published.rows:,}"),
+                *ranges,
+                Fact(
+                    OUTPUT,
+                    f"private; declared to lie in {lo:g} to {hi:g}; values outside were clipped, "
+                    "uncounted.",
+                ),
+            ),
+        ),
+    )
+
+
+def describe_histogram(release: NoisyHistogram) -> tuple[Section, ...]:
+    """Return everything that a custodian should know about a released histogram, in sections.
+
+    Parameters
+    ----------
+    release : NoisyHistogram
+    """
+    lo, hi = release.bounds
+    names, spent = input_names(release), release.guarantee
+    ranges = [
+        Fact(name, f"{edges[0]:.4g} to {edges[-1]:.4g}, in {len(edges) - 1} bins")
+        for name, edges in zip(names, release.bins.edges, strict=True)
+    ]
+    return (
+        Section(
+            "Protection",
+            (
+                Fact(
+                    "protected",
+                    f"{OUTPUT} of every single row. What is published would be almost as likely "
+                    f"if that value were any other from {lo:g} to {hi:g}.",
+                ),
+                Fact(
+                    "not protected",
+                    f"how many rows lie in each bin of the inputs ({', '.join(names)}), which are "
+                    "in this file; that somebody is in the table; the bounds.",
+                ),
+                *not_in_the_promise(OUTPUT),
+            ),
+        ),
+        Section(
+            "Guarantee",
+            pure_facts(spent, output="output")
+            if isinstance(spent, PureGuarantee)
+            else guarantee_facts(spent, output="output", parts=[spent]),
+        ),
+        Section(
+            "Noise",
+            (
+                Fact(
+                    "answers",
+                    f"{len(release.sums)} sums over bins, each with {LAWS[release.noise]} noise of "
+                    f"sd {release.noise_sd:.4g}, in output units, drawn from "
+                    f"{_source(release.insecure)}.",
+                ),
+            ),
+        ),
+        Section(
+            "Data",
+            (
+                Fact("rows", f"{release.counts.sum():,.0f}, of which the file holds counts"),
+                *ranges,
+                Fact(
+                    OUTPUT,
+                    f"private; declared to lie in {lo:g} to {hi:g}; values outside were clipped, "
+                    "uncounted.",
+                ),
+            ),
+        ),
+    )
+
+
+def _source(insecure: bool) -> str:
+    return "a FIXED SEED" if insecure else "the operating system's randomness"

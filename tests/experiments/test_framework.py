@@ -1,0 +1,121 @@
+"""Experiments as commands: options, small versions, tables that stay whole, and figures."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, ClassVar
+
+import pytest
+import typer
+from matplotlib.figure import Figure
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
+from typer.testing import CliRunner
+
+from experiments import __main__ as command_line
+from experiments import framework
+
+
+def test_figures_stay_whole_in_a_narrow_terminal(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "40")
+    table = framework.table_titled("wide")
+    for number in range(11):
+        table.add_column(str(number))
+    table.add_row(*11 * ["0.12345"])
+    framework.console.print(table)
+    assert capsys.readouterr().out.count("0.12345") == 11
+
+
+def test_progress_is_no_part_of_the_output(capsys):
+    with framework.progress("work", steps=2) as tick:
+        tick()
+        tick()
+    assert capsys.readouterr().out == ""
+
+
+def test_a_table_as_wide_as_the_console_is_measured_so():
+    """What the other tests measure reports with."""
+    table = framework.table_titled("t")
+    table.add_column("c")
+    table.add_row(200 * "x")
+    wide = Console(file=io.StringIO(), width=1000)
+    assert Measurement.get(wide, wide.options, table).maximum > framework.WIDTH
+
+
+@dataclass(frozen=True)
+class Toy(framework.Experiment[list[float]]):
+    """Squares of a few numbers.
+
+    Not shown in the help.
+    """
+
+    name: ClassVar[str] = "toy"
+    small: ClassVar[Mapping[str, Any]] = {"count": 2, "scale": 1.0}
+
+    count: Annotated[int, typer.Option(min=1, help="How many.")] = 3
+    scale: float = 2.0
+
+    def compute(self, progress: framework.Progress) -> list[float]:
+        with progress("squares", steps=self.count) as tick:
+            return list(
+                framework.ticked(
+                    (self.scale * number**2 for number in range(self.count)), tick=tick
+                )
+            )
+
+    def tables(self, found: list[float]) -> Iterable[Table | str]:
+        table = framework.table_titled("Squares", "number", right=["square"])
+        for number, square in enumerate(found):
+            table.add_row(str(number), f"{square:g}")
+        yield table
+        yield f"{len(found)} in all"
+
+    def figures(self, found: list[float]) -> Mapping[str, Figure]:
+        figure = Figure()
+        figure.subplots().plot(found)
+        return {"toy.png": figure}
+
+
+def run_toy(*arguments):
+    app = typer.Typer()
+    app.command()(framework.command_of(Toy))
+    return CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+
+
+def test_a_command_takes_the_fields_with_options_and_prints_and_draws(tmp_path):
+    done = run_toy("--count", "4", "--output-dir", str(tmp_path / "new"))
+    assert done.exit_code == 0
+    assert "18" in done.output
+    assert "4 in all" in done.output
+    assert (tmp_path / "new" / "toy.png").stat().st_size > 1000
+    said = run_toy("--help").output
+    assert "Squares of a few numbers." in said
+    assert "Not shown" not in said
+    assert "--count" in said
+    assert "--scale" not in said
+    assert run_toy("--count", "0").exit_code == 2
+
+
+def test_the_small_version_has_its_own_settings(tmp_path):
+    done = run_toy("--fast", "--count", "9", "--output-dir", str(tmp_path))
+    assert "2 in all" in done.output
+
+
+def test_every_experiment_is_listed_under_its_name():
+    kinds = framework.all_experiments()
+    assert "toy" not in kinds
+    assert {"kung", "kung2018", "london", "citibike", "table2", "digits"} <= set(kinds)
+    done = CliRunner().invoke(command_line.app, ["list"])
+    assert done.exit_code == 0
+    for name, kind in kinds.items():
+        assert name in done.output
+        assert kind.title().endswith(".")
+
+
+@pytest.mark.parametrize("kind", framework.all_experiments().values(), ids=lambda kind: kind.name)
+def test_small_versions_set_what_there_is(kind):
+    assert set(kind.small) <= {field.name for field in fields(kind)}
+    assert kind(**kind.small) != kind() or not kind.small

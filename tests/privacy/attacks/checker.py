@@ -1,0 +1,255 @@
+"""Attack a mechanism: run it on neighbours, and compare what it spends with what it states.
+
+What is checked of every attack:
+
+1. Noise is drawn alike for all data sets, given the same results of earlier draws.
+2. Everything that is published is the same, byte for byte, if the noisy results are.
+3. Integers move by no more than the mechanism said to OpenDP, in Python integers.
+4. δ(ε) of all draws together, by `loss`, is at most what the guarantee states, at its own ε and at
+   others; so is μ.
+5. It is nearly as much, where the worst neighbours are among those tried.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+from attacks.loss import (
+    as_mp,
+    chosen_delta,
+    gaussian_delta,
+    laplace_delta,
+    laplace_loss,
+    mp,
+    probabilities,
+    squared_mu,
+)
+from attacks.tape import DependsOnDataError, Draw, Tape, catching, pairs
+
+SELECTIONS = ("exponential", "gumbel")
+SHARES_OF_EPSILON = (0.0, 0.3, 2.0)
+# Of a pair of neighbours: for every candidate that a choice may take, its draws.
+Way = list[list[tuple[Draw, Draw]]]
+
+
+class ViolationError(AssertionError):
+    """A mechanism spends more than it states."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run of a mechanism makes public.
+
+    Attributes
+    ----------
+    guarantees : tuple
+        Everything that states what it cost.
+    public : bytes
+        All that is published.
+    """
+
+    guarantees: tuple[Any, ...]
+    public: bytes
+
+
+@dataclass(frozen=True)
+class Attack:
+    """A mechanism, and data sets that it is run on.
+
+    Attributes
+    ----------
+    name : str
+    neighbourhoods : callable
+        From a table to lists of data sets, of which any two in one list are neighbours. One that
+        stands in several lists is run once.
+    run : callable
+        From a data set and the table to an `Outcome`.
+    tight : float or None
+        How much less than it states it may spend on the worst of these neighbours; None if
+        the worst need not be among them.
+    branches : int
+        How many candidates a private choice has, each of which is tried.
+    """
+
+    name: str
+    neighbourhoods: Callable[[Any], Sequence[Sequence[Any]]]
+    run: Callable[[Any, Any], Outcome]
+    tight: float | None = 1e-6
+    branches: int = 1
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was found.
+
+    Attributes
+    ----------
+    share : float
+        Of what is stated, so much was spent on the worst of the neighbours tried.
+    pairs : int
+        How many were compared.
+    """
+
+    share: float
+    pairs: int
+
+
+def check(attack: Attack, table: Any = None) -> Verdict:
+    """Run an attack.
+
+    Parameters
+    ----------
+    attack : Attack
+    table : optional
+        What its neighbours are made from, and what is public.
+
+    Raises
+    ------
+    ViolationError, DependsOnDataError
+        If it succeeds, or the mechanism wastes noise.
+    """
+    neighbourhoods = attack.neighbourhoods(table)
+    runs = [_runs(attack, index, neighbourhoods, table) for index in range(attack.branches)]
+    outcome = runs[0].outcome
+    if any(
+        list(map(_stated, run.outcome.guarantees)) != list(map(_stated, outcome.guarantees))
+        for run in runs
+    ):
+        raise DependsOnDataError("the guarantee depends on what was chosen")
+    # The same draws between neighbours, in both directions where these differ.
+    ways = [
+        [list(pairs(run.draws[id(one)], run.draws[id(other)])) for run in runs]
+        for neighbourhood in neighbourhoods
+        for one, other in itertools.permutations(neighbourhood, 2)
+    ]
+    for one, other in (draw for way in ways for branch in way for draw in branch):
+        _check_sensitivity(one, other)
+    share = min(_share_spent(ways, guarantee) for guarantee in outcome.guarantees)
+    if attack.tight is not None and not share >= 1 - attack.tight:
+        raise ViolationError(f"noise is wasted: {share:.9f} of what is stated is spent")
+    return Verdict(share=share, pairs=len(ways))
+
+
+@dataclass(frozen=True)
+class _Runs:
+    """The draws for every data set, by its id, given the same results; and what was published."""
+
+    draws: dict[int, list[Draw]]
+    outcome: Outcome
+
+
+def _runs(attack: Attack, index: int, neighbourhoods: Sequence[Sequence[Any]], table: Any) -> _Runs:
+    found: dict[int, list[Draw]] = {}
+    first: Tape | None = None
+    outcome: Outcome | None = None
+    for data in itertools.chain(*neighbourhoods):
+        if id(data) in found:
+            continue
+        with catching(Tape(index=index, played=None if first is None else first.draws)) as tape:
+            published = attack.run(data, table)
+        if first is None or outcome is None:
+            first, outcome = tape, published
+            if not tape.draws:
+                raise ViolationError("no noise was drawn")
+        if len(tape.draws) != len(first.draws):
+            raise DependsOnDataError("noise is drawn more often for one data set")
+        if published.public != outcome.public:
+            raise DependsOnDataError("what is published tells more than the noisy results")
+        if list(map(_stated, published.guarantees)) != list(map(_stated, outcome.guarantees)):
+            raise DependsOnDataError("the guarantee depends on the data")
+        found[id(data)] = tape.draws
+    assert outcome is not None, "there is no data"
+    return _Runs(draws=found, outcome=outcome)
+
+
+def _stated(guarantee: Any) -> tuple[float, float, float]:
+    return guarantee.epsilon, guarantee.delta, guarantee.mu
+
+
+def _share_spent(ways: list[Way], guarantee: Any) -> float:
+    """Hold all pairs of neighbours against what is stated; return the share of it that is spent."""
+    branches = ways[0]
+    kinds = {one.noise for one, _ in branches[0]}
+    if kinds == {"gaussian"}:
+        return _gaussian_share(ways, guarantee)
+    if kinds == {"laplace"} and len(branches[0]) == 1:
+        return _laplace_share(ways, guarantee)
+    first, _ = branches[0][0]
+    later = {one.noise for branch in branches for one, _ in branch[1:]}
+    if first.noise in SELECTIONS and later <= {"gaussian"}:
+        if later and len(branches) != len(first.integers):
+            raise NotImplementedError("try every candidate: branches must be their number")
+        return _chosen_share(ways, guarantee)
+    raise NotImplementedError(f"how {kinds} compose is for `attacks.loss` to learn")
+
+
+def _check_sensitivity(one: Draw, other: Draw) -> None:
+    moves = [abs(a - b) for a, b in zip(one.integers, other.integers, strict=True)]
+    if one.noise == "gaussian":
+        within = sum(move**2 for move in moves) <= one.sensitivity**2
+    elif one.noise == "laplace":
+        within = sum(moves) <= one.sensitivity
+    else:
+        within = max(moves) <= one.sensitivity
+    if not within:
+        raise ViolationError("integers move by more than the sensitivity that noise was drawn for")
+
+
+def _check_deltas(guarantee: Any, profiles: Iterable[Callable[[Any], Any]]) -> None:
+    """Hold profiles δ(ε) against what is stated."""
+    stated = [(guarantee.epsilon, guarantee.delta)]
+    for share in SHARES_OF_EPSILON:
+        epsilon = share * guarantee.epsilon
+        stated.append((epsilon, guarantee.delta_at(epsilon)))
+    for profile in profiles:
+        for epsilon, delta in stated:
+            if profile(as_mp(epsilon)) > as_mp(delta):
+                raise ViolationError(f"{guarantee} does not hold at epsilon = {epsilon}")
+
+
+def _gaussian_share(ways: list[Way], guarantee: Any) -> float:
+    # δ(ε) grows with μ: the worst pair is worst at every ε.
+    squared = max(_squared_mu(way[0]) for way in ways)
+    _check_deltas(guarantee, [lambda epsilon: gaussian_delta(squared, epsilon)])
+    if squared > Fraction(guarantee.mu) ** 2:
+        raise ViolationError(f"mu is {float(squared) ** 0.5:.17g}, stated is {guarantee.mu}")
+    return float(mp.sqrt(as_mp(squared)) / as_mp(guarantee.mu))
+
+
+def _laplace_share(ways: list[Way], guarantee: Any) -> float:
+    draws = [way[0][0] for way in ways]
+    _check_deltas(guarantee, [partial(laplace_delta, one, other) for one, other in draws])
+    loss = max(laplace_loss(one, other) for one, other in draws)
+    if guarantee.delta > 0:
+        # Stated as what it implies for Gaussian noise, which is looser.
+        return 1.0
+    if loss > Fraction(guarantee.epsilon):
+        raise ViolationError(f"epsilon is {float(loss):.17g}, stated is {guarantee.epsilon}")
+    return float(loss / Fraction(guarantee.epsilon))
+
+
+def _chosen_share(ways: list[Way], guarantee: Any) -> float:
+    profiles, moves = [], []
+    epsilon = as_mp(getattr(guarantee, "selection_epsilon", guarantee.epsilon))
+    for way in ways:
+        first, second = way[0][0]
+        later = [_squared_mu(branch[1:]) for branch in way]
+        if len(later) < len(first.integers):
+            later = [Fraction(0)] * len(first.integers)
+        profiles.append(partial(chosen_delta, first, second, later))
+        both = zip(probabilities(first), probabilities(second), strict=True)
+        if max(abs(mp.log(here / there)) for here, there in both) > epsilon:
+            raise ViolationError(f"the choice tells more than {mp.nstr(epsilon, 6)}")
+        moved = max(abs(a - b) for a, b in zip(first.integers, second.integers, strict=True))
+        moves.append(2 * moved / as_mp(first.scale) / epsilon)
+    _check_deltas(guarantee, profiles)
+    return float(max(moves))
+
+
+def _squared_mu(draws: Sequence[tuple[Draw, Draw]]) -> Fraction:
+    return sum((squared_mu(one, other) for one, other in draws), Fraction(0))

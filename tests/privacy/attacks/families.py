@@ -1,0 +1,530 @@
+"""The table of attacks: every mechanism, with the neighbours that it is run on.
+
+A mechanism that is new joins with one line in `ATTACKS`. Data sets are small and at the ends of
+their bounds, where distances are largest: of every row, and of every sign pattern of a group.
+"""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import dask.dataframe
+import numpy as np
+import pandas as pd
+from attacks.checker import Attack, Outcome
+from sklearn.gaussian_process.kernels import RBF, Matern, WhiteKernel
+from typer.testing import CliRunner
+
+from cloakgp import (
+    DPGPClassifier,
+    DPGPMultiOutputRegressor,
+    DPGPRegressor,
+    DPGPRegressorPrivateInputs,
+    DPGridSearchCV,
+    LabelRelease,
+    Release,
+    cloak,
+    extend,
+    refine,
+)
+from cloakgp.baselines import (
+    DPHistogramRegressor,
+    DPIntegralHistogramRegressor,
+    DPMeanRegressor,
+    DPRowNoiseRegressor,
+)
+from cloakgp.cli import app
+from cloakgp.models import ExactPrior
+from cloakgp.models.basis import BinBasis, InputBox
+from cloakgp.privacy import measure
+from cloakgp.privacy.pure import PureGuarantee
+from cloakgp.privacy.select import select
+from cloakgp.privacy.statistics import measure_statistics
+from cloakgp.rows import ArrayRows, DaskRows, FileRows
+
+BOUNDS = (-3.3, 7.1)
+BUDGET = {"bounds": BOUNDS, "epsilon": 1.3, "delta": 1e-4}
+LABELS = {"epsilon": 1.3, "delta": 1e-4}
+KERNEL = 4.0 * Matern(1.0, nu=1.5)
+SMALL = {"kernel": KERNEL, "noise_variance": 1.0, "learn": None}
+
+OUTSIDE = (BOUNDS[0] - 1e6, BOUNDS[1] + 1e300)
+# Beside them: values inside the bounds, just inside, and not in the middle of a double.
+INSIDE = (0.0, np.nextafter(BOUNDS[1], 0.0), 1 / 3)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Public inputs, and outputs at the ends of their bounds.
+
+    Attributes
+    ----------
+    line : array of shape (N, 1)
+        The second row is where the first is.
+    plane : array of shape (N, 2)
+    outputs : array of shape (N,)
+    """
+
+    line: np.ndarray
+    plane: np.ndarray
+    outputs: np.ndarray
+
+    @classmethod
+    def of(cls, seed: int, *, rows: int = 7) -> Table:
+        """Draw a table."""
+        rng = np.random.default_rng(seed)
+        line, plane = rng.uniform(0, 5, size=(rows, 1)), rng.uniform(0, 5, size=(rows, 2))
+        line[1] = line[0]
+        return cls(line, plane, np.where(rng.uniform(size=rows) < 0.5, *BOUNDS))
+
+    def cycled(self, values: Sequence[Any]) -> list[Any]:
+        """Return a value for every row, in turn."""
+        return [values[row % len(values)] for row in range(len(self.line))]
+
+
+# Neighbours.
+
+
+def other_end(value: float, bounds: tuple[float, float] = BOUNDS) -> float:
+    return bounds[1] if value == bounds[0] else bounds[0]
+
+
+def one_output_moves(table: Table) -> list[list[np.ndarray]]:
+    """Every row's output goes to the other end; of two of them also elsewhere, and outside."""
+    return ends_of_each(table.outputs)
+
+
+def ends_of_each(y: np.ndarray) -> list[list[np.ndarray]]:
+    found = []
+    for row, value in enumerate(y):
+        values = [other_end(value)]
+        if row in (0, len(y) - 1):
+            values += [*OUTSIDE, *(INSIDE if row == 0 else ())]
+        found.append([y, *(_with(y, row, one) for one in values)])
+    return found
+
+
+def one_group_moves(
+    groups: Sequence[Any], y: np.ndarray, bounds: Sequence[tuple[float, float]]
+) -> list[list[np.ndarray]]:
+    """All outputs of each group go from every corner of their bounds to every other."""
+    found = []
+    for group in dict.fromkeys(groups):
+        rows = [row for row, one in enumerate(groups) if one == group]
+        corners = []
+        for corner in itertools.product((0, 1), repeat=len(rows)):
+            moved = y.copy()
+            moved[rows] = [bounds[row][end] for row, end in zip(rows, corner, strict=True)]
+            corners.append(moved)
+        found.append(corners)
+    return found
+
+
+def one_label_moves(labels: Sequence[Any], classes: Sequence[Any]) -> list[list[list[Any]]]:
+    """Every row takes every class."""
+    base = list(labels)
+    return [
+        [base, *(_with(base, row, one) for one in classes if one != label)]
+        for row, label in enumerate(base)
+    ]
+
+
+def _with(values: Any, row: int, value: Any) -> Any:
+    changed = values.copy()
+    changed[row] = value
+    return changed
+
+
+# What is published.
+
+
+def of_release(release: Any, *more: Any) -> Outcome:
+    """Return a release's guarantee, and others, and its file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "release"
+        release.save(path)
+        return Outcome(guarantees=(release.guarantee, *more), public=path.read_bytes())
+
+
+def of_model(model: Any) -> Outcome:
+    """Return the same of a fitted estimator, with all that it keeps."""
+    found = of_release(model.release_, model.guarantee_)
+    return replace(found, public=found.public + pickle.dumps(model))
+
+
+# Mechanisms.
+
+
+def regression(name: str, *, inputs: str = "line", **settings: Any) -> Attack:
+    def run(y: np.ndarray, table: Table) -> Outcome:
+        model = DPGPRegressor(**{**BUDGET, **SMALL, **settings})
+        return of_model(model.fit(getattr(table, inputs), y))
+
+    tight = 1e-5 if "budget_split" in settings else 1e-6
+    return Attack(name, one_output_moves, run, tight=tight)
+
+
+def grouped(name: str, *, groups: str, **settings: Any) -> Attack:
+    def neighbourhoods(table: Table) -> list[list[np.ndarray]]:
+        whose = table.cycled(groups)
+        return one_group_moves(whose, table.outputs, [BOUNDS] * len(whose))
+
+    def run(y: np.ndarray, table: Table) -> Outcome:
+        model = DPGPRegressor(**{**BUDGET, **SMALL, **settings})
+        return of_model(model.fit(table.line, y, groups=table.cycled(groups)))
+
+    return Attack(name, neighbourhoods, run)
+
+
+def cloaked(name: str, **settings: Any) -> Attack:
+    def run(y: np.ndarray, table: Table) -> Outcome:
+        C = np.vstack([table.plane.T - 2.5, np.full((1, len(y)), 1 / 7)])
+        found = cloak(C, y, **{**BUDGET, **settings})
+        return Outcome((found.guarantee,), found.values.tobytes() + found.noise_cov.tobytes())
+
+    return Attack(name, one_output_moves, run)
+
+
+def baseline(name: str, make: Callable[..., Any], **settings: Any) -> Attack:
+    def run(y: np.ndarray, table: Table) -> Outcome:
+        return of_model(make(**{**BUDGET, **settings}).fit(table.plane, y))
+
+    return Attack(name, one_output_moves, run)
+
+
+def visits(name: str, *, groups: str = "", **settings: Any) -> Attack:
+    """Fit, ask again, ask the same people about new rows, and combine with another fit."""
+
+    def neighbourhoods(table: Table) -> list[list[np.ndarray]]:
+        if not groups:
+            return one_output_moves(table)
+        return one_group_moves(table.cycled(groups), table.outputs, [BOUNDS] * len(table.line))
+
+    def run(y: np.ndarray, table: Table) -> Outcome:
+        whose = table.cycled(groups) if groups else None
+        model = DPGPRegressor(**{**BUDGET, **SMALL, **settings})
+        release = model.fit(table.line, y, groups=whose).release_
+        release = refine(release, y, [[2.0]], epsilon=0.5, delta=1e-5)
+        release = extend(
+            release,
+            table.line[:5] + 0.1,
+            y[:5],
+            epsilon=0.7,
+            delta=1e-4,
+            groups=None if whose is None else whose[:5],
+        )
+        again = DPGPRegressor(**{**BUDGET, **SMALL, "criterion": "trace"})
+        return of_release(release.combine(again.fit(table.line, y, groups=whose).release_))
+
+    # Nobody need be moved most by all of them.
+    return Attack(name, neighbourhoods, run, tight=0.01)
+
+
+def classification(name: str, *, classes: Sequence[Any], **settings: Any) -> Attack:
+    def neighbourhoods(table: Table) -> list[list[list[Any]]]:
+        return one_label_moves(table.cycled(classes), classes)
+
+    def run(y: Sequence[Any], table: Table) -> Outcome:
+        model = DPGPClassifier(
+            **{**LABELS, "kernel": KERNEL, "learn": None, "classes": list(classes), **settings}
+        )
+        return of_model(model.fit(table.line, y))
+
+    several = settings.get("steps", 1) > 1
+    return Attack(name, neighbourhoods, run, tight=1e-2 if several else 1e-6)
+
+
+def combined_classes(name: str, *, classes: Sequence[Any]) -> Attack:
+    def neighbourhoods(table: Table) -> list[list[list[Any]]]:
+        return one_label_moves(table.cycled(classes), classes)
+
+    def run(y: Sequence[Any], table: Table) -> Outcome:
+        settings = {**LABELS, "classes": list(classes), "learn": None}
+        first, second = (
+            DPGPClassifier(KERNEL, criterion=criterion, **settings).fit(table.line, y).release_
+            for criterion in ("bayes", "trace")
+        )
+        return of_release(first.combine(second))
+
+    return Attack(name, neighbourhoods, run, tight=0.01)
+
+
+def several_outputs(name: str, *, groups: str = "abcd", **settings: Any) -> Attack:
+    bounds = [BOUNDS, (100.0, 1e4)]
+    people, whose = len(groups), list(groups)
+
+    def neighbourhoods(_: Table) -> list[list[np.ndarray]]:
+        entries = [one for one in whose for _ in bounds]
+        limits = bounds * people
+        flat = np.array([limit[at % 3 % 2] for at, limit in enumerate(limits)])
+        return one_group_moves(entries, flat, limits)
+
+    def run(entries: np.ndarray, table: Table) -> Outcome:
+        model = DPGPMultiOutputRegressor(
+            **{**BUDGET, "bounds": bounds, "learn": None, "kernel": KERNEL, **settings}
+        )
+        return of_model(model.fit(table.line[:people], entries.reshape(people, 2), groups=whose))
+
+    return Attack(name, neighbourhoods, run)
+
+
+def streamed(name: str, make_rows: Callable[[pd.DataFrame, Path], Any], **settings: Any) -> Attack:
+    def run(y: np.ndarray, table: Table) -> Outcome:
+        frame = pd.DataFrame({"a": table.plane[:, 0], "b": table.plane[:, 1], "y": y})
+        model = DPGPRegressor(**{**BUDGET, **SMALL, "inducing": table.plane[:3], **settings})
+        with tempfile.TemporaryDirectory() as folder:
+            return of_model(model.fit_rows(make_rows(frame, Path(folder))))
+
+    return Attack(name, one_output_moves, run)
+
+
+def arrays(frame: pd.DataFrame, _: Path) -> ArrayRows:
+    return ArrayRows(frame[["a", "b"]], frame["y"], chunk_rows=3, jobs=2)
+
+
+def csv(frame: pd.DataFrame, folder: Path) -> FileRows:
+    frame.to_csv(folder / "rows.csv", index=False)
+    return FileRows(folder / "rows.csv", inputs=["a", "b"], output="y", chunk_rows=3)
+
+
+def parquet(frame: pd.DataFrame, folder: Path) -> FileRows:
+    frame.to_parquet(folder / "rows.parquet", index=False, row_group_size=2)
+    return FileRows(folder / "rows.parquet", inputs=["a", "b"], output="y", chunk_rows=3)
+
+
+def dask_rows(frame: pd.DataFrame, _: Path) -> DaskRows:
+    """Cut rows into partitions; the current client is taken."""
+    ddf = dask.dataframe.from_pandas(frame, npartitions=3)
+    return DaskRows.from_dataframe(ddf, inputs=["a", "b"], output="y", chunk_rows=2)
+
+
+def private_inputs(name: str, *, neighbours: str, bins: bool = False) -> Attack:
+    """A whole row changes, or comes, or goes."""
+    basis = BinBasis(kernel=KERNEL, box=InputBox((0.0,), (5.0,)), bins=(3,))
+
+    def neighbourhoods(table: Table) -> list[list[np.ndarray]]:
+        people = np.column_stack([table.line, table.outputs])
+        rows = [
+            np.array([x, y])
+            for x, y in itertools.product((0.0, 0.3, 2.5, 5.0, -1e9), (*BOUNDS, 0.0, 1e300))
+        ]
+        if neighbours == "replace":
+            return [[people, *(np.vstack([people[1:], row]) for row in rows)]]
+        more = [[people, np.vstack([people, row])] for row in rows]
+        return more + [[people, np.delete(people, row, axis=0)] for row in range(len(people))]
+
+    def run(people: np.ndarray, _: Table) -> Outcome:
+        inputs, outputs = people[:, :1], people[:, 1]
+        if bins:
+            found = measure_statistics(
+                inputs, outputs, basis=basis, neighbours=neighbours, **BUDGET
+            )
+            return Outcome((found.guarantee,), found.gram.tobytes() + found.moments.tobytes())
+        model = DPGPRegressorPrivateInputs(
+            KERNEL, 1.0, input_bounds=[(0, 5)], neighbours=neighbours, n_features=4, **BUDGET
+        )
+        return of_model(model.fit(inputs, outputs))
+
+    # No two inputs need have features as far apart as the proof allows; bins have.
+    return Attack(name, neighbourhoods, run, tight=1e-6 if bins else 0.1)
+
+
+def grid_search(name: str, *, criterion: str = "bayes", **settings: Any) -> Attack:
+    grid = {"kernel": [RBF(0.3), RBF(3.0)], "noise_variance": [0.5]}
+
+    def run(y: np.ndarray, table: Table) -> Outcome:
+        search = DPGridSearchCV(
+            DPGPRegressor(learn=None, criterion=criterion, **BUDGET),
+            grid,
+            selection_epsilon=0.6,
+            cv=3,
+            **settings,
+        )
+        return of_model(search.fit(table.line, y))
+
+    return Attack(name, one_output_moves, run, tight=None, branches=2)
+
+
+def selected(name: str, **settings: Any) -> Attack:
+    """Outputs that move the held-out errors as far as they can: all at the prior mean but one.
+
+    The error then is the length of a single column of the map from outputs to errors, and goes
+    from none to all of it.
+    """
+    candidates = [
+        ExactPrior(kernel=kernel, noise_variance=0.5, mean=BOUNDS[0])
+        for kernel in (4.0 * RBF(0.5), 4.0 * RBF(2.0) + WhiteKernel(0.1), 0.1 * RBF(9.0))
+    ]
+
+    def neighbourhoods(table: Table) -> list[list[np.ndarray]]:
+        return ends_of_each(np.full(len(table.line), BOUNDS[0]))
+
+    def run(y: np.ndarray, table: Table) -> Outcome:
+        chosen = select(
+            candidates,
+            table.line,
+            y,
+            bounds=BOUNDS,
+            epsilon=0.8,
+            folds=3,
+            # Noise of the release adds to errors, and would hide some of the move.
+            release_epsilon=1e4,
+            release_delta=1e-4,
+            **settings,
+        )
+        return Outcome((PureGuarantee(epsilon=chosen.epsilon),), repr(chosen.index).encode())
+
+    return Attack(name, neighbourhoods, run, tight=0.1)
+
+
+def given_strategy(
+    name: str, *, bounds: tuple[float, float] = BOUNDS, entries: float = 1.0, rows: int = 0
+) -> Attack:
+    """Ask questions that nobody designed, with entries of many sizes, at bounds of any size."""
+    lo, hi = bounds
+    values = (lo, hi, np.nextafter(lo, hi), np.nextafter(hi, lo), lo / 3 + hi / 1.5)
+
+    def strategy(count: int) -> np.ndarray:
+        generator = np.random.default_rng(count)
+        sizes = 10.0 ** generator.integers(-9, 1, size=(4, count))
+        questions = entries * sizes * generator.normal(size=(4, count))
+        # The longest column, none of whose entries is a short binary number.
+        questions[:, 0] = entries * np.array([9.1, 10 / 3, -1.1, 0.1])
+        return questions
+
+    def neighbourhoods(table: Table) -> list[list[np.ndarray]]:
+        base = np.resize(np.where(table.outputs == BOUNDS[0], lo, hi), rows or len(table.line))
+        return [
+            [base, *(_with(base, row, one) for one in values)] for row in range(len(table.line))
+        ]
+
+    def run(y: np.ndarray, _: Table) -> Outcome:
+        found = measure(strategy(len(y)), y, bounds=bounds, epsilon=1.3, delta=1e-4)
+        return Outcome((found.guarantee,), found.values.tobytes())
+
+    return Attack(name, neighbourhoods, run)
+
+
+def command_line(name: str, *options: str, classes: Sequence[str] = ()) -> Attack:
+    """Run `cloakgp release`, from a CSV file to a release file."""
+    load = LabelRelease.load if classes else Release.load
+
+    def neighbourhoods(table: Table) -> list[list[Any]]:
+        if classes:
+            return one_label_moves(table.cycled(classes), classes)
+        return one_output_moves(table)
+
+    def run(y: Any, table: Table) -> Outcome:
+        with tempfile.TemporaryDirectory() as folder:
+            people, to = Path(folder) / "people.csv", Path(folder) / "people.cloak"
+            frame = pd.DataFrame({"a": table.plane[:, 0], "b": table.plane[:, 1], "private": y})
+            frame.to_csv(people, index=False)
+            words = ["release", str(people), "--inputs", "a,b", "--output", "private"]
+            words += ["-o", str(to), "--epsilon", "1.3", "--delta", "0.0001", *options]
+            result = CliRunner().invoke(app, words)
+            assert result.exit_code == 0, "the command failed"
+            printed = result.output.replace(folder, "").encode()
+            return Outcome((load(to).guarantee,), to.read_bytes() + printed)
+
+    return Attack(name, neighbourhoods, run)
+
+
+BOTH_BOUNDS = ("--bounds", str(BOUNDS[0]), str(BOUNDS[1]))
+LAPLACE = {"noise": "laplace", "delta": None}
+SPARSE = {"inducing": [[0.5], [2.0], [4.0]]}
+
+ATTACKS = [
+    regression("bayes"),
+    regression("trace", criterion="trace"),
+    regression("logdet", criterion="logdet"),
+    regression("functional", criterion="functional"),
+    regression("defaults", kernel=None, noise_variance=None, learn="map"),
+    regression("average, small budget", learn="average", epsilon=0.05),
+    regression("two stages", learn="map", budget_split=0.3, epsilon=20.0),
+    regression("several inputs", inputs="plane", criterion="trace"),
+    regression("fitc", **SPARSE),
+    regression("dtc", approximation="dtc", criterion="trace", **SPARSE),
+    regression("sor", approximation="sor", criterion="logdet", **SPARSE),
+    regression("sparse functional", criterion="functional", **SPARSE),
+    grouped("groups", groups="abbccca"),
+    grouped("groups, trace", groups="abbccca", criterion="trace"),
+    grouped("groups, functional", groups="abbccca", criterion="functional"),
+    grouped("everybody in one group", groups="aaaaabb", criterion="logdet"),
+    cloaked("cloak, trace"),
+    cloaked("cloak, logdet", criterion="logdet"),
+    cloaked("cloak, the papers' calibration", calibration="papers", epsilon=0.9),
+    baseline("noise on rows", DPRowNoiseRegressor),
+    baseline("noise on the mean", DPMeanRegressor),
+    baseline("histogram", DPHistogramRegressor, bins=2),
+    baseline("histogram, Laplace", DPHistogramRegressor, bins=2, **LAPLACE),
+    baseline("integral histogram", DPIntegralHistogramRegressor, bins=2, learn=None),
+    baseline("integral histogram, Laplace", DPIntegralHistogramRegressor, bins=2, **LAPLACE),
+    visits("refine, extend and combine"),
+    visits("refine, extend and combine, learning", learn="map"),
+    visits("refine, extend and combine groups", groups="abbccca"),
+    classification("two classes", classes=[False, True]),
+    classification("two classes, trace", classes=["no", "yes"], criterion="trace"),
+    classification("two classes, sparse", classes=[0, 1], learn="map", **SPARSE),
+    classification("three classes", classes=["a", "b", "c"]),
+    classification("three classes, logdet", classes=["a", "b", "c"], criterion="logdet"),
+    classification("the papers' iteration", classes=[0, 1], criterion="laplace"),
+    classification("three Newton steps", classes=[0, 1], criterion="laplace", steps=3),
+    combined_classes("classes combined", classes=["a", "b", "c"]),
+    several_outputs("two outputs", coregion=[[1.0, 0.5], [0.5, 1.0]]),
+    several_outputs("two outputs, trace", criterion="trace"),
+    several_outputs("two outputs of groups", groups="abbc", criterion="trace"),
+    grid_search("grid search"),
+    grid_search("grid search, exponential, trace", mechanism="exponential", criterion="trace"),
+    grid_search("grid search, absolute loss", loss="absolute"),
+    selected("select, squared"),
+    selected("select, absolute", loss="absolute"),
+    selected("select, exponential", mechanism="exponential", criterion="trace"),
+    selected("select, raw predictions", predictions="raw", criterion="trace", loss="absolute"),
+    streamed("arrays in chunks", arrays),
+    streamed("arrays in chunks, trace", arrays, criterion="trace"),
+    streamed("arrays in chunks, logdet, learning", arrays, criterion="logdet", learn="map"),
+    streamed("CSV", csv, approximation="dtc"),
+    streamed("Parquet", parquet, approximation="sor", criterion="trace"),
+    streamed("Dask", dask_rows),
+    private_inputs("private inputs, replaced", neighbours="replace"),
+    private_inputs("private inputs, added or removed", neighbours="add-remove"),
+    private_inputs("private bins, replaced", neighbours="replace", bins=True),
+    private_inputs("private bins, added or removed", neighbours="add-remove", bins=True),
+    given_strategy("given questions"),
+    given_strategy("bounds far from zero", bounds=(1e15, 1e15 + 3.0)),
+    given_strategy("tiny bounds", bounds=(-1.1e-100, 1.3e-100)),
+    given_strategy("huge bounds", bounds=(-3.3e99, 5.5e99)),
+    given_strategy("one end at zero", bounds=(0.0, 5e-324 + 1e-99)),
+    given_strategy("tiny questions", entries=1e-95),
+    given_strategy("huge questions", entries=1e95, bounds=(1e3, 1e3 + 1e-9)),
+    given_strategy("many rows at once", rows=3000),
+    command_line("command line", *BOTH_BOUNDS),
+    command_line("command line, many rows", *BOTH_BOUNDS, "--inducing", "3"),
+    command_line("command line, classes", "--classes", "no,yes", classes=["no", "yes"]),
+]
+BY_NAME = {attack.name: attack for attack in ATTACKS}
+
+# Take seconds each; others like them are always run.
+LONG = {
+    "arrays in chunks, logdet, learning",
+    "average, small budget",
+    "two stages",
+    "groups",
+    "everybody in one group",
+    "integral histogram, Laplace",
+    "refine, extend and combine, learning",
+    "refine, extend and combine groups",
+    "two outputs",
+    "grid search, exponential, trace",
+    "grid search, absolute loss",
+    "select, squared",
+    "select, absolute",
+    "command line",
+    "command line, many rows",
+}
