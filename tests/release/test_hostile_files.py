@@ -274,6 +274,8 @@ def with_directory(path, offset, form, value):
         (24, "<I", 2**32 - 2, "would unpack to"),
         (24, "<I", 10, "cut off|changed"),
         (24, "<I", 100_000, "cut off"),
+        # More than could be packed into it, and memory for it would be too much.
+        (24, "<I", 2**27, "cut off"),
         (16, "<I", 7, "cut off"),
     ],
 )

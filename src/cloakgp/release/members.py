@@ -22,6 +22,8 @@ from typing import BinaryIO
 # What is always read, how many times its own size a larger file may unpack to, and the most.
 ALWAYS_BYTES, LARGEST_RATIO, MOST_BYTES = 2**28, 100, 2**33
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+# No byte of DEFLATE unpacks to more: see "Maximum Compression Factor" in zlib's technical details.
+LARGEST_DEFLATE_RATIO = 1032
 ENCRYPTED = 1
 # What `zipfile` and what it calls raise for files that are none, or damaged.
 ZIP_ERRORS = (
@@ -133,7 +135,7 @@ def open_members(path: str | Path, *, max_bytes: int | None = None) -> Iterator[
         except ZIP_ERRORS:
             raise NotZipError from None
         with file:
-            yield Members(sizes=_checked_sizes(file, allowed=allowed), _file=file)
+            yield Members(sizes=_checked_sizes(file, size=size, allowed=allowed), _file=file)
 
 
 def open_ordinary(path: str | Path) -> BinaryIO:
@@ -160,7 +162,7 @@ def open_ordinary(path: str | Path) -> BinaryIO:
     return os.fdopen(descriptor, "rb")
 
 
-def _checked_sizes(file: zipfile.ZipFile, *, allowed: int) -> dict[str, int]:
+def _checked_sizes(file: zipfile.ZipFile, *, size: int, allowed: int) -> dict[str, int]:
     entries = file.infolist()
     sizes = {entry.filename: entry.file_size for entry in entries}
     if len(sizes) < len(entries):
@@ -175,4 +177,13 @@ def _checked_sizes(file: zipfile.ZipFile, *, allowed: int) -> dict[str, int]:
             f"it would unpack to {total:,} bytes, and {allowed:,} are allowed: if you trust it, "
             "open it in Python with max_bytes"
         )
+    # Memory is taken for what is declared, so a size that cannot be true must not get so far.
+    if any(entry.file_size > _most_unpacked(entry, size=size) for entry in entries):
+        raise NotZipError
     return sizes
+
+
+def _most_unpacked(entry: zipfile.ZipInfo, *, size: int) -> int:
+    """Return the most bytes that a member of a file of `size` bytes can hold."""
+    packed = min(entry.compress_size, size)
+    return packed * (1 if entry.compress_type == zipfile.ZIP_STORED else LARGEST_DEFLATE_RATIO)
