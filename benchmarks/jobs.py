@@ -17,7 +17,7 @@ from benchmarks.processes import Limits, Outcome
 from benchmarks.store import Store
 from benchmarks.tables import Cell, Table
 from benchmarks.workloads import EPSILON, Job
-from cloakgp.arrays import Array
+from cloakgp.utils.arrays import Array
 
 OUTPUT_BINS = 10
 # Of a picture's widest bar, so that the seconds beside it fit.

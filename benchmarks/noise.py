@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cloakgp.arrays import Array
 from cloakgp.design.numerical_range import NumericalRange
+from cloakgp.utils.arrays import Array
 
 # Directions whose noise sd is below this share of the largest are taken to have none.
 NO_NOISE = 1e-14

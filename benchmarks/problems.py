@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
-from cloakgp.arrays import Array
 from cloakgp.design.numerical_range import NumericalRange, numerical_range
 from cloakgp.models import ExactPrior
+from cloakgp.utils.arrays import Array
 from experiments import kung
 from experiments.datasets import load_kung
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks import peers
 from benchmarks.runners import protocol
-from cloakgp.arrays import Array
+from cloakgp.utils.arrays import Array
 
 OK, NOT_INSTALLED, LIMIT, FAILED = "ok", "not installed", "stopped at the limit", "failed"
 # Of a message of another package, so that a table's cell stays readable.

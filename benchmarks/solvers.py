@@ -12,7 +12,7 @@ from benchmarks.problems import Problem
 from benchmarks.processes import Limits, Outcome
 from benchmarks.store import Store
 from benchmarks.tables import Cell
-from cloakgp.names import DEFAULT_GAP
+from cloakgp.utils.names import DEFAULT_GAP
 
 SEED = 0
 LEAST_MB = 0.1

@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cloakgp.arrays import Array
+from cloakgp.utils.arrays import Array
 from experiments.datasets import load_citibike
 
 INPUTS = ("start_lat", "start_lon", "end_lat", "end_lon")

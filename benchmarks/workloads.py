@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cloakgp.arrays import Array
+from cloakgp.utils.arrays import Array
 from experiments import citibike_folds, kung, london
 from experiments.datasets import load_citibike, load_kung, load_london
 

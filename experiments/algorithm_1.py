@@ -7,7 +7,7 @@ squared errors, with (its equation 13)
 
 It argues that a prediction that moves by a changes a squared distance D² by at most a². It is
 2Da + a². So nothing here is private, whatever ε it is given; it is here to be compared with
-`cloakgp.privacy.select`, which never calls it.
+`cloakgp.privacy.selection`, which never calls it.
 """
 
 from __future__ import annotations
@@ -20,13 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from cloakgp.arrays import Array
 from cloakgp.design import design_strategy
-from cloakgp.privacy.guarantee import Calibration, exact_noise_multiplier, papers_noise_multiplier
-from cloakgp.privacy.heldout import HeldOutErrors
-from cloakgp.privacy.outputs import OutputBounds
-from cloakgp.privacy.select import SelectionMechanism
-from cloakgp.privacy.utility import Loss, error_band, error_of
+from cloakgp.privacy.accounting import Calibration, exact_noise_multiplier, papers_noise_multiplier
+from cloakgp.privacy.bounds import OutputBounds
+from cloakgp.privacy.cross_validation import HeldOutErrors
+from cloakgp.privacy.selection import Loss, SelectionMechanism, error_band, error_of
+from cloakgp.utils.arrays import Array
 
 EPSILON, DELTA = 1.0, 0.01
 # Errors beyond 4d are cut off at line 8 of algorithm 1.

@@ -13,8 +13,8 @@ from rich.table import Table
 from sklearn.datasets import load_breast_cancer
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
-from cloakgp.arrays import Array
 from cloakgp.release import Budget
+from cloakgp.utils.arrays import Array
 from experiments.classification import (
     Mean,
     Method,

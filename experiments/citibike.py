@@ -15,9 +15,9 @@ from matplotlib.figure import Figure
 from rich.table import Table
 from scipy import stats
 
-from cloakgp.arrays import Array
-from cloakgp.baselines.bins import Bins
 from cloakgp.models import kmeans_centres
+from cloakgp.release.histogram import Bins
+from cloakgp.utils.arrays import Array
 from experiments import citibike_folds
 from experiments.citibike_folds import (
     INDUCING,

@@ -21,18 +21,17 @@ import pandas as pd
 from scipy import linalg
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
 
-from cloakgp.arrays import Array
-from cloakgp.baselines.bins import Bins, Indices, Occupancy
-from cloakgp.baselines.histogram import release_histogram
-from cloakgp.baselines.noisy_histogram import Noise, NoisyHistogram
-from cloakgp.choices import choose_prior
 from cloakgp.design import design_strategy
+from cloakgp.estimators.baselines.histogram import release_histogram
+from cloakgp.fitting.defaults import choose_prior
 from cloakgp.models import ExactPrior, SparsePrior
-from cloakgp.models.integral import IntegralRBF, points_as_boxes
+from cloakgp.models.kernels.integral import IntegralRBF, points_as_boxes
 from cloakgp.privacy import OutputBounds
 from cloakgp.release import Budget as VisitBudget
 from cloakgp.release import Query, Release, choose_questions
-from cloakgp.release.posterior import Posterior
+from cloakgp.release.histogram import Bins, Indices, Noise, NoisyHistogram, Occupancy
+from cloakgp.release.posterior.dense import Posterior
+from cloakgp.utils.arrays import Array
 from experiments.cloaking import (
     LOGDET_NOISE,
     PAPERS_NOISE,

@@ -17,16 +17,16 @@ from rich.table import Table
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import Kernel
 
-from cloakgp.arrays import Array
-from cloakgp.choices import choose_label_prior
-from cloakgp.classification import DPGPClassifier
 from cloakgp.design import CriterionName, design_strategy
-from cloakgp.privacy.guarantee import Calibration
+from cloakgp.estimators.classification import DPGPClassifier
+from cloakgp.fitting.defaults import choose_label_prior
+from cloakgp.privacy.accounting import Calibration
 from cloakgp.privacy.labels import Classes, measure_labels
 from cloakgp.release import Budget, Questions
 from cloakgp.release.label_measurement import LabelMeasurement
 from cloakgp.release.label_release import LabelRelease
-from cloakgp.release.papers_laplace import NewtonState
+from cloakgp.release.posterior.laplace import NewtonState
+from cloakgp.utils.arrays import Array
 from experiments.figures import BLUE, GREY, RED
 from experiments.framework import Tick, no_tick, table_titled
 

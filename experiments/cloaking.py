@@ -7,13 +7,13 @@ from typing import Literal
 
 import numpy as np
 
-from cloakgp.arrays import Array
-from cloakgp.choices import choose_query
 from cloakgp.design import CriterionName, Design, design_strategy
+from cloakgp.fitting.defaults import choose_query
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.privacy import Answers, Calibration, OutputBounds, measure
 from cloakgp.release import Budget as VisitBudget
 from cloakgp.release import Measurement, Query, Questions, Release, choose_questions
+from cloakgp.utils.arrays import Array
 
 Prior = ExactPrior | SparsePrior
 

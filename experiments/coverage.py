@@ -2,7 +2,8 @@
 
 Intervals of the latent function are mean ± 1.96 sd of `Release.predict`; those of new outputs have
 ``new_output=True``. On synthetic data the truth is drawn from the declared prior, or from a prior
-whose hyperparameters are drawn from the weak priors of `cloakgp.release.learning`.
+whose hyperparameters are drawn from the weak priors of
+`cloakgp.release.hyperparameters.regression`.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ import typer
 from rich.table import Table as Printed
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
-from cloakgp.arrays import Array
 from cloakgp.models import ExactPrior
 from cloakgp.privacy import OutputBounds
+from cloakgp.privacy.workers import in_order
 from cloakgp.release import Release
-from cloakgp.release.learning import LOG_SD, MEAN_SD_SHARE
-from cloakgp.workers import in_order
+from cloakgp.release.hyperparameters.regression import LOG_SD, MEAN_SD_SHARE
+from cloakgp.utils.arrays import Array
 from experiments.cloaking import LEARNINGS, Asked, Budget, learned
 from experiments.framework import (
     Experiment,
@@ -140,7 +141,7 @@ def synthetic_coverage(
     Parameters
     ----------
     n_jobs : int, optional
-        How many draws at a time; see `cloakgp.workers.in_order`.
+        How many draws at a time; see `cloakgp.privacy.workers.in_order`.
     """
     rng = np.random.default_rng(SYNTHETIC_SEED)
     X = rng.uniform(size=(scale.rows, 1))
@@ -200,7 +201,7 @@ def table_coverage(
     Parameters
     ----------
     n_jobs : int, optional
-        How many splits at a time; see `cloakgp.workers.in_order`.
+        How many splits at a time; see `cloakgp.privacy.workers.in_order`.
     """
     compared = list(compared)
     tasks = (

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold
 
-from cloakgp.arrays import Array
-from cloakgp.choices import choose_query
-from cloakgp.fitting import release_regression
+from cloakgp.fitting.defaults import choose_query
+from cloakgp.fitting.regression import release_regression
+from cloakgp.privacy.workers import in_order
 from cloakgp.release import Hyperprior, Release
-from cloakgp.workers import in_order
+from cloakgp.utils.arrays import Array
 from experiments.cloaking import (
     Asked,
     Budget,
@@ -169,8 +169,8 @@ def cross_validate(
     posterior_of : sequence of Noise
         Those of them whose posterior mean is wanted as well.
     n_jobs : int, optional
-        How many folds at a time; see `cloakgp.workers.in_order`. Workers get the table, outputs
-        and all: it is an experiment's.
+        How many folds at a time; see `cloakgp.privacy.workers.in_order`. Workers get the table,
+        outputs and all: it is an experiment's.
 
     Returns
     -------

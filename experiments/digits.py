@@ -18,11 +18,11 @@ from rich.table import Table
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct
 
-from cloakgp.arrays import Array
-from cloakgp.choices import choose_label_prior
+from cloakgp.fitting.defaults import choose_label_prior
 from cloakgp.models import SparsePrior
 from cloakgp.privacy.labels import Classes
-from cloakgp.release.papers_laplace import iterated
+from cloakgp.release.posterior.laplace import iterated
+from cloakgp.utils.arrays import Array
 from experiments.classification import (
     ACCURACIES,
     BUDGET,

@@ -19,8 +19,8 @@ from matplotlib.figure import Figure
 from rich.table import Table
 from sklearn.gaussian_process.kernels import ConstantKernel, DotProduct, ExpSineSquared, Kernel
 
-from cloakgp.arrays import Array
 from cloakgp.models import ExactPrior, SparsePrior, kmeans_centres
+from cloakgp.utils.arrays import Array
 from experiments import kung
 from experiments.cloaking import SHOWN_NOISES, Noise, Prior
 from experiments.cross_validation import root_mean_square

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 
-from cloakgp.arrays import Array
 from cloakgp.models import SparsePrior
+from cloakgp.utils.arrays import Array
 from experiments.cloaking import (
     Budget,
     Cloaked,

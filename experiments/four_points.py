@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 from rich.table import Table
 
-from cloakgp.arrays import Array
-from cloakgp.privacy.outputs import OutputBounds
+from cloakgp.privacy.bounds import OutputBounds
+from cloakgp.utils.arrays import Array
 from experiments.algorithm_1 import (
     LOSS_NAMES,
     THRESHOLD,

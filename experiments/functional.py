@@ -24,14 +24,14 @@ from matplotlib.figure import Figure
 from rich.table import Table
 from sklearn.gaussian_process.kernels import RBF
 
-from cloakgp.arrays import Array
 from cloakgp.design import Certificate, design_strategy
-from cloakgp.fitting import release_regression
+from cloakgp.fitting.regression import release_regression
 from cloakgp.models import ExactPrior, rkhs
-from cloakgp.privacy.functional import FunctionAnswers, measure_function
-from cloakgp.privacy.guarantee import gaussian_delta, gaussian_epsilon, papers_noise_multiplier
+from cloakgp.privacy.accounting import gaussian_delta, gaussian_epsilon, papers_noise_multiplier
+from cloakgp.privacy.function import FunctionAnswers, measure_function
 from cloakgp.release import Measurement, Query, Release
 from cloakgp.release.functional import ReleasedFunction
+from cloakgp.utils.arrays import Array
 from experiments import figures, kung, kung2018
 from experiments.cloaking import (
     PAPERS_NOISE,

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from rich.table import Table
 from sklearn.gaussian_process.kernels import RBF
 
-from cloakgp.arrays import Array
+from cloakgp.utils.arrays import Array
 from experiments.classification import (
     ACCURACIES,
     Forecast,

@@ -23,10 +23,10 @@ from rich.table import Table
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from threadpoolctl import threadpool_limits
 
-from cloakgp.arrays import Array
-from cloakgp.choices import choose_prior
+from cloakgp.fitting.defaults import choose_prior
 from cloakgp.models import ExactPrior, SparsePrior, kmeans_centres
 from cloakgp.privacy import OutputBounds
+from cloakgp.utils.arrays import Array
 from experiments.cloaking import (
     LOGDET_NOISE,
     PAPERS_NOISE,

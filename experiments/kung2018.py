@@ -21,11 +21,11 @@ from rich.table import Table
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.model_selection import ShuffleSplit
 
-from cloakgp.arrays import Array
-from cloakgp.choices import choose_prior
+from cloakgp.fitting.defaults import choose_prior
 from cloakgp.models import ExactPrior
-from cloakgp.privacy.guarantee import exact_noise_multiplier
-from cloakgp.privacy.heldout import HeldOutErrors, deal, held_out_errors
+from cloakgp.privacy.accounting import exact_noise_multiplier
+from cloakgp.privacy.cross_validation import HeldOutErrors, deal, held_out_errors
+from cloakgp.utils.arrays import Array
 from experiments import kung
 from experiments.algorithm_1 import (
     DELTA,

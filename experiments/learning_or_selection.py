@@ -1,10 +1,10 @@
 """Hyperparameters learned from answers, and chosen privately, at the same total.
 
 Learning from published answers costs nothing. A private choice takes a share of ε, and its release
-gets the most that composes with it to the same (ε, δ) (`cloakgp.privacy.mixed`). The choice is made
-as suits it best: by the exponential mechanism, which composes best, on absolute errors, which tell
-candidates apart best, and at several shares. All ways predict the same rows of the same splits, and
-those without a choice read the same answers.
+gets the most that composes with it to the same (ε, δ) (`cloakgp.privacy.composition`). The choice
+is made as suits it best: by the exponential mechanism, which composes best, on absolute errors,
+which tell candidates apart best, and at several shares. All ways predict the same rows of the same
+splits, and those without a choice read the same answers.
 """
 
 from __future__ import annotations
@@ -19,14 +19,13 @@ import numpy as np
 from rich.table import Table as Printed
 from scipy.optimize import brentq
 
-from cloakgp.arrays import Array
-from cloakgp.privacy.mixed import MixedGuarantee, worst_release
-from cloakgp.privacy.select import SelectionMechanism
-from cloakgp.privacy.utility import Loss
-from cloakgp.regression import DPGPRegressor
+from cloakgp.estimators.grid_search import DPGridSearchCV
+from cloakgp.estimators.regression import DPGPRegressor
+from cloakgp.privacy.composition import MixedGuarantee, worst_release
+from cloakgp.privacy.selection import Loss, SelectionMechanism
+from cloakgp.privacy.workers import in_order
 from cloakgp.release import Release
-from cloakgp.selection import DPGridSearchCV
-from cloakgp.workers import in_order
+from cloakgp.utils.arrays import Array
 from experiments.cloaking import LEARNINGS, Asked, Budget, learned
 from experiments.cross_validation import mean_of_draws, root_mean_square
 from experiments.framework import (
@@ -213,7 +212,7 @@ def compare(
     scale : Scale
         Its ε is not used.
     n_jobs : int, optional
-        How many splits at a time; see `cloakgp.workers.in_order`.
+        How many splits at a time; see `cloakgp.privacy.workers.in_order`.
     """
     tables = list(compared)
     found: dict[float, dict[str, Array]] = {}

@@ -21,14 +21,14 @@ from matplotlib.figure import Figure
 from rich.table import Table
 from sklearn.gaussian_process.kernels import ConstantKernel
 
-from cloakgp.arrays import Array
-from cloakgp.choices import choose_prior
 from cloakgp.design import design_strategy
 from cloakgp.design.row_noise import STEPS, PublicCovariances, RowNoiseDesign, design_row_noise
+from cloakgp.fitting.defaults import choose_prior
 from cloakgp.models import ExactPrior
-from cloakgp.models.gibbs import GibbsKernel, gibbs_kernel
+from cloakgp.models.kernels.gibbs import GibbsKernel, gibbs_kernel
 from cloakgp.models.row_noise import RowNoisePrior
-from cloakgp.privacy.guarantee import exact_noise_multiplier
+from cloakgp.privacy.accounting import exact_noise_multiplier
+from cloakgp.utils.arrays import Array
 from experiments import kung
 from experiments.cloaking import PAPERS_NOISE, SHOWN_NOISES, TRACE_NOISE, Cloaked, Prior
 from experiments.cross_validation import (

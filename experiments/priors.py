@@ -19,13 +19,13 @@ from rich.table import Table as Printed
 from sklearn import datasets as sklearn_datasets
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Kernel, Matern
 
-from cloakgp.arrays import Array
-from cloakgp.choices import choose_query
-from cloakgp.fitting import release_regression
+from cloakgp.fitting.defaults import choose_query
+from cloakgp.fitting.regression import release_regression
 from cloakgp.models import ExactPrior
 from cloakgp.privacy import OutputBounds
+from cloakgp.privacy.workers import in_order
 from cloakgp.release import Hyperprior
-from cloakgp.workers import in_order
+from cloakgp.utils.arrays import Array
 from experiments.cloaking import LEARNINGS, Asked, Budget, learned
 from experiments.cross_validation import root_mean_square
 from experiments.datasets import load_citibike, load_hmeq, load_kung, load_london
@@ -235,7 +235,7 @@ def compare_shapes(
     ----------
     shapes : sequence of PriorShape
     n_jobs : int, optional
-        How many splits at a time; see `cloakgp.workers.in_order`.
+        How many splits at a time; see `cloakgp.privacy.workers.in_order`.
     """
     compared = list(compared)
     tasks = (

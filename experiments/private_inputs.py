@@ -16,16 +16,15 @@ import pandas as pd
 from rich.table import Table
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern
 
-from cloakgp.arrays import Array
-from cloakgp.choices import choose_prior
+from cloakgp.estimators.private_inputs import FEATURES_PER_INPUT
+from cloakgp.fitting.defaults import choose_prior
 from cloakgp.models import default_kernel, default_noise_variance
-from cloakgp.models.basis import BinBasis, EigenBasis, InputBox
 from cloakgp.models.exact import ExactPrior
-from cloakgp.privacy.statistics import Statistics, measure_statistics
-from cloakgp.privacy.statistics_grid import NEIGHBOURS, Neighbours
+from cloakgp.models.features import BinBasis, EigenBasis, InputBox
+from cloakgp.privacy.statistics import NEIGHBOURS, Neighbours, Statistics, measure_statistics
 from cloakgp.privacy.varah import NotDominantError, dominance_bound
-from cloakgp.private_inputs import FEATURES_PER_INPUT
 from cloakgp.release.statistics import StatisticsRelease
+from cloakgp.utils.arrays import Array
 from experiments import kung
 from experiments.cloaking import mean_without_privacy
 from experiments.cross_validation import Errors, Protocol, Row, posterior_errors, root_mean_square

@@ -22,9 +22,9 @@ from scipy.interpolate import make_smoothing_spline
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.neighbors import NearestNeighbors
 
-from cloakgp.arrays import Array, as_matrix
-from cloakgp.choices import choose_prior
+from cloakgp.fitting.defaults import choose_prior
 from cloakgp.privacy import cloak
+from cloakgp.utils.arrays import Array, as_matrix
 from experiments import kung
 from experiments.cloaking import PAPERS_NOISE, TRACE_NOISE
 from experiments.cross_validation import Errors, Protocol, Row, posterior_errors, root_mean_square

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rich.table import Table
 from sklearn.gaussian_process.kernels import RBF
 
-from cloakgp.arrays import Array
+from cloakgp.utils.arrays import Array
 from experiments.classification import (
     ACCURACIES,
     Method,

@@ -13,11 +13,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from rich.table import Table
 
-from cloakgp.arrays import Array
-from cloakgp.privacy.heldout import HeldOutErrors
-from cloakgp.privacy.mixed import compose_with_selection, worst_release
-from cloakgp.privacy.select import SelectionMechanism
-from cloakgp.workers import in_order
+from cloakgp.privacy.composition import compose_with_selection, worst_release
+from cloakgp.privacy.cross_validation import HeldOutErrors
+from cloakgp.privacy.selection import SelectionMechanism
+from cloakgp.privacy.workers import in_order
+from cloakgp.utils.arrays import Array
 from experiments import table2_choices
 from experiments.algorithm_1 import DELTA, EPSILON, LOSS_NAMES, Fold
 from experiments.datasets import load_kung
@@ -40,7 +40,7 @@ class Study:
     papers : pair of lists
         Folds of every candidate with the papers' noise.
     ours : pair of lists
-        What `cloakgp.privacy.select` knows of every candidate.
+        What `cloakgp.privacy.selection` knows of every candidate.
     """
 
     column: str
@@ -62,7 +62,7 @@ class Study:
         Parameters
         ----------
         n_jobs : int, optional
-            How many of four parts at a time; see `cloakgp.workers.in_order`.
+            How many of four parts at a time; see `cloakgp.privacy.workers.in_order`.
         """
         halves = table2_choices.halves(women, column=column)
 

@@ -22,16 +22,15 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
-from cloakgp.arrays import Array
-from cloakgp.choices import choose_prior
+from cloakgp.estimators.regression import DPGPRegressor
+from cloakgp.fitting.defaults import choose_prior
 from cloakgp.models import ExactPrior
-from cloakgp.privacy.guarantee import exact_noise_multiplier, papers_noise_multiplier
-from cloakgp.privacy.heldout import HeldOutErrors, deal, held_out_errors
-from cloakgp.privacy.mixed import compose_with_selection, worst_release
-from cloakgp.privacy.outputs import OutputBounds
-from cloakgp.privacy.select import SelectionMechanism
-from cloakgp.privacy.utility import Loss, error_of
-from cloakgp.regression import DPGPRegressor
+from cloakgp.privacy.accounting import exact_noise_multiplier, papers_noise_multiplier
+from cloakgp.privacy.bounds import OutputBounds
+from cloakgp.privacy.composition import compose_with_selection, worst_release
+from cloakgp.privacy.cross_validation import HeldOutErrors, deal, held_out_errors
+from cloakgp.privacy.selection import Loss, SelectionMechanism, error_of
+from cloakgp.utils.arrays import Array
 from experiments.algorithm_1 import (
     DELTA,
     EPSILON,

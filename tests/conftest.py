@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 
 from cloakgp.design import Certificate, design_strategy
 from cloakgp.privacy import Answers, Guarantee
-from cloakgp.privacy.guarantee import gaussian_epsilon
+from cloakgp.privacy.accounting import gaussian_epsilon
 from cloakgp.release import Measurement, Release
 
 # What wrote the golden files is for the version that wrote them.
@@ -76,4 +76,4 @@ def make_release():
 @pytest.fixture
 def any_evidence(monkeypatch):
     """Learn whatever the answers say, however faintly."""
-    monkeypatch.setattr("cloakgp.release.hyperposterior.EVIDENCE", 0.0)
+    monkeypatch.setattr("cloakgp.release.hyperparameters.quadrature.EVIDENCE", 0.0)

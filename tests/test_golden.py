@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from cloakgp import load as opened
-from cloakgp.words import describe
+from cloakgp.report.describe import describe
 
 GOLDEN = Path(__file__).parent / "data" / "golden"
 KINDS = sorted(path.stem for path in GOLDEN.glob("*.cloak"))

@@ -8,7 +8,7 @@ import protocol
 
 from cloakgp.cli import app
 from cloakgp.release import ManyRowsRelease
-from cloakgp.release.bundle import kind_of
+from cloakgp.release.io.bundle import kind_of
 
 
 def answer(arrays, options):

@@ -6,7 +6,7 @@ import folds
 import protocol
 
 from cloakgp import DPGPRegressor
-from cloakgp.baselines import DPHistogramRegressor
+from cloakgp.estimators.baselines import DPHistogramRegressor
 
 ESTIMATORS = {"DPGPRegressor": DPGPRegressor, "DPHistogramRegressor": DPHistogramRegressor}
 

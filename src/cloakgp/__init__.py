@@ -3,7 +3,7 @@
 The main doors are `DPGPRegressor` and `DPGPClassifier`; `cloak` is the papers' mechanism for any
 linear smoother; a `Release` or `LabelRelease` is what may be published, and `load` opens any kind
 of release. Where inputs are private too, there is `DPGPRegressorPrivateInputs`; what one would do
-without designs is in `cloakgp.baselines`.
+without designs is in `cloakgp.estimators.baselines`.
 
 Public names are listed in `__init__.pyi`, and imported when they are first used.
 """

@@ -1,12 +1,14 @@
-from . import baselines, models, rows
-from .checks import PrivacyParameterWarning
-from .classification import DPGPClassifier
-from .multioutput import DPGPMultiOutputRegressor
-from .opening import load
-from .planning import SparseModelWarning
+from . import data, models
+from .estimators import baselines
+from .estimators.classification import DPGPClassifier
+from .estimators.grid_search import DPGridSearchCV
+from .estimators.multioutput import DPGPMultiOutputRegressor
+from .estimators.private_inputs import DPGPRegressorPrivateInputs
+from .estimators.regression import DPGPRegressor
+from .fitting.checks import PrivacyParameterWarning
+from .fitting.planning import SparseModelWarning
+from .fitting.remeasure import extend, refine
 from .privacy import CloakedPredictions, Guarantee, cloak, compose
-from .private_inputs import DPGPRegressorPrivateInputs
-from .regression import DPGPRegressor
 from .release import (
     LabelRelease,
     LatentPrediction,
@@ -17,8 +19,7 @@ from .release import (
     ReleaseFileError,
     StatisticsRelease,
 )
-from .remeasure import extend, refine
-from .selection import DPGridSearchCV
+from .release.open import load
 
 __version__: str
 
@@ -43,9 +44,9 @@ __all__ = [
     "baselines",
     "cloak",
     "compose",
+    "data",
     "extend",
     "load",
     "models",
     "refine",
-    "rows",
 ]

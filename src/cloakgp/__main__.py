@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from cloakgp.extras import MissingExtraError
+from cloakgp.utils.extras import MissingExtraError
 
 
 def main() -> None:

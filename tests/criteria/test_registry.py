@@ -13,13 +13,13 @@ from sklearn.gaussian_process.kernels import RBF
 
 import cloakgp
 from cloakgp import DPGPRegressor, Release
-from cloakgp.asked_words import how_designed
 from cloakgp.cli.release import release as release_command
 from cloakgp.criteria import CRITERIA, Problem, criteria_for, criterion_named
 from cloakgp.criteria.base import Chosen, Criterion
 from cloakgp.design import Certificate
 from cloakgp.models import ExactPrior
-from cloakgp.words import describe
+from cloakgp.report.describe import describe
+from cloakgp.report.measurements import how_designed
 
 ROOT = Path(cloakgp.__file__).parent
 # Where the two shapes of noise are computed.

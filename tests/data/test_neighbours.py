@@ -16,12 +16,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from cloakgp.data import FileRows
 from cloakgp.data.cells import as_numbers
+from cloakgp.data.tables import read_rows
 from cloakgp.privacy import grid
 from cloakgp.privacy.entries import read_entry
-from cloakgp.privacy.measure import measure
-from cloakgp.rows import FileRows
-from cloakgp.tables import read_rows
+from cloakgp.privacy.gaussian import measure
 
 ODD = (
     *("5.5", "1e18", " 7 ", "1_000", "nan", "", "inf", "-Infinity", "true", "False", "NA", "x"),

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloakgp.design import solver, working_set
-from cloakgp.design.criteria import factorise
+from cloakgp.design import screening as working_set
+from cloakgp.design import solver
+from cloakgp.design.objectives import factorise
 from cloakgp.design.solver import optimal_weights
 
 CRITERIA = ["logdet", "trace"]

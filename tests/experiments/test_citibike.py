@@ -9,9 +9,9 @@ from scipy import stats
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
-from cloakgp.baselines import DPHistogramRegressor, DPIntegralHistogramRegressor
-from cloakgp.baselines.bins import Bins, Occupancy
+from cloakgp.estimators.baselines import DPHistogramRegressor, DPIntegralHistogramRegressor
 from cloakgp.models import kmeans_centres
+from cloakgp.release.histogram import Bins, Occupancy
 from experiments import citibike, citibike_folds
 from experiments.citibike import CitiBike, Key
 from experiments.cloaking import LOGDET_NOISE, PAPERS_NOISE, TRACE_NOISE, Asked

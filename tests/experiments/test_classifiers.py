@@ -7,8 +7,8 @@ import pytest
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF
 
-from cloakgp.classification import DPGPClassifier
-from cloakgp.privacy.guarantee import exact_noise_multiplier, papers_noise_multiplier
+from cloakgp.estimators.classification import DPGPClassifier
+from cloakgp.privacy.accounting import exact_noise_multiplier, papers_noise_multiplier
 from cloakgp.release import Budget
 from experiments import classification
 from experiments.classification import BUDGET, Task

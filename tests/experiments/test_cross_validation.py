@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from joblib import parallel_config
 
-from cloakgp.choices import choose_prior
+from cloakgp.fitting.defaults import choose_prior
 from cloakgp.privacy import OutputBounds
 from experiments.cloaking import LOGDET_NOISE, TRACE_NOISE, Budget
 from experiments.cross_validation import Protocol, cross_validate

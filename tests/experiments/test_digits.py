@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
 
-from cloakgp.models.label_prior import LabelPrior
-from cloakgp.release.papers_laplace import NewtonState
+from cloakgp.models.likelihoods.classes import LabelPrior
+from cloakgp.release.posterior.laplace import NewtonState
 from experiments import digits
 from experiments.classification import Mean, Task, compare, without_privacy
 from experiments.datasets import DatasetUnavailableError, Digits, load_mnist_subset

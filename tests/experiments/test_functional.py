@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cloakgp.models.rkhs import rkhs_sensitivity
-from cloakgp.privacy.guarantee import exact_noise_multiplier, gaussian_delta
+from cloakgp.privacy.accounting import exact_noise_multiplier, gaussian_delta
 from experiments import functional, kung, kung2018
 from experiments.datasets import DatasetUnavailableError, load_kung
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from cloakgp import DPGPRegressor
 from cloakgp.privacy import OutputBounds
-from cloakgp.privacy.mixed import compose_with_selection, worst_release
+from cloakgp.privacy.composition import compose_with_selection, worst_release
 from experiments import __main__ as command_line
 from experiments import learning_or_selection as study
 from experiments.cloaking import Budget

@@ -8,7 +8,7 @@ from sklearn.gaussian_process.kernels import RBF
 from typer.testing import CliRunner
 
 from cloakgp import DPGPRegressor
-from cloakgp.choices import choose_prior
+from cloakgp.fitting.defaults import choose_prior
 from cloakgp.models import ExactPrior
 from cloakgp.privacy import OutputBounds
 from experiments import __main__ as command_line

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.measure import Measurement
 from typer.testing import CliRunner
 
-from cloakgp.choices import choose_prior
+from cloakgp.fitting.defaults import choose_prior
 from cloakgp.privacy import OutputBounds
 from experiments import __main__ as command_line
 from experiments import priors

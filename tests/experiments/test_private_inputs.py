@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.gaussian_process.kernels import RBF
 
-from cloakgp.models.basis import BinBasis
+from cloakgp.models.features import BinBasis
 from cloakgp.privacy.statistics import measure_statistics
 from experiments import private_inputs
 from experiments.cross_validation import Errors, Protocol

@@ -5,11 +5,11 @@ from functools import reduce
 import numpy as np
 from hypothesis import strategies as st
 
-from cloakgp.passes import Chunk
+from cloakgp.utils.passes import Chunk
 
 
 class Chunks:
-    """`cloakgp.passes.Passes` over an array, cut wherever a test says.
+    """`cloakgp.utils.passes.Passes` over an array, cut wherever a test says.
 
     Every pass is noted in ``passes``, so that tests can count them.
     """

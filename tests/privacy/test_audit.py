@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
+from cloakgp.privacy.bounds import OutputBounds
 from cloakgp.privacy.grid import Movement, calibrate
-from cloakgp.privacy.outputs import OutputBounds
 from cloakgp.privacy.sampler import add_discrete_gaussian
 
 DRAWS = 60_000

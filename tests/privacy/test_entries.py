@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cloakgp.data import ArrayRows
+from cloakgp.privacy.bounds import checked_outputs
 from cloakgp.privacy.entries import as_entries, is_missing, read_entries, read_entry
 from cloakgp.privacy.inputs import checked_private_inputs
-from cloakgp.privacy.outputs import checked_outputs
 from cloakgp.privacy.several_outputs import OutputColumns
-from cloakgp.rows import ArrayRows
 
 TEXTS = [
     ("5.5", 5.5),

@@ -9,12 +9,12 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from cloakgp import DPGPRegressor, DPGridSearchCV
-from cloakgp.models.basis import BinBasis, InputBox
-from cloakgp.privacy.guarantee import Guarantee
+from cloakgp.models.features import BinBasis, InputBox
+from cloakgp.privacy.accounting import Guarantee
+from cloakgp.privacy.bounds import checked_outputs
+from cloakgp.privacy.composition import MixedGuarantee
 from cloakgp.privacy.inputs import checked_paired_outputs, checked_private_inputs
 from cloakgp.privacy.labels import Classes
-from cloakgp.privacy.mixed import MixedGuarantee
-from cloakgp.privacy.outputs import checked_outputs
 
 statistics = importlib.import_module("cloakgp.privacy.statistics")
 

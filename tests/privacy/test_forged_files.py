@@ -7,14 +7,14 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from cloakgp import DPGPRegressor, DPGridSearchCV, Release
-from cloakgp.baselines import (
+from cloakgp.estimators.baselines import (
     DPHistogramRegressor,
     DPIntegralHistogramRegressor,
     NoisyHistogram,
 )
-from cloakgp.privacy.guarantee import Guarantee
-from cloakgp.private_inputs import DPGPRegressorPrivateInputs
-from cloakgp.release.bundle import ReleaseFileError
+from cloakgp.estimators.private_inputs import DPGPRegressorPrivateInputs
+from cloakgp.privacy.accounting import Guarantee
+from cloakgp.release.io.bundle import ReleaseFileError
 from cloakgp.release.statistics import StatisticsRelease
 
 # Budgets are as large as it takes.

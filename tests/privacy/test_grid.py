@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from neighbours import door
 
+from cloakgp.privacy.accounting import exact_noise_multiplier
+from cloakgp.privacy.bounds import OutputBounds
 from cloakgp.privacy.grid import (
     GRID_BITS,
     Grid,
@@ -20,8 +22,6 @@ from cloakgp.privacy.grid import (
     longest_column,
     noisy,
 )
-from cloakgp.privacy.guarantee import exact_noise_multiplier
-from cloakgp.privacy.outputs import OutputBounds
 
 
 def exact_square(column):

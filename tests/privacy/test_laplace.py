@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from laplace_neighbours import laplace_door, loss_over_neighbours
 from scipy import stats
 
+from cloakgp.privacy.bounds import OutputBounds
 from cloakgp.privacy.laplace import (
     absolute_sensitivity,
     calibrate_laplace,
     measure_laplace,
 )
-from cloakgp.privacy.outputs import OutputBounds
 from cloakgp.privacy.sampler import add_discrete_laplace, add_insecure_laplace
 
 ACHIEVED_SHARE = 0.999

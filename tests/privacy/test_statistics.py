@@ -9,10 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
-from cloakgp.models.basis import BinBasis, EigenBasis, InputBox
+from cloakgp.models.features import BinBasis, EigenBasis, InputBox
 from cloakgp.privacy.sampler import add_discrete_gaussian
-from cloakgp.privacy.statistics import integer_sum, measure_statistics
-from cloakgp.privacy.statistics_grid import NEIGHBOURS, calibrate_statistics
+from cloakgp.privacy.statistics import (
+    NEIGHBOURS,
+    calibrate_statistics,
+    integer_sum,
+    measure_statistics,
+)
 
 door = importlib.import_module("cloakgp.privacy.statistics")
 
@@ -138,7 +142,7 @@ def test_some_changed_row_comes_near_with_eigenfunctions():
 @pytest.mark.parametrize("name", ["bins", "eigen"])
 def test_a_broken_sensitivity_is_caught(name, monkeypatch):
     """Mutation: with a sensitivity 12 % short, the brute force above must object."""
-    grid_module = importlib.import_module("cloakgp.privacy.statistics_grid")
+    grid_module = importlib.import_module("cloakgp.privacy.statistics")
     whole = grid_module.integer_sensitivity
     monkeypatch.setattr(grid_module, "integer_sensitivity", lambda **kw: int(0.88 * whole(**kw)))
     basis, rng = BASES[name], np.random.default_rng(0)

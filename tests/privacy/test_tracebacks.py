@@ -22,13 +22,13 @@ from cloakgp import (
     cloak,
     privacy,
 )
+from cloakgp.data import ArrayRows
 from cloakgp.models import ExactPrior
-from cloakgp.privacy.functional import measure_function
+from cloakgp.privacy.function import measure_function
+from cloakgp.privacy.gaussian import measure
 from cloakgp.privacy.labels import Classes, measure_labels
 from cloakgp.privacy.laplace import measure_laplace
-from cloakgp.privacy.measure import measure
 from cloakgp.privacy.tracebacks import forget_on_failure
-from cloakgp.rows import ArrayRows
 
 # The package re-exports the function `measure` under the name of its module.
 grid = importlib.import_module("cloakgp.privacy.grid")

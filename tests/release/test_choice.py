@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cloakgp import DPGPRegressor, DPGridSearchCV, Release, refine
-from cloakgp.words import headline
+from cloakgp.report.describe import headline
 
 X = np.linspace(0, 5, 20)[:, None]
 Y = np.sin(X[:, 0])

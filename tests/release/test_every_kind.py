@@ -32,22 +32,22 @@ from cloakgp import (
     load,
     refine,
 )
-from cloakgp.baselines import (
+from cloakgp.criteria import CRITERIA
+from cloakgp.data import ArrayRows
+from cloakgp.estimators.baselines import (
     DPHistogramRegressor,
     DPIntegralHistogramRegressor,
     DPMeanRegressor,
     DPRowNoiseRegressor,
 )
-from cloakgp.criteria import CRITERIA
-from cloakgp.label_plots import plot_classes
-from cloakgp.models.integral import points_as_boxes
-from cloakgp.numerals import ceiling
-from cloakgp.plots import plot_release
-from cloakgp.privacy.mixed import MixedGuarantee
-from cloakgp.privacy.pure import PureGuarantee
-from cloakgp.rows import ArrayRows
-from cloakgp.sections import as_text
-from cloakgp.words import describe, headline
+from cloakgp.models.kernels.integral import points_as_boxes
+from cloakgp.plots.classification import plot_classes
+from cloakgp.plots.release import plot_release
+from cloakgp.privacy.composition import MixedGuarantee
+from cloakgp.privacy.pure_dp import PureGuarantee
+from cloakgp.report.describe import describe, headline
+from cloakgp.report.facts import as_text
+from cloakgp.utils.formatting import ceiling
 
 NAMES = ("age", "weight")
 ROWS = 24

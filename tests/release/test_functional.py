@@ -13,8 +13,8 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 from cloakgp.design import Certificate
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.rkhs import function_span, rkhs_sensitivity
-from cloakgp.privacy.functional import measure_function
-from cloakgp.privacy.guarantee import exact_noise_multiplier
+from cloakgp.privacy.accounting import exact_noise_multiplier
+from cloakgp.privacy.function import measure_function
 from cloakgp.release import Measurement, Release
 from cloakgp.release.functional import ReleasedFunction
 

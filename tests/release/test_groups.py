@@ -8,7 +8,7 @@ import pytest
 from cloakgp import DPGPRegressor, Release, extend, refine
 from cloakgp.criteria import criteria_for
 from cloakgp.release import ReleaseFileError
-from cloakgp.words import describe
+from cloakgp.report.describe import describe
 
 
 @pytest.fixture

@@ -33,8 +33,10 @@ from cloakgp import (
     ReleaseFileError,
     StatisticsRelease,
 )
-from cloakgp.baselines import DPHistogramRegressor, NoisyHistogram
-from cloakgp.release.bundle import (
+from cloakgp.data import ArrayRows
+from cloakgp.estimators.baselines import DPHistogramRegressor, NoisyHistogram
+from cloakgp.fitting.streaming import RowSettings, release_rows
+from cloakgp.release.io.bundle import (
     FORMAT,
     FORMAT_VERSION,
     LOADERS,
@@ -44,8 +46,6 @@ from cloakgp.release.bundle import (
     kind_of,
     read_bundle,
 )
-from cloakgp.row_fitting import RowSettings, release_rows
-from cloakgp.rows import ArrayRows
 
 MOST_MEMORY, MOST_SECONDS = 64 * 2**20, 30
 KIND = "classification"
@@ -158,8 +158,8 @@ def test_who_trusts_a_file_may_allow_more_and_who_does_not_less(tmp_path):
 
 def test_whatever_is_written_can_be_read(tmp_path, monkeypatch):
     """What would unpack to suspiciously much is written unpacked."""
-    monkeypatch.setattr("cloakgp.release.bundle.ALWAYS_BYTES", 10_000)
-    monkeypatch.setattr("cloakgp.release.members.ALWAYS_BYTES", 10_000)
+    monkeypatch.setattr("cloakgp.release.io.bundle.ALWAYS_BYTES", 10_000)
+    monkeypatch.setattr("cloakgp.release.io.members.ALWAYS_BYTES", 10_000)
     for entries in (100, 1_000_000):
         content = bundle_bytes(
             kind=KIND, tree=lambda stored, n=entries: {"arrays": [stored(np.zeros(n))]}

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 
-from cloakgp.design.rules import BallRule, LinearRule
+from cloakgp.data import ArrayRows
+from cloakgp.design.streaming.rules import BallRule, LinearRule
+from cloakgp.fitting.streaming import RowSettings, release_rows
 from cloakgp.privacy import OutputBounds
 from cloakgp.release import (
     Hyperprior,
@@ -17,10 +19,8 @@ from cloakgp.release import (
     Query,
     Release,
 )
-from cloakgp.release.answer_covariance import gather, gather_sums
-from cloakgp.release.learning import _Objective, learn
-from cloakgp.row_fitting import RowSettings, release_rows
-from cloakgp.rows import ArrayRows
+from cloakgp.release.hyperparameters.covariance import gather, gather_sums
+from cloakgp.release.hyperparameters.regression import _Objective, learn
 
 # Budgets here are as large, or tables as small, as each test needs.
 pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")

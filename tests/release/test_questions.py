@@ -10,9 +10,9 @@ from cloakgp import design
 from cloakgp.criteria import criteria_for
 from cloakgp.models import APPROXIMATIONS, ExactPrior, SparsePrior
 from cloakgp.privacy import OutputBounds
-from cloakgp.privacy.guarantee import exact_noise_multiplier
+from cloakgp.privacy.accounting import exact_noise_multiplier
 from cloakgp.release import Budget, Query, choose_questions
-from cloakgp.release.posterior import Posterior
+from cloakgp.release.posterior.dense import Posterior
 
 BOUNDS, BUDGET = OutputBounds(-3.0, 3.0), Budget(epsilon=1.0, delta=1e-3)
 KERNEL = ConstantKernel(2.0) * RBF(1.1) + WhiteKernel(0.05)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
-from cloakgp.models.basis import BinBasis, EigenBasis, InputBox
+from cloakgp.models.features import BinBasis, EigenBasis, InputBox
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.statistics import Statistics, measure_statistics
 from cloakgp.release import ReleaseFileError

@@ -1,6 +1,6 @@
 """The command line: release, predict, show, plot, demo."""
 
-from cloakgp.extras import extra
+from cloakgp.utils.extras import extra
 
 with extra("cli"):
     from cloakgp.cli.app import app, main

@@ -7,13 +7,12 @@ from typing import Annotated
 import typer
 
 from cloakgp import __version__
-from cloakgp.cli.console import say
+from cloakgp.cli.console import exit_on_signals, say
 from cloakgp.cli.demo import demo
 from cloakgp.cli.plot import plot
 from cloakgp.cli.predict import predict
 from cloakgp.cli.release import release
 from cloakgp.cli.show import show
-from cloakgp.cli.signals import exit_on_signals
 
 # Tracebacks with local variables would show the private column.
 app = typer.Typer(

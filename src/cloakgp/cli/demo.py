@@ -13,7 +13,7 @@ from cloakgp.cli.console import explain, fails_plainly, plain, say, stdout
 from cloakgp.cli.show import print_sections
 
 if TYPE_CHECKING:
-    from cloakgp.demo import Demonstration, People
+    from cloakgp.cli.demonstration import Demonstration, People
 
 RELEASE_NAME, PICTURE_NAME = "demo.cloak", "demo.png"
 
@@ -25,11 +25,11 @@ def demo(
     ] = Path("output"),
 ) -> None:
     """Show all of it on public data: release, predict, compare, draw."""
-    from cloakgp import demo as demonstration
+    from cloakgp.cli import demonstration
     from cloakgp.cli.progress import reporting
-    from cloakgp.files import write_file
-    from cloakgp.plots import figure_bytes, picture_suffix
-    from cloakgp.words import describe
+    from cloakgp.plots.release import figure_bytes, picture_suffix
+    from cloakgp.report.describe import describe
+    from cloakgp.utils.files import write_file
 
     output_dir.mkdir(parents=True, exist_ok=True)
     people = demonstration.load_people()
@@ -57,7 +57,7 @@ def demo(
 
 
 def _introduce(people: People) -> None:
-    from cloakgp.demo import BOUNDS, DELTA, EPSILON
+    from cloakgp.cli.demonstration import BOUNDS, DELTA, EPSILON
 
     rows = len(people.X)
     stdout.print(plain("Diabetes progression, as if it were private", style="bold cyan"))

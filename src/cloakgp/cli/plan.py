@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from sklearn.gaussian_process.kernels import Kernel
 
-    from cloakgp.arrays import Array
+    from cloakgp.utils.arrays import Array
 
 LEARNING: dict[str, Literal["map", "average"] | None] = {
     "map": "map",
@@ -122,7 +122,7 @@ class Plan:
             return None
         import pandas as pd
 
-        from cloakgp.tables import read_inputs
+        from cloakgp.data.tables import read_inputs
 
         return pd.DataFrame(read_inputs(self.queries, names=self.inputs), columns=self.inputs)
 

@@ -32,11 +32,11 @@ def plot(
 
     A curve over one input, or a map over two.
     """
-    from cloakgp.cli.opening import open_release
-    from cloakgp.files import reserve_file
-    from cloakgp.label_plots import plot_classes
-    from cloakgp.plots import figure_bytes, picture_suffix, plot_release
+    from cloakgp.cli.console import open_release
+    from cloakgp.plots.classification import plot_classes
+    from cloakgp.plots.release import figure_bytes, picture_suffix, plot_release
     from cloakgp.release import LabelRelease
+    from cloakgp.utils.files import reserve_file
 
     suffix = picture_suffix(to)
     with reserve_file(to, overwrite=overwrite, inputs=[release_file]) as target:

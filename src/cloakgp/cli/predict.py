@@ -10,17 +10,17 @@ import typer
 
 from cloakgp.cli.console import fails_plainly, say
 from cloakgp.cli.options import Overwrite
-from cloakgp.files import reserve_file
-from cloakgp.numerals import NORMAL_95
-from cloakgp.table_files import table_bytes, table_suffix
+from cloakgp.data.table_files import table_bytes, table_suffix
+from cloakgp.utils.files import reserve_file
+from cloakgp.utils.formatting import NORMAL_95
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from cloakgp.arrays import Array
     from cloakgp.cli.progress import Reporter
-    from cloakgp.columns import AnyRelease, NumberRelease
     from cloakgp.release import LabelRelease
+    from cloakgp.report.columns import AnyRelease, NumberRelease
+    from cloakgp.utils.arrays import Array
 
 BLOCK_ROWS = 5000
 COLUMNS = ("mean", "sd", "lower", "upper")
@@ -45,7 +45,7 @@ def predict(
     .csv.gz or .parquet.
     """
     suffix = table_suffix(to)
-    from cloakgp.cli.opening import open_release
+    from cloakgp.cli.console import open_release
 
     with reserve_file(to, overwrite=overwrite, inputs=[release_file, at]) as target:
         release = open_release(release_file)
@@ -60,9 +60,9 @@ def _columns(release: AnyRelease, at: Path, *, new_output: bool) -> dict[str, ND
     import numpy as np
 
     from cloakgp.cli.progress import reporting
-    from cloakgp.columns import input_names
+    from cloakgp.data.tables import read_inputs
     from cloakgp.release import LabelRelease
-    from cloakgp.tables import read_inputs
+    from cloakgp.report.columns import input_names
 
     if isinstance(release, LabelRelease) and new_output:
         raise ValueError("--new-output goes with releases of numbers: classes have probabilities")
@@ -105,7 +105,7 @@ def _classes(release: LabelRelease, blocks: Iterable[Array]) -> dict[str, NDArra
     """Return the most probable class, as text, and the probability of each, of all blocks."""
     import numpy as np
 
-    from cloakgp.columns import class_names
+    from cloakgp.report.columns import class_names
 
     names = class_names(release)
     probabilities = np.vstack([release.predict_proba(one) for one in blocks])

@@ -14,11 +14,11 @@ from cloakgp.cli.console import explain, fails_plainly, say, warn
 from cloakgp.cli.plan import ClassOptions, NumberOptions, Plan
 from cloakgp.cli.show import print_sections
 from cloakgp.criteria import criteria_for
-from cloakgp.files import reserve_file
-from cloakgp.names import DEFAULT_GAP
+from cloakgp.utils.files import reserve_file
+from cloakgp.utils.names import DEFAULT_GAP
 
 if TYPE_CHECKING:
-    from cloakgp.columns import AnyRelease
+    from cloakgp.report.columns import AnyRelease
 
 
 def _choices() -> str:
@@ -189,9 +189,8 @@ def release(
 
 def _ask(plan: Plan, given: NumberOptions | ClassOptions) -> AnyRelease:
     """Ask the private column, with what only this needs."""
-    from cloakgp.cli.classification import release_classes
-    from cloakgp.cli.regression import release_numbers
-    from cloakgp.privacy.guarantee import check_budget
+    from cloakgp.cli.estimators import release_classes, release_numbers
+    from cloakgp.privacy.accounting import check_budget
 
     check_budget(plan.epsilon, plan.delta)
     if isinstance(given, NumberOptions):
@@ -201,9 +200,9 @@ def _ask(plan: Plan, given: NumberOptions | ClassOptions) -> AnyRelease:
 
 def _tell(made: AnyRelease, plan: Plan, *, to: Path) -> None:
     """Say what was written, what it guarantees and what it cost."""
-    from cloakgp.columns import row_count
     from cloakgp.release import LabelRelease
-    from cloakgp.words import describe
+    from cloakgp.report.columns import row_count
+    from cloakgp.report.describe import describe
 
     what = "probabilities" if isinstance(made, LabelRelease) else "predictions"
     say(f"Wrote {to}: {what} of {plan.output}, from {row_count(made):,} rows.", style="green")

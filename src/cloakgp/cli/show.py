@@ -13,7 +13,7 @@ from rich.table import Table
 from cloakgp.cli.console import MAX_WIDTH, fails_plainly, plain, stdout
 
 if TYPE_CHECKING:
-    from cloakgp.sections import Section
+    from cloakgp.report.facts import Section
 
 MAX_LABEL_WIDTH = 20
 
@@ -23,8 +23,8 @@ def show(
     release_file: Annotated[Path, typer.Argument(help="A release.", metavar="RELEASE")],
 ) -> None:
     """Say in words what a release protects, and how well."""
-    from cloakgp.opening import load
-    from cloakgp.words import describe
+    from cloakgp.release.open import load
+    from cloakgp.report.describe import describe
 
     print_sections(describe(load(release_file)))
 

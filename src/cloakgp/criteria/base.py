@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
-    from cloakgp.arrays import Array
     from cloakgp.design import Certificate, Progress
-    from cloakgp.design.asked import AskedSums
-    from cloakgp.design.cells import Cells
     from cloakgp.design.groups import Groups
-    from cloakgp.design.rules import Rule
+    from cloakgp.design.streaming.binning import Cells
+    from cloakgp.design.streaming.rules import Rule
+    from cloakgp.design.streaming.sums import AskedSums
     from cloakgp.models import ExactPrior, SparsePrior
-    from cloakgp.models.label_prior import LabelPrior
+    from cloakgp.models.likelihoods.classes import LabelPrior
     from cloakgp.models.summary import Summary
-    from cloakgp.names import LinkName
-    from cloakgp.passes import Passes
+    from cloakgp.utils.arrays import Array
+    from cloakgp.utils.names import LinkName
+    from cloakgp.utils.passes import Passes
 
     Prior = ExactPrior | SparsePrior
 # What questions are chosen for: a table of numbers or of classes, a table that is read in passes,

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from cloakgp.criteria.base import Chosen, ChosenRule, Criterion, Problem, StreamedProblem
 
 if TYPE_CHECKING:
-    from cloakgp.arrays import Array
     from cloakgp.criteria.base import Prior
     from cloakgp.models import OutputCovariance
-    from cloakgp.models.label_prior import LabelPrior
+    from cloakgp.models.likelihoods.classes import LabelPrior
+    from cloakgp.utils.arrays import Array
 
 # Of the smaller problem that a design for many rows starts from.
 DESIGN_CELLS = 1000
@@ -52,8 +52,8 @@ class _Bayes(Criterion):
     def choose_rule(self, problem: StreamedProblem) -> ChosenRule:
         import numpy as np
 
-        from cloakgp.design.cells import Cells
-        from cloakgp.design.streamed_bayes import design_streamed_bayes
+        from cloakgp.design.streaming.bayes import design_streamed_bayes
+        from cloakgp.design.streaming.binning import Cells
 
         prior, points, summary = problem.prior, problem.X_query, problem.summary
         found = design_streamed_bayes(

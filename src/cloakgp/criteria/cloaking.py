@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cloakgp.criteria.base import Chosen, ChosenRule, Criterion, Problem, StreamedProblem
-from cloakgp.names import CriterionName
+from cloakgp.utils.names import CriterionName
 
 # Rows that the columns of a design for many rows are first taken from.
 FIRST_COLUMNS = 10_000
@@ -39,8 +39,8 @@ class CloakingCriterion(Criterion):
 
     def choose_rule(self, problem: StreamedProblem) -> ChosenRule:
         """Choose a rule of such questions for a table that is read in passes."""
-        from cloakgp.design.asked import asked_sums
-        from cloakgp.design.streamed import design_streamed
+        from cloakgp.design.streaming.noise import design_streamed
+        from cloakgp.design.streaming.sums import asked_sums
 
         found = design_streamed(
             problem.rows,

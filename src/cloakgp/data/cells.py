@@ -6,14 +6,77 @@ those are converted all together by Arrow, to the same bits. Nothing here raises
 
 from __future__ import annotations
 
-from typing import Any
+import csv
+import zlib
+from collections.abc import Callable, Generator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cloakgp.arrays import Array
-from cloakgp.extras import extra
+from cloakgp.data.table_files import table_suffix
 from cloakgp.privacy.entries import AROUND, NUMBER, is_missing, read_entry
+from cloakgp.utils.arrays import Array
+from cloakgp.utils.extras import extra
+
+with extra("tables"):
+    import pyarrow as pa
+
+Read = TypeVar("Read")
+
+# What readers raise for files that are damaged, cut off, or something else altogether.
+READ_ERRORS = (ValueError, OSError, EOFError, zlib.error, pa.ArrowException, csv.Error)
+
+
+def damage(path: Path) -> str:
+    """Say that a file cannot be read, without what its reader says of it.
+
+    Examples
+    --------
+    >>> damage(Path("people.parquet"))
+    'people.parquet cannot be read as .parquet: it is damaged, cut off, or in another format'
+    """
+    suffix = table_suffix(path)
+    said = f"{path} cannot be read as {suffix}: it is damaged, cut off, or in another format"
+    if suffix != ".parquet":
+        said += " (UTF-8, commas or semicolons, as many cells in a row as in the header)"
+    return said
+
+
+def attempted(path: Path, read: Callable[[], Read]) -> Read:
+    """Return what was read, or say that the file is damaged and nothing else.
+
+    Raises
+    ------
+    ValueError
+        If it cannot be read.
+
+    Examples
+    --------
+    >>> attempted(Path("people.parquet"), lambda: 3)
+    3
+    """
+    try:
+        return read()
+    except READ_ERRORS:
+        pass
+    raise ValueError(damage(path))
+
+
+def read_on(path: Path, batches: Generator[Read, None, None]) -> Generator[Read, None, None]:
+    """Yield what a reader yields, and close it; or say that the file is damaged.
+
+    Raises
+    ------
+    ValueError
+        If it cannot be read to the end.
+    """
+    with closing(batches):
+        while (batch := attempted(path, lambda: next(batches, None))) is not None:
+            yield batch
+
 
 with extra("tables"):
     import pyarrow as pa

@@ -10,10 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-from cloakgp.data.damage import attempted, damage, read_on
+from cloakgp.data.cells import attempted, damage, read_on
 from cloakgp.data.table_format import Batch, TableFormat
-from cloakgp.extras import extra
 from cloakgp.privacy.entries import AROUND
+from cloakgp.utils.extras import extra
 
 with extra("tables"):
     import pyarrow as pa

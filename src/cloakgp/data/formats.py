@@ -6,8 +6,8 @@ from pathlib import Path
 
 from cloakgp.data.csv import CsvFormat
 from cloakgp.data.parquet import ParquetFormat
+from cloakgp.data.table_files import table_suffix
 from cloakgp.data.table_format import TableFormat
-from cloakgp.table_files import table_suffix
 
 FORMATS: tuple[TableFormat, ...] = (CsvFormat(), ParquetFormat())
 

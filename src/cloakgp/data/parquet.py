@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cloakgp.data.damage import attempted, read_on
+from cloakgp.data.cells import attempted, read_on
 from cloakgp.data.table_format import Batch, TableFormat
-from cloakgp.extras import extra
+from cloakgp.utils.extras import extra
 
 with extra("tables"):
     import pyarrow.parquet as pq

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cloakgp.arrays import Array
-from cloakgp.table_files import table_suffix
+from cloakgp.data.table_files import table_suffix
+from cloakgp.utils.arrays import Array
 
 
 def checked_names(inputs: Sequence[str], *, output: str | None = None) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from cloakgp.data.damage import attempted
+from cloakgp.data.cells import attempted
 from cloakgp.data.schema import check_file, check_header
 
 Batch = Any

@@ -4,7 +4,7 @@ from cloakgp.design.bayes import BayesDesign, design_bayes
 from cloakgp.design.row_noise import PublicCovariances, RowNoiseDesign, design_row_noise
 from cloakgp.design.solver import Progress
 from cloakgp.design.strategy import Certificate, Design, DesignGapWarning, design_strategy
-from cloakgp.names import CriterionName
+from cloakgp.utils.names import CriterionName
 
 __all__ = [
     "BayesDesign",

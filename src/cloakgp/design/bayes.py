@@ -15,7 +15,8 @@ rank P at most; and a point of rank less than k that no second-order change of R
 in G (Burer and Monteiro 2005). So P + 1 answers are enough, and a few more find it in fewer steps.
 
 When it ends. `cloakgp.design.weak_duality` bounds what any strategy explains. It ends at the gap
-asked for; or, with as many answers as help, when that is out of reach (`cloakgp.design.stopping`).
+asked for; or, with as many answers as help, when that is out of reach
+(`cloakgp.design.weak_duality`).
 
 Where rows come in groups, the columns of a group share one constraint: see `cloakgp.design.groups`.
 
@@ -30,14 +31,19 @@ from typing import Protocol
 import numpy as np
 from scipy import linalg, optimize
 
-from cloakgp.arrays import Array
 from cloakgp.design.groups import GroupGauges, Groups
-from cloakgp.design.solver import Progress
-from cloakgp.design.starts import column_lengths, leading_questions
-from cloakgp.design.stopping import CHECKS, Point, Record, positive
+from cloakgp.design.solver import Progress, column_lengths, leading_questions, suitable_threads
 from cloakgp.design.strategy import LOOSE, Certificate, warn_if_short
-from cloakgp.design.threads import suitable_threads
-from cloakgp.design.weak_duality import RowSupports, row_supports, support_root
+from cloakgp.design.weak_duality import (
+    CHECKS,
+    Point,
+    Record,
+    RowSupports,
+    positive,
+    row_supports,
+    support_root,
+)
+from cloakgp.utils.arrays import Array
 
 FIRST_ANSWERS = 8
 # While more answers still explain this share more, a few steps on them tell as much as many.
@@ -138,7 +144,7 @@ def design_bayes(
     --------
     Two persons with independent values: each is asked on its own.
 
-    >>> from cloakgp.models.output_covariance import DenseCovariance
+    >>> from cloakgp.models.kernels.coregion import DenseCovariance
     >>> prior = DenseCovariance(latent=np.eye(2), noise=np.ones(2))
     >>> design = design_bayes(prior, np.eye(2), prior_variance=2.0, noise_sd=1.0)
     >>> abs(design.strategy.T @ design.strategy).round(3)

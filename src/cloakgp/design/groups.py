@@ -10,7 +10,7 @@ for larger and larger p. Up to 8 rows the sum goes over all signs (s and −s ar
 over those that were ever found to be the worst.
 
 What is computed here decides how useful a release is, never how private: the sensitivity is bounded
-anew by `cloakgp.privacy.units`.
+anew by `cloakgp.privacy.groups`.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cloakgp.arrays import Array
 from cloakgp.design.weak_duality import Tangent
+from cloakgp.utils.arrays import Array
 
 Groups = NDArray[np.intp]
 

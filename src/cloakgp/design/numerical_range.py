@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
-from cloakgp.arrays import Array
+from cloakgp.utils.arrays import Array
 
 # Directions whose singular value is below this share of the largest carry no digits that float64
 # predictions could show. They are not asked for, and so nothing is published along them.

@@ -23,10 +23,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg, optimize
 
-from cloakgp.arrays import Array
-from cloakgp.design.criteria import factorise
 from cloakgp.design.numerical_range import numerical_range
+from cloakgp.design.objectives import factorise
 from cloakgp.design.solver import optimal_weights
+from cloakgp.utils.arrays import Array
 
 # Row noises are looked for between these multiples of the model's.
 SMALLEST_RATIO, LARGEST_RATIO = 1e-2, 1e4

@@ -1,25 +1,12 @@
-r"""Weak duality for `bayes`: a bound on what any strategy explains, from the slopes at this one.
+"""The stopping rule of `bayes`: at the gap asked for, or where nothing comes closer any more.
 
-Let W = S⁻¹RF, E = (F − K_y RᵀW)/s and A = RE, as in `cloakgp.design.bayes`; then A = sW. For every
-feasible G, g(G) is the largest over C, with rows in the range of G, of
+What bounds every strategy holds wherever it was found, so the best bound and the best strategy make
+the certificate, whichever came from where.
 
-    2 tr(CF) − tr(C K_y Cᵀ) − s² tr(C G⁺ Cᵀ).
-
-Split E = E' + Δ, so that F = K_y RᵀW + sΔ + sE'. Completing one square for each part,
-
-    g(G) ≤ ‖K_y^{-½}(K_y RᵀW + sΔ)‖² + tr(E'ᵀ G E')
-         ≤ g(RᵀR) − ‖A‖² + 2 tr(AᵀRΔ) + (s²/ℓ)‖Δ‖² + tr(E'ᵀ G E'),
-
-with ℓ ≤ the eigenvalues of K_y. If a block-diagonal B ⪰ E'E'ᵀ has tr(BG) ≤ c for every feasible G
-(rows on their own: B = diag(v), c = Σ_j v_j), the last term is at most c.
-
-Take any B ≻ 0, let σ_i² and z_i be the eigenvalues and eigenvectors of EᵀB⁻¹E, and clip the σ_i at
-t ≥ 1: Δ = Σ_i c_i E z_i z_iᵀ with c_i = (1 − t/σ_i)₊. Then E'E'ᵀ ⪯ t²B, tr(AᵀRΔ) = Σ_i c_i ‖Az_i‖²
-and ‖Δ‖² = Σ_i c_i² ‖Ez_i‖². Large t pay for all rows, small ones only for the directions that B
-misses; the best t is taken.
-
-At the optimum diag(v)Rᵀ = EAᵀ, so v_j = ‖A e_j‖ = (e_jᵀ AᵀA e_j)^½ for the slopes e_j of row j.
-Before it, adding a little to AᵀA makes room for directions that no answer covers yet.
+The gap shrinks roughly by a constant factor from one certificate to the next. Over the later half
+of those since no more answers help, that factor is measured; if it would not reach the gap asked
+for within the certificates that are left, and the strategy does not gain a share of that gap
+either, the search ends.
 """
 
 from __future__ import annotations
@@ -29,7 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
-from cloakgp.arrays import Array
+from cloakgp.design.solver import Progress
+from cloakgp.utils.arrays import Array
 
 # Added to AᵀA, as shares of its mean eigenvalue: of several bounds the least counts. The first one
 # only keeps v away from zero.
@@ -155,3 +143,121 @@ def support_root(answered: Array, *, floor: float) -> Array:
     mean = max(float(squares.mean()), np.finfo(np.float64).tiny)
     root: Array = (rotation * np.sqrt(squares + floor * mean)).T
     return root
+
+
+# Certificates at most, once no more answers help.
+CHECKS = 150
+# So many at least measure the pace. The strategy moves as long as it gains more than this share of
+# the gap asked for.
+PACE, STALLED = 10, 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """A strategy, what it explains, and its slopes.
+
+    Attributes
+    ----------
+    strategy : array of shape (k, N)
+        R.
+    explained : float
+        g, in squared output units.
+    slopes : array of shape (N, P)
+        E.
+    answered : array of shape (k, P)
+        R E.
+    """
+
+    strategy: Array
+    explained: float
+    slopes: Array
+    answered: Array
+
+    @property
+    def gradient(self) -> Array:
+        """2 R E Eᵀ."""
+        return 2.0 * self.answered @ self.slopes.T
+
+
+class Record:
+    """The best strategy so far, and what none can fall below.
+
+    Parameters
+    ----------
+    prior_variance : float
+    gap : float
+        The one asked for.
+    progress : callable, optional
+        Called with the certified gap.
+    least : float
+
+    Attributes
+    ----------
+    best : Point
+        The one that explains most.
+    least : float
+        A lower bound of the unexplained variance of every strategy.
+    """
+
+    best: Point
+
+    def __init__(
+        self,
+        prior_variance: float,
+        *,
+        gap: float,
+        progress: Progress | None = None,
+        least: float = 0.0,
+    ) -> None:
+        self.least = least
+        self._prior_variance, self._target, self._progress = prior_variance, gap, progress
+        self._most_explained = -np.inf
+        self._last: list[tuple[float, float]] | None = None
+
+    def note(self, point: Point, *, excess: float) -> None:
+        """Note a strategy and what the best one may explain beyond it."""
+        if point.explained > self._most_explained:
+            self.best, self._most_explained = point, point.explained
+        self.least = max(self.least, self._prior_variance - point.explained - excess)
+        if self._last is not None:
+            self._last.append((self.unexplained, self.gap))
+        if self._progress is not None:
+            self._progress(self.gap)
+
+    @property
+    def unexplained(self) -> float:
+        """What the best strategy leaves."""
+        return positive(self._prior_variance - self._most_explained)
+
+    @property
+    def gap(self) -> float:
+        """The certified gap of the best strategy."""
+        return self.gap_of(self.unexplained)
+
+    def gap_of(self, unexplained: float) -> float:
+        """Return the certified gap of any strategy that leaves so much."""
+        return max(1.0 - self.least / unexplained, 0.0)
+
+    def expect_no_more_answers(self) -> None:
+        """Measure the pace from now on."""
+        self._last = [(self.unexplained, self.gap)]
+
+    def finished(self) -> bool:
+        """Whether the gap is reached, or is out of reach."""
+        if self.gap <= self._target:
+            return True
+        if self._last is None:
+            return False
+        left = CHECKS + 1 - len(self._last)
+        if left <= 0 or len(self._last) <= PACE:
+            return left <= 0
+        watched = max(PACE, len(self._last) // 2)
+        unexplained, gap = self._last[-1 - watched]
+        moving = unexplained - self.unexplained > STALLED * self._target * self.unexplained
+        reachable = self.gap * (self.gap / gap) ** (left / watched) <= self._target
+        return not (moving or reachable)
+
+
+def positive(variance: float) -> float:
+    """Return a variance that may be divided by."""
+    return max(variance, float(np.finfo(np.float64).tiny))

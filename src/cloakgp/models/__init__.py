@@ -6,14 +6,13 @@ from cloakgp.models.defaults import (
     default_noise_variance,
 )
 from cloakgp.models.exact import ExactPrior
-from cloakgp.models.gibbs import GibbsKernel, gibbs_kernel
-from cloakgp.models.inducing import kmeans_centres
-from cloakgp.models.integral import IntegralRBF, points_as_boxes
-from cloakgp.models.kernels import NotPositiveDefiniteError
-from cloakgp.models.output_covariance import ConditionedCovariance, OutputCovariance
+from cloakgp.models.kernels.coregion import ConditionedCovariance, OutputCovariance
+from cloakgp.models.kernels.gibbs import GibbsKernel, gibbs_kernel
+from cloakgp.models.kernels.integral import IntegralRBF, points_as_boxes
+from cloakgp.models.kernels.latent import NotPositiveDefiniteError
 from cloakgp.models.prior import Prior
 from cloakgp.models.row_noise import RowNoisePrior
-from cloakgp.models.sparse import APPROXIMATIONS, Approximation, SparsePrior
+from cloakgp.models.sparse import APPROXIMATIONS, Approximation, SparsePrior, kmeans_centres
 
 __all__ = [
     "APPROXIMATIONS",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Matern
 
-from cloakgp.arrays import Array
+from cloakgp.utils.arrays import Array
 
 SIGNAL_SD_SHARE = 3 / 10
 NOISE_SD_SHARE = 1 / 10

@@ -8,15 +8,15 @@ import numpy as np
 from scipy import linalg
 from sklearn.gaussian_process.kernels import Kernel
 
-from cloakgp.arrays import Array
-from cloakgp.models.kernels import (
+from cloakgp.models.kernels.coregion import DenseCovariance
+from cloakgp.models.kernels.latent import (
     RELATIVE_JITTER,
     check_positive_definite,
     latent_covariance,
     latent_variance,
     white_noise_variance,
 )
-from cloakgp.models.output_covariance import DenseCovariance
+from cloakgp.utils.arrays import Array
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from cloakgp.arrays import Array
-from cloakgp.models.output_covariance import OutputCovariance
+from cloakgp.models.kernels.coregion import OutputCovariance
+from cloakgp.utils.arrays import Array
 
 
 class Prior(Protocol):

@@ -27,10 +27,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
-from cloakgp.arrays import Array
 from cloakgp.models.exact import ExactPrior
-from cloakgp.models.output_covariance import LowRankCovariance
+from cloakgp.models.kernels.coregion import LowRankCovariance
 from cloakgp.models.sparse import SparsePrior
+from cloakgp.utils.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)

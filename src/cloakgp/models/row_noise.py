@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
-from cloakgp.arrays import Array
-from cloakgp.models.output_covariance import OutputCovariance
+from cloakgp.models.kernels.coregion import OutputCovariance
 from cloakgp.models.prior import Prior
+from cloakgp.utils.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)

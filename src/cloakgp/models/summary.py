@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from cloakgp.arrays import Array
-from cloakgp.passes import Chunk, Passes
+from cloakgp.utils.arrays import Array
+from cloakgp.utils.passes import Chunk, Passes
 
 SAMPLE_ROWS = 50_000
 # Consecutive multiples of an irrational number are spread evenly over the unit interval (Weyl

@@ -1,9 +1,9 @@
 """The only rooms that y enters, and what a release costs."""
 
+from cloakgp.privacy.accounting import Calibration, Guarantee, compose
+from cloakgp.privacy.bounds import OutputBounds
 from cloakgp.privacy.cloaking import CloakedPredictions, cloak
-from cloakgp.privacy.guarantee import Calibration, Guarantee, compose
-from cloakgp.privacy.measure import Answers, measure
-from cloakgp.privacy.outputs import OutputBounds
+from cloakgp.privacy.gaussian import Answers, measure
 
 __all__ = [
     "Answers",

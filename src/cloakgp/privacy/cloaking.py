@@ -7,17 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakgp.arrays import Array, as_matrix
 from cloakgp.design import CriterionName, design_strategy
-from cloakgp.privacy.guarantee import (
+from cloakgp.privacy.accounting import (
     Calibration,
     Guarantee,
     check_budget,
     short_form,
 )
-from cloakgp.privacy.measure import measure
-from cloakgp.privacy.outputs import OutputBounds
+from cloakgp.privacy.bounds import OutputBounds
+from cloakgp.privacy.gaussian import measure
 from cloakgp.privacy.tracebacks import forget_on_failure
+from cloakgp.utils.arrays import Array, as_matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ def cloak(
     r"""Publish the predictions C y of a linear smoother with the least noise.
 
     Mechanism: design R and L with L R = C (`cloakgp.design.design_strategy`, which sees C alone),
-    answer R y by `cloakgp.privacy.measure.measure`, publish C c + L a for the middle c of the
+    answer R y by `cloakgp.privacy.gaussian.measure`, publish C c + L a for the middle c of the
     bounds. The values are a function of the k noisy answers a and of public arrays, so they inherit
     the guarantee of `measure` by post-processing; the noise is N(0, s² L Lᵀ).
 

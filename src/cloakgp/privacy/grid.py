@@ -13,18 +13,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cloakgp.arrays import Array
-from cloakgp.privacy.guarantee import (
+from cloakgp.privacy.accounting import (
     Calibration,
     Guarantee,
     discretisation_delta,
     exact_noise_multiplier,
     papers_noise_multiplier,
 )
-from cloakgp.privacy.outputs import OutputBounds
+from cloakgp.privacy.bounds import OutputBounds
+from cloakgp.privacy.groups import Groups, column_lengths, greatest_gauge
 from cloakgp.privacy.rounding import UNIT_ROUNDOFF, gamma
 from cloakgp.privacy.sampler import Integers, add_discrete_gaussian, add_insecure_gaussian
-from cloakgp.privacy.units import Groups, column_lengths, greatest_gauge
+from cloakgp.utils.arrays import Array
 
 # The grid is about this many binary digits finer than the noise.
 GRID_BITS = 40
@@ -75,7 +75,7 @@ class Movement:
         """All outputs of one group of rows change, each anywhere within the bounds.
 
         R V moves by at most w·max_g q(R_g), with q the greatest ‖R_g s‖ over signs s: see
-        `cloakgp.privacy.units`, which rounds it up.
+        `cloakgp.privacy.groups`, which rounds it up.
         """
         one = cls.of_one_output(strategy, bounds=bounds)
         width, _ = bounds.about(bounds.middle)

@@ -10,9 +10,9 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakgp.arrays import Array
+from cloakgp.privacy.bounds import checked_outputs
 from cloakgp.privacy.entries import as_entries, read_entries
-from cloakgp.privacy.outputs import checked_outputs
+from cloakgp.utils.arrays import Array
 
 
 def checked_private_inputs(X: ArrayLike, *, columns: int | None = None) -> Array:

@@ -17,8 +17,8 @@ Theorem
     Balle and Wang 2018, theorem 8, for the Gaussian mechanism in k or kC dimensions;
     `discretisation_delta` for the discrete noise.
 Argument
-    As for `cloakgp.privacy.measure`: with s = σ·sensitivity the answers are (ε, δ)-DP, and all that
-    is published later is computed from them and from public arrays.
+    As for `cloakgp.privacy.gaussian`: with s = σ·sensitivity the answers are (ε, δ)-DP, and all
+    that is published later is computed from them and from public arrays.
 
 Which classes there are must not be inferred from labels: somebody alone in a class would show.
 """
@@ -31,12 +31,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakgp.arrays import Array, as_matrix
+from cloakgp.privacy.accounting import Calibration, Guarantee, check_budget
+from cloakgp.privacy.bounds import as_column
 from cloakgp.privacy.grid import Movement, calibrate, longest_column, noisy
-from cloakgp.privacy.guarantee import Calibration, Guarantee, check_budget
-from cloakgp.privacy.outputs import as_column
 from cloakgp.privacy.rounding import UNIT_ROUNDOFF
 from cloakgp.privacy.tracebacks import forget_on_failure
+from cloakgp.utils.arrays import Array, as_matrix
 
 ClassLabel = bool | int | float | str
 

@@ -33,18 +33,18 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakgp.arrays import Array, as_matrix
+from cloakgp.privacy.accounting import check_budget
+from cloakgp.privacy.bounds import OutputBounds, checked_outputs
 from cloakgp.privacy.grid import (
     GRID_BITS,
     INTEGER_BITS,
     SMALLEST_ENTRY,
 )
-from cloakgp.privacy.guarantee import check_budget
-from cloakgp.privacy.outputs import OutputBounds, checked_outputs
-from cloakgp.privacy.pure import PureGuarantee
+from cloakgp.privacy.pure_dp import PureGuarantee
 from cloakgp.privacy.rounding import UNIT_ROUNDOFF, gamma
 from cloakgp.privacy.sampler import Integers, add_discrete_laplace, add_insecure_laplace
 from cloakgp.privacy.tracebacks import forget_on_failure
+from cloakgp.utils.arrays import Array, as_matrix
 
 # `check_budget` asks for a δ, and there is none here.
 ANY_DELTA = 0.5

@@ -1,7 +1,7 @@
 r"""Several private outputs of each person, protected together.
 
 Every output is clipped to its own public bounds and measured in widths from their middle, so that
-all lie in [−½, ½]. The entries of one person are a group (`cloakgp.privacy.units`): neighbours
+all lie in [−½, ½]. The entries of one person are a group (`cloakgp.privacy.groups`): neighbours
 differ in all outputs of one person, and a strategy R over the entries moves by at most the group's
 gauge. With R = R' diag(1/d), in output units, that is the exact joint sensitivity
 sup ‖Σ_t δ_t r'_{j,t}‖ over |δ_t| ≤ d_t.
@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakgp.arrays import Array
+from cloakgp.privacy.bounds import OutputBounds, check_numbers
 from cloakgp.privacy.entries import read_entries
-from cloakgp.privacy.outputs import OutputBounds, check_numbers
-from cloakgp.privacy.units import Groups, checked_groups
+from cloakgp.privacy.groups import Groups, checked_groups
+from cloakgp.utils.arrays import Array
 
 # Of every output once it is measured in widths from the middle of its bounds.
 STANDARD_BOUNDS = OutputBounds(-0.5, 0.5)

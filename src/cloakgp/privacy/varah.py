@@ -41,7 +41,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakgp.arrays import Array, as_matrix
+from cloakgp.utils.arrays import Array, as_matrix
 
 
 class NotDominantError(ValueError):

@@ -1,13 +1,13 @@
 """What is published: predict, combine, save, load. Nothing here sees an output."""
 
-from cloakgp.release.bundle import ReleaseFileError
 from cloakgp.release.choice import Choice
 from cloakgp.release.functional import ReleasedFunction
-from cloakgp.release.label_predictor import LatentPrediction
+from cloakgp.release.hyperparameters.regression import Hyperprior, WeightedPrior
+from cloakgp.release.io.bundle import ReleaseFileError
 from cloakgp.release.label_release import LabelRelease
-from cloakgp.release.learning import Hyperprior, WeightedPrior
 from cloakgp.release.many_rows import ManyRowsRelease
 from cloakgp.release.measurement import Measurement, Published
+from cloakgp.release.posterior.probabilities import LatentPrediction
 from cloakgp.release.questions import (
     Budget,
     Query,

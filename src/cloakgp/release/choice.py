@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from cloakgp.privacy import Guarantee, compose
-from cloakgp.privacy.mixed import MixedGuarantee, compose_with_selection
-from cloakgp.privacy.select import SelectionMechanism
+from cloakgp.privacy.composition import MixedGuarantee, compose_with_selection
+from cloakgp.privacy.selection import SelectionMechanism
 from cloakgp.release.measurement import Measurement
 
 

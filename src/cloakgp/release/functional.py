@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakgp.arrays import Array, as_inputs
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.privacy import Answers, Guarantee
-from cloakgp.privacy.functional import FunctionAnswers
-from cloakgp.privacy.guarantee import short_form
+from cloakgp.privacy.accounting import short_form
+from cloakgp.privacy.function import FunctionAnswers
+from cloakgp.utils.arrays import Array, as_inputs
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class ReleasedFunction:
     Examples
     --------
     >>> from sklearn.gaussian_process.kernels import RBF
-    >>> from cloakgp.privacy.functional import measure_function
+    >>> from cloakgp.privacy.function import measure_function
     >>> prior = ExactPrior(kernel=RBF(), noise_variance=1.0, mean=0.5)
     >>> measured = measure_function([[0.0], [9.0]], [0.0, 1.0], prior=prior, bounds=(0, 1),
     ...                             epsilon=1.0, delta=0.01)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cloakgp.arrays import Array
 from cloakgp.privacy.labels import LabelAnswers, signed_centre
-from cloakgp.release.label_posterior import SignAnswers
-from cloakgp.release.posterior import AskedTable
+from cloakgp.release.posterior.classification import SignAnswers
+from cloakgp.release.posterior.dense import AskedTable
 from cloakgp.release.questions import Questions
+from cloakgp.utils.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)

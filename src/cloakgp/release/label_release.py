@@ -12,17 +12,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
-from cloakgp.arrays import Array, as_inputs
-from cloakgp.files import write_file
-from cloakgp.models.label_prior import LabelPrior
+from cloakgp.models.likelihoods.classes import LabelPrior
 from cloakgp.privacy import Guarantee, compose
-from cloakgp.privacy.guarantee import short_form
+from cloakgp.privacy.accounting import short_form
 from cloakgp.privacy.labels import Classes, ClassLabel
-from cloakgp.release import label_archive
-from cloakgp.release.label_learning import WeightedLabelPrior, learn_labels
+from cloakgp.release.hyperparameters.classification import WeightedLabelPrior, learn_labels
+from cloakgp.release.io import label_archive
 from cloakgp.release.label_measurement import LabelMeasurement, sign_answers
-from cloakgp.release.label_predictor import LabelPredictor, LatentPrediction, Rule
 from cloakgp.release.measurement import check_noise_is_new, renumbered
+from cloakgp.release.posterior.probabilities import LabelPredictor, LatentPrediction, Rule
+from cloakgp.utils.arrays import Array, as_inputs
+from cloakgp.utils.files import write_file
 
 Learning = Literal["map", "average"]
 

@@ -10,21 +10,21 @@ from pathlib import Path
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from cloakgp.arrays import Array
 from cloakgp.design import Certificate
-from cloakgp.design.asked import AskedSums, asked_sums
-from cloakgp.design.rules import Rule
-from cloakgp.files import write_file
+from cloakgp.design.streaming.rules import Rule
+from cloakgp.design.streaming.sums import AskedSums, asked_sums
 from cloakgp.models import SparsePrior
-from cloakgp.passes import Passes
 from cloakgp.privacy import Answers, Guarantee
-from cloakgp.privacy.guarantee import short_form
-from cloakgp.release import many_rows_archive
-from cloakgp.release.asked_posterior import AskedPosterior
-from cloakgp.release.learning import WeightedPrior
+from cloakgp.privacy.accounting import short_form
+from cloakgp.release.hyperparameters.regression import WeightedPrior
+from cloakgp.release.io import many_rows_archive
 from cloakgp.release.measurement import Published, no_raw_predictions
-from cloakgp.release.mixture import Mixture
+from cloakgp.release.posterior.mixture import Mixture
+from cloakgp.release.posterior.streamed import AskedPosterior
 from cloakgp.release.predicting import LatentRelease
+from cloakgp.utils.arrays import Array
+from cloakgp.utils.files import write_file
+from cloakgp.utils.passes import Passes
 
 # What recomputed columns may be longer by: float64 in another order of summation.
 LENGTH_TOLERANCE = 1e-9
@@ -65,7 +65,7 @@ class ManyRowsRelease(LatentRelease):
     Examples
     --------
     >>> from cloakgp import DPGPRegressor
-    >>> from cloakgp.rows import ArrayRows
+    >>> from cloakgp.data import ArrayRows
     >>> X = np.linspace(0, 10, 5000)[:, None]
     >>> rows = ArrayRows(X, np.sin(X).ravel(), chunk_rows=1000)
     >>> model = DPGPRegressor(bounds=(-1, 1), epsilon=1.0, delta=1e-5, inducing=20)
@@ -145,7 +145,7 @@ class ManyRowsRelease(LatentRelease):
         Parameters
         ----------
         passes : Passes
-            The same rows; `cloakgp.rows` makes such objects.
+            The same rows; `cloakgp.data` makes such objects.
 
         Returns
         -------

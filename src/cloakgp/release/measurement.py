@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cloakgp.arrays import Array
 from cloakgp.criteria import criteria_for
 from cloakgp.design import Certificate
 from cloakgp.privacy import Answers
-from cloakgp.privacy.guarantee import short_form
+from cloakgp.privacy.accounting import short_form
+from cloakgp.privacy.groups import Groups, greatest_gauge
 from cloakgp.privacy.labels import LabelAnswers
-from cloakgp.privacy.units import Groups, greatest_gauge
+from cloakgp.utils.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +109,7 @@ class Measurement:
     def attained_mu(self) -> float:
         """Width of the bounds times the longest column over the noise sd, recomputed.
 
-        With groups, times the greatest gauge of a group (`cloakgp.privacy.units`).
+        With groups, times the greatest gauge of a group (`cloakgp.privacy.groups`).
         """
         if self.answers.noise_sd == 0:
             return 0.0

@@ -7,7 +7,7 @@ from typing import Literal, overload
 
 from numpy.typing import ArrayLike
 
-from cloakgp.arrays import Array, as_inputs
+from cloakgp.utils.arrays import Array, as_inputs
 
 
 def check_spread(*, return_std: bool, return_cov: bool) -> None:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cloakgp.arrays import Array
 from cloakgp.criteria import Problem, criterion_named
 from cloakgp.design import Certificate, Progress
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.privacy import Answers, OutputBounds
-from cloakgp.privacy.guarantee import exact_noise_multiplier
-from cloakgp.privacy.units import Groups
+from cloakgp.privacy.accounting import exact_noise_multiplier
+from cloakgp.privacy.groups import Groups
 from cloakgp.release.measurement import Measurement
-from cloakgp.release.posterior import Posterior
+from cloakgp.release.posterior.dense import Posterior
+from cloakgp.utils.arrays import Array
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def choose_questions(
     table : int
         The number of the table in the release.
     groups : array of shape (N,), optional
-        Which group each row belongs to, from `cloakgp.privacy.units.checked_groups`: all rows of a
+        Which group each row belongs to, from `cloakgp.privacy.groups.checked_groups`: all rows of a
         group are protected together.
     progress : callable, optional
 

@@ -9,20 +9,20 @@ from pathlib import Path
 
 from sklearn.gaussian_process.kernels import Kernel
 
-from cloakgp.arrays import Array
-from cloakgp.files import write_file
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.privacy import Guarantee, compose
-from cloakgp.privacy.guarantee import short_form
-from cloakgp.privacy.mixed import MixedGuarantee
-from cloakgp.release import archive
+from cloakgp.privacy.accounting import short_form
+from cloakgp.privacy.composition import MixedGuarantee
 from cloakgp.release.choice import Choice, same_choice
 from cloakgp.release.functional import ReleasedFunction
-from cloakgp.release.learning import Hyperprior, WeightedPrior, learn
+from cloakgp.release.hyperparameters.regression import Hyperprior, WeightedPrior, learn
+from cloakgp.release.io import archive
 from cloakgp.release.measurement import Measurement, Published, stacked
-from cloakgp.release.mixture import Mixture, mixture_given
-from cloakgp.release.posterior import Posterior
+from cloakgp.release.posterior.dense import Posterior
+from cloakgp.release.posterior.mixture import Mixture, mixture_given
 from cloakgp.release.predicting import LatentRelease
+from cloakgp.utils.arrays import Array
+from cloakgp.utils.files import write_file
 
 ReleasePrior = ExactPrior | SparsePrior
 
@@ -181,7 +181,7 @@ class Release(LatentRelease):
         """Return the same answers with hyperparameters fitted to them, at no cost in privacy.
 
         Maximises the marginal likelihood of the published answers together with weak priors around
-        the declared hyperparameters; see `cloakgp.release.learning`.
+        the declared hyperparameters; see `cloakgp.release.hyperparameters.regression`.
 
         Parameters
         ----------

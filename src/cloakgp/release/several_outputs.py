@@ -11,16 +11,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
-from cloakgp.arrays import Array, as_inputs
-from cloakgp.files import write_file
-from cloakgp.models.coregion import CoregionKernel, as_entries
+from cloakgp.models.kernels.coregion import CoregionKernel, as_entries
 from cloakgp.privacy import Guarantee
-from cloakgp.privacy.mixed import MixedGuarantee
+from cloakgp.privacy.composition import MixedGuarantee
 from cloakgp.privacy.several_outputs import STANDARD_BOUNDS, OutputColumns
-from cloakgp.release.archive import Contents, contents_from_tree, contents_to_tree
-from cloakgp.release.bundle import Load, ReleaseFileError, Store, bundle_bytes, read_bundle
+from cloakgp.release.io.archive import Contents, contents_from_tree, contents_to_tree
+from cloakgp.release.io.bundle import Load, ReleaseFileError, Store, bundle_bytes, read_bundle
 from cloakgp.release.measurement import Measurement
 from cloakgp.release.release import Release
+from cloakgp.utils.arrays import Array, as_inputs
+from cloakgp.utils.files import write_file
 
 KIND = "regression of several outputs"
 # What the entries' last input is called, which says of which output an entry is.
@@ -42,7 +42,7 @@ class MultiOutputRelease:
 
     See Also
     --------
-    cloakgp.multioutput.DPGPMultiOutputRegressor : Makes such releases.
+    cloakgp.estimators.multioutput.DPGPMultiOutputRegressor : Makes such releases.
     """
 
     entries: Release

@@ -33,16 +33,15 @@ import numpy as np
 from scipy import linalg
 from sklearn.gaussian_process.kernels import Kernel
 
-from cloakgp.arrays import Array
-from cloakgp.files import write_file
-from cloakgp.models.basis import BinBasis, EigenBasis, InputBox
+from cloakgp.models.features import BinBasis, EigenBasis, InputBox
 from cloakgp.privacy import Guarantee, OutputBounds
-from cloakgp.privacy.guarantee import check_budget, short_form
-from cloakgp.privacy.statistics import Statistics
-from cloakgp.privacy.statistics_grid import NEIGHBOURS, joint_sensitivity
-from cloakgp.release.bundle import Load, Store, bundle_bytes, read_bundle
-from cloakgp.release.kernel_tree import kernel_from_tree, kernel_to_tree
+from cloakgp.privacy.accounting import check_budget, short_form
+from cloakgp.privacy.statistics import NEIGHBOURS, Statistics, joint_sensitivity
+from cloakgp.release.io.bundle import Load, Store, bundle_bytes, read_bundle
+from cloakgp.release.io.kernel_tree import kernel_from_tree, kernel_to_tree
 from cloakgp.release.predicting import LatentRelease, check_spread
+from cloakgp.utils.arrays import Array
+from cloakgp.utils.files import write_file
 
 # Points of reference cannot lie evenly in more dimensions, and take memory in each.
 MOST_INPUTS = 1000

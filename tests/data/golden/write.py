@@ -44,22 +44,22 @@ from cloakgp import (
     ManyRowsRelease,
     StatisticsRelease,
 )
-from cloakgp.baselines import (
+from cloakgp.data import ArrayRows
+from cloakgp.estimators.baselines import (
     DPHistogramRegressor,
     DPIntegralHistogramRegressor,
     DPMeanRegressor,
     DPRowNoiseRegressor,
 )
-from cloakgp.baselines.given import release_of_answers
+from cloakgp.estimators.baselines.undesigned import release_of_answers
 from cloakgp.models import ExactPrior
-from cloakgp.models.basis import BinBasis, InputBox
-from cloakgp.models.gibbs import GibbsKernel
-from cloakgp.models.integral import points_as_boxes
+from cloakgp.models.features import BinBasis, InputBox
+from cloakgp.models.kernels.gibbs import GibbsKernel
+from cloakgp.models.kernels.integral import points_as_boxes
 from cloakgp.privacy import measure
-from cloakgp.privacy.mixed import MixedGuarantee
+from cloakgp.privacy.composition import MixedGuarantee
 from cloakgp.privacy.statistics import measure_statistics
 from cloakgp.release import Query
-from cloakgp.rows import ArrayRows
 
 BUDGET = {"bounds": (-2.0, 3.0), "epsilon": 2.0, "delta": 1e-3, "insecure_seed": 20180331}
 # Answers so clear that hyperparameters are learned from them.

@@ -33,20 +33,20 @@ from cloakgp import (
     extend,
     refine,
 )
-from cloakgp.baselines import (
+from cloakgp.cli import app
+from cloakgp.data import ArrayRows, DaskRows, FileRows
+from cloakgp.estimators.baselines import (
     DPHistogramRegressor,
     DPIntegralHistogramRegressor,
     DPMeanRegressor,
     DPRowNoiseRegressor,
 )
-from cloakgp.cli import app
 from cloakgp.models import ExactPrior
-from cloakgp.models.basis import BinBasis, InputBox
+from cloakgp.models.features import BinBasis, InputBox
 from cloakgp.privacy import measure
-from cloakgp.privacy.pure import PureGuarantee
-from cloakgp.privacy.select import select
+from cloakgp.privacy.pure_dp import PureGuarantee
+from cloakgp.privacy.selection import select
 from cloakgp.privacy.statistics import measure_statistics
-from cloakgp.rows import ArrayRows, DaskRows, FileRows
 
 BOUNDS = (-3.3, 7.1)
 BUDGET = {"bounds": BOUNDS, "epsilon": 1.3, "delta": 1e-4}

@@ -27,13 +27,13 @@ from cloakgp import (
     DPGridSearchCV,
     cloak,
 )
-from cloakgp.baselines import (
+from cloakgp.data import ArrayRows
+from cloakgp.estimators.baselines import (
     DPHistogramRegressor,
     DPIntegralHistogramRegressor,
     DPMeanRegressor,
     DPRowNoiseRegressor,
 )
-from cloakgp.rows import ArrayRows
 
 # Values that nobody would come upon by chance: in any digits, in eight bytes, as text.
 SECRETS = [61.80339887498949, 27.18281828459045, -57.72156649015329, 91.59655941772190]

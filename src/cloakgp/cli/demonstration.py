@@ -1,0 +1,249 @@
+"""The main job on data that comes with scikit-learn: disease progression from public inputs.
+
+The release that is kept spends its budget once. Besides it, the noise is drawn again and again on
+the same people, to show how far results scatter: a demonstration on data that is no secret. Do not
+do that with private data, where every draw would have to be paid for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from sklearn.datasets import load_diabetes
+from sklearn.gaussian_process import GaussianProcessRegressor
+
+from cloakgp.fitting.defaults import choose_prior, choose_query
+from cloakgp.fitting.regression import release_regression
+from cloakgp.plots.regression import INK, draw_curve, draw_map, slice_points
+from cloakgp.plots.release import new_figure
+from cloakgp.privacy import OutputBounds, measure
+from cloakgp.release import Hyperprior, Release
+from cloakgp.report.describe import headline
+from cloakgp.utils.arrays import Array
+from cloakgp.utils.extras import extra
+
+with extra("plots"):
+    from matplotlib.figure import Figure
+
+COLUMNS = {"age": "age", "body mass index": "bmi", "blood pressure": "bp"}
+INPUTS = tuple(COLUMNS)
+OUTPUT = "progression"
+# Decided before looking: the score cannot be negative, and 350 is a round ceiling. The range of the
+# data would be tighter, and a leak.
+BOUNDS = OutputBounds(lo=0.0, hi=350.0)
+EPSILON, DELTA = 1.0, 1e-3
+TEST_SHARE = 0.2
+SPLIT_SEED = 0
+REPETITIONS = 20
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, eq=False)
+class People:
+    """Patients, split at random into those released about and those predicted.
+
+    Attributes
+    ----------
+    X, X_test : arrays of shape (n, 3)
+        Age in years, body mass index in kg/m², mean blood pressure in mmHg.
+    y, y_test : arrays of shape (n,)
+        The score, as if it were private; never shown.
+    """
+
+    X: Array
+    X_test: Array
+    y: Array = field(repr=False)
+    y_test: Array = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """One way to release, with and without privacy.
+
+    Attributes
+    ----------
+    name : str
+    release : Release
+        Drawn once, with secret noise.
+    private_rmse : array of shape (REPETITIONS,)
+        On the test patients, in output units; one for each draw of the noise.
+    rmse : float
+        Of the same Gaussian process without noise.
+    """
+
+    name: str
+    release: Release
+    private_rmse: Array
+    rmse: float
+
+
+@dataclass(frozen=True, eq=False)
+class Demonstration:
+    """What the demonstration found.
+
+    Attributes
+    ----------
+    people : People
+    trials : tuple of Trial
+        The last one is kept.
+    middle_rmse : float
+        Of predicting the middle of the bounds, which needs no data.
+    output_sd : float
+        Of the test patients' scores: the error of somebody who knows their mean.
+    """
+
+    people: People
+    trials: tuple[Trial, ...]
+    middle_rmse: float
+    output_sd: float
+
+    @property
+    def kept(self) -> Trial:
+        """The trial whose release is written."""
+        return self.trials[-1]
+
+
+def load_people() -> People:
+    """Return the patients of scikit-learn's diabetes table, split by a public seed.
+
+    Examples
+    --------
+    >>> people = load_people()
+    >>> people.X.shape, people.X_test.shape
+    ((354, 3), (88, 3))
+    """
+    table = load_diabetes(scaled=False)
+    columns = [table.feature_names.index(name) for name in COLUMNS.values()]
+    X = np.asarray(table.data[:, columns], dtype=np.float64)
+    y = np.asarray(table.target, dtype=np.float64)
+    order = np.random.default_rng(SPLIT_SEED).permutation(len(X))
+    held_out = round(TEST_SHARE * len(X))
+    test, train = order[:held_out], order[held_out:]
+    return People(X=X[train], X_test=X[test], y=y[train], y_test=y[test])
+
+
+def demonstrate(
+    people: People, *, repetitions: int = REPETITIONS, tell: Tell | None = None
+) -> Demonstration:
+    """Release about some patients, and predict the others.
+
+    Parameters
+    ----------
+    people : People
+    repetitions : int
+        Draws of the noise to compare.
+    tell : callable, optional
+        Called with what happens next.
+    """
+    ways: dict[str, tuple[str, Hyperprior | None]] = {
+        "least noise on raw predictions": ("trace", None),
+        "untouched defaults": ("bayes", Hyperprior()),
+    }
+    trials = []
+    for name, (criterion, hyperprior) in ways.items():
+        if tell is not None:
+            tell(name)
+        trials.append(
+            _trial(
+                people,
+                name=name,
+                criterion=criterion,
+                hyperprior=hyperprior,
+                repetitions=repetitions,
+            )
+        )
+    middle = np.full(len(people.y_test), BOUNDS.middle)
+    return Demonstration(
+        people=people,
+        trials=tuple(trials),
+        middle_rmse=_rmse(middle, people),
+        output_sd=float(people.y_test.std()),
+    )
+
+
+def draw(found: Demonstration) -> Figure:
+    """Draw the kept release: a map over BMI and blood pressure, and a curve over BMI.
+
+    The curve without privacy is added for comparison. It could not be published.
+    """
+    release = found.kept.release
+    figure = new_figure(width=13.0, height=5.8)
+    left, right = figure.subplots(1, 2, width_ratios=(1.15, 1.0))
+    across, up = "body mass index", "blood pressure"
+    draw_map(left, release, vary=(across, up), grid_points=20)
+    column = found.people.X[:, INPUTS.index(across)]
+    grid = np.linspace(column.min(), column.max(), 200)
+    right.plot(
+        grid,
+        _without_privacy(
+            release, found.people, slice_points(release, vary=(across,), grids=(grid,))
+        ),
+        color=INK,
+        linewidth=1.6,
+        linestyle=":",
+        zorder=3,
+        label="without privacy",
+    )
+    draw_curve(right, release, vary=(across,))
+    figure.suptitle(
+        f"Diabetes progression, {headline(release)}", color=INK, fontsize=14, fontweight="bold"
+    )
+    return figure
+
+
+def _trial(
+    people: People,
+    *,
+    name: str,
+    criterion: str,
+    hyperprior: Hyperprior | None,
+    repetitions: int,
+) -> Trial:
+    release = release_regression(
+        people.X,
+        people.y,
+        prior=choose_prior(people.X, bounds=BOUNDS),
+        query=choose_query(people.X),
+        bounds=BOUNDS,
+        epsilon=EPSILON,
+        delta=DELTA,
+        criterion=criterion,
+        hyperprior=hyperprior,
+        input_names=INPUTS,
+        output_name=OUTPUT,
+    )
+    errors = [
+        _rmse(_noised_again(release, people).predict(people.X_test), people)
+        for _ in range(repetitions)
+    ]
+    return Trial(
+        name=name,
+        release=release,
+        private_rmse=np.array(errors),
+        rmse=_rmse(_without_privacy(release, people, people.X_test), people),
+    )
+
+
+def _noised_again(release: Release, people: People) -> Release:
+    """Ask the same questions of the same people with fresh noise: the design is reused."""
+    (one,) = release.measurements
+    answers = measure(
+        one.strategy, people.y, bounds=one.answers.bounds, epsilon=EPSILON, delta=DELTA
+    )
+    again = replace(release, measurements=(replace(one, answers=answers),))
+    return again if release.hyperprior is None else again.learn(release.hyperprior)
+
+
+def _without_privacy(release: Release, people: People, X: Array) -> Array:
+    """Return the predictions of scikit-learn's Gaussian process with the same prior."""
+    prior = release.prior
+    model = GaussianProcessRegressor(prior.kernel, alpha=prior.noise_variance, optimizer=None)
+    predictions: Array = prior.mean + model.fit(people.X, people.y - prior.mean).predict(X)
+    return predictions
+
+
+def _rmse(predictions: Array, people: People) -> float:
+    return float(np.sqrt(np.mean(np.square(predictions - people.y_test))))

@@ -1,0 +1,202 @@
+"""Rows in memory, or in memory-mapped files: arrays and pandas tables, converted chunk by chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, NoReturn
+
+import numpy as np
+
+from cloakgp.data.local import CHUNK_ROWS, LocalRows
+from cloakgp.privacy.entries import read_entries
+from cloakgp.privacy.tracebacks import forget_on_failure
+from cloakgp.utils.arrays import Array
+from cloakgp.utils.passes import Chunk, PartOf
+
+
+class ArrayRows(LocalRows):
+    """Public inputs and private outputs that are arrays already.
+
+    Arrays are kept as they are given, and one chunk at a time is copied. They must not be changed
+    between passes.
+
+    Parameters
+    ----------
+    X : array-like of shape (N, D)
+        Public inputs: an array, a memory map, a pandas table, or a list of rows.
+    outputs : array-like of shape (N,) or (N, 1)
+        Private.
+    input_names : sequence of str
+        If empty, a pandas table's names are taken.
+    output_name : str
+    chunk_rows : int
+    jobs : int, optional
+        How many threads; if not given, as many as there are processors to be used.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not agree, there are no rows, or X has a type that holds no numbers.
+
+    Examples
+    --------
+    >>> rows = ArrayRows(np.arange(6.0).reshape(3, 2), [1.5, 2.5, 3.5])
+    >>> rows
+    ArrayRows(3 rows, 2 inputs)
+    """
+
+    @forget_on_failure
+    def __init__(
+        self,
+        X: Any,
+        outputs: Any,
+        *,
+        input_names: Sequence[str] = (),
+        output_name: str = "y",
+        chunk_rows: int = CHUNK_ROWS,
+        jobs: int | None = None,
+    ) -> None:
+        shape = _shape(X)
+        if outputs is None or not hasattr(outputs, "__len__"):
+            raise ValueError("outputs are missing: give one for every row")
+        if len(outputs) != shape[0]:
+            raise ValueError(f"X has {shape[0]} rows and y has {len(outputs)}: they must agree")
+        if len(getattr(outputs, "shape", (0,))) > 1 and outputs.shape[1:] != (1,):
+            raise ValueError("y must have one dimension, with one entry per row")
+        names = tuple(input_names) or tuple(str(name) for name in getattr(X, "columns", ()))
+        if names and len(names) != shape[1]:
+            raise ValueError(f"X has {shape[1]} columns and {len(names)} names: they must agree")
+        super().__init__(
+            input_names=names, output_name=output_name, chunk_rows=chunk_rows, jobs=jobs
+        )
+        self._X = X
+        self._outputs = outputs
+        self._shape = shape
+
+    @property
+    def n_inputs(self) -> int:
+        """D, the number of public inputs."""
+        return self._shape[1]
+
+    @property
+    def count(self) -> int:
+        """N, the number of rows."""
+        return self._shape[0]
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("ArrayRows hold private outputs, and are not pickled: pickle file rows")
+
+    def _blocks(self, *, private: bool) -> Generator[_ArrayBlock, None, None]:
+        for first in range(0, self.count, self.chunk_rows):
+            span = slice(first, min(first + self.chunk_rows, self.count))
+            yield _ArrayBlock(
+                X=_cut(self._X, span),
+                private=_cut(self._outputs, span) if private else None,
+                first_row=first,
+                names=self.input_names,
+            )
+
+
+def _shape(X: Any) -> tuple[int, int]:
+    """Return (N, D) of public inputs that could be numbers."""
+    shape = X.shape if hasattr(X, "shape") else (len(X), *np.shape(X[:1])[1:])
+    if len(shape) != 2:
+        raise ValueError(f"X must have two dimensions, got {len(shape)}")
+    if 0 in shape:
+        raise ValueError(f"X has {shape[0]} rows and {shape[1]} columns: it needs some of both")
+    types = X.dtypes if hasattr(X, "dtypes") else [getattr(X, "dtype", None)]
+    for one in types:
+        if getattr(one, "kind", "O") in "mMc":
+            raise ValueError(f"X holds values of type {one}: turn them into numbers first")
+    return int(shape[0]), int(shape[1])
+
+
+def _cut(table: Any, span: slice) -> Any:
+    return table.iloc[span] if hasattr(table, "iloc") else table[span]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _ArrayBlock:
+    X: Any
+    private: Any
+    first_row: int
+    names: tuple[str, ...]
+
+    @property
+    def rows(self) -> int:
+        return len(self.X)
+
+    def inputs(self) -> Array:
+        X = self._numbers()
+        bad = ~np.isfinite(X)
+        if bad.any():
+            row, column = (int(where[0]) for where in np.nonzero(bad))
+            name = repr(self.names[column]) if self.names else f"{column} of X"
+            fault = "is infinite" if np.isinf(X[row, column]) else "holds no number"
+            raise ValueError(
+                f"column {name} {fault} in row {self.first_row + row}, counted from 0: correct "
+                "that entry, or leave the row out"
+            )
+        return X
+
+    def _numbers(self) -> Array:
+        X = read_entries(self.X).values
+        if X.ndim != 2:
+            raise ValueError("X must have two dimensions, and as many columns in every row")
+        return np.ascontiguousarray(X)
+
+    def outputs(self) -> Array:
+        # Entries of a list stay whole, however alike those of a chunk are.
+        entries = (
+            np.fromiter(self.private, dtype=object, count=self.rows)
+            if isinstance(self.private, list | tuple)
+            else self.private
+        )
+        return read_entries(entries).values.reshape(self.rows)
+
+
+@dataclass(frozen=True, eq=False)
+class InputRows:
+    """Rows of which nothing private is known.
+
+    Attributes
+    ----------
+    X : array of shape (N, D)
+        Public inputs, at least one row.
+    chunk_rows : int
+        The most rows that are worked on at once.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cloakgp.models.summary import summarise
+    >>> summarise(InputRows(np.zeros((3, 2)))).count
+    3
+    """
+
+    X: Array
+    chunk_rows: int = CHUNK_ROWS
+
+    @property
+    def n_inputs(self) -> int:
+        """D, the number of public inputs."""
+        return int(self.X.shape[1])
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Yield the rows in the order of the table."""
+        for number, first in enumerate(range(0, len(self.X), self.chunk_rows)):
+            yield Chunk(number=number, X=self.X[first : first + self.chunk_rows])
+
+    def over_inputs(self, work: Callable[[Chunk], PartOf], *, what: str) -> PartOf:  # noqa: ARG002
+        """Do some work on every chunk, and merge the parts in the order of the table.
+
+        Parameters
+        ----------
+        work : callable
+            Called with a chunk.
+        what : str
+            What this pass is for.
+        """
+        return reduce(lambda before, part: before.merged(part), map(work, self.chunks()))

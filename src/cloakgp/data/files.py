@@ -1,0 +1,254 @@
+"""Rows in files, read from the start in every pass and never kept."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from cloakgp.data.cells import as_numbers
+from cloakgp.data.formats import format_of
+from cloakgp.data.local import CHUNK_ROWS, LocalRows, forget_locals
+from cloakgp.data.schema import check_cells, checked_names
+from cloakgp.data.table_files import SUFFIXES
+from cloakgp.data.table_format import Batch
+from cloakgp.utils.arrays import Array
+from cloakgp.utils.extras import extra
+
+with extra("tables"):
+    pass
+
+Paths = str | Path | Sequence[str | Path]
+
+
+class FileRows(LocalRows):
+    r"""Rows of one file or of several, read from the start in every pass and never kept.
+
+    Chunks are cut from all rows one after another, whatever the files and their row groups are.
+    Every cell is read on its own, to the nearest float64: ``true`` is 1 and ``false`` is 0, even
+    among other numbers. In Parquet, only the columns wanted are read.
+
+    Parameters
+    ----------
+    path : path, folder, or sequence of paths
+        Ending in .csv, .csv.gz or .parquet. Several files must have the same format; they are read
+        in the order given, those of a folder sorted by name.
+    inputs : sequence of str
+        Names of the public columns, in the order wanted.
+    output : str
+        Name of the private column.
+    chunk_rows : int
+    jobs : int, optional
+        How many threads; if not given, as many as there are processors to be used.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file, or none in the folder.
+    ValueError
+        If a column is missing, a file is damaged, or its name ends in something else.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     people = Path(folder) / "people.csv"
+    ...     _ = people.write_text("age,height\n30,170\n40,165\n")
+    ...     rows = FileRows(people, inputs=["age"], output="height")
+    >>> rows
+    FileRows(? rows, 1 inputs)
+    """
+
+    def __init__(
+        self,
+        path: Paths,
+        *,
+        inputs: Sequence[str],
+        output: str,
+        chunk_rows: int = CHUNK_ROWS,
+        jobs: int | None = None,
+    ) -> None:
+        super().__init__(
+            input_names=checked_names(inputs, output=output),
+            output_name=output,
+            chunk_rows=chunk_rows,
+            jobs=jobs,
+        )
+        self.paths = table_paths(path)
+        self._states = tuple(_state(one) for one in self.paths)
+        self._counts: tuple[int | None, ...] = ()
+        self._format = format_of(self.paths[0])
+        try:
+            self._counts = self._looked()
+        except BaseException as error:
+            # A table without a header has somebody's row in its place.
+            forget_locals(error)
+            raise
+
+    def _looked(self) -> tuple[int | None, ...]:
+        """Check what is asked for, and every file; return how many rows each has, if known."""
+        suffixes = self._format.suffixes
+        for path in self.paths:
+            if not path.name.lower().endswith(suffixes):
+                raise ValueError(f"{path}: names must end in {' or '.join(suffixes)}")
+        names = [*self.input_names, self.output_name]
+        counts = tuple(self._format.check(path, names=names) for path in self.paths)
+        if not any(one is None or one for one in counts):
+            raise ValueError(f"{self.paths[0]} has column names but no rows")
+        return counts
+
+    @property
+    def count(self) -> int | None:
+        """N, the number of rows of all files together; of CSV, known after a pass."""
+        known = [one for one in self._counts if one is not None]
+        return sum(known) if len(known) == len(self.paths) else None
+
+    @property
+    def n_inputs(self) -> int:
+        """D, the number of public inputs."""
+        return len(self.input_names)
+
+    def _batches(self, path: Path, names: Sequence[str]) -> Generator[Batch, None, None]:
+        return self._format.batches(path, names, rows=self.chunk_rows, threads=self.jobs > 1)
+
+    def _blocks(self, *, private: bool) -> Generator[_FileBlock, None, None]:
+        self._check_unchanged()
+        names = (*self.input_names, *((self.output_name,) if private else ()))
+        with closing(self._pieces(names)) as pieces:
+            yield from _blocks_of(pieces, inputs=self.input_names, chunk_rows=self.chunk_rows)
+        self._check_unchanged()
+
+    def _pieces(self, names: Sequence[str]) -> Generator[_Piece, None, None]:
+        counts = []
+        for path in self.paths:
+            rows = 0
+            place = f" of {path}" if len(self.paths) > 1 else ""
+            with closing(self._batches(path, names)) as batches:
+                for batch in batches:
+                    yield _Piece(batch=batch, first_row=rows, place=place)
+                    rows += batch.num_rows
+            counts.append(rows)
+        if not any(counts):
+            raise ValueError(f"{self.paths[0]} has column names but no rows")
+        for path, known, rows in zip(self.paths, self._counts, counts, strict=True):
+            if known not in (None, rows):
+                raise ValueError(_changed(path))
+        self._counts = tuple(counts)
+
+    def _check_unchanged(self) -> None:
+        for path, state in zip(self.paths, self._states, strict=True):
+            if _state(path) != state:
+                raise ValueError(_changed(path))
+
+
+def _changed(path: Path) -> str:
+    return f"{path} has changed since it was first looked at: start again"
+
+
+def _state(path: Path) -> tuple[int, int] | None:
+    """Return a file's size and time of change, or None if it is gone."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns
+
+
+def table_paths(path: Paths) -> tuple[Path, ...]:
+    """Return the files that are meant, those of a folder sorted by name.
+
+    In a folder, names that start with a dot or an underscore are passed over, and so are folders.
+
+    Raises
+    ------
+    FileNotFoundError
+        If no file is meant.
+
+    Examples
+    --------
+    >>> [one.name for one in table_paths(["b.csv", "a.csv"])]
+    ['b.csv', 'a.csv']
+    """
+    if not isinstance(path, str | Path):
+        found = tuple(Path(one) for one in path)
+        if not found:
+            raise FileNotFoundError("name at least one file")
+        return found
+    folder = Path(path)
+    if not folder.is_dir():
+        return (folder,)
+    found = tuple(
+        sorted(
+            one
+            for one in folder.iterdir()
+            if one.is_file()
+            and one.name.lower().endswith(SUFFIXES)
+            and not one.name.startswith((".", "_"))
+        )
+    )
+    if not found:
+        raise FileNotFoundError(
+            f"there is no table in {folder}: names must end in {', '.join(SUFFIXES)}, and folders "
+            "inside are not searched"
+        )
+    return found
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Piece:
+    """Some rows of one file."""
+
+    batch: Batch
+    first_row: int
+    place: str
+
+    def part(self, first: int, rows: int) -> _Piece:
+        return _Piece(self.batch.slice(first, rows), self.first_row + first, self.place)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _FileBlock:
+    """The rows of a chunk, from one batch or from several."""
+
+    pieces: tuple[_Piece, ...]
+    names: tuple[str, ...]
+
+    @property
+    def rows(self) -> int:
+        return sum(piece.batch.num_rows for piece in self.pieces)
+
+    def inputs(self) -> Array:
+        return np.concatenate([self._inputs(piece) for piece in self.pieces])
+
+    def _inputs(self, piece: _Piece) -> Array:
+        X = np.empty((piece.batch.num_rows, len(self.names)))
+        for column, name in enumerate(self.names):
+            missing, X[:, column] = as_numbers(piece.batch.column(column))
+            check_cells(name, missing, X[:, column], first_row=piece.first_row, place=piece.place)
+        return X
+
+    def outputs(self) -> Array:
+        column = len(self.names)
+        return np.concatenate([as_numbers(piece.batch.column(column))[1] for piece in self.pieces])
+
+
+def _blocks_of(
+    pieces: Iterator[_Piece], *, inputs: tuple[str, ...], chunk_rows: int
+) -> Generator[_FileBlock, None, None]:
+    """Cut rows into blocks of equal length, however they were read."""
+    held: list[_Piece] = []
+    room = chunk_rows
+    for piece in pieces:
+        first, rows = 0, piece.batch.num_rows
+        while first < rows:
+            taken = min(room, rows - first)
+            held.append(piece.part(first, taken))
+            first, room = first + taken, room - taken
+            if room == 0:
+                yield _FileBlock(pieces=tuple(held), names=inputs)
+                held, room = [], chunk_rows
+    if held:
+        yield _FileBlock(pieces=tuple(held), names=inputs)

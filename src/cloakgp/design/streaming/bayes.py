@@ -1,0 +1,269 @@
+r"""`bayes` for tables that are read in passes: the sharpest release of millions of rows.
+
+The problem is that of `cloakgp.design.bayes`, for a sparse model. Neither K_y = VᵀV + Λ nor the
+strategy is ever formed. Three steps:
+
+1. rows are gathered in cells, and `design_bayes` finds the best strategy that asks all rows of a
+   cell alike (`cloakgp.design.streaming.binning`);
+2. from there every row gets the column that is best for it, all others being as they are. With
+   S = s² I + A Aᵀ + B, T = A F and W = S⁻¹ T (A = R Vᵀ, B = R Λ Rᵀ, F the query features), the
+   explained variance is the largest over W of 2 tr(WᵀAF) − tr(WᵀSW). As a function of r_j it grows
+   along 2 rᵀ L v_j − λ_j rᵀ W Wᵀ r with L = W (F − AᵀW)ᵀ: a rule with a k × M matrix. A full step
+   may overshoot, so A and B move half-way to those of the new columns, and again;
+3. a last pass certifies, by the sums that `cloakgp.design.weak_duality` needs of the rows' slopes.
+
+Any rule may be released: all of this decides how useful a release is, never how private.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import linalg
+
+from cloakgp.design.bayes import sharpest_strategy
+from cloakgp.design.solver import Progress, suitable_threads
+from cloakgp.design.strategy import LOOSE, Certificate, warn_if_short
+from cloakgp.design.streaming.binning import Cells, cell_sums
+from cloakgp.design.streaming.rules import BallRule, RowModel
+from cloakgp.design.streaming.sums import AskedSums, asked_sums
+from cloakgp.design.weak_duality import RowSupports
+from cloakgp.utils.arrays import Array
+from cloakgp.utils.passes import Chunk, Passes
+
+# Query directions that together have less than this share of the prior variance are left out, and
+# what they could explain is added to the certificate.
+NEGLIGIBLE = 1e-7
+# How often every row gets the column that is best for it, and how far sums move each time.
+STEPS, STEP_SHARE = 2, 0.5
+# Stop when a step explains less than this share of what remains.
+STALLED = 1e-5
+# Answers are left out of a rule below this share of the largest curvature.
+REDUNDANT = 1e-14
+
+
+@dataclass(frozen=True, eq=False)
+class StreamedDesign:
+    """What to ask of every row, and what it amounts to.
+
+    Attributes
+    ----------
+    rule : Rule
+        Its columns are at most 1 long.
+    sums : AskedSums
+        Over all rows.
+    certificate : Certificate
+    unexplained : float
+        Σ_i w_i var[f_i | answers] at the query points, in squared output units.
+    """
+
+    rule: BallRule
+    sums: AskedSums
+    certificate: Certificate
+    unexplained: float
+
+
+@dataclass(frozen=True, eq=False)
+class _State:
+    """The posterior of a strategy, from its sums."""
+
+    features: Array
+    noise: Array
+    queries: Array
+    noise_sd: float
+
+    @property
+    def covariance(self) -> Array:
+        """R K_y Rᵀ."""
+        return self.features @ self.features.T + self.noise
+
+    def weights(self) -> Array:
+        """Return W = S⁻¹ A F, shape (k, p)."""
+        answers = self.covariance
+        answers[np.diag_indices(len(answers))] += self.noise_sd**2
+        factor = linalg.cho_factor(answers, lower=True)
+        return np.asarray(linalg.cho_solve(factor, self.features @ self.queries))
+
+    def explained(self) -> float:
+        """Return tr(TᵀS⁻¹T)."""
+        return float(np.vdot(self.features @ self.queries, self.weights()))
+
+    def rule(self) -> tuple[BallRule, _State]:
+        """Return the rule by which every row gets the column that is best for it.
+
+        With it comes this state in the rule's own basis: answers may be rotated at will, and in
+        that one the curvature is diagonal.
+        """
+        weights = self.weights()
+        curvatures, rotation = linalg.eigh(weights @ weights.T)
+        # No more answers than directions matter: the others' columns would be rounding.
+        kept = curvatures > REDUNDANT * curvatures.max(initial=0.0)
+        curvatures, rotation = curvatures[kept], rotation[:, kept]
+        rule = BallRule(
+            matrix=(rotation.T @ weights) @ (self.queries - self.features.T @ weights).T,
+            curvatures=curvatures,
+        )
+        features = rotation.T @ self.features
+        return rule, replace(self, features=features, noise=rotation.T @ self.noise @ rotation)
+
+    def towards(self, other: _State) -> _State:
+        """Return the state whose sums lie between two."""
+        share = STEP_SHARE
+        return replace(
+            self,
+            features=(1 - share) * self.features + share * other.features,
+            noise=(1 - share) * self.noise + share * other.noise,
+        )
+
+
+def design_streamed_bayes(
+    passes: Passes,
+    queries: Array,
+    *,
+    model: RowModel,
+    cells: Cells,
+    prior_variance: float,
+    noise_sd: float,
+    tally: Cells | None = None,
+    gap: float = 1e-3,
+    progress: Progress | None = None,
+) -> StreamedDesign:
+    """Choose what to ask of every row of a table, reading it a few times.
+
+    Sees public arrays only.
+
+    Parameters
+    ----------
+    passes : Passes
+    queries : array of shape (M, P)
+        The model's features of the query points, columns scaled by the roots of their weights.
+    model : RowModel
+    cells : Cells
+    prior_variance : float
+        Σ_i w_i K_**ii, in squared output units.
+    noise_sd : float
+        s, of the noise on each answer when columns have norm 1, in output units.
+    tally : Cells, optional
+        The questions are summed over the rows of each of these, too.
+    gap : float
+        To which the smaller problem is solved. What is certified over all rows stands in the
+        certificate. What is lost is far less, but a bound from one pass is not tight: several times
+        the gap is usual, whatever is asked for, so only ten times the gap warns.
+    progress : callable, optional
+        Called with the gap of the smaller problem.
+
+    Returns
+    -------
+    StreamedDesign
+
+    Warns
+    -----
+    DesignGapWarning
+        If not ten times the gap could be certified.
+    """
+    directions, lost = _main_directions(queries, prior_variance=prior_variance)
+    gathered = cell_sums(passes, model=model, cells=cells)
+    with suitable_threads(float(gathered.features.size) * len(directions)):
+        coarse = sharpest_strategy(
+            gathered,
+            gathered.features.T @ directions,
+            prior_variance=prior_variance,
+            noise_sd=noise_sd,
+            gap=gap,
+            progress=progress,
+        )
+    state = _State(
+        features=coarse.strategy @ gathered.features.T,
+        noise=(coarse.strategy * gathered.noise) @ coarse.strategy.T,
+        queries=directions,
+        noise_sd=noise_sd,
+    )
+    best: tuple[float, BallRule, AskedSums] | None = None
+    for step in range(STEPS):
+        rule, state = state.rule()
+        sums = asked_sums(
+            passes, model=model, rule=rule, cells=tally, what=f"designing, step {step + 1}"
+        )
+        reached = replace(state, features=sums.features, noise=sums.noise)
+        explained = reached.explained()
+        won = explained - (best[0] if best else -np.inf)
+        if won > 0:
+            best = explained, rule, sums
+        if abs(won) < STALLED * (prior_variance - explained):
+            break
+        state = state.towards(reached)
+    assert best is not None
+    explained, rule, sums = best
+    final = replace(state, features=sums.features, noise=sums.noise)
+    most = _most_explained(passes, final, model=model, rule=rule)
+    unexplained = max(prior_variance - explained, np.finfo(np.float64).tiny)
+    certificate = Certificate(
+        criterion="bayes", gap=(max(most - explained, 0.0) + lost) / unexplained
+    )
+    warn_if_short(certificate, gap=gap, allowed=LOOSE * gap)
+    return StreamedDesign(rule=rule, sums=sums, certificate=certificate, unexplained=unexplained)
+
+
+def _main_directions(queries: Array, *, prior_variance: float) -> tuple[Array, float]:
+    """Rotate F to orthogonal columns, the longest first, and cut off those that cannot matter.
+
+    A column explains at most its own prior variance, whatever is asked.
+    """
+    left, scales, _ = np.linalg.svd(queries, full_matrices=False)
+    remaining = np.cumsum(np.square(scales)[::-1])[::-1]
+    kept = remaining > NEGLIGIBLE * prior_variance
+    kept[0] = True
+    lost = float(remaining[~kept].max()) if not kept.all() else 0.0
+    return left[:, kept] * scales[kept], lost
+
+
+@dataclass(frozen=True, eq=False)
+class _Bound:
+    """The supports of some rows, and the least noise of any."""
+
+    supports: RowSupports
+    least_noise: float
+
+    def merged(self, other: _Bound) -> _Bound:
+        return _Bound(
+            supports=self.supports.merged(other.supports),
+            least_noise=min(self.least_noise, other.least_noise),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Bounding:
+    """The bound's sums of one chunk."""
+
+    model: RowModel
+    rule: BallRule
+    residual: Array
+    weights: Array
+    noise_sd: float
+
+    def __call__(self, chunk: Chunk) -> _Bound:
+        features, noise = self.model.features_and_noise(chunk.X)
+        columns = self.rule.columns(features, noise)
+        slopes = (self.residual @ features - (self.weights.T @ columns) * noise) / self.noise_sd
+        return _Bound(
+            supports=RowSupports.of(slopes.T, answered=self.noise_sd * self.weights),
+            least_noise=float(noise.min()),
+        )
+
+
+def _most_explained(passes: Passes, state: _State, *, model: RowModel, rule: BallRule) -> float:
+    """Return an upper bound of the variance that any strategy explains."""
+    weights = state.weights()
+    bounding = _Bounding(
+        model=model,
+        rule=rule,
+        residual=(state.queries - state.features.T @ weights).T,
+        weights=weights,
+        noise_sd=state.noise_sd,
+    )
+    bound = passes.over_inputs(bounding, what="certifying")
+    excess = bound.supports.excess(
+        state.noise_sd * weights, noise_ratio=state.noise_sd**2 / bound.least_noise
+    )
+    return state.explained() + excess

@@ -1,0 +1,120 @@
+r"""Rows gathered in cells: a smaller problem whose every strategy can be asked of the rows.
+
+If all rows of a cell are asked alike, r_j = r_c, then R y = Σ_c r_c Σ_{j∈c} y_j: the strategy asks
+for sums over cells. Under the model these sums have covariance V_cᵀ V_c + diag(λ_c) with the cell's
+own sums of features and of noise variances, exactly. So a design for cells is a design for rows
+that is the best among those which do not tell the rows of a cell apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+from scipy.spatial import KDTree
+
+from cloakgp.design.streaming.rules import RowModel
+from cloakgp.utils.arrays import Array
+from cloakgp.utils.passes import Chunk, Passes
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """A partition of the space of inputs: a row belongs to the nearest centre.
+
+    Attributes
+    ----------
+    centres : array of shape (n, D)
+    units : array of shape (D,)
+        Positive; distances are measured in these.
+
+    Examples
+    --------
+    >>> cells = Cells(centres=np.array([[0.0], [1.0]]), units=np.ones(1))
+    >>> cells.membership(np.array([[0.2], [0.9], [0.8]])).toarray()
+    array([[1., 0., 0.],
+           [0., 1., 1.]])
+    """
+
+    centres: Array
+    units: Array
+
+    @cached_property
+    def _tree(self) -> KDTree:
+        return KDTree(self.centres / self.units)
+
+    def membership(self, X: Array) -> sparse.csr_array:
+        """Return the matrix of shape (n, rows) with a 1 where a row belongs to a cell."""
+        _, nearest = self._tree.query(X / self.units)
+        rows = len(X)
+        ones = np.ones(rows)
+        return sparse.csr_array((ones, (nearest, np.arange(rows))), shape=(len(self.centres), rows))
+
+
+@dataclass(frozen=True, eq=False)
+class CellSums:
+    """What the rows of every cell add up to.
+
+    Attributes
+    ----------
+    features : array of shape (M, n)
+    noise : array of shape (n,)
+        Of noise variances; 0 for a cell without rows.
+    """
+
+    features: Array
+    noise: Array
+
+    def merged(self, other: CellSums) -> CellSums:
+        """Return the sums over the rows of both."""
+        return CellSums(features=self.features + other.features, noise=self.noise + other.noise)
+
+    def times(self, columns: Array) -> Array:
+        """Return K_y B of the cells' sums of outputs, for B of shape (n, k)."""
+        product: Array = self.features.T @ (self.features @ columns)
+        return product + self.noise[:, None] * columns
+
+    @property
+    def least_noise(self) -> float:
+        """The smallest noise variance of a cell."""
+        return float(self.noise.min())
+
+    def occupied(self) -> CellSums:
+        """Return the cells that have rows."""
+        kept = self.noise > 0
+        return CellSums(features=self.features[:, kept], noise=self.noise[kept])
+
+
+@dataclass(frozen=True, eq=False)
+class _Gathering:
+    """The cell sums of one chunk."""
+
+    model: RowModel
+    cells: Cells
+
+    def __call__(self, chunk: Chunk) -> CellSums:
+        features, noise = self.model.features_and_noise(chunk.X)
+        membership = self.cells.membership(chunk.X)
+        return CellSums(
+            features=np.ascontiguousarray((membership @ features.T).T), noise=membership @ noise
+        )
+
+
+def cell_sums(passes: Passes, *, model: RowModel, cells: Cells) -> CellSums:
+    """Go through a table once and add up the rows of every cell.
+
+    Parameters
+    ----------
+    passes : Passes
+    model : RowModel
+    cells : Cells
+
+    Returns
+    -------
+    CellSums
+        Of the cells that have rows.
+    """
+    gathered = passes.over_inputs(_Gathering(model=model, cells=cells), what="gathering rows")
+    return gathered.occupied()

@@ -1,0 +1,272 @@
+r"""A Gaussian process fitted to a private histogram, with the integral kernel.
+
+Each bin's noisy mean is an average of the latent function over the bin, as if the rows in it were
+spread evenly, plus observation noise of variance σ_n²/n for its n rows, plus privacy noise of
+variance s²/n² (2018 paper, supplement, "integral kernel"). In the words of a `Release`: every row's
+input is the box of its bin instead of a point, the kernel is `IntegralRBF`, and the questions are
+the bins' sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
+from sklearn.utils.validation import check_is_fitted
+
+from cloakgp.estimators.base import PosteriorFace, checked_inputs, chosen_hyperprior
+from cloakgp.estimators.baselines.histogram import release_histogram
+from cloakgp.estimators.baselines.undesigned import PRIOR_SD_SHARE, release_of_answers
+from cloakgp.fitting.defaults import choose_prior, choose_query
+from cloakgp.models.kernels.integral import IntegralRBF, points_as_boxes
+from cloakgp.privacy import Answers, Guarantee, OutputBounds
+from cloakgp.privacy.pure_dp import PureGuarantee
+from cloakgp.privacy.tracebacks import forget_on_failure
+from cloakgp.release import Hyperprior, Query, Release
+from cloakgp.release.histogram import Bins, BinsSpec, Noise, NoisyHistogram, Occupancy
+from cloakgp.release.release import ReleasePrior
+from cloakgp.utils.arrays import Array
+
+# An RBF of a quarter of the range varies about as much as a Matérn 3/2 kernel of half of it.
+LENGTHSCALE_SHARE = 1 / 4
+# At which a release states what Laplace noise implies, if no δ was given.
+STATED_DELTA = 1e-6
+
+
+def default_integral_kernel(X: Array, *, width: float) -> Kernel:
+    """Return an integral kernel scaled to the inputs and the bounds.
+
+    Signal sd: a quarter of the width of the bounds. Lengthscale: a quarter of each input's range;
+    that of an input that never varies does not matter.
+
+    Parameters
+    ----------
+    X : array of shape (N, D)
+        Public inputs.
+    width : float
+        hi − lo, in output units.
+
+    Examples
+    --------
+    >>> default_integral_kernel(np.array([[0.0], [40.0]]), width=100.0)
+    25**2 * IntegralRBF(length_scale=10)
+    """
+    ranges = np.ptp(X, axis=0)
+    scales = np.where(ranges > 0, LENGTHSCALE_SHARE * ranges, 1.0)
+    return ConstantKernel((PRIOR_SD_SHARE * width) ** 2) * IntegralRBF(
+        scales if len(scales) > 1 else float(scales[0])
+    )
+
+
+def release_over_boxes(
+    histogram: NoisyHistogram,
+    X: Array,
+    *,
+    prior: ReleasePrior,
+    hyperprior: Hyperprior | None = None,
+    average: bool = False,
+    delta: float = STATED_DELTA,
+) -> Release:
+    """Condition a prior over boxes on a published histogram; post-processing.
+
+    Parameters
+    ----------
+    histogram : NoisyHistogram
+    X : array of shape (N, D)
+        The public inputs that were binned.
+    prior : ExactPrior or SparsePrior
+        With a kernel over boxes.
+    hyperprior : Hyperprior, optional
+        What to learn from the noisy sums.
+    average : bool
+    delta : float
+        Where the noise is Laplace, which a release does not know: the δ at which it states the
+        Gaussian DP that ε-DP implies. That is true, and looser than the histogram's own guarantee.
+        The posterior takes the noise for Gaussian with its own variance.
+
+    Returns
+    -------
+    Release
+        Its inputs are boxes: 2D columns, lower corners and then upper ones. `points_as_boxes` makes
+        them of points.
+    """
+    occupancy = Occupancy.of(X, histogram.bins)
+    if not np.array_equal(occupancy.counts, histogram.counts):
+        raise ValueError("these are not the inputs of the histogram: their counts differ")
+    spent = histogram.guarantee
+    query = choose_query(X)
+    return release_of_answers(
+        histogram.bins.boxes(histogram.bins.cells(X)),
+        strategy=occupancy.strategy,
+        answers=Answers(
+            values=histogram.sums,
+            noise_sd=histogram.noise_sd,
+            centre=histogram.centre,
+            bounds=histogram.bounds,
+            guarantee=spent.as_gaussian(delta) if isinstance(spent, PureGuarantee) else spent,
+            insecure=histogram.insecure,
+            noise=histogram.noise,
+        ),
+        prior=prior,
+        query=Query(X=points_as_boxes(query.X), weights=query.weights),
+        hyperprior=hyperprior,
+        average=average,
+        input_names=tuple(
+            f"{name} {end}" for end in ("from", "to") for name in histogram.input_names
+        ),
+    )
+
+
+class DPIntegralHistogramRegressor(
+    PosteriorFace[Guarantee | PureGuarantee], RegressorMixin, BaseEstimator
+):
+    """A Gaussian process fitted to a private histogram, with the integral kernel.
+
+    Parameters
+    ----------
+    bins : int, or sequence of D items
+    ranges : sequence of D pairs, optional
+        These are as for `DPHistogramRegressor`.
+    kernel : sklearn.gaussian_process.kernels.Kernel, optional
+        Over boxes, such as ``ConstantKernel() * IntegralRBF()``. If not given: signal sd a quarter
+        of the bounds' width, lengthscale a quarter of each input's range.
+    noise_variance : float, optional
+        Of each output. If not given: the square of a tenth of the width.
+    bounds : (float, float)
+        Public range of one output. Outputs outside are clipped, silently.
+    epsilon : float
+        The budget of one `fit`.
+    delta : float, optional
+        Needed for Gaussian noise. Laplace noise spends none; `release_` then states at it the
+        looser Gaussian guarantee that follows, at 1e-6 if it is not given.
+    noise : {"gaussian", "laplace"}
+    mean : float, optional
+        Prior mean, in output units. If not given: the middle of the bounds.
+    learn : {"map", "average"} or None
+        Fit the hyperparameters that are free to the noisy sums, at no cost in privacy.
+    insecure_seed : int, optional
+        Makes the noise reproducible and the release **not private**; it says so for ever. For
+        experiments only.
+
+    Attributes
+    ----------
+    histogram_ : NoisyHistogram
+        What was published.
+    release_ : Release
+        Predictions from it, over boxes.
+    guarantee_ : Guarantee or PureGuarantee
+        What the histogram costs; the rest is post-processing.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        If X had column names.
+
+    Notes
+    -----
+    Mechanism: `cloakgp.estimators.baselines.histogram.release_histogram`; all that follows sees its
+    result alone. Model: the 2018 paper's supplement, "integral kernel".
+
+    Examples
+    --------
+    >>> X = np.linspace(0, 10, 400)[:, None]
+    >>> y = 100 + 20 * np.sin(X).ravel()
+    >>> model = DPIntegralHistogramRegressor(bounds=(70, 130), epsilon=1.0, delta=1e-4).fit(X, y)
+    >>> mean, sd = model.predict([[2.0], [5.0]], return_std=True)
+    >>> mean.shape, sd.shape
+    ((2,), (2,))
+    """
+
+    def __init__(
+        self,
+        bins: BinsSpec = 10,
+        ranges: Sequence[tuple[float, float]] | None = None,
+        kernel: Kernel | None = None,
+        noise_variance: float | None = None,
+        *,
+        bounds: tuple[float, float],
+        epsilon: float,
+        delta: float | None = None,
+        noise: Noise = "gaussian",
+        mean: float | None = None,
+        learn: Literal["map", "average"] | None = "map",
+        insecure_seed: int | None = None,
+    ) -> None:
+        self.bins = bins
+        self.ranges = ranges
+        self.kernel = kernel
+        self.noise_variance = noise_variance
+        self.bounds = bounds
+        self.epsilon = epsilon
+        self.delta = delta
+        self.noise = noise
+        self.mean = mean
+        self.learn = learn
+        self.insecure_seed = insecure_seed
+
+    @forget_on_failure
+    def fit(self, X: ArrayLike, y: ArrayLike) -> DPIntegralHistogramRegressor:
+        """Spend the budget once: publish noisy bin sums, and fit the process to them.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, D)
+            Public inputs.
+        y : array-like of shape (N,)
+            Private outputs.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For anything that does not make sense; no message quotes an output.
+        """
+        inputs = checked_inputs(self, X)
+        limits = OutputBounds.checked(self.bounds)
+        hyperprior = chosen_hyperprior(
+            self.learn, noise_variance=self.noise_variance, mean=self.mean
+        )
+        bins = Bins.over(inputs, bins=self.bins, ranges=self.ranges)
+        prior = choose_prior(
+            bins.boxes(bins.cells(inputs)),
+            bounds=limits,
+            kernel=default_integral_kernel(inputs, width=limits.width)
+            if self.kernel is None
+            else self.kernel,
+            noise_variance=self.noise_variance,
+            mean=self.mean,
+        )
+        self.histogram_ = release_histogram(
+            inputs,
+            y,
+            bins=bins,
+            noise=self.noise,
+            bounds=self.bounds,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            input_names=self._names(),
+            insecure_seed=self.insecure_seed,
+        )
+        self.release_ = release_over_boxes(
+            self.histogram_,
+            inputs,
+            prior=prior,
+            hyperprior=hyperprior,
+            average=self.learn == "average",
+            delta=STATED_DELTA if self.delta is None else self.delta,
+        )
+        return self
+
+    @property
+    def guarantee_(self) -> Guarantee | PureGuarantee:
+        """What the histogram costs."""
+        check_is_fitted(self)
+        return self.histogram_.guarantee
+
+    def _points(self, X: ArrayLike) -> Array:
+        return points_as_boxes(super()._points(X))

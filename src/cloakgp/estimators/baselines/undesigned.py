@@ -1,0 +1,77 @@
+"""Releases whose questions were not designed: given strategies, answered, as ordinary releases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cloakgp.criteria.given import GIVEN
+from cloakgp.design import Certificate
+from cloakgp.privacy import Answers
+from cloakgp.release import Hyperprior, Measurement, Query, Release
+from cloakgp.release.release import ReleasePrior
+from cloakgp.utils.arrays import Array
+
+# Prior sd where none is declared, as a share of the bounds' width.
+PRIOR_SD_SHARE = 1 / 4
+# Nothing was optimised. A gap is the share of the remaining variance that a better design could
+# save, so 1 is true of any.
+UNCERTIFIED = Certificate(criterion=GIVEN.name, gap=1.0)
+
+
+def release_of_answers(
+    X: Array,
+    *,
+    strategy: Array,
+    answers: Answers,
+    prior: ReleasePrior,
+    query: Query,
+    hyperprior: Hyperprior | None = None,
+    average: bool = False,
+    input_names: Sequence[str] = (),
+) -> Release:
+    """Return the release of a given strategy's answers, with hyperparameters learned from them.
+
+    Sees published answers only.
+
+    Parameters
+    ----------
+    X : array of shape (N, D)
+        Public inputs.
+    strategy : array of shape (k, N)
+    answers : Answers
+    prior : ExactPrior or SparsePrior
+    query : Query
+        Kept with the release; predictions can be had anywhere.
+    hyperprior : Hyperprior, optional
+        What to learn from the answers; None to keep the prior as declared.
+    average : bool
+        Average over the posterior of the hyperparameters.
+    input_names : sequence of str
+
+    Returns
+    -------
+    Release
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from cloakgp.models import ExactPrior
+    >>> from cloakgp.privacy import measure
+    >>> answers = measure(np.eye(2), [0.0, 1.0], bounds=(0, 1), epsilon=1.0, delta=0.01)
+    >>> X = np.array([[0.0], [1.0]])
+    >>> release_of_answers(X, strategy=np.eye(2), answers=answers, query=Query(X=X),
+    ...                    prior=ExactPrior(kernel=RBF(), noise_variance=0.1, mean=0.5))
+    <Release of 2 noisy answers, (1, 0.01)-differential privacy (mu = 0.5325).>
+    """
+    measurement = Measurement(
+        X=X,
+        strategy=strategy,
+        answers=answers,
+        X_query=query.X,
+        reconstruction=None,
+        certificate=UNCERTIFIED,
+        query_weights=query.weights,
+    )
+    release = Release(prior=prior, measurements=(measurement,), input_names=tuple(input_names))
+    return release if hyperprior is None else release.learn(hyperprior, average=average)

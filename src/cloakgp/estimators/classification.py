@@ -1,0 +1,333 @@
+"""Private Gaussian-process classification with a scikit-learn face."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.gaussian_process.kernels import Kernel
+
+from cloakgp.criteria import Use
+from cloakgp.criteria.laplace import LAPLACE
+from cloakgp.design import Progress
+from cloakgp.estimators.base import (
+    DesignedFace,
+    ReleaseFace,
+    check_learning,
+    checked_inputs,
+    name_of_column,
+    query_count,
+)
+from cloakgp.fitting.checks import warn_of_parameters
+from cloakgp.fitting.classification import release_labels
+from cloakgp.fitting.defaults import choose_label_prior
+from cloakgp.fitting.planning import plan_fit
+from cloakgp.models import Approximation
+from cloakgp.privacy import Guarantee
+from cloakgp.privacy.accounting import check_budget
+from cloakgp.privacy.labels import Classes
+from cloakgp.privacy.tracebacks import forget_on_failure
+from cloakgp.release import LabelRelease, LatentPrediction, Query
+from cloakgp.utils.arrays import Array
+from cloakgp.utils.names import CriterionName, LinkName
+from cloakgp.utils.passes import Tell, tell_nobody
+
+
+class DPGPClassifier(DesignedFace, ReleaseFace[Guarantee], ClassifierMixin, BaseEstimator):
+    r"""Gaussian-process classification that protects each label.
+
+    `fit` asks the private labels once, by linear questions under (ε, δ)-differential privacy of one
+    row's label, and keeps the noisy answers only; the link, all iterations and all learning come
+    after the noise, and `predict` is free, anywhere, for ever. Inputs, the set of classes and
+    hyperparameters are public and must not be chosen by looking at y.
+
+    Parameters
+    ----------
+    kernel : sklearn.gaussian_process.kernels.Kernel, optional
+        Covariance of the latent function, with the hyperparameters to use. If not given: Matérn
+        3/2, sd 2, lengthscale 0.5 √D of the range of each of D inputs.
+    classes : list of labels
+        Every class that can occur: public, and never inferred from y. With two, the latent function
+        is high where the second is probable. They are sorted, unless they come as
+        `cloakgp.privacy.labels.Classes`, which keep their order.
+    epsilon, delta : float
+        The budget of one `fit`.
+    criterion : {"bayes", "trace", "logdet", "laplace"}
+        What the questions are chosen for: the least posterior variance at the query points under
+        the linear prior over labels nearest to the declared one; the least mean squared noise, or
+        the least volume of noise, on the linear part of one Newton step at the query points; or
+        the papers' iteration, which puts noise on every Newton step at all N training points.
+    link : {"probit", "logit"}, optional
+        From the latent function to the probability of a class. If not given: the probit, and for
+        "laplace", which knows no other, the logit.
+    class_rates : array-like of shape (C,), optional
+        Public prior probabilities of the classes, in their order. If not given: all alike, and
+        learned with the hyperparameters.
+    inducing : int or array-like of shape (M, D), optional
+        Sparse model with so many inducing inputs, placed by k-means on X, or with these.
+    approximation : {"fitc", "dtc", "sor"}
+        Of the sparse model.
+    learn : {"map", "average"} or None
+        Fit the kernel's free hyperparameters, and the classes' rates unless given, to the published
+        answers, at no cost in privacy. With "map", declared values stay unless the answers make
+        others more probable by a nat. "laplace" learns nothing.
+    step_criterion : {"logdet", "trace"}, optional
+        Of the noise on the Newton steps of "laplace"; the papers' is "logdet".
+    steps : int, optional
+        How many Newton steps "laplace" takes; they share the budget. One if not given.
+    gap : float
+        Certified relative gap at which the design stops.
+    memory : float, optional
+        Gigabytes that a fit may take; half of what is free if not given. Where an exact process
+        would take more, one with 200 inducing inputs is fitted, and a `SparseModelWarning` says so
+        before anything is asked.
+    random_state : int
+        Of k-means on public inputs. Has nothing to do with privacy noise.
+    insecure_seed : int, optional
+        Makes the noise reproducible and the release **not private**; it says so for ever. For
+        experiments only.
+
+    Attributes
+    ----------
+    release_ : LabelRelease
+        What may be published: save it, combine it, predict from it.
+    guarantee_ : Guarantee
+        What the release costs.
+    classes_ : array of shape (C,)
+        The declared classes: the order of the columns of `predict_proba`.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        If X had column names.
+
+    Notes
+    -----
+    Mechanism: `cloakgp.privacy.labels.measure_labels`. Neighbours, sensitivity, theorem and
+    argument are stated there. With more than two classes one person's change of label moves two of
+    C indicators by one each, and that is the sensitivity used; each class has a latent function of
+    its own, for "this class or another".
+
+    `score` compares predictions with labels that you pass to it, without noise: its result is
+    private if they are.
+
+    Examples
+    --------
+    >>> X = np.linspace(0, 10, 200)[:, None]
+    >>> y = np.sin(X).ravel() > 0
+    >>> model = DPGPClassifier(classes=[False, True], epsilon=1.0, delta=1e-4).fit(X, y)
+    >>> model.predict_proba([[2.0], [5.0]]).shape
+    (2, 2)
+    """
+
+    release_: LabelRelease
+    _use: Use = "classes"
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        classes: object,
+        epsilon: float,
+        delta: float,
+        criterion: str = "bayes",
+        link: LinkName | None = None,
+        class_rates: ArrayLike | None = None,
+        inducing: int | ArrayLike | None = None,
+        approximation: Approximation = "fitc",
+        learn: Literal["map", "average"] | None = "map",
+        step_criterion: CriterionName | None = None,
+        steps: int | None = None,
+        gap: float = 1e-3,
+        memory: float | None = None,
+        random_state: int = 0,
+        insecure_seed: int | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.classes = classes
+        self.epsilon = epsilon
+        self.delta = delta
+        self.criterion = criterion
+        self.link = link
+        self.class_rates = class_rates
+        self.inducing = inducing
+        self.approximation = approximation
+        self.learn = learn
+        self.step_criterion = step_criterion
+        self.steps = steps
+        self.gap = gap
+        self.memory = memory
+        self.random_state = random_state
+        self.insecure_seed = insecure_seed
+
+    @forget_on_failure
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        X_query: ArrayLike | None = None,
+        query_weight: ArrayLike | None = None,
+        *,
+        progress: Progress | None = None,
+        tell: Tell = tell_nobody,
+    ) -> DPGPClassifier:
+        """Spend the budget once: ask the labels, keep the noisy answers.
+
+        Every call spends (ε, δ) anew about the same people; combine releases to add it up.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, D)
+            Public inputs.
+        y : array-like of shape (N,)
+            Private labels, each one of the declared classes.
+        X_query : array-like of shape (P, D), optional
+            Where predictions matter most. If not given: the rows of X, or 500 k-means centres of
+            them. Predictions can be had anywhere all the same.
+        query_weight : array-like of shape (P,), optional
+            Positive importance of each of them, for criteria "bayes" and "trace".
+        progress : callable, optional
+            Called with the certified gap while the design improves.
+        tell : callable, optional
+            Called with what begins, in a few words.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For anything that does not make sense; no message quotes a label of y.
+        """
+        inputs = checked_inputs(self, X)
+        check_budget(self.epsilon, self.delta)
+        declared = Classes.checked(self.classes)
+        # scikit-learn's order, where the labels have one and nobody insists on another.
+        kept = isinstance(self.classes, Classes)
+        classes = declared if kept else Classes(labels=declared.in_order())
+        check_learning(self.learn)
+        rates = self._ordered_rates(declared, classes)
+        warn_of_parameters(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            rows=len(inputs),
+            rates=() if rates is None else rates.tolist(),
+        )
+        plan = plan_fit(
+            len(inputs),
+            n_inputs=inputs.shape[1],
+            queries=query_count(X_query),
+            inducing=self.inducing,
+            memory=self.memory,
+            at_rows=self._criterion().at_rows,
+        )
+        plan.announce()
+        tell("choosing the prior")
+        prior = choose_label_prior(
+            inputs,
+            classes=classes,
+            kernel=self.kernel,
+            link_name=self._link_name(),
+            class_rates=rates,
+            inducing=plan.inducing,
+            approximation=self.approximation,
+            input_names=self._names(),
+            random_state=self.random_state,
+        )
+        self.classes_ = _as_array(classes)
+        tell("choosing where predictions matter")
+        query = self._query(inputs, X_query, query_weight)
+        self.release_ = release_labels(
+            inputs,
+            y,
+            prior=prior,
+            query=query,
+            classes=classes,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            criterion=self.criterion,
+            step_criterion="logdet" if self.step_criterion is None else self.step_criterion,
+            steps=1 if self.steps is None else self.steps,
+            gap=self.gap,
+            learning=self.learn,
+            learn_means=self.class_rates is None,
+            input_names=self._names(),
+            output_name=name_of_column(y),
+            progress=progress,
+            tell=tell,
+            insecure_seed=self.insecure_seed,
+        )
+        return self
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Return the most probable class, at no further cost in privacy, shape (P,)."""
+        best = self.predict_proba(X).argmax(axis=1)
+        predicted: NDArray[Any] = self.classes_[best]
+        return predicted
+
+    def predict_proba(self, X: ArrayLike, *, privacy_noise: bool = True) -> Array:
+        """Return the probability of every class, shape (P, C), in the order of ``classes_``.
+
+        Averaged over the latent function and the privacy noise; see `LabelRelease.predict_proba`.
+
+        Parameters
+        ----------
+        X : array-like of shape (P, D)
+        privacy_noise : bool
+            False leaves out what the privacy noise makes unknown, as the papers do.
+        """
+        points = self._points(X)
+        return self.release_.predict_proba(points, privacy_noise=privacy_noise)
+
+    def predict_latent(self, X: ArrayLike) -> LatentPrediction:
+        """Return mean and sd of the latent functions, and the part of it due to privacy noise.
+
+        Parameters
+        ----------
+        X : array-like of shape (P, D)
+        """
+        points = self._points(X)
+        return self.release_.predict_latent(points)
+
+    def _link_name(self) -> LinkName:
+        """Return the link to use, after refusing what other criteria would pass over."""
+        chosen = self._criterion()
+        for name, value in (("step_criterion", self.step_criterion), ("steps", self.steps)):
+            if value is not None and not chosen.iterates:
+                raise ValueError(f"{name} goes with criterion={LAPLACE.name!r}")
+        if chosen.link is None:
+            return "probit" if self.link is None else self.link
+        if self.link not in (None, chosen.link):
+            raise ValueError(
+                f"criterion={chosen.name!r} knows the {chosen.link} link alone: use "
+                f"link={chosen.link!r}"
+            )
+        return chosen.link
+
+    def _ordered_rates(self, declared: Classes, classes: Classes) -> Array | None:
+        """Return the declared rates in the order of ``classes_``."""
+        if self.class_rates is None:
+            return None
+        rates = np.asarray(self.class_rates, dtype=np.float64)
+        if rates.shape != (len(declared.labels),):
+            raise ValueError("class_rates must be one per class")
+        ordered: Array = rates[[declared.labels.index(one) for one in classes.labels]]
+        return ordered
+
+    def _query(
+        self, inputs: Array, X_query: ArrayLike | None, query_weight: ArrayLike | None
+    ) -> Query:
+        if X_query is not None and self._criterion().iterates:
+            raise ValueError(
+                f"criterion={self.criterion!r} asks at the training points: X_query is for the "
+                "others"
+            )
+        return super()._query(inputs, X_query, query_weight)
+
+
+def _as_array(classes: Classes) -> NDArray[Any]:
+    """Return classes as an array: of their own type if they share one, else of objects."""
+    array = np.array(classes.labels)
+    kept = array.tolist()
+    return array if kept == list(classes.labels) else np.array(classes.labels, dtype=object)

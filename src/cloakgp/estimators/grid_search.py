@@ -1,0 +1,286 @@
+"""Private grid search with a scikit-learn face."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from joblib import effective_n_jobs
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
+from sklearn.model_selection import ParameterGrid
+from sklearn.utils.validation import check_is_fitted
+
+from cloakgp.criteria import criterion_named
+from cloakgp.estimators.base import checked_inputs, feature_names, tags_of_noisy
+from cloakgp.estimators.regression import DPGPRegressor
+from cloakgp.fitting.checks import PrivacyParameterWarning, warn_of_parameters
+from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_prior
+from cloakgp.fitting.planning import check_exact
+from cloakgp.fitting.streaming import MANY_ROWS
+from cloakgp.privacy import OutputBounds
+from cloakgp.privacy.accounting import check_budget
+from cloakgp.privacy.composition import MixedGuarantee, compose_with_selection, worst_release
+from cloakgp.privacy.selection import Loss, SelectionMechanism, select
+from cloakgp.privacy.tracebacks import forget_on_failure
+from cloakgp.release import Choice, Release
+from cloakgp.utils.memory import GIGABYTE, memory_budget
+
+Grid = Mapping[str, Iterable[Any]]
+
+# Parameters of the prior, which is what candidates differ in. Budget, bounds and seeds are not a
+# matter of choice.
+SELECTABLE = ("kernel", "noise_variance", "mean", "inducing", "approximation")
+
+
+class DPGridSearchCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
+    r"""Choose hyperparameters from a grid privately, then release with them.
+
+    `fit` reads the private outputs twice: once to choose, at ``selection_epsilon``, and once to
+    release, at the estimator's own (ε, δ). `guarantee_` is what both cost together.
+
+    Parameters
+    ----------
+    estimator : DPGPRegressor
+        With the budget of the release.
+    param_grid : mapping of str to iterable, or list of such
+        As in scikit-learn's grid search. May set kernel, kernel__..., noise_variance, mean,
+        inducing and approximation. The grid is public: do not choose it by looking at y.
+    selection_epsilon : float
+        The budget of the choice, on top of the estimator's.
+    cv : int
+        Number of folds. Rows are dealt to them in a fixed random order.
+    mechanism : {"permute-and-flip", "exponential"}
+        Permute-and-flip errs a little less for the same ``selection_epsilon``; the exponential
+        mechanism composes better with the release.
+    loss : {"squared", "absolute"}
+        What makes a candidate good; see `cloakgp.privacy.selection.select`.
+    gap : float
+        Certified relative gap at which the designs stop whose errors are compared.
+    n_jobs : int, optional
+        How many folds of candidates are designed at a time: one if not given, unless
+        ``joblib.parallel_config`` says otherwise, and -1 for as many as there are processors.
+        Neither the choice nor its guarantee depends on it.
+
+    Attributes
+    ----------
+    best_index_ : int
+        Of the chosen parameters in ``sklearn.model_selection.ParameterGrid(param_grid)``.
+    best_params_ : dict
+    best_estimator_ : DPGPRegressor
+        Fitted with them.
+    release_ : Release
+        What may be published.
+    guarantee_ : MixedGuarantee
+        Of choice and release together. It is the same whatever was chosen.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        If X had column names.
+
+    Notes
+    -----
+    Mechanism, neighbours, sensitivity, theorem and argument of the choice stand in
+    `cloakgp.privacy.selection`, of the composition in `cloakgp.privacy.composition`. The errors
+    compared are those of held-out predictions by the posterior mean, noise of the release included,
+    with the hyperparameters as the grid declares them; what the estimator may ``learn`` from its
+    answers comes after.
+
+    Workers are sent the candidates' priors, rows of X, the sd of the release's noise and settings;
+    never y, nor anything made of it. They send back the public map from outputs to held-out errors,
+    and the calling process applies it. Any backend of joblib serves, a cluster's too: X, which is
+    public, goes there.
+
+    There is no ``cv_results_``, no ``best_score_`` and no ``scorer_``: the errors of the candidates
+    are exact functions of the private outputs. They are forgotten as soon as the choice is made;
+    publishing even one of them would be outside the guarantee.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.linspace(0, 10, 200)[:, None]
+    >>> y = 100 + 20 * np.sin(X).ravel()
+    >>> search = DPGridSearchCV(
+    ...     DPGPRegressor(bounds=(70, 130), epsilon=1.0, delta=1e-4),
+    ...     {"noise_variance": [10.0, 100.0]}, selection_epsilon=0.5)
+    >>> print(search.fit(X, y).guarantee_)
+    (1.457, 0.0001)-differential privacy (release (1, 0.0001), permute-and-flip 0.5)
+    >>> search.predict([[2.0], [5.0]]).shape
+    (2,)
+    """
+
+    def __init__(
+        self,
+        estimator: DPGPRegressor,
+        param_grid: Grid | list[Grid],
+        *,
+        selection_epsilon: float,
+        cv: int = 5,
+        mechanism: SelectionMechanism = "permute-and-flip",
+        loss: Loss = "squared",
+        gap: float = 1e-2,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.selection_epsilon = selection_epsilon
+        self.cv = cv
+        self.mechanism = mechanism
+        self.loss = loss
+        self.gap = gap
+        self.n_jobs = n_jobs
+
+    @forget_on_failure
+    def fit(self, X: ArrayLike, y: ArrayLike) -> DPGridSearchCV:
+        """Choose, then release: spends ``selection_epsilon`` and the estimator's budget, each once.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, D)
+            Public inputs.
+        y : array-like of shape (N,)
+            Private outputs.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For anything that does not make sense; no message quotes an output.
+        """
+        inputs = checked_inputs(self, X)
+        budget = self.estimator
+        check_budget(budget.epsilon, budget.delta)
+        limits = OutputBounds.checked(budget.bounds)
+        grid = list(ParameterGrid(self.param_grid))
+        _check_names(grid)
+        candidates = [clone(budget).set_params(**clone(params, safe=False)) for params in grid]
+        if len(inputs) > MANY_ROWS and any(one.inducing is not None for one in candidates):
+            raise ValueError(
+                "candidates are compared at held-out rows, in matrices of rows by rows: with "
+                f"inducing inputs, more than {MANY_ROWS:,} rows are too many. Choose on some of "
+                "the rows, or leave it to learn='map'"
+            )
+        criterion = criterion_named(budget.criterion, use="held-out rows").name
+        allowed = memory_budget(budget.memory) / GIGABYTE
+        if any(one.inducing is None for one in candidates):
+            check_exact(
+                len(inputs),
+                queries=min(len(inputs), LARGEST_DEFAULT_QUERY),
+                memory=allowed,
+                at_a_time=min(effective_n_jobs(self.n_jobs), len(candidates) * self.cv),
+            )
+        worst = worst_release(budget.epsilon, budget.delta, rows=len(inputs))
+        total = compose_with_selection(worst, self.selection_epsilon, mechanism=self.mechanism)
+        warn_of_parameters(
+            epsilon=total.epsilon,
+            delta=total.delta,
+            rows=len(inputs),
+            bounds=[(limits.lo, limits.hi)],
+        )
+        chosen = select(
+            [
+                choose_prior(
+                    inputs,
+                    bounds=limits,
+                    kernel=one.kernel,
+                    noise_variance=one.noise_variance,
+                    mean=one.mean,
+                    inducing=one.inducing,
+                    approximation=one.approximation,
+                    input_names=feature_names(self),
+                    random_state=one.random_state,
+                )
+                for one in candidates
+            ],
+            inputs,
+            y,
+            bounds=(limits.lo, limits.hi),
+            epsilon=self.selection_epsilon,
+            folds=self.cv,
+            release_epsilon=budget.epsilon,
+            release_delta=budget.delta,
+            mechanism=self.mechanism,
+            loss=self.loss,
+            criterion=criterion,
+            gap=self.gap,
+            n_jobs=self.n_jobs,
+            insecure_seed=budget.insecure_seed,
+        )
+        with warnings.catch_warnings():
+            # What there is to warn of was said above, before anything was spent.
+            warnings.simplefilter("ignore", PrivacyParameterWarning)
+            # There was room for it: no other model may take its place now.
+            best = candidates[chosen.index].set_params(memory=allowed).fit(X, y)
+            # What is free at the moment is no part of the result.
+            best.set_params(memory=budget.memory)
+        spent = best.guarantee_
+        if (
+            spent.mu > worst.mu
+            or spent.answers > worst.answers
+            or spent.coarseness > worst.coarseness
+        ):
+            raise RuntimeError("the release exceeds what every candidate may spend; not published")
+        # The chosen prior is in the release, so what choosing cost must be in it too.
+        best.release_ = replace(
+            best.release_,
+            choice=Choice(
+                epsilon=float(self.selection_epsilon),
+                mechanism=self.mechanism,
+                worst=worst,
+                covers=len(best.release_.measurements),
+            ),
+        )
+        self.best_index_ = chosen.index
+        self.best_params_ = grid[chosen.index]
+        self.best_estimator_ = best
+        return self
+
+    def predict(self, X: ArrayLike, **settings: Any) -> Any:
+        """Predict with the release, at no further cost: `DPGPRegressor.predict`.
+
+        Parameters
+        ----------
+        X : array-like of shape (P, D)
+        **settings
+            ``return_std`` or ``return_cov``.
+
+        Returns
+        -------
+        array of shape (P,), or a pair with sd or covariance
+        """
+        check_is_fitted(self)
+        return self.best_estimator_.predict(X, **settings)
+
+    @property
+    def guarantee_(self) -> MixedGuarantee:
+        """What the choice and the release cost together, whatever was chosen."""
+        total = self.release_.guarantee
+        assert isinstance(total, MixedGuarantee)
+        return total
+
+    @property
+    def release_(self) -> Release:
+        """What may be published, of the chosen candidate."""
+        check_is_fitted(self)
+        release: Release = self.best_estimator_.release_
+        return release
+
+    def __sklearn_tags__(self) -> Any:
+        seeded = self.estimator.insecure_seed is not None
+        return tags_of_noisy(super().__sklearn_tags__(), seeded=seeded)
+
+
+def _check_names(grid: list[dict[str, Any]]) -> None:
+    named = {name for params in grid for name in params}
+    refused = sorted(
+        name for name in named if name not in SELECTABLE and not name.startswith("kernel__")
+    )
+    if refused:
+        raise ValueError(
+            f"param_grid may set {', '.join(SELECTABLE)} and kernel__..., not "
+            f"{', '.join(refused)}: budget, bounds and criterion are the same for every candidate"
+        )

@@ -1,0 +1,269 @@
+"""Private Gaussian-process regression of several outputs, with a scikit-learn face."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import replace
+from typing import Literal, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
+
+from cloakgp.estimators.base import (
+    DesignedFace,
+    ReleaseFace,
+    checked_inputs,
+    chosen_hyperprior,
+    query_count,
+)
+from cloakgp.fitting.checks import warn_of_parameters
+from cloakgp.fitting.defaults import choose_prior
+from cloakgp.fitting.planning import plan_fit
+from cloakgp.fitting.regression import release_regression
+from cloakgp.models import Approximation, ExactPrior, SparsePrior, default_kernel
+from cloakgp.models.kernels.coregion import CoregionKernel, as_entries, checked_coregion
+from cloakgp.privacy import Guarantee
+from cloakgp.privacy.accounting import check_budget
+from cloakgp.privacy.composition import MixedGuarantee
+from cloakgp.privacy.several_outputs import STANDARD_BOUNDS, OutputColumns
+from cloakgp.privacy.tracebacks import forget_on_failure
+from cloakgp.release import Query
+from cloakgp.release.several_outputs import WHICH_OUTPUT, MultiOutputRelease
+from cloakgp.utils.arrays import Array
+
+# Sd of each output's own level around the middle of its bounds, in widths.
+LEVEL_SD = 1 / 8
+
+
+class DPGPMultiOutputRegressor(
+    DesignedFace,
+    ReleaseFace[Guarantee | MixedGuarantee],
+    MultiOutputMixin,
+    RegressorMixin,
+    BaseEstimator,
+):
+    r"""Gaussian-process regression that protects all outputs of a person together.
+
+    `fit` asks all outputs at once, under one (ε, δ): neighbours differ in every output of one
+    person. Questions may be about several outputs, and each person's share of the budget goes where
+    it tells most.
+
+    Outputs are measured in widths of their own bounds: the kernel, the noise variance and
+    ``coregion`` are in squared widths.
+
+    Parameters
+    ----------
+    kernel : sklearn.gaussian_process.kernels.Kernel, optional
+        Covariance over inputs, common to the outputs. If not given: as for `DPGPRegressor`, plus a
+        constant level of sd ⅛.
+    noise_variance : float, optional
+        Of every output, in squared widths. If not given: 0.01.
+    bounds : array-like of shape (T, 2)
+        Public range of each output. Outputs outside are clipped, silently.
+    epsilon, delta : float
+        The budget of one `fit`, for all outputs together.
+    coregion : array-like of shape (T, T), optional
+        B, the public covariance between outputs that the kernel is multiplied by; independent
+        outputs if not given.
+    criterion : {"bayes", "trace", "logdet", "functional"}
+        As for `DPGPRegressor`.
+    inducing, approximation, learn, gap, memory, random_state, insecure_seed
+        As for `DPGPRegressor`; inducing inputs serve every output.
+
+    Attributes
+    ----------
+    release_ : MultiOutputRelease
+        What may be published.
+    guarantee_ : Guarantee
+        What it costs.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        If X had column names.
+
+    Notes
+    -----
+    Mechanism: `cloakgp.privacy.gaussian` on the entries of all outputs in units of their widths,
+    with the entries of one person as a group; sensitivity in `cloakgp.privacy.groups` and
+    `cloakgp.privacy.several_outputs`.
+
+    Examples
+    --------
+    >>> X = np.linspace(0, 10, 50)[:, None]
+    >>> y = np.column_stack([100 + 20 * np.sin(X), np.cos(X)])
+    >>> model = DPGPMultiOutputRegressor(bounds=[(70, 130), (-2, 2)], epsilon=1.0, delta=1e-3)
+    >>> model.fit(X, y).predict([[2.0], [5.0], [7.0]]).shape
+    (3, 2)
+    """
+
+    release_: MultiOutputRelease
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        noise_variance: float | None = None,
+        *,
+        bounds: ArrayLike,
+        epsilon: float,
+        delta: float,
+        coregion: ArrayLike | None = None,
+        criterion: str = "bayes",
+        inducing: int | ArrayLike | None = None,
+        approximation: Approximation = "fitc",
+        learn: Literal["map", "average"] | None = "map",
+        gap: float = 1e-3,
+        memory: float | None = None,
+        random_state: int = 0,
+        insecure_seed: int | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.noise_variance = noise_variance
+        self.bounds = bounds
+        self.epsilon = epsilon
+        self.delta = delta
+        self.coregion = coregion
+        self.criterion = criterion
+        self.inducing = inducing
+        self.approximation = approximation
+        self.learn = learn
+        self.gap = gap
+        self.memory = memory
+        self.random_state = random_state
+        self.insecure_seed = insecure_seed
+
+    @forget_on_failure
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        X_query: ArrayLike | None = None,
+        query_weight: ArrayLike | None = None,
+        *,
+        groups: Iterable[Hashable] | None = None,
+    ) -> DPGPMultiOutputRegressor:
+        """Spend the budget once: ask all outputs, keep the noisy answers.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, D)
+            Public inputs.
+        y : array-like of shape (N, T)
+            Private outputs.
+        X_query : array-like of shape (P, D), optional
+            Where predictions matter most; the rows of X, or 500 k-means centres, if not given.
+        query_weight : array-like of shape (P,) or (P, T), optional
+            Positive importance of each point, or of each output there.
+        groups : iterable of N hashables, optional
+            Public: whose row it is, where people have several.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For anything that does not make sense; no message quotes an output.
+        """
+        inputs = checked_inputs(self, X)
+        check_budget(self.epsilon, self.delta)
+        columns = OutputColumns.checked(self.bounds)
+        # Columns are measured from the middle of their bounds: the mean is given.
+        hyperprior = chosen_hyperprior(self.learn, noise_variance=self.noise_variance, mean=0.0)
+        warn_of_parameters(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            rows=len(inputs),
+            bounds=[(each.lo, each.hi) for each in columns.bounds],
+        )
+        count = len(columns.bounds)
+        plan = plan_fit(
+            len(inputs),
+            n_inputs=inputs.shape[1],
+            queries=query_count(X_query),
+            inducing=self.inducing,
+            memory=self.memory,
+            at_rows=self._criterion().at_rows,
+            n_outputs=count,
+        )
+        plan.announce()
+        entries = release_regression(
+            as_entries(inputs, count=count),
+            columns.standardised(y, rows=len(inputs)),
+            prior=self._prior(inputs, count=count, inducing=plan.inducing),
+            query=self._entries(self._query(inputs, X_query, query_weight), count=count),
+            bounds=STANDARD_BOUNDS,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            groups=columns.units(groups, rows=len(inputs)).tolist(),
+            criterion=self.criterion,
+            gap=self.gap,
+            hyperprior=hyperprior,
+            average=self.learn == "average",
+            input_names=(*self._names(), WHICH_OUTPUT) if self._names() else (),
+            insecure_seed=self.insecure_seed,
+        )
+        self.release_ = MultiOutputRelease(entries=entries, columns=columns)
+        return self
+
+    @overload
+    def predict(self, X: ArrayLike, return_std: Literal[False] = ...) -> Array: ...
+
+    @overload
+    def predict(self, X: ArrayLike, return_std: Literal[True]) -> tuple[Array, Array]: ...
+
+    def predict(self, X: ArrayLike, return_std: bool = False) -> Array | tuple[Array, Array]:
+        """Predict every output, at no further cost in privacy.
+
+        Parameters
+        ----------
+        X : array-like of shape (P, D)
+        return_std : bool
+            Also return the posterior sds of the latent functions.
+
+        Returns
+        -------
+        mean : array of shape (P, T)
+            In the units of each output.
+        std : array of shape (P, T)
+            If asked for; includes what is due to the privacy noise.
+        """
+        points = self._points(X)
+        if return_std:
+            return self.release_.predict(points, return_std=True)
+        return self.release_.predict(points)
+
+    def _prior(
+        self, inputs: Array, *, count: int, inducing: int | ArrayLike | None
+    ) -> ExactPrior | SparsePrior:
+        kernel = self.kernel
+        if kernel is None:
+            level = ConstantKernel(LEVEL_SD**2, constant_value_bounds="fixed")
+            kernel = default_kernel(inputs, width=STANDARD_BOUNDS.width) + level
+        prior = choose_prior(
+            inputs,
+            bounds=STANDARD_BOUNDS,
+            kernel=kernel,
+            noise_variance=self.noise_variance,
+            mean=0.0,
+            inducing=inducing,
+            approximation=self.approximation,
+            input_names=self._names(),
+            random_state=self.random_state,
+        )
+        given = np.eye(count) if self.coregion is None else self.coregion
+        joint = CoregionKernel(prior.kernel, checked_coregion(given, count=count))
+        if isinstance(prior, SparsePrior):
+            return replace(prior, kernel=joint, inducing=as_entries(prior.inducing, count=count))
+        return replace(prior, kernel=joint)
+
+    def _entries(self, places: Query, *, count: int) -> Query:
+        """Return the query of every output at each place."""
+        points, weights = as_entries(places.X, count=count), places.weights
+        if weights is None or not self._criterion().weighted:
+            return Query(X=points)
+        if weights.shape not in {(len(places.X),), (len(places.X), count)}:
+            raise ValueError("query_weight must have shape (P,) or (P, T)")
+        each = weights if weights.ndim == 2 else np.repeat(weights[:, None], count, axis=1)
+        return Query(X=points, weights=each.ravel())

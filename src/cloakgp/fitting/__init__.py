@@ -1,0 +1,1 @@
+"""One private fit as a function: defaults, checks, questions, one measurement, one release."""

@@ -1,0 +1,184 @@
+"""What is chosen for somebody who does not choose: priors and query points, from public things."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
+
+from cloakgp.models import (
+    APPROXIMATIONS,
+    Approximation,
+    ExactPrior,
+    SparsePrior,
+    default_kernel,
+    default_latent_kernel,
+    default_noise_variance,
+    kmeans_centres,
+)
+from cloakgp.models.likelihoods.classes import LATENT_NUGGET, LabelPrior, link, mean_latent_variance
+from cloakgp.privacy import OutputBounds
+from cloakgp.privacy.labels import Classes
+from cloakgp.release import Query
+from cloakgp.utils.arrays import Array, as_inputs
+from cloakgp.utils.names import LinkName
+
+# The default query points are the distinct rows of X up to here, and k-means centres beyond.
+LARGEST_DEFAULT_QUERY = 500
+# In widths of the bounds; beyond, float64 loses what lies within them.
+FARTHEST_MEAN = 1e6
+# How far declared class rates may be from adding up to 1.
+RATE_TOLERANCE = 1e-6
+
+
+def choose_prior(
+    X: Array,
+    *,
+    bounds: OutputBounds,
+    kernel: Kernel | None = None,
+    noise_variance: float | None = None,
+    mean: float | None = None,
+    inducing: int | ArrayLike | None = None,
+    approximation: Approximation = "fitc",
+    input_names: Sequence[str] = (),
+    random_state: int = 0,
+) -> ExactPrior | SparsePrior:
+    """Return the prior for public inputs, filling what is not given from inputs and bounds alone.
+
+    Parameters
+    ----------
+    X : array of shape (N, D)
+    bounds : OutputBounds
+    kernel, noise_variance, mean, inducing, approximation, random_state
+        As for `DPGPRegressor`.
+    input_names : sequence of str
+        By which columns of a table of inducing inputs are found, if there are any.
+
+    Raises
+    ------
+    ValueError
+        If a parameter does not make sense.
+
+    Examples
+    --------
+    >>> choose_prior(np.array([[0.0], [8.0]]), bounds=OutputBounds(0.0, 10.0)).kernel
+    3**2 * Matern(length_scale=4, nu=1.5)
+    """
+    if kernel is None:
+        kernel = default_kernel(X, width=bounds.width)
+    if not isinstance(kernel, Kernel) or isinstance(kernel, CompoundKernel):
+        raise ValueError("kernel must be one of scikit-learn's kernels, or a sum or product")
+    if noise_variance is None:
+        noise_variance = default_noise_variance(width=bounds.width)
+    if not (np.isfinite(noise_variance) and noise_variance >= 0):
+        raise ValueError(f"noise_variance must be at least 0 and finite, got {noise_variance}")
+    centre = bounds.middle if mean is None else float(mean)
+    if not np.isfinite(centre):
+        raise ValueError(f"mean must be finite, got {mean}")
+    if abs(centre - bounds.middle) > FARTHEST_MEAN * bounds.width:
+        raise ValueError(
+            f"mean = {centre:g} lies so far beyond the bounds ({bounds.lo:g}, {bounds.hi:g}) "
+            "that float64 would lose what lies within them"
+        )
+    if approximation not in APPROXIMATIONS:
+        raise ValueError(
+            f"approximation must be one of {', '.join(APPROXIMATIONS)}, got {approximation!r}"
+        )
+    if inducing is None:
+        return ExactPrior(kernel=clone(kernel), noise_variance=float(noise_variance), mean=centre)
+    if isinstance(inducing, bool):
+        raise ValueError("inducing must be a count or an array of inputs, not a truth value")
+    if isinstance(inducing, int | np.integer):
+        centres, _ = kmeans_centres(X, count=int(inducing), random_state=random_state)
+    else:
+        centres = as_inputs(inducing, input_names=input_names, n_inputs=X.shape[1], name="inducing")
+    return SparsePrior(
+        kernel=clone(kernel),
+        noise_variance=float(noise_variance),
+        mean=centre,
+        inducing=centres,
+        approximation=approximation,
+    )
+
+
+def choose_label_prior(
+    X: Array,
+    *,
+    classes: Classes,
+    kernel: Kernel | None = None,
+    link_name: LinkName = "probit",
+    class_rates: ArrayLike | None = None,
+    inducing: int | ArrayLike | None = None,
+    approximation: Approximation = "fitc",
+    input_names: Sequence[str] = (),
+    random_state: int = 0,
+) -> LabelPrior:
+    """Return the prior over classes for public inputs, filling what is not given from inputs alone.
+
+    Parameters
+    ----------
+    X : array of shape (N, D)
+    classes : Classes
+    kernel, link_name, class_rates, inducing, approximation, random_state
+        As for `DPGPClassifier`.
+    input_names : sequence of str
+        By which columns of a table of inducing inputs are found, if there are any.
+
+    Raises
+    ------
+    ValueError
+        If a parameter does not make sense.
+
+    Examples
+    --------
+    >>> prior = choose_label_prior(np.array([[0.0], [8.0]]), classes=Classes(("a", "b", "c")))
+    >>> [round(mean, 3) for mean in prior.means]
+    [-0.963, -0.963, -0.963]
+    """
+    found = link(link_name)
+    latent = choose_prior(
+        X,
+        # Of no consequence here: a latent function has no bounds, and its mean comes below.
+        bounds=OutputBounds(-1.0, 1.0),
+        kernel=default_latent_kernel(X) if kernel is None else kernel,
+        noise_variance=0.0,
+        mean=0.0,
+        inducing=inducing,
+        approximation=approximation,
+        input_names=input_names,
+        random_state=random_state,
+    )
+    variance = mean_latent_variance(latent, X)
+    count = len(classes.labels)
+    rates = np.full(count, 1.0 / count) if class_rates is None else np.asarray(class_rates, float)
+    if rates.shape != (count,) or not ((rates > 0) & (rates < 1)).all():
+        raise ValueError("class_rates must lie strictly between 0 and 1, one per class")
+    if abs(rates.sum() - 1.0) > RATE_TOLERANCE:
+        raise ValueError("class_rates must add up to 1")
+    return LabelPrior(
+        latent=replace(latent, noise_variance=LATENT_NUGGET * variance),
+        link_name=found.name,
+        means=tuple(
+            found.latent_mean(float(rate), variance=variance)
+            for rate in (rates[1:] if count == 2 else rates)
+        ),
+    )
+
+
+def choose_query(X: Array, *, random_state: int = 0) -> Query:
+    """Return the points at which predictions matter if nobody says: where the rows are.
+
+    The distinct rows, each as important as there are rows there; beyond 500, as many k-means
+    centres.
+
+    Examples
+    --------
+    >>> choose_query(np.array([[0.0], [0.0], [8.0]])).weights
+    array([2., 1.])
+    """
+    centres, sizes = kmeans_centres(X, count=LARGEST_DEFAULT_QUERY, random_state=random_state)
+    return Query(X=centres, weights=sizes)

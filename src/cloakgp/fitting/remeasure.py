@@ -1,0 +1,222 @@
+"""Later measurements of private outputs, designed given what a release already knows."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import Required, TypedDict, Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cloakgp.design import Progress
+from cloakgp.privacy import OutputBounds, measure
+from cloakgp.privacy.groups import checked_groups
+from cloakgp.privacy.tracebacks import forget_on_failure
+from cloakgp.release import Budget, ManyRowsRelease, Query, Release, choose_questions
+from cloakgp.release.measurement import same_groups
+from cloakgp.utils.arrays import Array, as_inputs
+
+
+class Settings(TypedDict, total=False):
+    """How outputs are measured again.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        The budget of this measurement, on top of what was spent. Required.
+    query_weight : array-like of shape (P,)
+        Positive importance of the query points.
+    groups : iterable of N hashables
+        Whose row it is: all rows of one group are protected together. A table that is asked again
+        keeps its groups.
+    gap : float
+        Certified relative gap at which the design stops.
+    progress : callable
+        Called with the certified gap while the design improves.
+    insecure_seed : int
+        Makes the noise reproducible and the release **not private**.
+    """
+
+    epsilon: Required[float]
+    delta: Required[float]
+    query_weight: ArrayLike | None
+    groups: Iterable[Hashable] | None
+    gap: float
+    progress: Progress | None
+    insecure_seed: int | None
+
+
+@forget_on_failure
+def refine(
+    release: Release | ManyRowsRelease,
+    y: ArrayLike,
+    X_query: ArrayLike | None = None,
+    **settings: Unpack[Settings],
+) -> Release:
+    """Ask the first table of a release again, for what the answers so far leave open.
+
+    Designs new questions given all that is known, spends what is asked for here, and returns a
+    release that knows both. y goes to `cloakgp.privacy.gaussian` and nowhere else.
+
+    Parameters
+    ----------
+    release : Release
+        It is left as it is. A release of many rows is refused.
+    y : array-like of shape (N,)
+        Private: the same outputs, in the same order, as when the table was first asked.
+    X_query : array-like or table of shape (P, D), optional
+        Where predictions matter now; as at first if not given. Columns of a table are found by
+        name, as by `Release.predict`.
+    **settings
+        ``epsilon`` and ``delta``, and what else `Settings` lists.
+
+    Returns
+    -------
+    Release
+
+    Raises
+    ------
+    TypeError
+        If it is another kind of release, which does not keep what was asked of every row.
+    ValueError
+        For anything that does not make sense; no message quotes an output.
+
+    Examples
+    --------
+    >>> from cloakgp import DPGPRegressor
+    >>> X = np.linspace(0, 10, 50)[:, None]
+    >>> first = DPGPRegressor(bounds=(-1, 1), epsilon=0.5, delta=1e-3).fit(X, X[:, 0] / 10).release_
+    >>> second = refine(first, X[:, 0] / 10, [[2.0]], epsilon=0.5, delta=1e-3)
+    >>> len(second.measurements)
+    2
+    """
+    release = _with_rows(release)
+    first = release.measurements[0]
+    points = X_query
+    if points is None:
+        points = first.X_query
+        settings = {"query_weight": first.query_weights, **settings}
+    given = checked_groups(settings.get("groups"), rows=len(first.X))
+    if given is not None and not same_groups(given, first.groups):
+        raise ValueError(
+            "the table was asked with other groups, so the guarantees would not add up: leave out "
+            "groups"
+        )
+    settings = {**settings, "groups": first.groups}
+    return _measured(release, first.X, y, points, table=first.table, **settings)
+
+
+@forget_on_failure
+def extend(
+    release: Release | ManyRowsRelease,
+    X: ArrayLike,
+    y: ArrayLike,
+    X_query: ArrayLike | None = None,
+    **settings: Unpack[Settings],
+) -> Release:
+    """Add new rows: ask them, given what a release knows, and return one that knows both.
+
+    The guarantee stated afterwards adds up all measurements, as if everybody were in every table.
+    If the new rows are other people, each person is protected by the measurements of their own
+    table alone.
+
+    Parameters
+    ----------
+    release : Release
+        It is left as it is. A release of many rows is refused.
+    X : array-like or table of shape (N, D)
+        Public inputs of the new rows. Columns of a table are found by name, as by
+        `Release.predict`.
+    y : array-like of shape (N,)
+        Their private outputs.
+    X_query : array-like or table of shape (P, D), optional
+        Where predictions matter; the new rows if not given.
+    **settings
+        ``epsilon`` and ``delta``, and what else `Settings` lists.
+
+    Returns
+    -------
+    Release
+
+    Raises
+    ------
+    TypeError
+        If it is another kind of release, which does not keep what was asked of every row.
+    ValueError
+        For anything that does not make sense; no message quotes an output.
+
+    Examples
+    --------
+    >>> from cloakgp import DPGPRegressor
+    >>> X = np.linspace(0, 10, 50)[:, None]
+    >>> first = DPGPRegressor(bounds=(-1, 1), epsilon=0.5, delta=1e-3).fit(X, X[:, 0] / 10).release_
+    >>> both = extend(first, X + 10, X[:, 0] / 10, epsilon=0.5, delta=1e-3)
+    >>> [len(one.X) for one in both.measurements]
+    [50, 50]
+    """
+    release = _with_rows(release)
+    rows = as_inputs(X, input_names=release.input_names, n_inputs=release.n_inputs)
+    table = 1 + max(one.table for one in release.measurements)
+    points = rows if X_query is None else X_query
+    return _measured(release, rows, y, points, table=table, **settings)
+
+
+def _with_rows(release: Release | ManyRowsRelease) -> Release:
+    """Return a release that keeps what was asked of every row, or refuse it."""
+    if isinstance(release, Release):
+        return release
+    raise TypeError(
+        f"a {type(release).__name__} cannot be measured again: only a Release keeps what was asked "
+        "of every row about a number"
+    )
+
+
+def _measured(
+    release: Release,
+    X: Array,
+    y: ArrayLike,
+    X_query: ArrayLike,
+    *,
+    table: int,
+    epsilon: float,
+    delta: float,
+    query_weight: ArrayLike | None = None,
+    groups: Iterable[Hashable] | None = None,
+    gap: float = 1e-3,
+    progress: Progress | None = None,
+    insecure_seed: int | None = None,
+) -> Release:
+    """Return a release that knows one more measurement."""
+    weights = None if query_weight is None else np.asarray(query_weight, dtype=np.float64)
+    units = checked_groups(groups, rows=len(X))
+    lo, hi = release.measurements[0].answers.bounds
+    questions = choose_questions(
+        X,
+        prior=release.fitted_prior,
+        query=Query(
+            X=as_inputs(
+                X_query,
+                input_names=release.input_names,
+                n_inputs=release.n_inputs,
+                name="X_query",
+            ),
+            weights=weights,
+        ),
+        bounds=OutputBounds(lo, hi),
+        budget=Budget(epsilon=epsilon, delta=delta),
+        gap=gap,
+        known=release.posterior,
+        table=table,
+        groups=units,
+        progress=progress,
+    )
+    answers = measure(
+        questions.strategy,
+        y,
+        bounds=(lo, hi),
+        epsilon=epsilon,
+        delta=delta,
+        groups=units,
+        insecure_seed=insecure_seed,
+    )
+    return release.with_measurements((*release.measurements, questions.answered(answers)))

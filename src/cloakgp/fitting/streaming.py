@@ -1,0 +1,332 @@
+"""One private fit of a table that is read in passes: design, measure, learn, publish."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
+
+from cloakgp.criteria import StreamedProblem, criterion_named
+from cloakgp.criteria.base import ChosenRule
+from cloakgp.design import Progress
+from cloakgp.design.streaming.binning import Cells
+from cloakgp.design.streaming.rules import Rule
+from cloakgp.design.streaming.sums import AskedSums, asked_sums_under
+from cloakgp.fitting.checks import warn_of_parameters
+from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_prior
+from cloakgp.models import Approximation, SparsePrior
+from cloakgp.models.summary import Summary, summarise
+from cloakgp.privacy import Answers, OutputBounds
+from cloakgp.privacy.accounting import check_budget, exact_noise_multiplier
+from cloakgp.privacy.streaming import PrivateRows, Promise, measure_rows
+from cloakgp.privacy.tracebacks import forget_on_failure
+from cloakgp.release import Hyperprior, ManyRowsRelease, Query, WeightedPrior
+from cloakgp.release.hyperparameters.covariance import gather_sums
+from cloakgp.release.hyperparameters.regression import learn_from
+from cloakgp.utils.arrays import Array, as_matrix
+from cloakgp.utils.passes import Passes, Tell, tell_nobody
+
+# With more rows than this, and inducing inputs, designs go through the rows in passes.
+MANY_ROWS = 5_000
+
+
+def query_weights(query: Query) -> Array:
+    """Return how important each query point is, shape (P,): all alike if nothing was said.
+
+    Raises
+    ------
+    ValueError
+        Unless weights are positive and finite, one for each point.
+
+    Examples
+    --------
+    >>> query_weights(Query(np.zeros((2, 1))))
+    array([1., 1.])
+    """
+    weights = np.ones(len(query.X)) if query.weights is None else query.weights
+    if weights.shape != (len(query.X),) or not (np.isfinite(weights) & (weights > 0)).all():
+        raise ValueError("query weights must be positive and finite, one per query point")
+    return weights
+
+
+def design_rows(
+    rows: Passes,
+    summary: Summary,
+    *,
+    prior: SparsePrior,
+    query: Query,
+    noise_sd: float,
+    criterion: str = "bayes",
+    gap: float = 1e-3,
+    tally: Cells | None = None,
+    progress: Progress | None = None,
+) -> ChosenRule:
+    """Choose what to ask of every row of a table, reading its public inputs a few times.
+
+    Parameters
+    ----------
+    rows : Passes
+    summary : Summary
+        Of these rows.
+    prior : SparsePrior
+    query : Query
+    noise_sd : float
+        Of the noise on each answer when columns have norm 1, in output units.
+    criterion : str
+        The name of one that is for many rows.
+    gap : float
+        For "bayes", of the smaller problem that the design starts from.
+    tally : Cells, optional
+        The questions are summed over the rows of each of these, too.
+    progress : callable, optional
+        Called with the gap while the design improves.
+
+    Returns
+    -------
+    ChosenRule
+
+    Raises
+    ------
+    ValueError
+        If the query does not fit, or the criterion is not for many rows.
+    """
+    by = criterion_named(criterion, use="many rows")
+    # Of another dimension, points could broadcast in a kernel and waste the budget.
+    as_matrix(query.X, name="X_query", columns=rows.n_inputs)
+    return by.choose_rule(
+        StreamedProblem(
+            rows=rows,
+            summary=summary,
+            prior=prior,
+            X_query=query.X,
+            weights=query_weights(query),
+            noise_sd=noise_sd,
+            gap=gap,
+            tally=tally,
+            progress=progress,
+        )
+    )
+
+
+INDUCING = 200
+# Of the points that kernels are learned at.
+LEARNING_CELLS = 400
+
+
+class Rows(Passes, PrivateRows, Protocol):
+    """A table in chunks: public inputs, and private outputs that `measure_rows` alone reads."""
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """Names of the public columns, if there are any."""
+
+    @property
+    def output_name(self) -> str:
+        """Name of the private column."""
+
+
+@dataclass(frozen=True, eq=False)
+class RowSettings:
+    """How a table in chunks is to be released; as for `DPGPRegressor`.
+
+    Attributes
+    ----------
+    kernel : sklearn.gaussian_process.kernels.Kernel or None
+    noise_variance, mean : float or None
+    inducing : int or array of shape (M, D)
+    approximation : {"fitc", "dtc", "sor"}
+    criterion : str
+        One of `cloakgp.criteria` for many rows.
+    gap : float
+    hyperprior : Hyperprior or None
+    average : bool
+    random_state : int
+    """
+
+    kernel: Kernel | None = None
+    noise_variance: float | None = None
+    mean: float | None = None
+    inducing: int | Array = INDUCING
+    approximation: Approximation = "fitc"
+    criterion: str = "bayes"
+    gap: float = 1e-3
+    hyperprior: Hyperprior | None = None
+    average: bool = False
+    random_state: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class _Columns:
+    """The columns of rows from their inputs: what the private pass asks."""
+
+    prior: SparsePrior
+    rule: Rule
+
+    def __call__(self, X: Array) -> Array:
+        return self.rule.columns(*self.prior.features_and_noise(X))
+
+
+@forget_on_failure
+def release_rows(
+    rows: Rows,
+    *,
+    bounds: OutputBounds,
+    epsilon: float,
+    delta: float,
+    query: Query | None = None,
+    settings: RowSettings | None = None,
+    progress: Progress | None = None,
+    tell: Tell = tell_nobody,
+    insecure_seed: int | None = None,
+) -> ManyRowsRelease:
+    """Go through a table a few times, and return what may be published.
+
+    Outputs are read in one pass, by `cloakgp.privacy.streaming`, and touched nowhere else.
+
+    Parameters
+    ----------
+    rows : Rows
+        See `cloakgp.data`.
+    bounds : OutputBounds
+    epsilon, delta : float
+        The whole budget, protecting the output of one row.
+    query : Query, optional
+        Where predictions matter; k-means centres of the rows if not given.
+    settings : RowSettings, optional
+    progress : callable, optional
+        Called with the gap of the design while it improves. How far each pass is, rows tell to
+        their own watch.
+    tell : callable, optional
+        Called with what begins, in a few words.
+    insecure_seed : int, optional
+        Makes the noise reproducible and the release **not private**.
+
+    Returns
+    -------
+    ManyRowsRelease
+
+    Raises
+    ------
+    ValueError
+        For anything that does not make sense; no message quotes an output.
+
+    Examples
+    --------
+    >>> from cloakgp.data import ArrayRows
+    >>> X = np.linspace(0, 10, 5000)[:, None]
+    >>> release = release_rows(ArrayRows(X, np.sin(X).ravel()), bounds=OutputBounds(-1.0, 1.0),
+    ...                        epsilon=1.0, delta=1e-5, settings=RowSettings(inducing=10))
+    >>> release.count
+    5000
+    """
+    check_budget(epsilon, delta)
+    chosen = RowSettings() if settings is None else settings
+    criterion_named(chosen.criterion, use="many rows")
+    summary = summarise(rows)
+    warn_of_parameters(
+        epsilon=epsilon,
+        delta=delta,
+        rows=summary.count,
+        bounds=[(bounds.lo, bounds.hi)],
+        mean=chosen.mean,
+    )
+    tell("choosing the prior")
+    prior = _prior(summary, bounds=bounds, settings=chosen)
+    tell("choosing where predictions matter")
+    points = query or Query(*summary.centres(LARGEST_DEFAULT_QUERY))
+    tally = Cells(centres=summary.centres(LEARNING_CELLS)[0], units=summary.units)
+    asked = design_rows(
+        rows,
+        summary,
+        prior=prior,
+        query=points,
+        noise_sd=bounds.width * exact_noise_multiplier(epsilon, delta),
+        criterion=chosen.criterion,
+        gap=chosen.gap,
+        tally=tally,
+        progress=progress,
+    )
+    answers = measure_rows(
+        rows,
+        _Columns(prior=prior, rule=asked.rule),
+        promise=Promise(
+            answers=asked.rule.answers,
+            longest=asked.sums.longest,
+            chunk_rows=asked.sums.chunk_rows,
+            count=asked.sums.count,
+        ),
+        bounds=bounds,
+        epsilon=epsilon,
+        delta=delta,
+        insecure_seed=insecure_seed,
+    )
+    tell("learning from the noisy answers")
+    learned = _learn(prior, asked.sums, answers, tally=tally, settings=chosen)
+    return ManyRowsRelease(
+        prior=prior,
+        rule=asked.rule,
+        sums=_sums_under(rows, learned, prior=prior, asked=asked),
+        learned=learned,
+        answers=answers,
+        certificate=asked.certificate,
+        X_query=points.X,
+        query_weights=query_weights(points),
+        reconstruction=asked.reconstruction,
+        ranges=summary.ranges,
+        input_names=rows.input_names,
+        output_name=rows.output_name,
+    )
+
+
+def _prior(summary: Summary, *, bounds: OutputBounds, settings: RowSettings) -> SparsePrior:
+    inducing = settings.inducing
+    if isinstance(inducing, int | np.integer) and not isinstance(inducing, bool):
+        inducing = summary.centres(int(inducing), random_state=settings.random_state)[0]
+    prior = choose_prior(
+        summary.ranges,
+        bounds=bounds,
+        kernel=settings.kernel,
+        noise_variance=settings.noise_variance,
+        mean=settings.mean,
+        inducing=inducing,
+        approximation=settings.approximation,
+    )
+    assert isinstance(prior, SparsePrior)
+    return prior
+
+
+def _learn(
+    prior: SparsePrior,
+    sums: AskedSums,
+    answers: Answers,
+    *,
+    tally: Cells,
+    settings: RowSettings,
+) -> tuple[WeightedPrior, ...]:
+    if settings.hyperprior is None or answers.noise_sd == 0:
+        return ()
+    return learn_from(
+        prior,
+        gather_sums(sums, answers, points=tally.centres),
+        bounds=answers.bounds,
+        hyperprior=settings.hyperprior,
+        average=settings.average,
+    )
+
+
+def _sums_under(
+    rows: Passes, learned: tuple[WeightedPrior, ...], *, prior: SparsePrior, asked: ChosenRule
+) -> tuple[AskedSums, ...]:
+    """Return what was asked as every prior sees it, in another pass if one differs."""
+    others = [
+        one.prior
+        for one in learned
+        if one.prior is not prior and isinstance(one.prior, SparsePrior)
+    ]
+    seen = asked_sums_under(rows, others, model=prior, rule=asked.rule) if others else ()
+    found = iter(seen)
+    return tuple(asked.sums if one.prior is prior else next(found) for one in learned) or (
+        asked.sums,
+    )

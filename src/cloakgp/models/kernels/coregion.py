@@ -1,0 +1,292 @@
+r"""Several outputs of one person as several entries of one Gaussian process.
+
+Entry (x, t) is output t at input x, and the prior covariance between entries is
+
+    cov[f_t(x), f_u(z)] = k(x, z) B_tu,
+
+the intrinsic coregionalisation model (Bonilla, Chai and Williams 2008; Álvarez, Rosasco and
+Lawrence 2012, section 4.2), with B public and positive semidefinite.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.gaussian_process.kernels import Hyperparameter, Kernel
+
+from cloakgp.utils.arrays import Array, as_matrix
+
+
+class OutputCovariance(Protocol):
+    """K_y, in the form in which a product with few columns costs least."""
+
+    def times(self, columns: Array) -> Array:
+        """Return K_y B for B of shape (N, k)."""
+
+    @property
+    def least_noise(self) -> float:
+        """A positive lower bound of the eigenvalues of K_y, in squared output units."""
+
+
+@dataclass(frozen=True, eq=False)
+class DenseCovariance:
+    """K_y as a matrix plus a diagonal.
+
+    Attributes
+    ----------
+    latent : array of shape (N, N)
+    noise : array of shape (N,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> DenseCovariance(latent=np.eye(2), noise=np.ones(2)).times(np.ones((2, 1)))
+    array([[2.],
+           [2.]])
+    """
+
+    latent: Array
+    noise: Array
+
+    def times(self, columns: Array) -> Array:
+        """Return K_y B."""
+        product: Array = self.latent @ columns + self.noise[:, None] * columns
+        return product
+
+    @property
+    def least_noise(self) -> float:
+        """The smallest noise variance."""
+        return float(self.noise.min())
+
+
+@dataclass(frozen=True, eq=False)
+class LowRankCovariance:
+    """K_y = Vᵀ V plus a diagonal, never formed.
+
+    Attributes
+    ----------
+    features : array of shape (M, N)
+        V.
+    noise : array of shape (N,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> LowRankCovariance(features=np.ones((1, 2)), noise=np.ones(2)).times(np.ones((2, 1)))
+    array([[3.],
+           [3.]])
+    """
+
+    features: Array
+    noise: Array
+
+    def times(self, columns: Array) -> Array:
+        """Return K_y B."""
+        product: Array = self.features.T @ (self.features @ columns)
+        return product + self.noise[:, None] * columns
+
+    @property
+    def least_noise(self) -> float:
+        """The smallest noise variance."""
+        return float(self.noise.min())
+
+
+@dataclass(frozen=True, eq=False)
+class ConditionedCovariance:
+    """K_y after noisy answers are known: a covariance less A Aᵀ.
+
+    Attributes
+    ----------
+    prior : OutputCovariance
+    known : array of shape (N, k)
+        A = cov(y, a) S^-½, for answers a with covariance S.
+    least_noise : float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> prior = DenseCovariance(latent=np.eye(2), noise=np.ones(2))
+    >>> known = ConditionedCovariance(prior=prior, known=np.ones((2, 1)), least_noise=0.5)
+    >>> known.times(np.ones((2, 1)))
+    array([[0.],
+           [0.]])
+    """
+
+    prior: OutputCovariance
+    known: Array
+    least_noise: float
+
+    def times(self, columns: Array) -> Array:
+        """Return (K_y − A Aᵀ) B."""
+        product: Array = self.prior.times(columns) - self.known @ (self.known.T @ columns)
+        return product
+
+
+DEFINITENESS_TOLERANCE = 1e-10
+
+
+def as_entries(X: Array, *, count: int) -> Array:
+    """Return the entries of several outputs at each input, those of one row next to each other.
+
+    Parameters
+    ----------
+    X : array of shape (N, D)
+    count : int
+        T, the number of outputs.
+
+    Returns
+    -------
+    array of shape (N T, D + 1)
+        The last column says which output.
+
+    Examples
+    --------
+    >>> as_entries(np.array([[5.0], [7.0]]), count=2).tolist()
+    [[5.0, 0.0], [5.0, 1.0], [7.0, 0.0], [7.0, 1.0]]
+    """
+    which = np.tile(np.arange(count, dtype=np.float64), len(X))
+    return np.column_stack([np.repeat(X, count, axis=0), which])
+
+
+def checked_coregion(coregion: ArrayLike, *, count: int) -> Array:
+    """Return B, or say what is wrong with it.
+
+    Parameters
+    ----------
+    coregion : array-like of shape (T, T)
+        In units of the outputs' widths.
+    count : int
+        T.
+
+    Raises
+    ------
+    ValueError
+        Unless it is symmetric and positive semidefinite.
+
+    Examples
+    --------
+    >>> checked_coregion([[1, 0.5], [0.5, 1]], count=2)
+    array([[1. , 0.5],
+           [0.5, 1. ]])
+    """
+    matrix = as_matrix(coregion, name="coregion", columns=count)
+    scale = float(np.abs(matrix).max())
+    if matrix.shape != (count, count) or not np.allclose(matrix, matrix.T, rtol=0, atol=0):
+        raise ValueError(f"coregion must be a symmetric matrix of shape ({count}, {count})")
+    if float(np.linalg.eigvalsh(matrix)[0]) < -DEFINITENESS_TOLERANCE * scale or scale == 0:
+        raise ValueError("coregion must be positive semidefinite, and not zero")
+    return matrix
+
+
+class CoregionKernel(Kernel):  # type: ignore[misc]
+    """Covariance of entries: a kernel over inputs, times a matrix over outputs.
+
+    Parameters
+    ----------
+    kernel : sklearn.gaussian_process.kernels.Kernel
+        Over all columns but the last; its hyperparameters are the only ones.
+    coregion : array-like of shape (T, T)
+        B. The last column of the inputs, rounded, says which output an entry is.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> CoregionKernel(RBF(), [[4.0, 1.0], [1.0, 9.0]])([[0.0, 0.0], [0.0, 1.0]])
+    array([[4., 1.],
+           [1., 9.]])
+    """
+
+    def __init__(self, kernel: Kernel, coregion: ArrayLike) -> None:
+        self.kernel = kernel
+        self.coregion = coregion
+
+    def get_params(self, deep: bool = True) -> dict[str, object]:
+        """Return the parameters, and those of the kernel over inputs if asked for."""
+        params: dict[str, object] = {"kernel": self.kernel, "coregion": self.coregion}
+        if deep:
+            inner = self.kernel.get_params().items()
+            params.update((f"kernel__{name}", value) for name, value in inner)
+        return params
+
+    @property
+    def hyperparameters(self) -> list[Hyperparameter]:
+        """Those of the kernel over inputs."""
+        return [
+            Hyperparameter(f"kernel__{one.name}", one.value_type, one.bounds, one.n_elements)
+            for one in self.kernel.hyperparameters
+        ]
+
+    @property
+    def theta(self) -> Array:
+        """The logarithms of the free hyperparameters."""
+        return np.asarray(self.kernel.theta, dtype=np.float64)
+
+    @theta.setter
+    def theta(self, theta: Array) -> None:
+        """Set them."""
+        self.kernel.theta = theta
+
+    @property
+    def bounds(self) -> Array:
+        """The bounds of ``theta``, shape (p, 2)."""
+        return np.asarray(self.kernel.bounds, dtype=np.float64)
+
+    def __call__(
+        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
+    ) -> Array | tuple[Array, Array]:
+        """Return the covariances, and their gradients in ``theta`` if asked for.
+
+        Parameters
+        ----------
+        X : array of shape (n, D + 1)
+        Y : array of shape (m, D + 1), optional
+        eval_gradient : bool
+            Only without Y.
+        """
+        rows, which = self._split(X)
+        if Y is None:
+            among = self._matrix()[np.ix_(which, which)]
+            if not eval_gradient:
+                return np.asarray(self.kernel(rows) * among, dtype=np.float64)
+            covariance, gradient = self.kernel(rows, eval_gradient=True)
+            return covariance * among, gradient * among[:, :, None]
+        if eval_gradient:
+            raise ValueError("the gradient is for one set of inputs: leave Y out")
+        others, across = self._split(Y)
+        covariance = self.kernel(rows, others) * self._matrix()[np.ix_(which, across)]
+        return np.asarray(covariance, dtype=np.float64)
+
+    def diag(self, X: ArrayLike) -> Array:
+        """Return the variances, shape (n,)."""
+        rows, which = self._split(X)
+        return np.asarray(self.kernel.diag(rows) * np.diag(self._matrix())[which])
+
+    def is_stationary(self) -> bool:
+        """Return False: variances may differ between outputs."""
+        return False
+
+    def _split(self, X: ArrayLike) -> tuple[Array, np.ndarray[tuple[int], np.dtype[np.intp]]]:
+        entries = as_matrix(X, name="X")
+        which = np.rint(entries[:, -1]).astype(np.intp)
+        if which.min() < 0 or which.max() >= len(np.asarray(self.coregion)):
+            raise ValueError("the last column must say which output an entry is, from 0")
+        return np.ascontiguousarray(entries[:, :-1]), which
+
+    def _matrix(self) -> Array:
+        return checked_coregion(self.coregion, count=len(np.asarray(self.coregion)))
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether the other is of this class and has the same parameters."""
+        if not isinstance(other, CoregionKernel):
+            return False
+        return bool(self.kernel == other.kernel) and np.array_equal(
+            np.asarray(self.coregion), np.asarray(other.coregion)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"{self.kernel!r} between {len(np.asarray(self.coregion))} outputs"

@@ -1,0 +1,123 @@
+"""Covariances of the latent function, for any scikit-learn kernel.
+
+A `WhiteKernel` inside a kernel is observation noise, not latent function: scikit-learn adds it only
+where a kernel is evaluated on one array with itself. Latent covariances are therefore always asked
+for with two arrays, and the noise is the difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Kernel, WhiteKernel
+
+from cloakgp.utils.arrays import Array
+
+# Added to a covariance, relative to its largest variance, where a factorisation needs it. It is
+# part of the model from then on: it enters C, its sensitivity and every prediction alike.
+RELATIVE_JITTER = 1e-8
+# A matrix whose smallest eigenvalue is below minus this share of its largest variance is no
+# covariance. Below the jitter, so that what passes also factorises.
+DEFINITENESS_TOLERANCE = 5e-9
+DIAGONAL_BLOCK = 256
+
+
+class NotPositiveDefiniteError(ValueError):
+    """The kernel is not a covariance function on these inputs."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        super().__init__(
+            f"the kernel {kernel!r} is not positive definite on these inputs: use a valid "
+            "covariance function (sums and products of scikit-learn's kernels are)"
+        )
+
+
+def latent_covariance(kernel: Kernel, X: Array, Z: Array) -> Array:
+    """Return the covariances of the latent function between two sets of inputs.
+
+    Parameters
+    ----------
+    kernel : sklearn.gaussian_process.kernels.Kernel
+    X : array of shape (n, D)
+    Z : array of shape (m, D)
+
+    Returns
+    -------
+    array of shape (n, m)
+        In squared output units.
+
+    Raises
+    ------
+    ValueError
+        If the kernel gives NaN or infinite values.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    >>> latent_covariance(RBF() + WhiteKernel(), np.zeros((1, 1)), np.zeros((1, 1)))
+    array([[1.]])
+    """
+    covariance = np.asarray(kernel(X, Z), dtype=np.float64)
+    if not np.isfinite(covariance).all():
+        raise ValueError(f"the kernel {kernel!r} gives NaN or infinite covariances on these inputs")
+    return covariance
+
+
+def latent_variance(kernel: Kernel, X: Array) -> Array:
+    """Return the variances of the latent function, shape (n,), in squared output units."""
+    if not has_white_noise(kernel):
+        return np.asarray(kernel.diag(X), dtype=np.float64)
+    blocks = range(0, len(X), DIAGONAL_BLOCK)
+    return np.concatenate(
+        [
+            np.diag(latent_covariance(kernel, block, block.copy()))
+            for block in (X[start : start + DIAGONAL_BLOCK] for start in blocks)
+        ]
+    )
+
+
+def white_noise_variance(kernel: Kernel, X: Array) -> Array:
+    """Return the variance that the kernel's own white noise adds to each output, shape (n,)."""
+    if not has_white_noise(kernel):
+        return np.zeros(len(X))
+    total = np.asarray(kernel.diag(X), dtype=np.float64)
+    noise: Array = np.maximum(total - latent_variance(kernel, X), 0.0)
+    return noise
+
+
+def check_positive_definite(kernel: Kernel, covariance: Array) -> None:
+    """Raise `NotPositiveDefiniteError` unless a square covariance is one, up to rounding.
+
+    Parameters
+    ----------
+    kernel : sklearn.gaussian_process.kernels.Kernel
+        For the message.
+    covariance : array of shape (n, n)
+    """
+    scale = float(np.diag(covariance).max())
+    symmetric = np.allclose(covariance, covariance.T, rtol=0.0, atol=DEFINITENESS_TOLERANCE * scale)
+    if scale <= 0:
+        symmetric = not covariance.any()
+        if symmetric:
+            return
+    if not symmetric:
+        raise NotPositiveDefiniteError(kernel)
+    shifted = covariance + DEFINITENESS_TOLERANCE * scale * np.eye(len(covariance))
+    try:
+        np.linalg.cholesky(shifted)
+    except np.linalg.LinAlgError:
+        raise NotPositiveDefiniteError(kernel) from None
+
+
+def components(kernel: Kernel) -> Iterator[Kernel]:
+    """Yield a kernel and every kernel that it is made of."""
+    yield kernel
+    for value in kernel.get_params(deep=False).values():
+        if isinstance(value, Kernel):
+            yield from components(value)
+
+
+def has_white_noise(kernel: Kernel) -> bool:
+    """Return whether a `WhiteKernel` is part of a kernel."""
+    return any(isinstance(part, WhiteKernel) for part in components(kernel))

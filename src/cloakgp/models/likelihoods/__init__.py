@@ -1,0 +1,1 @@
+"""Likelihoods: how the outputs that answers sum depend on the latent function."""

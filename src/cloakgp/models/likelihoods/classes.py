@@ -1,0 +1,261 @@
+r"""A Gaussian-process prior over classes, and the linear prior over labels that goes with it.
+
+A latent function f ~ GP(m, k) goes through a link: P(y = 1 | f) = π(f). With more than two classes,
+each has a latent function of its own, all of one kernel, for "this class or another".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import expit, ndtr, ndtri, owens_t
+from scipy.stats import kstwobign
+from sklearn.gaussian_process.kernels import ConstantKernel
+
+from cloakgp.models.exact import ExactPrior
+from cloakgp.models.sparse import SparsePrior
+from cloakgp.utils.arrays import Array
+from cloakgp.utils.names import LinkName
+
+QUADRATURE_NODES = 24
+# The variance of the probit nearest to the logistic link, in its slope at zero.
+LOGISTIC_SCALE_SQUARED = 8.0 / np.pi
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """A link as a mixture of normal distribution functions.
+
+    Attributes
+    ----------
+    name : {"probit", "logit"}
+    scales : array of shape (n,)
+        τ, in latent units.
+    weights : array of shape (n,)
+        w, summing to 1.
+    probit_variance : float
+        τ² of the one probit nearest to it.
+
+    Examples
+    --------
+    >>> probability, slope = link("probit").moments(np.array([0.0]), np.array([3.0]))
+    >>> probability
+    array([0.5])
+    """
+
+    name: LinkName
+    scales: Array
+    weights: Array
+    probit_variance: float
+
+    def probability(self, latent: Array) -> Array:
+        """Return π(f), the probability of the class where the latent function is f."""
+        values = ndtr(latent) if self.name == "probit" else expit(latent)
+        return np.asarray(values, dtype=np.float64)
+
+    def moments(self, mean: Array, variance: Array) -> tuple[Array, Array]:
+        """Return E[π(f)] and E[π'(f)] for f ~ N(mean, variance), each of the shape of mean.
+
+        Parameters
+        ----------
+        mean, variance : arrays of one shape
+        """
+        probability, slope = np.zeros_like(mean), np.zeros_like(mean)
+        for scale, weight in zip(self.scales, self.weights, strict=True):
+            spread = np.sqrt(scale**2 + variance)
+            standard = mean / spread
+            probability += weight * ndtr(standard)
+            slope += weight * np.exp(-(standard**2) / 2) / (np.sqrt(2 * np.pi) * spread)
+        return probability, slope
+
+    def latent_mean(self, probability: float, *, variance: float) -> float:
+        """Return the mean of f at which a class has a given marginal probability.
+
+        By the nearest probit for the logistic link.
+
+        Parameters
+        ----------
+        probability : float
+            Strictly between 0 and 1.
+        variance : float
+            Of f.
+        """
+        return float(ndtri(probability) * np.sqrt(self.probit_variance + variance))
+
+
+@lru_cache
+def link(name: LinkName) -> Link:
+    """Return a link by its name.
+
+    Raises
+    ------
+    ValueError
+        For any other name.
+    """
+    if name == "probit":
+        return Link(name=name, scales=np.ones(1), weights=np.ones(1), probit_variance=1.0)
+    if name != "logit":
+        raise ValueError(f"link must be 'probit' or 'logit', got {name!r}")
+    nodes, weights = np.polynomial.legendre.leggauss(QUADRATURE_NODES)
+    return Link(
+        name=name,
+        scales=2.0 * kstwobign.ppf((nodes + 1.0) / 2.0),
+        weights=weights / 2.0,
+        probit_variance=LOGISTIC_SCALE_SQUARED,
+    )
+
+
+MOMENT_NODES = 16
+# Correlations are kept this far from 1, where derivatives grow without bound.
+CLOSEST_TO_ONE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class LabelCovariance:
+    """Covariances of labels of different rows, and how they change.
+
+    Attributes
+    ----------
+    values : array of shape (n, n)
+        On the diagonal: for two rows at the same inputs.
+    by_correlation : array of shape (n, n)
+        ∂/∂ρ_ij.
+    by_threshold : array of shape (n, n)
+        ∂/∂a_i, the other threshold held; ∂/∂a_j is its transpose.
+    """
+
+    values: Array
+    by_correlation: Array
+    by_threshold: Array
+
+
+def label_covariance(correlation: Array, thresholds: Array) -> LabelCovariance:
+    """Return the covariances of labels from latent correlations, with derivatives.
+
+    Parameters
+    ----------
+    correlation : array of shape (n, n)
+        ρ, symmetric.
+    thresholds : array of shape (n,)
+        a, so that row i is +1 with probability Φ(a_i).
+
+    Examples
+    --------
+    >>> at_zero = label_covariance(np.full((1, 1), 0.5), np.zeros(1))
+    >>> at_zero.values * 3
+    array([[1.]])
+    """
+    limit = 1.0 - CLOSEST_TO_ONE
+    rho = np.clip(correlation, -limit, limit)
+    one, other = thresholds[:, None], thresholds[None, :]
+    across = np.sqrt(1.0 - rho**2)
+    density = np.exp(-(one**2 + other**2 - 2.0 * rho * one * other) / (2.0 * across**2))
+    upper = ndtr(other)
+    return LabelCovariance(
+        values=4.0 * _orthant_excess(rho, one, other),
+        by_correlation=4.0 * density / (2.0 * np.pi * across),
+        # ∂Φ₂(a, b; ρ)/∂a = φ(a) Φ((b − ρa)/√(1 − ρ²)).
+        by_threshold=4.0
+        * np.exp(-(one**2) / 2.0)
+        / np.sqrt(2.0 * np.pi)
+        * (ndtr((other - rho * one) / across) - upper),
+    )
+
+
+def _orthant_excess(rho: Array, one: Array, other: Array) -> Array:
+    """Return Φ₂(a, b; ρ) − Φ(a) Φ(b), by Plackett's identity ∂Φ₂/∂ρ = φ₂ (Plackett 1954).
+
+    In θ = arcsin ρ the integrand exp(−(a² + b² − 2ab sin θ)/(2 cos² θ))/2π is smooth. Where all
+    thresholds are one a, Φ₂(a, a; ρ) = Φ(a) − 2 T(a, √((1 − ρ)/(1 + ρ))) for Owen's T (1956).
+    """
+    if np.ptp(one) == 0:
+        a = float(one.flat[0])
+        tail = owens_t(a, np.sqrt((1.0 - rho) / (1.0 + rho)))
+        return np.asarray(ndtr(a) * ndtr(-a) - 2.0 * tail, dtype=np.float64)
+    angle = np.arcsin(rho)
+    nodes, weights = np.polynomial.legendre.leggauss(MOMENT_NODES)
+    total = np.zeros(np.broadcast_shapes(rho.shape, one.shape))
+    for node, weight in zip(nodes, weights, strict=True):
+        theta = angle * (node + 1.0) / 2.0
+        squared = np.cos(theta) ** 2
+        total += weight * np.exp(
+            -(one**2 + other**2 - 2.0 * one * other * np.sin(theta)) / (2.0 * squared)
+        )
+    excess: Array = total * angle / (4.0 * np.pi)
+    return excess
+
+
+# Share of the latent variance that each row has to itself, so that covariances have factors.
+LATENT_NUGGET = 1e-6
+
+
+def mean_latent_variance(latent: ExactPrior | SparsePrior, X: Array) -> float:
+    """Return the variance of one row's latent value, white noise of its own included, on average.
+
+    Parameters
+    ----------
+    latent : ExactPrior or SparsePrior
+    X : array of shape (N, D)
+    """
+    return float((latent.query_variance(X) + latent.observation_noise(X)).mean())
+
+
+@dataclass(frozen=True, eq=False)
+class LabelPrior:
+    """A prior over latent functions, one per channel, and the link to the labels.
+
+    A channel is one class against all others; two classes need one channel only.
+
+    Attributes
+    ----------
+    latent : ExactPrior or SparsePrior
+        Of every latent function less its mean; its own mean is 0.
+    link_name : {"probit", "logit"}
+    means : tuple of float
+        The mean of each channel's latent function.
+    """
+
+    latent: ExactPrior | SparsePrior
+    link_name: LinkName
+    means: tuple[float, ...]
+
+    @property
+    def link(self) -> Link:
+        """The link by which a latent value becomes a probability."""
+        return link(self.link_name)
+
+    def linearised(self, X: Array) -> ExactPrior | SparsePrior:
+        r"""Return the Gaussian prior over labels ±1 that is nearest at the prior.
+
+        For f ~ N(m, v), y = h + A (f − m) + e with h = 2E[π] − 1, A = 2E[π'] and an uncorrelated
+        remainder of variance 1 − h² − A²v: the best linear account of a label by its latent value.
+        Channels are averaged over, and so is v over the rows of X.
+
+        Parameters
+        ----------
+        X : array of shape (N, D)
+        """
+        variance = mean_latent_variance(self.latent, X)
+        means = np.array(self.means)
+        probability, slope = self.link.moments(means, np.full_like(means, variance))
+        squared_slope = float(np.square(2.0 * slope).mean())
+        spread = float(4.0 * (probability * (1.0 - probability)).mean())
+        return replace(
+            self.latent,
+            kernel=ConstantKernel(squared_slope, constant_value_bounds="fixed")
+            * self.latent.kernel,
+            noise_variance=max(spread - squared_slope * variance, LATENT_NUGGET),
+        )
+
+    def one_step(self) -> ExactPrior | SparsePrior:
+        """Return the regression prior whose cloaking matrix is half of a Newton step's from f = m.
+
+        The step's linear part is C_* = ½ K_*f (I + W K)⁻¹ = (1/2w) K_*f (K + I/w)⁻¹ for W = w I,
+        with w = π(m)(1 − π(m)) (2021 paper, equations 10 and 11, for the logistic link). At m = 0,
+        C_* y is Gaussian-process regression on 2y with noise variance 4.
+        """
+        probability = link("logit").probability(np.array(self.means))
+        curvature = float((probability * (1.0 - probability)).mean())
+        return replace(self.latent, noise_variance=1.0 / curvature)

@@ -1,0 +1,1 @@
+"""Figures of releases: predictions with their intervals beside what is public."""

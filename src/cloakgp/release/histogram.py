@@ -1,0 +1,436 @@
+"""The published histogram: bin counts, noisy bin sums, and what they cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cloakgp.privacy import Guarantee, OutputBounds
+from cloakgp.privacy.accounting import check_budget, short_form
+from cloakgp.privacy.pure_dp import PureGuarantee
+from cloakgp.release.io.bundle import (
+    TEXT_FORMAT,
+    Load,
+    ReleaseFileError,
+    Store,
+    bundle_bytes,
+    read_bundle,
+    read_text,
+)
+from cloakgp.utils.arrays import Array, as_inputs
+from cloakgp.utils.files import write_file
+
+Indices = NDArray[np.intp]
+BinsSpec = int | Sequence[int | ArrayLike]
+# Bins are numbered by 64-bit integers.
+MOST_BINS = 2**62
+
+
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """A grid of boxes.
+
+    A bin holds its lower edges and not its upper ones, but for the last of each dimension, which
+    holds both. What lies outside the grid belongs to the nearest bin.
+
+    Attributes
+    ----------
+    edges : tuple of D arrays
+        The edges along each dimension, ascending, at least two.
+
+    Examples
+    --------
+    >>> bins = Bins.over(np.array([[0.0], [10.0]]), bins=5)
+    >>> bins.edges[0]
+    array([ 0.,  2.,  4.,  6.,  8., 10.])
+    >>> bins.cells(np.array([[-7.0], [2.0], [10.0]]))
+    array([0, 1, 4])
+    """
+
+    edges: tuple[Array, ...]
+
+    @classmethod
+    def over(
+        cls, X: Array, *, bins: BinsSpec = 10, ranges: Sequence[tuple[float, float]] | None = None
+    ) -> Bins:
+        """Return a grid of equal bins, or of given edges.
+
+        Parameters
+        ----------
+        X : array of shape (N, D)
+            Public inputs.
+        bins : int, or sequence of D items
+            Bins along every dimension; or for each dimension how many, or where their edges are.
+        ranges : sequence of D pairs, optional
+            Of the grid, where edges are not given; the ranges of X if not given. An input that
+            never varies has one bin without width.
+
+        Raises
+        ------
+        ValueError
+            If they do not make sense or do not fit X.
+        """
+        dimensions = X.shape[1]
+        if isinstance(bins, int | np.integer):
+            bins = [bins] * dimensions
+        if not isinstance(bins, Sequence | np.ndarray) or len(bins) != dimensions:
+            raise ValueError(
+                "bins must be a number, or one number or array of edges for each of the "
+                f"{dimensions} input columns"
+            )
+        if ranges is None:
+            ranges = list(zip(X.min(axis=0), X.max(axis=0), strict=True))
+        elif len(ranges) != dimensions or any(len(pair) != 2 for pair in ranges):
+            raise ValueError(f"ranges must be {dimensions} pairs, one for each input column")
+        elif not all(np.isfinite(pair).all() and pair[0] < pair[1] for pair in ranges):
+            raise ValueError("ranges must be finite, the lower end below the upper")
+        return cls(
+            edges=tuple(
+                _edges(spec, lo=float(lo), hi=float(hi))
+                for spec, (lo, hi) in zip(bins, ranges, strict=True)
+            )
+        ).checked()
+
+    def checked(self) -> Bins:
+        """Return itself, or say that there are too many bins to number."""
+        if math.prod(self.shape) > MOST_BINS:
+            raise ValueError(f"{' × '.join(map(str, self.shape))} bins are too many")
+        return self
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of bins along each dimension."""
+        return tuple(len(edges) - 1 for edges in self.edges)
+
+    def cells(self, X: Array) -> Indices:
+        """Return the number of the bin in which, or nearest to which, each row lies, shape (N,)."""
+        positions = [
+            np.clip(np.searchsorted(edges, column, side="right") - 1, 0, len(edges) - 2)
+            for edges, column in zip(self.edges, X.T, strict=True)
+        ]
+        return np.asarray(np.ravel_multi_index(positions, self.shape), dtype=np.intp)
+
+    def boxes(self, cells: Indices) -> Array:
+        """Return the lower, then the upper corners of bins, shape (n, 2D)."""
+        positions = np.unravel_index(cells, self.shape)
+        lower = [edges[at] for edges, at in zip(self.edges, positions, strict=True)]
+        upper = [edges[at + 1] for edges, at in zip(self.edges, positions, strict=True)]
+        return np.stack([*lower, *upper], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Occupancy:
+    """Which bins hold rows: public, as the inputs are.
+
+    Attributes
+    ----------
+    cells : array of shape (m,)
+        The numbers of the bins that hold any, ascending.
+    counts : array of shape (m,)
+        How many each holds.
+    strategy : array of shape (m, N)
+        1 where a bin holds a row, 0 elsewhere: every column has a single one.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [9.0], [10.0]])
+    >>> Occupancy.of(X, Bins.over(X, bins=5)).strategy
+    array([[1., 0., 0.],
+           [0., 1., 1.]])
+    """
+
+    cells: Indices
+    counts: Array
+    strategy: Array
+
+    @classmethod
+    def of(cls, X: Array, bins: Bins) -> Occupancy:
+        """Count the rows of X in the bins."""
+        cells, members, counts = np.unique(bins.cells(X), return_inverse=True, return_counts=True)
+        strategy = np.zeros((len(cells), len(X)))
+        strategy[members.ravel(), np.arange(len(X))] = 1.0
+        return cls(cells=cells, counts=counts.astype(np.float64), strategy=strategy)
+
+
+def _edges(spec: int | ArrayLike, *, lo: float, hi: float) -> Array:
+    if isinstance(spec, bool | np.bool_):
+        raise ValueError("bins must be numbers or arrays of edges, not truth values")
+    if isinstance(spec, int | np.integer):
+        if spec < 1:
+            raise ValueError(f"there must be at least one bin, got {spec}")
+        if spec >= MOST_BINS:
+            raise ValueError(f"{spec} bins are too many")
+        return np.linspace(lo, hi, int(spec) + 1) if lo < hi else np.array([lo, hi])
+    edges = np.asarray(spec, dtype=np.float64)
+    if edges.ndim != 1 or len(edges) < 2:
+        raise ValueError(
+            f"edges must be at least two numbers per input column, got shape {edges.shape}"
+        )
+    if not (np.isfinite(edges).all() and (np.diff(edges) > 0).all()):
+        raise ValueError("edges must be finite and strictly ascending")
+    return edges
+
+
+Noise = Literal["gaussian", "laplace"]
+NOISES: tuple[Noise, ...] = ("gaussian", "laplace")
+
+KIND = "histogram"
+# Of files of text, before histograms were written as releases are.
+TEXT_FORMAT_VERSION = 1
+# What a recomputed noise may fall short of the stated one by: float64 in another order.
+TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyHistogram:
+    """Noisy sums of the outputs in bins of public inputs; a public object.
+
+    Attributes
+    ----------
+    bins : Bins
+    cells : array of shape (m,)
+        The numbers of the bins that hold rows, ascending.
+    counts : array of shape (m,)
+        How many rows each holds; public, as the inputs are.
+    sums : array of shape (m,)
+        Noisy sums of the outputs less ``centre``, in output units.
+    noise_sd : float
+        Of each sum, in output units.
+    noise : {"gaussian", "laplace"}
+    bounds : (float, float)
+    guarantee : Guarantee or PureGuarantee
+        For Gaussian and for Laplace noise.
+    insecure : bool
+        True if the noise came from a fixed seed: such a release is not private.
+    input_names : tuple of str
+
+    Examples
+    --------
+    >>> from cloakgp.estimators.baselines import DPHistogramRegressor
+    >>> X = np.linspace(0, 10, 400)[:, None]
+    >>> y = np.sin(X).ravel()
+    >>> model = DPHistogramRegressor(bounds=(-1, 1), epsilon=1.0, noise="laplace").fit(X, y)
+    >>> model.release_
+    <NoisyHistogram of 10 bins, 1-differential privacy.>
+    >>> model.release_.predict([[3.0], [4.0]]).shape
+    (2,)
+    """
+
+    bins: Bins
+    cells: Indices
+    counts: Array
+    sums: Array
+    noise_sd: float
+    noise: Noise
+    bounds: tuple[float, float]
+    guarantee: Guarantee | PureGuarantee
+    insecure: bool = False
+    input_names: tuple[str, ...] = ()
+
+    @property
+    def n_inputs(self) -> int:
+        """D, the number of public inputs."""
+        return len(self.bins.edges)
+
+    @property
+    def centre(self) -> float:
+        """The middle of the bounds."""
+        return OutputBounds(*self.bounds).middle
+
+    @property
+    def means(self) -> Array:
+        """Noisy means of the outputs in the bins that hold rows, shape (m,); not clipped."""
+        means: Array = self.centre + self.sums / self.counts
+        return means
+
+    @overload
+    def predict(self, X: ArrayLike, *, clip: bool = ...) -> Array: ...
+
+    @overload
+    def predict(
+        self, X: ArrayLike, *, return_std: Literal[True], clip: bool = ...
+    ) -> tuple[Array, Array]: ...
+
+    def predict(
+        self, X: ArrayLike, *, return_std: bool = False, clip: bool = True
+    ) -> Array | tuple[Array, Array]:
+        """Return the noisy mean of the bin in which, or nearest to which, each point lies.
+
+        Parameters
+        ----------
+        X : array-like or table of shape (P, D)
+            As for `cloakgp.Release.predict`: columns of a table are found by name.
+        return_std : bool
+            Also return the sd of the privacy noise on these means before clipping. It says nothing
+            of how outputs vary within a bin: a histogram has no model of that.
+        clip : bool
+            Bring means inside the bounds, where the true ones are.
+
+        Returns
+        -------
+        mean : array of shape (P,)
+            In a bin without rows, the middle of the bounds.
+        std : array of shape (P,)
+            In a bin without rows, that of a mean that is anywhere within the bounds, d/√12.
+        """
+        points = as_inputs(X, input_names=self.input_names, n_inputs=self.n_inputs)
+        cells = self.bins.cells(points)
+        at = np.minimum(np.searchsorted(self.cells, cells), len(self.cells) - 1)
+        known = self.cells[at] == cells
+        means = np.where(known, self.means[at], self.centre)
+        if clip:
+            means = np.clip(means, *self.bounds)
+        if not return_std:
+            return means
+        width = self.bounds[1] - self.bounds[0]
+        return means, np.where(known, self.noise_sd / self.counts[at], width / math.sqrt(12))
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write the histogram to one file, without pickle.
+
+        Raises
+        ------
+        FileExistsError
+            If it exists and overwrite is False.
+        """
+        write_file(path, self.to_bytes(), overwrite=overwrite)
+
+    def to_bytes(self) -> bytes:
+        """Return the file that `save` would write."""
+
+        def tree(stored: Store) -> dict[str, Any]:
+            # Along each input: numbers of cells may be larger than doubles tell apart.
+            places = np.unravel_index(self.cells, self.bins.shape)
+            return {
+                "edges": [stored(edges) for edges in self.bins.edges],
+                "places": stored(np.column_stack(places).astype(np.float64)),
+                "counts": stored(self.counts),
+                "sums": stored(self.sums),
+                "noise_sd": self.noise_sd,
+                "noise": self.noise,
+                "bounds": list(self.bounds),
+                "guarantee": asdict(self.guarantee),
+                "insecure": self.insecure,
+                "input_names": list(self.input_names),
+            }
+
+        return bundle_bytes(kind=KIND, tree=tree)
+
+    @classmethod
+    def load(cls, path: str | Path, *, max_bytes: int | None = None) -> NoisyHistogram:
+        """Read a histogram from a file, checking that its noise keeps its guarantee.
+
+        Parameters
+        ----------
+        path : str or Path
+        max_bytes : int, optional
+            The most that the file may unpack to. If not given, a hundred times its size, but at
+            least 256 MiB and at most 8 GiB.
+
+        Raises
+        ------
+        ReleaseFileError
+            If the file is no histogram, is damaged, or states a guarantee that it does not keep.
+        """
+        first = read_text(path, parse=_from_text)
+        if first is not None:
+            return first
+        return read_bundle(path, kind=KIND, parse=_from_tree, max_bytes=max_bytes)
+
+    def __repr__(self) -> str:
+        return short_form(
+            f"NoisyHistogram of {len(self.cells)} bins, {self.guarantee}", insecure=self.insecure
+        )
+
+
+def _from_text(tree: dict[str, Any]) -> NoisyHistogram:
+    """Rebuild and check a histogram from a file of text, in which lists stand for arrays."""
+    if tree["format"] != TEXT_FORMAT or tree["version"] != TEXT_FORMAT_VERSION:
+        raise ReleaseFileError("unknown format or version")
+    shape = tuple(len(edges) - 1 for edges in tree["edges"])
+    places = np.column_stack(np.unravel_index(np.array(tree["cells"], dtype=np.intp), shape))
+    return _from_tree({**tree, "places": places}, lambda listed: np.array(listed, dtype=np.float64))
+
+
+def _from_tree(tree: dict[str, Any], loaded: Load) -> NoisyHistogram:
+    """Rebuild and check a histogram.
+
+    Raises
+    ------
+    ReleaseFileError, ValueError
+        If it is damaged, or its guarantee does not hold.
+    """
+    guarantee = PureGuarantee if tree["noise"] == "laplace" else Guarantee
+    lo, hi = (float(end) for end in tree["bounds"])
+    bins = Bins(edges=tuple(loaded(edges) for edges in tree["edges"])).checked()
+    histogram = NoisyHistogram(
+        bins=bins,
+        cells=_cells(loaded(tree["places"]), bins=bins),
+        counts=loaded(tree["counts"]),
+        sums=loaded(tree["sums"]),
+        noise_sd=float(tree["noise_sd"]),
+        noise=tree["noise"],
+        bounds=(lo, hi),
+        guarantee=guarantee(**tree["guarantee"]),
+        insecure=bool(tree["insecure"]),
+        input_names=tuple(map(str, tree["input_names"])),
+    )
+    _check(histogram)
+    return histogram
+
+
+def _cells(places: Array, *, bins: Bins) -> Indices:
+    """Return the numbers of bins from their places along each input."""
+    if not (
+        places.ndim == 2
+        and places.shape[1] == len(bins.shape)
+        and ((places >= 0) & (places < bins.shape) & (places == np.floor(places))).all()
+    ):
+        raise ReleaseFileError("its bins are damaged")
+    numbers = np.ravel_multi_index(tuple(places.astype(np.intp).T), bins.shape)
+    return np.asarray(numbers, dtype=np.intp)
+
+
+def _check(histogram: NoisyHistogram) -> None:
+    """Refuse arrays that do not fit each other, and noise that is less than the guarantee says."""
+    limits = OutputBounds.checked(histogram.bounds)
+    shape = histogram.cells.shape
+    counts, sums = histogram.counts, histogram.sums
+    arrays_fit = len(shape) == 1 and counts.shape == shape and sums.shape == shape and shape[0] > 0
+    edges_ascend = all(
+        edges.ndim == 1
+        and len(edges) > 1
+        and np.isfinite(edges).all()
+        and ((np.diff(edges) > 0).all() or (len(edges) == 2 and edges[0] == edges[1]))
+        for edges in histogram.bins.edges
+    )
+    if not (histogram.bins.edges and edges_ascend and arrays_fit):
+        raise ValueError("its arrays do not fit each other")
+    if not (
+        np.isfinite(sums).all()
+        and np.isfinite(counts).all()
+        and counts.min() >= 1
+        and (np.diff(histogram.cells) > 0).all()
+        and histogram.cells[0] >= 0
+        and histogram.cells[-1] < math.prod(histogram.bins.shape)
+    ):
+        raise ValueError("its arrays hold what no histogram has")
+    guarantee, noise_sd = histogram.guarantee, histogram.noise_sd
+    # Written so that NaN fails every one of them.
+    if histogram.noise not in NOISES or not 0 < noise_sd < math.inf:
+        raise ValueError("its noise is damaged")
+    if isinstance(guarantee, PureGuarantee):
+        kept = math.sqrt(2) * limits.width / noise_sd <= guarantee.epsilon * (1 + TOLERANCE)
+    else:
+        check_budget(guarantee.epsilon, guarantee.delta)
+        kept = limits.width / noise_sd <= guarantee.mu * (1 + TOLERANCE)
+        kept = kept and guarantee.answers == len(sums) and guarantee.coarseness >= 0
+        kept = kept and guarantee.delta_at(guarantee.epsilon) <= guarantee.delta
+    if not kept:
+        raise ValueError("its noise is less than its guarantee needs")

@@ -1,0 +1,229 @@
+r"""Hyperparameters of classification from the answers, at no cost in privacy.
+
+Under the prior, labels have the exact first two moments of `cloakgp.models.likelihoods.classes`,
+and each answer is a sum over many rows, so the answers of channel c are nearly Gaussian:
+
+    a_c ~ N(R h_c, R cov(v) Rᵀ + I),    h = E v,
+
+once divided by their noise sd. The channels' log densities are added up, together with weak priors:
+log-normal around the declared value of every free hyperparameter of the kernel, normal around the
+declared mean of each latent function. Sparse priors are learned through their full kernel.
+
+Kernels are evaluated at few points where there are many rows; see `answer_covariance`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+from scipy.special import ndtr
+
+from cloakgp.models.likelihoods.classes import (
+    LATENT_NUGGET,
+    LabelPrior,
+    label_covariance,
+    mean_latent_variance,
+)
+from cloakgp.release.hyperparameters.covariance import LearningQuestions, kernel_and_slopes
+from cloakgp.release.hyperparameters.quadrature import posterior_points
+from cloakgp.release.hyperparameters.regression import LOG_SD
+from cloakgp.release.posterior.classification import SignAnswers
+from cloakgp.utils.arrays import Array
+
+# Sd of a latent mean around its declared value, in units of √(τ² + v).
+MEAN_SD = 0.5
+# Label covariances cost more per pair of points than kernels do.
+LEARNING_POINTS = 300
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedLabelPrior:
+    """A prior and its share in the posterior over hyperparameters."""
+
+    prior: LabelPrior
+    weight: float
+
+
+def learn_labels(
+    prior: LabelPrior, answers: Sequence[SignAnswers], *, means: bool = True, average: bool = False
+) -> tuple[WeightedLabelPrior, ...]:
+    """Fit the free hyperparameters of a declared prior to published answers about labels.
+
+    Parameters
+    ----------
+    prior : LabelPrior
+        As declared; its values are the centres of the weak priors.
+    answers : sequence of SignAnswers
+        One per channel.
+    means : bool
+        Whether the latent functions' means are learned too.
+    average : bool
+        Return a few priors that stand for the posterior over hyperparameters, instead of the
+        maximum a posteriori alone.
+
+    Returns
+    -------
+    tuple of WeightedLabelPrior
+        Weights sum to 1. The declared prior if nothing is free or nothing was asked.
+    """
+    if not answers[0].tables:
+        return (WeightedLabelPrior(prior=prior, weight=1.0),)
+    objective = LabelObjective(
+        prior=prior,
+        questions=LearningQuestions.of(answers[0].tables, most=LEARNING_POINTS),
+        values=np.array([one.values for one in answers]),
+        means=means,
+    )
+    if objective.size == 0:
+        return (WeightedLabelPrior(prior=prior, weight=1.0),)
+    return tuple(
+        WeightedLabelPrior(prior=objective.prior_at(position), weight=weight)
+        for position, weight in posterior_points(objective, size=objective.size, average=average)
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class LabelObjective:
+    """Minus the log posterior of standardised hyperparameters ψ, and its gradient.
+
+    ψ = (log kernel hyperparameters, latent means), each less its declared value and divided by its
+    prior sd.
+
+    Attributes
+    ----------
+    prior : LabelPrior
+    questions : LearningQuestions
+    values : array of shape (channels, k)
+    means : bool
+        Whether the latent means are free.
+    """
+
+    prior: LabelPrior
+    questions: LearningQuestions
+    values: Array
+    means: bool
+
+    @property
+    def size(self) -> int:
+        """How many hyperparameters are free."""
+        return len(self.free) + self.means * len(self.prior.means)
+
+    @cached_property
+    def declared(self) -> Array:
+        """The declared logarithms of the kernel's hyperparameters; −∞ for those of zero."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(self.prior.latent.kernel.theta, dtype=np.float64)
+
+    @cached_property
+    def free(self) -> NDArray[np.intp]:
+        """Which of them are learned: a hyperparameter of zero has no logarithm, and stays."""
+        return np.flatnonzero(np.isfinite(self.declared))
+
+    @cached_property
+    def mean_sd(self) -> float:
+        """Prior sd of each latent mean."""
+        variance = mean_latent_variance(self.prior.latent, self.questions.points)
+        return MEAN_SD * float(np.sqrt(self.prior.link.probit_variance + variance))
+
+    def prior_at(self, position: Array) -> LabelPrior:
+        """Return the prior with hyperparameters at ψ; at the origin, as it was declared."""
+        if not position.any():
+            return self.prior
+        theta = self.declared.copy()
+        theta[self.free] += LOG_SD * position[: len(self.free)]
+        with np.errstate(divide="ignore"):
+            kernel = self.prior.latent.kernel.clone_with_theta(theta)
+        latent = replace(self.prior.latent, kernel=kernel)
+        variance = float(latent.query_variance(self.questions.points).mean())
+        means = np.array(self.prior.means)
+        if self.means:
+            means = means + self.mean_sd * position[len(self.free) :]
+        return LabelPrior(
+            latent=replace(latent, noise_variance=LATENT_NUGGET * variance),
+            link_name=self.prior.link_name,
+            means=tuple(float(mean) for mean in means),
+        )
+
+    def __call__(self, position: Array) -> tuple[float, Array]:
+        """Return minus the log posterior, up to a constant, and its gradient.
+
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            Where the kernel is no covariance, or not finite.
+        """
+        candidate = self.prior_at(position)
+        kernel, *slopes = kernel_and_slopes(candidate.latent.kernel, self.questions.points)
+        variance = np.diag(kernel.latent) + kernel.white
+        if not np.isfinite(kernel.latent).all():
+            raise np.linalg.LinAlgError("the kernel is not finite")
+        spread = np.sqrt(candidate.link.probit_variance + variance)
+        scales = np.outer(spread, spread)
+        correlation = kernel.latent / scales
+        value, by_correlation, by_variance = 0.0, np.zeros_like(scales), np.zeros_like(spread)
+        mean_slopes = []
+        for mean, values in zip(candidate.means, self.values, strict=True):
+            thresholds = mean / spread
+            part = self._channel(correlation, thresholds, values)
+            value += part.value
+            by_correlation += part.by_correlation
+            by_variance -= part.by_threshold * thresholds / (2.0 * spread**2)
+            mean_slopes.append(self.mean_sd * float((part.by_threshold / spread).sum()))
+        # ρ_ij = k_ij / (s_i s_j) with s² = τ² + v.
+        by_variance -= (by_correlation * correlation).sum(axis=1) / spread**2
+        by_kernel = by_correlation / scales
+        gradient = [
+            LOG_SD
+            * float(
+                np.vdot(by_kernel, slope.latent)
+                + by_variance @ (np.diag(slope.latent) + slope.white)
+            )
+            for slope in (slopes[index] for index in self.free)
+        ]
+        gradient += mean_slopes if self.means else []
+        return value + 0.5 * float(position @ position), np.array(gradient) + position
+
+    def _channel(self, correlation: Array, thresholds: Array, values: Array) -> _Channel:
+        """Return one channel's part of the value and of its derivatives."""
+        asked = self.questions.questions
+        expected = 2.0 * ndtr(thresholds) - 1.0
+        shared = label_covariance(correlation, thresholds)
+        own = 1.0 - expected**2 - np.diag(shared.values)
+        covariance = asked @ shared.values @ asked.T + self.questions.row_products(own)
+        covariance[np.diag_indices(len(covariance))] += 1.0
+        factor = linalg.cho_factor(covariance, lower=True)
+        residuals = values - asked @ expected
+        solved = linalg.cho_solve(factor, residuals)
+        # ∂(−log p)/∂θ = ½ tr[(S⁻¹ − S⁻¹ r rᵀ S⁻¹) ∂S/∂θ] (Rasmussen and Williams, 5.9).
+        sensitivity = linalg.cho_solve(factor, np.eye(len(covariance))) - np.outer(solved, solved)
+        pulled = asked.T @ sensitivity @ asked
+        own_pull = self.questions.row_forms(sensitivity)
+        by_correlation = 0.5 * pulled * shared.by_correlation
+        by_correlation[np.diag_indices(len(pulled))] -= (
+            0.5 * own_pull * np.diag(shared.by_correlation)
+        )
+        density = np.exp(-(thresholds**2) / 2.0) / np.sqrt(2.0 * np.pi)
+        by_threshold = (
+            (pulled * shared.by_threshold).sum(axis=1)
+            - own_pull * np.diag(shared.by_threshold)
+            - 2.0 * density * (own_pull * expected + asked.T @ solved)
+        )
+        return _Channel(
+            value=0.5 * float(residuals @ solved) + float(np.log(np.diag(factor[0])).sum()),
+            by_correlation=by_correlation,
+            by_threshold=by_threshold,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Channel:
+    """One channel's minus log density, and its derivatives in ρ and in the thresholds."""
+
+    value: float
+    by_correlation: Array
+    by_threshold: Array

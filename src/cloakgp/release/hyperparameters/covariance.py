@@ -1,0 +1,307 @@
+r"""The prior covariance of answers, R K Rᵀ, and its derivatives in the kernel's hyperparameters.
+
+Where a table has many rows, each is moved to the nearest of a few hundred k-means centres of the
+public inputs. That approximates the objective of a fit to public numbers; it touches neither a
+release nor its guarantee.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import linalg
+from sklearn.gaussian_process.kernels import Kernel
+from threadpoolctl import threadpool_limits
+
+from cloakgp.design.streaming.sums import AskedSums
+from cloakgp.models import ExactPrior, SparsePrior
+from cloakgp.models.kernels.latent import RELATIVE_JITTER, has_white_noise
+from cloakgp.privacy import Answers
+from cloakgp.release.measurement import Measurement
+from cloakgp.release.posterior.dense import AskedTable
+from cloakgp.utils.arrays import Array
+
+LEARNING_POINTS = 600
+
+
+@dataclass(frozen=True, eq=False)
+class TableAnswers:
+    """The noise-scaled questions put to one table, and the learning point that each row is at."""
+
+    questions: Array
+    positions: np.ndarray[tuple[int], np.dtype[np.intp]]
+
+    @cached_property
+    def squares(self) -> Array | None:
+        """Σ r_j r_jᵀ over the rows at each point, shape (n, k, k), from the first point of these.
+
+        None where that would be more numbers than the questions themselves.
+        """
+        first = int(self.positions.min())
+        points, answers = int(self.positions.max()) + 1 - first, len(self.questions)
+        if points * answers > len(self.positions):
+            return None
+        order = np.argsort(self.positions, kind="stable")
+        cuts = np.searchsorted(self.positions[order], first + np.arange(1, points))
+        groups = np.split(self.questions[:, order], cuts, axis=1)
+        return np.stack([rows @ rows.T for rows in groups])
+
+    def products(self, variances: Array) -> Array:
+        """Return R diag(variances) Rᵀ, the variances given per point."""
+        if self.squares is None:
+            product: Array = (self.questions * variances[self.positions]) @ self.questions.T
+            return product
+        first = int(self.positions.min())
+        return np.tensordot(variances[first : first + len(self.squares)], self.squares, axes=1)
+
+    def add_forms(self, matrix: Array, forms: Array) -> None:
+        """Add Σ r_jᵀ M r_j over the rows at each point to an entry for that point."""
+        if self.squares is None:
+            each = np.einsum("kj,kj->j", self.questions, matrix @ self.questions)
+            np.add.at(forms, self.positions, each)
+        else:
+            first = int(self.positions.min())
+            forms[first : first + len(self.squares)] += np.tensordot(self.squares, matrix, axes=2)
+
+
+@dataclass(frozen=True, eq=False)
+class LearningQuestions:
+    """Questions, divided by the noise sds of their answers, with kernels at few points.
+
+    Attributes
+    ----------
+    points : array of shape (n, D)
+    questions : array of shape (k, n)
+        R with the columns of rows at the same point added up.
+    tables : tuple
+        The questions row by row, one entry per table; answers of the tables follow each other.
+    """
+
+    points: Array
+    questions: Array
+    tables: tuple[TableAnswers, ...]
+
+    @classmethod
+    def of(cls, asked: Sequence[AskedTable], *, most: int | None = None) -> LearningQuestions:
+        """Move the rows of tables to at most so many points each, 600 if not said."""
+        limit = LEARNING_POINTS if most is None else most
+        tables, points, questions = [], [], []
+        offset = 0
+        for table in asked:
+            centres, positions = _learning_points(table.X, most=limit)
+            binned = np.zeros((len(table.questions), len(centres)))
+            np.add.at(binned.T, positions, table.questions.T)
+            tables.append(TableAnswers(questions=table.questions, positions=positions + offset))
+            points.append(centres)
+            questions.append(binned)
+            offset += len(centres)
+        return cls(
+            points=np.vstack(points),
+            questions=np.asarray(linalg.block_diag(*questions), dtype=np.float64),
+            tables=tuple(tables),
+        )
+
+    @property
+    def sums(self) -> Array:
+        """R 1, shape (k,)."""
+        totals: Array = self.questions.sum(axis=1)
+        return totals
+
+    def row_products(self, variances: Array | None = None) -> Array:
+        """Return R diag(variances) Rᵀ for independent rows, the variances given per point."""
+        each = np.ones(len(self.points)) if variances is None else variances
+        blocks = [table.products(each) for table in self.tables]
+        return np.asarray(linalg.block_diag(*blocks), dtype=np.float64)
+
+    def row_forms(self, matrix: Array) -> Array:
+        """Return Σ r_jᵀ M r_j over the rows at each point, shape (n,): `row_products`' adjoint."""
+        forms, start = np.zeros(len(self.points)), 0
+        for table in self.tables:
+            stop = start + len(table.questions)
+            table.add_forms(matrix[start:stop, start:stop], forms)
+            start = stop
+        return forms
+
+
+@dataclass(frozen=True, eq=False)
+class LearningAnswers(LearningQuestions):
+    """Published answers to learn from, divided by their noise sds.
+
+    Attributes
+    ----------
+    values : array of shape (k,)
+        R y + noise of unit variance.
+    """
+
+    values: Array
+
+
+def gather(measurements: Sequence[Measurement]) -> LearningAnswers:
+    """Bring measurements that asked something into the form that learning needs.
+
+    Parameters
+    ----------
+    measurements : sequence of Measurement
+        At least one, each with answers.
+    """
+    asked, values = [], []
+    for number in dict.fromkeys(one.table for one in measurements):
+        group = [one for one in measurements if one.table == number]
+        scaled = np.vstack([one.strategy / one.answers.noise_sd for one in group])
+        asked.append(AskedTable(number=number, X=group[0].X, questions=scaled))
+        values += [one.residuals(0.0) / one.answers.noise_sd for one in group]
+    placed = LearningQuestions.of(asked)
+    return LearningAnswers(
+        points=placed.points,
+        questions=placed.questions,
+        tables=placed.tables,
+        values=np.concatenate(values),
+    )
+
+
+def gather_sums(sums: AskedSums, answers: Answers, *, points: Array) -> LearningAnswers:
+    """Bring answers about rows that nobody keeps into the form that learning needs.
+
+    The rows of a cell are taken to be at its centre, and asked alike but for their lengths.
+
+    Parameters
+    ----------
+    sums : AskedSums
+        With the sums over cells.
+    answers : Answers
+        With noise.
+    points : array of shape (n, D)
+        The centres of the cells.
+
+    Raises
+    ------
+    ValueError
+        If there are no sums over cells.
+    """
+    if sums.cells is None or sums.squares is None:
+        raise ValueError("there are no sums over cells")
+    occupied = sums.squares > 0
+    questions = sums.cells[:, occupied] / answers.noise_sd
+    lengths = np.maximum(np.sqrt(np.einsum("kn,kn->n", questions, questions)), 1e-300)
+    # One row in place of all of a cell, as long as they are together: Σ r rᵀ is about its square.
+    rows = questions * (np.sqrt(sums.squares[occupied]) / answers.noise_sd / lengths)
+    table = TableAnswers(questions=rows, positions=np.arange(rows.shape[1]))
+    return LearningAnswers(
+        points=points[occupied],
+        questions=questions,
+        tables=(table,),
+        values=(answers.values + answers.centre * sums.totals) / answers.noise_sd,
+    )
+
+
+def latent_covariance_and_slopes(
+    prior: ExactPrior | SparsePrior, answers: LearningQuestions
+) -> tuple[Array, list[Array]]:
+    """Return the covariance of the answers but for observation noise, and its derivatives.
+
+    The derivatives are with respect to ``kernel.theta``, the logarithms of the hyperparameters that
+    are not fixed.
+
+    Parameters
+    ----------
+    prior : ExactPrior or SparsePrior
+    answers : LearningQuestions
+
+    Returns
+    -------
+    array of shape (k, k)
+    list of arrays of shape (k, k)
+    """
+    if isinstance(prior, ExactPrior):
+        covariance, *derivatives = (
+            answers.questions @ part.latent @ answers.questions.T + answers.row_products(part.white)
+            for part in kernel_and_slopes(prior.kernel, answers.points)
+        )
+        return covariance, derivatives
+    return _sparse_covariance_and_slopes(prior, answers)
+
+
+def _sparse_covariance_and_slopes(
+    prior: SparsePrior, answers: LearningQuestions
+) -> tuple[Array, list[Array]]:
+    """Q between points, and for FITC the variance that Q leaves out of each row."""
+    inducing = len(prior.inducing)
+    value, *slopes = kernel_and_slopes(prior.kernel, np.vstack([prior.inducing, answers.points]))
+    full, white = value.latent, value.white
+    among, crossed = full[:inducing, :inducing].copy(), full[:inducing, inducing:]
+    among[np.diag_indices(inducing)] += RELATIVE_JITTER * float(np.diag(among).max())
+    factor = linalg.cho_factor(among, lower=True)
+    weights = linalg.cho_solve(factor, crossed)
+    asked = weights @ answers.questions.T
+    covariance = answers.questions @ crossed.T @ asked
+    fitc = prior.approximation == "fitc"
+    left_out = np.diag(full)[inducing:] - np.einsum("mp,mp->p", crossed, weights)
+    covariance = covariance + answers.row_products(white[inducing:] + fitc * left_out)
+    derivatives = []
+    for slope in slopes:
+        full, white = slope.latent, slope.white
+        d_among, d_crossed = full[:inducing, :inducing], full[:inducing, inducing:]
+        outer = answers.questions @ d_crossed.T @ asked
+        d_left_out = (
+            np.diag(full)[inducing:]
+            - 2 * np.einsum("mp,mp->p", d_crossed, weights)
+            + np.einsum("mp,mp->p", weights, d_among @ weights)
+        )
+        derivatives.append(
+            outer
+            + outer.T
+            - asked.T @ d_among @ asked
+            + answers.row_products(white[inducing:] + fitc * d_left_out)
+        )
+    return covariance, derivatives
+
+
+@dataclass(frozen=True, eq=False)
+class KernelParts:
+    """A kernel matrix (or a derivative of one): latent covariances, and white noise per point."""
+
+    latent: Array
+    white: Array
+
+
+def kernel_and_slopes(kernel: Kernel, points: Array) -> list[KernelParts]:
+    """Return a kernel's matrix, then its derivatives.
+
+    White noise shows on the diagonal only. Between a point and its double there is none, which
+    tells the latent covariance from the noise.
+    """
+    count = len(points)
+    doubles = has_white_noise(kernel)
+    evaluated = np.vstack([points, points]) if doubles else points
+    matrix, gradient = kernel(evaluated, eval_gradient=True)
+    arrays = [matrix, *(gradient[:, :, index] for index in range(gradient.shape[2]))]
+    if not doubles:
+        return [KernelParts(latent=array, white=np.zeros(count)) for array in arrays]
+    return [
+        KernelParts(
+            latent=array[:count, count:],
+            white=np.diag(array)[:count] - np.diag(array[:count, count:]),
+        )
+        for array in arrays
+    ]
+
+
+def _learning_points(
+    X: Array, *, most: int
+) -> tuple[Array, np.ndarray[tuple[int], np.dtype[np.intp]]]:
+    """Return distinct inputs, or k-means centres of many, and where each row is among them."""
+    from sklearn.cluster import KMeans
+
+    distinct, positions = np.unique(X, axis=0, return_inverse=True)
+    if len(distinct) <= most:
+        return distinct, positions.ravel()
+    # In units of each input's range: near in age is not near in income.
+    ranges = np.ptp(X, axis=0)
+    units = np.where(ranges > 0, ranges, 1.0)
+    clusters = KMeans(n_clusters=most, n_init=1, random_state=0)
+    with threadpool_limits(limits=1):
+        positions = clusters.fit_predict(X / units).astype(np.intp)
+    return np.asarray(clusters.cluster_centers_ * units, dtype=np.float64), positions

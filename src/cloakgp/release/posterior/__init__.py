@@ -1,0 +1,1 @@
+"""Posteriors given noisy answers: of numbers and classes, for strategies kept whole or as rules."""

@@ -1,0 +1,241 @@
+r"""The posterior of the latent function given noisy answers.
+
+Divide each measurement's answers and questions by its own noise sd and put them under each other:
+a = R y + z with z ~ N(0, I). With y ~ N(m, K_y) under the prior, a is Gaussian, and with
+S = I + R K_y Rᵀ (Rasmussen and Williams 2006, equations 2.22 to 2.24, with R y for y)
+
+    E[f_* | a] = m + K_*f Rᵀ S⁻¹ (a − R m),    cov[f_* | a] = K_** − K_*f Rᵀ S⁻¹ R K_f*.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg
+
+from cloakgp.models import ExactPrior, Prior, SparsePrior
+from cloakgp.release.measurement import Measurement
+from cloakgp.utils.arrays import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Marginals:
+    """What is known of the latent function at every one of P points.
+
+    Attributes
+    ----------
+    mean : array of shape (P,)
+    variance : array of shape (P,)
+        In all; never below zero.
+    noise_share : array of shape (P,)
+        The variance of the mean that is due to the noise on the answers.
+    """
+
+    mean: Array
+    variance: Array
+    noise_share: Array
+
+
+class ConditionedProcess(ABC):
+    """A Gaussian process conditioned on answers a with covariance S, in units of their noise.
+
+    Attributes
+    ----------
+    prior : Prior
+    factor : array of shape (k, k)
+        Lower Cholesky factor of S.
+    weights : array of shape (k,)
+        S⁻¹ (a − R m).
+    """
+
+    prior: Prior
+    factor: Array
+    weights: Array
+
+    @abstractmethod
+    def answer_cross(self, X: Array) -> Array:
+        """Return the covariance of f_* with the answers, shape (P, k)."""
+
+    def mean(self, X: Array) -> Array:
+        """Return E[f_* | a], shape (P,)."""
+        return self._mean(self.answer_cross(X))
+
+    def marginals(self, X: Array) -> Marginals:
+        """Return mean and variances, going over the rows once."""
+        crossed = self.answer_cross(X)
+        explained = self._root(crossed)
+        variance: Array = self.prior.query_variance(X) - np.square(explained).sum(axis=0)
+        gain = explained
+        if len(gain):
+            gain = linalg.solve_triangular(self.factor, explained, lower=True, trans="T")
+        return Marginals(
+            mean=self._mean(crossed),
+            variance=np.maximum(variance, 0.0),
+            noise_share=np.square(gain).sum(axis=0),
+        )
+
+    def variance(self, X: Array) -> Array:
+        """Return var[f_* | a], shape (P,); never below zero."""
+        return self.marginals(X).variance
+
+    def noise_share(self, X: Array) -> Array:
+        """Return the variance of the mean that is due to the noise on the answers, shape (P,)."""
+        return self.marginals(X).noise_share
+
+    def joint(self, X: Array) -> tuple[Array, Array]:
+        """Return E[f_* | a] and cov[f_* | a], shapes (P,) and (P, P), going over the rows once."""
+        crossed = self.answer_cross(X)
+        explained = self._root(crossed)
+        covariance = self.prior.query_covariance(X) - explained.T @ explained
+        return self._mean(crossed), (covariance + covariance.T) / 2
+
+    def covariance(self, X: Array) -> Array:
+        """Return cov[f_* | a], shape (P, P)."""
+        return self.joint(X)[1]
+
+    def explained_root(self, X: Array) -> Array:
+        """Return G⁻¹ R K_f* for S = G Gᵀ, shape (k, P)."""
+        return self._root(self.answer_cross(X))
+
+    def _mean(self, crossed: Array) -> Array:
+        mean: Array = self.prior.mean + crossed @ self.weights
+        return mean
+
+    def _root(self, crossed: Array) -> Array:
+        if crossed.shape[1] == 0:
+            return crossed.T
+        root: Array = linalg.solve_triangular(self.factor, crossed.T, lower=True)
+        return root
+
+
+# Rows of a covariance held in memory at a time.
+BLOCK_ROWS = 2048
+
+
+@dataclass(frozen=True, eq=False)
+class AskedTable:
+    """The rows of one table, and what was asked of their latent values.
+
+    Attributes
+    ----------
+    number : int
+    X : array of shape (N, D)
+    questions : array of shape (k, N)
+        Divided by the noise sd of their answers.
+    """
+
+    number: int
+    X: Array
+    questions: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior(ConditionedProcess):
+    """A Gaussian process conditioned on noisy answers.
+
+    Attributes
+    ----------
+    prior : ExactPrior or SparsePrior
+    tables : tuple
+        Rows and noise-scaled questions, one entry per table.
+    factor : array of shape (k, k)
+        Lower Cholesky factor of S.
+    weights : array of shape (k,)
+        S⁻¹ (a − R m).
+    """
+
+    prior: ExactPrior | SparsePrior
+    tables: tuple[AskedTable, ...]
+    factor: Array
+    weights: Array
+
+    @classmethod
+    def given(
+        cls, prior: ExactPrior | SparsePrior, measurements: Sequence[Measurement]
+    ) -> Posterior:
+        """Condition a prior on measurements; those that asked nothing are passed over."""
+        asked = sorted(
+            (one for one in measurements if one.answers.noise_sd > 0), key=lambda one: one.table
+        )
+        tables = []
+        for number in dict.fromkeys(one.table for one in asked):
+            group = [one for one in asked if one.table == number]
+            questions = np.vstack([one.strategy / one.answers.noise_sd for one in group])
+            tables.append(AskedTable(number=number, X=group[0].X, questions=questions))
+        residuals = [one.residuals(prior.mean) / one.answers.noise_sd for one in asked]
+        covariance = _answer_covariance(prior, tables)
+        factor = np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
+        stacked = np.concatenate(residuals) if residuals else np.zeros(0)
+        weights = linalg.cho_solve((factor, True), stacked) if len(stacked) else stacked
+        return cls(prior=prior, tables=tuple(tables), factor=factor, weights=weights)
+
+    def query_root(self, X: Array) -> Array:
+        """Return A with A Aᵀ the covariance of f_* that the answers explain, shape (P, k)."""
+        return self.explained_root(X).T
+
+    def row_root(self, X: Array, *, table: int) -> Array:
+        """Return A with A Aᵀ the covariance of the outputs y that the answers explain.
+
+        Shape (N, k). Rows of a table that was asked before share their observation noise with its
+        answers; others share the latent function only.
+        """
+        crossed = self.answer_cross(X)
+        start = 0
+        for known in self.tables:
+            stop = start + len(known.questions)
+            if known.number == table:
+                crossed[:, start:stop] += self.prior.row_noise(X)[:, None] * known.questions.T
+            start = stop
+        root = linalg.solve_triangular(self.factor, crossed.T, lower=True)
+        return np.asarray(root.T, dtype=np.float64)
+
+    def precision_of(self, table: int) -> float:
+        """Return the largest eigenvalue of RᵀR of a table's noise-scaled questions."""
+        asked = [known.questions for known in self.tables if known.number == table]
+        return float(np.linalg.norm(asked[0], 2)) ** 2 if asked else 0.0
+
+    def answer_cross(self, X: Array) -> Array:
+        """Return K_*f Rᵀ, shape (P, k)."""
+        if not self.tables:
+            return np.zeros((len(X), 0))
+        return np.hstack(
+            [
+                np.vstack(
+                    [
+                        self.prior.cross_covariance(block, table.X) @ table.questions.T
+                        for block in _blocks(X)
+                    ]
+                )
+                for table in self.tables
+            ]
+        )
+
+
+def _answer_covariance(prior: Prior, tables: Sequence[AskedTable]) -> Array:
+    """Return S = I + R K_y Rᵀ over all tables, shape (k, k).
+
+    Tables share the latent function and nothing else; their observation noise is independent.
+    """
+    blocks = [[_projected(prior, one, other) for other in tables] for one in tables]
+    for index, table in enumerate(tables):
+        noise = prior.row_noise(table.X)
+        blocks[index][index] += (table.questions * noise) @ table.questions.T
+    covariance = np.block(blocks) if blocks else np.zeros((0, 0))
+    covariance = (covariance + covariance.T) / 2
+    covariance[np.diag_indices(len(covariance))] += 1.0
+    return covariance
+
+
+def _projected(prior: Prior, one: AskedTable, other: AskedTable) -> Array:
+    """Return R K_ff Rᵀ between two tables, never holding more than a block of rows of K_ff."""
+    products = [
+        prior.row_covariance(block, other.X) @ other.questions.T for block in _blocks(one.X)
+    ]
+    return one.questions @ np.vstack(products)
+
+
+def _blocks(X: Array) -> list[Array]:
+    return [X[start : start + BLOCK_ROWS] for start in range(0, len(X), BLOCK_ROWS)]

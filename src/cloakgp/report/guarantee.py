@@ -1,0 +1,244 @@
+"""A guarantee in words: what it promises, what it means to an attacker, and what it is made of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from statistics import NormalDist
+
+from cloakgp.privacy import Guarantee
+from cloakgp.privacy.composition import MixedGuarantee
+from cloakgp.privacy.pure_dp import PureGuarantee
+from cloakgp.release import Choice
+from cloakgp.report.facts import Fact, Section
+from cloakgp.utils.formatting import ceiling, odds_factor, one_in, percent
+
+NORMAL = NormalDist()
+# The δ at which the guarantee is told as well.
+OTHER_DELTAS = (1e-2, 1e-3, 1e-4, 1e-6, 1e-9)
+FALSE_ALARMS = 0.05
+NOT_PRIVATE = "INSECURE: the noise came from a fixed seed, so this release is NOT PRIVATE"
+
+
+def insecurity() -> Section:
+    """Return what to say first of a release whose noise came from a fixed seed."""
+    return Section(
+        "NOT PRIVATE",
+        (
+            Fact(
+                "insecure",
+                f"{NOT_PRIVATE}. Whoever knows or guesses the seed can subtract the noise and "
+                "learn about single people. The guarantee below would hold with secret noise only. "
+                "Do not publish.",
+            ),
+        ),
+    )
+
+
+def not_in_the_promise(output: str) -> tuple[Fact, ...]:
+    """Return what no release protects, and what costs nothing.
+
+    Parameters
+    ----------
+    output : str
+        Name of the private column.
+    """
+    return (
+        Fact(
+            "nor",
+            f"what {output} is like in general. Whoever knows a person's inputs can predict that "
+            "person from what all the others have in common.",
+        ),
+        Fact(
+            "free",
+            "predictions, pictures, fits and anything else made from this file cost no more "
+            "privacy, however often.",
+        ),
+    )
+
+
+def pure_facts(guarantee: PureGuarantee, *, output: str) -> tuple[Fact, ...]:
+    """Return a guarantee without δ in words.
+
+    Parameters
+    ----------
+    guarantee : PureGuarantee
+    output : str
+        Name of the private column.
+
+    Examples
+    --------
+    >>> pure_facts(PureGuarantee(epsilon=1.0), output="height")[0].text
+    'ε = 1, with no δ.'
+    """
+    return (
+        Fact("guarantee", f"ε = {ceiling(guarantee.epsilon)}, with no δ."),
+        Fact(
+            "in words",
+            f"whatever anybody does with this file, no result is more than e^ε = "
+            f"{odds_factor(guarantee.epsilon)} times as likely for one value of a person's "
+            f"{output} as for another.",
+        ),
+        Fact(
+            "a guess",
+            f"suppose somebody knows everything but one person's {output}, and holds two values "
+            "for equally likely. With this file they guess right at most "
+            f"{percent(NORMAL.cdf(guarantee.mu / 2))} of the time. A coin does 50 %.",
+        ),
+        Fact(
+            "several rows",
+            "a person who owns two rows of the table is protected less: "
+            f"ε = {ceiling(2 * guarantee.epsilon)}.",
+        ),
+    )
+
+
+def guarantee_facts(
+    guarantee: Guarantee | MixedGuarantee,
+    *,
+    output: str,
+    parts: Sequence[Guarantee],
+    choice: Choice | None = None,
+    grouped: bool = False,
+) -> tuple[Fact, ...]:
+    """Return a guarantee in words.
+
+    Parameters
+    ----------
+    guarantee : Guarantee or MixedGuarantee
+        Of everything together.
+    output : str
+        Name of the private column.
+    parts : sequence of Guarantee
+        Of each measurement.
+    choice : Choice, optional
+        A private choice of the prior that the guarantee includes.
+    grouped : bool
+        Whether all rows of one person are protected together.
+
+    Examples
+    --------
+    >>> from cloakgp import Guarantee
+    >>> guarantee = Guarantee(epsilon=1.0, delta=1e-3, mu=0.38)
+    >>> guarantee_facts(guarantee, output="height", parts=[guarantee])[0].text
+    '(ε, δ) = (1, 0.001); this is Gaussian differential privacy with μ = 0.38.'
+    """
+    if guarantee.mu == 0:
+        return (Fact("guarantee", "nothing was asked, so nothing depends on any output."),)
+    return (
+        Fact(
+            "guarantee",
+            f"(ε, δ) = ({ceiling(guarantee.epsilon)}, {guarantee.delta:.4g}); this is Gaussian "
+            f"differential privacy with μ = {ceiling(guarantee.mu)}.",
+        ),
+        *_parts(parts),
+        *_choice(choice),
+        Fact(
+            "in words",
+            f"whatever anybody does with this file, no result is more than e^ε = "
+            f"{odds_factor(guarantee.epsilon)} times as likely for {_value(grouped)} of a person's "
+            f"{output} as for {'any others' if grouped else 'another'}, give or take a probability "
+            f"of δ = {guarantee.delta:.4g}{one_in(guarantee.delta)}.",
+        ),
+        *_attacker(guarantee, output=output),
+        Fact("the same, at other δ", _other_deltas(guarantee)),
+        *_several_rows(guarantee, grouped=grouped),
+    )
+
+
+def _value(grouped: bool) -> str:
+    return "all values together" if grouped else "one value"
+
+
+def _several_rows(guarantee: Guarantee | MixedGuarantee, *, grouped: bool) -> tuple[Fact, ...]:
+    if grouped:
+        return (
+            Fact(
+                "several rows",
+                "all rows that are marked as one person's are protected together, as one. Nobody "
+                "can tell from this file whether the marks are right.",
+            ),
+        )
+    if isinstance(guarantee, MixedGuarantee):
+        return (Fact("several rows", "a person who owns two rows is protected less."),)
+    doubled = _epsilon_at(replace(guarantee, mu=2 * guarantee.mu), guarantee.delta)
+    return (
+        Fact(
+            "several rows",
+            "a person who owns two rows of the table is protected less: "
+            f"ε = {doubled} at the same δ.",
+        ),
+    )
+
+
+def _choice(choice: Choice | None) -> tuple[Fact, ...]:
+    """Say what choosing the prior from the private data cost."""
+    if choice is None:
+        return ()
+    return (
+        Fact(
+            "choice",
+            "the prior was chosen among candidates by looking at the private values, with "
+            f"ε = {ceiling(choice.epsilon)}. The guarantee includes that.",
+        ),
+    )
+
+
+def _parts(parts: Sequence[Guarantee]) -> tuple[Fact, ...]:
+    if len(parts) < 2:
+        return ()
+    listed = ", ".join(f"({ceiling(one.epsilon)}, {one.delta:.4g})" for one in parts)
+    return (
+        Fact(
+            "adds up",
+            f"{len(parts)} measurements, of {listed}. The guarantee is theirs together, for "
+            "somebody whose output was in every one.",
+        ),
+    )
+
+
+def _attacker(guarantee: Guarantee | MixedGuarantee, *, output: str) -> tuple[Fact, ...]:
+    """Say what Gaussian differential privacy means for guesses, tests and beliefs.
+
+    Between two values of one output, all others known, the logarithm of the likelihood ratio is
+    N(±μ²/2, μ²) in the worst case (Dong, Roth and Su 2022). Guesses and tests of attackers who know
+    less are worse.
+    """
+    mu, epsilon = guarantee.mu, guarantee.epsilon
+    exceeded = NORMAL.cdf(mu / 2 - epsilon / mu) + NORMAL.cdf(-mu / 2 - epsilon / mu)
+    power = NORMAL.cdf(NORMAL.inv_cdf(FALSE_ALARMS) + mu)
+    # With a choice, μ bounds guesses and tests, but says nothing of how often odds move far.
+    purely_gaussian = not isinstance(guarantee, MixedGuarantee)
+    beliefs = Fact(
+        "beliefs",
+        "whatever that somebody believed before, the odds between two values change by at most "
+        f"a factor of e^ε = {odds_factor(epsilon)}, except with probability "
+        f"{percent(exceeded)}. (δ is smaller: it counts only by how much.)",
+    )
+    return (
+        Fact(
+            "a guess",
+            f"suppose somebody knows everything but one person's {output}, and holds two values "
+            "for equally likely. With this file they guess right at most "
+            f"{percent(NORMAL.cdf(mu / 2))} of the time. A coin does 50 %.",
+        ),
+        Fact(
+            "a test",
+            f"one that accuses wrongly {percent(FALSE_ALARMS)} of the time finds the truth at most "
+            f"{percent(power)} of the time. Without the file, {percent(FALSE_ALARMS)}.",
+        ),
+        *(beliefs,) * purely_gaussian,
+    )
+
+
+def _other_deltas(guarantee: Guarantee | MixedGuarantee) -> str:
+    others = [delta for delta in OTHER_DELTAS if not math.isclose(delta, guarantee.delta)]
+    return "; ".join(f"ε = {_epsilon_at(guarantee, delta)} at δ = {delta:g}" for delta in others)
+
+
+def _epsilon_at(guarantee: Guarantee | MixedGuarantee, delta: float) -> str:
+    try:
+        return ceiling(guarantee.epsilon_at(delta))
+    except ValueError:
+        return "unknown"

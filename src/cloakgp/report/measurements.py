@@ -1,0 +1,159 @@
+"""A prior in words: what approximates it, and where its values come from."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from cloakgp.criteria import CRITERIA
+from cloakgp.design import Certificate
+from cloakgp.models import ExactPrior, SparsePrior
+from cloakgp.privacy import Answers
+from cloakgp.release.io.archive import prior_to_tree
+from cloakgp.report.columns import NumberRelease
+from cloakgp.report.facts import Fact
+from cloakgp.utils.arrays import Array
+from cloakgp.utils.formatting import ceiling
+
+# What noise is called that was drawn from a law.
+LAWS = {"gaussian": "normal", "laplace": "Laplace"}
+
+
+def what_was_answered(
+    answers: Answers, *, queries: Array, reconstruction: Array | None, output: str
+) -> str:
+    """Say how many numbers were published, and with what noise.
+
+    Parameters
+    ----------
+    answers : Answers
+    queries : array of shape (P, D)
+    reconstruction : array of shape (P, k) or None
+    output : str
+        Name of the private column.
+    """
+    count = len(answers.values)
+    if answers.noise_sd == 0:
+        return "nothing was asked."
+    source = "a FIXED SEED" if answers.insecure else "the operating system's randomness"
+    answered = (
+        f"{count} {'number' if count == 1 else 'numbers, each'} with {LAWS[answers.noise]} noise "
+        f"of sd {answers.noise_sd:.4g}, in units of {output}, drawn from {source}."
+    )
+    if reconstruction is None:
+        return answered
+    raw_sd = answers.noise_sd * np.linalg.norm(reconstruction, axis=1)
+    return (
+        f"{answered} Raw predictions at the {len(queries):,} queried points follow from them, "
+        f"with noise of {_rms(raw_sd):.4g} (root mean square)."
+    )
+
+
+def how_designed(
+    certificate: Certificate,
+    *,
+    predictions: str = "raw predictions",
+    prior: str = "the prior",
+) -> str:
+    """Say what the questions were chosen for, and how near they are to the best ones.
+
+    Parameters
+    ----------
+    certificate : Certificate
+    predictions : str
+        Whose noise matters.
+    prior : str
+        Under which they were chosen.
+
+    Examples
+    --------
+    >>> how_designed(Certificate(criterion="given", gap=1.0))
+    'the questions were given and not designed: others might say more under this guarantee.'
+    """
+    gap = f"{ceiling(100 * certificate.gap, digits=2)} %"
+    return CRITERIA[certificate.criterion].describe(gap=gap, predictions=predictions, prior=prior)
+
+
+def how_sharp(release: NumberRelease, points: Array) -> Fact:
+    """Say how sharp predictions are at points, before and after."""
+    _, sd = release.predict(points, return_std=True)
+    prior_sd = np.sqrt(release.prior.query_variance(points))
+    return Fact(
+        "predictions",
+        f"from the answers and the prior together they have an sd of {_rms(sd):.4g} (root mean "
+        f"square over the queried points; {_rms(prior_sd):.4g} before anything was asked).",
+    )
+
+
+def prior_facts(release: NumberRelease) -> tuple[Fact, ...]:
+    """Return the prior in words, and where its values come from."""
+    prior, declared = release.fitted_prior, release.prior
+    return (
+        Fact("kernel", f"{prior.kernel} (covariance, in squared units of {release.output_name})"),
+        Fact("noise sd", f"{math.sqrt(prior.noise_variance):.4g}, of each output about the curve."),
+        Fact("mean", f"{prior.mean:.4g}"),
+        approximation(prior),
+        *where_from(
+            priors=len(release.learned),
+            unchanged=prior_to_tree(prior) == prior_to_tree(declared),
+            what="these values",
+            declared=f"{declared.kernel}, noise sd {math.sqrt(declared.noise_variance):.4g}, mean "
+            f"{declared.mean:.4g}",
+        ),
+    )
+
+
+def _rms(values: Array) -> float:
+    return float(np.sqrt(np.mean(np.square(values))))
+
+
+# What a release says of hyperparameters that were looked for in its answers and left alone.
+NOTHING_LEARNED = Fact(
+    "learned",
+    "nothing: the noisy answers make other values more probable by less than a nat (a factor of "
+    "2.7), so those that were declared stay.",
+)
+
+
+def approximation(prior: ExactPrior | SparsePrior) -> Fact:
+    """Say what stands for the exact process, if anything does."""
+    if isinstance(prior, SparsePrior):
+        kind = f"{prior.approximation.upper()}, with {len(prior.inducing)} inducing inputs."
+    else:
+        kind = "none: the exact Gaussian process."
+    return Fact("approximation", kind)
+
+
+def where_from(*, priors: int, unchanged: bool, what: str, declared: str) -> tuple[Fact, ...]:
+    """Say where hyperparameters come from, if any were looked for in the answers.
+
+    Parameters
+    ----------
+    priors : int
+        How many priors predictions average over; 0 if nothing was looked for.
+    unchanged : bool
+        Whether the one of most weight is as it was declared.
+    what : str
+        Which values were fitted.
+    declared : str
+        Their declared values.
+
+    Examples
+    --------
+    >>> where_from(priors=0, unchanged=True, what="these values", declared="mean 0")
+    ()
+    """
+    if not priors:
+        return ()
+    if unchanged:
+        return (NOTHING_LEARNED,)
+    averaged = f" Predictions average over {priors} such priors."
+    return (
+        Fact(
+            "learned",
+            f"{what} were fitted to the noisy answers, which costs no privacy."
+            + averaged * (priors > 1),
+        ),
+        Fact("declared", f"{declared}, without looking at any answer."),
+    )

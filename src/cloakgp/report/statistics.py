@@ -1,0 +1,214 @@
+"""Raw predictions with noise in words: what `cloak` and `Release.published` return."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from cloakgp.privacy import CloakedPredictions
+from cloakgp.privacy.pure_dp import PureGuarantee
+from cloakgp.release import Published, StatisticsRelease
+from cloakgp.release.histogram import NoisyHistogram
+from cloakgp.report.columns import input_names
+from cloakgp.report.facts import Fact, Section
+from cloakgp.report.guarantee import guarantee_facts, not_in_the_promise, pure_facts
+from cloakgp.report.measurements import LAWS
+from cloakgp.utils.formatting import ceiling
+
+OUTPUT = "the output"
+
+
+def describe_statistics(release: StatisticsRelease) -> tuple[Section, ...]:
+    """Return everything that a custodian should know about released statistics, in sections.
+
+    Parameters
+    ----------
+    release : StatisticsRelease
+    """
+    published, names = release.statistics, input_names(release)
+    lo, hi = published.bounds
+    box = zip(names, release.basis.box.lo, release.basis.box.hi, strict=True)
+    ranges = [
+        Fact(name, f"private; declared to lie in {low:g} to {high:g}") for name, low, high in box
+    ]
+    present = published.neighbours == "add-remove"
+    return (
+        Section(
+            "Protection",
+            (
+                Fact(
+                    "protected",
+                    f"whole rows: the inputs ({', '.join(names)}) and {OUTPUT} of every single "
+                    "row. What is published would be almost as likely "
+                    + ("without that row." if present else "if they were any others."),
+                ),
+                Fact(
+                    "not protected",
+                    "the bounds and the prior" + "; how many rows there are" * (not present) + ".",
+                ),
+                *not_in_the_promise("a person"),
+            ),
+        ),
+        Section(
+            "Guarantee",
+            guarantee_facts(release.guarantee, output="row", parts=[release.guarantee]),
+        ),
+        Section(
+            "Noise",
+            (
+                Fact(
+                    "answers",
+                    f"{published.guarantee.answers} sums over all rows of {release.basis.count} "
+                    f"features and their products, with normal noise drawn from "
+                    f"{_source(release.insecure)}: of sd {published.gram_sd:.4g} on products, and "
+                    f"{published.moment_sd:.4g} on sums with {OUTPUT}.",
+                ),
+            ),
+        ),
+        Section(
+            "Prior",
+            (
+                Fact("kernel", f"{release.basis.kernel} (covariance, in squared output units)"),
+                Fact(
+                    "noise sd",
+                    f"{math.sqrt(release.noise_variance):.4g}, of each output about the curve.",
+                ),
+            ),
+        ),
+        Section(
+            "Data",
+            (
+                Fact("rows", "private" if published.rows is None else f"{published.rows:,}"),
+                *ranges,
+                Fact(
+                    OUTPUT,
+                    f"private; declared to lie in {lo:g} to {hi:g}; values outside were clipped, "
+                    "uncounted.",
+                ),
+            ),
+        ),
+    )
+
+
+def describe_histogram(release: NoisyHistogram) -> tuple[Section, ...]:
+    """Return everything that a custodian should know about a released histogram, in sections.
+
+    Parameters
+    ----------
+    release : NoisyHistogram
+    """
+    lo, hi = release.bounds
+    names, spent = input_names(release), release.guarantee
+    ranges = [
+        Fact(name, f"{edges[0]:.4g} to {edges[-1]:.4g}, in {len(edges) - 1} bins")
+        for name, edges in zip(names, release.bins.edges, strict=True)
+    ]
+    return (
+        Section(
+            "Protection",
+            (
+                Fact(
+                    "protected",
+                    f"{OUTPUT} of every single row. What is published would be almost as likely "
+                    f"if that value were any other from {lo:g} to {hi:g}.",
+                ),
+                Fact(
+                    "not protected",
+                    f"how many rows lie in each bin of the inputs ({', '.join(names)}), which are "
+                    "in this file; that somebody is in the table; the bounds.",
+                ),
+                *not_in_the_promise(OUTPUT),
+            ),
+        ),
+        Section(
+            "Guarantee",
+            pure_facts(spent, output="output")
+            if isinstance(spent, PureGuarantee)
+            else guarantee_facts(spent, output="output", parts=[spent]),
+        ),
+        Section(
+            "Noise",
+            (
+                Fact(
+                    "answers",
+                    f"{len(release.sums)} sums over bins, each with {LAWS[release.noise]} noise of "
+                    f"sd {release.noise_sd:.4g}, in output units, drawn from "
+                    f"{_source(release.insecure)}.",
+                ),
+            ),
+        ),
+        Section(
+            "Data",
+            (
+                Fact("rows", f"{release.counts.sum():,.0f}, of which the file holds counts"),
+                *ranges,
+                Fact(
+                    OUTPUT,
+                    f"private; declared to lie in {lo:g} to {hi:g}; values outside were clipped, "
+                    "uncounted.",
+                ),
+            ),
+        ),
+    )
+
+
+def _source(insecure: bool) -> str:
+    return "a FIXED SEED" if insecure else "the operating system's randomness"
+
+
+RAW_OUTPUT = "the output"
+
+
+def describe_cloaked(release: CloakedPredictions) -> tuple[Section, ...]:
+    """Return everything that a custodian should know about cloaked predictions, in sections.
+
+    Parameters
+    ----------
+    release : CloakedPredictions
+    """
+    return (
+        Section(
+            "Protection",
+            (
+                Fact("protected", f"{RAW_OUTPUT} of every single row, within the declared bounds."),
+                Fact("not protected", "the map from outputs to predictions, and the bounds."),
+                *not_in_the_promise(RAW_OUTPUT),
+            ),
+        ),
+        Section(
+            "Guarantee",
+            guarantee_facts(release.guarantee, output="output", parts=[release.guarantee]),
+        ),
+        Section(
+            "Noise",
+            (
+                _noise(release),
+                Fact(
+                    "design",
+                    "the noise was shaped to be the least. It is certified to be within "
+                    f"{ceiling(100 * release.gap, digits=2)} % of the least possible.",
+                ),
+            ),
+        ),
+    )
+
+
+def describe_published(release: Published) -> tuple[Section, ...]:
+    """Return what there is to know about raw predictions, in sections.
+
+    Parameters
+    ----------
+    release : Published
+    """
+    return (Section("Noise", (_noise(release),)),)
+
+
+def _noise(release: CloakedPredictions | Published) -> Fact:
+    source = "a FIXED SEED" if release.insecure else "the operating system's randomness"
+    sd = float(np.sqrt(np.diag(release.noise_cov).mean())) if len(release.values) else 0.0
+    return Fact(
+        "answers",
+        f"raw predictions at {len(release.values)} points, with normal noise of {sd:.4g} (root "
+        f"mean square, in output units), drawn from {source}.",
+    )

@@ -1,0 +1,71 @@
+"""Tables that are read in passes, chunk by chunk: what is asked of rows that do not fit in memory.
+
+A pass does the same work on every chunk and merges what comes back, which is small: sums, extremes,
+a few rows. Where the chunks are (an array, files, a cluster) is the affair of `cloakgp.data`; here
+stands what designs may ask of them. They are given public inputs and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, Self, TypeVar
+
+from cloakgp.utils.arrays import Array
+
+Tell = Callable[[str], None]
+"""Told what begins, in a few words."""
+
+
+def tell_nobody(what: str) -> None:
+    """Do nothing: nobody waits."""
+
+
+class Part(Protocol):
+    """What one chunk, or several together, have to say."""
+
+    def merged(self, other: Self) -> Self:
+        """Return what this and the chunks after it say together."""
+
+
+PartOf = TypeVar("PartOf", bound=Part)
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Some rows of a table, always the same ones under the same number.
+
+    Attributes
+    ----------
+    number : int
+        From 0, in the order of the table.
+    X : array of shape (n, D)
+        Public inputs.
+    """
+
+    number: int
+    X: Array
+
+
+class Passes(Protocol):
+    """A table whose public inputs can be gone through, again and again."""
+
+    @property
+    def n_inputs(self) -> int:
+        """D, the number of public inputs."""
+
+    def over_inputs(self, work: Callable[[Chunk], PartOf], *, what: str) -> PartOf:
+        """Do some work on every chunk, and merge the parts in the order of the table.
+
+        Parameters
+        ----------
+        work : callable
+            Called with a chunk. Must be picklable: chunks may lie on other machines.
+        what : str
+            What this pass is for, to be shown to whoever waits.
+
+        Raises
+        ------
+        ValueError
+            If an input is missing, not a number, or infinite; or there are no rows.
+        """

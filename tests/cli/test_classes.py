@@ -1,0 +1,302 @@
+"""Private classes from the command line, end to end, and how it fails."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner, Result
+
+import cloakgp
+from cloakgp import LabelRelease, Release
+from cloakgp.cli import app
+
+# A class that nobody declares.
+SECRET = "hushhush"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with tables of people, in which commands run."""
+    rng = np.random.default_rng(7)
+    age, weight = rng.uniform(0, 80, 60), rng.uniform(5, 60, 60)
+    ill = rng.uniform(size=60) < 1 / (1 + np.exp((40 - age) / 5))
+    people = pd.DataFrame({"age": age, "weight": weight})
+    people["ill"] = np.where(ill, "yes", "no")
+    people["bit"] = ill.astype(int)
+    people["stage"] = np.where(ill, "late", np.where(age < 20, "none", "early"))
+    people["odd"] = people["ill"].where(people.index != 17, SECRET)
+    people["height"] = 100 + age
+    people.to_csv(tmp_path / "people.csv", index=False)
+    people.to_parquet(tmp_path / "people.parquet", index=False)
+    people[["weight", "age"]].head(9).to_csv(tmp_path / "new.csv", index=False)
+    people[["weight", "age"]].head(9).to_parquet(tmp_path / "new.parquet", index=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*words: object) -> Result:
+    """Run a command; an undeclared label is never shown."""
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    assert SECRET not in result.output
+    assert "Traceback" not in result.output
+    return result
+
+
+def release(table: str = "people.csv", **options: object) -> Result:
+    """Run `cloakgp release` with usual options but for those given; None leaves one out."""
+    settings: dict[str, object] = {
+        "inputs": "age,weight",
+        "output": "ill",
+        "classes": "no,yes",
+        "epsilon": 1,
+        "delta": 0.001,
+        "inducing": 5,
+        "to": "ill.cloak",
+        **options,
+    }
+    words: list[object] = ["release", table]
+    for name, value in settings.items():
+        if value is not None:
+            flag = f"--{name.replace('_', '-')}"
+            words += [flag, *(value if isinstance(value, tuple) else (value,))]
+    return run(*words)
+
+
+def fails(result: Result, advice: str) -> None:
+    """Expect one red line with advice on standard error, and exit code 1."""
+    assert result.exit_code == 1, result.output
+    errors = [line for line in result.stderr.splitlines() if line.startswith("Error: ")]
+    assert len(errors) == 1
+    assert re.search(advice, errors[0]), errors[0]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_from_table_to_picture(folder, suffix):
+    made = release(f"people.{suffix}")
+    assert made.exit_code == 0, made.output
+    assert "Wrote ill.cloak: probabilities of ill, from 60 rows" in made.stdout
+    assert "(ε, δ) = (1, 0.001)" in made.stdout
+    kept = LabelRelease.load("ill.cloak")
+    assert kept.classes == ("no", "yes")
+    assert (kept.input_names, kept.output_name) == (("age", "weight"), "ill")
+    assert not kept.insecure
+
+    result = run("predict", "ill.cloak", "--at", f"new.{suffix}", "-o", f"out.{suffix}")
+    assert result.exit_code == 0, result.output
+    read = pd.read_csv if suffix == "csv" else pd.read_parquet
+    table = read(f"out.{suffix}")
+    assert list(table) == ["age", "weight", "predicted", "p_no", "p_yes"]
+    X = read(f"new.{suffix}")[["age", "weight"]]
+    np.testing.assert_allclose(table[["p_no", "p_yes"]], kept.predict_proba(X))
+    assert table["predicted"].tolist() == kept.predict(X)
+
+    shown = run("show", "ill.cloak")
+    assert shown.exit_code == 0
+    for said in ("not protected", "age, weight", "no, yes", "Predictions"):
+        assert said in shown.stdout
+
+    drawn = run("plot", "ill.cloak", "-o", "ill.png")
+    assert drawn.exit_code == 0, drawn.output
+    assert (folder / "ill.png").read_bytes().startswith(b"\x89PNG")
+    assert run("plot", "ill.cloak", "-o", "no.png", "--vary", "age", "--class", "no").exit_code == 0
+    fails(run("plot", "ill.cloak", "-o", "x.png", "--class", "perhaps"), "its classes are: no, yes")
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("classes", ["0,1", "1,0"])
+def test_numbers_are_classes_as_they_are_written(suffix, classes):
+    made = release(f"people.{suffix}", output="bit", classes=classes, epsilon=200, learn="none")
+    assert made.exit_code == 0, made.output
+    kept = LabelRelease.load("ill.cloak")
+    assert kept.classes == tuple(classes.split(","))
+    assert run("predict", "ill.cloak", "--at", "people.csv", "-o", "out.csv").exit_code == 0
+    table = pd.read_csv("out.csv")
+    # With so large a budget, 1 means 1 whatever the order of the declaration.
+    assert (table["predicted"] == pd.read_csv("people.csv")["bit"]).mean() > 0.8
+    assert (table["predicted"] == (table["p_1"] > 0.5)).all()
+
+
+def test_several_classes():
+    made = release(output="stage", classes="none,early,late", learn="none")
+    assert made.exit_code == 0, made.output
+    assert run("predict", "ill.cloak", "--at", "new.csv", "-o", "out.csv").exit_code == 0
+    table = pd.read_csv("out.csv", keep_default_na=False)
+    assert list(table)[3:] == ["p_none", "p_early", "p_late"]
+    np.testing.assert_allclose(table[["p_none", "p_early", "p_late"]].sum(axis=1), 1)
+    assert "one class against the others" in " ".join(run("show", "ill.cloak").stdout.split())
+    assert run("plot", "ill.cloak", "-o", "out.png", "--vary", "age").exit_code == 0
+
+
+def test_options_reach_the_release():
+    result = release(
+        inputs="weight,age",
+        queries="new.csv",
+        criterion="trace",
+        lengthscale="15,20",
+        signal_variance=9,
+        link="logit",
+        class_rates="0.7,0.3",
+        learn="none",
+        inducing=None,
+        gap=0.01,
+    )
+    assert result.exit_code == 0, result.output
+    kept = LabelRelease.load("ill.cloak")
+    assert str(kept.prior.latent.kernel) == "3**2 * RBF(length_scale=[15, 20])"
+    assert kept.prior.link_name == "logit"
+    assert kept.learned == ()
+    (mean,) = kept.prior.means
+    assert mean < 0
+    (one,) = kept.measurements
+    assert one.questions.certificate.criterion == "trace"
+    np.testing.assert_allclose(one.questions.X_query, pd.read_csv("new.csv").to_numpy())
+
+
+def test_rates_follow_the_declared_order():
+    release(class_rates="0.9,0.1", learn="none")
+    release(classes="yes,no", class_rates="0.1,0.9", learn="none", to="other.cloak")
+    one, other = (LabelRelease.load(name).prior.means[0] for name in ("ill.cloak", "other.cloak"))
+    assert one == pytest.approx(-other)
+    assert one < 0
+
+
+def test_the_papers_iteration():
+    made = release(criterion="laplace", steps=2, step_criterion="trace")
+    assert made.exit_code == 0, made.output
+    kept = LabelRelease.load("ill.cloak")
+    assert (kept.rule, len(kept.measurements), kept.prior.link_name) == ("laplace", 2, "logit")
+    assert {one.questions.certificate.criterion for one in kept.measurements} == {"trace"}
+    assert kept.guarantee.epsilon <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("options", "advice"),
+    [
+        ({"classes": None}, "either --bounds LO HI.*or --classes"),
+        ({"bounds": (0, 1)}, "either --bounds LO HI.*or --classes"),
+        ({"classes": "no"}, "one class, no: .* at least two"),
+        ({"classes": "no,"}, "no list of names: write them with commas, as yes,no"),
+        ({"classes": "no,no"}, "declared twice"),
+        ({"classes": "no,maybe"}, "not among the declared classes no, maybe"),
+        ({"classes": "No,Yes"}, "letter by letter"),
+        ({"output": "odd"}, "'odd' has labels that are not among the declared classes no, yes"),
+        ({"output": "bit", "classes": "0.0,1.0"}, "1 is not 1.0"),
+        ({"output": "age", "inputs": "age"}, "as input and as output"),
+        ({"output": "size"}, "no column size"),
+        ({"noise_variance": 1}, "--noise-variance goes with --bounds"),
+        ({"mean": 1}, "--mean goes with --bounds"),
+        ({"class_rates": "0.5"}, "one per class"),
+        ({"class_rates": "0.5,0.6"}, "add up to 1"),
+        ({"class_rates": "0.5,x"}, "--class-rates takes positive numbers"),
+        ({"link": "cloglog"}, "--link must be one of probit, logit"),
+        ({"criterion": "best"}, "must be one of bayes, trace, logdet, laplace for classes"),
+        ({"learn": "all"}, "must be one of map, average, none"),
+        ({"steps": 2}, "--steps and --step-criterion go with --criterion laplace"),
+        ({"step_criterion": "trace"}, "--steps and --step-criterion go with --criterion laplace"),
+        ({"criterion": "laplace", "step_criterion": "best"}, "--step-criterion must be one of"),
+        ({"criterion": "laplace", "steps": 0}, "--steps must be at least 1"),
+        ({"criterion": "laplace", "link": "probit"}, "knows the logit link alone"),
+        ({"criterion": "laplace", "queries": "new.csv"}, "asks at the rows"),
+        (
+            {"criterion": "laplace", "output": "stage", "classes": "none,early,late"},
+            "is for two classes",
+        ),
+        ({"epsilon": 0}, "epsilon must be positive"),
+        ({"to": "people.csv"}, "people.csv"),
+    ],
+    ids=str,
+)
+def test_bad_options_fail_with_advice(folder, monkeypatch, options, advice):
+    def measured(*_: object, **__: object) -> None:
+        raise AssertionError("asked the labels all the same")
+
+    monkeypatch.setattr("cloakgp.fitting.classification.measure_labels", measured)
+    before = sorted(path.name for path in folder.iterdir())
+    fails(release(**options), advice)
+    assert sorted(path.name for path in folder.iterdir()) == before
+
+
+def test_doubtful_rates_are_warned_about():
+    result = release(class_rates="0.71234,0.28766", delta=0.05)
+    assert result.exit_code == 0
+    assert result.stderr.count("look counted in the data") == 1
+    assert result.stderr.count("one in 60 rows") == 1
+    assert "Warning" not in release(class_rates="0.7,0.3", overwrite=()).stderr
+
+
+def test_the_command_line_does_what_the_estimator_does():
+    """What is asked, of whom and under which prior: to the last bit, but for the noise."""
+    people = pd.read_csv("people.csv")
+    for options, settings in (
+        ({}, {}),
+        ({"class_rates": "0.7,0.3", "learn": "none"}, {"class_rates": [0.7, 0.3], "learn": None}),
+        ({"criterion": "laplace", "steps": 2}, {"criterion": "laplace", "steps": 2}),
+    ):
+        assert release(overwrite=(), **options).exit_code == 0
+        kept = LabelRelease.load("ill.cloak")
+        model = cloakgp.DPGPClassifier(
+            classes=["no", "yes"], epsilon=1.0, delta=1e-3, inducing=5, **settings
+        )
+        made = model.fit(people[["age", "weight"]], people["ill"]).release_
+        # Later steps ask what the noise on earlier ones leaves open.
+        one, other = kept.measurements[0], made.measurements[0]
+        np.testing.assert_array_equal(one.questions.strategy, other.questions.strategy)
+        np.testing.assert_array_equal(one.questions.X_query, other.questions.X_query)
+        assert one.answers.noise_sd == other.answers.noise_sd
+        assert str(kept.prior.latent.kernel) == str(made.prior.latent.kernel)
+        assert (kept.prior.means, kept.prior.link_name) == (made.prior.means, made.prior.link_name)
+        assert (kept.classes, kept.rule, kept.learning) == (made.classes, made.rule, made.learning)
+        assert kept.learn_means == made.learn_means
+        assert (kept.input_names, kept.output_name) == (made.input_names, made.output_name)
+
+
+def test_classes_that_do_not_fit_into_memory_are_sparse_and_it_is_said_once():
+    people = pd.read_csv("people.csv")
+    pd.concat([people] * 4).to_csv("people.csv", index=False)
+    made = release(inducing=None, memory=3.5e-3)
+    assert made.exit_code == 0, made.output
+    said = " ".join(made.stderr.split())
+    assert said.count("sparse one with 24 inducing inputs") == 1
+    assert len(LabelRelease.load("ill.cloak").prior.latent.inducing) == 24
+
+
+def test_new_outputs_are_for_numbers():
+    release()
+    words = ("predict", "ill.cloak", "--at", "new.csv", "-o", "out.csv")
+    fails(run(*words, "--new-output"), "--new-output goes with releases of numbers")
+
+
+def test_predictions_do_not_overwrite_inputs_of_the_same_name():
+    people = pd.read_csv("people.csv").rename(columns={"age": "p_yes"})
+    people.to_csv("people.csv", index=False)
+    assert release(inputs="p_yes").exit_code == 0
+    assert run("predict", "ill.cloak", "--at", "people.csv", "-o", "out.csv").exit_code == 0
+    expected = ["p_yes", "predicted_predicted", "predicted_p_no", "predicted_p_yes"]
+    assert list(pd.read_csv("out.csv")) == expected
+
+
+def test_releases_from_python_are_opened_by_kind():
+    X, y = [[0.0], [1.0], [2.0], [3.0]], [True, False, True, True]
+    made = cloakgp.DPGPClassifier(classes=[False, True], epsilon=1.0, delta=1e-3, insecure_seed=3)
+    replace(made.fit(X, y).release_, input_names=("age",)).save("seeded.cloak")
+    assert "NOT PRIVATE" in run("show", "seeded.cloak").stdout
+    assert run("predict", "seeded.cloak", "--at", "new.csv", "-o", "out.csv").exit_code == 0
+    assert list(pd.read_csv("out.csv"))[1:] == ["predicted", "p_False", "p_True"]
+    assert run("plot", "seeded.cloak", "-o", "out.svg").exit_code == 0
+    release(output="height", classes=None, bounds=(50, 200), to="height.cloak")
+    assert isinstance(Release.load("height.cloak"), Release)
+    assert "NOT PRIVATE" not in run("show", "height.cloak").stdout
+
+
+@pytest.mark.parametrize("kind", [RuntimeError, TypeError])
+def test_unforeseen_errors_show_neither_message_nor_variables(monkeypatch, kind):
+    def broken(_: object, y: np.ndarray, **__: object) -> None:
+        raise kind(f"cannot digest {SECRET} {y.tolist()}")
+
+    monkeypatch.setattr("cloakgp.estimators.classification.release_labels", broken)
+    fails(release(), rf"unforeseen happened \({kind.__name__} at test_cli_classes.py, line \d+\)")

@@ -1,0 +1,125 @@
+"""A whole release on a cluster of several processes, one of which is killed half-way."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import distributed
+import numpy as np
+import pandas as pd
+import pytest
+
+from cloakgp import DPGPRegressor
+from cloakgp.data import ArrayRows, DaskRows
+from cloakgp.privacy import streaming as door
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*:DeprecationWarning:distributed"),
+    pytest.mark.filterwarnings("ignore:.*:ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+INPUTS = ["age", "weight"]
+# Chunks are those of the row groups, so that arrays can be cut alike.
+GROUP_ROWS, GROUPS = 400, 16
+
+
+@pytest.fixture(autouse=True)
+def no_threads_are_left():
+    """A cluster's threads outlast a test."""
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        distributed.LocalCluster(
+            n_workers=3, threads_per_worker=1, processes=True, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    rng = np.random.default_rng(3)
+    count = GROUP_ROWS * GROUPS
+    frame = pd.DataFrame({"age": rng.uniform(0, 90, count), "weight": rng.uniform(3, 90, count)})
+    frame["height"] = 60 + 90 * np.sin(frame["age"] / 60) + rng.normal(scale=5, size=count)
+    path = tmp_path_factory.mktemp("table") / "people.parquet"
+    frame.to_parquet(path, index=False, row_group_size=GROUP_ROWS)
+    return path, frame
+
+
+def model(**settings):
+    return DPGPRegressor(
+        bounds=(40, 200), epsilon=1.0, delta=1e-6, inducing=8, insecure_seed=4, **settings
+    )
+
+
+@pytest.fixture
+def draws(monkeypatch):
+    """How often noise is drawn, and for which integers."""
+    seen = []
+    whole = door.with_noise
+
+    def watched(integers, **settings):
+        seen.append(integers.copy())
+        return whole(integers, **settings)
+
+    monkeypatch.setattr(door, "with_noise", watched)
+    return seen
+
+
+@pytest.mark.parametrize("criterion", ["bayes", "trace"])
+def test_a_cluster_releases_what_one_machine_does(client, table, criterion):
+    path, frame = table
+    rows = DaskRows.from_parquet(
+        path, inputs=INPUTS, output="height", client=client, chunk_rows=GROUP_ROWS
+    )
+    there = model(criterion=criterion).fit_rows(rows).release_
+    here = (
+        model(criterion=criterion)
+        .fit_rows(ArrayRows(frame[INPUTS], frame["height"].to_numpy(), chunk_rows=GROUP_ROWS))
+        .release_
+    )
+    assert there.count == here.count == len(frame)
+    assert there.input_names == here.input_names
+    assert there.guarantee == here.guarantee
+    assert there.longest == pytest.approx(here.longest, rel=1e-9)
+    # Other places of inducing inputs and other noise, but the same curve.
+    at = frame[INPUTS].to_numpy()[:20]
+    mean, sd = there.predict(at, return_std=True)
+    other, other_sd = here.predict(at, return_std=True)
+    assert np.abs(mean - other).max() < 4 * np.hypot(sd, other_sd).max()
+    truth = 60 + 90 * np.sin(at[:, 0] / 60)
+    assert np.sqrt(np.mean((mean - truth) ** 2)) < 10
+    assert there.verify(rows).longest == pytest.approx(there.longest, rel=1e-9)
+
+
+def test_a_worker_killed_while_outputs_are_asked_changes_nothing(client, table, draws):
+    path, _ = table
+    rows = DaskRows.from_parquet(
+        path, inputs=INPUTS, output="height", client=client, chunk_rows=GROUP_ROWS
+    )
+    undisturbed = model().fit_rows(rows).release_
+    assert len(draws) == 1
+    killed = []
+
+    def kill(what, done, _of):
+        if what == "asking the private column" and done >= 2 * GROUP_ROWS and not killed:
+            # Any that has worked: what it knew is lost.
+            workers = client.scheduler_info(n_workers=-1)["workers"]
+            killed.append(client.run(os.getpid, workers=[next(iter(workers))]).popitem()[1])
+            os.kill(killed[0], signal.SIGKILL)
+
+    disturbed = model().fit_rows(rows.watched(kill)).release_
+    client.wait_for_workers(3, timeout=30)
+    assert killed
+    assert len(draws) == 2
+    np.testing.assert_array_equal(draws[0], draws[1])
+    np.testing.assert_array_equal(disturbed.answers.values, undisturbed.answers.values)
+    assert disturbed.guarantee == undisturbed.guarantee
+    at = np.array([[20.0, 40.0], [70.0, 60.0]])
+    np.testing.assert_array_equal(disturbed.predict(at), undisturbed.predict(at))

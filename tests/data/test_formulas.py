@@ -1,0 +1,79 @@
+"""Nothing that is written to CSV begins like a formula, and numbers stay as they are."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cloakgp.data.formulas import without_formulas
+from cloakgp.data.table_files import table_bytes
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=6)
+FORMULAS = st.builds(
+    str.__add__, st.sampled_from(["=", "+", "-", "@", "\t", "\r", " =", "＝"]), TEXT
+)
+
+
+def is_number(text):
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+@given(st.lists(FORMULAS | TEXT, min_size=1, max_size=5), FORMULAS | TEXT)
+def test_no_text_begins_like_a_formula(cells, name):
+    safe = without_formulas(pd.DataFrame({name: pd.Series(cells, dtype=object)}))
+    for given_, text in zip([name, *cells], [*safe.columns, *safe.iloc[:, 0]], strict=True):
+        assert text in (given_, f"'{given_}")
+        assert is_number(text) or not text.lstrip().startswith(("=", "+", "-", "@"))
+        assert is_number(text) or not text.startswith(("\t", "\r"))
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("=cmd|' /C calc'!A0", "'=cmd|' /C calc'!A0"),
+        ("  =1+1", "'  =1+1"),
+        ("-1.5e3", "-1.5e3"),
+        ("+44 20", "'+44 20"),
+        ("a=b", "a=b"),
+        ("'=1", "'=1"),
+    ],
+)
+def test_text_that_may_stand(text, written):
+    frame = without_formulas(pd.DataFrame({"a": [text]}))
+    assert frame.iloc[0, 0] == written
+
+
+def test_numbers_and_the_table_itself_are_not_touched():
+    frame = pd.DataFrame({"=x": [-1.5, np.inf], "n": [1, -2], "b": [True, False], "t": ["=", "a"]})
+    kept = frame.copy()
+    safe = without_formulas(frame)
+    pd.testing.assert_frame_equal(frame, kept)
+    for before, after in (("=x", "'=x"), ("n", "n"), ("b", "b")):
+        pd.testing.assert_series_equal(frame[before], safe[after], check_names=False)
+
+
+def test_names_that_become_alike_are_all_kept():
+    safe = without_formulas(pd.DataFrame([["=1", "=2"]], columns=["=a", "'=a"]))
+    assert list(safe.columns) == ["'=a", "'=a"]
+    assert safe.iloc[0].tolist() == ["'=1", "'=2"]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_written_tables(tmp_path, suffix):
+    path = tmp_path / f"out{suffix}"
+    columns = {"=cmd": np.array(["@a", "-2"], dtype=object), "mean": np.array([-1.0, 2.0])}
+    path.write_bytes(table_bytes(columns, suffix=suffix))
+    if suffix == ".parquet":
+        assert list(pd.read_parquet(path).columns) == ["=cmd", "mean"]
+        return
+    with path.open(newline="") as file:
+        assert list(csv.reader(file)) == [["'=cmd", "mean"], ["'@a", "-1.0"], ["-2", "2.0"]]

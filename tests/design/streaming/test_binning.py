@@ -1,0 +1,85 @@
+"""Cells against dense membership, and what a smaller problem says of the whole one."""
+
+from __future__ import annotations
+
+import importlib
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.gaussian_process.kernels import Matern
+
+from cloakgp.design.streaming.binning import Cells, cell_sums
+from cloakgp.models import SparsePrior
+from cloakgp.models.kernels.coregion import LowRankCovariance
+
+tables = importlib.import_module("chunks")
+Chunks = tables.Chunks
+
+
+@st.composite
+def tasks(draw):
+    """A table in any chunks, cells of which some may be empty, and a model."""
+    rows, count = draw(st.integers(1, 25)), draw(st.integers(1, 10))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    X = rng.normal(size=(rows, 2))
+    cells = Cells(centres=2 * rng.normal(size=(count, 2)), units=np.exp(rng.normal(size=2)))
+    model = SparsePrior(
+        kernel=Matern(0.7, nu=1.5), noise_variance=0.3, mean=0.0, inducing=rng.normal(size=(5, 2))
+    )
+    return Chunks(X, cuts=draw(tables.cuts(rows))), cells, model
+
+
+def belonging(cells, X):
+    """The nearest centre of every row, as a matrix of shape (cells, rows)."""
+    apart = (X - cells.centres[:, None]) / cells.units
+    nearest = np.square(apart).sum(axis=2).argmin(axis=0)
+    return (np.arange(len(cells.centres))[:, None] == nearest).astype(float)
+
+
+@given(task=tasks())
+def test_sums_are_those_of_the_rows_nearest(task):
+    table, cells, model = task
+    belongs = belonging(cells, table.X)
+    np.testing.assert_array_equal(cells.membership(table.X).toarray(), belongs)
+    sums = cell_sums(table, model=model, cells=cells)
+    features, noise = model.features_and_noise(table.X)
+    occupied = belongs.any(axis=1)
+    np.testing.assert_allclose(sums.features, (features @ belongs.T)[:, occupied], atol=1e-9)
+    np.testing.assert_allclose(sums.noise, (belongs @ noise)[occupied], rtol=1e-9)
+    assert len(table.passes) == 1
+
+
+@given(task=tasks(), answers=st.integers(1, 4), seed=st.integers(0, 99))
+def test_a_strategy_of_cells_explains_as_much_of_the_rows(task, answers, seed):
+    """tr FᵀRᵀ (s² I + R K_y Rᵀ)⁻¹ R F is the same over cells and over their rows."""
+    table, cells, model = task
+    rng = np.random.default_rng(seed)
+    belongs = belonging(cells, table.X)
+    belongs = belongs[belongs.any(axis=1)]
+    of_cells = rng.normal(size=(answers, len(belongs)))
+    queries = model.features(rng.normal(size=(3, 2)))
+
+    def explained(strategy, covariance, features):
+        answered = strategy @ features.T @ queries
+        spread = strategy @ covariance.times(strategy.T) + 0.7**2 * np.eye(answers)
+        return np.vdot(answered, np.linalg.solve(spread, answered))
+
+    sums = cell_sums(table, model=model, cells=cells)
+    gathered = LowRankCovariance(features=sums.features, noise=sums.noise)
+    features, _ = model.features_and_noise(table.X)
+    np.testing.assert_allclose(
+        explained(of_cells, gathered, sums.features),
+        explained(of_cells @ belongs, model.output_covariance(table.X), features),
+        rtol=1e-8,
+    )
+
+
+def test_units_decide_what_is_near():
+    rows = np.array([[0.4, 1.0]])
+    centres = np.array([[0.0, 1.0], [0.4, 0.0]])
+    near = {
+        units: int(Cells(centres=centres, units=np.array(units)).membership(rows).indptr.argmax())
+        for units in ((1.0, 1.0), (0.1, 10.0))
+    }
+    assert near == {(1.0, 1.0): 1, (0.1, 10.0): 2}

@@ -1,0 +1,43 @@
+"""BLAS threads are capped for small problems, left alone for large ones, and given back."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from cloakgp.design.solver import SMALL_PASS, suitable_threads
+
+
+def blas_threads():
+    return {
+        pool["filepath"]: pool["num_threads"]
+        for pool in threadpool_info()
+        if pool["user_api"] == "blas"
+    }
+
+
+@pytest.fixture(autouse=True)
+def two_threads():
+    np.eye(2) @ np.eye(2)
+    with threadpool_limits(limits=2, user_api="blas"):
+        if set(blas_threads().values()) != {2}:
+            pytest.skip("this BLAS has no second thread to take away")
+        yield
+
+
+def test_small_problems_get_one_thread():
+    with suitable_threads(SMALL_PASS):
+        assert set(blas_threads().values()) == {1}
+    assert set(blas_threads().values()) == {2}
+
+
+def test_large_problems_keep_theirs():
+    with suitable_threads(2 * SMALL_PASS):
+        assert set(blas_threads().values()) == {2}
+
+
+def test_threads_come_back_after_an_error():
+    with pytest.raises(ZeroDivisionError), suitable_threads(1.0):
+        _ = 1 / 0
+    assert set(blas_threads().values()) == {2}

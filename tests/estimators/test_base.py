@@ -1,0 +1,223 @@
+"""What the estimators' faces share, on every one of them."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.exceptions import NotFittedError
+
+import cloakgp
+from cloakgp import DPGPClassifier, DPGPRegressor, baselines
+from cloakgp.estimators.base import (
+    DesignedFace,
+    PosteriorFace,
+    ReleaseFace,
+    check_learning,
+    chosen_hyperprior,
+    tags_of_noisy,
+)
+from cloakgp.release import Hyperprior
+
+BUDGET = {"epsilon": 1.0, "delta": 1e-3}
+LOOSE = {"learn": None, "gap": 0.1}
+MODELS = {
+    "DPGPRegressor": {"bounds": (-1, 1), **BUDGET, **LOOSE},
+    "DPGPClassifier": {"classes": [0, 1], **BUDGET, **LOOSE},
+    "DPGPMultiOutputRegressor": {"bounds": [(-1, 1), (-2, 2)], **BUDGET, **LOOSE},
+    "DPGPRegressorPrivateInputs": {"input_bounds": (0, 10), "bounds": (-1, 1), **BUDGET},
+    "DPHistogramRegressor": {"bounds": (-1, 1), **BUDGET},
+    "DPIntegralHistogramRegressor": {"bounds": (-1, 1), **BUDGET, "learn": None},
+    "DPMeanRegressor": {"bounds": (-1, 1), **BUDGET},
+    "DPRowNoiseRegressor": {"bounds": (-1, 1), **BUDGET, "learn": None},
+}
+CLASSES = {name: getattr(cloakgp, name, None) or getattr(baselines, name) for name in MODELS}
+
+
+def names_where(kind):
+    return [name for name, one in CLASSES.items() if issubclass(one, kind)]
+
+
+def model(name, **settings):
+    return CLASSES[name](**MODELS[name] | settings)
+
+
+def table(name, rows=30):
+    X = np.linspace(0, 10, rows)[:, None]
+    if name == "DPGPClassifier":
+        return X, (np.sin(X).ravel() > 0).astype(int)
+    if name == "DPGPMultiOutputRegressor":
+        return X, np.column_stack([np.sin(X), np.cos(X)])
+    return X, np.sin(X).ravel()
+
+
+def test_every_estimator_is_here():
+    """But for the grid search, whose face is its estimator's."""
+    exported = {
+        one
+        for package in (cloakgp, baselines)
+        for one in vars(package).values()
+        if inspect.isclass(one) and issubclass(one, BaseEstimator)
+    }
+    assert exported - {cloakgp.DPGridSearchCV} == set(CLASSES.values())
+    assert all(issubclass(one, ReleaseFace) for one in CLASSES.values())
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_it_is_as_random_as_its_noise_and_scores_poorly(name):
+    for seed in (None, 0, 7):
+        tags = model(name, insecure_seed=seed).__sklearn_tags__()
+        assert tags.non_deterministic is (seed is None)
+        of_task = tags.classifier_tags if is_classifier(model(name)) else tags.regressor_tags
+        assert of_task.poor_score
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_what_it_costs_is_what_its_release_says(name):
+    unfitted = model(name, insecure_seed=1)
+    with pytest.raises(NotFittedError):
+        _ = unfitted.guarantee_
+    with pytest.raises(NotFittedError):
+        unfitted.predict([[1.0]])
+    fitted = clone(unfitted).fit(*table(name))
+    assert fitted.guarantee_ == fitted.release_.guarantee
+    assert (fitted.guarantee_.epsilon, fitted.guarantee_.delta) == (1.0, 1e-3)
+
+
+@pytest.mark.parametrize("name", names_where(PosteriorFace))
+def test_it_predicts_what_its_release_predicts(name):
+    X, y = table(name)
+    fitted = model(name, insecure_seed=1).fit(X, y)
+    points = np.array([[2.0], [5.0], [9.5]])
+    boxed = np.hstack([points, points]) if "Integral" in name else points
+    assert np.array_equal(fitted.predict(points), fitted.release_.predict(boxed))
+    for also in ("return_std", "return_cov"):
+        found = fitted.predict(points, **{also: True})
+        expected = fitted.release_.predict(boxed, **{also: True})
+        assert all(map(np.array_equal, found, expected))
+    with pytest.raises(ValueError, match="not both"):
+        fitted.predict(points, return_std=True, return_cov=True)
+    with pytest.raises(ValueError, match="features"):
+        fitted.predict(np.zeros((3, 2)))
+
+
+@pytest.mark.parametrize("name", names_where(DesignedFace))
+def test_query_points_and_their_weights(name):
+    X, y = table(name)
+    with pytest.raises(ValueError, match="give both"):
+        model(name).fit(X, y, query_weight=np.ones(2))
+    points = np.array([[2.0], [8.0]])
+    with pytest.raises(ValueError, match="'bayes' and 'trace'"):
+        model(name, criterion="logdet").fit(X, y, points, np.ones(2))
+    with pytest.raises(ValueError, match="features"):
+        model(name).fit(X, y, np.zeros((2, 3)))
+    for criterion in ("bayes", "trace"):
+        fitted = model(name, criterion=criterion).fit(X, y, points, np.array([1.0, 3.0]))
+        query = fitted._query(X, points, [1, 3])
+        assert np.array_equal(query.X, points)
+        assert query.weights.tolist() == [1.0, 3.0]
+        if name == "DPGPRegressor":
+            (asked,) = fitted.release_.measurements
+            assert np.array_equal(asked.X_query, points)
+            assert asked.query_weights.tolist() == [1.0, 3.0]
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if "learn" in MODELS[name]])
+def test_wrong_ways_to_learn(name):
+    with pytest.raises(ValueError, match="learn must be"):
+        model(name, learn="all").fit(*table(name))
+
+
+def test_ways_to_learn():
+    for learn in ("map", "average", None):
+        check_learning(learn)
+    with pytest.raises(ValueError, match="learn must be"):
+        check_learning("all")
+
+
+def test_tags_of_neither_regressor_nor_classifier():
+    tags = tags_of_noisy(BaseEstimator().__sklearn_tags__(), seeded=True)
+    assert not tags.non_deterministic
+
+
+@pytest.mark.parametrize("learn", ["map", "average"])
+def test_what_is_given_is_not_learned(learn):
+    assert chosen_hyperprior(learn, noise_variance=None, mean=None) == Hyperprior()
+    assert chosen_hyperprior(learn, noise_variance=0.0, mean=0.0) == Hyperprior(
+        noise_variance=False, mean=False
+    )
+
+
+def test_nothing_or_nonsense():
+    assert chosen_hyperprior(None, noise_variance=None, mean=None) is None
+    with pytest.raises(ValueError, match="learn"):
+        chosen_hyperprior("all", noise_variance=None, mean=None)
+
+
+def masked(values):
+    """The same values, one of which is masked."""
+    hidden = np.zeros(np.shape(values), dtype=bool)
+    hidden[7] = True
+    return np.ma.array(values, mask=hidden)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_masked_inputs_and_outputs_are_refused_without_telling_which(name):
+    X, y = table(name)
+    fitted = model(name, insecure_seed=0).fit(X, y)
+    for use in (
+        lambda: model(name).fit(masked(X), y),
+        lambda: model(name).fit(list(masked(X)), y),
+        lambda: model(name).fit(X, masked(y)),
+        lambda: fitted.predict(masked(X)),
+    ):
+        with pytest.raises(ValueError, match="masked") as refusal:
+            use()
+        assert not any(digit in str(refusal.value).replace("[0, 1]", "") for digit in "0123456789")
+    fitted.fit(np.ma.array(X), np.ma.array(y))
+
+
+def test_a_grid_search_refuses_masked_entries():
+    X, y = table("DPGPRegressor")
+    search = cloakgp.DPGridSearchCV(
+        model("DPGPRegressor"), {"noise_variance": [0.1, 0.2]}, selection_epsilon=1.0, cv=2
+    )
+    for given in ((masked(X), y), (X, masked(y))):
+        with pytest.raises(ValueError, match="masked"):
+            search.fit(*given)
+
+
+def test_columns_keep_their_names(rng):
+    """A pandas column's name is what the release calls the output, whoever fits it."""
+    X = pd.DataFrame(rng.uniform(size=(20, 1)), columns=["age"])
+    y = pd.Series(rng.uniform(size=20), name="height")
+    fitted = DPGPRegressor(bounds=(0, 1), epsilon=1.0, delta=1e-3, gap=0.1).fit(X, y)
+    assert (fitted.release_.input_names, fitted.release_.output_name) == (("age",), "height")
+    labels = pd.Series((y > 0.5).astype(int), name="ill")
+    fitted = DPGPClassifier(classes=[0, 1], epsilon=1.0, delta=1e-3, gap=0.1).fit(X, labels)
+    assert (fitted.release_.input_names, fitted.release_.output_name) == (("age",), "ill")
+    fitted = DPGPRegressor(bounds=(0, 1), epsilon=1.0, delta=1e-3, gap=0.1).fit(X, y.to_numpy())
+    assert fitted.release_.output_name == "y"
+
+
+def test_whoever_waits_is_told_what_begins(rng):
+    X, y = rng.uniform(size=(20, 1)), rng.uniform(size=20)
+    usual = {"epsilon": 1.0, "delta": 1e-3, "gap": 0.1}
+    for model, column, asked in (
+        (DPGPRegressor(bounds=(0, 1), **usual), y, "asking the outputs"),
+        (DPGPClassifier(classes=[0, 1], **usual), y > 0.5, "asking the labels"),
+    ):
+        told, gaps = [], []
+        model.fit(X, column, progress=gaps.append, tell=told.append)
+        assert told == [
+            "choosing the prior",
+            "choosing where predictions matter",
+            "preparing the design",
+            asked,
+            "learning from the noisy answers",
+        ]
+        assert gaps == sorted(gaps, reverse=True)
+        assert gaps[-1] <= 0.1

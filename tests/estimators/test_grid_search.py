@@ -1,0 +1,239 @@
+"""The grid search's face: scikit-learn's manners, one guarantee for all, and no scores."""
+
+import inspect
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from sklearn.base import clone, is_regressor
+from sklearn.exceptions import NotFittedError, SkipTestWarning
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+from sklearn.model_selection import ParameterGrid
+from sklearn.utils.estimator_checks import check_estimator
+from spying_backend import holds, spying
+
+import cloakgp.estimators.grid_search as face
+from cloakgp import DPGPRegressor
+from cloakgp.estimators.grid_search import DPGridSearchCV
+from cloakgp.fitting import regression as fitting
+from cloakgp.privacy.accounting import Guarantee
+from cloakgp.privacy.composition import compose_with_selection, worst_release
+
+# Budgets here are as large, or tables as small, as each test needs.
+pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
+
+BUDGET = {"bounds": (-1.5, 1.5), "epsilon": 1.0, "delta": 1e-3}
+GRID = {"kernel": [RBF(0.7), RBF(50.0), RBF(1e-3)], "noise_variance": [0.05]}
+
+
+def waves(rows=80):
+    X = np.linspace(0, 10, rows)[:, None]
+    return X, np.sin(X).ravel()
+
+
+def search(grid=None, *, seed=None, **settings):
+    estimator = DPGPRegressor(**BUDGET, insecure_seed=seed, gap=1e-2)
+    return DPGridSearchCV(
+        estimator,
+        GRID if grid is None else grid,
+        **{"selection_epsilon": 0.5, "cv": 3} | settings,
+    )
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return search(seed=5).fit(*waves())
+
+
+def test_the_better_candidate_is_found_when_there_is_enough_to_spend():
+    for mechanism in ("permute-and-flip", "exponential"):
+        for loss in ("squared", "absolute"):
+            found = search(selection_epsilon=100.0, mechanism=mechanism, loss=loss).fit(*waves())
+            assert found.best_index_ == 0
+            assert found.best_params_ == {"kernel": RBF(0.7), "noise_variance": 0.05}
+            assert found.best_estimator_.noise_variance == 0.05
+
+
+def test_it_predicts_with_the_release(fitted):
+    points = [[2.0], [5.0]]
+    mean, sd = fitted.predict(points, return_std=True)
+    expected = fitted.release_.predict(points, return_std=True)
+    assert np.array_equal(mean, expected[0])
+    assert np.array_equal(sd, expected[1])
+    assert fitted.release_ is fitted.best_estimator_.release_
+    assert fitted.n_features_in_ == 1
+    assert np.isfinite(fitted.score(*waves()))
+
+
+def test_one_guarantee_for_choice_and_release(fitted):
+    worst = worst_release(1.0, 1e-3, rows=80)
+    assert fitted.guarantee_ == compose_with_selection(worst, 0.5)
+    assert 1.0 < fitted.guarantee_.epsilon < 1.5
+    assert fitted.guarantee_.delta == 1e-3
+    assert fitted.release_.guarantee == fitted.best_estimator_.guarantee_ == fitted.guarantee_
+    (one,) = fitted.release_.measurements
+    assert one.answers.guarantee.mu <= worst.mu
+
+
+def test_the_guarantee_does_not_depend_on_the_choice(monkeypatch):
+    chosen = []
+    for index in range(3):
+        monkeypatch.setattr(
+            face,
+            "select",
+            lambda *_, index=index, **__: type("Chosen", (), {"index": index}),
+        )
+        chosen.append(search().fit(*waves()))
+    assert [one.best_index_ for one in chosen] == [0, 1, 2]
+    assert len({one.guarantee_ for one in chosen}) == 1
+
+
+@pytest.mark.parametrize("learner", [{"budget_split": 0.3}, {"learn": None}, {"inducing": 3}])
+def test_every_way_of_releasing_stays_within_the_worst(learner):
+    estimator = DPGPRegressor(**BUDGET, **learner, gap=1e-2)
+    found = DPGridSearchCV(estimator, {"noise_variance": [0.05, 0.5]}, selection_epsilon=0.5, cv=3)
+    assert found.fit(*waves(40)).guarantee_.epsilon < 1.5
+
+
+def test_a_release_that_costs_more_than_announced_is_not_published(monkeypatch):
+    cheap = Guarantee(epsilon=1.0, delta=1e-3, mu=0.01, answers=1000, coarseness=1e-9)
+    monkeypatch.setattr(face, "worst_release", lambda *_, **__: cheap)
+    found = search()
+    with pytest.raises(RuntimeError, match="not published"):
+        found.fit(*waves())
+    assert not any(name.endswith("_") for name in vars(found) if name != "n_features_in_")
+
+
+def test_no_scores_are_exposed(fitted):
+    for name in ("cv_results_", "best_score_", "scorer_", "scores_", "selection_"):
+        assert not hasattr(fitted, name)
+    # Of all that fitting leaves behind, this is everything.
+    left = {name for name in vars(fitted) if name.endswith("_")}
+    assert left == {
+        "best_index_",
+        "best_params_",
+        "best_estimator_",
+        "n_features_in_",
+    }
+    assert "score" not in repr(vars(fitted))
+
+
+def test_tables_with_the_same_choice_and_answers_leave_the_same_object(monkeypatch):
+    """Nothing of y is kept: with equal answers, two different tables pickle to the same bytes."""
+    X, y = waves(40)
+    door, asked = inspect.unwrap(face.select).__globals__, fitting.measure
+    monkeypatch.setitem(door, "report_insecure_noisy_max", lambda *_, **__: 1)
+    monkeypatch.setattr(
+        fitting, "measure", lambda strategy, outputs, **rest: asked(strategy, 0 * outputs, **rest)
+    )
+    one, other = (search(seed=4).fit(X, outputs) for outputs in (y, -0.5 * y))
+    assert one.best_index_ == other.best_index_ == 1
+    assert pickle.dumps(one) == pickle.dumps(other)
+
+
+def test_a_seeded_search_repeats_and_its_release_says_so(fitted):
+    again = search(seed=5).fit(*waves())
+    assert again.best_index_ == fitted.best_index_
+    assert np.array_equal(again.predict([[1.0]]), fitted.predict([[1.0]]))
+    assert again.release_.insecure
+    assert not search().fit(*waves()).release_.insecure
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_workers_find_the_same(fitted, backend):
+    with parallel_config(backend=backend):
+        found = search(seed=5, n_jobs=2).fit(*waves())
+    assert found.best_index_ == fitted.best_index_
+    assert np.array_equal(found.predict([[1.0]]), fitted.predict([[1.0]]))
+
+
+def test_workers_are_sent_inputs_and_no_outputs():
+    X, _ = waves(40)
+    y = np.random.default_rng(3).uniform(-1.4, 1.4, size=40)
+    with spying() as sent:
+        search().fit(X, y)
+    assert len(sent) == 3 * len(GRID["kernel"])
+    for task in sent:
+        assert holds(task, X[1:])
+        assert not holds(task, np.concatenate([y, y / 3.0, -y]))
+
+
+def test_scikit_learn_clones_and_sets_it(fitted):
+    copy = clone(fitted)
+    assert not hasattr(copy, "best_index_")
+    assert copy.get_params()["estimator__epsilon"] == 1.0
+    copy.set_params(estimator__epsilon=2.0, selection_epsilon=0.1)
+    assert copy.estimator.epsilon == 2.0
+    assert fitted.estimator.epsilon == 1.0
+    assert is_regressor(copy)
+    with pytest.raises(NotFittedError):
+        copy.predict([[1.0]])
+    with pytest.raises(NotFittedError):
+        _ = copy.release_
+
+
+def test_the_estimator_given_is_left_alone(fitted):
+    assert fitted.estimator.kernel is None
+    assert not hasattr(fitted.estimator, "release_")
+
+
+def test_nested_parameters_and_lists_of_grids():
+    estimator = DPGPRegressor(ConstantKernel(0.5) * RBF(1.0), **BUDGET, gap=1e-2)
+    grids = [{"kernel__k2__length_scale": [0.7, 40.0]}, {"mean": [0.5]}]
+    found = DPGridSearchCV(estimator, grids, selection_epsilon=100.0, cv=3).fit(*waves())
+    assert found.best_params_ == list(ParameterGrid(grids))[found.best_index_]
+    assert found.best_index_ == 0
+
+
+def test_column_names_are_kept():
+    pandas = pytest.importorskip("pandas")
+    X, y = waves(40)
+    table = pandas.DataFrame(X, columns=["age"])
+    found = search(seed=1).fit(table, y)
+    assert found.feature_names_in_.tolist() == ["age"]
+    assert found.release_.input_names == ("age",)
+    assert found.predict(table).shape == (40,)
+
+
+@pytest.mark.parametrize(
+    ("settings", "complaint"),
+    [
+        ({"grid": {"epsilon": [1.0, 2.0]}}, "epsilon: budget"),
+        ({"grid": {"bounds": [(0, 1)]}}, "bounds"),
+        ({"grid": {"insecure_seed": [1]}}, "insecure_seed"),
+        ({"grid": {"criterion": ["trace"]}}, "criterion"),
+        ({"grid": []}, "at least one"),
+        ({"grid": {"noise_variance": [-1.0]}}, "noise_variance"),
+        ({"cv": 1}, "folds"),
+        ({"cv": 81}, "folds"),
+        ({"selection_epsilon": 0.0}, "epsilon"),
+        ({"mechanism": "coin"}, "mechanism"),
+        ({"loss": "cubic"}, "loss"),
+    ],
+)
+def test_bad_settings(settings, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        search(**settings).fit(*waves())
+
+
+def test_bad_outputs_are_not_quoted():
+    X, _ = waves()
+    for bad, complaint in (([0.1234567] * 79 + [np.nan], "NaN"), ([0.1234567] * 79, "must agree")):
+        with pytest.raises(ValueError, match=complaint) as caught:
+            search().fit(X, bad)
+        assert "0.123" not in str(caught.value)
+
+
+def test_scikit_learns_own_checks():
+    checked = DPGridSearchCV(
+        DPGPRegressor(bounds=(-200, 200), epsilon=1.0, delta=1e-3, insecure_seed=1, gap=0.1),
+        {"noise_variance": [100.0, 400.0]},
+        selection_epsilon=1.0,
+        cv=2,
+    )
+    with warnings.catch_warnings():
+        # It skips what needs an environment variable, and says so.
+        warnings.simplefilter("ignore", SkipTestWarning)
+        check_estimator(checked)

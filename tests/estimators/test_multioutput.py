@@ -1,0 +1,147 @@
+"""The regressor of several outputs: units, guarantee, files."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF
+from unit_neighbours import spent_over_units
+
+from cloakgp import DPGPRegressor
+from cloakgp.estimators.multioutput import DPGPMultiOutputRegressor
+from cloakgp.release import ReleaseFileError
+from cloakgp.release.several_outputs import MultiOutputRelease
+
+# Budgets here are as large, or tables as small, as each test needs.
+pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
+
+PAIRS = [(70.0, 130.0), (-2.0, 2.0)]
+
+
+@pytest.fixture
+def table():
+    X = np.linspace(0, 10, 20)[:, None]
+    return X, np.column_stack([100 + 20 * np.sin(X), np.cos(X)])
+
+
+def regressor(**settings):
+    chosen = {"bounds": PAIRS, "epsilon": 1.0, "delta": 1e-3, **settings}
+    return DPGPMultiOutputRegressor(**chosen)
+
+
+def test_predictions_are_in_the_units_of_each_output(table):
+    X, y = table
+    model = regressor(epsilon=1000.0).fit(np.repeat(X, 3, axis=0), np.repeat(y, 3, axis=0))
+    mean, std = model.predict(X, return_std=True)
+    assert mean.shape == std.shape == (20, 2)
+    assert np.abs(mean - y).mean(axis=0)[0] < 3.0
+    assert np.abs(mean - y).mean(axis=0)[1] < 0.2
+    assert model.score(X, y) > 0.8
+
+
+def test_independent_outputs_are_two_independent_posteriors(table):
+    """With B = I, given the answers, against dense algebra on each entry."""
+    X, y = table
+    kernel = 0.06 * RBF(2.0)
+    model = regressor(kernel=kernel, noise_variance=0.01, learn=None, insecure_seed=1).fit(X, y)
+    (one,) = model.release_.entries.measurements
+    prior = np.kron(kernel(X), np.eye(2))
+    covariance = one.strategy @ (prior + 0.01 * np.eye(40)) @ one.strategy.T
+    covariance += one.answers.noise_sd**2 * np.eye(len(one.strategy))
+    expected = prior @ one.strategy.T @ np.linalg.solve(covariance, one.answers.values)
+    shares = (model.predict(X) - [100.0, 0.0]) / [60.0, 4.0]
+    np.testing.assert_allclose(shares.ravel(), expected, atol=1e-9)
+
+
+def test_one_output_is_as_ever(table):
+    X, y = table
+    kernel = RBF(2.0)
+    joint = regressor(bounds=[(-2, 2)], kernel=0.06 * kernel, noise_variance=0.01, learn=None)
+    alone = DPGPRegressor(
+        16 * 0.06 * kernel, 0.16, bounds=(-2, 2), epsilon=1.0, delta=1e-3, learn=None
+    )
+    joint_sd = joint.fit(X, y[:, 1:]).predict(X, return_std=True)[1][:, 0]
+    alone_sd = alone.fit(X, y[:, 1]).predict(X, return_std=True)[1]
+    np.testing.assert_allclose(joint_sd, alone_sd, rtol=1e-2)
+
+
+@pytest.mark.parametrize("people", [None, ["a", "b", "a", "c"]])
+def test_no_person_spends_more_than_claimed(people):
+    X = np.arange(4.0)[:, None]
+    y = np.array([[80.0, 0.0], [90.0, 1.0], [100.0, -1.0], [120.0, 3.0]])
+    numbers = np.arange(4) if people is None else np.array([0, 1, 0, 2])
+    entries = [np.flatnonzero(np.repeat(numbers, 2) == one) for one in range(numbers.max() + 1)]
+
+    def run(flat):
+        model = regressor(kernel=0.06 * RBF(1.0), learn=None)
+        return model.fit(X, flat.reshape(4, 2), groups=people).guarantee_.mu
+
+    reached, claimed = spent_over_units(
+        run, y.ravel(), members=entries, bounds=np.tile(PAIRS, (4, 1)), inner=1
+    )
+    assert 0.999 * claimed <= reached <= claimed
+
+
+@pytest.mark.filterwarnings("ignore::cloakgp.design.DesignGapWarning")
+def test_correlated_outputs_tell_of_each_other(table):
+    X, y = table
+    settings = {"kernel": 0.06 * RBF(2.0), "noise_variance": 0.01, "learn": None}
+    sds = [
+        regressor(coregion=coregion, **settings).fit(X, y).predict(X, return_std=True)[1].mean()
+        for coregion in (None, [[1, 0.9], [0.9, 1]])
+    ]
+    assert sds[1] < 0.95 * sds[0]
+
+
+def test_files_come_back(table, tmp_path):
+    X, y = table
+    release = regressor(inducing=6).fit(X, y, groups=np.arange(20) // 2).release_
+    release.save(tmp_path / "several.cloak")
+    loaded = MultiOutputRelease.load(tmp_path / "several.cloak")
+    np.testing.assert_allclose(loaded.predict(X), release.predict(X), rtol=1e-12)
+    assert loaded.guarantee == release.guarantee
+    assert loaded.columns == release.columns
+    assert not loaded.insecure
+    assert "2 outputs" in repr(loaded)
+
+
+@pytest.mark.parametrize(
+    "groups", [None, np.repeat(np.arange(20), 2)[::-1].copy(), np.append(0, np.arange(39) // 2 + 1)]
+)
+def test_files_that_protect_outputs_apart_are_refused(table, tmp_path, groups):
+    """Without its groups a file would still load as single entries: not as several outputs."""
+    release = regressor().fit(*table).release_
+    one = replace(release.entries.measurements[0], groups=groups)
+    forged = replace(release, entries=replace(release.entries, measurements=(one,)))
+    forged.save(tmp_path / "forged.cloak")
+    with pytest.raises(ReleaseFileError):
+        MultiOutputRelease.load(tmp_path / "forged.cloak")
+
+
+def test_two_releases_add_up(table):
+    first, second = (regressor(learn=None).fit(*table).release_ for _ in range(2))
+    together = first.combine(second)
+    assert together.guarantee.mu == pytest.approx(np.sqrt(2) * first.guarantee.mu, rel=1e-9)
+    other = regressor(bounds=[(70, 131), (-2, 2)], learn=None).fit(*table).release_
+    with pytest.raises(ValueError, match="different bounds"):
+        first.combine(other)
+
+
+def test_what_makes_no_sense_is_refused(table):
+    X, y = table
+    with pytest.raises(ValueError, match="shape"):
+        regressor().fit(X, y[:, :1])
+    with pytest.raises(ValueError, match="symmetric"):
+        regressor(coregion=np.eye(3)[:, :2]).fit(X, y)
+    with pytest.raises(ValueError, match="query_weight"):
+        regressor().fit(X, y, X, np.ones(3))
+    with pytest.raises(ValueError, match="learn"):
+        regressor(learn="all").fit(X, y)
+
+
+def test_weights_may_differ_between_outputs(table):
+    X, y = table
+    settings = {"kernel": 0.06 * RBF(2.0), "noise_variance": 0.01, "learn": None}
+    weights = np.column_stack([np.full(20, 100.0), np.ones(20)])
+    sds = regressor(**settings).fit(X, y, X, weights).predict(X, return_std=True)[1] / [60.0, 4.0]
+    assert sds[:, 0].mean() < sds[:, 1].mean()

@@ -1,0 +1,199 @@
+"""The estimator for private inputs: scikit-learn's contract, what it says and what it does not."""
+
+from __future__ import annotations
+
+import pickle
+import traceback
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.gaussian_process.kernels import RBF, CompoundKernel
+from sklearn.utils.estimator_checks import check_estimator
+
+from cloakgp.estimators.private_inputs import DPGPRegressorPrivateInputs
+from cloakgp.release.statistics import StatisticsRelease
+
+# Budgets here are as large, or tables as small, as each test needs.
+pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
+
+SECRET = 7654.321
+
+
+def model(**changes):
+    plain = {"input_bounds": [(0, 10), (0, 5)], "bounds": (-1, 1), "epsilon": 1.0, "delta": 1e-3}
+    return DPGPRegressorPrivateInputs(**{**plain, **changes})
+
+
+@pytest.fixture
+def table(rng):
+    X = rng.uniform(0, 5, size=(60, 2))
+    return X, 0.8 * np.sin(X[:, 0]) + 0.05 * rng.normal(size=60)
+
+
+def test_scikit_learns_own_checks():
+    estimator = DPGPRegressorPrivateInputs(
+        input_bounds=(-10, 10), bounds=(-100, 100), epsilon=1, delta=1e-3, insecure_seed=0
+    )
+    results = check_estimator(estimator, on_skip=None, on_fail="raise")
+    assert sum(result["status"] == "passed" for result in results) > 40
+    assert not any(result["status"] == "xfail" for result in results)
+
+
+def test_clones_keep_every_parameter():
+    parameters = {
+        "kernel": RBF(3.0),
+        "noise_variance": 0.3,
+        "input_bounds": [(0.0, 1.0)],
+        "bounds": (-2.0, 5.0),
+        "epsilon": 0.7,
+        "delta": 1e-4,
+        "neighbours": "add-remove",
+        "n_features": 4,
+        "insecure_seed": 9,
+    }
+    assert clone(DPGPRegressorPrivateInputs(**parameters)).get_params(deep=False) == parameters
+
+
+def test_budgets_and_ranges_have_no_default():
+    for missing in ("input_bounds", "bounds", "epsilon", "delta"):
+        given = {"input_bounds": [(0, 1)], "bounds": (0, 1), "epsilon": 1.0, "delta": 0.1}
+        del given[missing]
+        with pytest.raises(TypeError, match=missing):
+            DPGPRegressorPrivateInputs(**given)
+
+
+def test_it_fits_predicts_and_states_its_cost(table, tmp_path):
+    X, y = table
+    fitted = model(epsilon=50.0).fit(X, y)
+    mean, sd = fitted.predict(X, return_std=True)
+    also, cov = fitted.predict(X, return_cov=True)
+    np.testing.assert_array_equal(mean, fitted.predict(X))
+    np.testing.assert_array_equal(mean, also)
+    np.testing.assert_allclose(np.sqrt(np.maximum(np.diag(cov), 0)), sd, atol=1e-4)
+    assert (fitted.guarantee_.epsilon, fitted.guarantee_.delta) == (50.0, 1e-3)
+    assert 0.99e-3 < fitted.guarantee_.delta_at(50.0) <= 1e-3
+    fitted.release_.save(tmp_path / "one.cloak")
+    loaded = StatisticsRelease.load(tmp_path / "one.cloak")
+    np.testing.assert_array_equal(loaded.predict(X), mean)
+    with pytest.raises(ValueError, match="not both"):
+        fitted.predict(X, return_std=True, return_cov=True)
+    with pytest.raises(NotFittedError):
+        model().predict(X)
+    with pytest.raises(NotFittedError):
+        _ = model().guarantee_
+
+
+def test_nothing_public_depends_on_the_inputs(table):
+    """Basis, weighting, noise and guarantee are the same for every table."""
+    X, y = table
+    kept = []
+    for inputs, outputs in ((X, y), (X[:7] * 0 + 4.0, y[:7]), (100 + X, 50 * y)):
+        one = model(neighbours="add-remove").fit(inputs, outputs).release_
+        kept.append(one)
+        assert one.statistics.rows is None
+    for one in kept[1:]:
+        assert one.guarantee == kept[0].guarantee
+        assert one.statistics.gram_sd == kept[0].statistics.gram_sd
+        assert one.statistics.weighting == kept[0].statistics.weighting
+        np.testing.assert_array_equal(
+            one.basis.features(one.basis.box.reference),
+            kept[0].basis.features(kept[0].basis.box.reference),
+        )
+
+
+def test_what_is_kept_holds_no_row():
+    """No float of the table is anywhere in the fitted estimator."""
+    X, y = np.full((5, 2), 1.2345678), np.full(5, 0.7654321)
+    fitted = model().fit(X, y)
+    dump = pickle.dumps(fitted)
+    for private in (1.2345678, 0.7654321):
+        assert np.float64(private).tobytes() not in dump
+        assert np.float64(private).tobytes()[::-1] not in dump
+    assert fitted.release_.guarantee is not None
+
+
+def test_column_names_are_kept(table):
+    X, y = table
+    frame = pd.DataFrame(X, columns=["age", "weight"])
+    fitted = model(insecure_seed=0).fit(frame, y)
+    assert fitted.feature_names_in_.tolist() == ["age", "weight"]
+    with pytest.raises(ValueError, match="feature names"):
+        fitted.predict(frame[["weight", "age"]])
+
+
+@pytest.mark.parametrize(
+    ("X", "y"),
+    [
+        ([[SECRET, "old"]] * 4, [0.0] * 4),
+        ([[SECRET, np.nan]] * 4, [0.0] * 4),
+        ([[SECRET, np.inf]] * 4, [0.0] * 4),
+        ([SECRET] * 4, [0.0] * 4),
+        ([[SECRET]] * 4, [0.0] * 4),
+        ([[SECRET, SECRET * 1j]] * 4, [0.0] * 4),
+        ([[SECRET, 1.0], [SECRET]], [0.0] * 2),
+        (np.array([[SECRET, {"a": 1}]], dtype=object), [0.0]),
+        ([[SECRET, 1.0]] * 4, [0.0] * 3),
+        ([[SECRET, 1.0]] * 4, [SECRET, "x", 1, 2]),
+        ([[SECRET, 1.0]] * 4, [SECRET, np.nan, 1, 2]),
+        (pd.DataFrame({"a": [SECRET], "b": ["x"]}), [0.0]),
+        (pd.DataFrame({"a": [SECRET], "b": pd.Timestamp("1976-05-04")}), [0.0]),
+    ],
+)
+def test_no_complaint_quotes_an_input(X, y):
+    with pytest.raises((ValueError, TypeError)) as caught:
+        model().fit(X, y)
+    error = caught.value
+    while error is not None:
+        said = "".join(traceback.format_exception_only(error))
+        assert "7654" not in said
+        assert "1976" not in said
+        error = error.__cause__ or error.__context__
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"epsilon": 0}, "epsilon"),
+        ({"delta": 1}, "delta"),
+        ({"bounds": (1, 0)}, "bound"),
+        ({"input_bounds": None}, "input_bounds"),
+        ({"input_bounds": [(0, 1)]}, "pairs"),
+        ({"noise_variance": -1.0}, "noise_variance"),
+        ({"kernel": "rbf"}, "kernel"),
+        ({"kernel": CompoundKernel([RBF(), RBF()])}, "kernel"),
+        ({"n_features": 0}, "n_features"),
+        ({"n_features": 2.5}, "n_features"),
+        ({"n_features": True}, "n_features"),
+        ({"neighbours": "friends"}, "neighbours"),
+    ],
+)
+def test_bad_settings(change, complaint, table):
+    with pytest.raises(ValueError, match=complaint):
+        model(**change).fit(*table)
+
+
+def test_inputs_are_clipped_silently(table, recwarn):
+    X, y = table
+    far = X.copy()
+    far[0] = [SECRET, -SECRET]
+    near = X.copy()
+    near[0] = [10.0, 0.0]
+    one, two = (model(insecure_seed=1).fit(inputs, y) for inputs in (far, near))
+    np.testing.assert_array_equal(one.release_.statistics.gram, two.release_.statistics.gram)
+    np.testing.assert_array_equal(one.predict(far), one.predict(near))
+    assert len(recwarn) == 0
+
+
+def test_more_budget_predicts_better():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 10, size=(500, 1))
+    f = np.sin(0.6 * X[:, 0])
+    errors = []
+    for epsilon in (0.05, 1.0, 20.0):
+        fits = [model(input_bounds=[(0, 10)], epsilon=epsilon).fit(X, f) for _ in range(3)]
+        errors.append(np.mean([np.sqrt(np.mean((one.predict(X) - f) ** 2)) for one in fits]))
+    assert errors[0] > errors[1] > errors[2]
+    assert errors[2] < 0.15

@@ -1,0 +1,127 @@
+"""Pictures of classes show what the release holds, and what of it is due to privacy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cloakgp import DPGPClassifier, LabelRelease
+from cloakgp.plots.classification import plot_classes, probability_limits
+from cloakgp.plots.regression import slice_points
+from cloakgp.plots.release import figure_bytes
+
+
+def _release(*, width: int, classes: int = 2, seed: int | None = None) -> LabelRelease:
+    X = np.random.default_rng(3).uniform(0, 50, size=(60, width))
+    y = (X[:, 0] * classes / 50.1).astype(int)
+    model = DPGPClassifier(
+        classes=range(classes), epsilon=2.0, delta=1e-3, inducing=6, insecure_seed=seed
+    )
+    names = ("age", "weight in $", "size of $")[:width]
+    return replace(model.fit(X, y).release_, input_names=names, output_name="ill_$")
+
+
+@pytest.fixture(scope="module")
+def line() -> LabelRelease:
+    return _release(width=1)
+
+
+@pytest.fixture(scope="module")
+def plane() -> LabelRelease:
+    return _release(width=2)
+
+
+def _legend(figure) -> list[str]:
+    return [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+def _edges(axes, label: str) -> np.ndarray:
+    band = next(one for one in axes.collections if one.get_label() == label)
+    return band.get_paths()[0].vertices[:, 1]
+
+
+def test_a_curve_shows_the_probability_and_its_limits(line):
+    figure = plot_classes(line)
+    (axes,) = figure.axes
+    curve = next(one for one in axes.get_lines() if one.get_label() == "predicted probability")
+    points = np.asarray(curve.get_xdata())[:, None]
+    np.testing.assert_allclose(curve.get_ydata(), line.predict_proba(points)[:, 1])
+    lower, upper = probability_limits(line, points)
+    inner_lower, inner_upper = probability_limits(line, points, privacy_noise=False)
+    inner = _edges(axes, "95 % without the privacy noise")
+    assert inner.max() == pytest.approx(inner_upper[:, 1].max())
+    assert inner.min() == pytest.approx(inner_lower[:, 1].min())
+    added = _edges(axes, "what the privacy noise adds")
+    assert added.min() == pytest.approx(lower[:, 1].min())
+    assert added.max() == pytest.approx(inner_lower[:, 1].max())
+    assert axes.collections[2].get_paths()[0].vertices[:, 1].max() == pytest.approx(
+        upper[:, 1].max()
+    )
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("age", "probability of ill_$ = 1")
+    assert figure.get_suptitle() == "ill_$ from age, (2, 0.001)-differentially private"
+    assert "before any answer" in _legend(figure)
+
+
+def test_the_class_can_be_chosen(line):
+    (axes,) = plot_classes(line, only="0").axes
+    assert axes.get_ylabel() == "probability of ill_$ = 0"
+    curve = next(one for one in axes.get_lines() if one.get_label() == "predicted probability")
+    points = np.asarray(curve.get_xdata())[:, None]
+    np.testing.assert_allclose(curve.get_ydata(), line.predict_proba(points)[:, 0])
+    with pytest.raises(ValueError, match="no class 2; its classes are: 0, 1"):
+        plot_classes(line, only="2")
+
+
+def test_a_map_shows_the_probability_and_where_it_is_open(plane):
+    figure = plot_classes(plane)
+    axes, bar = figure.axes
+    surface = axes.collections[0]
+    assert bar.get_ylabel() == "probability of ill_$ = 1"
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("age", "weight in $")
+    grid = np.linspace(*axes.get_xlim(), 9)[1:-1]
+    points = slice_points(plane, vary=("age", "weight in $"), grids=(grid, np.full(7, 25.0)))
+    probabilities = plane.predict_proba(points)[:, 1]
+    for (x, y), probability in zip(points, probabilities, strict=True):
+        inside = [
+            number
+            for number, path in enumerate(surface.get_paths())
+            if len(path.vertices) and path.contains_point((x, y))
+        ]
+        assert any(abs(surface.levels[one] + 0.025 - probability) < 0.035 for one in inside)
+    hatches = [one for drawn in axes.collections for one in getattr(drawn, "hatches", []) if one]
+    lower, upper = probability_limits(plane, points)
+    assert ((lower < 0.5) & (upper > 0.5)).any()
+    assert "...." in hatches
+    assert "open because of the privacy noise" in _legend(figure)
+    assert len(axes.collections[-1].get_offsets()) == 60
+
+
+@pytest.mark.parametrize("vary", [["age"], ["age", "weight in $"]])
+def test_several_classes_have_a_panel_each(vary):
+    release = _release(width=3, classes=4)
+    figure = plot_classes(release, vary=vary)
+    panels = figure.axes[:4]
+    said = [axes.get_title() + axes.get_ylabel() for axes in panels]
+    for number, text in enumerate(said):
+        assert f"ill_$ = {number}" in text
+        assert "at the median of the rows: " in text
+        assert "size of $ = " in text
+    assert len(figure.axes) == 4 + (len(vary) == 2)
+
+
+def test_more_inputs_must_be_chosen_among():
+    with pytest.raises(ValueError, match="--vary age or --vary age,weight"):
+        plot_classes(_release(width=3))
+
+
+def test_seeded_noise_is_in_the_title():
+    figure = plot_classes(_release(width=1, seed=1))
+    assert "INSECURE: seeded noise, not private" in figure.get_suptitle()
+
+
+@pytest.mark.parametrize("suffix", ["png", "pdf", "svg"])
+def test_figures_are_written(line, plane, suffix):
+    for release in (line, plane):
+        assert len(figure_bytes(plot_classes(release), suffix=f".{suffix}")) > 5000

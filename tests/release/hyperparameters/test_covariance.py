@@ -1,0 +1,239 @@
+"""The answers' covariance and its slopes against dense matrices and finite differences."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    ConstantKernel,
+    DotProduct,
+    Exponentiation,
+    ExpSineSquared,
+    Matern,
+    RationalQuadratic,
+    WhiteKernel,
+)
+
+from cloakgp.models import APPROXIMATIONS, ExactPrior, SparsePrior
+from cloakgp.release.hyperparameters import covariance as answer_covariance
+from cloakgp.release.hyperparameters.covariance import (
+    LearningQuestions,
+    gather,
+    latent_covariance_and_slopes,
+)
+from cloakgp.release.posterior.dense import AskedTable
+
+KERNELS = {
+    "rbf": RBF(1.3),
+    "ard": ConstantKernel(2.0) * RBF([1.3, 0.6]),
+    "matern 1/2": Matern(1.1, nu=0.5),
+    "matern 3/2, ard": 3.0 * Matern([0.8, 2.0], nu=1.5),
+    "matern 5/2": Matern(1.1, nu=2.5),
+    "rational quadratic": RationalQuadratic(length_scale=1.2, alpha=0.7),
+    "periodic": ExpSineSquared(length_scale=1.4, periodicity=2.2),
+    "linear": DotProduct(sigma_0=0.8),
+    "sum": RBF(1.3) + 0.5 * DotProduct(0.7),
+    "product": ExpSineSquared(1.5, 3.0) * Matern(4.0, nu=2.5),
+    "squared": Exponentiation(RBF(1.1) + ConstantKernel(0.3), 2),
+    "white": 2.0 * RBF(1.1) + WhiteKernel(0.4),
+    "white inside a product": (RBF(1.1) + WhiteKernel(0.4)) * ConstantKernel(1.7),
+    "white squared": Exponentiation(RBF(1.1) + WhiteKernel(0.4), 2),
+    "some fixed": ConstantKernel(2.0, "fixed") * RBF(1.1) + WhiteKernel(0.4, "fixed"),
+    "all fixed": ConstantKernel(2.0, "fixed") * RBF(1.1, "fixed"),
+}
+
+
+# No covariance functions of more than one input.
+OF_ONE_INPUT = {"periodic", "product"}
+
+
+def prior_of(kernel, approximation, *, noise=0.3, mean=0.4, inputs=2):
+    if approximation is None:
+        return ExactPrior(kernel=kernel, noise_variance=noise, mean=mean)
+    grid = np.array([[0.3, 0.4], [1.5, 2.5], [2.6, 0.9], [2.0, 2.0]])
+    return SparsePrior(
+        kernel=kernel,
+        noise_variance=noise,
+        mean=mean,
+        inducing=grid[:, :inputs],
+        approximation=approximation,
+    )
+
+
+@pytest.fixture
+def inputs(request):
+    """As many as the kernel of the test is for."""
+    name = request.node.callspec.params.get("name") if hasattr(request.node, "callspec") else None
+    return 1 if name in OF_ONE_INPUT else 2
+
+
+@pytest.fixture
+def measurements(make_release, rng, inputs):
+    """Two tables, the first asked twice, with rows that share their inputs."""
+    X, Z = rng.uniform(0, 3, size=(9, inputs)), rng.uniform(0, 3, size=(6, inputs))
+    X[3] = X[0]
+    Z[2] = Z[5] = X[1]
+    prior = prior_of(RBF(), None)
+    parts = [
+        make_release(
+            prior,
+            rows,
+            rng.normal(size=len(rows)),
+            strategy=rng.normal(size=(count, len(rows))),
+            noise_sd=sd,
+            seed=seed,
+        )
+        for seed, (rows, count, sd) in enumerate([(X, 3, 0.3), (Z, 2, 1.1), (X, 2, 0.7)])
+    ]
+    whole = parts[0].combine(*parts[1:])
+    assert [one.table for one in whole.measurements] == [0, 1, 0]
+    return whole.measurements
+
+
+def dense(prior, measurements):
+    """R K_y Rᵀ by dense matrices over all rows of all tables, in the order of `gather`."""
+    tables = list(dict.fromkeys(one.table for one in measurements))
+    rows = {one.table: one.X for one in measurements}
+    X = np.vstack([rows[table] for table in tables])
+    starts = dict(zip(tables, np.cumsum([0, *(len(rows[t]) for t in tables)]), strict=False))
+    stacked = []
+    for table in tables:
+        for one in measurements:
+            if one.table == table:
+                block = np.zeros((len(one.strategy), len(X)))
+                block[:, starts[table] : starts[table] + len(one.X)] = one.strategy
+                stacked.append(block / one.answers.noise_sd)
+    questions = np.vstack(stacked)
+    latent = prior.row_covariance(X, X.copy())
+    noise = np.concatenate([prior.row_noise(rows[table]) for table in tables])
+    return questions @ (latent + np.diag(noise)) @ questions.T
+
+
+@pytest.mark.parametrize("approximation", [None, *APPROXIMATIONS])
+@pytest.mark.parametrize("name", KERNELS)
+def test_the_covariance_is_that_of_dense_matrices(name, approximation, inputs, measurements):
+    prior = prior_of(KERNELS[name], approximation, inputs=inputs)
+    answers = gather(measurements)
+    covariance, _ = latent_covariance_and_slopes(prior, answers)
+    covariance = covariance + prior.noise_variance * answers.row_products()
+    expected = dense(prior, measurements)
+    np.testing.assert_allclose(covariance, expected, atol=1e-6 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("approximation", [None, *APPROXIMATIONS])
+@pytest.mark.parametrize("name", KERNELS)
+def test_slopes_are_those_of_finite_differences(name, approximation, inputs, measurements):
+    kernel = KERNELS[name]
+    answers = gather(measurements)
+    covariance, slopes = latent_covariance_and_slopes(
+        prior_of(kernel, approximation, inputs=inputs), answers
+    )
+    assert len(slopes) == len(kernel.theta)
+    step = 1e-4
+    for index, slope in enumerate(slopes):
+        shift = step * np.eye(len(kernel.theta))[index]
+        ahead, behind = (
+            latent_covariance_and_slopes(
+                prior_of(
+                    kernel.clone_with_theta(kernel.theta + sign * shift),
+                    approximation,
+                    inputs=inputs,
+                ),
+                answers,
+            )[0]
+            for sign in (1, -1)
+        )
+        np.testing.assert_allclose(
+            slope, (ahead - behind) / (2 * step), atol=3e-5 * np.abs(covariance).max()
+        )
+
+
+def test_answers_are_brought_to_unit_noise(measurements):
+    answers = gather(measurements)
+    order = [0, 2, 1]
+    values = [measurements[i].residuals(0.0) / measurements[i].answers.noise_sd for i in order]
+    sums = [measurements[i].strategy.sum(axis=1) / measurements[i].answers.noise_sd for i in order]
+    np.testing.assert_allclose(answers.values, np.concatenate(values))
+    np.testing.assert_allclose(answers.sums, np.concatenate(sums))
+    # Rows at one place are one learning point, within a table.
+    assert len(answers.points) == 8 + 5
+    assert answers.questions.shape == (7, 13)
+
+
+def test_few_distinct_inputs_are_kept_as_they_are(measurements):
+    points = gather(measurements).points
+    for one in measurements:
+        for row in one.X:
+            assert (points == row).all(axis=1).any()
+
+
+def test_many_rows_are_binned_to_something_near(make_release, rng):
+    X = rng.uniform(0, 3, size=(900, 2))
+    prior = prior_of(2.0 * RBF(1.1) + WhiteKernel(0.4), None)
+    strategy = np.vstack([np.ones(900), np.sin(X[:, 0]), np.cos(2 * X[:, 1])]) / np.sqrt(3)
+    release = make_release(prior, X, rng.normal(size=900), strategy=strategy, noise_sd=2.0)
+    answers = gather(release.measurements)
+    assert len(answers.points) == answer_covariance.LEARNING_POINTS
+    covariance, slopes = latent_covariance_and_slopes(prior, answers)
+    covariance = covariance + prior.noise_variance * answers.row_products()
+    expected = dense(prior, release.measurements)
+    np.testing.assert_allclose(covariance, expected, atol=1e-3 * np.abs(expected).max())
+    # Observation noise is that of the rows, not of the points.
+    np.testing.assert_allclose(answers.row_products(), strategy @ strategy.T / 4, rtol=1e-10)
+    np.testing.assert_allclose(slopes[2], 0.4 * strategy @ strategy.T / 4, rtol=1e-6)
+
+
+def test_binning_is_the_limit_of_no_binning(make_release, rng, monkeypatch):
+    X = rng.uniform(0, 3, size=(120, 1))
+    prior = ExactPrior(kernel=RBF(0.7), noise_variance=0.3, mean=0.0)
+    release = make_release(
+        prior, X, rng.normal(size=120), strategy=np.cos(np.outer([1, 2, 5], X)), noise_sd=1.0
+    )
+    expected = dense(prior, release.measurements)
+    errors = []
+    for points in (6, 30, 119):
+        monkeypatch.setattr(answer_covariance, "LEARNING_POINTS", points)
+        answers = gather(release.measurements)
+        assert len(answers.points) == points
+        covariance = latent_covariance_and_slopes(prior, answers)[0] + 0.3 * answers.row_products()
+        errors.append(np.abs(covariance - expected).max() / np.abs(expected).max())
+    assert errors == sorted(errors, reverse=True)
+    assert errors[-1] < 1e-3
+
+
+def test_binning_respects_inputs_of_different_units(make_release, rng):
+    X = rng.uniform(size=(900, 2)) * [1.0, 1e4]
+    prior = ExactPrior(kernel=RBF([0.3, 3e3]), noise_variance=0.3, mean=0.0)
+    strategy = np.vstack([np.cos(6 * X[:, 0]), np.sin(9 * X[:, 0])])
+    release = make_release(prior, X, rng.normal(size=900), strategy=strategy, noise_sd=2.0)
+    answers = gather(release.measurements)
+    covariance = latent_covariance_and_slopes(prior, answers)[0] + 0.3 * answers.row_products()
+    expected = dense(prior, release.measurements)
+    np.testing.assert_allclose(covariance, expected, atol=0.02 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("rows", [30, 400], ids=["row by row", "point by point"])
+def test_rows_at_one_point_are_added_up_once(rng, rows):
+    """Two tables, and sums over rows that are kept per point where that is less."""
+    tables = tuple(
+        AskedTable(
+            number=number,
+            X=rng.integers(0, 4, size=(rows, 2)).astype(float),
+            questions=rng.normal(size=(count, rows)),
+        )
+        for number, count in enumerate((5, 3))
+    )
+    asked = LearningQuestions.of(tables)
+    assert [one.squares is None for one in asked.tables] == [rows == 30] * 2
+    variances, matrix = rng.uniform(1, 2, size=len(asked.points)), rng.normal(size=(8, 8))
+    expected, forms, start = np.zeros((8, 8)), np.zeros(len(asked.points)), 0
+    for one in asked.tables:
+        span = slice(start, start + len(one.questions))
+        for column, position in zip(one.questions.T, one.positions, strict=True):
+            expected[span, span] += variances[position] * np.outer(column, column)
+            forms[position] += column @ matrix[span, span] @ column
+        start = span.stop
+    np.testing.assert_allclose(asked.row_products(variances), expected, atol=1e-9)
+    np.testing.assert_allclose(asked.row_forms(matrix), forms, atol=1e-9)
+    np.testing.assert_allclose(asked.row_products(), asked.row_products(np.ones_like(variances)))

@@ -1,0 +1,194 @@
+"""The container of every release file: kinds, arrays, and what is refused before meaning."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import operator
+import zipfile
+
+import numpy as np
+import pytest
+
+import cloakgp
+import cloakgp.estimators.baselines
+from cloakgp import DPGPClassifier, DPGPRegressor, LabelRelease, Release, ReleaseFileError
+from cloakgp.release.io.bundle import (
+    FIRST_KIND,
+    FORMAT,
+    FORMAT_VERSION,
+    LOADERS,
+    bundle_bytes,
+    kind_of,
+    read_bundle,
+)
+
+ARRAYS = [np.arange(6.0).reshape(2, 3), np.zeros((0, 4)), np.array([1 / 3, -0.0, 5e-324, 1e308])]
+
+
+def write(path, *, kind="classification", arrays=ARRAYS, extra=None):
+    content = bundle_bytes(
+        kind=kind,
+        tree=lambda stored: {"arrays": [stored(one) for one in arrays], **(extra or {})},
+    )
+    path.write_bytes(content)
+    return path
+
+
+def read(path, *, kind="classification"):
+    return read_bundle(
+        path,
+        kind=kind,
+        parse=lambda manifest, loaded: [loaded(name) for name in manifest["arrays"]],
+    )
+
+
+def forge(path, change):
+    """Edit the manifest as somebody would who can compute checksums."""
+    with zipfile.ZipFile(path) as bundle:
+        payloads = {name: bundle.read(name) for name in bundle.namelist()}
+    manifest = json.loads(payloads["manifest.json"])
+    change(manifest)
+    text = json.dumps(manifest).encode()
+    payloads["manifest.json"] = text
+    payloads["manifest.sha256"] = hashlib.sha256(text).hexdigest().encode()
+    with zipfile.ZipFile(path, "w") as bundle:
+        for name, payload in payloads.items():
+            bundle.writestr(name, payload)
+    return path
+
+
+def test_the_same_doubles_come_back(tmp_path):
+    found = read(write(tmp_path / "file"))
+    for one, other in zip(ARRAYS, found, strict=True):
+        assert one.tobytes() == other.tobytes()
+        assert one.shape == other.shape
+
+
+def test_arrays_in_another_order_of_memory_come_back(tmp_path):
+    turned = np.asfortranarray(np.arange(6.0).reshape(2, 3))
+    [found] = read(write(tmp_path / "file", arrays=[turned[:, ::-1]]))
+    np.testing.assert_array_equal(found, turned[:, ::-1])
+
+
+def test_equal_contents_are_equal_files(tmp_path):
+    one, other = write(tmp_path / "one"), write(tmp_path / "two")
+    assert one.read_bytes() == other.read_bytes()
+
+
+@pytest.mark.parametrize("kind", LOADERS)
+def test_a_file_says_what_it_holds(kind, tmp_path):
+    assert kind_of(write(tmp_path / "file", kind=kind)) == kind
+
+
+def test_files_without_a_kind_are_of_the_first(tmp_path):
+    path = forge(write(tmp_path / "file"), lambda manifest: manifest.pop("kind"))
+    assert kind_of(path) == FIRST_KIND == "regression"
+    assert len(read(path, kind="regression")) == 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "advice"),
+    [
+        ("regression", "open it with cloakgp.load, or cloakgp.Release.load"),
+        ("clairvoyance", "which this package does not know"),
+    ],
+)
+def test_another_kind_is_refused_with_advice(kind, advice, tmp_path):
+    with pytest.raises(ReleaseFileError, match=advice):
+        read(write(tmp_path / "file", kind=kind))
+
+
+def test_the_loaders_that_are_named_exist():
+    for name in LOADERS.values():
+        assert callable(operator.attrgetter(name.removeprefix("cloakgp."))(cloakgp))
+
+
+def test_each_release_refuses_the_others_files(tmp_path):
+    X = np.linspace(0, 5, 8)[:, None]
+    budget = {"epsilon": 1.0, "delta": 1e-3, "learn": None}
+    DPGPClassifier(classes=[0, 1], **budget).fit(X, [0, 1] * 4).release_.save(tmp_path / "labels")
+    DPGPRegressor(bounds=(0, 1), **budget).fit(X, [0, 1] * 4).release_.save(tmp_path / "outputs")
+    with pytest.raises(ReleaseFileError, match=r"release of classification.*LabelRelease\.load"):
+        Release.load(tmp_path / "labels")
+    with pytest.raises(ReleaseFileError, match=r"release of regression.*Release\.load"):
+        LabelRelease.load(tmp_path / "outputs")
+    assert kind_of(tmp_path / "labels") == "classification"
+    assert kind_of(tmp_path / "outputs") == "regression"
+
+
+FORGERIES = {
+    "another format": (lambda m: m.update(format="pickle"), "not a cloakgp release file"),
+    "no format": (lambda m: m.pop("format"), "not a cloakgp release file"),
+    "newer": (lambda m: m.update(version=FORMAT_VERSION + 1), "install a newer cloakgp"),
+    "no version": (lambda m: m.pop("version"), "damaged"),
+    "a truth value for a version": (lambda m: m.update(version=True), "version is damaged"),
+    "a version before the first": (lambda m: m.update(version=0), "version is damaged"),
+    "a number for a kind": (lambda m: m.update(kind=7), "kind is damaged"),
+    "an array twice": (lambda m: m.update(arrays=["array_0.npy"] * 2), "changed after"),
+    "no checksums": (lambda m: m.pop("sha256"), "damaged"),
+    "an array without a checksum": (lambda m: m["sha256"].pop("array_0.npy"), "does not list"),
+    "an array that is not there": (lambda m: m["sha256"].update(more="0"), "changed after"),
+    "another array": (lambda m: m.update(arrays=["manifest.json"]), "changed after"),
+    "a number for an array": (lambda m: m.update(arrays=[7]), "changed after|damaged"),
+    "a list for an array": (lambda m: m.update(arrays=[[]]), "damaged"),
+}
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_forgeries_are_refused(name, tmp_path):
+    change, complaint = FORGERIES[name]
+    path = forge(write(tmp_path / "file"), change)
+    with pytest.raises(ReleaseFileError, match=complaint) as caught:
+        read(path)
+    assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_arrays_of_what_is_not_finite_are_refused(value, tmp_path):
+    with pytest.raises(ReleaseFileError, match="finite"):
+        read(write(tmp_path / "file", arrays=[np.array([value])]))
+
+
+@pytest.mark.parametrize("reader", [read, kind_of])
+def test_missing_and_foreign_files(reader, tmp_path):
+    with pytest.raises(FileNotFoundError, match="there is no file"):
+        reader(tmp_path / "nothing")
+    (tmp_path / "text").write_text("not a zip")
+    with pytest.raises(ReleaseFileError, match="not a release file"):
+        reader(tmp_path / "text")
+    with zipfile.ZipFile(tmp_path / "zip", "w") as bundle:
+        bundle.writestr("hello", "there")
+    with pytest.raises(ReleaseFileError, match="not a cloakgp release file"):
+        reader(tmp_path / "zip")
+    with zipfile.ZipFile(tmp_path / "list", "w") as bundle:
+        bundle.writestr("manifest.json", "[]")
+        bundle.writestr("manifest.sha256", hashlib.sha256(b"[]").hexdigest())
+    with pytest.raises(ReleaseFileError, match="not a cloakgp release file"):
+        reader(tmp_path / "list")
+
+
+def test_a_manifest_that_is_no_json_is_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "file", "w") as bundle:
+        bundle.writestr("manifest.json", "{")
+        bundle.writestr("manifest.sha256", hashlib.sha256(b"{").hexdigest())
+    for reader in (read, kind_of):
+        with pytest.raises(ReleaseFileError, match="damaged"):
+            reader(tmp_path / "file")
+
+
+def test_what_the_parser_objects_to_is_damage(tmp_path):
+    path = write(tmp_path / "file")
+
+    def objects(manifest, loaded):  # noqa: ARG001
+        raise ValueError("seven legs")
+
+    with pytest.raises(ReleaseFileError, match="damaged: seven legs"):
+        read_bundle(path, kind="classification", parse=objects)
+
+
+def test_what_is_no_json_cannot_be_written(tmp_path):
+    with pytest.raises(TypeError):
+        bundle_bytes(kind="x", tree=lambda _: {"bad": object()})
+    path = write(tmp_path / "file")
+    assert json.loads(zipfile.ZipFile(path).read("manifest.json"))["format"] == FORMAT

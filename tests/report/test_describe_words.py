@@ -1,0 +1,182 @@
+"""What is said about a release is true, and says everything that matters."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from cloakgp import DPGPRegressor, Release
+from cloakgp.report.columns import input_names, rows
+from cloakgp.report.describe import bounds, describe, headline
+from cloakgp.report.facts import Fact, Section, as_text
+from cloakgp.utils.formatting import ceiling, odds_factor, one_in, percent
+
+
+def _release(*, width: int = 2, names: tuple[str, ...] = (), **options: object) -> Release:
+    rng = np.random.default_rng(5)
+    X = rng.uniform(0, 50, size=(40, width))
+    settings = {
+        "bounds": (-3.0, 3.0),
+        "epsilon": 1.0,
+        "delta": 0.01,
+        "criterion": "trace",
+        "learn": None,
+        **options,
+    }
+    made = DPGPRegressor(**settings).fit(X, np.sin(X[:, 0])).release_
+    return replace(made, input_names=names, output_name="height")
+
+
+def _facts(release: Release) -> dict[str, str]:
+    return {fact.label: fact.text for section in describe(release) for fact in section.facts}
+
+
+def test_everything_a_custodian_needs_is_there():
+    text = as_text(describe(_release(names=("age", "weight"))))
+    for needed in (
+        "(ε, δ) = (1, 0.01)",
+        "μ = 0.533",
+        "1 in 100",
+        "e^ε = 2.72",
+        "age, weight",
+        "any other from -3 to 3",
+        "Matern",
+        "the exact Gaussian process",
+        "rows: 40",
+        "least mean square noise",
+        "height",
+    ):
+        assert needed in text, needed
+    assert "INSECURE" not in text
+    assert "NOT PRIVATE" not in text
+
+
+def test_guesses_tests_and_beliefs_are_those_of_gaussian_privacy():
+    release = _release()
+    mu, facts = release.guarantee.mu, _facts(release)
+    assert percent(norm.cdf(mu / 2)) in facts["a guess"]
+    assert percent(norm.cdf(norm.ppf(0.05) + mu)) in facts["a test"]
+    # The privacy loss is N(μ²/2, μ²); simulated here, and told there in closed form.
+    losses = np.random.default_rng(0).normal(mu**2 / 2, mu, size=400_000)
+    exceeded = float((np.abs(losses) > 1.0).mean())
+    told = float(facts["beliefs"].split("probability ")[1].split(" %")[0]) / 100
+    assert told == pytest.approx(exceeded, abs=3e-3)
+    assert told > release.guarantee.delta
+
+
+def test_other_pairs_of_the_guarantee_are_rounded_up():
+    release = _release()
+    for pair in _facts(release)["the same, at other δ"].split("; "):
+        epsilon, delta = (float(part.split(" = ")[1]) for part in pair.split(" at "))
+        assert release.guarantee.delta_at(epsilon) <= delta
+        assert release.guarantee.delta_at(epsilon - 0.02) > delta
+
+
+def test_two_rows_of_a_person_cost_more():
+    release = _release()
+    told = float(_facts(release)["several rows"].split("ε = ")[1].split(" ")[0])
+    doubled = replace(release.guarantee, mu=2 * release.guarantee.mu)
+    assert told == pytest.approx(doubled.epsilon_at(0.01), rel=5e-3)
+
+
+def test_noise_is_in_output_units():
+    release = _release()
+    facts = _facts(release)
+    assert f"sd {release.measurements[0].answers.noise_sd:.4g}" in facts["answers"]
+    raw = math.sqrt(np.diag(release.published().noise_cov).mean())
+    assert f"noise of {raw:.4g} (root mean square)" in facts["answers"]
+
+
+def test_combined_releases_tell_parts_and_total():
+    one, other = _release(), _release(criterion="logdet")
+    both = one.combine(other)
+    facts = _facts(both)
+    assert "(ε, δ) = (1.59, 0.01)" in facts["guarantee"]
+    assert "2 measurements, of (1, 0.01), (1, 0.01)" in facts["adds up"]
+    assert {"answers 1", "design 1", "answers 2", "design 2"} <= set(facts)
+    assert "least volume" in facts["design 2"]
+    assert facts["rows"] == "40"
+    apart = one.combine(other, same_rows=False)
+    assert _facts(apart)["rows"] == "40 + 40, in 2 tables"
+    assert len(rows(apart)) == 80
+
+
+def test_differing_bounds_are_all_told():
+    one, other = _release(mean=0.0), _release(bounds=(-1.0, 8.0), mean=0.0)
+    other = replace(other, prior=one.prior)
+    both = one.combine(other)
+    assert bounds(both) == (-3.0, 8.0)
+    assert "-3 to 3 and -1 to 8" in _facts(both)["height"]
+
+
+def test_seeded_noise_is_told_first_and_loudly():
+    release = _release(insecure_seed=1)
+    first = describe(release)[0]
+    assert first.title == "NOT PRIVATE"
+    assert "NOT PRIVATE" in first.facts[0].text
+    assert "Do not publish" in first.facts[0].text
+    assert "FIXED SEED" in _facts(release)["answers"]
+    assert headline(release) == "INSECURE: seeded noise, not private"
+    assert headline(release.combine(_release())).startswith("INSECURE")
+
+
+def test_sparse_priors_are_told():
+    facts = _facts(_release(inducing=5, noise_variance=4.0, mean=1.0))
+    assert facts["approximation"] == "FITC, with 5 inducing inputs."
+    assert facts["noise sd"].startswith("2,")
+    assert facts["mean"] == "1"
+
+
+def test_asking_nothing_costs_nothing():
+    release = _release()
+    (one,) = release.measurements
+    silent = replace(
+        one,
+        strategy=np.zeros((0, 40)),
+        reconstruction=np.zeros((len(one.X_query), 0)),
+        answers=replace(
+            one.answers,
+            values=np.zeros(0),
+            noise_sd=0.0,
+            guarantee=replace(one.answers.guarantee, mu=0.0, answers=0, coarseness=0.0),
+        ),
+    )
+    facts = _facts(replace(release, measurements=(silent,)))
+    assert "nothing depends on any output" in facts["guarantee"]
+    assert facts["answers"] == "nothing was asked."
+
+
+def test_inputs_without_names_get_some():
+    assert input_names(_release(width=3)) == ("x1", "x2", "x3")
+    assert input_names(_release(width=1, names=("age",))) == ("age",)
+
+
+def test_text_is_wrapped():
+    text = as_text([Section("Noise", (Fact("answers", "word " * 50),))], width=40)
+    assert max(map(len, text.splitlines())) <= 40
+
+
+@pytest.mark.parametrize("value", [1e-12, 0.123449, 0.9999, 1.0, 2.7182818, 999.4, 12345.6])
+def test_ceilings_are_never_below(value):
+    told = float(ceiling(value).replace(",", ""))
+    assert value * (1 - 1e-9) <= told <= value * 1.011
+
+
+def test_numerals_at_their_ends():
+    assert ceiling(0.0) == "0"
+    assert ceiling(math.inf) == "inf"
+    assert odds_factor(0.0) == "1"
+    assert odds_factor(5000.0) == "10^2172"
+    assert one_in(0.001) == " (1 in 1,000)"
+
+
+def test_learning_that_changed_nothing_says_so():
+    """At a tiny budget the answers tell nothing apart, and the declared values stay."""
+    X = np.linspace(0, 10, 40)[:, None]
+    release = DPGPRegressor(bounds=(0, 1), epsilon=0.01, delta=1e-6).fit(X, X[:, 0] / 10).release_
+    facts = {fact.label: fact.text for section in describe(release) for fact in section.facts}
+    assert facts["learned"].startswith("nothing")
