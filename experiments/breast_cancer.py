@@ -13,7 +13,7 @@ from rich.table import Table
 from sklearn.datasets import load_breast_cancer
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
-from cloakgp.release import Budget
+from cloakgp.fitting.strategies import Budget
 from cloakgp.utils.arrays import Array
 from experiments.classification import (
     Mean,

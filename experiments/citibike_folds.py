@@ -23,14 +23,14 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
 
 from cloakgp.design import design_strategy
 from cloakgp.estimators.baselines.histogram import release_histogram
+from cloakgp.fitting import strategies
 from cloakgp.fitting.defaults import choose_prior
+from cloakgp.fitting.strategies import Query, choose_strategy
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.kernels.integral import IntegralRBF, points_as_boxes
 from cloakgp.privacy import OutputBounds
-from cloakgp.release import Budget as VisitBudget
-from cloakgp.release import Query, Release, choose_questions
+from cloakgp.release import Release
 from cloakgp.release.histogram import Bins, Indices, Noise, NoisyHistogram, Occupancy
-from cloakgp.release.posterior.dense import Posterior
 from cloakgp.utils.arrays import Array
 from experiments.cloaking import (
     LOGDET_NOISE,
@@ -253,15 +253,15 @@ def bayes_errors(
     prior = sparse_prior(lengthscale, inducing=inducing)
     found: ByBudget = {None: [_error_without_privacy(fold, prior=prior)]}
     for epsilon in EPSILONS:
-        questions = choose_questions(
+        strategy = choose_strategy(
             fold.X,
             prior=prior,
             query=Query(X=fold.X_query),
-            bounds=BOUNDS,
-            budget=VisitBudget(epsilon=epsilon, delta=DELTA),
+            encoding=BOUNDS,
+            budget=strategies.Budget(epsilon=epsilon, delta=DELTA),
             gap=GAP,
         )
-        asked = Asked(prior=prior, questions=questions, budget=budget(epsilon))
+        asked = Asked(prior=prior, strategy=strategy, budget=budget(epsilon))
         releases = [
             asked.released(fold.y, insecure_seed=seed(epsilon, draw)) for draw in range(draws)
         ]
@@ -321,12 +321,12 @@ def posterior_means(releases: Sequence[Release], *, X_query: Array) -> list[Arra
     if any(one.measurements[0].strategy is not first.strategy for one in releases):
         raise ValueError("these releases did not ask the same questions")
     prior = releases[0].prior
-    posterior = Posterior.given(prior, releases[0].measurements)
+    posterior = releases[0].posterior
     root = posterior.query_root(X_query)
     means = []
     for release in releases:
         (measurement,) = release.measurements
-        residuals = measurement.residuals(prior.mean) / measurement.answers.noise_sd
+        residuals = measurement.residuals(prior.mean)[:, 0] / measurement.noise_sd
         weights = linalg.solve_triangular(posterior.factor, residuals, lower=True)
         means.append(np.asarray(prior.mean + root @ weights, dtype=np.float64))
     return means

@@ -20,11 +20,10 @@ from sklearn.gaussian_process.kernels import Kernel
 from cloakgp.design import CriterionName, design_strategy
 from cloakgp.estimators.classification import DPGPClassifier
 from cloakgp.fitting.defaults import choose_label_prior
+from cloakgp.fitting.strategies import Budget
 from cloakgp.privacy.accounting import Calibration
 from cloakgp.privacy.labels import Classes, measure_labels
-from cloakgp.release import Budget, Questions
-from cloakgp.release.label_measurement import LabelMeasurement
-from cloakgp.release.label_release import LabelRelease
+from cloakgp.release import DenseStrategy, Measurement, Release
 from cloakgp.release.posterior.laplace import NewtonState
 from cloakgp.utils.arrays import Array
 from experiments.figures import BLUE, GREY, RED
@@ -279,7 +278,7 @@ def varying(method: Method) -> Method:
     return narrowed
 
 
-def forecast(release: LabelRelease, X: Array) -> Forecast:
+def forecast(release: Release, X: Array) -> Forecast:
     """Return what a release says at some points, with and without its noise integrated.
 
     Parameters
@@ -337,7 +336,7 @@ def papers_release(
     inducing: int | None = None,
     criterion: CriterionName = "logdet",
     insecure_seed: int | None = None,
-) -> LabelRelease:
+) -> Release:
     """Publish noisy Newton steps, with the papers' noise if wanted.
 
     As `DPGPClassifier(criterion="laplace")`, which takes the exact calibration and splits budgets
@@ -352,10 +351,10 @@ def papers_release(
         One per step: ε and δ add up.
     """
     classes = Classes((False, True))
-    prior = choose_label_prior(
+    prior, likelihood = choose_label_prior(
         X, classes=classes, kernel=kernel, link_name="logit", inducing=inducing, approximation="sor"
     )
-    state, measurements = NewtonState.start(prior, X), []
+    state, measurements = NewtonState.start(prior, likelihood, X), []
     for number, budget in enumerate(budgets):
         design = design_strategy(state.cloaking_matrix(), criterion=criterion)
         answers = measure_labels(
@@ -367,16 +366,21 @@ def papers_release(
             calibration=calibration,
             insecure_seed=None if insecure_seed is None else insecure_seed + STEP_SEED * number,
         )
-        questions = Questions(
+        strategy = DenseStrategy(
             X=X,
-            strategy=design.strategy,
+            matrix=design.strategy,
             X_query=X,
             reconstruction=design.reconstruction,
             certificate=design.certificate,
         )
-        measurements.append(LabelMeasurement(questions=questions, answers=answers))
+        measurements.append(Measurement(strategy=strategy, answers=answers))
         state = state.stepped(measurements[-1])
-    return LabelRelease(prior=prior, measurements=tuple(measurements), rule="laplace")
+    return Release(
+        prior=prior,
+        likelihood=likelihood,
+        measurements=tuple(measurements),
+        inference="laplace",
+    )
 
 
 def accuracy_report(

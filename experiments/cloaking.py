@@ -8,11 +8,12 @@ from typing import Literal
 import numpy as np
 
 from cloakgp.design import CriterionName, Design, design_strategy
+from cloakgp.fitting import strategies
 from cloakgp.fitting.defaults import choose_query
+from cloakgp.fitting.strategies import Query, choose_strategy
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.privacy import Answers, Calibration, OutputBounds, measure
-from cloakgp.release import Budget as VisitBudget
-from cloakgp.release import Measurement, Query, Questions, Release, choose_questions
+from cloakgp.release import DenseStrategy, Measurement, Release
 from cloakgp.utils.arrays import Array
 
 Prior = ExactPrior | SparsePrior
@@ -122,14 +123,14 @@ class Cloaked:
         answers = budget.measured(
             self.design.strategy, y, calibration=self.noise.calibration, insecure_seed=insecure_seed
         )
-        measurement = Measurement(
+        strategy = DenseStrategy(
             X=self.X,
-            strategy=self.design.strategy,
-            answers=answers,
+            matrix=self.design.strategy,
             X_query=self.X_query,
             reconstruction=self.design.reconstruction,
             certificate=self.design.certificate,
         )
+        measurement = Measurement(strategy=strategy, answers=answers)
         return Release(prior=self.prior, measurements=(measurement,))
 
 
@@ -176,12 +177,12 @@ class Asked:
     Attributes
     ----------
     prior : ExactPrior or SparsePrior
-    questions : Questions
+    strategy : DenseStrategy
     budget : Budget
     """
 
     prior: Prior
-    questions: Questions
+    strategy: DenseStrategy
     budget: Budget
 
     @classmethod
@@ -195,19 +196,20 @@ class Asked:
         X : array of shape (N, D)
         X_query : array of shape (P, D), optional
         """
-        questions = choose_questions(
+        strategy = choose_strategy(
             X,
             prior=prior,
             query=choose_query(X) if X_query is None else Query(X=X_query),
-            bounds=budget.bounds,
-            budget=VisitBudget(epsilon=budget.epsilon, delta=budget.delta),
+            encoding=budget.bounds,
+            budget=strategies.Budget(epsilon=budget.epsilon, delta=budget.delta),
         )
-        return cls(prior=prior, questions=questions, budget=budget)
+        return cls(prior=prior, strategy=strategy, budget=budget)
 
     def released(self, y: Array, *, insecure_seed: int | None = None) -> Release:
         """Measure once, and learn nothing: every call draws new noise."""
-        answers = self.budget.measured(self.questions.strategy, y, insecure_seed=insecure_seed)
-        return Release(prior=self.prior, measurements=(self.questions.answered(answers),))
+        answers = self.budget.measured(self.strategy.matrix, y, insecure_seed=insecure_seed)
+        measurement = Measurement(strategy=self.strategy, answers=answers)
+        return Release(prior=self.prior, measurements=(measurement,))
 
 
 def learned(release: Release, learning: Learning) -> Release:

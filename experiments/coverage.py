@@ -22,7 +22,8 @@ from cloakgp.models import ExactPrior
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.workers import in_order
 from cloakgp.release import Release
-from cloakgp.release.hyperparameters.regression import LOG_SD, MEAN_SD_SHARE
+from cloakgp.release.hyperparameters.hyperprior import LOG_SD
+from cloakgp.release.hyperparameters.regression import MEAN_SD_SHARE
 from cloakgp.utils.arrays import Array
 from experiments.cloaking import LEARNINGS, Asked, Budget, learned
 from experiments.framework import (

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import KFold
 
 from cloakgp.fitting.defaults import choose_query
-from cloakgp.fitting.regression import release_regression
+from cloakgp.fitting.dense import release_outputs
 from cloakgp.privacy.workers import in_order
 from cloakgp.release import Hyperprior, Release
 from cloakgp.utils.arrays import Array
@@ -330,12 +330,12 @@ def posterior_errors(
 def _released_in_stages(
     X: Array, y: Array, *, row: Row, budget: Budget, seed: int | None
 ) -> Release:
-    return release_regression(
+    return release_outputs(
         X,
         y,
         prior=row.prior_for(X),
         query=choose_query(X),
-        bounds=budget.bounds,
+        encoding=budget.bounds,
         epsilon=budget.epsilon,
         delta=budget.delta,
         hyperprior=Hyperprior(),

@@ -161,14 +161,14 @@ def sor_prior(X: Array, *, lengthscale: float, inducing: int) -> SparsePrior:
     ----------
     X : array of shape (N, D)
     """
-    prior = choose_label_prior(
+    prior, _ = choose_label_prior(
         X,
         classes=Classes(LOW_OR_HIGH),
         kernel=RBF(lengthscale),
         link_name="logit",
         inducing=inducing,
         approximation="sor",
-    ).latent
+    )
     if not isinstance(prior, SparsePrior):
         raise TypeError("a prior with inducing inputs is sparse")
     return prior
@@ -241,7 +241,10 @@ def figure_9(digits: Digits, *, steps: int, insecure_seed: int | None = None) ->
     start = np.abs(optimum)
     exact = [np.abs(_mode(features, one.y, steps=step) - optimum) for step in range(1, steps + 1)]
     private = [
-        np.abs(iterated(release.prior, release.measurements[:step]).latent - optimum)
+        np.abs(
+            iterated(release.prior, release.likelihood, release.measurements[:step]).latent
+            - optimum
+        )
         for step in range(1, steps + 1)
     ]
     return Convergence(exact=np.array([start, *exact]), private=np.array([start, *private]))

@@ -25,11 +25,12 @@ from rich.table import Table
 from sklearn.gaussian_process.kernels import RBF
 
 from cloakgp.design import Certificate, design_strategy
-from cloakgp.fitting.regression import release_regression
+from cloakgp.fitting.dense import release_outputs
+from cloakgp.fitting.strategies import Query
 from cloakgp.models import ExactPrior, rkhs
 from cloakgp.privacy.accounting import gaussian_delta, gaussian_epsilon, papers_noise_multiplier
 from cloakgp.privacy.function import FunctionAnswers, measure_function
-from cloakgp.release import Measurement, Query, Release
+from cloakgp.release import DenseStrategy, Measurement, Release
 from cloakgp.release.functional import ReleasedFunction
 from cloakgp.utils.arrays import Array
 from experiments import figures, kung, kung2018
@@ -160,23 +161,23 @@ def sds_by_age(women: pd.DataFrame) -> dict[str, Array]:
     for noise in (PAPERS_NOISE, TRACE_NOISE):
         cloaked = Cloaked.designed(X, POINTS, prior=prior, noise=noise)
         sds[f"cloaking, {noise.name}"] = noise_sd(cloaked.released(y, budget=BUDGET))
-    bayes = release_regression(
+    bayes = release_outputs(
         X,
         y,
         prior=prior,
         query=Query(X=POINTS),
-        bounds=BUDGET.bounds,
+        encoding=BUDGET.bounds,
         epsilon=BUDGET.epsilon,
         delta=BUDGET.delta,
     )
-    of_function = Measurement(
+    strategy = DenseStrategy(
         X=X,
-        strategy=measured.questions.strategy,
-        answers=measured.answers,
+        matrix=measured.questions.strategy,
         X_query=X,
         reconstruction=None,
         certificate=Certificate(criterion="trace", gap=np.inf),
     )
+    of_function = Measurement(strategy=strategy, answers=measured.answers)
     function = Release(prior=prior, measurements=(of_function,))
     for name, release in (("function, exact", function), ("bayes", bayes)):
         sds[f"posterior, {name}"] = release.predict(POINTS, return_std=True)[1]

@@ -20,7 +20,7 @@ from sklearn import datasets as sklearn_datasets
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Kernel, Matern
 
 from cloakgp.fitting.defaults import choose_query
-from cloakgp.fitting.regression import release_regression
+from cloakgp.fitting.dense import release_outputs
 from cloakgp.models import ExactPrior
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.workers import in_order
@@ -344,12 +344,12 @@ def _errors_of(split: Split, *, scale: Scale, draw: int) -> list[float]:
     answered = asked.released(split.outputs, insecure_seed=seed)
     releases = [learned(answered, learning) for learning in LEARNINGS]
     releases.append(
-        release_regression(
+        release_outputs(
             split.X,
             split.outputs,
             prior=prior,
             query=choose_query(split.X),
-            bounds=split.bounds,
+            encoding=split.bounds,
             epsilon=scale.epsilon,
             delta=scale.delta,
             hyperprior=Hyperprior(),

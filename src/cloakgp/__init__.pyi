@@ -10,14 +10,16 @@ from .fitting.planning import SparseModelWarning
 from .fitting.remeasure import extend, refine
 from .privacy import CloakedPredictions, Guarantee, cloak, compose
 from .release import (
-    LabelRelease,
+    DenseStrategy,
     LatentPrediction,
-    ManyRowsRelease,
+    Measurement,
     MultiOutputRelease,
     Published,
     Release,
     ReleaseFileError,
     StatisticsRelease,
+    Strategy,
+    StreamedStrategy,
 )
 from .release.open import load
 
@@ -30,10 +32,10 @@ __all__ = [
     "DPGPRegressor",
     "DPGPRegressorPrivateInputs",
     "DPGridSearchCV",
+    "DenseStrategy",
     "Guarantee",
-    "LabelRelease",
     "LatentPrediction",
-    "ManyRowsRelease",
+    "Measurement",
     "MultiOutputRelease",
     "PrivacyParameterWarning",
     "Published",
@@ -41,6 +43,8 @@ __all__ = [
     "ReleaseFileError",
     "SparseModelWarning",
     "StatisticsRelease",
+    "Strategy",
+    "StreamedStrategy",
     "baselines",
     "cloak",
     "compose",

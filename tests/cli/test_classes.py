@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import cloakgp
-from cloakgp import LabelRelease, Release
+from cloakgp import Release
 from cloakgp.cli import app
 
 # A class that nobody declares.
@@ -81,7 +81,7 @@ def test_from_table_to_picture(folder, suffix):
     assert made.exit_code == 0, made.output
     assert "Wrote ill.cloak: probabilities of ill, from 60 rows" in made.stdout
     assert "(ε, δ) = (1, 0.001)" in made.stdout
-    kept = LabelRelease.load("ill.cloak")
+    kept = Release.load("ill.cloak")
     assert kept.classes == ("no", "yes")
     assert (kept.input_names, kept.output_name) == (("age", "weight"), "ill")
     assert not kept.insecure
@@ -112,7 +112,7 @@ def test_from_table_to_picture(folder, suffix):
 def test_numbers_are_classes_as_they_are_written(suffix, classes):
     made = release(f"people.{suffix}", output="bit", classes=classes, epsilon=200, learn="none")
     assert made.exit_code == 0, made.output
-    kept = LabelRelease.load("ill.cloak")
+    kept = Release.load("ill.cloak")
     assert kept.classes == tuple(classes.split(","))
     assert run("predict", "ill.cloak", "--at", "people.csv", "-o", "out.csv").exit_code == 0
     table = pd.read_csv("out.csv")
@@ -146,21 +146,21 @@ def test_options_reach_the_release():
         gap=0.01,
     )
     assert result.exit_code == 0, result.output
-    kept = LabelRelease.load("ill.cloak")
+    kept = Release.load("ill.cloak")
     assert str(kept.prior.latent.kernel) == "3**2 * RBF(length_scale=[15, 20])"
     assert kept.prior.link_name == "logit"
     assert kept.learned == ()
     (mean,) = kept.prior.means
     assert mean < 0
     (one,) = kept.measurements
-    assert one.questions.certificate.criterion == "trace"
-    np.testing.assert_allclose(one.questions.X_query, pd.read_csv("new.csv").to_numpy())
+    assert one.strategy.certificate.criterion == "trace"
+    np.testing.assert_allclose(one.strategy.X_query, pd.read_csv("new.csv").to_numpy())
 
 
 def test_rates_follow_the_declared_order():
     release(class_rates="0.9,0.1", learn="none")
     release(classes="yes,no", class_rates="0.1,0.9", learn="none", to="other.cloak")
-    one, other = (LabelRelease.load(name).prior.means[0] for name in ("ill.cloak", "other.cloak"))
+    one, other = (Release.load(name).prior.means[0] for name in ("ill.cloak", "other.cloak"))
     assert one == pytest.approx(-other)
     assert one < 0
 
@@ -168,9 +168,9 @@ def test_rates_follow_the_declared_order():
 def test_the_papers_iteration():
     made = release(criterion="laplace", steps=2, step_criterion="trace")
     assert made.exit_code == 0, made.output
-    kept = LabelRelease.load("ill.cloak")
+    kept = Release.load("ill.cloak")
     assert (kept.rule, len(kept.measurements), kept.prior.link_name) == ("laplace", 2, "logit")
-    assert {one.questions.certificate.criterion for one in kept.measurements} == {"trace"}
+    assert {one.strategy.certificate.criterion for one in kept.measurements} == {"trace"}
     assert kept.guarantee.epsilon <= 1.0
 
 
@@ -215,7 +215,7 @@ def test_bad_options_fail_with_advice(folder, monkeypatch, options, advice):
     def measured(*_: object, **__: object) -> None:
         raise AssertionError("asked the labels all the same")
 
-    monkeypatch.setattr("cloakgp.fitting.classification.measure_labels", measured)
+    monkeypatch.setattr("cloakgp.fitting.measuring.measure_labels", measured)
     before = sorted(path.name for path in folder.iterdir())
     fails(release(**options), advice)
     assert sorted(path.name for path in folder.iterdir()) == before
@@ -238,15 +238,15 @@ def test_the_command_line_does_what_the_estimator_does():
         ({"criterion": "laplace", "steps": 2}, {"criterion": "laplace", "steps": 2}),
     ):
         assert release(overwrite=(), **options).exit_code == 0
-        kept = LabelRelease.load("ill.cloak")
+        kept = Release.load("ill.cloak")
         model = cloakgp.DPGPClassifier(
             classes=["no", "yes"], epsilon=1.0, delta=1e-3, inducing=5, **settings
         )
         made = model.fit(people[["age", "weight"]], people["ill"]).release_
         # Later steps ask what the noise on earlier ones leaves open.
         one, other = kept.measurements[0], made.measurements[0]
-        np.testing.assert_array_equal(one.questions.strategy, other.questions.strategy)
-        np.testing.assert_array_equal(one.questions.X_query, other.questions.X_query)
+        np.testing.assert_array_equal(one.strategy.matrix, other.strategy.matrix)
+        np.testing.assert_array_equal(one.strategy.X_query, other.strategy.X_query)
         assert one.answers.noise_sd == other.answers.noise_sd
         assert str(kept.prior.latent.kernel) == str(made.prior.latent.kernel)
         assert (kept.prior.means, kept.prior.link_name) == (made.prior.means, made.prior.link_name)
@@ -262,7 +262,7 @@ def test_classes_that_do_not_fit_into_memory_are_sparse_and_it_is_said_once():
     assert made.exit_code == 0, made.output
     said = " ".join(made.stderr.split())
     assert said.count("sparse one with 24 inducing inputs") == 1
-    assert len(LabelRelease.load("ill.cloak").prior.latent.inducing) == 24
+    assert len(Release.load("ill.cloak").prior.latent.inducing) == 24
 
 
 def test_new_outputs_are_for_numbers():

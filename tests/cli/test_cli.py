@@ -130,7 +130,7 @@ def test_options_reach_the_release():
     assert str(kept.prior.kernel) == "25.5**2 * RBF(length_scale=[15, 20])"
     assert (kept.prior.noise_variance, kept.prior.mean) == (45.0, 130.0)
     (one,) = kept.measurements
-    assert one.certificate.criterion == "logdet"
+    assert one.strategy.certificate.criterion == "logdet"
     np.testing.assert_allclose(one.X_query, pd.read_csv("new.csv").to_numpy())
 
 
@@ -227,7 +227,7 @@ def test_nothing_is_asked_if_the_result_could_not_be_written(folder, monkeypatch
     def measured(*_: object, **__: object) -> None:
         raise AssertionError("asked the private outputs in vain")
 
-    monkeypatch.setattr("cloakgp.fitting.regression.measure", measured)
+    monkeypatch.setattr("cloakgp.fitting.measuring.measure", measured)
     fails(release(), "heights.cloak exists.*--overwrite")
     assert (folder / "heights.cloak").read_text() == "precious"
 
@@ -330,7 +330,7 @@ def test_unforeseen_errors_show_neither_message_nor_variables(monkeypatch, kind)
     def broken(_: object, y: np.ndarray, **__: object) -> None:
         raise kind(f"cannot digest {y.tolist()}")
 
-    monkeypatch.setattr("cloakgp.estimators.regression.release_regression", broken)
+    monkeypatch.setattr("cloakgp.estimators.regression.release_outputs", broken)
     fails(release(), rf"unforeseen happened \({kind.__name__} at test_cli.py, line \d+\)")
 
 
@@ -366,7 +366,7 @@ def test_what_does_not_fit_at_all_is_refused_before_anything_is_asked(folder, mo
     def measured(*_: object, **__: object) -> None:
         raise AssertionError("asked the private outputs in vain")
 
-    monkeypatch.setattr("cloakgp.fitting.regression.measure", measured)
+    monkeypatch.setattr("cloakgp.fitting.measuring.measure", measured)
     fails(release(inducing=None, memory=1e-6), "GB may be used")
     fails(release(memory=-1), "--memory must be positive")
     assert not (folder / "heights.cloak").exists()

@@ -171,8 +171,8 @@ import cloakgp
 folder, X = {str(releases)!r}, [[1.0, 2.0], [3.0, 4.0]]
 mean, sd = cloakgp.Release.load(folder + "/numbers.cloak").predict(X, return_std=True)
 assert mean.shape == sd.shape == (2,)
-assert cloakgp.ManyRowsRelease.load(folder + "/many.cloak").predict(X).shape == (2,)
-assert cloakgp.LabelRelease.load(folder + "/classes.cloak").predict_proba(X).shape == (2, 2)
+assert cloakgp.Release.load(folder + "/many.cloak").predict(X).shape == (2,)
+assert cloakgp.Release.load(folder + "/classes.cloak").predict_proba(X).shape == (2, 2)
 """,
         without=OPTIONAL | NOISE,
     )

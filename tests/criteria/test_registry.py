@@ -115,7 +115,8 @@ def test_files_with_unknown_criteria_are_damaged(tmp_path):
     X = np.linspace(0, 4, 9)[:, None]
     made = DPGPRegressor(bounds=(0, 1), epsilon=1.0, delta=1e-3).fit(X, X[:, 0] / 4).release_
     (one,) = made.measurements
-    forged = replace(one, certificate=Certificate(criterion="best", gap=0.0))
+    strategy = replace(one.strategy, certificate=Certificate(criterion="best", gap=0.0))
+    forged = replace(one, strategy=strategy)
     replace(made, measurements=(forged,)).save(tmp_path / "best.cloak")
     with pytest.raises(cloakgp.ReleaseFileError, match="certificate is damaged"):
         Release.load(tmp_path / "best.cloak")

@@ -7,12 +7,12 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from cloakgp import DPGPRegressor, DPGridSearchCV, ManyRowsRelease, Release
+from cloakgp import DPGPRegressor, DPGridSearchCV, Release
 from cloakgp.cli import app
 from cloakgp.data import ArrayRows
-from cloakgp.fitting.streaming import MANY_ROWS
+from cloakgp.fitting.strategies import MANY_ROWS
 from cloakgp.plots.release import plot_release
-from cloakgp.report.columns import row_count, rows
+from cloakgp.report.columns import known_inputs
 from cloakgp.report.describe import describe, headline
 
 COUNT = MANY_ROWS + 500
@@ -56,10 +56,10 @@ def test_the_command_line_reads_large_tables_in_passes(files, tmp_path, table, n
     made = release_command(files, name, "--criterion", criterion, to=to)
     assert made.exit_code == 0, made.output
     assert f"{COUNT:,} rows" in made.output
-    release = ManyRowsRelease.load(to)
-    assert release.count == COUNT
+    release = Release.load(to)
+    assert release.n_rows == COUNT
     assert release.input_names == ("age", "weight")
-    assert release.certificate.criterion == criterion
+    assert release.measurements[0].strategy.certificate.criterion == criterion
     assert to.stat().st_size < 200_000
     said = run("show", to)
     assert said.exit_code == 0
@@ -77,7 +77,7 @@ def test_small_tables_keep_their_rows(tmp_path, table):
     table.head(60).to_csv(tmp_path / "few.csv", index=False)
     to = tmp_path / "few.cloak"
     assert release_command(tmp_path, "few.csv", to=to).exit_code == 0
-    assert len(rows(Release.load(to))) == 60
+    assert len(known_inputs(Release.load(to))) == 60
 
 
 def test_constant_inputs_and_bad_cells_are_told_plainly(tmp_path, table):
@@ -101,7 +101,7 @@ def test_fit_takes_the_way_of_many_rows_by_itself(table):
     X, y = table[["age", "weight"]], table["height"]
     model = DPGPRegressor(bounds=(40, 200), epsilon=1.0, delta=1e-6, inducing=10, insecure_seed=1)
     release = model.fit(X, y).release_
-    assert isinstance(release, ManyRowsRelease)
+    assert isinstance(release, Release)
     assert release.input_names == ("age", "weight")
     again = model.fit_rows(ArrayRows(X, y.to_numpy())).release_
     np.testing.assert_allclose(again.predict(X.head(5)), release.predict(X.head(5)), rtol=1e-9)
@@ -148,10 +148,10 @@ def test_words_say_what_is_and_is_not_in_the_file(release):
     assert list(sections) == ["Protection", "Guarantee", "Noise", "Prior", "Data"]
     assert sections["Data"]["rows"].startswith(f"{COUNT:,}")
     assert f"every one of {COUNT:,} rows" in sections["Noise"]["checked"]
-    low, high = release.ranges[:, 0]
+    low, high = release.measurements[0].strategy.ranges[:, 0]
     assert sections["Data"]["age"] == f"{low:.4g} to {high:.4g}"
     assert headline(release) == "(1, 1e-06)-differentially private"
-    assert row_count(release) == COUNT
+    assert release.n_rows == COUNT
     assert "NOT PRIVATE" not in sections
 
 

@@ -290,7 +290,7 @@ def test_query_points_and_their_weights_reach_the_design(table):
         model(criterion="trace").fit(X, y, X[:6], query_weight=weight).release_
         for weight in (None, [1e4, 1, 1, 1, 1, 1])
     )
-    first, second = (one.measurements[0].questions.reconstruction for one in (plain, moved))
+    first, second = (one.measurements[0].strategy.reconstruction for one in (plain, moved))
     assert np.square(second[0]).sum() < np.square(first[0]).sum()
     assert model().fit(X, y, X[:6], query_weight=[1.0] * 6).predict(X).shape == (40,)
 
@@ -473,7 +473,7 @@ def test_no_label_is_kept(changes, seed, rng):
     dump = pickle.dumps(fitted.release_)
     for one in fitted.release_.measurements:
         encoded = one.answers.classes.encode(y, rows=30)
-        for number in (one.questions.strategy @ encoded).ravel():
+        for number in (one.strategy.matrix @ encoded).ravel():
             assert np.float64(number).tobytes() not in dump
         assert encoded.tobytes() not in dump
         assert one.answers.values.tobytes() in dump

@@ -24,11 +24,11 @@ from sklearn.utils.estimator_checks import check_estimator
 from cloakgp import DPGPRegressor, compose
 from cloakgp.design import design_strategy
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_prior, choose_query
-from cloakgp.fitting.regression import release_regression
+from cloakgp.fitting.dense import release_outputs
+from cloakgp.fitting.strategies import Query
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.privacy import OutputBounds, measure
 from cloakgp.privacy.grid import Movement, calibrate
-from cloakgp.release import Query
 
 # Budgets here are as large, or tables as small, as each test needs.
 pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
@@ -195,14 +195,14 @@ def test_each_mechanism_minimises_its_own_noise(criterion, table):
         for name in ("trace", "logdet")
     }
     noises = {name: release.published().noise_cov for name, release in releases.items()}
-    assert releases[criterion].measurements[0].certificate.criterion == criterion
+    assert releases[criterion].measurements[0].strategy.certificate.criterion == criterion
 
     other = {"trace": "logdet", "logdet": "trace"}[criterion]
     if criterion == "trace":
         assert np.trace(noises["trace"]) < np.trace(noises[other])
     else:
         singular = {
-            name: np.linalg.svd(release.measurements[0].reconstruction, compute_uv=False)
+            name: np.linalg.svd(release.measurements[0].strategy.reconstruction, compute_uv=False)
             for name, release in releases.items()
         }
         assert np.log(singular["logdet"]).sum() < np.log(singular[other]).sum()
@@ -234,7 +234,7 @@ def test_default_query_points_are_the_rows_counted():
     np.testing.assert_array_equal(query.X, [[0.0], [3.0]])
     np.testing.assert_array_equal(query.weights, [3.0, 1.0])
     release = model().fit(X, np.zeros(4)).release_
-    np.testing.assert_array_equal(release.measurements[0].X_query, query.X)
+    np.testing.assert_array_equal(release.measurements[0].strategy.X_query, query.X)
 
 
 def test_many_rows_are_queried_at_centres(rng):
@@ -250,7 +250,7 @@ def test_query_weights_reach_the_design(table):
     release = model(kernel=RBF(2.0)).fit(X, y, X_query, query_weight=weights).release_
     C = release.prior.cloaking_matrix(X_query, X)
     weighted, plain = design_strategy(C, weights=weights), design_strategy(C)
-    ours = release.measurements[0].reconstruction
+    ours = release.measurements[0].strategy.reconstruction
     np.testing.assert_array_equal(ours, weighted.reconstruction)
     assert np.square(ours[0]).sum() < np.square(plain.reconstruction[0]).sum()
 
@@ -294,14 +294,14 @@ def test_random_state_places_inducing_inputs_and_nothing_else(table):
 def test_more_query_points_than_people(table):
     X, y = table
     fitted = model().fit(X[:6], y[:6], X)
-    assert len(fitted.release_.measurements[0].strategy) <= 6
+    assert len(fitted.release_.measurements[0].strategy.matrix) <= 6
     assert fitted.release_.published().values.shape == (40,)
 
 
 def test_repeated_rows_are_people_of_their_own(rng):
     X = np.repeat(rng.uniform(size=(4, 1)), 10, axis=0)
     fitted = model(epsilon=50.0).fit(X, np.full(40, 0.5))
-    assert len(fitted.release_.measurements[0].strategy) <= 4
+    assert len(fitted.release_.measurements[0].strategy.matrix) <= 4
     assert fitted.release_.measurements[0].strategy.shape[1] == 40
     np.testing.assert_allclose(fitted.predict(X), 0.5, atol=0.3)
 
@@ -321,10 +321,10 @@ def test_progress_is_told(table):
     X, y = table
     seen = []
     limits = OutputBounds.checked((-1, 1))
-    release_regression(
+    release_outputs(
         X,
         y,
-        prior=choose_prior(X, bounds=limits),
+        prior=choose_prior(X, encoding=limits),
         criterion="trace",
         query=Query(X=X, weights=None),
         bounds=limits,

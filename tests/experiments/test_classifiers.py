@@ -8,8 +8,8 @@ from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF
 
 from cloakgp.estimators.classification import DPGPClassifier
+from cloakgp.fitting.strategies import Budget
 from cloakgp.privacy.accounting import exact_noise_multiplier, papers_noise_multiplier
-from cloakgp.release import Budget
 from experiments import classification
 from experiments.classification import BUDGET, Task
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
 
-from cloakgp.models.likelihoods.classes import LabelPrior
+from cloakgp.models.likelihoods.classes import ClassLikelihood
 from cloakgp.release.posterior.laplace import NewtonState
 from experiments import digits
 from experiments.classification import Mean, Task, compare, without_privacy
@@ -71,8 +71,10 @@ def test_the_first_step_without_noise_is_the_papers_equation(images, monkeypatch
     monkeypatch.setattr(digits, "INDUCING", 6)
     one = digits.task(images, seed=0)
     prior = digits.sor_prior(one.X, lengthscale=digits.LENGTHSCALE, inducing=6)
-    label_prior = LabelPrior(latent=prior, link_name="logit", means=(0.0,))
-    stepped = NewtonState.start(label_prior, one.X).cloaking_matrix() @ np.where(one.y, 1.0, -1.0)
+    likelihood = ClassLikelihood(link_name="logit", latent_means=(0.0,))
+    stepped = NewtonState.start(prior, likelihood, one.X).cloaking_matrix() @ np.where(
+        one.y, 1.0, -1.0
+    )
     optimum = digits._mode(prior.features(one.X).T, one.y, steps=100)
     found = digits.figure_9(images, steps=1, insecure_seed=1)
     np.testing.assert_allclose(found.exact[0], np.abs(optimum))

@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from cloakgp.criteria import criteria_for
-from cloakgp.fitting.classification import choose_label_questions, release_labels
 from cloakgp.fitting.defaults import choose_label_prior, choose_query
+from cloakgp.fitting.dense import release_outputs
+from cloakgp.fitting.iteration import release_iteration
+from cloakgp.fitting.strategies import Budget, Query, choose_strategy
 from cloakgp.models.likelihoods.classes import LATENT_NUGGET
 from cloakgp.privacy.accounting import exact_noise_multiplier
 from cloakgp.privacy.labels import Classes, signed_width
-from cloakgp.release import Budget, Query
+from cloakgp.release import Hyperprior
 
 KERNEL = ConstantKernel(4.0) * RBF(1.5)
 X = np.linspace(0, 6, 20)[:, None]
@@ -26,16 +28,15 @@ Z = np.linspace(0.2, 5.8, 7)[:, None]
 
 def released(y, *, count=2, link_name="logit", rows=X, query=None, **changes):
     classes = Classes(tuple(range(count)))
-    prior = choose_label_prior(rows, classes=classes, kernel=KERNEL, link_name=link_name)
-    settings = {"epsilon": 1.0, "delta": 0.01}
-    return release_labels(
-        rows,
-        y,
-        prior=prior,
-        query=choose_query(rows) if query is None else query,
-        classes=classes,
-        **{**settings, **changes},
+    prior, likelihood = choose_label_prior(
+        rows, classes=classes, kernel=KERNEL, link_name=link_name
     )
+    settings = {"prior": prior, "likelihood": likelihood, "epsilon": 1.0, "delta": 0.01} | changes
+    if settings.get("criterion") == "laplace":
+        del settings["criterion"]
+        return release_iteration(rows, y, classes=classes, **settings)
+    query = choose_query(rows) if query is None else query
+    return release_outputs(rows, y, encoding=classes, query=query, **settings)
 
 
 @given(
@@ -46,7 +47,7 @@ def test_the_design_does_not_look_at_labels(seed, criterion):
     rng = np.random.default_rng(seed)
     first, second = (released(rng.integers(0, 2, size=20), criterion=criterion) for _ in range(2))
     (one,), (other,) = first.measurements, second.measurements
-    assert one.questions.strategy.tobytes() == other.questions.strategy.tobytes()
+    assert one.strategy.matrix.tobytes() == other.strategy.matrix.tobytes()
     assert one.answers.noise_sd == other.answers.noise_sd
     assert first.guarantee == second.guarantee
 
@@ -57,7 +58,7 @@ def test_a_fit_spends_its_budget_and_no_more(criterion, count):
     release = released(np.arange(20) % count, count=count, criterion=criterion)
     assert release.guarantee.delta_at(1.0) <= 0.01
     assert release.guarantee.mu == pytest.approx(1 / exact_noise_multiplier(1.0, 0.01), rel=1e-6)
-    assert release.rule == "posterior"
+    assert release.inference == "posterior"
     assert not release.insecure
 
 
@@ -68,13 +69,13 @@ def test_newton_steps_share_the_budget(steps, criterion):
         np.arange(20) % 2, criterion="laplace", steps=steps, step_criterion=criterion
     )
     assert len(release.measurements) == steps
-    assert release.rule == "laplace"
+    assert release.inference == "laplace"
     assert release.guarantee.delta_at(1.0) <= 0.01
     assert release.guarantee.epsilon <= 1.0
     assert release.guarantee.mu == pytest.approx(1 / exact_noise_multiplier(1.0, 0.01), rel=1e-4)
-    assert {one.questions.certificate.criterion for one in release.measurements} == {criterion}
+    assert {one.strategy.certificate.criterion for one in release.measurements} == {criterion}
     # Later designs see the steps before them.
-    questions = [one.questions.strategy for one in release.measurements]
+    questions = [one.strategy.matrix for one in release.measurements]
     assert all(
         one.shape != other.shape or not np.array_equal(one, other)
         for one, other in pairwise(questions)
@@ -94,17 +95,18 @@ def test_seeded_steps_have_noise_of_their_own():
 @pytest.mark.parametrize("criterion", ["trace", "logdet"])
 def test_cloaking_asks_for_a_newton_steps_linear_part(criterion):
     classes = Classes((0, 1))
-    prior = choose_label_prior(X, classes=classes, kernel=KERNEL)
-    questions = choose_label_questions(
+    prior, likelihood = choose_label_prior(X, classes=classes, kernel=KERNEL)
+    questions = choose_strategy(
         X,
         prior=prior,
+        likelihood=likelihood,
         query=Query(X=Z),
-        classes=classes,
+        encoding=classes,
         budget=Budget(epsilon=1.0, delta=0.01),
         criterion=criterion,
     )
     direct = KERNEL(Z, X) @ np.linalg.inv(KERNEL(X) + 4.0 * np.eye(20))
-    np.testing.assert_allclose(questions.reconstruction @ questions.strategy, direct, atol=1e-4)
+    np.testing.assert_allclose(questions.reconstruction @ questions.matrix, direct, atol=1e-4)
     assert questions.certificate.criterion == criterion
 
 
@@ -112,21 +114,22 @@ def test_cloaking_asks_for_a_newton_steps_linear_part(criterion):
 def test_the_sharpest_questions_are_sharper_than_cloaking(count):
     """What "bayes" is chosen for: the least variance under the linear prior over labels."""
     classes = Classes(tuple(range(count)))
-    prior = choose_label_prior(X, classes=classes, kernel=KERNEL)
-    linear = prior.linearised(X)
+    prior, likelihood = choose_label_prior(X, classes=classes, kernel=KERNEL)
+    linear = likelihood.linear_prior(prior, X)
     noise_sd = signed_width(classes) * exact_noise_multiplier(1.0, 0.01)
     covariance = linear.output_covariance(X)
     K = covariance.latent + np.diag(covariance.noise)
     explained = {}
     for criterion in ("bayes", "trace", "logdet"):
-        R = choose_label_questions(
+        R = choose_strategy(
             X,
             prior=prior,
+            likelihood=likelihood,
             query=Query(X=Z),
-            classes=classes,
+            encoding=classes,
             budget=Budget(epsilon=1.0, delta=0.01),
             criterion=criterion,
-        ).strategy
+        ).matrix
         R = R / np.sqrt(np.square(R).sum(axis=0).max())
         crossed = R @ linear.cross_covariance(Z, X).T
         S = R @ K @ R.T + noise_sd**2 * np.eye(len(R))
@@ -137,10 +140,11 @@ def test_the_sharpest_questions_are_sharper_than_cloaking(count):
 
 def test_the_default_prior_is_public_and_gives_the_rates():
     y = np.arange(20) % 2
-    first, second = (released(labels).prior for labels in (y, 1 - y))
-    assert first.latent.kernel == second.latent.kernel
-    assert first.means == second.means == (0.0,)
-    assert first.latent.noise_variance == pytest.approx(4.0 * LATENT_NUGGET)
+    first, second = (released(labels) for labels in (y, 1 - y))
+    assert first.prior.kernel == second.prior.kernel
+    assert first.likelihood == second.likelihood
+    assert first.likelihood.latent_means == (0.0,)
+    assert first.prior.noise_variance == pytest.approx(4.0 * LATENT_NUGGET)
 
 
 def test_progress_and_names_and_learning():
@@ -148,12 +152,12 @@ def test_progress_and_names_and_learning():
     release = released(
         np.arange(20) % 2,
         progress=seen.append,
-        learning="map",
+        hyperprior=Hyperprior(),
         input_names=["age"],
         output_name="ill",
     )
     assert seen
-    assert release.learning == "map"
+    assert release.hyperprior == Hyperprior()
     assert len(release.learned) == 1
     assert (release.input_names, release.output_name) == (("age",), "ill")
 
@@ -224,12 +228,13 @@ CROWD = np.random.default_rng(3).uniform(0, 6, size=(300, 1))
 def crowded(criterion="bayes", *, count=2, inducing=12):
     """Return the questions put to many rows, and those under one that design all rows at once."""
     classes = Classes(tuple(range(count)))
-    prior = choose_label_prior(CROWD, classes=classes, kernel=KERNEL, inducing=inducing)
-    return choose_label_questions(
+    prior, likelihood = choose_label_prior(CROWD, classes=classes, kernel=KERNEL, inducing=inducing)
+    return choose_strategy(
         CROWD,
         prior=prior,
+        likelihood=likelihood,
         query=choose_query(CROWD),
-        classes=classes,
+        encoding=classes,
         budget=Budget(1.0, 0.001),
         criterion=criterion,
     )
@@ -239,27 +244,27 @@ def crowded(criterion="bayes", *, count=2, inducing=12):
 @pytest.mark.parametrize("criterion", ["bayes", "trace", "logdet"])
 def test_many_rows_are_designed_in_passes_and_nearly_as_well(monkeypatch, criterion, count):
     together = crowded(criterion, count=count)
-    monkeypatch.setattr("cloakgp.fitting.classification.MANY_ROWS", 100)
-    monkeypatch.setattr("cloakgp.fitting.classification.choose_questions", None)
+    monkeypatch.setattr("cloakgp.fitting.strategies.MANY_ROWS", 100)
     passes = crowded(criterion, count=count)
     assert passes.certificate.criterion == criterion
-    assert np.linalg.norm(passes.strategy, axis=0).max() <= 1 + 1e-9
+    assert np.linalg.norm(passes.matrix, axis=0).max() <= 1 + 1e-9
     if criterion != "bayes":
         # Both reconstruct one and the same predictor.
         np.testing.assert_allclose(
-            passes.reconstruction @ passes.strategy,
-            together.reconstruction @ together.strategy,
-            atol=1e-6 * np.abs(together.strategy).max(),
+            passes.reconstruction @ passes.matrix,
+            together.reconstruction @ together.matrix,
+            atol=1e-6 * np.abs(together.matrix).max(),
         )
         return
     classes = Classes(tuple(range(count)))
-    prior = choose_label_prior(CROWD, classes=classes, kernel=KERNEL, inducing=12).linearised(CROWD)
+    latent, likelihood = choose_label_prior(CROWD, classes=classes, kernel=KERNEL, inducing=12)
+    prior = likelihood.linear_prior(latent, CROWD)
     covariance = prior.output_covariance(CROWD)
     noise_sd = signed_width(classes) * exact_noise_multiplier(1.0, 0.001)
     query = choose_query(CROWD)
 
     def unexplained(questions):
-        strategy = questions.strategy
+        strategy = questions.matrix
         answers = strategy @ covariance.times(strategy.T) + noise_sd**2 * np.eye(len(strategy))
         asked = strategy @ prior.cross_covariance(query.X, CROWD).T * np.sqrt(query.weights)
         explained = np.vdot(asked, np.linalg.solve(answers, asked))
@@ -275,9 +280,9 @@ def test_few_rows_and_exact_processes_are_designed_at_once(monkeypatch):
     def passes(*_: object, **__: object) -> None:
         raise AssertionError("went through the rows in passes")
 
-    monkeypatch.setattr("cloakgp.fitting.classification.design_rows", passes)
+    monkeypatch.setattr("cloakgp.fitting.strategies.design_rows", passes)
     crowded()
-    monkeypatch.setattr("cloakgp.fitting.classification.MANY_ROWS", 100)
+    monkeypatch.setattr("cloakgp.fitting.strategies.MANY_ROWS", 100)
     crowded(inducing=None)
     with pytest.raises(AssertionError, match="in passes"):
         crowded()
@@ -290,15 +295,17 @@ def test_tens_of_thousands_of_rows_end_in_minutes():
     y = (rows[:, 0] + np.sin(2 * rows[:, 1]) > rng.logistic(size=len(rows))).astype(int)
     started = time.process_time()
     classes = Classes((0, 1))
-    release = release_labels(
+    prior, likelihood = choose_label_prior(rows, classes=classes, inducing=100)
+    release = release_outputs(
         rows,
         y,
-        prior=choose_label_prior(rows, classes=classes, inducing=100),
+        prior=prior,
+        likelihood=likelihood,
+        encoding=classes,
         query=choose_query(rows),
-        classes=classes,
         epsilon=1.0,
         delta=1e-6,
-        learning="map",
+        hyperprior=Hyperprior(),
     )
     predicted = release.predict_proba(rows[:2000]).argmax(axis=1)
     assert time.process_time() - started < 180

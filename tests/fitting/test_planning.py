@@ -12,13 +12,12 @@ from cloakgp import (
     DPGPMultiOutputRegressor,
     DPGPRegressor,
     DPGridSearchCV,
-    ManyRowsRelease,
     Release,
     SparseModelWarning,
 )
 from cloakgp.estimators.baselines import DPRowNoiseRegressor
 from cloakgp.fitting.planning import fit_cost, plan_fit
-from cloakgp.fitting.streaming import MANY_ROWS
+from cloakgp.fitting.strategies import MANY_ROWS
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-6}
 # In gigabytes: room for sparse models of some hundred rows, and for exact ones of some dozens.
@@ -126,7 +125,7 @@ def test_a_large_one_goes_by_passes():
     model = DPGPRegressor(bounds=(-1, 1), memory=0.1, gap=0.1, learn=None, **BUDGET)
     with pytest.warns(SparseModelWarning, match="200 inducing"):
         model.fit(X, y)
-    assert isinstance(model.release_, ManyRowsRelease)
+    assert isinstance(model.release_, Release)
     assert model.release_.count == len(X)
     assert len(model.release_.prior.inducing) == 200
 

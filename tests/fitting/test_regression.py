@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from cloakgp.fitting.defaults import choose_prior, choose_query
-from cloakgp.fitting.regression import release_regression, split_budget
+from cloakgp.fitting.dense import release_outputs
+from cloakgp.fitting.strategies import Query, split_budget
 from cloakgp.models import ExactPrior
 from cloakgp.privacy import Guarantee, OutputBounds, compose
 from cloakgp.privacy.accounting import exact_noise_multiplier
-from cloakgp.release import Hyperprior, Query
+from cloakgp.release import Hyperprior
 
 BOUNDS = OutputBounds(-3.0, 3.0)
 
@@ -26,7 +27,7 @@ def fit(X, y, **changes):
         "epsilon": 1.0,
         "delta": 1e-3,
     }
-    return release_regression(X, y, **(settings | changes))
+    return release_outputs(X, y, **(settings | changes))
 
 
 @pytest.fixture
@@ -121,7 +122,7 @@ def test_stages_that_delta_alone_would_allow_are_refused(table):
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 0.1), (1.0, 0.0), (np.inf, 0.1), (1.0, 1.0)])
 def test_budgets_are_checked_before_anything_is_designed(epsilon, delta, table, monkeypatch):
-    monkeypatch.setattr("cloakgp.fitting.regression.choose_questions", None)
+    monkeypatch.setattr("cloakgp.fitting.dense.choose_strategy", None)
     with pytest.raises(ValueError, match=r"epsilon|delta"):
         fit(*table, epsilon=epsilon, delta=delta)
 
@@ -135,7 +136,7 @@ def test_one_stage_spends_the_budget(criterion, table):
     assert len(release.measurements) == 1
     assert (release.guarantee.epsilon, release.guarantee.delta) == (1.0, 1e-3)
     assert 0.999e-3 <= release.guarantee.delta_at(1.0) <= 1e-3
-    assert release.measurements[0].certificate.criterion == criterion
+    assert release.measurements[0].strategy.certificate.criterion == criterion
     assert not release.learned
     assert not release.insecure
 
@@ -165,7 +166,7 @@ def test_the_questions_do_not_look_at_y(split, table):
     """With the first answers equal, also those of the second stage."""
     X, y = table
     first, second = (
-        fit(X, outputs, budget_split=split).measurements[0].strategy for outputs in (y, -y)
+        fit(X, outputs, budget_split=split).measurements[0].strategy.matrix for outputs in (y, -y)
     )
     np.testing.assert_array_equal(first, second)
 

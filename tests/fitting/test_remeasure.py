@@ -151,12 +151,14 @@ def test_query_points_default_to_those_of_before(table):
     X, y = table
     points = np.array([[1.0], [2.0]])
     first = model(kernel=KERNEL, learn=None).fit(X, y, points).release_
-    np.testing.assert_array_equal(refine(first, y, **SPENDING).measurements[1].X_query, points)
     np.testing.assert_array_equal(
-        extend(first, X[:5], y[:5], **SPENDING).measurements[1].X_query, X[:5]
+        refine(first, y, **SPENDING).measurements[1].strategy.X_query, points
     )
     np.testing.assert_array_equal(
-        extend(first, X[:5], y[:5], [[3]], **SPENDING).measurements[1].X_query, [[3.0]]
+        extend(first, X[:5], y[:5], **SPENDING).measurements[1].strategy.X_query, X[:5]
+    )
+    np.testing.assert_array_equal(
+        extend(first, X[:5], y[:5], [[3]], **SPENDING).measurements[1].strategy.X_query, [[3.0]]
     )
 
 
@@ -318,7 +320,7 @@ def test_tables_are_read_by_name(rng):
     y, points = np.sin(X["age"]), X[:3] + 0.5
     first = model(kernel=ConstantKernel(2.0) * RBF([1.0, 4.0]), learn=None).fit(X, y).release_
     kept = [
-        refine(first, y, table, insecure_seed=1, **SPENDING).measurements[1].X_query
+        refine(first, y, table, insecure_seed=1, **SPENDING).measurements[1].strategy.X_query
         for table in (points, points[["weight", "age"]].assign(id="p"))
     ]
     np.testing.assert_array_equal(*kept)
@@ -338,5 +340,5 @@ def test_other_kinds_of_release_say_that_they_cannot(table):
     X, y = table
     classes = DPGPClassifier(classes=[0, 1], **SPENDING).fit(X, (y > 0).astype(int)).release_
     for ask in (lambda: refine(classes, y, **SPENDING), lambda: extend(classes, X, y, **SPENDING)):
-        with pytest.raises(TypeError, match="LabelRelease cannot be measured again"):
+        with pytest.raises(TypeError, match="Release cannot be measured again"):
             ask()

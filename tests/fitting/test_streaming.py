@@ -16,10 +16,11 @@ from cloakgp import DPGPRegressor
 from cloakgp.data import ArrayRows, FileRows
 from cloakgp.design.streaming.binning import Cells
 from cloakgp.fitting import streaming as row_fitting
+from cloakgp.fitting.strategies import Query
 from cloakgp.fitting.streaming import RowSettings, release_rows
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.accounting import exact_noise_multiplier
-from cloakgp.release import Hyperprior, Query
+from cloakgp.release import Hyperprior
 
 # Budgets here are as large, or tables as small, as each test needs.
 pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")

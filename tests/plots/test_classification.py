@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cloakgp import DPGPClassifier, LabelRelease
+from cloakgp import DPGPClassifier, Release
 from cloakgp.plots.classification import plot_classes, probability_limits
 from cloakgp.plots.regression import slice_points
 from cloakgp.plots.release import figure_bytes
 
 
-def _release(*, width: int, classes: int = 2, seed: int | None = None) -> LabelRelease:
+def _release(*, width: int, classes: int = 2, seed: int | None = None) -> Release:
     X = np.random.default_rng(3).uniform(0, 50, size=(60, width))
     y = (X[:, 0] * classes / 50.1).astype(int)
     model = DPGPClassifier(
@@ -24,12 +24,12 @@ def _release(*, width: int, classes: int = 2, seed: int | None = None) -> LabelR
 
 
 @pytest.fixture(scope="module")
-def line() -> LabelRelease:
+def line() -> Release:
     return _release(width=1)
 
 
 @pytest.fixture(scope="module")
-def plane() -> LabelRelease:
+def plane() -> Release:
     return _release(width=2)
 
 

@@ -9,16 +9,16 @@ import pytest
 from scipy.stats import kstest, norm
 
 from cloakgp import LatentPrediction
-from cloakgp.models.likelihoods.classes import link
+from cloakgp.models.likelihoods.classes import ClassLikelihood, link
 from cloakgp.plots.classification import normal_nodes, probability_limits
 
 
 def _known(mean: np.ndarray, sd: np.ndarray, privacy_sd: np.ndarray, *, name: str = "probit"):
     """Something whose latent functions are known exactly so."""
     latent = LatentPrediction(mean=mean, sd=sd, privacy_sd=privacy_sd)
-    return SimpleNamespace(
-        predict_latent=lambda _: latent, fitted_prior=SimpleNamespace(link=link(name))
-    )
+    likelihood = ClassLikelihood(link_name=name, latent_means=(0.0,))
+    fitted = SimpleNamespace(likelihood=likelihood)
+    return SimpleNamespace(predict_latent=lambda _: latent, fitted=fitted)
 
 
 @pytest.mark.parametrize("name", ["probit", "logit"])

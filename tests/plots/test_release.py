@@ -90,7 +90,9 @@ def test_more_inputs_must_be_chosen_among():
     assert "at the median of the rows: weight in $ = " in axes.get_title()
     held = slice_points(release, vary=["age"], grids=[np.array([1.0, 2.0])])
     np.testing.assert_array_equal(held[:, 0], [1.0, 2.0])
-    np.testing.assert_array_equal(held[0, 1:], np.median(release.measurements[0].X, axis=0)[1:])
+    np.testing.assert_array_equal(
+        held[0, 1:], np.median(release.measurements[0].strategy.X, axis=0)[1:]
+    )
 
 
 def test_seeded_noise_is_in_the_title():
@@ -115,4 +117,5 @@ def test_other_formats_are_refused():
 def test_a_constant_input_can_be_drawn():
     release = _release(width=1)
     (one,) = release.measurements
-    plot_release(replace(release, measurements=(replace(one, X=np.full_like(one.X, 7.0)),)))
+    moved = replace(one.strategy, X=np.full_like(one.strategy.X, 7.0))
+    plot_release(replace(release, measurements=(replace(one, strategy=moved),)))

@@ -22,13 +22,13 @@ from spying_backend import holds
 
 from cloakgp.data import ArrayRows
 from cloakgp.fitting import streaming as row_fitting
+from cloakgp.fitting.strategies import Query
 from cloakgp.fitting.streaming import RowSettings, release_rows
 from cloakgp.privacy.bounds import OutputBounds
 from cloakgp.privacy.gaussian import measure
 from cloakgp.privacy.grid import Grid, Magnitudes, Movement, calibrate
 from cloakgp.privacy.rounding import gamma
 from cloakgp.privacy.streaming import INFINITE, MISSING, Promise, measure_rows
-from cloakgp.release import Query
 from cloakgp.utils.passes import Chunk
 
 # The package's functions have the names of their modules.

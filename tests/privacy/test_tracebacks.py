@@ -190,7 +190,7 @@ def test_it_can_still_be_seen_where_something_failed():
         DPGPRegressor(**NUMBERS).fit(X, ["secret"] * ROWS)
     places = [entry.name for entry in traceback.extract_tb(caught.value.__traceback__)]
     assert "checked_outputs" in places
-    assert "release_regression" in places
+    assert "release_outputs" in places
 
 
 def test_what_the_caller_was_handling_is_left_alone():

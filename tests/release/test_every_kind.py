@@ -25,7 +25,7 @@ from cloakgp import (
     DPGPRegressorPrivateInputs,
     DPGridSearchCV,
     Guarantee,
-    LabelRelease,
+    Release,
     ReleaseFileError,
     cloak,
     extend,
@@ -45,6 +45,7 @@ from cloakgp.plots.classification import plot_classes
 from cloakgp.plots.release import plot_release
 from cloakgp.privacy.composition import MixedGuarantee
 from cloakgp.privacy.pure_dp import PureGuarantee
+from cloakgp.report.columns import has_classes
 from cloakgp.report.describe import describe, headline
 from cloakgp.report.facts import as_text
 from cloakgp.utils.formatting import ceiling
@@ -193,9 +194,9 @@ KINDS = {
 SEED = 17
 # What files call their kinds, and a release of each.
 FILES = {
-    "regression": "exact",
-    "regression of many rows": "many rows",
-    "classification": "two classes",
+    "one output": "exact",
+    "one output, many rows": "many rows",
+    "one output, classes": "two classes",
     "regression of several outputs": "several outputs",
     "statistics": "private inputs",
     "histogram": "histogram",
@@ -217,7 +218,7 @@ def those(**wanted):
 
 def predicted(release, points):
     """All numbers that a release predicts."""
-    if isinstance(release, LabelRelease):
+    if isinstance(release, Release) and has_classes(release):
         latent = release.predict_latent(points)
         return [release.predict_proba(points), latent.mean, latent.sd]
     return list(release.predict(points, return_std=True))
@@ -321,10 +322,7 @@ def criteria_of(release):
     """The certificates of all that a release was asked with."""
     if hasattr(release, "entries"):
         return criteria_of(release.entries)
-    if hasattr(release, "certificate"):
-        return [release.certificate]
-    measurements = getattr(release, "measurements", ())
-    return [getattr(one, "questions", one).certificate for one in measurements]
+    return [one.strategy.certificate for one in getattr(release, "measurements", ())]
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -358,7 +356,7 @@ def test_the_words_are_true(name):
 @pytest.mark.parametrize("name", those(drawn=True))
 def test_it_can_be_drawn(name, tmp_path):
     release = release_of(name, SEED)
-    draw = plot_classes if isinstance(release, LabelRelease) else plot_release
+    draw = plot_classes if has_classes(release) else plot_release
     for vary in (["age"], list(NAMES)):
         figure = draw(release, vary=vary)
         assert isinstance(figure, Figure)

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from conditioning import dense
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF, Matern
@@ -15,7 +16,7 @@ from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.rkhs import function_span, rkhs_sensitivity
 from cloakgp.privacy.accounting import exact_noise_multiplier
 from cloakgp.privacy.function import measure_function
-from cloakgp.release import Measurement, Release
+from cloakgp.release import DenseStrategy, Measurement, Release
 from cloakgp.release.functional import ReleasedFunction
 
 BUDGET = {"bounds": (-2.0, 2.0), "epsilon": 1.0, "delta": 0.01}
@@ -128,14 +129,14 @@ def test_the_answers_serve_an_ordinary_release(prior, table):
     truth = prior.mean + prior.cloaking_matrix(X, X) @ (y - prior.mean)
     for _ in range(30):
         measured = measure_function(X, y, prior=prior, **BUDGET)
-        measurement = Measurement(
+        strategy = DenseStrategy(
             X=X,
-            strategy=measured.questions.strategy,
-            answers=measured.answers,
+            matrix=measured.questions.strategy,
             X_query=X,
             reconstruction=prior.cross_covariance(X, X.copy()) @ measured.questions.representers,
             certificate=Certificate(criterion="trace", gap=0.0),
         )
+        measurement = Measurement(strategy=strategy, answers=measured.answers)
         release = Release(prior=prior, measurements=(measurement,))
         raw = ReleasedFunction.given(prior, measured)
         assert release.published().values == pytest.approx(raw(X), abs=1e-6)
@@ -151,11 +152,8 @@ def test_inputs_of_another_width_are_refused(table):
 
 def test_other_answers_are_no_function(table):
     measured = measure_function(*table, prior=EXACT, **BUDGET)
+    strategy = dense(measured.X, measured.questions.strategy)
     with pytest.raises(ValueError, match="only criterion='functional'"):
-        ReleasedFunction.answered(
-            EXACT,
-            measured.X,
-            strategy=measured.questions.strategy,
-            representers=None,
-            answers=measured.answers,
+        ReleasedFunction.of_measurement(
+            EXACT, Measurement(strategy=strategy, answers=measured.answers)
         )

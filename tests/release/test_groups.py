@@ -31,7 +31,10 @@ def release(table):
 
 def with_groups(release, groups):
     """The release as somebody would forge it."""
-    measurements = tuple(replace(one, groups=groups) for one in release.measurements)
+    measurements = tuple(
+        replace(one, strategy=replace(one.strategy, row_groups=groups))
+        for one in release.measurements
+    )
     return replace(release, measurements=measurements)
 
 
@@ -43,8 +46,8 @@ def test_the_noise_is_what_the_groups_need(table, criterion, tmp_path):
     assert one.attained_mu <= release.guarantee.mu
     release.save(tmp_path / "groups.cloak")
     loaded = Release.load(tmp_path / "groups.cloak")
-    np.testing.assert_array_equal(loaded.measurements[0].groups, one.groups)
-    assert loaded.measurements[0].groups.dtype == one.groups.dtype
+    np.testing.assert_array_equal(loaded.measurements[0].strategy.groups, one.strategy.groups)
+    assert loaded.measurements[0].strategy.groups.dtype == one.strategy.groups.dtype
     assert loaded.measurements[0].attained_mu == one.attained_mu
 
 
@@ -61,7 +64,7 @@ def test_groups_of_one_row_each_are_no_groups(table):
     settings = {"bounds": (-1, 1), "epsilon": 1.0, "delta": 1e-3, "insecure_seed": 3}
     alone = DPGPRegressor(**settings).fit(X, y).release_
     single = DPGPRegressor(**settings).fit(X, y, groups=range(len(X))).release_
-    assert single.measurements[0].groups is None
+    assert single.measurements[0].strategy.groups is None
     np.testing.assert_array_equal(
         single.measurements[0].answers.values, alone.measurements[0].answers.values
     )
@@ -71,7 +74,7 @@ def test_a_split_budget_protects_groups_in_both_stages(table):
     release = fitted(table, learn="map", budget_split=0.5)
     assert len(release.measurements) == 2
     for one in release.measurements:
-        np.testing.assert_array_equal(one.groups, release.measurements[0].groups)
+        np.testing.assert_array_equal(one.strategy.groups, release.measurements[0].strategy.groups)
         assert one.attained_mu == pytest.approx(one.answers.guarantee.mu, rel=1e-3)
 
 
@@ -80,7 +83,7 @@ def test_refining_keeps_the_groups(table, release):
     for named in ({}, {"groups": people}):
         refined = refine(release, y, [[2.0]], epsilon=0.5, delta=1e-3, **named)
         one = refined.measurements[1]
-        np.testing.assert_array_equal(one.groups, release.measurements[0].groups)
+        np.testing.assert_array_equal(one.strategy.groups, release.measurements[0].strategy.groups)
         assert one.attained_mu == pytest.approx(one.answers.guarantee.mu, rel=1e-3)
     with pytest.raises(ValueError, match="other groups"):
         refine(release, y, epsilon=0.5, delta=1e-3, groups=[0] * len(y))
@@ -92,7 +95,7 @@ def test_new_rows_have_groups_of_their_own(release):
     X, y = np.linspace(3, 4, 6)[:, None], np.zeros(6)
     extended = extend(release, X, y, epsilon=0.5, delta=1e-3, groups=list("aabbcc"))
     one = extended.measurements[1]
-    assert one.groups.tolist() == [0, 0, 1, 1, 2, 2]
+    assert one.strategy.groups.tolist() == [0, 0, 1, 1, 2, 2]
     assert one.attained_mu == pytest.approx(one.answers.guarantee.mu, rel=1e-3)
 
 
@@ -133,7 +136,7 @@ def test_damaged_groups_are_refused(release, tmp_path, groups):
 def test_different_groups_of_one_table_are_refused(release, table, tmp_path):
     twice = release.combine(fitted(table))
     first, second = twice.measurements
-    forged = replace(twice, measurements=(first, replace(second, groups=None)))
+    forged = replace(twice, measurements=(first, replace(second, strategy=replace(second.strategy, row_groups=None))))
     forged.save(tmp_path / "forged.cloak")
     with pytest.raises(ReleaseFileError, match="different groups"):
         Release.load(tmp_path / "forged.cloak")
@@ -141,7 +144,7 @@ def test_different_groups_of_one_table_are_refused(release, table, tmp_path):
 
 def test_words_name_the_unit(release):
     protection, guarantee = describe(release)[0], describe(release)[1]
-    people = int(release.measurements[0].groups.max()) + 1
+    people = int(release.measurements[0].strategy.groups.max()) + 1
     assert f"one person, in every row of theirs ({people} people" in protection.facts[0].text
     assert "which rows are the same person" in protection.facts[1].text
     assert any("all values together" in fact.text for fact in guarantee.facts)

@@ -68,7 +68,7 @@ def forge(path, name, value):
     ("name", "value"),
     [
         ("format", "other"),
-        ("version", 2),
+        ("version", 3),
         ("noise_sd", 0.1),
         ("noise_sd", float("nan")),
         ("noise", "none"),
@@ -117,7 +117,7 @@ def test_what_is_no_histogram_is_refused(tmp_path):
     DPGPRegressor(bounds=(0, 1), epsilon=1.0, delta=1e-3).fit([[0.0], [1.0]], [0, 1]).release_.save(
         path, overwrite=True
     )
-    with pytest.raises(ReleaseFileError, match=r"a release of regression: open it with cloakgp\."):
+    with pytest.raises(ReleaseFileError, match=r"a release of one output: open it with cloakgp\."):
         NoisyHistogram.load(path)
 
 
@@ -159,7 +159,7 @@ def test_files_of_text_as_they_were_at_first_are_read(tmp_path):
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("version", 2),
+        ("version", 3),
         ("cells", [0, 2, 8]),
         ("cells", [0, 2, float("inf")]),
         ("counts", [1.0]),

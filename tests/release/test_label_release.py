@@ -10,7 +10,8 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 from cloakgp import DPGPClassifier, compose
-from cloakgp.release.label_measurement import LabelMeasurement, sign_answers
+from cloakgp.release import Measurement
+from cloakgp.release.posterior.mixture import answered_tables
 
 KERNEL = ConstantKernel(4.0) * RBF(1.5)
 Z = np.linspace(-1, 7, 9)[:, None]
@@ -96,14 +97,16 @@ def test_probabilities_are_the_link_averaged_over_the_latent_function():
     latent = release.predict_latent(Z)
     rng = np.random.default_rng(1)
     draws = latent.mean + latent.sd * rng.normal(size=(200_000, 9))
-    simulated = release.prior.link.probability(draws).mean(axis=0)
+    simulated = release.likelihood.link.probability(draws).mean(axis=0)
     np.testing.assert_allclose(release.predict_proba(Z)[:, 1], simulated, atol=0.005)
 
 
 def test_an_average_has_the_total_variance():
     release = fitted(learn="average")
     parts = [
-        replace(release, learning=None, learned=(), prior=one.prior).predict_latent(Z)
+        replace(
+            release, hyperprior=None, learned=(), prior=one.prior, likelihood=one.likelihood
+        ).predict_latent(Z)
         for one in release.learned
     ]
     weights = [one.weight for one in release.learned]
@@ -122,14 +125,13 @@ def test_ties_go_to_the_first_class():
         silent = replace(
             release,
             measurements=tuple(
-                LabelMeasurement(
-                    questions=one.questions, answers=replace(one.answers, noise_sd=0.0)
-                )
+                Measurement(strategy=one.strategy, answers=replace(one.answers, noise_sd=0.0))
                 for one in release.measurements
             ),
         )
         np.testing.assert_allclose(silent.predict_proba(Z), 1 / count, atol=1e-12)
-        exact = replace(silent, prior=replace(silent.prior, means=(0.0,) * len(silent.prior.means)))
+        means = (0.0,) * silent.likelihood.channels
+        exact = replace(silent, likelihood=replace(silent.likelihood, latent_means=means))
         assert exact.predict(Z) == [0] * 9
 
 
@@ -139,12 +141,12 @@ def test_ties_go_to_the_first_class():
 def test_combining_the_same_rows_adds_up_answers_and_costs():
     one, other = fitted(seed=1), fitted(seed=2)
     both = one.combine(other)
-    assert [part.questions.table for part in both.measurements] == [0, 0]
+    assert [part.strategy.table for part in both.measurements] == [0, 0]
     assert both.guarantee == compose(one.guarantee, other.guarantee)
     assert both.guarantee.mu == pytest.approx(np.sqrt(2) * one.guarantee.mu)
     assert (both.predict_latent(Z).sd <= one.predict_latent(Z).sd + 1e-3).all()
     # Two looks at the same labels, asked alike, are one look with half the variance.
-    [merged] = sign_answers(both.measurements)
+    tables, _ = answered_tables(both.prior, both.measurements)
     averaged = replace(
         one.measurements[0],
         answers=replace(
@@ -153,7 +155,7 @@ def test_combining_the_same_rows_adds_up_answers_and_costs():
             noise_sd=one.measurements[0].answers.noise_sd / np.sqrt(2),
         ),
     )
-    assert len(merged.tables) == 1
+    assert len(tables) == 1
     once = replace(one, measurements=(averaged,))
     np.testing.assert_allclose(both.predict_proba(Z), once.predict_proba(Z), atol=1e-4)
 
@@ -161,7 +163,7 @@ def test_combining_the_same_rows_adds_up_answers_and_costs():
 def test_combining_other_rows_at_the_same_places_knows_that_they_are_others():
     one, other = fitted(seed=1), fitted(seed=2)
     same, others = one.combine(other), one.combine(other, same_rows=False)
-    assert [part.questions.table for part in others.measurements] == [0, 1]
+    assert [part.strategy.table for part in others.measurements] == [0, 1]
     assert others.guarantee == same.guarantee
     assert np.abs(others.predict_proba(Z) - same.predict_proba(Z)).max() > 1e-4
 
@@ -171,7 +173,7 @@ def test_combining_with_other_rows_is_the_same_in_either_order():
     one, other = fitted(seed=1, epsilon=2.0), fitted(seed=2, rows=10)
     other = replace(other, prior=one.prior)
     there, back = one.combine(other), other.combine(one)
-    assert [part.questions.table for part in there.measurements] == [0, 1]
+    assert [part.strategy.table for part in there.measurements] == [0, 1]
     np.testing.assert_allclose(there.predict_proba(Z), back.predict_proba(Z), atol=1e-5)
     with pytest.raises(ValueError, match="different inputs"):
         one.combine(other, same_rows=True)
@@ -200,14 +202,14 @@ def test_combining_does_not_change_its_parts():
     before = one.predict_proba(Z)
     one.combine(other, same_rows=False)
     assert len(one.measurements) == len(other.measurements) == 1
-    assert other.measurements[0].questions.table == 0
+    assert other.measurements[0].strategy.table == 0
     np.testing.assert_array_equal(one.predict_proba(Z), before)
 
 
 def test_combining_learns_anew():
     one, other = fitted(seed=1, learn="map"), fitted(seed=2, learn=None)
     both = one.combine(other)
-    assert both.learning == "map"
+    assert both.hyperprior == one.hyperprior is not None
     assert len(both.learned) == 1
     assert other.combine(one).learned == ()
 
@@ -215,8 +217,8 @@ def test_combining_learns_anew():
 def test_papers_answers_join_by_the_posterior():
     one, other = fitted(**KINDS["laplace"], seed=1), fitted(link="logit", seed=20)
     both = one.combine(other)
-    assert one.rule == "laplace"
-    assert both.rule == "posterior"
+    assert one.inference == "laplace"
+    assert both.inference == "posterior"
     assert len(both.measurements) == 3
     assert np.isfinite(both.predict_proba(Z)).all()
 
@@ -253,9 +255,9 @@ def test_other_names_of_classes_are_not_combined():
 
 def test_learning_can_be_done_and_undone():
     plain = fitted()
-    learned = plain.learn("map")
+    learned = plain.learn()
     assert learned.guarantee == plain.guarantee
-    undone = learned.learn(None)
+    undone = learned.without_learning()
     np.testing.assert_array_equal(undone.predict_proba(Z), plain.predict_proba(Z))
     assert undone.fitted_prior is plain.prior
     np.testing.assert_array_equal(fitted(learn="map").predict_proba(Z), learned.predict_proba(Z))
@@ -267,12 +269,12 @@ def test_a_release_holds_no_labels_nor_sums_of_them(name):
     count = changes.get("count", 2)
     release = fitted(**changes)
     release.predict_proba(Z)
-    X = release.measurements[0].questions.X
+    X = release.measurements[0].strategy.X
     labels = (np.floor(X[:, 0]) % count).astype(int).tolist()
     dump = pickle.dumps(release)
     for one in release.measurements:
         encoded = one.answers.classes.encode(labels, rows=len(X))
-        unnoised = one.questions.strategy @ encoded
+        unnoised = one.strategy.matrix @ encoded
         for private in (encoded, encoded[:, 0], unnoised):
             for form in (np.ascontiguousarray(private), np.asfortranarray(private)):
                 assert form.tobytes("A") not in dump

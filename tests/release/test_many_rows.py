@@ -6,21 +6,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from conditioning import learn_numbers, learning_answers, measured
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 
 from cloakgp.data import ArrayRows
+from cloakgp.design.streaming.binning import Cells
 from cloakgp.design.streaming.rules import BallRule, LinearRule
+from cloakgp.design.streaming.sums import asked_sums
+from cloakgp.fitting.strategies import Query
 from cloakgp.fitting.streaming import RowSettings, release_rows
 from cloakgp.privacy import OutputBounds
-from cloakgp.release import (
-    Hyperprior,
-    ManyRowsRelease,
-    Measurement,
-    Query,
-    Release,
-)
-from cloakgp.release.hyperparameters.covariance import gather, gather_sums
-from cloakgp.release.hyperparameters.regression import _Objective, learn
+from cloakgp.release import Hyperprior, Release
+from cloakgp.release.hyperparameters.covariance import gather_sums
+from cloakgp.release.hyperparameters.regression import NumbersObjective
 
 # Budgets here are as large, or tables as small, as each test needs.
 pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
@@ -62,14 +60,29 @@ def made(table):
 
 def measurement_of(release, X):
     """The same visit, with the column of every row."""
-    return Measurement(
-        X=X,
-        strategy=release.rule.columns(*release.prior.features_and_noise(X)),
-        answers=release.answers,
-        X_query=release.X_query,
-        reconstruction=release.reconstruction,
-        certificate=release.certificate,
+    strategy = strategy_of(release)
+    return measured(
+        X,
+        strategy.rule.columns(*release.prior.features_and_noise(X)),
+        answers_of(release),
+        X_query=strategy.X_query,
+        reconstruction=strategy.reconstruction,
+        certificate=strategy.certificate,
     )
+
+
+def strategy_of(release):
+    return release.measurements[0].strategy
+
+
+def answers_of(release):
+    return release.measurements[0].answers
+
+
+def with_strategy(release, **changes):
+    [one] = release.measurements
+    changed = replace(one, strategy=replace(one.strategy, **changes))
+    return replace(release, measurements=(changed,))
 
 
 def dense_of(release, X):
@@ -100,10 +113,10 @@ def test_it_predicts_as_one_that_keeps_every_row(criterion, approximation, made,
     dense = dense_of(release, table[0])
     assert_predicts_alike(release, dense)
     assert release.guarantee == dense.guarantee
-    assert (release.n_inputs, release.count) == (2, 70)
+    assert (release.n_inputs, release.n_rows) == (2, 70)
     # What is stated about every row is so.
-    lengths = np.sqrt(np.square(dense.measurements[0].strategy).sum(axis=0))
-    assert release.longest == pytest.approx(lengths.max(), rel=1e-9)
+    lengths = np.sqrt(np.square(dense.measurements[0].strategy.matrix).sum(axis=0))
+    assert strategy_of(release).longest == pytest.approx(lengths.max(), rel=1e-9)
     assert dense.measurements[0].attained_mu == pytest.approx(release.guarantee.mu, rel=1e-8)
     assert dense.measurements[0].attained_mu <= release.guarantee.mu
 
@@ -116,15 +129,17 @@ def test_raw_predictions_are_cloaked_ones(criterion, chunk_rows, made, table):
     X, outputs = table
     prior, clipped = release.prior, BOUNDS.clip(outputs)
     dense = measurement_of(release, X)
-    C = prior.cloaking_matrix(release.X_query, X)
-    np.testing.assert_allclose(release.reconstruction @ dense.strategy, C, atol=1e-6)
-    noise = release.answers.values - dense.strategy @ (clipped - BOUNDS.middle)
+    C = prior.cloaking_matrix(strategy_of(release).X_query, X)
+    np.testing.assert_allclose(
+        strategy_of(release).reconstruction @ dense.strategy.matrix, C, atol=1e-6
+    )
+    noise = answers_of(release).values - dense.strategy.matrix @ (clipped - BOUNDS.middle)
     published = release.published()
-    expected = prior.mean + C @ (clipped - prior.mean) + release.reconstruction @ noise
+    expected = prior.mean + C @ (clipped - prior.mean) + strategy_of(release).reconstruction @ noise
     np.testing.assert_allclose(published.values, expected, atol=1e-5)
-    root = release.answers.noise_sd * release.reconstruction
+    root = answers_of(release).noise_sd * strategy_of(release).reconstruction
     np.testing.assert_allclose(published.noise_cov, root @ root.T)
-    np.testing.assert_array_equal(published.X, release.X_query)
+    np.testing.assert_array_equal(published.X, strategy_of(release).X_query)
     again = dense.published(prior.mean)
     np.testing.assert_allclose(published.values, again.values, rtol=1e-9)
 
@@ -150,14 +165,16 @@ def test_what_it_says_of_itself(made, table):
     private = made(seed=None)
     assert not private.insecure
     assert "INSECURE" not in repr(private)
-    assert f"<ManyRowsRelease of {private.rule.answers} noisy answers about 70 rows" in repr(
+    assert f"<Release of {strategy_of(private).n_answers} noisy answers about 70 rows" in repr(
         private
     )
     assert not any(str(value)[:8] in repr(private) for value in table[1])
     assert release.input_names == ("a", "b")
     assert release.fitted_prior is release.prior
     assert release.posterior.prior is release.prior
-    np.testing.assert_array_equal(release.ranges, [table[0].min(axis=0), table[0].max(axis=0)])
+    np.testing.assert_array_equal(
+        strategy_of(release).ranges, [table[0].min(axis=0), table[0].max(axis=0)]
+    )
 
 
 def numbers_of(thing):
@@ -182,7 +199,7 @@ def test_it_holds_no_output_and_no_row(made, table):
     assert not held & set(outputs.tolist())
     assert not held & set((BOUNDS.clip(outputs) - BOUNDS.middle).tolist())
     # But for the corners of the box that holds them all.
-    assert held & set(X.ravel().tolist()) == set(release.ranges.ravel().tolist())
+    assert held & set(X.ravel().tolist()) == set(strategy_of(release).ranges.ravel().tolist())
 
 
 # Anybody with the inputs can check it.
@@ -193,10 +210,7 @@ def test_it_holds_no_output_and_no_row(made, table):
 def test_the_same_rows_verify_however_they_are_cut(criterion, chunk_rows, made, table):
     release = made(criterion, hyperprior=Hyperprior())
     rows = ArrayRows(table[0], np.full(70, np.nan), chunk_rows=chunk_rows, jobs=1)
-    found = release.verify(rows)
-    assert found.count == 70
-    assert found.longest == pytest.approx(release.longest, rel=1e-9)
-    np.testing.assert_allclose(found.totals, release.sums[0].totals, atol=1e-9)
+    assert release.verify(rows) == pytest.approx(strategy_of(release).longest, rel=1e-9)
 
 
 def verify(release, X):
@@ -223,12 +237,12 @@ def test_as_many_other_rows_do_not_verify(criterion, row, made, table):
 @pytest.mark.parametrize("criterion", ["bayes", "trace"])
 def test_a_rule_with_a_longer_column_does_not_verify(criterion, made, table):
     release = made(criterion)
-    linear = LinearRule(matrix=10 * release.rule.matrix)
+    linear = LinearRule(matrix=10 * strategy_of(release).rule.matrix)
     with pytest.raises(ValueError, match=r"longest column is .*, and the guarantee allows"):
-        verify(replace(release, rule=linear), table[0])
-    shorter = tuple(replace(one, longest=one.longest * (1 - 1e-6)) for one in release.sums)
+        verify(with_strategy(release, rule=linear), table[0])
+    shorter = strategy_of(release).longest * (1 - 1e-6)
     with pytest.raises(ValueError, match="longest column"):
-        verify(replace(release, sums=shorter), table[0])
+        verify(with_strategy(release, longest=shorter), table[0])
 
 
 def test_one_long_column_among_many_does_not_verify(made, table):
@@ -236,18 +250,20 @@ def test_one_long_column_among_many_does_not_verify(made, table):
     release = made("trace")
 
     class LongAtOne:
-        answers = release.rule.answers
+        answers = strategy_of(release).rule.answers
 
         def columns(self, features, noise):
-            columns = release.rule.columns(features, noise)
+            columns = strategy_of(release).rule.columns(features, noise)
             columns[:, np.all(features == here, axis=0)] *= 1.5
             return columns
 
-    longest = np.sqrt(np.square(measurement_of(release, table[0]).strategy).sum(axis=0)).argmax()
+    longest = np.sqrt(
+        np.square(measurement_of(release, table[0]).strategy.matrix).sum(axis=0)
+    ).argmax()
     rows = ArrayRows(table[0], np.zeros(70), chunk_rows=1, jobs=1)
     here = release.prior.features_and_noise(table[0][[longest]])[0]
     with pytest.raises(ValueError, match="longest column"):
-        replace(release, rule=LongAtOne()).verify(rows)
+        with_strategy(release, rule=LongAtOne()).verify(rows)
 
 
 @pytest.mark.parametrize("first", [0, 64])
@@ -256,31 +272,31 @@ def test_columns_that_are_no_numbers_do_not_verify(first, made, table):
     release = made("bayes")
 
     class Broken:
-        answers = release.rule.answers
+        answers = strategy_of(release).rule.answers
 
         def columns(self, features, noise):
-            columns = release.rule.columns(features, noise)
+            columns = strategy_of(release).rule.columns(features, noise)
             columns[:, np.all(features == here, axis=0)] = np.nan
             return columns
 
     rows = ArrayRows(table[0], np.zeros(70), chunk_rows=1, jobs=1)
     here = release.prior.features_and_noise(table[0][[first]])[0]
     with pytest.raises(ValueError, match=r"longest column|other rows"):
-        replace(release, rule=Broken()).verify(rows)
+        with_strategy(release, rule=Broken()).verify(rows)
 
 
 # Learning: from sums over cells, as from every row, where every row is a cell of its own.
 
 
 def objectives(release, X, outputs_bounds=(-2.0, 3.0)):
-    cells = release.sums[0]
-    assert cells.cells is not None
-    centres = np.unique(X, axis=0)
+    cells = Cells(centres=np.unique(X, axis=0), units=np.ones(X.shape[1]))
+    rows = ArrayRows(X, np.zeros(len(X)), chunk_rows=16, jobs=1)
+    sums = asked_sums(rows, model=release.prior, rule=strategy_of(release).rule, cells=cells)
     return [
-        _Objective.of(release.prior, answers, bounds=outputs_bounds, hyperprior=Hyperprior())
+        NumbersObjective.of(release.prior, answers, bounds=outputs_bounds, hyperprior=Hyperprior())
         for answers in (
-            gather_sums(cells, release.answers, points=centres),
-            gather([measurement_of(release, X)]),
+            gather_sums(sums, answers_of(release), points=cells.centres),
+            learning_answers(release.prior, [measurement_of(release, X)]),
         )
     ]
 
@@ -297,23 +313,24 @@ def test_the_objective_is_the_same(criterion, approximation, made, table, rng):
         np.testing.assert_allclose(slopes, others, rtol=1e-5, atol=1e-6)
 
 
-def test_the_objective_of_a_release_that_forgot_its_cells(made):
+def test_the_objective_needs_cells(made, table):
     release = made()
-    forgetful = replace(release.sums[0], cells=None)
+    rows = ArrayRows(table[0], np.zeros(70), jobs=1)
+    forgetful = asked_sums(rows, model=release.prior, rule=strategy_of(release).rule)
     with pytest.raises(ValueError, match="no sums over cells"):
-        gather_sums(forgetful, release.answers, points=POINTS)
+        gather_sums(forgetful, answers_of(release), points=POINTS)
 
 
 @pytest.mark.parametrize("average", [False, True])
 def test_what_is_learned_is_the_same(average, made, table, any_evidence):  # noqa: ARG001
     release = made(epsilon=50.0, hyperprior=Hyperprior(), average=average)
-    expected = learn(
+    expected = learn_numbers(
         release.prior,
         [measurement_of(release, table[0])],
         hyperprior=Hyperprior(),
         average=average,
     )
-    assert len(release.learned) == len(expected) == len(release.sums)
+    assert len(release.learned) == len(expected) == len(strategy_of(release).sums) - 1
     assert len(expected) > 3 if average else len(expected) == 1
     for one, other in zip(release.learned, expected, strict=True):
         assert one.weight == pytest.approx(other.weight, abs=1e-3)
@@ -349,7 +366,7 @@ def test_the_same_doubles_come_back(criterion, learned, made, table, tmp_path, a
     hyperprior = None if learned == "nothing" else Hyperprior()
     release = made(criterion, hyperprior=hyperprior, average=learned == "average", epsilon=20.0)
     release.save(tmp_path / "one.cloak")
-    back = ManyRowsRelease.load(tmp_path / "one.cloak")
+    back = Release.load(tmp_path / "one.cloak")
     back.save(tmp_path / "two.cloak")
     assert (tmp_path / "one.cloak").read_bytes() == (tmp_path / "two.cloak").read_bytes()
     for new_output in (False, True):
@@ -361,10 +378,10 @@ def test_the_same_doubles_come_back(criterion, learned, made, table, tmp_path, a
                 assert mine.tobytes() == theirs.tobytes()
     assert back.guarantee == release.guarantee
     assert back.insecure is release.insecure
-    assert back.certificate == release.certificate
+    assert strategy_of(back).certificate == strategy_of(release).certificate
     assert repr(back) == repr(release)
     assert (back.input_names, back.output_name) == (("a", "b"), "y")
-    assert type(back.rule) is (BallRule if criterion == "bayes" else LinearRule)
+    assert type(strategy_of(back).rule) is (BallRule if criterion == "bayes" else LinearRule)
     assert len(back.learned) == len(release.learned)
     if criterion != "bayes":
         assert back.published().values.tobytes() == release.published().values.tobytes()
@@ -388,5 +405,5 @@ def test_its_file_does_not_grow_with_the_table(table, tmp_path):
         )
         many.save(tmp_path / str(times))
         sizes.append((tmp_path / str(times)).stat().st_size)
-        assert many.count == 70 * times
+        assert many.n_rows == 70 * times
     assert sizes[1] < 1.1 * sizes[0]

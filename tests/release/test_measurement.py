@@ -27,13 +27,13 @@ def test_published_values_are_the_gp_predictions_plus_shaped_noise(mean, table, 
     (measurement,) = release.measurements
     published = release.published()
     C = prior.cloaking_matrix(X_query, X)
-    noise = 0.3 * np.random.default_rng(11).normal(size=len(measurement.strategy))
-    expected = mean + C @ (y - mean) + measurement.reconstruction @ noise
+    noise = 0.3 * np.random.default_rng(11).normal(size=measurement.strategy.n_answers)
+    expected = mean + C @ (y - mean) + measurement.strategy.reconstruction @ noise
     np.testing.assert_allclose(published.values, expected, atol=1e-6)
     np.testing.assert_array_equal(published.X, X_query)
     np.testing.assert_allclose(
         published.noise_cov,
-        0.09 * measurement.reconstruction @ measurement.reconstruction.T,
+        0.09 * measurement.strategy.reconstruction @ measurement.strategy.reconstruction.T,
         rtol=1e-12,
         atol=1e-15,
     )
@@ -77,7 +77,7 @@ def test_residuals_are_answers_about_the_mean(table, make_release):
     R = np.random.default_rng(0).normal(size=(4, 30))
     (one,) = make_release(prior, X, y, strategy=R, bounds=(-1.0, 5.0)).measurements
     exact = replace(one, answers=replace(one.answers, values=R @ (y - 2.0)))
-    np.testing.assert_allclose(exact.residuals(0.7), R @ (y - 0.7), atol=1e-12)
+    np.testing.assert_allclose(exact.residuals(0.7)[:, 0], R @ (y - 0.7), atol=1e-12)
 
 
 def test_attained_mu_is_recomputed_from_questions_and_noise(table, make_release):

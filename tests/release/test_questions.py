@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from conditioning import posterior_of
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 from cloakgp import design
 from cloakgp.criteria import criteria_for
+from cloakgp.fitting.strategies import Budget, Query, choose_strategy
 from cloakgp.models import APPROXIMATIONS, ExactPrior, SparsePrior
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.accounting import exact_noise_multiplier
-from cloakgp.release import Budget, Query, choose_questions
-from cloakgp.release.posterior.dense import Posterior
 
 BOUNDS, BUDGET = OutputBounds(-3.0, 3.0), Budget(epsilon=1.0, delta=1e-3)
 KERNEL = ConstantKernel(2.0) * RBF(1.1) + WhiteKernel(0.05)
@@ -89,20 +89,20 @@ def test_designs_see_the_conditional_covariances(prior, table, history, asked, r
     points, weights = rng.uniform(-0.5, 4.5, size=(4, 1)), rng.uniform(0.5, 2.0, size=4)
     fresh = rng.uniform(0, 4, size=(7, 1))
     rows = [X, Z, fresh][table]
-    choose_questions(
+    choose_strategy(
         rows,
         prior=prior,
         query=Query(X=points, weights=weights),
-        bounds=BOUNDS,
+        encoding=BOUNDS,
         budget=BUDGET,
-        known=Posterior.given(prior, measurements),
+        known=posterior_of(prior, measurements),
         table=table,
     )
     ((covariance, crossed, settings),) = asked
     stacked = np.zeros((9, 10 + 6 + 7 + 4))
-    stacked[0:3, :10] = measurements[0].strategy
-    stacked[3:6, 10:16] = measurements[1].strategy
-    stacked[6:9, :10] = measurements[2].strategy
+    stacked[0:3, :10] = measurements[0].strategy.matrix
+    stacked[3:6, 10:16] = measurements[1].strategy.matrix
+    stacked[6:9, :10] = measurements[2].strategy.matrix
     noise = np.repeat([0.4, 0.9, 0.6], 3) ** 2
     expected = conditioned(joint(prior, [X, Z, fresh], points), stacked, noise)
     mine = [slice(0, 10), slice(10, 16), slice(16, 23)][table]
@@ -118,7 +118,7 @@ def test_designs_see_the_conditional_covariances(prior, table, history, asked, r
 
 def test_without_history_designs_see_the_prior(prior, asked, rng):
     X, points = rng.uniform(0, 4, size=(10, 1)), rng.uniform(0, 4, size=(3, 1))
-    chosen = choose_questions(X, prior=prior, query=Query(X=points), bounds=BOUNDS, budget=BUDGET)
+    chosen = choose_strategy(X, prior=prior, query=Query(X=points), encoding=BOUNDS, budget=BUDGET)
     ((covariance, crossed, settings),) = asked
     expected = joint(prior, [X], points)
     np.testing.assert_allclose(covariance.times(np.eye(10)), expected[:10, :10], atol=1e-9)
@@ -127,17 +127,17 @@ def test_without_history_designs_see_the_prior(prior, asked, rng):
     assert chosen.table == 0
     assert chosen.reconstruction is None
     assert chosen.certificate.criterion == "bayes"
-    np.testing.assert_allclose(np.square(chosen.strategy).sum(axis=0), 1.0, atol=1e-12)
+    np.testing.assert_allclose(np.square(chosen.matrix).sum(axis=0), 1.0, atol=1e-12)
 
 
 @pytest.mark.parametrize("criterion", ["trace", "logdet"])
 def test_the_papers_criteria_reconstruct_the_cloaking_matrix(criterion, prior, rng):
     X, points = rng.uniform(0, 4, size=(10, 1)), rng.uniform(0, 4, size=(3, 1))
-    chosen = choose_questions(
-        X, prior=prior, query=Query(X=points), bounds=BOUNDS, budget=BUDGET, criterion=criterion
+    chosen = choose_strategy(
+        X, prior=prior, query=Query(X=points), encoding=BOUNDS, budget=BUDGET, criterion=criterion
     )
     np.testing.assert_allclose(
-        chosen.reconstruction @ chosen.strategy, prior.cloaking_matrix(points, X), atol=1e-9
+        chosen.reconstruction @ chosen.matrix, prior.cloaking_matrix(points, X), atol=1e-9
     )
     assert chosen.certificate.criterion == criterion
 
@@ -150,14 +150,14 @@ def test_bayes_leaves_least_variance_of_all_mechanisms(epsilon, prior, rng):
     crossed = prior.cross_covariance(points, X)
     explained = {}
     for criterion in [each.name for each in criteria_for("numbers")]:
-        R = choose_questions(
+        R = choose_strategy(
             X,
             prior=prior,
             query=Query(X=points),
-            bounds=BOUNDS,
+            encoding=BOUNDS,
             budget=Budget(epsilon=epsilon, delta=1e-3),
             criterion=criterion,
-        ).strategy
+        ).matrix
         answers = R @ K_y @ R.T + sd**2 * np.eye(len(R))
         T = R @ crossed.T
         explained[criterion] = float(np.vdot(T, np.linalg.solve(answers, T)))
@@ -176,11 +176,11 @@ def test_bayes_leaves_least_variance_of_all_mechanisms(epsilon, prior, rng):
 )
 def test_weights_that_are_none(weights):
     with pytest.raises(ValueError, match="query weights must be positive and finite"):
-        choose_questions(
+        choose_strategy(
             np.zeros((4, 1)),
             prior=prior_of(None),
             query=Query(X=np.zeros((3, 1)), weights=weights),
-            bounds=BOUNDS,
+            encoding=BOUNDS,
             budget=BUDGET,
         )
 
@@ -190,11 +190,11 @@ def test_unknown_mechanisms_are_named():
         ValueError,
         match="criterion must be one of bayes, trace, logdet, functional for numbers, got 'x'",
     ):
-        choose_questions(
+        choose_strategy(
             np.zeros((4, 1)),
             prior=prior_of(None),
             query=Query(X=np.zeros((3, 1))),
-            bounds=BOUNDS,
+            encoding=BOUNDS,
             budget=BUDGET,
             criterion="x",
         )

@@ -131,7 +131,7 @@ def test_whose_rows_they_are_can_be_said(prior, table, make_release, same_rows, 
     X, y = table
     one, two = (make_release(prior, X, y, seed=seed) for seed in (1, 2))
     both = one.combine(two, same_rows=same_rows)
-    assert [part.table for part in both.measurements] == tables
+    assert [part.strategy.table for part in both.measurements] == tables
 
 
 def test_other_rows_at_the_same_places_tell_more_about_the_function(prior, table, make_release):
@@ -193,7 +193,7 @@ def test_tables_said_to_be_different_stay_different(prior, table, make_release):
     X, y = table
     one, two, three = (make_release(prior, X, y, seed=seed) for seed in range(3))
     different = two.combine(three, same_rows=False)
-    tables = [part.table for part in one.combine(different).measurements]
+    tables = [part.strategy.table for part in one.combine(different).measurements]
     assert tables[1] != tables[2]
 
 
@@ -220,7 +220,7 @@ def test_a_release_that_asked_nothing_is_the_prior_and_free():
         WhiteKernel(1.0), 0.1, bounds=(0, 1), epsilon=1.0, delta=1e-3, criterion="trace", learn=None
     )
     release = model.fit(X, y).release_
-    assert release.measurements[0].strategy.shape == (0, 10)
+    assert release.measurements[0].strategy.matrix.shape == (0, 10)
     assert release.guarantee.mu == 0
     assert release.guarantee.delta_at(0.0) == 0.0
     mean, std = release.predict(X, return_std=True)
@@ -242,7 +242,7 @@ def test_nothing_asked_combines_with_something(prior, table, make_release):
 
 def test_it_says_what_it_is(release):
     assert repr(release).startswith(
-        f"<Release of {len(release.measurements[0].strategy)} noisy answers, ("
+        f"<Release of {len(release.measurements[0].strategy.matrix)} noisy answers, ("
     )
     assert "INSECURE" not in repr(release)
     assert release.n_inputs == 2

@@ -7,14 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cloakgp import DPGPClassifier, LabelRelease
-from cloakgp.report.classification import prior_rates
-from cloakgp.report.columns import class_names, rows
+from cloakgp import DPGPClassifier, Release
+from cloakgp.report.columns import class_names, known_inputs
 from cloakgp.report.describe import describe, headline
 from cloakgp.report.facts import as_text
 
 
-def _release(*, classes=("no", "yes"), **options: object) -> LabelRelease:
+def _release(*, classes=("no", "yes"), **options: object) -> Release:
     X = np.random.default_rng(5).uniform(0, 50, size=(40, 2))
     settings = {"epsilon": 1.0, "delta": 0.01, "inducing": 5, **options}
     y = np.array(classes, dtype=object)[(X[:, 0] // 10).astype(int) % len(classes)]
@@ -22,12 +21,12 @@ def _release(*, classes=("no", "yes"), **options: object) -> LabelRelease:
     return replace(made, input_names=("age", "weight"), output_name="ill")
 
 
-def _facts(release: LabelRelease) -> dict[str, str]:
+def _facts(release: Release) -> dict[str, str]:
     return {fact.label: fact.text for section in describe(release) for fact in section.facts}
 
 
 @pytest.fixture(scope="module")
-def two() -> LabelRelease:
+def two() -> Release:
     """With hyperparameters learned, however faintly the answers speak for them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("cloakgp.release.hyperparameters.quadrature.EVIDENCE", 0.0)
@@ -58,11 +57,11 @@ def test_everything_a_custodian_needs_is_there(two):
 def test_figures_are_those_of_the_release(two):
     facts, (one,) = _facts(two), two.measurements
     assert f"sd {one.answers.noise_sd:.4g}" in facts["answers"]
-    assert facts["answers"].startswith(f"{len(one.questions.strategy)} numbers")
-    latent = two.predict_latent(one.questions.X_query)
+    assert facts["answers"].startswith(f"{len(one.strategy.matrix)} numbers")
+    latent = two.predict_latent(one.strategy.X_query)
     assert f"{np.sqrt(np.mean(latent.sd**2)):.4g} (root" in facts["latent"]
     assert f"makes {np.sqrt(np.mean(latent.privacy_sd**2)):.4g} of it" in facts["latent"]
-    surest = two.predict_proba(one.questions.X_query).max(axis=1)
+    surest = two.predict_proba(one.strategy.X_query).max(axis=1)
     assert f"{surest.min():.2f} to {surest.max():.2f}" in facts["decided"]
 
 
@@ -75,18 +74,20 @@ def test_declared_rates_are_told_as_declared(classes, rates):
         f"{name} = {r:.2g}" for name, r in zip(classes, rates, strict=True)
     ]
     assert "learned" not in _facts(release)
-    np.testing.assert_allclose(prior_rates(release.prior, rows(release)), rates, atol=5e-3)
+    np.testing.assert_allclose(
+        release.likelihood.prior_rates(release.prior, known_inputs(release)), rates, atol=5e-3
+    )
 
 
-def facts_rates(release: LabelRelease) -> list[str]:
+def facts_rates(release: Release) -> list[str]:
     return _facts(release)["class rates"].split(":")[0].split(", ")
 
 
 def test_learned_values_stand_beside_the_declared_ones(two):
     facts = _facts(two)
     assert "no = 0.5, yes = 0.5" in facts["declared"]
-    assert str(two.prior.latent.kernel) in facts["declared"]
-    assert str(two.fitted_prior.latent.kernel) in facts["kernel"]
+    assert str(two.prior.kernel) in facts["declared"]
+    assert str(two.fitted_prior.kernel) in facts["kernel"]
 
 
 def test_several_classes_are_told_as_one_against_the_others():
@@ -136,7 +137,7 @@ def test_seeded_noise_is_told_first_and_loudly():
 def test_tables_are_counted(two):
     apart = two.combine(_release(), same_rows=False)
     assert _facts(apart)["rows"] == "40 + 40, in 2 tables"
-    assert len(rows(apart)) == 80
+    assert len(known_inputs(apart)) == 80
     assert "2 measurements" in _facts(apart)["adds up"]
 
 
@@ -144,7 +145,7 @@ def test_asking_nothing_costs_nothing(two):
     (one,) = two.measurements
     silent = replace(
         one,
-        questions=replace(one.questions, strategy=np.zeros((0, 40))),
+        strategy=replace(one.strategy, matrix=np.zeros((0, 40))),
         answers=replace(
             one.answers,
             values=np.zeros((0, 1)),

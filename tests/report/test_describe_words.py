@@ -10,9 +10,10 @@ import pytest
 from scipy.stats import norm
 
 from cloakgp import DPGPRegressor, Release
-from cloakgp.report.columns import input_names, rows
-from cloakgp.report.describe import bounds, describe, headline
+from cloakgp.report.columns import input_names, known_inputs
+from cloakgp.report.describe import describe, headline
 from cloakgp.report.facts import Fact, Section, as_text
+from cloakgp.report.outputs import bounds
 from cloakgp.utils.formatting import ceiling, odds_factor, one_in, percent
 
 
@@ -102,7 +103,7 @@ def test_combined_releases_tell_parts_and_total():
     assert facts["rows"] == "40"
     apart = one.combine(other, same_rows=False)
     assert _facts(apart)["rows"] == "40 + 40, in 2 tables"
-    assert len(rows(apart)) == 80
+    assert len(known_inputs(apart)) == 80
 
 
 def test_differing_bounds_are_all_told():
@@ -136,8 +137,11 @@ def test_asking_nothing_costs_nothing():
     (one,) = release.measurements
     silent = replace(
         one,
-        strategy=np.zeros((0, 40)),
-        reconstruction=np.zeros((len(one.X_query), 0)),
+        strategy=replace(
+            one.strategy,
+            matrix=np.zeros((0, 40)),
+            reconstruction=np.zeros((len(one.strategy.X_query), 0)),
+        ),
         answers=replace(
             one.answers,
             values=np.zeros(0),

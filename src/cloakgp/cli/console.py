@@ -23,14 +23,13 @@ from rich.text import Text
 from cloakgp.design import DesignGapWarning
 from cloakgp.fitting.checks import PrivacyParameterWarning
 from cloakgp.fitting.planning import SparseModelWarning
-from cloakgp.release import ReleaseFileError
+from cloakgp.release import Release, ReleaseFileError
 from cloakgp.release.open import load
-from cloakgp.report.columns import AnyRelease
 from cloakgp.report.facts import printable
 from cloakgp.utils.extras import MissingExtraError
 
 
-def open_release(path: Path) -> AnyRelease:
+def open_release(path: Path) -> Release:
     """Return the release in a file, of one number or of a class.
 
     Parameters
@@ -45,7 +44,7 @@ def open_release(path: Path) -> AnyRelease:
         If it is no release file, or one of another kind.
     """
     release = load(path)
-    if not isinstance(release, AnyRelease):
+    if not isinstance(release, Release):
         raise ReleaseFileError(
             f"{path} holds a {type(release).__name__}: the command line shows it, and predicts "
             "from releases of one number or of a class alone"

@@ -15,11 +15,13 @@ from sklearn.datasets import load_diabetes
 from sklearn.gaussian_process import GaussianProcessRegressor
 
 from cloakgp.fitting.defaults import choose_prior, choose_query
-from cloakgp.fitting.regression import release_regression
+from cloakgp.fitting.dense import release_outputs
+from cloakgp.fitting.measuring import measured
+from cloakgp.fitting.strategies import Budget
 from cloakgp.plots.regression import INK, draw_curve, draw_map, slice_points
 from cloakgp.plots.release import new_figure
-from cloakgp.privacy import OutputBounds, measure
-from cloakgp.release import Hyperprior, Release
+from cloakgp.privacy import OutputBounds
+from cloakgp.release import DenseStrategy, Hyperprior, Release
 from cloakgp.report.describe import headline
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
@@ -202,12 +204,12 @@ def _trial(
     hyperprior: Hyperprior | None,
     repetitions: int,
 ) -> Trial:
-    release = release_regression(
+    release = release_outputs(
         people.X,
         people.y,
         prior=choose_prior(people.X, bounds=BOUNDS),
+        encoding=BOUNDS,
         query=choose_query(people.X),
-        bounds=BOUNDS,
         epsilon=EPSILON,
         delta=DELTA,
         criterion=criterion,
@@ -230,10 +232,10 @@ def _trial(
 def _noised_again(release: Release, people: People) -> Release:
     """Ask the same questions of the same people with fresh noise: the design is reused."""
     (one,) = release.measurements
-    answers = measure(
-        one.strategy, people.y, bounds=one.answers.bounds, epsilon=EPSILON, delta=DELTA
-    )
-    again = replace(release, measurements=(replace(one, answers=answers),))
+    assert isinstance(one.strategy, DenseStrategy)
+    budget = Budget(epsilon=EPSILON, delta=DELTA)
+    answered = measured(one.strategy, people.y, encoding=BOUNDS, budget=budget)
+    again = replace(release, measurements=(answered,))
     return again if release.hyperprior is None else again.learn(release.hyperprior)
 
 

@@ -19,11 +19,11 @@ from cloakgp.models.defaults import LATENT_SD, SIGNAL_SD_SHARE
 from cloakgp.models.summary import summarise
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.labels import Classes
-from cloakgp.release import LabelRelease, ManyRowsRelease, Release
+from cloakgp.release import Release
 from cloakgp.utils.names import CRITERIA, LINKS, CriterionName, LinkName
 
 
-def release_numbers(plan: Plan, given: NumberOptions) -> Release | ManyRowsRelease:
+def release_numbers(plan: Plan, given: NumberOptions) -> Release:
     """Ask a private column of numbers once, as `DPGPRegressor` does.
 
     Parameters
@@ -73,7 +73,7 @@ def release_numbers(plan: Plan, given: NumberOptions) -> Release | ManyRowsRelea
         return model.release_
 
 
-def release_classes(plan: Plan, given: ClassOptions) -> LabelRelease:
+def release_classes(plan: Plan, given: ClassOptions) -> Release:
     """Ask a private column of classes once, as `DPGPClassifier` does.
 
     Classes keep the order in which they are declared: with two, the latent function is high where

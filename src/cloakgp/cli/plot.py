@@ -35,14 +35,14 @@ def plot(
     from cloakgp.cli.console import open_release
     from cloakgp.plots.classification import plot_classes
     from cloakgp.plots.release import figure_bytes, picture_suffix, plot_release
-    from cloakgp.release import LabelRelease
+    from cloakgp.report.columns import has_classes
     from cloakgp.utils.files import reserve_file
 
     suffix = picture_suffix(to)
     with reserve_file(to, overwrite=overwrite, inputs=[release_file]) as target:
         release = open_release(release_file)
         chosen = options.names(vary) if vary else ()
-        if isinstance(release, LabelRelease):
+        if has_classes(release):
             figure = plot_classes(release, vary=chosen, only=only or None)
         elif only:
             raise ValueError("--class goes with releases of classes, and this one is of numbers")

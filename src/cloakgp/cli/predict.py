@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from cloakgp.cli.progress import Reporter
-    from cloakgp.release import LabelRelease
-    from cloakgp.report.columns import AnyRelease, NumberRelease
+    from cloakgp.release import Release
     from cloakgp.utils.arrays import Array
 
 BLOCK_ROWS = 5000
@@ -55,16 +54,15 @@ def predict(
     say(f"Wrote {rows:,} predictions of {release.output_name} to {to}.", style="green")
 
 
-def _columns(release: AnyRelease, at: Path, *, new_output: bool) -> dict[str, NDArray[Any]]:
+def _columns(release: Release, at: Path, *, new_output: bool) -> dict[str, NDArray[Any]]:
     """Return the inputs in a table, and what is predicted there."""
     import numpy as np
 
     from cloakgp.cli.progress import reporting
     from cloakgp.data.tables import read_inputs
-    from cloakgp.release import LabelRelease
-    from cloakgp.report.columns import input_names
+    from cloakgp.report.columns import has_classes, input_names
 
-    if isinstance(release, LabelRelease) and new_output:
+    if has_classes(release) and new_output:
         raise ValueError("--new-output goes with releases of numbers: classes have probabilities")
     names = input_names(release)
     X = read_inputs(at, names=names)
@@ -72,7 +70,7 @@ def _columns(release: AnyRelease, at: Path, *, new_output: bool) -> dict[str, ND
         blocks = _reported(np.array_split(X, -(-len(X) // BLOCK_ROWS)), reporter)
         predicted = (
             _classes(release, blocks)
-            if isinstance(release, LabelRelease)
+            if has_classes(release)
             else _numbers(release, blocks, new_output=new_output)
         )
     prefix = "predicted_" if set(names) & set(predicted) else ""
@@ -89,9 +87,7 @@ def _reported(blocks: Sequence[Array], reporter: Reporter) -> Iterator[Array]:
         done += len(block)
 
 
-def _numbers(
-    release: NumberRelease, blocks: Iterable[Array], *, new_output: bool
-) -> dict[str, Array]:
+def _numbers(release: Release, blocks: Iterable[Array], *, new_output: bool) -> dict[str, Array]:
     """Return mean, sd and limits of all blocks of points."""
     import numpy as np
 
@@ -101,7 +97,7 @@ def _numbers(
     return dict(zip(COLUMNS, figures, strict=True))
 
 
-def _classes(release: LabelRelease, blocks: Iterable[Array]) -> dict[str, NDArray[Any]]:
+def _classes(release: Release, blocks: Iterable[Array]) -> dict[str, NDArray[Any]]:
     """Return the most probable class, as text, and the probability of each, of all blocks."""
     import numpy as np
 

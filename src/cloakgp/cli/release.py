@@ -18,7 +18,7 @@ from cloakgp.utils.files import reserve_file
 from cloakgp.utils.names import DEFAULT_GAP
 
 if TYPE_CHECKING:
-    from cloakgp.report.columns import AnyRelease
+    from cloakgp.release import Release
 
 
 def _choices() -> str:
@@ -187,7 +187,7 @@ def release(
             warn(f"{to} is released and complete, but could not be described")
 
 
-def _ask(plan: Plan, given: NumberOptions | ClassOptions) -> AnyRelease:
+def _ask(plan: Plan, given: NumberOptions | ClassOptions) -> Release:
     """Ask the private column, with what only this needs."""
     from cloakgp.cli.estimators import release_classes, release_numbers
     from cloakgp.privacy.accounting import check_budget
@@ -198,14 +198,13 @@ def _ask(plan: Plan, given: NumberOptions | ClassOptions) -> AnyRelease:
     return release_classes(plan, given)
 
 
-def _tell(made: AnyRelease, plan: Plan, *, to: Path) -> None:
+def _tell(made: Release, plan: Plan, *, to: Path) -> None:
     """Say what was written, what it guarantees and what it cost."""
-    from cloakgp.release import LabelRelease
-    from cloakgp.report.columns import row_count
+    from cloakgp.report.columns import has_classes
     from cloakgp.report.describe import describe
 
-    what = "probabilities" if isinstance(made, LabelRelease) else "predictions"
-    say(f"Wrote {to}: {what} of {plan.output}, from {row_count(made):,} rows.", style="green")
+    what = "probabilities" if has_classes(made) else "predictions"
+    say(f"Wrote {to}: {what} of {plan.output}, from {made.n_rows:,} rows.", style="green")
     print_sections([one for one in describe(made) if one.title in SHOWN_AFTERWARDS])
     explain(
         f"This spent ({plan.epsilon:g}, {plan.delta:g}) about these people. Running it again "

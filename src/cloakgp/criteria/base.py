@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from cloakgp.design.streaming.rules import Rule
     from cloakgp.design.streaming.sums import AskedSums
     from cloakgp.models import ExactPrior, SparsePrior
-    from cloakgp.models.likelihoods.classes import LabelPrior
+    from cloakgp.models.likelihoods import LatentPrior, Likelihood
     from cloakgp.models.summary import Summary
     from cloakgp.utils.arrays import Array
     from cloakgp.utils.names import LinkName
@@ -199,16 +199,19 @@ class Criterion:
         """
         raise NotImplementedError(f"{self.name} chooses no questions for a table read in passes")
 
-    def prior_over_labels(self, prior: LabelPrior, X: Array) -> Prior:
-        """Return the linear prior under which questions about labels ±1 are chosen.
+    def prior_over_outputs(
+        self, prior: LatentPrior, likelihood: Likelihood, X: Array
+    ) -> LatentPrior:
+        """Return the Gaussian prior over encoded outputs under which questions are chosen.
 
         Parameters
         ----------
-        prior : LabelPrior
+        prior : ExactPrior or SparsePrior
+            Of the latent functions.
+        likelihood : Likelihood
         X : array of shape (N, D)
         """
-        del X
-        return prior.one_step()
+        return likelihood.cloaking_prior(prior, X)
 
     def describe(
         self, *, gap: str, predictions: str = "raw predictions", prior: str = "the prior"

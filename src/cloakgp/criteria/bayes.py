@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 from cloakgp.criteria.base import Chosen, ChosenRule, Criterion, Problem, StreamedProblem
 
 if TYPE_CHECKING:
-    from cloakgp.criteria.base import Prior
     from cloakgp.models import OutputCovariance
-    from cloakgp.models.likelihoods.classes import LabelPrior
+    from cloakgp.models.likelihoods import LatentPrior, Likelihood
     from cloakgp.utils.arrays import Array
 
 # Of the smaller problem that a design for many rows starts from.
@@ -69,8 +68,10 @@ class _Bayes(Criterion):
         )
         return ChosenRule(found.rule, found.sums, found.certificate, reconstruction=None)
 
-    def prior_over_labels(self, prior: LabelPrior, X: Array) -> Prior:
-        return prior.linearised(X)
+    def prior_over_outputs(
+        self, prior: LatentPrior, likelihood: Likelihood, X: Array
+    ) -> LatentPrior:
+        return likelihood.linear_prior(prior, X)
 
 
 BAYES = _Bayes(

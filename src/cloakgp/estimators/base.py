@@ -14,7 +14,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cloakgp.criteria import Criterion, Use, criteria_for, criterion_named
 from cloakgp.fitting.defaults import choose_query
-from cloakgp.release import Hyperprior, Query
+from cloakgp.fitting.strategies import Query
+from cloakgp.release import Hyperprior
 from cloakgp.utils.arrays import Array, check_unmasked
 
 LEARNING = ("map", "average", None)

@@ -21,15 +21,17 @@ from cloakgp.estimators.base import (
     query_count,
 )
 from cloakgp.fitting.checks import warn_of_parameters
-from cloakgp.fitting.classification import release_labels
 from cloakgp.fitting.defaults import choose_label_prior
+from cloakgp.fitting.dense import release_outputs
+from cloakgp.fitting.iteration import release_iteration
 from cloakgp.fitting.planning import plan_fit
+from cloakgp.fitting.strategies import Query
 from cloakgp.models import Approximation
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.accounting import check_budget
 from cloakgp.privacy.labels import Classes
 from cloakgp.privacy.tracebacks import forget_on_failure
-from cloakgp.release import LabelRelease, LatentPrediction, Query
+from cloakgp.release import Hyperprior, LatentPrediction, Release
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import CriterionName, LinkName
 from cloakgp.utils.passes import Tell, tell_nobody
@@ -91,7 +93,7 @@ class DPGPClassifier(DesignedFace, ReleaseFace[Guarantee], ClassifierMixin, Base
 
     Attributes
     ----------
-    release_ : LabelRelease
+    release_ : Release
         What may be published: save it, combine it, predict from it.
     guarantee_ : Guarantee
         What the release costs.
@@ -120,7 +122,7 @@ class DPGPClassifier(DesignedFace, ReleaseFace[Guarantee], ClassifierMixin, Base
     (2, 2)
     """
 
-    release_: LabelRelease
+    release_: Release
     _use: Use = "classes"
 
     def __init__(
@@ -224,7 +226,7 @@ class DPGPClassifier(DesignedFace, ReleaseFace[Guarantee], ClassifierMixin, Base
         )
         plan.announce()
         tell("choosing the prior")
-        prior = choose_label_prior(
+        prior, likelihood = choose_label_prior(
             inputs,
             classes=classes,
             kernel=self.kernel,
@@ -238,20 +240,39 @@ class DPGPClassifier(DesignedFace, ReleaseFace[Guarantee], ClassifierMixin, Base
         self.classes_ = _as_array(classes)
         tell("choosing where predictions matter")
         query = self._query(inputs, X_query, query_weight)
-        self.release_ = release_labels(
+        if self._criterion().iterates:
+            self.release_ = release_iteration(
+                inputs,
+                y,
+                prior=prior,
+                likelihood=likelihood,
+                classes=classes,
+                epsilon=self.epsilon,
+                delta=self.delta,
+                steps=1 if self.steps is None else self.steps,
+                step_criterion="logdet" if self.step_criterion is None else self.step_criterion,
+                gap=self.gap,
+                input_names=self._names(),
+                output_name=name_of_column(y),
+                progress=progress,
+                tell=tell,
+                insecure_seed=self.insecure_seed,
+            )
+            return self
+        hyperprior = Hyperprior(noise_variance=False, mean=self.class_rates is None)
+        self.release_ = release_outputs(
             inputs,
             y,
             prior=prior,
+            likelihood=likelihood,
+            encoding=classes,
             query=query,
-            classes=classes,
             epsilon=self.epsilon,
             delta=self.delta,
             criterion=self.criterion,
-            step_criterion="logdet" if self.step_criterion is None else self.step_criterion,
-            steps=1 if self.steps is None else self.steps,
             gap=self.gap,
-            learning=self.learn,
-            learn_means=self.class_rates is None,
+            hyperprior=None if self.learn is None else hyperprior,
+            average=self.learn == "average",
             input_names=self._names(),
             output_name=name_of_column(y),
             progress=progress,
@@ -269,7 +290,7 @@ class DPGPClassifier(DesignedFace, ReleaseFace[Guarantee], ClassifierMixin, Base
     def predict_proba(self, X: ArrayLike, *, privacy_noise: bool = True) -> Array:
         """Return the probability of every class, shape (P, C), in the order of ``classes_``.
 
-        Averaged over the latent function and the privacy noise; see `LabelRelease.predict_proba`.
+        Averaged over the latent function and the privacy noise; see `Release.predict_proba`.
 
         Parameters
         ----------

@@ -19,7 +19,7 @@ from cloakgp.estimators.regression import DPGPRegressor
 from cloakgp.fitting.checks import PrivacyParameterWarning, warn_of_parameters
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_prior
 from cloakgp.fitting.planning import check_exact
-from cloakgp.fitting.streaming import MANY_ROWS
+from cloakgp.fitting.strategies import MANY_ROWS
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.accounting import check_budget
 from cloakgp.privacy.composition import MixedGuarantee, compose_with_selection, worst_release

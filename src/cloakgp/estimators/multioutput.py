@@ -20,8 +20,9 @@ from cloakgp.estimators.base import (
 )
 from cloakgp.fitting.checks import warn_of_parameters
 from cloakgp.fitting.defaults import choose_prior
+from cloakgp.fitting.dense import release_outputs
 from cloakgp.fitting.planning import plan_fit
-from cloakgp.fitting.regression import release_regression
+from cloakgp.fitting.strategies import Query
 from cloakgp.models import Approximation, ExactPrior, SparsePrior, default_kernel
 from cloakgp.models.kernels.coregion import CoregionKernel, as_entries, checked_coregion
 from cloakgp.privacy import Guarantee
@@ -29,7 +30,6 @@ from cloakgp.privacy.accounting import check_budget
 from cloakgp.privacy.composition import MixedGuarantee
 from cloakgp.privacy.several_outputs import STANDARD_BOUNDS, OutputColumns
 from cloakgp.privacy.tracebacks import forget_on_failure
-from cloakgp.release import Query
 from cloakgp.release.several_outputs import WHICH_OUTPUT, MultiOutputRelease
 from cloakgp.utils.arrays import Array
 
@@ -188,12 +188,12 @@ class DPGPMultiOutputRegressor(
             n_outputs=count,
         )
         plan.announce()
-        entries = release_regression(
+        entries = release_outputs(
             as_entries(inputs, count=count),
             columns.standardised(y, rows=len(inputs)),
             prior=self._prior(inputs, count=count, inducing=plan.inducing),
+            encoding=STANDARD_BOUNDS,
             query=self._entries(self._query(inputs, X_query, query_weight), count=count),
-            bounds=STANDARD_BOUNDS,
             epsilon=self.epsilon,
             delta=self.delta,
             groups=columns.units(groups, rows=len(inputs)).tolist(),

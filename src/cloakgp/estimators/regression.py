@@ -23,8 +23,8 @@ from cloakgp.estimators.base import (
 )
 from cloakgp.fitting.checks import warn_of_parameters
 from cloakgp.fitting.defaults import choose_prior
+from cloakgp.fitting.dense import release_outputs
 from cloakgp.fitting.planning import FitPlan, plan_fit
-from cloakgp.fitting.regression import release_regression
 from cloakgp.fitting.remeasure import Settings, extend, refine
 from cloakgp.fitting.streaming import INDUCING, Rows, RowSettings, release_rows
 from cloakgp.models import Approximation
@@ -32,7 +32,7 @@ from cloakgp.privacy import Guarantee, OutputBounds
 from cloakgp.privacy.accounting import check_budget
 from cloakgp.privacy.composition import MixedGuarantee
 from cloakgp.privacy.tracebacks import forget_on_failure
-from cloakgp.release import ManyRowsRelease, Release
+from cloakgp.release import Release
 from cloakgp.utils.arrays import as_inputs
 from cloakgp.utils.passes import Tell, tell_nobody
 
@@ -91,7 +91,7 @@ class DPGPRegressor(
 
     Attributes
     ----------
-    release_ : Release or ManyRowsRelease
+    release_ : Release
         What may be published: save it, predict from it. With inducing inputs and more than 5,000
         rows, it is of the second kind, whose size does not depend on the number of rows.
     guarantee_ : Guarantee
@@ -120,7 +120,7 @@ class DPGPRegressor(
     ((2,), (2,))
     """
 
-    release_: Release | ManyRowsRelease
+    release_: Release
 
     def __init__(
         self,
@@ -237,12 +237,12 @@ class DPGPRegressor(
         )
         tell("choosing where predictions matter")
         query = self._query(inputs, X_query, query_weight)
-        self.release_ = release_regression(
+        self.release_ = release_outputs(
             inputs,
             y,
             prior=prior,
+            encoding=limits,
             query=query,
-            bounds=limits,
             epsilon=self.epsilon,
             delta=self.delta,
             groups=groups,
@@ -271,8 +271,8 @@ class DPGPRegressor(
     ) -> DPGPRegressor:
         """Spend the budget once on a table in chunks: files, arrays or a cluster, of any length.
 
-        The table is read a few times, chunk by chunk; its outputs once. `release_` is then a
-        `ManyRowsRelease`, whose size does not depend on the number of rows.
+        The table is read a few times, chunk by chunk; its outputs once. The size of
+        `release_` does not depend on the number of rows then, and it holds none of them.
 
         Parameters
         ----------
@@ -297,7 +297,7 @@ class DPGPRegressor(
         >>> from cloakgp.data import ArrayRows
         >>> X = np.linspace(0, 10, 5000)[:, None]
         >>> model = DPGPRegressor(bounds=(-1, 1), epsilon=1.0, delta=1e-5, inducing=20)
-        >>> model.fit_rows(ArrayRows(X, np.sin(X).ravel())).release_.count
+        >>> model.fit_rows(ArrayRows(X, np.sin(X).ravel())).release_.n_rows
         5000
         """
         if self.budget_split is not None:

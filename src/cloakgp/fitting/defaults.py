@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
 
+from cloakgp.fitting.strategies import Query
 from cloakgp.models import (
     APPROXIMATIONS,
     Approximation,
@@ -20,10 +21,14 @@ from cloakgp.models import (
     default_noise_variance,
     kmeans_centres,
 )
-from cloakgp.models.likelihoods.classes import LATENT_NUGGET, LabelPrior, link, mean_latent_variance
+from cloakgp.models.likelihoods.classes import (
+    LATENT_NUGGET,
+    ClassLikelihood,
+    link,
+    mean_latent_variance,
+)
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.labels import Classes
-from cloakgp.release import Query
 from cloakgp.utils.arrays import Array, as_inputs
 from cloakgp.utils.names import LinkName
 
@@ -116,8 +121,8 @@ def choose_label_prior(
     approximation: Approximation = "fitc",
     input_names: Sequence[str] = (),
     random_state: int = 0,
-) -> LabelPrior:
-    """Return the prior over classes for public inputs, filling what is not given from inputs alone.
+) -> tuple[ExactPrior | SparsePrior, ClassLikelihood]:
+    """Return prior and likelihood of classes, filling what is not given from public inputs alone.
 
     Parameters
     ----------
@@ -135,8 +140,9 @@ def choose_label_prior(
 
     Examples
     --------
-    >>> prior = choose_label_prior(np.array([[0.0], [8.0]]), classes=Classes(("a", "b", "c")))
-    >>> [round(mean, 3) for mean in prior.means]
+    >>> _, likelihood = choose_label_prior(
+    ...     np.array([[0.0], [8.0]]), classes=Classes(("a", "b", "c")))
+    >>> [round(mean, 3) for mean in likelihood.latent_means]
     [-0.963, -0.963, -0.963]
     """
     found = link(link_name)
@@ -159,14 +165,14 @@ def choose_label_prior(
         raise ValueError("class_rates must lie strictly between 0 and 1, one per class")
     if abs(rates.sum() - 1.0) > RATE_TOLERANCE:
         raise ValueError("class_rates must add up to 1")
-    return LabelPrior(
-        latent=replace(latent, noise_variance=LATENT_NUGGET * variance),
+    likelihood = ClassLikelihood(
         link_name=found.name,
-        means=tuple(
+        latent_means=tuple(
             found.latent_mean(float(rate), variance=variance)
             for rate in (rates[1:] if count == 2 else rates)
         ),
     )
+    return replace(latent, noise_variance=LATENT_NUGGET * variance), likelihood
 
 
 def choose_query(X: Array, *, random_state: int = 0) -> Query:

@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cloakgp.design import Progress
-from cloakgp.privacy import OutputBounds, measure
+from cloakgp.fitting.measuring import measured
+from cloakgp.fitting.strategies import Budget, Query, choose_strategy
+from cloakgp.privacy import Answers, OutputBounds
 from cloakgp.privacy.groups import checked_groups
 from cloakgp.privacy.tracebacks import forget_on_failure
-from cloakgp.release import Budget, ManyRowsRelease, Query, Release, choose_questions
+from cloakgp.release import DenseStrategy, Release
 from cloakgp.release.measurement import same_groups
 from cloakgp.utils.arrays import Array, as_inputs
 
@@ -48,7 +50,7 @@ class Settings(TypedDict, total=False):
 
 @forget_on_failure
 def refine(
-    release: Release | ManyRowsRelease,
+    release: Release,
     y: ArrayLike,
     X_query: ArrayLike | None = None,
     **settings: Unpack[Settings],
@@ -61,7 +63,7 @@ def refine(
     Parameters
     ----------
     release : Release
-        It is left as it is. A release of many rows is refused.
+        It is left as it is. One that keeps no rows is refused.
     y : array-like of shape (N,)
         Private: the same outputs, in the same order, as when the table was first asked.
     X_query : array-like or table of shape (P, D), optional
@@ -90,8 +92,7 @@ def refine(
     >>> len(second.measurements)
     2
     """
-    release = _with_rows(release)
-    first = release.measurements[0]
+    first = _kept_strategy(release)
     points = X_query
     if points is None:
         points = first.X_query
@@ -108,7 +109,7 @@ def refine(
 
 @forget_on_failure
 def extend(
-    release: Release | ManyRowsRelease,
+    release: Release,
     X: ArrayLike,
     y: ArrayLike,
     X_query: ArrayLike | None = None,
@@ -123,7 +124,7 @@ def extend(
     Parameters
     ----------
     release : Release
-        It is left as it is. A release of many rows is refused.
+        It is left as it is. One that keeps no rows is refused.
     X : array-like or table of shape (N, D)
         Public inputs of the new rows. Columns of a table are found by name, as by
         `Release.predict`.
@@ -151,23 +152,30 @@ def extend(
     >>> X = np.linspace(0, 10, 50)[:, None]
     >>> first = DPGPRegressor(bounds=(-1, 1), epsilon=0.5, delta=1e-3).fit(X, X[:, 0] / 10).release_
     >>> both = extend(first, X + 10, X[:, 0] / 10, epsilon=0.5, delta=1e-3)
-    >>> [len(one.X) for one in both.measurements]
+    >>> [one.strategy.n_rows for one in both.measurements]
     [50, 50]
     """
-    release = _with_rows(release)
+    _kept_strategy(release)
     rows = as_inputs(X, input_names=release.input_names, n_inputs=release.n_inputs)
-    table = 1 + max(one.table for one in release.measurements)
+    table = 1 + max(one.strategy.table for one in release.measurements)
     points = rows if X_query is None else X_query
     return _measured(release, rows, y, points, table=table, **settings)
 
 
-def _with_rows(release: Release | ManyRowsRelease) -> Release:
-    """Return a release that keeps what was asked of every row, or refuse it."""
-    if isinstance(release, Release):
-        return release
+def _kept_strategy(release: Release) -> DenseStrategy:
+    """Return the first strategy of a release that keeps what was asked of every row.
+
+    Raises
+    ------
+    TypeError
+        If it is about something else, or keeps no rows.
+    """
+    strategy, answers = release.measurements[0].strategy, release.measurements[0].answers
+    if isinstance(strategy, DenseStrategy) and isinstance(answers, Answers):
+        return strategy
     raise TypeError(
-        f"a {type(release).__name__} cannot be measured again: only a Release keeps what was asked "
-        "of every row about a number"
+        "this release cannot be measured again: only one that keeps what was asked of every row "
+        "about a number can"
     )
 
 
@@ -189,10 +197,15 @@ def _measured(
     """Return a release that knows one more measurement."""
     weights = None if query_weight is None else np.asarray(query_weight, dtype=np.float64)
     units = checked_groups(groups, rows=len(X))
-    lo, hi = release.measurements[0].answers.bounds
-    questions = choose_questions(
+    answers = release.measurements[0].answers
+    if not isinstance(answers, Answers):
+        raise TypeError("only answers about numbers can be added to")
+    bounds, budget = OutputBounds(*answers.bounds), Budget(epsilon=epsilon, delta=delta)
+    strategy = choose_strategy(
         X,
         prior=release.fitted_prior,
+        likelihood=release.likelihood,
+        encoding=bounds,
         query=Query(
             X=as_inputs(
                 X_query,
@@ -202,21 +215,12 @@ def _measured(
             ),
             weights=weights,
         ),
-        bounds=OutputBounds(lo, hi),
-        budget=Budget(epsilon=epsilon, delta=delta),
+        budget=budget,
         gap=gap,
         known=release.posterior,
         table=table,
         groups=units,
         progress=progress,
     )
-    answers = measure(
-        questions.strategy,
-        y,
-        bounds=(lo, hi),
-        epsilon=epsilon,
-        delta=delta,
-        groups=units,
-        insecure_seed=insecure_seed,
-    )
-    return release.with_measurements((*release.measurements, questions.answered(answers)))
+    measurement = measured(strategy, y, encoding=bounds, budget=budget, insecure_seed=insecure_seed)
+    return release.with_measurements((*release.measurements, measurement))

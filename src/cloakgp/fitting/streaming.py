@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from cloakgp.criteria import StreamedProblem, criterion_named
+from cloakgp.criteria import criterion_named
 from cloakgp.criteria.base import ChosenRule
 from cloakgp.design import Progress
 from cloakgp.design.streaming.binning import Cells
@@ -16,99 +16,19 @@ from cloakgp.design.streaming.rules import Rule
 from cloakgp.design.streaming.sums import AskedSums, asked_sums_under
 from cloakgp.fitting.checks import warn_of_parameters
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_prior
+from cloakgp.fitting.strategies import Query, design_rows, query_weights
 from cloakgp.models import Approximation, SparsePrior
 from cloakgp.models.summary import Summary, summarise
 from cloakgp.privacy import Answers, OutputBounds
 from cloakgp.privacy.accounting import check_budget, exact_noise_multiplier
 from cloakgp.privacy.streaming import PrivateRows, Promise, measure_rows
 from cloakgp.privacy.tracebacks import forget_on_failure
-from cloakgp.release import Hyperprior, ManyRowsRelease, Query, WeightedPrior
+from cloakgp.release import Hyperprior, Measurement, Release, StreamedStrategy, WeightedPrior
 from cloakgp.release.hyperparameters.covariance import gather_sums
-from cloakgp.release.hyperparameters.regression import learn_from
-from cloakgp.utils.arrays import Array, as_matrix
+from cloakgp.release.hyperparameters.learning import learn_numbers
+from cloakgp.release.strategy import PriorSums
+from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import Passes, Tell, tell_nobody
-
-# With more rows than this, and inducing inputs, designs go through the rows in passes.
-MANY_ROWS = 5_000
-
-
-def query_weights(query: Query) -> Array:
-    """Return how important each query point is, shape (P,): all alike if nothing was said.
-
-    Raises
-    ------
-    ValueError
-        Unless weights are positive and finite, one for each point.
-
-    Examples
-    --------
-    >>> query_weights(Query(np.zeros((2, 1))))
-    array([1., 1.])
-    """
-    weights = np.ones(len(query.X)) if query.weights is None else query.weights
-    if weights.shape != (len(query.X),) or not (np.isfinite(weights) & (weights > 0)).all():
-        raise ValueError("query weights must be positive and finite, one per query point")
-    return weights
-
-
-def design_rows(
-    rows: Passes,
-    summary: Summary,
-    *,
-    prior: SparsePrior,
-    query: Query,
-    noise_sd: float,
-    criterion: str = "bayes",
-    gap: float = 1e-3,
-    tally: Cells | None = None,
-    progress: Progress | None = None,
-) -> ChosenRule:
-    """Choose what to ask of every row of a table, reading its public inputs a few times.
-
-    Parameters
-    ----------
-    rows : Passes
-    summary : Summary
-        Of these rows.
-    prior : SparsePrior
-    query : Query
-    noise_sd : float
-        Of the noise on each answer when columns have norm 1, in output units.
-    criterion : str
-        The name of one that is for many rows.
-    gap : float
-        For "bayes", of the smaller problem that the design starts from.
-    tally : Cells, optional
-        The questions are summed over the rows of each of these, too.
-    progress : callable, optional
-        Called with the gap while the design improves.
-
-    Returns
-    -------
-    ChosenRule
-
-    Raises
-    ------
-    ValueError
-        If the query does not fit, or the criterion is not for many rows.
-    """
-    by = criterion_named(criterion, use="many rows")
-    # Of another dimension, points could broadcast in a kernel and waste the budget.
-    as_matrix(query.X, name="X_query", columns=rows.n_inputs)
-    return by.choose_rule(
-        StreamedProblem(
-            rows=rows,
-            summary=summary,
-            prior=prior,
-            X_query=query.X,
-            weights=query_weights(query),
-            noise_sd=noise_sd,
-            gap=gap,
-            tally=tally,
-            progress=progress,
-        )
-    )
-
 
 INDUCING = 200
 # Of the points that kernels are learned at.
@@ -180,7 +100,7 @@ def release_rows(
     progress: Progress | None = None,
     tell: Tell = tell_nobody,
     insecure_seed: int | None = None,
-) -> ManyRowsRelease:
+) -> Release:
     """Go through a table a few times, and return what may be published.
 
     Outputs are read in one pass, by `cloakgp.privacy.streaming`, and touched nowhere else.
@@ -205,7 +125,7 @@ def release_rows(
 
     Returns
     -------
-    ManyRowsRelease
+    Release
 
     Raises
     ------
@@ -218,7 +138,7 @@ def release_rows(
     >>> X = np.linspace(0, 10, 5000)[:, None]
     >>> release = release_rows(ArrayRows(X, np.sin(X).ravel()), bounds=OutputBounds(-1.0, 1.0),
     ...                        epsilon=1.0, delta=1e-5, settings=RowSettings(inducing=10))
-    >>> release.count
+    >>> release.n_rows
     5000
     """
     check_budget(epsilon, delta)
@@ -264,18 +184,25 @@ def release_rows(
     )
     tell("learning from the noisy answers")
     learned = _learn(prior, asked.sums, answers, tally=tally, settings=chosen)
-    return ManyRowsRelease(
+    strategy = StreamedStrategy(
         prior=prior,
         rule=asked.rule,
         sums=_sums_under(rows, learned, prior=prior, asked=asked),
-        learned=learned,
-        answers=answers,
-        certificate=asked.certificate,
+        row_totals=asked.sums.totals,
+        rows=asked.sums.count,
+        chunk_rows=asked.sums.chunk_rows,
+        longest=asked.sums.longest,
+        input_ranges=summary.ranges,
         X_query=points.X,
         query_weights=query_weights(points),
         reconstruction=asked.reconstruction,
-        ranges=summary.ranges,
-        input_names=rows.input_names,
+        certificate=asked.certificate,
+    )
+    return Release(
+        prior=prior,
+        measurements=(Measurement(strategy=strategy, answers=answers),),
+        learned=learned,
+        input_names=tuple(rows.input_names),
         output_name=rows.output_name,
     )
 
@@ -307,7 +234,7 @@ def _learn(
 ) -> tuple[WeightedPrior, ...]:
     if settings.hyperprior is None or answers.noise_sd == 0:
         return ()
-    return learn_from(
+    return learn_numbers(
         prior,
         gather_sums(sums, answers, points=tally.centres),
         bounds=answers.bounds,
@@ -318,7 +245,7 @@ def _learn(
 
 def _sums_under(
     rows: Passes, learned: tuple[WeightedPrior, ...], *, prior: SparsePrior, asked: ChosenRule
-) -> tuple[AskedSums, ...]:
+) -> tuple[PriorSums, ...]:
     """Return what was asked as every prior sees it, in another pass if one differs."""
     others = [
         one.prior
@@ -326,7 +253,7 @@ def _sums_under(
         if one.prior is not prior and isinstance(one.prior, SparsePrior)
     ]
     seen = asked_sums_under(rows, others, model=prior, rule=asked.rule) if others else ()
-    found = iter(seen)
-    return tuple(asked.sums if one.prior is prior else next(found) for one in learned) or (
-        asked.sums,
+    return tuple(
+        PriorSums(prior=each, features=sums.features, noise=sums.noise)
+        for each, sums in zip((prior, *others), (asked.sums, *seen), strict=True)
     )

@@ -44,6 +44,17 @@ class ExactPrior:
     noise_variance: float
     mean: float
 
+    def validate(self) -> None:
+        """Refuse numbers that are none.
+
+        Raises
+        ------
+        ValueError
+            If mean or noise variance are not finite, or the latter is negative.
+        """
+        if not (np.isfinite([self.noise_variance, self.mean]).all() and self.noise_variance >= 0):
+            raise ValueError("the prior's mean or noise variance is damaged")
+
     def cross_covariance(self, X_query: Array, X: Array) -> Array:
         """Return K_*f, shape (P, N)."""
         return latent_covariance(self.kernel, X_query, X)

@@ -120,6 +120,19 @@ class SparsePrior:
     inducing: Array
     approximation: Approximation = "fitc"
 
+    def validate(self) -> None:
+        """Refuse numbers that are none.
+
+        Raises
+        ------
+        ValueError
+            If mean or noise variance are not finite, or the latter is negative.
+        """
+        if not (np.isfinite([self.noise_variance, self.mean]).all() and self.noise_variance >= 0):
+            raise ValueError("the prior's mean or noise variance is damaged")
+        if self.approximation not in APPROXIMATIONS:
+            raise ValueError(f"unknown approximation {self.approximation!r}")
+
     @cached_property
     def _inducing_factor(self) -> Array:
         """The lower Cholesky factor of K_ZZ + jitter."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from cloakgp.models.likelihoods.classes import class_likelihood
 from cloakgp.plots.regression import (
     BAND,
     CURVE,
@@ -25,9 +26,8 @@ from cloakgp.plots.regression import (
     widened,
 )
 from cloakgp.plots.release import chosen_inputs, new_figure, write_title
-from cloakgp.release import LabelRelease
-from cloakgp.report.classification import prior_rates
-from cloakgp.report.columns import class_names, input_names, rows
+from cloakgp.release import Release
+from cloakgp.report.columns import class_names, input_names, known_inputs
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
 
@@ -38,7 +38,7 @@ BLOCK_ROWS = 400
 
 
 def probability_limits(
-    release: LabelRelease, X: Array, *, privacy_noise: bool = True
+    release: Release, X: Array, *, privacy_noise: bool = True
 ) -> tuple[Array, Array]:
     """Return 95 % limits of the probability of every class, lower and upper, each (P, C).
 
@@ -48,7 +48,7 @@ def probability_limits(
 
     Parameters
     ----------
-    release : LabelRelease
+    release : Release
     X : array of shape (P, D)
     privacy_noise : bool
         False leaves out what the privacy noise makes unknown.
@@ -62,7 +62,7 @@ def probability_limits(
     >>> bool(np.all((0 <= lower) & (lower < upper) & (upper <= 1)))
     True
     """
-    latent, link = release.predict_latent(X), release.fitted_prior.link
+    latent, link = release.predict_latent(X), class_likelihood(release.fitted.likelihood).link
     variance = np.square(latent.sd)
     if not privacy_noise:
         variance = np.maximum(variance - np.square(latent.privacy_sd), 0.0)
@@ -121,20 +121,20 @@ OPEN_ANYWAY, OPEN_BY_NOISE = "....", "////"
 HATCH_COLOUR = "#5b6670"
 
 
-def draw_probability(axes: Axes, release: LabelRelease, *, vary: Sequence[str], shown: int) -> None:
+def draw_probability(axes: Axes, release: Release, *, vary: Sequence[str], shown: int) -> None:
     """Draw the probability of one class over one input, its 95 % band, and privacy's part of it.
 
     Parameters
     ----------
     axes : matplotlib.axes.Axes
-    release : LabelRelease
+    release : Release
     vary : sequence of one str
         The input on the horizontal axis.
     shown : int
         Which class, in the order of ``release.classes``.
     """
     (name,) = vary
-    column = rows(release)[:, input_names(release).index(name)]
+    column = known_inputs(release)[:, input_names(release).index(name)]
     grid = np.linspace(*widened(column, share=0.02), CURVE_POINTS)
     points = slice_points(release, vary=vary, grids=(grid,))
     probabilities = release.predict_proba(points)
@@ -155,7 +155,8 @@ def draw_probability(axes: Axes, release: LabelRelease, *, vary: Sequence[str], 
         (inner_upper, upper, PRIVACY_BAND, ""),
     ):
         axes.fill_between(grid, below, above, color=colour, alpha=0.42, linewidth=0, label=label)
-    rate = prior_rates(release.prior, rows(release))[shown]
+    likelihood = class_likelihood(release.likelihood)
+    rate = likelihood.prior_rates(release.prior, known_inputs(release))[shown]
     axes.axhline(rate, color=PALE_INK, linewidth=0.9, linestyle=DASHES, zorder=1)
     draw_rug(axes, column)
     axes.set_xlim(grid[0], grid[-1])
@@ -166,14 +167,14 @@ def draw_probability(axes: Axes, release: LabelRelease, *, vary: Sequence[str], 
 
 
 def draw_surface(
-    axes: Axes, release: LabelRelease, *, vary: Sequence[str], shown: int
+    axes: Axes, release: Release, *, vary: Sequence[str], shown: int
 ) -> QuadContourSet:
     """Draw the probability of one class over two inputs, and where 95 % limits leave it open.
 
     Parameters
     ----------
     axes : matplotlib.axes.Axes
-    release : LabelRelease
+    release : Release
     vary : sequence of two str
         The inputs on the horizontal and vertical axes.
     shown : int
@@ -184,7 +185,7 @@ def draw_surface(
     matplotlib.contour.QuadContourSet
         What a colour bar belongs to.
     """
-    X = rows(release)[:, [input_names(release).index(name) for name in vary]]
+    X = known_inputs(release)[:, [input_names(release).index(name) for name in vary]]
     sides = [np.linspace(*widened(column, share=0.04), SURFACE_POINTS) for column in X.T]
     across, up = np.meshgrid(*sides)
     points = slice_points(release, vary=vary, grids=(across.ravel(), up.ravel()))
@@ -216,7 +217,7 @@ def draw_surface(
     return surface
 
 
-def probability_of(release: LabelRelease, *, shown: int) -> str:
+def probability_of(release: Release, *, shown: int) -> str:
     """Return what to call the probability of a class on an axis."""
     return f"probability of {release.output_name} = {class_names(release)[shown]}"
 
@@ -244,14 +245,14 @@ def surface_legend() -> list[Any]:
 
 
 def _limits(
-    release: LabelRelease, points: Array, *, shown: int, privacy_noise: bool
+    release: Release, points: Array, *, shown: int, privacy_noise: bool
 ) -> tuple[Array, Array]:
     lower, upper = probability_limits(release, points, privacy_noise=privacy_noise)
     return lower[:, shown], upper[:, shown]
 
 
 def _includes_half(
-    release: LabelRelease, points: Array, *, shown: int, privacy_noise: bool
+    release: Release, points: Array, *, shown: int, privacy_noise: bool
 ) -> NDArray[np.bool_]:
     lower, upper = _limits(release, points, shown=shown, privacy_noise=privacy_noise)
     return np.asarray((lower < 0.5) & (upper > 0.5))
@@ -266,14 +267,12 @@ MOST_ACROSS = 3
 LEGEND_ENTRIES_PER_INCH = 0.42
 
 
-def plot_classes(
-    release: LabelRelease, *, vary: Sequence[str] = (), only: str | None = None
-) -> Figure:
+def plot_classes(release: Release, *, vary: Sequence[str] = (), only: str | None = None) -> Figure:
     """Draw the probabilities of classes: curves over one input, or maps over two.
 
     Parameters
     ----------
-    release : LabelRelease
+    release : Release
     vary : sequence of str
         One or two inputs to draw over; the others are held at their medians. All of them if not
         given.
@@ -332,7 +331,7 @@ def plot_classes(
 def _draw_surfaces(
     figure: Figure,
     panels: Sequence[Axes],
-    release: LabelRelease,
+    release: Release,
     *,
     vary: Sequence[str],
     shown: Sequence[int],
@@ -352,7 +351,7 @@ def _draw_surfaces(
     bar.ax.tick_params(colors=INK, length=3)
 
 
-def _shown(release: LabelRelease, *, only: str | None) -> tuple[int, ...]:
+def _shown(release: Release, *, only: str | None) -> tuple[int, ...]:
     names = class_names(release)
     if only is not None:
         if only not in names:

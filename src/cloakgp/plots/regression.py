@@ -10,16 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from cloakgp.release import ManyRowsRelease, Published
-from cloakgp.report.columns import (
-    AnyRelease,
-    NumberRelease,
-    input_names,
-    row_count,
-    rows,
-    what_rows_are,
-)
-from cloakgp.report.describe import bounds
+from cloakgp.release import Published, Release
+from cloakgp.report.columns import input_names, keeps_rows, known_inputs, what_inputs_are
+from cloakgp.report.outputs import bounds
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
 from cloakgp.utils.formatting import NORMAL_95
@@ -38,12 +31,12 @@ CURVE_POINTS = 400
 MANY_ROWS = 400
 
 
-def slice_points(release: AnyRelease, *, vary: Sequence[str], grids: Sequence[Array]) -> Array:
+def slice_points(release: Release, *, vary: Sequence[str], grids: Sequence[Array]) -> Array:
     """Return inputs that vary over grids, the others at their medians over the rows.
 
     Parameters
     ----------
-    release : Release or LabelRelease
+    release : Release
     vary : sequence of str
         Names of the inputs that vary.
     grids : sequence of arrays of shape (n,)
@@ -54,7 +47,7 @@ def slice_points(release: AnyRelease, *, vary: Sequence[str], grids: Sequence[Ar
     array of shape (n, D)
     """
     names = input_names(release)
-    points = np.tile(np.median(rows(release), axis=0), (len(grids[0]), 1))
+    points = np.tile(np.median(known_inputs(release), axis=0), (len(grids[0]), 1))
     for name, grid in zip(vary, grids, strict=True):
         points[:, names.index(name)] = grid
     return points
@@ -110,17 +103,17 @@ def draw_rug(axes: Axes, column: Array) -> None:
     )
 
 
-def finish(axes: Axes, release: AnyRelease, *, vary: Sequence[str]) -> None:
+def finish(axes: Axes, release: Release, *, vary: Sequence[str]) -> None:
     """Label, tell what is held fixed, and take away what distracts."""
     names = input_names(release)
-    medians = np.median(rows(release), axis=0)
+    medians = np.median(known_inputs(release), axis=0)
     held = [
         f"{name} = {value:.4g}"
         for name, value in zip(names, medians, strict=True)
         if name not in vary
     ]
     if held:
-        of_what = "rows" if len(rows(release)) == row_count(release) else "queried points"
+        of_what = "rows" if keeps_rows(release) else "queried points"
         axes.set_title(f"at the median of the {of_what}: {', '.join(held)}", fontsize=10, **TEXT)
     axes.set_xlabel(vary[0], **TEXT)
     axes.spines[["top", "right"]].set_visible(False)
@@ -168,18 +161,18 @@ FADED_SHARE = 0.4
 SMALLEST_DISC, LARGEST_DISC = 18.0, 165.0
 
 
-def draw_curve(axes: Axes, release: NumberRelease, *, vary: Sequence[str]) -> None:
+def draw_curve(axes: Axes, release: Release, *, vary: Sequence[str]) -> None:
     """Draw predictions over one input: mean, 95 % of the latent function and of new outputs.
 
     Parameters
     ----------
     axes : matplotlib.axes.Axes
-    release : Release or ManyRowsRelease
+    release : Release
     vary : sequence of one str
         The input on the horizontal axis.
     """
     (name,) = vary
-    column = rows(release)[:, input_names(release).index(name)]
+    column = known_inputs(release)[:, input_names(release).index(name)]
     grid = np.linspace(*widened(column, share=0.02), CURVE_POINTS)
     points = slice_points(release, vary=vary, grids=(grid,))
     mean, sd = release.predict(points, return_std=True)
@@ -213,12 +206,12 @@ def draw_curve(axes: Axes, release: NumberRelease, *, vary: Sequence[str]) -> No
     axes.set_ylabel(release.output_name, **TEXT)
     handles, _ = axes.get_legend_handles_labels()
     edges = Line2D([], [], color=PALE_INK, linewidth=0.9, linestyle=DASHES, label="bounds")
-    marks = Line2D([], [], color=INK, marker="|", linestyle="none", label=what_rows_are(release))
+    marks = Line2D([], [], color=INK, marker="|", linestyle="none", label=what_inputs_are(release))
     legend_below(axes, [*handles, edges, marks], columns=3)
 
 
 def draw_map(
-    axes: Axes, release: NumberRelease, *, vary: Sequence[str], grid_points: int = MAP_POINTS
+    axes: Axes, release: Release, *, vary: Sequence[str], grid_points: int = MAP_POINTS
 ) -> None:
     """Draw predictions over two inputs, as discs that grow with the mean and fade with the sd.
 
@@ -226,13 +219,13 @@ def draw_map(
     ----------
     axes : matplotlib.axes.Axes
         Of a figure, beside which the colour bar goes.
-    release : Release or ManyRowsRelease
+    release : Release
     vary : sequence of two str
         The inputs on the horizontal and vertical axes.
     grid_points : int
         Discs along each side.
     """
-    X = rows(release)[:, [input_names(release).index(name) for name in vary]]
+    X = known_inputs(release)[:, [input_names(release).index(name) for name in vary]]
     sides = [np.linspace(*widened(column, share=0.04), grid_points) for column in X.T]
     across, up = (grid.ravel() for grid in np.meshgrid(*sides))
     mean, sd = release.predict(
@@ -270,20 +263,18 @@ def draw_map(
         )
         for fraction in (0.0, 0.25, 0.5, 0.75)
     ]
-    legend_below(axes, [row_mark(what_rows_are(release)), *fading], columns=5)
+    legend_below(axes, [row_mark(what_inputs_are(release)), *fading], columns=5)
 
 
-def _raw_predictions(release: NumberRelease) -> list[Published]:
-    if isinstance(release, ManyRowsRelease):
-        return [] if release.reconstruction is None else [release.published()]
+def _raw_predictions(release: Release) -> list[Published]:
     return [
         release.published(number)
         for number, one in enumerate(release.measurements)
-        if one.reconstruction is not None
+        if one.strategy.reconstruction is not None
     ]
 
 
-def _draw_raw_predictions(axes: Axes, release: NumberRelease) -> None:
+def _draw_raw_predictions(axes: Axes, release: Release) -> None:
     """Draw the unshrunk predictions with an sd of their noise, if they are few."""
     drawn = _raw_predictions(release)
     if not drawn:

@@ -11,8 +11,10 @@ from pathlib import Path
 
 from cloakgp.models.kernels.integral import IntegralRBF
 from cloakgp.models.kernels.latent import components
+from cloakgp.models.likelihoods import ClassLikelihood
 from cloakgp.plots.regression import INK, WARNING, draw_curve, draw_map
-from cloakgp.report.columns import AnyRelease, NumberRelease, input_names
+from cloakgp.release import Release
+from cloakgp.report.columns import input_names
 from cloakgp.report.describe import headline
 from cloakgp.utils.extras import extra
 
@@ -26,12 +28,12 @@ PIXELS_PER_INCH = 160
 LONG_SUBJECT = 30
 
 
-def plot_release(release: NumberRelease, *, vary: Sequence[str] = ()) -> Figure:
+def plot_release(release: Release, *, vary: Sequence[str] = ()) -> Figure:
     """Draw the predictions of a release: a curve over one input, or a map over two.
 
     Parameters
     ----------
-    release : Release or ManyRowsRelease
+    release : Release
     vary : sequence of str
         One or two inputs to draw over; the others are held at their medians. All of them if not
         given.
@@ -56,8 +58,10 @@ def plot_release(release: NumberRelease, *, vary: Sequence[str] = ()) -> Figure:
     >>> figure.axes[0].get_xlabel(), figure.axes[0].get_ylabel()
     ('x1', 'y')
     """
-    if not isinstance(release, NumberRelease):
+    if not isinstance(release, Release):
         raise TypeError(f"there is no picture of a {type(release).__name__}")
+    if isinstance(release.likelihood, ClassLikelihood):
+        raise TypeError("probabilities of classes are drawn by plot_classes")
     if any(isinstance(one, IntegralRBF) for one in components(release.prior.kernel)):
         raise ValueError("there is no picture of a release whose inputs are boxes")
     chosen = chosen_inputs(release, vary=vary)
@@ -75,13 +79,13 @@ def new_figure(*, width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), layout=layout)
 
 
-def write_title(figure: Figure, release: AnyRelease, *, vary: Sequence[str]) -> None:
+def write_title(figure: Figure, release: Release, *, vary: Sequence[str]) -> None:
     """Say above a figure what it shows, and what is guaranteed.
 
     Parameters
     ----------
     figure : matplotlib.figure.Figure
-    release : Release or LabelRelease
+    release : Release
     vary : sequence of str
         The inputs drawn over.
     """
@@ -96,12 +100,12 @@ def write_title(figure: Figure, release: AnyRelease, *, vary: Sequence[str]) -> 
     )
 
 
-def chosen_inputs(release: AnyRelease, *, vary: Sequence[str]) -> tuple[str, ...]:
+def chosen_inputs(release: Release, *, vary: Sequence[str]) -> tuple[str, ...]:
     """Return the one or two inputs to draw over, or say that they must be chosen.
 
     Parameters
     ----------
-    release : Release or LabelRelease
+    release : Release
     vary : sequence of str
         Empty for all.
     """

@@ -99,6 +99,10 @@ class OutputBounds:
         lowest, highest = self.lo - centre, self.hi - centre
         return (highest - lowest) * (1 + 4 * UNIT_ROUNDOFF), max(abs(lowest), abs(highest))
 
+    def validate(self) -> None:
+        """Refuse bounds that are none; see `checked`."""
+        OutputBounds.checked((self.lo, self.hi))
+
     def clip(self, outputs: Array) -> Array:
         """Return outputs brought inside the bounds."""
         return np.clip(outputs, self.lo, self.hi)

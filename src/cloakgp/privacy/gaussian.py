@@ -66,6 +66,44 @@ class Answers:
     insecure: bool = False
     noise: Literal["gaussian", "laplace"] = "gaussian"
 
+    @property
+    def distance(self) -> float:
+        """How far one output can move, in output units."""
+        return self.bounds[1] - self.bounds[0]
+
+    @property
+    def output_noise_sd(self) -> float:
+        """The noise sd of `about_outputs`."""
+        return self.noise_sd
+
+    def about_outputs(self, totals: Array, *means: float) -> Array:
+        """Return answers about outputs less a mean, R (y − mean) + noise, shape (k, 1).
+
+        Parameters
+        ----------
+        totals : array of shape (k,)
+            R 1.
+        *means : float
+            At most one; 0 if none.
+        """
+        residuals: Array = self.values + (self.centre - sum(means)) * totals
+        return residuals[:, None]
+
+    def validate(self) -> None:
+        """Refuse answers that nobody can have given.
+
+        Raises
+        ------
+        ValueError
+            If they are damaged.
+        """
+        if self.values.ndim != 1:
+            raise ValueError("its arrays do not fit each other")
+        if self.centre != OutputBounds.checked(self.bounds).middle:
+            raise ValueError("its bounds are damaged")
+        if self.noise not in ("gaussian", "laplace"):
+            raise ValueError("its noise is damaged")
+
     @classmethod
     def of_nothing(
         cls, count: int, *, bounds: OutputBounds, epsilon: float, delta: float, insecure: bool

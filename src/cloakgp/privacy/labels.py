@@ -59,6 +59,10 @@ class Classes:
 
     labels: tuple[ClassLabel, ...]
 
+    def validate(self) -> None:
+        """Refuse classes that are none; see `checked`."""
+        Classes.checked(list(self.labels))
+
     @classmethod
     def checked(cls, classes: object) -> Classes:
         """Return classes, or say what is wrong with them.
@@ -165,6 +169,41 @@ class LabelAnswers:
     classes: Classes
     guarantee: Guarantee
     insecure: bool = False
+
+    @property
+    def distance(self) -> float:
+        """How far the encoding of one row moves when its label changes."""
+        return self.classes.distance
+
+    @property
+    def output_noise_sd(self) -> float:
+        """The noise sd of `about_outputs`."""
+        return self.signed()[1]
+
+    def about_outputs(self, totals: Array, *means: float) -> Array:
+        """Return answers about labels ±1 less a mean in every channel, shape (k, channels).
+
+        Parameters
+        ----------
+        totals : array of shape (k,)
+            R 1.
+        *means : float
+            At most one; 0 if none.
+        """
+        shift = (signed_centre(self.classes) - sum(means)) * totals
+        answers: Array = self.signed()[0] + shift[:, None]
+        return answers
+
+    def validate(self) -> None:
+        """Refuse answers that nobody can have given.
+
+        Raises
+        ------
+        ValueError
+            If they are damaged.
+        """
+        if self.values.ndim != 2 or self.values.shape[1] != self.classes.channels:
+            raise ValueError("its arrays do not fit each other")
 
     def signed(self) -> tuple[Array, float]:
         r"""Return the answers about signs, and their noise sd.

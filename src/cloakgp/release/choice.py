@@ -8,9 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from cloakgp.privacy import Guarantee, compose
+from cloakgp.privacy.accounting import check_budget
 from cloakgp.privacy.composition import MixedGuarantee, compose_with_selection
 from cloakgp.privacy.selection import SelectionMechanism
 from cloakgp.release.measurement import Measurement
+
+# How much more than its δ the guarantee of the worst candidate may need.
+WORST_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,35 @@ class Choice:
     mechanism: SelectionMechanism
     worst: Guarantee
     covers: int
+
+    def check_covers(self, parts: Sequence[Guarantee]) -> None:
+        """Refuse a choice that does not cover what was measured with it.
+
+        Parameters
+        ----------
+        parts : sequence of Guarantee
+            Of all measurements, in order.
+
+        Raises
+        ------
+        ValueError
+            If its candidates do not all keep at least what these do, or its cost makes no sense.
+        """
+        covered = compose(*parts[: self.covers])
+        worst = self.worst
+        check_budget(worst.epsilon, worst.delta)
+        if not (
+            0 < self.covers <= len(parts)
+            and covered.delta == worst.delta
+            and covered.mu <= worst.mu
+            and covered.answers <= worst.answers
+            and 0 <= covered.coarseness <= worst.coarseness
+            # Its μ lies just beyond what its own (ε, δ) allows.
+            and worst.delta_at(worst.epsilon) <= worst.delta * (1 + WORST_TOLERANCE)
+        ):
+            raise ValueError("what its choice cost is damaged")
+        # Raises for an ε or a mechanism that does not make sense.
+        compose_with_selection(worst, self.epsilon, mechanism=self.mechanism)
 
     def total(self, parts: Sequence[Guarantee]) -> MixedGuarantee:
         """Return the guarantee of the choice and of all measurements, in order."""
@@ -58,7 +91,7 @@ def same_choice(
         return False
     covered = list(zip(measurements[: mine.covers], others[: mine.covers], strict=True))
     return any(known.answers.noise_sd > 0 for known, _ in covered) and all(
-        np.array_equal(known.strategy, again.strategy)
+        known.strategy.same_questions(again.strategy)
         and np.array_equal(known.answers.values, again.answers.values)
         for known, again in covered
     )

@@ -11,6 +11,8 @@ from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.privacy import Answers, Guarantee
 from cloakgp.privacy.accounting import short_form
 from cloakgp.privacy.function import FunctionAnswers
+from cloakgp.release.measurement import Measurement
+from cloakgp.release.strategy import DenseStrategy
 from cloakgp.utils.arrays import Array, as_inputs
 
 
@@ -69,36 +71,32 @@ class ReleasedFunction:
             The one that the questions were made for.
         measured : FunctionAnswers
         """
-        return cls.answered(
+        residuals = measured.answers.about_outputs(
+            measured.questions.strategy.sum(axis=1), prior.mean
+        )
+        return cls._weighed(
             prior,
             measured.X,
-            strategy=measured.questions.strategy,
             representers=measured.questions.representers,
+            residuals=residuals[:, 0],
             answers=measured.answers,
         )
 
     @classmethod
-    def answered(
+    def of_measurement(
         cls,
         prior: ExactPrior | SparsePrior,
-        X: Array,
+        measurement: Measurement,
         *,
-        strategy: Array,
-        representers: Array | None,
-        answers: Answers,
         input_names: tuple[str, ...] = (),
     ) -> ReleasedFunction:
-        """Return the function whose questions about rows X had these answers.
+        """Return the function whose questions were asked by a measurement.
 
         Parameters
         ----------
         prior : ExactPrior or SparsePrior
             The one that the questions were made for.
-        X : array of shape (N, D)
-        strategy : array of shape (k, N)
-        representers : array of shape (N, k) or None
-            As in `cloakgp.models.rkhs.FunctionQuestions`; None for other questions.
-        answers : Answers
+        measurement : Measurement
         input_names : tuple of str
 
         Raises
@@ -106,13 +104,36 @@ class ReleasedFunction:
         ValueError
             If the questions were not those of a whole function.
         """
-        if representers is None:
+        strategy, answers = measurement.strategy, measurement.answers
+        if (
+            not isinstance(strategy, DenseStrategy)
+            or strategy.representers is None
+            or not isinstance(answers, Answers)
+        ):
             raise ValueError(
                 "only criterion='functional' publishes a whole function: use predict, which "
                 "answers anywhere for every criterion"
             )
-        shift = answers.centre - prior.mean
-        residuals = answers.values + shift * strategy.sum(axis=1)
+        return cls._weighed(
+            prior,
+            strategy.X,
+            representers=strategy.representers,
+            residuals=measurement.residuals(prior.mean)[:, 0],
+            answers=answers,
+            input_names=input_names,
+        )
+
+    @classmethod
+    def _weighed(
+        cls,
+        prior: ExactPrior | SparsePrior,
+        X: Array,
+        *,
+        representers: Array,
+        residuals: Array,
+        answers: Answers,
+        input_names: tuple[str, ...] = (),
+    ) -> ReleasedFunction:
         return cls(
             prior=prior,
             X=X,

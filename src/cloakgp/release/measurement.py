@@ -1,19 +1,23 @@
-"""One visit to the private data: what was asked, and the noisy answers."""
+"""A measurement: a strategy, what was done to outputs, and noisy answers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from cloakgp.criteria import criteria_for
-from cloakgp.design import Certificate
-from cloakgp.privacy import Answers
-from cloakgp.privacy.accounting import short_form
-from cloakgp.privacy.groups import Groups, greatest_gauge
+from cloakgp.privacy import Answers, Guarantee
+from cloakgp.privacy.accounting import check_budget, short_form
+from cloakgp.privacy.groups import Groups
 from cloakgp.privacy.labels import LabelAnswers
+from cloakgp.privacy.pure_dp import PureGuarantee
+from cloakgp.release.strategy import MISFIT, DenseStrategy, Strategy
 from cloakgp.utils.arrays import Array
+
+# What a recomputed μ may exceed the stated one by: float64 in another order of summation.
+MU_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,45 +50,37 @@ class Measurement:
 
     Attributes
     ----------
-    X : array of shape (N, D)
-        The table's public inputs.
-    strategy : array of shape (k, N)
-        R, in the order of the rows of X.
-    answers : Answers
-    X_query : array of shape (P, D)
-        Where predictions were asked for.
-    reconstruction : array of shape (P, k) or None
-        L, with L R the cloaking matrix at X_query; None where the answers were not chosen to
-        reconstruct anything (criterion "bayes").
-    certificate : Certificate
-    table : int
-        Measurements with the same number are about the same rows of the same table.
-    query_weights : array of shape (P,) or None
-        How much the query points mattered; all alike if None.
-    representers : array of shape (N, k) or None
-        For whole functions: with answers a about the prior mean m, the raw prediction at any input
-        is m + k(., X) representers a (`cloakgp.models.rkhs.FunctionQuestions`).
-    groups : array of shape (N,) or None
-        Public: which group each row belongs to, from 0. All rows of a group are protected together;
-        None: every row on its own.
+    strategy : Strategy
+    answers : Answers or LabelAnswers
+        They say how outputs were encoded before they were asked: clipped to bounds, or as classes.
     """
 
-    X: Array
-    strategy: Array
-    answers: Answers
-    X_query: Array
-    reconstruction: Array | None
-    certificate: Certificate
-    table: int = 0
-    query_weights: Array | None = None
-    representers: Array | None = None
-    groups: Groups | None = None
+    strategy: Strategy
+    answers: Answers | LabelAnswers
 
-    def residuals(self, mean: float) -> Array:
-        """Return the answers about a prior mean, R (y − mean) + noise, shape (k,)."""
-        shift = self.answers.centre - mean
-        residuals: Array = self.answers.values + shift * self.strategy.sum(axis=1)
-        return residuals
+    @property
+    def guarantee(self) -> Guarantee:
+        """What it cost anyone whose output is in the table."""
+        return self.answers.guarantee
+
+    @property
+    def noise_sd(self) -> float:
+        """The sd of the noise on answers about outputs as a likelihood sees them; 0 if none is."""
+        return self.answers.output_noise_sd
+
+    def residuals(self, *means: float) -> Array:
+        """Return the answers about outputs less their prior means, R (v − mean) + noise.
+
+        Parameters
+        ----------
+        *means : float
+            Of the encoded outputs, one for all channels.
+
+        Returns
+        -------
+        array of shape (k, channels)
+        """
+        return self.answers.about_outputs(self.strategy.totals, *means)
 
     def published(self, mean: float) -> Published:
         """Return the raw predictions mean + C (y − mean) + noise at the queried points.
@@ -94,39 +90,100 @@ class Measurement:
         ValueError
             If the answers do not determine C y.
         """
-        if self.reconstruction is None:
-            raise ValueError(no_raw_predictions(self.certificate))
-        values = mean + self.reconstruction @ self.residuals(mean)
-        noise_root = self.answers.noise_sd * self.reconstruction
+        if self.strategy.reconstruction is None:
+            others = " or ".join(repr(each.name) for each in criteria_for("many rows") if each.raw)
+            raise ValueError(
+                f"the answers of criterion={self.strategy.certificate.criterion!r} do not "
+                f"determine raw predictions: use predict, or criterion={others}"
+            )
+        # As a file would give it back: the same doubles before and after.
+        reconstruction = np.ascontiguousarray(self.strategy.reconstruction)
+        noise_root = self.answers.noise_sd * reconstruction
         return Published(
-            X=self.X_query,
-            values=values,
+            X=self.strategy.X_query,
+            values=mean + reconstruction @ self.residuals(mean)[:, 0],
             noise_cov=noise_root @ noise_root.T,
             insecure=self.answers.insecure,
         )
 
     @property
     def attained_mu(self) -> float:
-        """Width of the bounds times the longest column over the noise sd, recomputed.
-
-        With groups, times the greatest gauge of a group (`cloakgp.privacy.groups`).
-        """
-        if self.answers.noise_sd == 0:
+        """How far what is protected together moves the answers, over their noise sd, recomputed."""
+        answers = self.answers
+        if answers.noise_sd == 0:
             return 0.0
-        width = self.answers.bounds[1] - self.answers.bounds[0]
-        if self.groups is not None:
-            return width * greatest_gauge(self.strategy, groups=self.groups) / self.answers.noise_sd
-        longest = float(np.sqrt(np.square(self.strategy).sum(axis=0).max()))
-        return width * longest / self.answers.noise_sd
+        if isinstance(answers, Answers) and answers.noise == "laplace":
+            return self._attained_mu_of_laplace()
+        return answers.distance * self.strategy.max_column_norm / answers.noise_sd
+
+    def _attained_mu_of_laplace(self) -> float:
+        """Of noise of scale b = sd/√2, if outputs move answers by the longest column in ℓ1."""
+        if not isinstance(self.strategy, DenseStrategy) or self.strategy.groups is not None:
+            raise ValueError("its noise is damaged")
+        longest = float(np.abs(self.strategy.matrix).sum(axis=0).max())
+        scaled = np.sqrt(2.0) * self.answers.distance * longest / self.answers.noise_sd
+        return PureGuarantee(epsilon=scaled).mu
+
+    def validate(self) -> None:
+        """Refuse answers whose noise is less than their guarantee says.
+
+        Raises
+        ------
+        ValueError
+            If shapes disagree, the noise does not keep the guarantee, or that does not hold.
+        """
+        answers, guarantee = self.answers, self.answers.guarantee
+        asked = self.strategy.asks_something
+        if answers.values.shape[:1] != (self.strategy.n_answers,):
+            raise ValueError(MISFIT)
+        if not asked and isinstance(self.strategy, DenseStrategy) is False and answers.values.any():
+            raise ValueError("it has answers to questions of length 0")
+        check_budget(guarantee.epsilon, guarantee.delta)
+        # Written so that NaN fails every one of them.
+        if not 0 <= answers.noise_sd < np.inf or (
+            asked and not (answers.noise_sd > 0 and guarantee.mu > 0)
+        ):
+            raise ValueError("its answers carry no noise")
+        if not self.attained_mu <= guarantee.mu * (1 + MU_TOLERANCE):
+            raise ValueError("its noise is less than its guarantee needs")
+        if guarantee.mu and not (
+            guarantee.answers == answers.values.size and guarantee.coarseness >= 0
+        ):
+            raise ValueError("its guarantee is damaged")
+        if guarantee.mu and not guarantee.delta_at(guarantee.epsilon) <= guarantee.delta:
+            raise ValueError("its guarantee does not hold")
 
 
-def no_raw_predictions(certificate: Certificate) -> str:
-    """Say that answers do not determine raw predictions, and which would."""
-    others = " or ".join(repr(each.name) for each in criteria_for("many rows") if each.raw)
-    return (
-        f"the answers of criterion={certificate.criterion!r} do not determine raw predictions: use "
-        f"predict, or criterion={others}"
+def asked(measurements: Sequence[Measurement]) -> list[Measurement]:
+    """Return those that asked something, in the order of their tables."""
+    return sorted(
+        (one for one in measurements if one.noise_sd > 0), key=lambda one: one.strategy.table
     )
+
+
+def tables_of(measurements: Sequence[Measurement]) -> dict[int, Strategy]:
+    """Return a strategy about each table, by the tables' numbers."""
+    tables: dict[int, Strategy] = {}
+    for one in measurements:
+        tables.setdefault(one.strategy.table, one.strategy)
+    return tables
+
+
+def check_tables(measurements: Sequence[Measurement]) -> None:
+    """Refuse tables whose rows, or their groups, differ from one measurement to the next.
+
+    Raises
+    ------
+    ValueError
+        If they do.
+    """
+    tables = tables_of(measurements)
+    for one in measurements:
+        first = tables[one.strategy.table]
+        if not first.same_rows(one.strategy):
+            raise ValueError("one of its tables has different rows in different places")
+        if not same_groups(first.groups, one.strategy.groups):
+            raise ValueError("one of its tables has different groups in different places")
 
 
 def stacked(
@@ -150,69 +207,25 @@ def stacked(
     """
     together = list(parts[0])
     for part in parts[1:]:
-        tables = renumbered(
-            [(one.table, one.X) for one in together],
-            [(one.table, one.X) for one in part],
-            same_rows=same_rows,
-        )
+        numbers = renumbered(tables_of(together), tables_of(part), same_rows=same_rows)
         for one in part:
-            moved = replace(one, table=tables[one.table])
-            check_noise_is_new(
-                moved.answers,
-                (other.answers for other in together if other.table != moved.table),
-            )
-            if not all(
-                same_groups(moved.groups, other.groups)
-                for other in together
-                if other.table == moved.table
-            ):
-                raise ValueError(
-                    "the releases protect different groups of the same rows, so their guarantees "
-                    "do not add up: use the same groups (or same_rows=False, for other rows)"
-                )
-            if not any(_same_answers(moved, other) for other in together):
+            moved = replace(one, strategy=one.strategy.numbered(numbers[one.strategy.table]))
+            for known in together:
+                _check_together(moved, known)
+            if not any(_same_answers(moved, known) for known in together):
                 together.append(moved)
     return tuple(together)
 
 
-def check_noise_is_new(
-    answers: Answers | LabelAnswers, known: Iterable[Answers | LabelAnswers]
-) -> None:
-    """Refuse copies of one visit that are said to be about different rows.
-
-    Their noise was drawn once: taken for two draws, it would seem to average out.
-
-    Parameters
-    ----------
-    answers : Answers or LabelAnswers
-    known : iterable of Answers or LabelAnswers
-        About other rows.
-
-    Raises
-    ------
-    ValueError
-        If some of these have the same values: independent noise never repeats by chance.
-    """
-    if answers.values.size and any(
-        other.noise_sd > 0 and np.array_equal(answers.values, other.values) for other in known
-    ):
-        raise ValueError(
-            "the releases share noisy answers, so they are copies of one visit and not about "
-            "different rows: combine them without same_rows=False, the one with more tables first"
-        )
-
-
 def renumbered(
-    known: Sequence[tuple[int, Array]],
-    added: Sequence[tuple[int, Array]],
-    *,
-    same_rows: bool | None,
+    known: dict[int, Strategy], added: dict[int, Strategy], *, same_rows: bool | None
 ) -> dict[int, int]:
     """Return the numbers that tables of another release get beside those that are there.
 
     Parameters
     ----------
-    known, added : sequence of (number, X)
+    known, added : dict of int to Strategy
+        A strategy about each table, by number.
     same_rows : bool or None
         Whether tables with equal inputs are the same rows. None: equal inputs decide.
 
@@ -220,29 +233,20 @@ def renumbered(
     ------
     ValueError
         If ``same_rows`` is True and the inputs differ.
-
-    Examples
-    --------
-    >>> one, other = np.zeros((2, 1)), np.ones((2, 1))
-    >>> renumbered([(0, one)], [(0, other), (1, one)], same_rows=None)
-    {0: 1, 1: 0}
     """
-    rows = dict(known)
     numbers: dict[int, int] = {}
-    for table, X in added:
-        if table in numbers:
-            continue
+    for table, strategy in added.items():
         # Two tables of one release are different rows, whatever their inputs.
         alike = [
             number
-            for number, other in rows.items()
+            for number, other in known.items()
             if same_rows is not False
             and number not in numbers.values()
-            and np.array_equal(other, X)
+            and other.same_rows(strategy)
         ]
         if same_rows and not alike:
             raise ValueError("same_rows=True, but the releases have different inputs")
-        numbers[table] = alike[0] if alike else 1 + max([*rows, *numbers.values()])
+        numbers[table] = alike[0] if alike else 1 + max([*known, *numbers.values()])
     return numbers
 
 
@@ -253,11 +257,31 @@ def same_groups(one: Groups | None, other: Groups | None) -> bool:
     return np.array_equal(one, other)
 
 
+def _check_together(added: Measurement, known: Measurement) -> None:
+    """Refuse measurements whose guarantees would not add up, or whose noise is one draw."""
+    if added.strategy.table == known.strategy.table:
+        if not same_groups(added.strategy.groups, known.strategy.groups):
+            raise ValueError(
+                "the releases protect different groups of the same rows, so their guarantees do "
+                "not add up: use the same groups (or same_rows=False, for other rows)"
+            )
+    # Taken for two draws of noise, one would seem to average out: noise never repeats by chance.
+    elif (
+        added.answers.values.size
+        and known.answers.noise_sd > 0
+        and np.array_equal(added.answers.values, known.answers.values)
+    ):
+        raise ValueError(
+            "the releases share noisy answers, so they are copies of one visit and not about "
+            "different rows: combine them without same_rows=False, the one with more tables first"
+        )
+
+
 def _same_answers(one: Measurement, other: Measurement) -> bool:
     """Return whether two measurements are copies of one visit: noise never repeats by chance."""
     return (
-        one.table == other.table
-        and len(one.strategy) > 0
-        and np.array_equal(one.strategy, other.strategy)
+        one.strategy.table == other.strategy.table
+        and one.answers.values.size > 0
+        and one.strategy.same_questions(other.strategy)
         and np.array_equal(one.answers.values, other.answers.values)
     )

@@ -7,30 +7,16 @@ from pathlib import Path
 
 from sklearn.gaussian_process.kernels import Kernel
 
-from cloakgp.release import (
-    LabelRelease,
-    ManyRowsRelease,
-    MultiOutputRelease,
-    Release,
-    StatisticsRelease,
-)
+from cloakgp.release import MultiOutputRelease, Release, StatisticsRelease
 from cloakgp.release.histogram import NoisyHistogram
 from cloakgp.release.io.bundle import ReleaseFileError, kind_of, other_kind
+from cloakgp.release.io.release_file import RELEASE
 
-OpenedRelease = (
-    Release
-    | LabelRelease
-    | ManyRowsRelease
-    | MultiOutputRelease
-    | StatisticsRelease
-    | NoisyHistogram
-)
+OpenedRelease = Release | MultiOutputRelease | StatisticsRelease | NoisyHistogram
 Kernels = tuple[type[Kernel], ...]
 # How to open a file of each kind.
 OPENERS: dict[str, Callable[[str | Path, Kernels], OpenedRelease]] = {
-    "regression": lambda path, kernels: Release.load(path, kernels=kernels),
-    "regression of many rows": lambda path, kernels: ManyRowsRelease.load(path, kernels=kernels),
-    "classification": lambda path, kernels: LabelRelease.load(path, kernels=kernels),
+    RELEASE: lambda path, kernels: Release.load(path, kernels=kernels),
     "regression of several outputs": lambda path, kernels: MultiOutputRelease.load(
         path, kernels=kernels
     ),
@@ -50,7 +36,7 @@ def load(path: str | Path, *, kernels: Iterable[type[Kernel]] = ()) -> OpenedRel
 
     Returns
     -------
-    Release, LabelRelease, ManyRowsRelease, MultiOutputRelease, StatisticsRelease or NoisyHistogram
+    Release, MultiOutputRelease, StatisticsRelease or NoisyHistogram
 
     Raises
     ------

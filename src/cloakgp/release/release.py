@@ -1,4 +1,4 @@
-"""The published object: everything public about one or more measurements of private outputs."""
+"""A release: a prior, a likelihood and measurements. Public, and predicts anywhere."""
 
 from __future__ import annotations
 
@@ -6,46 +6,87 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any, Literal, overload
 
+import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
 from cloakgp.models import ExactPrior, SparsePrior
+from cloakgp.models.likelihoods import NUMBERS, ClassLikelihood, Likelihood
 from cloakgp.privacy import Guarantee, compose
 from cloakgp.privacy.accounting import short_form
 from cloakgp.privacy.composition import MixedGuarantee
+from cloakgp.privacy.labels import Classes, ClassLabel, LabelAnswers
 from cloakgp.release.choice import Choice, same_choice
 from cloakgp.release.functional import ReleasedFunction
-from cloakgp.release.hyperparameters.regression import Hyperprior, WeightedPrior, learn
-from cloakgp.release.io import archive
-from cloakgp.release.measurement import Measurement, Published, stacked
+from cloakgp.release.hyperparameters.hyperprior import Hyperprior
+from cloakgp.release.hyperparameters.learning import learn
+from cloakgp.release.io import release_file
+from cloakgp.release.io.codec import to_tree
+from cloakgp.release.measurement import (
+    Measurement,
+    Published,
+    check_tables,
+    stacked,
+    tables_of,
+)
 from cloakgp.release.posterior.dense import Posterior
-from cloakgp.release.posterior.mixture import Mixture, mixture_given
-from cloakgp.release.predicting import LatentRelease
-from cloakgp.utils.arrays import Array
+from cloakgp.release.posterior.mixture import Inference, Mixture, WeightedPrior
+from cloakgp.release.strategy import MISFIT, DenseStrategy, StreamedStrategy
+from cloakgp.utils.arrays import Array, as_inputs
 from cloakgp.utils.files import write_file
+from cloakgp.utils.passes import Passes
 
-ReleasePrior = ExactPrior | SparsePrior
+# What weights of priors, which add up to 1, may miss it by.
+WEIGHT_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Release(LatentRelease):
-    """Predictions anywhere, from noisy answers; a public object.
+class LatentPrediction:
+    """What is known of the latent functions at some inputs.
 
-    It holds public inputs, a public prior, the questions asked, the noisy answers and what they
-    cost. It holds no output, nor anything computed from outputs without noise. Everything done with
-    it is post-processing and costs no more privacy.
+    Arrays have shape (P,) where there is one latent function, and (P, C) for more than two classes.
+
+    Attributes
+    ----------
+    mean : array
+    sd : array
+        In all: what the prior and the answers leave open.
+    privacy_sd : array
+        The part of it that the privacy noise makes: the sd of the mean over draws of that noise.
+    """
+
+    mean: Array
+    sd: Array
+    privacy_sd: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """Predictions anywhere, from noisy answers about private outputs; a public object.
+
+    It holds a public prior, the questions asked, the noisy answers and what they cost. It holds no
+    output, nor anything computed from outputs without noise. Everything done with it is
+    post-processing and costs no more privacy.
 
     Attributes
     ----------
     prior : ExactPrior or SparsePrior
-        As declared, before any answer was seen.
+        Of the latent functions, as declared before any answer was seen.
     measurements : tuple of Measurement
+        Each a strategy, dense (kept with its rows) or streamed (a rule over any number of rows),
+        and the answers to it.
+    likelihood : Likelihood
+        How outputs depend on the latent functions: as numbers, or as classes.
     learned : tuple of WeightedPrior
         What the answers say about the hyperparameters; empty if nothing was learned.
     hyperprior : Hyperprior or None
         What is learned again whenever answers are added.
     average : bool
         Whether learning averages over the posterior of the hyperparameters.
+    inference : {"posterior", "laplace"}
+        How predictions are read off the answers: by the posterior, or by the papers' iteration.
     choice : Choice or None
         What choosing the prior from the private data cost, if it was so chosen.
     input_names : tuple of str
@@ -55,7 +96,7 @@ class Release(LatentRelease):
 
     See Also
     --------
-    cloakgp.DPGPRegressor : Makes releases.
+    cloakgp.DPGPRegressor, cloakgp.DPGPClassifier : Make releases.
 
     Examples
     --------
@@ -70,11 +111,13 @@ class Release(LatentRelease):
     (1, 0.001)-differential privacy (mu = 0.3884)
     """
 
-    prior: ReleasePrior
+    prior: ExactPrior | SparsePrior
     measurements: tuple[Measurement, ...]
+    likelihood: Likelihood = NUMBERS
     learned: tuple[WeightedPrior, ...] = ()
     hyperprior: Hyperprior | None = None
     average: bool = False
+    inference: Inference = "posterior"
     choice: Choice | None = None
     input_names: tuple[str, ...] = ()
     output_name: str = "y"
@@ -82,7 +125,7 @@ class Release(LatentRelease):
     @property
     def guarantee(self) -> Guarantee | MixedGuarantee:
         """What it all cost anyone whose output was in every measurement, and in the choice."""
-        parts = [one.answers.guarantee for one in self.measurements]
+        parts = [one.guarantee for one in self.measurements]
         return compose(*parts) if self.choice is None else self.choice.total(parts)
 
     @property
@@ -93,13 +136,144 @@ class Release(LatentRelease):
     @property
     def n_inputs(self) -> int:
         """D, the number of public inputs."""
-        return int(self.measurements[0].X.shape[1])
+        return self.measurements[0].strategy.n_inputs
 
-    def _predicted(
-        self, points: Array, *, return_std: bool, return_cov: bool, new_output: bool
-    ) -> Array | tuple[Array, Array]:
-        return self._mixture.predict(
-            points, return_std=return_std, return_cov=return_cov, new_output=new_output
+    @property
+    def n_rows(self) -> int:
+        """How many rows were asked, in all tables."""
+        return sum(strategy.n_rows for strategy in tables_of(self.measurements).values())
+
+    @property
+    def classes(self) -> tuple[ClassLabel, ...]:
+        """The declared classes, in the order of the columns of `predict_proba`.
+
+        Raises
+        ------
+        TypeError
+            If outputs are no classes.
+        """
+        answers = self.measurements[0].answers
+        if not isinstance(answers, LabelAnswers):
+            raise TypeError(f"outputs are {self.likelihood.outputs}, and there are no classes")
+        return answers.classes.labels
+
+    @overload
+    def predict(
+        self, X: ArrayLike, *, return_std: Literal[True], new_output: bool = ...
+    ) -> tuple[Array, Array]: ...
+
+    @overload
+    def predict(
+        self, X: ArrayLike, *, return_cov: Literal[True], new_output: bool = ...
+    ) -> tuple[Array, Array]: ...
+
+    @overload
+    def predict(self, X: ArrayLike, *, new_output: bool = ...) -> Any: ...
+
+    def predict(
+        self,
+        X: ArrayLike,
+        *,
+        return_std: bool = False,
+        return_cov: bool = False,
+        new_output: bool = False,
+    ) -> Any:
+        """Predict at any inputs, at no further cost in privacy.
+
+        Parameters
+        ----------
+        X : array-like or table of shape (P, D)
+            Columns of a table are found by the inputs' names, if these have any; others are
+            ignored.
+        return_std : bool
+            Also return the posterior sd, shape (P,), in output units. Numbers only, as the rest.
+        return_cov : bool
+            Also return the posterior covariance, shape (P, P), in squared output units.
+        new_output : bool
+            Uncertainty of a new output at X, rather than of the latent function: adds the
+            observation noise.
+
+        Returns
+        -------
+        mean : array of shape (P,)
+            In output units. Of classes, a list of the most probable ones; of equally probable ones,
+            the first.
+        std or cov : array
+            If asked for. Both include what is due to the privacy noise.
+
+        Raises
+        ------
+        ValueError
+            If X lacks an input or has another number of columns than the release, sd and covariance
+            are both asked for, or classes for a spread.
+        """
+        predicted = self.likelihood.predict(
+            self._mixture,
+            self._points(X),
+            return_std=return_std,
+            return_cov=return_cov,
+            new_output=new_output,
+        )
+        if isinstance(self.measurements[0].answers, LabelAnswers):
+            return [self.classes[position] for position in predicted]
+        return predicted
+
+    def predict_proba(self, X: ArrayLike, *, privacy_noise: bool = True) -> Array:
+        """Return the probability of every class at any inputs, at no further cost in privacy.
+
+        Averaged over everything that is not known: the latent function given the labels, the
+        privacy noise on what is published of them, and the hyperparameters if they are averaged
+        over.
+
+        Parameters
+        ----------
+        X : array-like or table of shape (P, D)
+            As for `predict`.
+        privacy_noise : bool
+            False leaves out what the privacy noise makes unknown, as the papers do: probabilities
+            are then nearer to 0 and 1 than the answers warrant.
+
+        Returns
+        -------
+        array of shape (P, C)
+            In the order of `classes`; each row adds up to 1.
+
+        Raises
+        ------
+        TypeError
+            If outputs are no classes.
+        """
+        points = self._points(X)
+        return self.likelihood.probabilities(self._mixture, points, privacy_noise=privacy_noise)
+
+    def predict_latent(self, X: ArrayLike) -> LatentPrediction:
+        """Return what is known of the latent functions at any inputs.
+
+        Parameters
+        ----------
+        X : array-like or table of shape (P, D)
+            As for `predict`.
+
+        Returns
+        -------
+        LatentPrediction
+            Mean, sd, and the part of the sd that is due to privacy noise: of numbers in output
+            units. With two classes, of the one function that is high where the second class is
+            probable; else of one per class.
+        """
+        parts = self._mixture.marginals(self._points(X))
+        weights = np.array([part.weight for part in parts])
+        means = np.stack([part.mean for part in parts])
+        variances = np.stack([part.variance for part in parts])
+        mean = np.tensordot(weights, means, axes=1)
+        # The law of total variance: within the priors, and between them.
+        variance = np.tensordot(weights, variances + np.square(means - mean), axes=1)
+        share = np.tensordot(weights, np.stack([part.noise_share for part in parts]), axes=1)
+        shape = (len(mean),) if self.likelihood.channels == 1 else mean.shape
+        return LatentPrediction(
+            mean=mean.reshape(shape),
+            sd=np.sqrt(variance).reshape(shape),
+            privacy_sd=np.sqrt(share).reshape(shape),
         )
 
     def published(self, measurement: int = 0) -> Published:
@@ -112,43 +286,55 @@ class Release(LatentRelease):
         ----------
         measurement : int
             Which one, in the order in which they were combined.
+
+        Raises
+        ------
+        ValueError
+            If the answers do not determine them, or outputs are no numbers.
         """
+        if not self.likelihood.linear:
+            raise ValueError(
+                f"outputs are {self.likelihood.outputs}: raw predictions are of numbers"
+            )
         return self.measurements[measurement].published(self.prior.mean)
 
     def function(self, measurement: int = 0) -> ReleasedFunction:
         """Return the raw predictions of one measurement, of criterion "functional", at any inputs.
 
         The posterior mean plus noise: unbiased, and the same function whenever it is evaluated.
+
+        Raises
+        ------
+        ValueError
+            If the questions were not those of a whole function.
         """
-        one = self.measurements[measurement]
-        return ReleasedFunction.answered(
-            self.prior,
-            one.X,
-            strategy=one.strategy,
-            representers=one.representers,
-            answers=one.answers,
-            input_names=self.input_names,
+        return ReleasedFunction.of_measurement(
+            self.prior, self.measurements[measurement], input_names=self.input_names
         )
 
     def combine(self, *others: Release, same_rows: bool | None = None) -> Release:
         """Return one release that knows what this and others know.
 
         The guarantee is that of all together, for somebody whose output was in every one of them.
+        Predictions are by the posterior, also where parts were made for the papers' iteration.
+        Hyperparameters that were learned while many rows were there are set aside.
 
         Parameters
         ----------
         *others : Release
-            With the same prior.
+            With the same prior, likelihood and columns.
         same_rows : bool, optional
             Whether tables with equal inputs are the same rows (asked again: the same outputs, so
             the same observation noise) or other rows at the same places. If not given, equal inputs
-            are taken to be the same rows.
+            are taken to be the same rows; of tables that are not kept, as many rows within the same
+            ranges.
 
         Raises
         ------
         ValueError
-            If the priors differ, ``same_rows=True`` and the inputs do, or ``same_rows=False`` and
-            parts are copies of one visit.
+            If priors, classes or columns differ, ``same_rows=True`` and the inputs do,
+            ``same_rows=False`` and parts are copies of one visit, or the same rows were asked
+            different questions and are not kept.
 
         Examples
         --------
@@ -161,21 +347,27 @@ class Release(LatentRelease):
         1.51
         """
         for other in others:
-            if archive.prior_to_tree(other.prior) != archive.prior_to_tree(self.prior):
-                raise ValueError("releases with different priors cannot be combined: refit one")
-            if other.choice is not None and not same_choice(
-                (self.choice, self.measurements), (other.choice, other.measurements)
-            ):
-                raise ValueError(
-                    "the other release's prior was chosen from private data: combine the other "
-                    "way round, or choose once and refine"
-                )
-            if other.n_inputs != self.n_inputs:
-                raise ValueError("releases with different numbers of inputs cannot be combined")
-            if (other.input_names, other.output_name) != (self.input_names, self.output_name):
-                raise ValueError("releases about different columns cannot be combined")
+            self._check_alike(other)
         parts = (self.measurements, *(other.measurements for other in others))
-        return self.with_measurements(stacked(parts, same_rows=same_rows))
+        together = stacked(parts, same_rows=same_rows)
+        return replace(self, inference="posterior").with_measurements(together)
+
+    def _check_alike(self, other: Release) -> None:
+        if to_tree((other.prior, other.likelihood)) != to_tree((self.prior, self.likelihood)):
+            raise ValueError("releases with different priors cannot be combined: refit one")
+        if _classes(other) != _classes(self):
+            raise ValueError("releases about different classes cannot be combined")
+        if other.choice is not None and not same_choice(
+            (self.choice, self.measurements), (other.choice, other.measurements)
+        ):
+            raise ValueError(
+                "the other release's prior was chosen from private data: combine the other way "
+                "round, or choose once and refine"
+            )
+        if other.n_inputs != self.n_inputs:
+            raise ValueError("releases with different numbers of inputs cannot be combined")
+        if (other.input_names, other.output_name) != (self.input_names, self.output_name):
+            raise ValueError("releases about different columns cannot be combined")
 
     def learn(self, hyperprior: Hyperprior | None = None, *, average: bool = False) -> Release:
         """Return the same answers with hyperparameters fitted to them, at no cost in privacy.
@@ -186,10 +378,15 @@ class Release(LatentRelease):
         Parameters
         ----------
         hyperprior : Hyperprior, optional
-            What is free besides the kernel's own hyperparameters; noise variance and mean if not
+            What is free besides the kernel's own hyperparameters; noise variance and means if not
             given.
         average : bool
             Average predictions over the posterior of the hyperparameters.
+
+        Raises
+        ------
+        ValueError
+            If what was asked of every row is not kept.
 
         Examples
         --------
@@ -206,6 +403,10 @@ class Release(LatentRelease):
             self.measurements
         )
 
+    def without_learning(self) -> Release:
+        """Return the same answers under the prior and likelihood as they were declared."""
+        return replace(self, hyperprior=None).with_measurements(self.measurements)
+
     def with_measurements(self, measurements: Sequence[Measurement]) -> Release:
         """Return a release of other answers, and learn from them what this one learned.
 
@@ -217,9 +418,36 @@ class Release(LatentRelease):
         learned: tuple[WeightedPrior, ...] = ()
         if self.hyperprior is not None:
             learned = learn(
-                self.prior, measurements, hyperprior=self.hyperprior, average=self.average
+                self.prior,
+                self.likelihood,
+                measurements,
+                hyperprior=self.hyperprior,
+                average=self.average,
             )
         return replace(self, measurements=tuple(measurements), learned=learned)
+
+    def verify(self, passes: Passes, *, measurement: int = 0) -> float:
+        """Check from the public inputs what was asked of the rows of one measurement.
+
+        Anybody who has the inputs can do so; it takes one pass and no output.
+
+        Parameters
+        ----------
+        passes : Passes
+            The same rows; `cloakgp.data` makes such objects.
+        measurement : int
+
+        Returns
+        -------
+        float
+            The norm of the longest column, which the guarantee rests on, computed anew.
+
+        Raises
+        ------
+        ValueError
+            If there are other rows, or the column of any row is longer than the guarantee allows.
+        """
+        return self.measurements[measurement].strategy.verify(passes)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the release to one file, without pickle.
@@ -241,18 +469,7 @@ class Release(LatentRelease):
 
     def to_bytes(self) -> bytes:
         """Return the file that `save` would write."""
-        return archive.to_bytes(
-            archive.Contents(
-                prior=self.prior,
-                measurements=self.measurements,
-                learned=self.learned,
-                hyperprior=self.hyperprior,
-                average=self.average,
-                choice=self.choice,
-                input_names=self.input_names,
-                output_name=self.output_name,
-            )
-        )
+        return release_file.to_bytes(self, kind=release_file.RELEASE)
 
     @classmethod
     def load(
@@ -278,35 +495,107 @@ class Release(LatentRelease):
         ReleaseFileError
             If the file is not a release, truncated, edited, or newer than this package.
         """
-        contents = archive.read(path, kernels=tuple(kernels), max_bytes=max_bytes)
-        return cls(
-            prior=contents.prior,
-            measurements=contents.measurements,
-            learned=contents.learned,
-            hyperprior=contents.hyperprior,
-            average=contents.average,
-            choice=contents.choice,
-            input_names=contents.input_names,
-            output_name=contents.output_name,
+        return release_file.read(
+            path, cls, kind=release_file.RELEASE, kernels=tuple(kernels), max_bytes=max_bytes
         )
+
+    def validate(self) -> None:
+        """Refuse parts that do not fit each other.
+
+        Raises
+        ------
+        ValueError
+            If they do not, or the guarantee of a choice does not hold.
+        """
+        if not self.measurements:
+            raise ValueError("the file holds no measurement")
+        inputs = self.n_inputs
+        if any(one.strategy.n_inputs != inputs for one in self.measurements):
+            raise ValueError(MISFIT)
+        check_tables(self.measurements)
+        classified = isinstance(self.likelihood, ClassLikelihood)
+        for one in self.measurements:
+            if isinstance(one.answers, LabelAnswers) != classified or _classes(self) != (
+                one.answers.classes if isinstance(one.answers, LabelAnswers) else None
+            ):
+                raise ValueError("its answers are about something else than its prior")
+        declared = WeightedPrior(prior=self.prior, likelihood=self.likelihood, weight=1.0)
+        for each in (declared, *self.learned):
+            if (
+                type(each.likelihood) is not type(self.likelihood)
+                or each.likelihood.channels != (self.measurements[0].residuals().shape[1])
+            ):
+                raise ValueError("its prior is damaged")
+            if isinstance(each.prior, SparsePrior) and each.prior.inducing.shape[1:] != (inputs,):
+                raise ValueError("inducing inputs and rows have different dimensions")
+        weights = [one.weight for one in self.learned]
+        if weights and not (min(weights) >= 0 and abs(sum(weights) - 1) <= WEIGHT_TOLERANCE):
+            raise ValueError("the weights of its priors are damaged")
+        if self.choice is not None:
+            self.choice.check_covers([one.guarantee for one in self.measurements])
+        self._check_inference()
+        if any(isinstance(one.strategy, StreamedStrategy) for one in self.measurements):
+            # Raises where sums are no covariances, or not those of its priors.
+            _ = self._mixture
+
+    def _check_inference(self) -> None:
+        """Refuse answers that do not determine the papers' iteration, if that is to be read off."""
+        if self.inference == "laplace" and not (
+            isinstance(self.likelihood, ClassLikelihood)
+            and self.likelihood.channels == 1
+            and len(tables_of(self.measurements)) == 1
+            and all(
+                isinstance(one.strategy, DenseStrategy)
+                and one.strategy.reconstruction is not None
+                and np.array_equal(one.strategy.X_query, one.strategy.X)
+                for one in self.measurements
+            )
+        ):
+            raise ValueError("its answers do not determine the papers' iteration")
 
     @property
     def posterior(self) -> Posterior:
-        """The Gaussian process given the answers, under the hyperparameters of most weight."""
+        """The Gaussian process given the answers, under the hyperparameters of most weight.
+
+        Of several latent functions, the first; see `posteriors`.
+        """
+        return self.posteriors[0]
+
+    @property
+    def posteriors(self) -> tuple[Posterior, ...]:
+        """The posterior of every latent function, under the hyperparameters of most weight."""
+        return self._mixture.posteriors
+
+    @property
+    def fitted(self) -> WeightedPrior:
+        """The prior and likelihood that predictions use most: learned ones, or those declared."""
         return self._mixture.main
 
     @property
-    def fitted_prior(self) -> ReleasePrior:
+    def fitted_prior(self) -> ExactPrior | SparsePrior:
         """The prior that predictions use most: the learned one, or the declared one."""
-        return self.posterior.prior
+        return self.fitted.prior
 
     @cached_property
-    def _mixture(self) -> Mixture[Posterior]:
-        priors = self.learned or (WeightedPrior(prior=self.prior, weight=1.0),)
-        return mixture_given(priors, self.measurements)
+    def _mixture(self) -> Mixture:
+        declared = WeightedPrior(prior=self.prior, likelihood=self.likelihood, weight=1.0)
+        return Mixture.given(
+            self.learned or (declared,), self.measurements, inference=self.inference
+        )
+
+    def _points(self, X: ArrayLike) -> Array:
+        return as_inputs(X, input_names=self.input_names, n_inputs=self.n_inputs)
 
     def __repr__(self) -> str:
-        answers = sum(len(one.strategy) for one in self.measurements)
+        answers = sum(one.answers.values.size for one in self.measurements)
+        about = "" if self.likelihood.linear else f" about {self.likelihood.outputs}"
+        if any(isinstance(one.strategy, StreamedStrategy) for one in self.measurements):
+            about += f"{' of' if about else ' about'} {self.n_rows:,} rows"
         return short_form(
-            f"Release of {answers} noisy answers, {self.guarantee}", insecure=self.insecure
+            f"Release of {answers} noisy answers{about}, {self.guarantee}", insecure=self.insecure
         )
+
+
+def _classes(release: Release) -> Classes | None:
+    answers = release.measurements[0].answers
+    return answers.classes if isinstance(answers, LabelAnswers) else None

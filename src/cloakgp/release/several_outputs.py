@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
 from cloakgp.models.kernels.coregion import CoregionKernel, as_entries
-from cloakgp.privacy import Guarantee
+from cloakgp.privacy import Answers, Guarantee
 from cloakgp.privacy.composition import MixedGuarantee
 from cloakgp.privacy.several_outputs import STANDARD_BOUNDS, OutputColumns
-from cloakgp.release.io.archive import Contents, contents_from_tree, contents_to_tree
-from cloakgp.release.io.bundle import Load, ReleaseFileError, Store, bundle_bytes, read_bundle
+from cloakgp.release.io import release_file
 from cloakgp.release.measurement import Measurement
 from cloakgp.release.release import Release
+from cloakgp.release.strategy import DenseStrategy
 from cloakgp.utils.arrays import Array, as_inputs
 from cloakgp.utils.files import write_file
 
@@ -125,17 +125,7 @@ class MultiOutputRelease:
 
     def to_bytes(self) -> bytes:
         """Return the file that `save` would write."""
-        contents = Contents(
-            **{field.name: getattr(self.entries, field.name) for field in fields(Contents)}
-        )
-
-        def tree(stored: Store) -> dict[str, Any]:
-            return {
-                **contents_to_tree(contents, stored),
-                "outputs": [asdict(one) for one in self.columns.bounds],
-            }
-
-        return bundle_bytes(kind=KIND, tree=tree)
+        return release_file.to_bytes(self, kind=KIND)
 
     @classmethod
     def load(
@@ -153,23 +143,23 @@ class MultiOutputRelease:
             If the file is not such a release, is damaged, or does not protect all outputs of a
             person together.
         """
-        known = tuple(kernels)
+        return release_file.read(path, cls, kind=KIND, kernels=tuple(kernels), max_bytes=max_bytes)
 
-        def parse(manifest: dict[str, Any], loaded: Load) -> MultiOutputRelease:
-            contents = contents_from_tree(manifest, loaded, kernels=known)
-            pairs = [(float(one["lo"]), float(one["hi"])) for one in manifest["outputs"]]
-            columns = OutputColumns.checked(pairs)
-            kernel = contents.prior.kernel
-            if not isinstance(kernel, CoregionKernel):
-                raise ReleaseFileError("its kernel is not one of several outputs")
-            if len(np.asarray(kernel.coregion)) != len(pairs):
-                raise ReleaseFileError("its kernel is about another number of outputs")
-            for one in contents.measurements:
-                _check_entries(one, count=len(pairs))
-            values = {field.name: getattr(contents, field.name) for field in fields(Contents)}
-            return cls(entries=Release(**values), columns=columns)
+    def validate(self) -> None:
+        """Refuse entries that are not all outputs of each row, or not protected together.
 
-        return read_bundle(path, kind=KIND, parse=parse, max_bytes=max_bytes)
+        Raises
+        ------
+        ValueError
+            If there are such.
+        """
+        kernel, count = self.entries.prior.kernel, len(self.columns.bounds)
+        if not isinstance(kernel, CoregionKernel):
+            raise ValueError("its kernel is not one of several outputs")
+        if len(np.asarray(kernel.coregion)) != count:
+            raise ValueError("its kernel is about another number of outputs")
+        for one in self.entries.measurements:
+            _check_entries(one, count=count)
 
     def __repr__(self) -> str:
         return f"<MultiOutputRelease of {len(self.columns.bounds)} outputs: {self.entries!r}>"
@@ -177,12 +167,16 @@ class MultiOutputRelease:
 
 def _check_entries(one: Measurement, *, count: int) -> None:
     """Refuse entries that are not all outputs of each row in turn, or not of one group."""
-    people, rest = divmod(len(one.X), count)
-    if rest or not np.array_equal(one.X, as_entries(one.X[::count, :-1], count=count)):
-        raise ReleaseFileError("its entries are not all outputs of each row")
+    strategy = one.strategy
+    if not isinstance(strategy, DenseStrategy) or not isinstance(one.answers, Answers):
+        raise ValueError("its entries are not kept")
+    X, groups = strategy.X, strategy.groups
+    people, rest = divmod(len(X), count)
+    if rest or not np.array_equal(X, as_entries(X[::count, :-1], count=count)):
+        raise ValueError("its entries are not all outputs of each row")
     if one.answers.bounds != (STANDARD_BOUNDS.lo, STANDARD_BOUNDS.hi):
-        raise ReleaseFileError("its answers are not in widths of the outputs' bounds")
+        raise ValueError("its answers are not in widths of the outputs' bounds")
     if count == 1:
         return
-    if one.groups is None or np.ptp(one.groups.reshape(people, count), axis=1).any():
-        raise ReleaseFileError("it does not protect all outputs of a person together")
+    if groups is None or np.ptp(groups.reshape(people, count), axis=1).any():
+        raise ValueError("it does not protect all outputs of a person together")

@@ -1,156 +1,125 @@
-"""A release of classification in words.
-
-Pure functions of the public object: nothing here computes anything from a label.
-"""
+"""What is said of a release about classes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 
-from cloakgp.models.likelihoods.classes import LabelPrior
-from cloakgp.release import LabelRelease
-from cloakgp.release.io.label_archive import prior_to_tree
-from cloakgp.release.label_measurement import LabelMeasurement
-from cloakgp.report.columns import class_names, input_names, rows, tables
-from cloakgp.report.facts import Fact, Section
-from cloakgp.report.guarantee import guarantee_facts, not_in_the_promise
-from cloakgp.report.measurements import approximation, how_designed, where_from
-from cloakgp.utils.arrays import Array
+from cloakgp.models.likelihoods.classes import ClassLikelihood, class_likelihood
+from cloakgp.release import Measurement, Release, WeightedPrior
+from cloakgp.release.io.codec import to_tree
+from cloakgp.report.columns import class_names, known_inputs
+from cloakgp.report.facts import Fact
+from cloakgp.report.measurements import (
+    approximation,
+    how_designed,
+    root_mean_square,
+    where_from,
+)
+from cloakgp.report.outputs import OutputWords
 
 LINK_WORDS = {"probit": "probit", "logit": "logistic"}
 
 
-def describe_labels(release: LabelRelease) -> tuple[Section, ...]:
-    """Return everything that a custodian should know about released classes, in sections.
+class ClassWords(OutputWords):
+    """Releases about classes."""
 
-    Parameters
-    ----------
-    release : LabelRelease
+    def protected(self, release: Release, *, unit: str, grouped: bool) -> str:
+        """Say what is protected."""
+        del unit, grouped
+        return (
+            f"the class ({release.output_name}) of every single row. What is published would be "
+            f"almost as likely if that class were any other of {_listed(release)}."
+        )
 
-    Examples
-    --------
-    >>> from cloakgp import DPGPClassifier
-    >>> model = DPGPClassifier(classes=["ill", "well"], epsilon=1.0, delta=1e-3)
-    >>> fitted = model.fit([[0.0], [1.0], [2.0]], ["ill", "well", "well"])
-    >>> [section.title for section in describe_labels(fitted.release_)]
-    ['Protection', 'Guarantee', 'Noise', 'Predictions', 'Prior', 'Data']
-    """
-    parts = [one.answers.guarantee for one in release.measurements]
-    return (
-        Section("Protection", _protection(release)),
-        Section(
-            "Guarantee",
-            guarantee_facts(release.guarantee, output=release.output_name, parts=parts),
-        ),
-        Section("Noise", _noise(release)),
-        Section("Predictions", _predictions(release)),
-        Section("Prior", _prior(release)),
-        Section("Data", _data(release)),
-    )
+    def also_public(self) -> str:
+        """Say what is public beside the inputs and who is in the table."""
+        return "which classes there are, their declared rates, and the prior"
 
+    def answered(self, measurement: Measurement, release: Release) -> str:
+        """Say how many numbers were published, and with what noise."""
+        answers = measurement.answers
+        if answers.noise_sd == 0:
+            return "nothing was asked."
+        names, count = class_names(release), measurement.strategy.n_answers
+        source = "a FIXED SEED" if answers.insecure else "the operating system's randomness"
+        if len(names) == 2:
+            weighed = f"a label counts as -1 for {names[0]} and as 1 for {names[1]}"
+        else:
+            weighed = f"a label counts as 1 for its class and 0 for another, less 1/{len(names)}"
+        numbers = "number" if count == 1 else "numbers"
+        for_each = f" for each of {len(names)} classes" * (len(names) > 2)
+        return (
+            f"{count} {numbers}{for_each}, each a weighted sum of labels, where {weighed}, with "
+            f"normal noise of sd {answers.noise_sd:.4g}, drawn from {source}."
+        )
 
-def prior_rates(prior: LabelPrior, X: Array) -> Array:
-    """Return the probability of every class before any answer, averaged over inputs, shape (C,).
+    def designed(self, measurement: Measurement, release: Release) -> str:
+        """Say what the questions were chosen for."""
+        return how_designed(
+            measurement.strategy.certificate,
+            predictions="the papers' Newton step at all rows"
+            if release.inference == "laplace"
+            else "one Newton step at the queried points",
+            prior="the linear prior over labels that is nearest to the declared one",
+        )
 
-    Parameters
-    ----------
-    prior : LabelPrior
-    X : array of shape (P, D)
-    """
-    means = np.array(prior.means)
-    variance = prior.latent.query_variance(X)
-    found, _ = prior.link.moments(
-        np.broadcast_to(means, (len(X), len(means))),
-        np.broadcast_to(variance[:, None], (len(X), len(means))),
-    )
-    if len(means) == 1:
-        found = np.hstack([1.0 - found, found])
-    rates: Array = (found / found.sum(axis=1, keepdims=True)).mean(axis=0)
-    return rates
+    def sharpness(self, release: Release) -> tuple[Fact, ...]:
+        """Return nothing: how sharp probabilities are stands beside how they are made."""
+        del release
+        return ()
 
+    def predictions(self, release: Release) -> tuple[Fact, ...]:
+        """Say how probabilities are made, and how sharp they are."""
+        points = np.vstack([one.strategy.X_query for one in release.measurements])
+        latent = release.predict_latent(points)
+        prior_sd = np.sqrt(release.prior.query_variance(points))
+        surest = release.predict_proba(points).max(axis=1)
+        return (
+            Fact("how", _how(release, class_likelihood(release.fitted.likelihood))),
+            Fact(
+                "latent",
+                "at the queried points the latent values have an sd of "
+                f"{root_mean_square(latent.sd):.4g} (root mean square; "
+                f"{root_mean_square(prior_sd):.4g} before anything was asked). The privacy noise "
+                f"alone makes {root_mean_square(latent.privacy_sd):.4g} of it.",
+            ),
+            Fact(
+                "decided",
+                "the most probable class of a queried point has a probability of "
+                f"{surest.min():.2f} to {surest.max():.2f}.",
+            ),
+        )
 
-def _protection(release: LabelRelease) -> tuple[Fact, ...]:
-    output, names = release.output_name, ", ".join(input_names(release))
-    return (
-        Fact(
-            "protected",
-            f"the class ({output}) of every single row. What is published would be almost as "
-            f"likely if that class were any other of {_listed(class_names(release))}.",
-        ),
-        Fact(
-            "not protected",
-            f"the inputs ({names}), which are in this file row by row; that somebody is in the "
-            "table; which classes there are, their declared rates, and the prior.",
-        ),
-        *not_in_the_promise(output),
-    )
+    def prior(self, release: Release) -> tuple[Fact, ...]:
+        """Return the prior in words, and where its values come from."""
+        declared = WeightedPrior(prior=release.prior, likelihood=release.likelihood, weight=1.0)
+        fitted = release.fitted
+        unchanged = (declared.prior, declared.likelihood), (fitted.prior, fitted.likelihood)
+        return (
+            Fact("kernel", f"{fitted.prior.kernel} (covariance of a latent function)"),
+            Fact("link", LINK_WORDS[class_likelihood(fitted.likelihood).link_name]),
+            Fact("class rates", f"{_rates(release, fitted)}: what is predicted far from all rows."),
+            approximation(fitted.prior),
+            *where_from(
+                priors=len(release.learned),
+                unchanged=to_tree(unchanged[0]) == to_tree(unchanged[1]),
+                what="kernel and class rates",
+                declared=f"{declared.prior.kernel}, class rates {_rates(release, declared)}",
+            ),
+        )
 
-
-def _noise(release: LabelRelease) -> tuple[Fact, ...]:
-    facts = []
-    for number, one in enumerate(release.measurements):
-        ordinal = f" {number + 1}" if len(release.measurements) > 1 else ""
-        facts += [
-            Fact(f"answers{ordinal}", _answers(one, release)),
-            Fact(f"design{ordinal}", _design(one, release)),
-        ]
-    return tuple(facts)
-
-
-def _answers(one: LabelMeasurement, release: LabelRelease) -> str:
-    if one.answers.noise_sd == 0:
-        return "nothing was asked."
-    names, count = class_names(release), len(one.questions.strategy)
-    source = "a FIXED SEED" if one.answers.insecure else "the operating system's randomness"
-    if len(names) == 2:
-        weighed = f"a label counts as -1 for {names[0]} and as 1 for {names[1]}"
-    else:
-        weighed = f"a label counts as 1 for its class and 0 for another, less 1/{len(names)}"
-    numbers = "number" if count == 1 else "numbers"
-    for_each = f" for each of {len(names)} classes" * (len(names) > 2)
-    return (
-        f"{count} {numbers}{for_each}, each a weighted sum of labels, where {weighed}, with normal "
-        f"noise of sd {one.answers.noise_sd:.4g}, drawn from {source}."
-    )
-
-
-def _design(one: LabelMeasurement, release: LabelRelease) -> str:
-    return how_designed(
-        one.questions.certificate,
-        predictions="the papers' Newton step at all rows"
-        if release.rule == "laplace"
-        else "one Newton step at the queried points",
-        prior="the linear prior over labels that is nearest to the declared one",
-    )
+    def declared(self, release: Release) -> str:
+        """Say what was declared of the private column."""
+        return (
+            f"private; declared to be one of {_listed(release)}. A table with any other label "
+            "would have been refused."
+        )
 
 
-def _predictions(release: LabelRelease) -> tuple[Fact, ...]:
-    points = np.vstack([one.questions.X_query for one in release.measurements])
-    latent = release.predict_latent(points)
-    prior_sd = np.sqrt(release.prior.latent.query_variance(points))
-    surest = release.predict_proba(points).max(axis=1)
-    return (
-        Fact("how", _how(release)),
-        Fact(
-            "latent",
-            f"at the queried points the latent values have an sd of {_rms(latent.sd):.4g} (root "
-            f"mean square; {_rms(prior_sd):.4g} before anything was asked). The privacy noise "
-            f"alone makes {_rms(latent.privacy_sd):.4g} of it.",
-        ),
-        Fact(
-            "decided",
-            "the most probable class of a queried point has a probability of "
-            f"{surest.min():.2f} to {surest.max():.2f}.",
-        ),
-    )
-
-
-def _how(release: LabelRelease) -> str:
-    names, link_word = class_names(release), LINK_WORDS[release.prior.link_name]
+def _how(release: Release, likelihood: ClassLikelihood) -> str:
+    names, link_word = class_names(release), LINK_WORDS[likelihood.link_name]
     averaged = "Probabilities average over all that is not known, the privacy noise included."
-    if release.rule == "laplace":
+    if release.inference == "laplace":
         steps = len(release.measurements)
         return (
             f"by the papers' iteration, {steps} Newton {'step' if steps == 1 else 'steps'} with "
@@ -169,48 +138,11 @@ def _how(release: LabelRelease) -> str:
     )
 
 
-def _prior(release: LabelRelease) -> tuple[Fact, ...]:
-    prior, declared = release.fitted_prior, release.prior
-    return (
-        Fact("kernel", f"{prior.latent.kernel} (covariance of a latent function)"),
-        Fact("link", LINK_WORDS[prior.link_name]),
-        Fact("class rates", f"{_rates(release, prior)}: what is predicted far from all rows."),
-        approximation(prior.latent),
-        *where_from(
-            priors=len(release.learned),
-            unchanged=prior_to_tree(prior) == prior_to_tree(declared),
-            what="kernel and class rates",
-            declared=f"{declared.latent.kernel}, class rates {_rates(release, declared)}",
-        ),
-    )
-
-
-def _rates(release: LabelRelease, prior: LabelPrior) -> str:
-    rates = prior_rates(prior, rows(release))
+def _rates(release: Release, prior: WeightedPrior) -> str:
+    rates = class_likelihood(prior.likelihood).prior_rates(prior.prior, known_inputs(release))
     named = zip(class_names(release), rates, strict=True)
     return ", ".join(f"{name} = {rate:.2g}" for name, rate in named)
 
 
-def _data(release: LabelRelease) -> tuple[Fact, ...]:
-    sizes = [f"{len(X):,}" for X in tables(release)]
-    ranges = [
-        Fact(name, f"{column.min():.4g} to {column.max():.4g}")
-        for name, column in zip(input_names(release), rows(release).T, strict=True)
-    ]
-    return (
-        Fact("rows", " + ".join(sizes) + f", in {len(sizes)} tables" * (len(sizes) > 1)),
-        *ranges,
-        Fact(
-            release.output_name,
-            f"private; declared to be one of {_listed(class_names(release))}. A table with any "
-            "other label would have been refused.",
-        ),
-    )
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(names)
-
-
-def _rms(values: Array) -> float:
-    return float(np.sqrt(np.mean(np.square(values))))
+def _listed(release: Release) -> str:
+    return ", ".join(class_names(release))

@@ -6,11 +6,10 @@ from typing import Protocol
 
 import numpy as np
 
-from cloakgp.release import LabelRelease, ManyRowsRelease, Release
+from cloakgp.models.likelihoods import ClassLikelihood
+from cloakgp.release import DenseStrategy, Release
+from cloakgp.release.measurement import tables_of
 from cloakgp.utils.arrays import Array
-
-NumberRelease = Release | ManyRowsRelease
-AnyRelease = NumberRelease | LabelRelease
 
 
 class Named(Protocol):
@@ -32,41 +31,41 @@ def input_names(release: Named) -> tuple[str, ...]:
     return tuple(f"x{number + 1}" for number in range(release.n_inputs))
 
 
-def tables(release: AnyRelease) -> tuple[Array, ...]:
-    """Return the public inputs of all tables, each once, of shape (N, D).
+def has_classes(release: Release) -> bool:
+    """Return whether a release is about classes."""
+    return isinstance(release.likelihood, ClassLikelihood)
 
-    Of many rows, which no release keeps: the points where predictions mattered.
+
+def keeps_rows(release: Release) -> bool:
+    """Return whether the inputs of all rows are in a release."""
+    strategies = tables_of(release.measurements).values()
+    return all(isinstance(strategy, DenseStrategy) for strategy in strategies)
+
+
+def known_inputs(release: Release) -> Array:
+    """Return the inputs of all rows of all tables, each table once, shape (N, D).
+
+    Of tables that are not kept: the points where predictions mattered.
     """
-    if isinstance(release, ManyRowsRelease):
-        return (release.X_query,)
-    if isinstance(release, LabelRelease):
-        asked = {one.questions.table: one.questions.X for one in release.measurements}
-    else:
-        asked = {one.table: one.X for one in release.measurements}
-    return tuple(asked.values())
+    strategies = tables_of(release.measurements).values()
+    return np.vstack(
+        [each.X if isinstance(each, DenseStrategy) else each.X_query for each in strategies]
+    )
 
 
-def rows(release: AnyRelease) -> Array:
-    """Return the public inputs of all rows of all tables, each table once, shape (N, D)."""
-    return np.vstack(tables(release))
+def input_ranges(release: Release) -> Array:
+    """Return the least and the greatest of every input, over all tables, shape (2, D)."""
+    ranges = np.array([each.ranges for each in tables_of(release.measurements).values()])
+    return np.array([ranges[:, 0].min(axis=0), ranges[:, 1].max(axis=0)])
 
 
-def what_rows_are(release: AnyRelease) -> str:
-    """Return what `rows` are, for a legend."""
-    if isinstance(release, ManyRowsRelease):
-        return "queried points"
-    return "rows (inputs only)"
+def what_inputs_are(release: Release) -> str:
+    """Return what `known_inputs` are, for a legend."""
+    return "rows (inputs only)" if keeps_rows(release) else "queried points"
 
 
-def row_count(release: AnyRelease) -> int:
-    """Return how many rows were asked, in all tables."""
-    if isinstance(release, ManyRowsRelease):
-        return release.count
-    return len(rows(release))
-
-
-def class_names(release: LabelRelease) -> tuple[str, ...]:
-    """Return the classes as text, in the order of `LabelRelease.classes`.
+def class_names(release: Release) -> tuple[str, ...]:
+    """Return the classes as text, in the order of `Release.classes`.
 
     Classes that read alike, such as 1 and "1", are told apart as Python writes them.
 

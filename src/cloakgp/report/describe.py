@@ -1,4 +1,7 @@
-"""A release about several outputs in words: what differs from a release about one."""
+"""A release in words: everything that a custodian should know about it, in sections.
+
+Pure functions of the public object: nothing here computes anything from an output.
+"""
 
 from __future__ import annotations
 
@@ -7,31 +10,33 @@ from functools import singledispatch
 
 import numpy as np
 
+from cloakgp.models.likelihoods import ClassLikelihood, Likelihood
 from cloakgp.privacy import CloakedPredictions
+from cloakgp.privacy.groups import Groups
 from cloakgp.privacy.pure_dp import PureGuarantee
 from cloakgp.release import (
-    LabelRelease,
-    ManyRowsRelease,
+    Measurement,
     MultiOutputRelease,
     Published,
     Release,
     StatisticsRelease,
+    StreamedStrategy,
 )
 from cloakgp.release.histogram import NoisyHistogram
-from cloakgp.release.measurement import Measurement
+from cloakgp.release.measurement import tables_of
 from cloakgp.release.open import OpenedRelease
-from cloakgp.report.classification import describe_labels
-from cloakgp.report.columns import NumberRelease, input_names, rows, tables
+from cloakgp.report.classification import ClassWords
+from cloakgp.report.columns import input_names, input_ranges, keeps_rows, known_inputs
 from cloakgp.report.facts import Fact, Section
 from cloakgp.report.guarantee import guarantee_facts, insecurity, not_in_the_promise
-from cloakgp.report.measurements import how_designed, how_sharp, prior_facts, what_was_answered
+from cloakgp.report.measurements import how_designed, prior_facts
+from cloakgp.report.outputs import NumberWords, OutputWords
 from cloakgp.report.statistics import (
     describe_cloaked,
     describe_histogram,
     describe_published,
     describe_statistics,
 )
-from cloakgp.report.streaming import describe_many_rows
 from cloakgp.utils.formatting import ceiling
 
 Describable = OpenedRelease | CloakedPredictions | Published
@@ -68,24 +73,30 @@ def _sections(release: object) -> tuple[Section, ...]:
     raise TypeError(f"{type(release).__name__} is no release")
 
 
+# How releases about each kind of output are put into words; others as those about numbers.
+WORDS: dict[type[Likelihood], OutputWords] = {ClassLikelihood: ClassWords()}
+
+
 @_sections.register
-def _of_numbers(release: Release) -> tuple[Section, ...]:
-    parts = [one.answers.guarantee for one in release.measurements]
+def _of_release(release: Release) -> tuple[Section, ...]:
+    words = WORDS.get(type(release.likelihood), NumberWords())
+    predictions = words.predictions(release)
     return (
-        Section("Protection", _protection(release)),
+        Section("Protection", _protection(release, words)),
         Section(
             "Guarantee",
             guarantee_facts(
                 release.guarantee,
                 output=release.output_name,
-                parts=parts,
+                parts=[one.guarantee for one in release.measurements],
                 choice=release.choice,
                 grouped=_grouped(release),
             ),
         ),
-        Section("Noise", _noise(release)),
-        Section("Prior", prior_facts(release)),
-        Section("Data", _data(release)),
+        Section("Noise", _noise(release, words)),
+        *((Section("Predictions", predictions),) if predictions else ()),
+        Section("Prior", words.prior(release)),
+        Section("Data", _data(release, words)),
     )
 
 
@@ -107,27 +118,20 @@ def headline(release: OpenedRelease | CloakedPredictions) -> str:
     return f"({ceiling(guarantee.epsilon)}, {guarantee.delta:.4g})-differentially private"
 
 
-def bounds(release: NumberRelease) -> tuple[float, float]:
-    """Return the declared range of one output; of several measurements, what spans them all."""
-    if isinstance(release, ManyRowsRelease):
-        return release.answers.bounds
-    pairs = np.array([one.answers.bounds for one in release.measurements])
-    return float(pairs[:, 0].min()), float(pairs[:, 1].max())
+def _groups(release: Release) -> dict[int, Groups | None]:
+    """Return whose rows are protected together in each table."""
+    tables = tables_of(release.measurements)
+    return {number: strategy.groups for number, strategy in tables.items()}
 
 
 def _grouped(release: Release) -> bool:
     """Return whether every table protects all rows of one person together."""
-    return all(one.groups is not None for one in release.measurements)
-
-
-def _any_groups(release: Release) -> bool:
-    return any(one.groups is not None for one in release.measurements)
+    return all(each is not None for each in _groups(release).values())
 
 
 def _unit(release: Release) -> str:
     """Say whose values are protected together."""
-    output = release.output_name
-    groups = {one.table: one.groups for one in release.measurements}
+    output, groups = release.output_name, _groups(release)
     together = [each for each in groups.values() if each is not None]
     if not together:
         return f"the value of {output} in every single row"
@@ -141,64 +145,62 @@ def _unit(release: Release) -> str:
     return f"{said}; in tables that do not say whose rows they are, every single row"
 
 
-def _protection(release: Release) -> tuple[Fact, ...]:
-    output, names = release.output_name, ", ".join(input_names(release))
-    lo, hi = bounds(release)
+def _protection(release: Release, words: OutputWords) -> tuple[Fact, ...]:
+    names = ", ".join(input_names(release))
+    inputs = (
+        f"the inputs ({names}), which are in this file row by row"
+        if keeps_rows(release)
+        else f"the inputs ({names}): of these, the file holds centres of where the rows are, "
+        "ranges and sums"
+    )
+    any_groups = any(each is not None for each in _groups(release).values())
     return (
         Fact(
             "protected",
-            f"{_unit(release)}. What is published would be almost as likely if "
-            f"{'these were any others' if _grouped(release) else 'that value were any other'} "
-            f"from {lo:g} to {hi:g}.",
+            words.protected(release, unit=_unit(release), grouped=_grouped(release)),
         ),
         Fact(
             "not protected",
-            f"the inputs ({names}), which are in this file row by row; that somebody is in the "
-            f"table; {'which rows are the same person; ' * _any_groups(release)}the bounds and "
-            "the prior.",
+            f"{inputs}; that somebody is in the table; "
+            f"{'which rows are the same person; ' * any_groups}{words.also_public()}.",
         ),
-        *not_in_the_promise(output),
+        *not_in_the_promise(release.output_name),
     )
 
 
-def _noise(release: Release) -> tuple[Fact, ...]:
-    visits = len(release.measurements)
+def _noise(release: Release, words: OutputWords) -> tuple[Fact, ...]:
     facts = []
     for number, one in enumerate(release.measurements):
-        ordinal = f" {number + 1}" if visits > 1 else ""
+        ordinal = f" {number + 1}" if len(release.measurements) > 1 else ""
         facts += [
-            Fact(
-                f"answers{ordinal}",
-                what_was_answered(
-                    one.answers,
-                    queries=one.X_query,
-                    reconstruction=one.reconstruction,
-                    output=release.output_name,
-                ),
-            ),
-            Fact(f"design{ordinal}", how_designed(one.certificate)),
+            Fact(f"answers{ordinal}", words.answered(one, release)),
+            Fact(f"design{ordinal}", words.designed(one, release)),
         ]
-    points = np.vstack([one.X_query for one in release.measurements])
-    facts.append(how_sharp(release, points))
-    return tuple(facts)
+        if isinstance(one.strategy, StreamedStrategy):
+            facts.append(
+                Fact(
+                    f"checked{ordinal}",
+                    f"what was asked of every one of {one.strategy.n_rows:,} rows was measured "
+                    "while it was asked, and none weighs more than the guarantee allows. Whoever "
+                    "has the inputs can do so again.",
+                )
+            )
+    return (*facts, *words.sharpness(release))
 
 
-def _data(release: Release) -> tuple[Fact, ...]:
-    sizes = [f"{len(X):,}" for X in tables(release)]
-    X = rows(release)
-    ranges = [
-        Fact(name, f"{column.min():.4g} to {column.max():.4g}")
-        for name, column in zip(input_names(release), X.T, strict=True)
-    ]
-    pairs = dict.fromkeys(one.answers.bounds for one in release.measurements)
-    stated = " and ".join(f"{lo:g} to {hi:g}" for lo, hi in pairs)
+def _data(release: Release, words: OutputWords) -> tuple[Fact, ...]:
+    strategies = tables_of(release.measurements).values()
+    sizes = [f"{strategy.n_rows:,}" for strategy in strategies]
+    ranges = zip(input_names(release), input_ranges(release).T, strict=True)
     return (
-        Fact("rows", " + ".join(sizes) + f", in {len(sizes)} tables" * (len(sizes) > 1)),
-        *ranges,
         Fact(
-            release.output_name,
-            f"private; declared to lie in {stated}; values outside were clipped, uncounted.",
+            "rows",
+            " + ".join(sizes)
+            + f", in {len(sizes)} tables" * (len(sizes) > 1)
+            + ", none of which is in the file" * (not keeps_rows(release)),
         ),
+        *(Fact(name, f"{low:.4g} to {high:.4g}") for name, (low, high) in ranges),
+        Fact(release.output_name, words.declared(release)),
     )
 
 
@@ -214,26 +216,21 @@ def describe_several_outputs(release: MultiOutputRelease) -> tuple[Section, ...]
     release : MultiOutputRelease
     """
     entries, names = release.entries, ", ".join(input_names(release))
+    in_widths = replace(entries, output_name=WIDTHS)
     count = len(release.columns.bounds)
     measurements = entries.measurements
-    grouped = all(_people(one) < len(one.X) // count for one in measurements)
+    grouped = all(_people(one) < one.strategy.n_rows // count for one in measurements)
     noise = []
     for number, one in enumerate(measurements):
         ordinal = f" {number + 1}" if len(measurements) > 1 else ""
         noise += [
             Fact(
                 f"answers{ordinal}",
-                what_was_answered(
-                    one.answers,
-                    queries=one.X_query,
-                    reconstruction=one.reconstruction,
-                    output=WIDTHS,
-                ),
+                NumberWords().answered(one, in_widths),
             ),
-            Fact(f"design{ordinal}", how_designed(one.certificate)),
+            Fact(f"design{ordinal}", how_designed(one.strategy.certificate)),
         ]
-    tables = {one.table: one.X[::count, :-1] for one in measurements}
-    X = np.vstack(list(tables.values()))
+    X = known_inputs(entries)[::count, :-1]
     return (
         Section(
             "Protection",
@@ -263,7 +260,7 @@ def describe_several_outputs(release: MultiOutputRelease) -> tuple[Section, ...]
             ),
         ),
         Section("Noise", tuple(noise)),
-        Section("Prior", prior_facts(replace(entries, output_name=WIDTHS))),
+        Section("Prior", prior_facts(in_widths)),
         Section(
             "Data",
             (
@@ -287,11 +284,10 @@ def describe_several_outputs(release: MultiOutputRelease) -> tuple[Section, ...]
 
 def _people(one: Measurement) -> int:
     """Return how many groups of entries are protected together."""
-    return len(one.X) if one.groups is None else int(one.groups.max()) + 1
+    groups = one.strategy.groups
+    return one.strategy.n_rows if groups is None else int(groups.max()) + 1
 
 
-_sections.register(ManyRowsRelease, describe_many_rows)
-_sections.register(LabelRelease, describe_labels)
 _sections.register(MultiOutputRelease, describe_several_outputs)
 _sections.register(StatisticsRelease, describe_statistics)
 _sections.register(NoisyHistogram, describe_histogram)

@@ -10,8 +10,8 @@ from cloakgp.criteria import CRITERIA
 from cloakgp.design import Certificate
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.privacy import Answers
-from cloakgp.release.io.archive import prior_to_tree
-from cloakgp.report.columns import NumberRelease
+from cloakgp.release import Release
+from cloakgp.release.io.codec import to_tree
 from cloakgp.report.facts import Fact
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.formatting import ceiling
@@ -46,7 +46,7 @@ def what_was_answered(
     raw_sd = answers.noise_sd * np.linalg.norm(reconstruction, axis=1)
     return (
         f"{answered} Raw predictions at the {len(queries):,} queried points follow from them, "
-        f"with noise of {_rms(raw_sd):.4g} (root mean square)."
+        f"with noise of {root_mean_square(raw_sd):.4g} (root mean square)."
     )
 
 
@@ -75,18 +75,19 @@ def how_designed(
     return CRITERIA[certificate.criterion].describe(gap=gap, predictions=predictions, prior=prior)
 
 
-def how_sharp(release: NumberRelease, points: Array) -> Fact:
+def how_sharp(release: Release, points: Array) -> Fact:
     """Say how sharp predictions are at points, before and after."""
     _, sd = release.predict(points, return_std=True)
     prior_sd = np.sqrt(release.prior.query_variance(points))
     return Fact(
         "predictions",
-        f"from the answers and the prior together they have an sd of {_rms(sd):.4g} (root mean "
-        f"square over the queried points; {_rms(prior_sd):.4g} before anything was asked).",
+        "from the answers and the prior together they have an sd of "
+        f"{root_mean_square(sd):.4g} (root mean square over the queried points; "
+        f"{root_mean_square(prior_sd):.4g} before anything was asked).",
     )
 
 
-def prior_facts(release: NumberRelease) -> tuple[Fact, ...]:
+def prior_facts(release: Release) -> tuple[Fact, ...]:
     """Return the prior in words, and where its values come from."""
     prior, declared = release.fitted_prior, release.prior
     return (
@@ -96,7 +97,7 @@ def prior_facts(release: NumberRelease) -> tuple[Fact, ...]:
         approximation(prior),
         *where_from(
             priors=len(release.learned),
-            unchanged=prior_to_tree(prior) == prior_to_tree(declared),
+            unchanged=to_tree(prior) == to_tree(declared),
             what="these values",
             declared=f"{declared.kernel}, noise sd {math.sqrt(declared.noise_variance):.4g}, mean "
             f"{declared.mean:.4g}",
@@ -104,7 +105,8 @@ def prior_facts(release: NumberRelease) -> tuple[Fact, ...]:
     )
 
 
-def _rms(values: Array) -> float:
+def root_mean_square(values: Array) -> float:
+    """Return the root of the mean of squares."""
     return float(np.sqrt(np.mean(np.square(values))))
 
 

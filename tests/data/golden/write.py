@@ -24,6 +24,18 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from cloakgp.baselines import (
+    DPHistogramRegressor,
+    DPIntegralHistogramRegressor,
+    DPMeanRegressor,
+    DPRowNoiseRegressor,
+)
+from cloakgp.baselines.given import release_of_answers
+from cloakgp.models.basis import BinBasis, InputBox
+from cloakgp.models.gibbs import GibbsKernel
+from cloakgp.models.integral import points_as_boxes
+from cloakgp.privacy.mixed import MixedGuarantee
+from cloakgp.rows import ArrayRows
 from sklearn.gaussian_process.kernels import (
     RBF,
     ConstantKernel,
@@ -44,20 +56,8 @@ from cloakgp import (
     ManyRowsRelease,
     StatisticsRelease,
 )
-from cloakgp.data import ArrayRows
-from cloakgp.estimators.baselines import (
-    DPHistogramRegressor,
-    DPIntegralHistogramRegressor,
-    DPMeanRegressor,
-    DPRowNoiseRegressor,
-)
-from cloakgp.estimators.baselines.undesigned import release_of_answers
 from cloakgp.models import ExactPrior
-from cloakgp.models.features import BinBasis, InputBox
-from cloakgp.models.kernels.gibbs import GibbsKernel
-from cloakgp.models.kernels.integral import points_as_boxes
 from cloakgp.privacy import measure
-from cloakgp.privacy.composition import MixedGuarantee
 from cloakgp.privacy.statistics import measure_statistics
 from cloakgp.release import Query
 

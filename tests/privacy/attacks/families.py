@@ -27,7 +27,6 @@ from cloakgp import (
     DPGPRegressor,
     DPGPRegressorPrivateInputs,
     DPGridSearchCV,
-    LabelRelease,
     Release,
     cloak,
     extend,
@@ -413,7 +412,6 @@ def given_strategy(
 
 def command_line(name: str, *options: str, classes: Sequence[str] = ()) -> Attack:
     """Run `cloakgp release`, from a CSV file to a release file."""
-    load = LabelRelease.load if classes else Release.load
 
     def neighbourhoods(table: Table) -> list[list[Any]]:
         if classes:
@@ -430,7 +428,7 @@ def command_line(name: str, *options: str, classes: Sequence[str] = ()) -> Attac
             result = CliRunner().invoke(app, words)
             assert result.exit_code == 0, "the command failed"
             printed = result.output.replace(folder, "").encode()
-            return Outcome((load(to).guarantee,), to.read_bytes() + printed)
+            return Outcome((Release.load(to).guarantee,), to.read_bytes() + printed)
 
     return Attack(name, neighbourhoods, run)
 

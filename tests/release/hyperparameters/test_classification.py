@@ -15,11 +15,13 @@ from sklearn.gaussian_process.kernels import (
 )
 
 from cloakgp.models import APPROXIMATIONS, ExactPrior, SparsePrior
-from cloakgp.models.likelihoods.classes import LabelPrior
-from cloakgp.release.hyperparameters.classification import LabelObjective, learn_labels
+from cloakgp.models.likelihoods import ClassLikelihood
+from cloakgp.release import WeightedPrior
+from cloakgp.release.hyperparameters.classification import LabelObjective
 from cloakgp.release.hyperparameters.covariance import LearningQuestions
+from cloakgp.release.hyperparameters.hyperprior import LOG_SD
+from cloakgp.release.hyperparameters.learning import minimise
 from cloakgp.release.hyperparameters.quadrature import posterior_maximum
-from cloakgp.release.hyperparameters.regression import LOG_SD
 from cloakgp.release.posterior.classification import SignAnswers
 from cloakgp.release.posterior.dense import AskedTable
 
@@ -44,7 +46,8 @@ def prior_of(kernel, *, means=(0.4,), link_name="probit", approximation=None, co
             inducing=np.linspace(0, 3, 4 * columns).reshape(4, columns),
             approximation=approximation,
         )
-    return LabelPrior(latent=latent, link_name=link_name, means=means)
+    likelihood = ClassLikelihood(link_name=link_name, latent_means=means)
+    return WeightedPrior(prior=latent, likelihood=likelihood, weight=1.0)
 
 
 def answers_of(rng, *, channels=1, columns=2):
@@ -60,11 +63,17 @@ def answers_of(rng, *, channels=1, columns=2):
 
 def objective_of(prior, answers, *, means=True):
     return LabelObjective(
-        prior=prior,
+        prior=prior.prior,
+        likelihood=prior.likelihood,
         questions=LearningQuestions.of(answers[0].tables),
         values=np.array([one.values for one in answers]),
         means=means,
     )
+
+
+def learn_labels(prior, answers, *, means=True, average=False):
+    objective = objective_of(prior, answers, means=means)
+    return minimise(objective, declared=prior, average=average)
 
 
 def log_posterior(prior, answers, position):
@@ -74,12 +83,12 @@ def log_posterior(prior, answers, position):
     questions = np.zeros((7, len(X)))
     questions[:4, : len(first.X)] = first.questions
     questions[4:, len(first.X) :] = answers[0].tables[1].questions
-    kernel = prior.latent.kernel
+    kernel = prior.prior.kernel
     # Between different rows there is no white noise.
     latent, own = kernel(X, X.copy()), np.diag(kernel(X))
-    spread = np.sqrt(prior.link.probit_variance + own)
+    spread = np.sqrt(prior.likelihood.link.probit_variance + own)
     total = float(stats.norm.logpdf(position).sum())
-    for mean, one in zip(prior.means, answers, strict=True):
+    for mean, one in zip(prior.likelihood.latent_means, answers, strict=True):
         a = mean / spread
         expected = 2 * stats.norm.cdf(a) - 1
         covariance = np.diag(1 - expected**2)
@@ -105,7 +114,7 @@ def test_the_objective_against_scipy(index, link_name, rng):
     answers = answers_of(rng, channels=3)
     objective = objective_of(prior, answers)
     one, other = 0.5 * rng.normal(size=(2, objective.size))
-    expected = [log_posterior(objective.prior_at(at), answers, at) for at in (one, other)]
+    expected = [log_posterior(objective.at(at), answers, at) for at in (one, other)]
     # Up to a constant.
     assert objective(other)[0] - objective(one)[0] == pytest.approx(
         expected[0] - expected[1], abs=1e-3
@@ -134,8 +143,8 @@ def test_the_gradient_against_finite_differences(index, means, channels, approxi
 def test_hyperparameters_of_zero_and_fixed_ones_stay(rng):
     prior = prior_of(ConstantKernel(1.5) * RBF(1.0, "fixed") + DotProduct(0.0))
     objective = objective_of(prior, answers_of(rng))
-    moved = objective.prior_at(np.array([1.0, 0.5]))
-    theta = moved.latent.kernel.get_params()
+    moved = objective.at(np.array([1.0, 0.5]))
+    theta = moved.prior.kernel.get_params()
     assert theta["k2__sigma_0"] == 0.0
     assert theta["k1__k2__length_scale"] == 1.0
     assert theta["k1__k1__constant_value"] == pytest.approx(1.5 * np.exp(LOG_SD))
@@ -145,10 +154,10 @@ def test_hyperparameters_of_zero_and_fixed_ones_stay(rng):
 def test_the_declared_prior_lies_at_the_origin(approximation, rng):
     prior = prior_of(KERNELS[1], approximation=approximation)
     objective = objective_of(prior, answers_of(rng))
-    back = objective.prior_at(np.zeros(objective.size))
-    np.testing.assert_allclose(back.latent.kernel.theta, prior.latent.kernel.theta, rtol=1e-12)
-    assert back.means == prior.means
-    assert type(back.latent) is type(prior.latent)
+    back = objective.at(np.zeros(objective.size))
+    np.testing.assert_allclose(back.prior.kernel.theta, prior.prior.kernel.theta, rtol=1e-12)
+    assert back.likelihood == prior.likelihood
+    assert type(back.prior) is type(prior.prior)
 
 
 def simulated(rng, *, rows, scale, lengthscale, means):
@@ -171,27 +180,20 @@ def test_many_nearly_noiseless_answers_give_hyperparameters_back(means):
     declared = prior_of(ConstantKernel(1.0) * RBF(3.0), means=tuple(0.0 for _ in means), columns=1)
     [learned] = learn_labels(declared, answers)
     assert learned.weight == 1.0
-    theta = np.exp(learned.prior.latent.kernel.theta)
+    theta = np.exp(learned.prior.kernel.theta)
     # A few dozen lengthscales, and a prior of a factor of 1.4: the scale is known to a factor.
     assert 1.4 < theta[0] < 9.0
     assert theta[1] == pytest.approx(1.0, rel=0.35)
-    np.testing.assert_allclose(learned.prior.means, means, atol=0.9)
+    np.testing.assert_allclose(learned.likelihood.latent_means, means, atol=0.9)
     # Nearer than what was declared, in every respect.
     assert abs(np.log(theta[1])) < abs(np.log(3.0))
-    assert (np.sign(learned.prior.means) == np.sign(means)).all()
-
-
-def test_declared_values_stay_where_nothing_was_asked():
-    prior = prior_of(KERNELS[1])
-    [(found)] = learn_labels(prior, (SignAnswers(tables=(), values=np.zeros(0)),))
-    assert found.prior is prior
-    assert found.weight == 1.0
+    assert (np.sign(learned.likelihood.latent_means) == np.sign(means)).all()
 
 
 def test_declared_values_stay_where_nothing_is_free(rng):
     prior = prior_of(ConstantKernel(1.0, "fixed") * RBF(1.0, "fixed"))
     [found] = learn_labels(prior, answers_of(rng), means=False, average=True)
-    assert found.prior is prior
+    assert found is prior
 
 
 def test_answers_drowned_in_noise_leave_the_declared_values(rng):
@@ -211,7 +213,7 @@ def test_answers_drowned_in_noise_leave_the_declared_values(rng):
     best = posterior_maximum(objective, size=objective.size)
     np.testing.assert_allclose(best, 0, atol=1e-4)
     [found] = learn_labels(prior, drowned)
-    np.testing.assert_allclose(found.prior.latent.kernel.theta, prior.latent.kernel.theta)
+    np.testing.assert_allclose(found.prior.kernel.theta, prior.prior.kernel.theta)
 
 
 def test_an_average_is_of_shares(rng):
@@ -225,7 +227,7 @@ def test_an_average_is_of_shares(rng):
 def test_means_can_be_kept(rng):
     prior = prior_of(KERNELS[0], means=(0.4,))
     [found] = learn_labels(prior, answers_of(rng), means=False)
-    assert found.prior.means == (0.4,)
+    assert found.likelihood.latent_means == (0.4,)
 
 
 def test_no_covariance_is_impossible_and_not_an_error(rng):

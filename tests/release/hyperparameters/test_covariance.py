@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from conditioning import learning_answers
 from sklearn.gaussian_process.kernels import (
     RBF,
     ConstantKernel,
@@ -19,7 +20,6 @@ from cloakgp.models import APPROXIMATIONS, ExactPrior, SparsePrior
 from cloakgp.release.hyperparameters import covariance as answer_covariance
 from cloakgp.release.hyperparameters.covariance import (
     LearningQuestions,
-    gather,
     latent_covariance_and_slopes,
 )
 from cloakgp.release.posterior.dense import AskedTable
@@ -87,22 +87,22 @@ def measurements(make_release, rng, inputs):
         for seed, (rows, count, sd) in enumerate([(X, 3, 0.3), (Z, 2, 1.1), (X, 2, 0.7)])
     ]
     whole = parts[0].combine(*parts[1:])
-    assert [one.table for one in whole.measurements] == [0, 1, 0]
+    assert [one.strategy.table for one in whole.measurements] == [0, 1, 0]
     return whole.measurements
 
 
 def dense(prior, measurements):
     """R K_y Rᵀ by dense matrices over all rows of all tables, in the order of `gather`."""
-    tables = list(dict.fromkeys(one.table for one in measurements))
-    rows = {one.table: one.X for one in measurements}
+    tables = list(dict.fromkeys(one.strategy.table for one in measurements))
+    rows = {one.strategy.table: one.strategy.X for one in measurements}
     X = np.vstack([rows[table] for table in tables])
     starts = dict(zip(tables, np.cumsum([0, *(len(rows[t]) for t in tables)]), strict=False))
     stacked = []
     for table in tables:
         for one in measurements:
-            if one.table == table:
-                block = np.zeros((len(one.strategy), len(X)))
-                block[:, starts[table] : starts[table] + len(one.X)] = one.strategy
+            if one.strategy.table == table:
+                block = np.zeros((one.strategy.n_answers, len(X)))
+                block[:, starts[table] : starts[table] + len(one.strategy.X)] = one.strategy.matrix
                 stacked.append(block / one.answers.noise_sd)
     questions = np.vstack(stacked)
     latent = prior.row_covariance(X, X.copy())
@@ -114,7 +114,7 @@ def dense(prior, measurements):
 @pytest.mark.parametrize("name", KERNELS)
 def test_the_covariance_is_that_of_dense_matrices(name, approximation, inputs, measurements):
     prior = prior_of(KERNELS[name], approximation, inputs=inputs)
-    answers = gather(measurements)
+    answers = learning_answers(None, measurements)
     covariance, _ = latent_covariance_and_slopes(prior, answers)
     covariance = covariance + prior.noise_variance * answers.row_products()
     expected = dense(prior, measurements)
@@ -125,7 +125,7 @@ def test_the_covariance_is_that_of_dense_matrices(name, approximation, inputs, m
 @pytest.mark.parametrize("name", KERNELS)
 def test_slopes_are_those_of_finite_differences(name, approximation, inputs, measurements):
     kernel = KERNELS[name]
-    answers = gather(measurements)
+    answers = learning_answers(None, measurements)
     covariance, slopes = latent_covariance_and_slopes(
         prior_of(kernel, approximation, inputs=inputs), answers
     )
@@ -150,10 +150,10 @@ def test_slopes_are_those_of_finite_differences(name, approximation, inputs, mea
 
 
 def test_answers_are_brought_to_unit_noise(measurements):
-    answers = gather(measurements)
+    answers = learning_answers(None, measurements)
     order = [0, 2, 1]
-    values = [measurements[i].residuals(0.0) / measurements[i].answers.noise_sd for i in order]
-    sums = [measurements[i].strategy.sum(axis=1) / measurements[i].answers.noise_sd for i in order]
+    values = [measurements[i].residuals()[:, 0] / measurements[i].answers.noise_sd for i in order]
+    sums = [measurements[i].strategy.totals / measurements[i].answers.noise_sd for i in order]
     np.testing.assert_allclose(answers.values, np.concatenate(values))
     np.testing.assert_allclose(answers.sums, np.concatenate(sums))
     # Rows at one place are one learning point, within a table.
@@ -162,9 +162,9 @@ def test_answers_are_brought_to_unit_noise(measurements):
 
 
 def test_few_distinct_inputs_are_kept_as_they_are(measurements):
-    points = gather(measurements).points
+    points = learning_answers(None, measurements).points
     for one in measurements:
-        for row in one.X:
+        for row in one.strategy.X:
             assert (points == row).all(axis=1).any()
 
 
@@ -173,7 +173,7 @@ def test_many_rows_are_binned_to_something_near(make_release, rng):
     prior = prior_of(2.0 * RBF(1.1) + WhiteKernel(0.4), None)
     strategy = np.vstack([np.ones(900), np.sin(X[:, 0]), np.cos(2 * X[:, 1])]) / np.sqrt(3)
     release = make_release(prior, X, rng.normal(size=900), strategy=strategy, noise_sd=2.0)
-    answers = gather(release.measurements)
+    answers = learning_answers(prior, release.measurements)
     assert len(answers.points) == answer_covariance.LEARNING_POINTS
     covariance, slopes = latent_covariance_and_slopes(prior, answers)
     covariance = covariance + prior.noise_variance * answers.row_products()
@@ -194,7 +194,7 @@ def test_binning_is_the_limit_of_no_binning(make_release, rng, monkeypatch):
     errors = []
     for points in (6, 30, 119):
         monkeypatch.setattr(answer_covariance, "LEARNING_POINTS", points)
-        answers = gather(release.measurements)
+        answers = learning_answers(prior, release.measurements)
         assert len(answers.points) == points
         covariance = latent_covariance_and_slopes(prior, answers)[0] + 0.3 * answers.row_products()
         errors.append(np.abs(covariance - expected).max() / np.abs(expected).max())
@@ -207,7 +207,7 @@ def test_binning_respects_inputs_of_different_units(make_release, rng):
     prior = ExactPrior(kernel=RBF([0.3, 3e3]), noise_variance=0.3, mean=0.0)
     strategy = np.vstack([np.cos(6 * X[:, 0]), np.sin(9 * X[:, 0])])
     release = make_release(prior, X, rng.normal(size=900), strategy=strategy, noise_sd=2.0)
-    answers = gather(release.measurements)
+    answers = learning_answers(prior, release.measurements)
     covariance = latent_covariance_and_slopes(prior, answers)[0] + 0.3 * answers.row_products()
     expected = dense(prior, release.measurements)
     np.testing.assert_allclose(covariance, expected, atol=0.02 * np.abs(expected).max())

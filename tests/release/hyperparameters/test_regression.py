@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from conditioning import learn_numbers, learning_answers
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -23,9 +24,9 @@ from cloakgp import DPGPRegressor
 from cloakgp.models import APPROXIMATIONS, ExactPrior, SparsePrior
 from cloakgp.privacy import measure
 from cloakgp.release import Hyperprior
-from cloakgp.release.hyperparameters.covariance import gather
+from cloakgp.release.hyperparameters.hyperprior import LOG_SD
 from cloakgp.release.hyperparameters.quadrature import EVIDENCE, posterior_maximum, posterior_points
-from cloakgp.release.hyperparameters.regression import LOG_SD, MEAN_SD_SHARE, _Objective, learn
+from cloakgp.release.hyperparameters.regression import MEAN_SD_SHARE, NumbersObjective
 
 # Budgets here are as large, or tables as small, as each test needs.
 pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
@@ -39,9 +40,9 @@ KERNELS = [
 
 
 def objective_of(prior, measurements, *, hyperprior):
-    return _Objective.of(
+    return NumbersObjective.of(
         prior,
-        gather(measurements),
+        learning_answers(prior, measurements),
         bounds=measurements[0].answers.bounds,
         hyperprior=hyperprior,
     )
@@ -87,16 +88,17 @@ def tables(make_release, rng):
 
 def log_posterior(prior, declared, measurements, position):
     """Log density of the answers and of N(0, I) at ψ, by dense matrices and scipy."""
-    rows = {one.table: one.X for one in measurements}
+    rows = {one.strategy.table: one.strategy.X for one in measurements}
     X = np.vstack([rows[0], rows[1]])
     columns = {0: slice(0, len(rows[0])), 1: slice(len(rows[0]), len(X))}
-    questions = np.zeros((sum(len(one.strategy) for one in measurements), len(X)))
+    questions = np.zeros((sum(one.strategy.n_answers for one in measurements), len(X)))
     answers, variances, row = [], [], 0
     for one in measurements:
-        questions[row : row + len(one.strategy), columns[one.table]] = one.strategy
-        answers.append(one.answers.values + one.answers.centre * one.strategy.sum(axis=1))
-        variances += [one.answers.noise_sd**2] * len(one.strategy)
-        row += len(one.strategy)
+        k = one.strategy.n_answers
+        questions[row : row + k, columns[one.strategy.table]] = one.strategy.matrix
+        answers.append(one.answers.values + one.answers.centre * one.strategy.totals)
+        variances += [one.answers.noise_sd**2] * k
+        row += k
     noise = np.concatenate([prior.row_noise(rows[0]), prior.row_noise(rows[1])])
     K_y = prior.row_covariance(X, X.copy()) + np.diag(noise)
     assert declared.mean == 0.4
@@ -182,7 +184,9 @@ def same_prior(one, other):
 def test_nothing_free_leaves_the_declared_prior(tables):
     prior = prior_of(ConstantKernel(2.0, "fixed") * RBF(1.3, "fixed"))
     for average in (False, True):
-        (only,) = learn(prior, tables(prior), hyperprior=Hyperprior(False, False), average=average)
+        (only,) = learn_numbers(
+            prior, tables(prior), hyperprior=Hyperprior(False, False), average=average
+        )
         assert only.prior is prior
         assert only.weight == 1.0
 
@@ -190,7 +194,7 @@ def test_nothing_free_leaves_the_declared_prior(tables):
 def test_nothing_asked_leaves_the_declared_prior(make_release):
     prior = prior_of(RBF(1.3))
     nothing = make_release(prior, np.zeros((3, 1)), np.zeros(3), strategy=np.zeros((0, 3)))
-    (only,) = learn(prior, nothing.measurements, hyperprior=Hyperprior())
+    (only,) = learn_numbers(prior, nothing.measurements, hyperprior=Hyperprior())
     assert only.prior is prior
     assert nothing.learn().predict([[1.0]]) == pytest.approx(0.4)
 
@@ -201,7 +205,9 @@ def test_what_is_fixed_or_given_stays(tables):
     measurements = tables(prior)
     for noise_variance in (False, True):
         for mean in (False, True):
-            (only,) = learn(prior, measurements, hyperprior=Hyperprior(noise_variance, mean))
+            (only,) = learn_numbers(
+                prior, measurements, hyperprior=Hyperprior(noise_variance, mean)
+            )
             learned = only.prior
             assert learned.kernel.k1.k1.constant_value == 2.0
             assert learned.kernel.k2.noise_level == 0.1
@@ -214,14 +220,14 @@ def test_what_is_fixed_or_given_stays(tables):
 
 def test_no_noise_stays_none(tables):
     prior = prior_of(RBF(1.3) + WhiteKernel(0.3), noise=0.0)
-    (only,) = learn(prior, tables(prior), hyperprior=Hyperprior())
+    (only,) = learn_numbers(prior, tables(prior), hyperprior=Hyperprior())
     assert only.prior.noise_variance == 0.0
 
 
 @pytest.mark.parametrize("approximation", [None, *APPROXIMATIONS])
 def test_answers_that_say_nothing_teach_nothing(approximation, tables):
     prior = prior_of(ConstantKernel(2.0) * RBF(1.3), approximation)
-    (only,) = learn(prior, tables(prior, noise_sds=(1e6,) * 3), hyperprior=Hyperprior())
+    (only,) = learn_numbers(prior, tables(prior, noise_sds=(1e6,) * 3), hyperprior=Hyperprior())
     np.testing.assert_allclose(only.prior.kernel.theta, prior.kernel.theta, atol=1e-4)
     assert only.prior.noise_variance == pytest.approx(0.3, rel=1e-4)
     assert only.prior.mean == pytest.approx(0.4, abs=1e-4)
@@ -294,17 +300,17 @@ def test_many_rows_learn_nearly_what_all_of_them_would(make_release, rng, monkey
 def test_averaging_gives_a_few_priors_whose_weights_sum_to_one(approximation, tables):
     prior = prior_of(ConstantKernel(2.0) * RBF(1.3), approximation)
     measurements = tables(prior)
-    priors = learn(prior, measurements, hyperprior=Hyperprior(), average=True)
+    priors = learn_numbers(prior, measurements, hyperprior=Hyperprior(), average=True)
     assert len(priors) == 9
     assert sum(one.weight for one in priors) == pytest.approx(1.0, abs=1e-12)
     assert all(one.weight >= 0 for one in priors)
-    (best,) = learn(prior, measurements, hyperprior=Hyperprior())
+    (best,) = learn_numbers(prior, measurements, hyperprior=Hyperprior())
     same_prior(priors[0].prior, best.prior)
 
 
 def average_moments(prior, measurements):
     """Mean and covariance of ψ under the averaging weights."""
-    priors = learn(prior, measurements, hyperprior=Hyperprior(), average=True)
+    priors = learn_numbers(prior, measurements, hyperprior=Hyperprior(), average=True)
     weights = np.array([one.weight for one in priors])
     positions = np.array(
         [
@@ -370,7 +376,7 @@ def test_only_answers_teach(learn_by, rng, monkeypatch):
         answers = measure(strategy, outputs, **settings)
         return frozen.setdefault(strategy.tobytes(), answers)
 
-    monkeypatch.setattr("cloakgp.fitting.regression.measure", the_same_answers)
+    monkeypatch.setattr("cloakgp.fitting.measuring.measure", the_same_answers)
     monkeypatch.setattr("cloakgp.fitting.remeasure.measure", the_same_answers)
     neighbour = y.copy()
     neighbour[7] = -1.0
@@ -398,7 +404,7 @@ def test_combining_learns_again(make_release, rng):
     for average in (False, True):
         learned = one.learn(Hyperprior(mean=False), average=average)
         both = learned.combine(two)
-        expected = learn(
+        expected = learn_numbers(
             prior, both.measurements, hyperprior=Hyperprior(mean=False), average=average
         )
         assert len(both.learned) == len(expected)
@@ -415,7 +421,7 @@ def test_learning_does_not_depend_on_the_order_of_measurements(tables):
     prior = prior_of(ConstantKernel(2.0) * RBF(1.3))
     measurements = tables(prior)
     one, other = (
-        learn(prior, parts, hyperprior=Hyperprior())[0].prior
+        learn_numbers(prior, parts, hyperprior=Hyperprior())[0].prior
         for parts in (measurements, measurements[::-1])
     )
     np.testing.assert_allclose(one.kernel.theta, other.kernel.theta, atol=1e-3)
@@ -441,7 +447,8 @@ def test_answers_about_other_units_teach_the_same(tables):
     ]
     other = ExactPrior(kernel=ConstantKernel(2e6) * RBF(1.3), noise_variance=0.3e6, mean=400.0)
     (first,), (second,) = (
-        learn(p, m, hyperprior=Hyperprior()) for p, m in ((prior, measurements), (other, scaled))
+        learn_numbers(p, m, hyperprior=Hyperprior())
+        for p, m in ((prior, measurements), (other, scaled))
     )
     np.testing.assert_allclose(
         second.prior.kernel.theta - [np.log(1e6), 0], first.prior.kernel.theta, atol=1e-3
@@ -461,7 +468,7 @@ def test_answers_about_other_units_teach_the_same(tables):
 )
 def test_hyperparameters_of_zero_stay_zero(kernel, tables):
     prior = prior_of(kernel)
-    (only,) = learn(prior, tables(prior), hyperprior=Hyperprior())
+    (only,) = learn_numbers(prior, tables(prior), hyperprior=Hyperprior())
     assert np.isfinite(only.prior.noise_variance)
 
 

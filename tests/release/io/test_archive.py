@@ -24,7 +24,7 @@ from sklearn.gaussian_process.kernels import (
 
 from cloakgp import DPGPRegressor, Release, ReleaseFileError
 from cloakgp.models import APPROXIMATIONS, ExactPrior, SparsePrior
-from cloakgp.release.io import archive
+from cloakgp.release.io.codec import to_tree
 
 POINTS = np.array([[0.1, 0.2], [3.3, -1.0], [7.0, 1 / 3]])
 
@@ -91,18 +91,20 @@ def assert_same_release(first, second):
     assert second.input_names == first.input_names
     assert second.output_name == first.output_name
     assert type(second.prior) is type(first.prior)
-    assert archive.prior_to_tree(second.prior) == archive.prior_to_tree(first.prior)
+    assert to_tree(second.prior) == to_tree(first.prior)
     for one, other in zip(first.measurements, second.measurements, strict=True):
-        for name in ("X", "strategy", "X_query", "reconstruction"):
-            assert getattr(one, name).tobytes() == getattr(other, name).tobytes()
-            assert getattr(one, name).shape == getattr(other, name).shape
+        for name in ("X", "matrix", "X_query", "reconstruction"):
+            mine, theirs = getattr(one.strategy, name), getattr(other.strategy, name)
+            assert mine.tobytes() == theirs.tobytes()
+            assert mine.shape == theirs.shape
         assert one.answers.values.tobytes() == other.answers.values.tobytes()
         assert (one.answers.noise_sd, one.answers.centre, one.answers.bounds) == (
             other.answers.noise_sd,
             other.answers.centre,
             other.answers.bounds,
         )
-        assert (one.certificate, one.table) == (other.certificate, other.table)
+        assert one.strategy.certificate == other.strategy.certificate
+        assert one.strategy.table == other.strategy.table
     points = POINTS[:, : first.n_inputs]
     for mine, theirs in zip(
         first.predict(points, return_cov=True), second.predict(points, return_cov=True), strict=True
@@ -314,7 +316,7 @@ def test_flipped_bytes_anywhere_are_refused_or_harmless(saved, release):
 
 def test_careless_edits_are_noticed(saved):
     def lower(manifest, _):
-        manifest["measurements"][0]["guarantee"]["epsilon"] = 0.1
+        manifest["measurements"][0]["answers"]["guarantee"]["epsilon"] = 0.1
 
     with pytest.raises(ReleaseFileError, match="was changed after it was written"):
         Release.load(forge(saved, lower, digests=False))
@@ -336,8 +338,12 @@ def test_missing_arrays_are_noticed(saved):
             Release.load(repack(rest, saved))
 
 
-def measurement(manifest):
-    return manifest["measurements"][0]
+# What stands beside the strategy of a measurement.
+OF_ANSWERS = {"values", "guarantee", "noise_sd", "bounds", "centre"}
+
+
+def part_of(key):
+    return "answers" if key in OF_ANSWERS else "strategy"
 
 
 def setting(*path, to):
@@ -351,12 +357,12 @@ def setting(*path, to):
 
 
 def in_measurement(*path, to):
-    return setting("measurements", 0, *path, to=to)
+    return setting("measurements", 0, part_of(path[0]), *path, to=to)
 
 
 def scale_noise(factor):
     def change(manifest, _):
-        measurement(manifest)["noise_sd"] *= factor
+        manifest["measurements"][0]["answers"]["noise_sd"] *= factor
 
     return change
 
@@ -365,7 +371,7 @@ def replace_array(key, array):
     def change(manifest, payloads):
         buffer = io.BytesIO()
         np.lib.format.write_array(buffer, array, allow_pickle=True)
-        payloads[measurement(manifest)[key]] = buffer.getvalue()
+        payloads[manifest["measurements"][0][part_of(key)][key]] = buffer.getvalue()
 
     return change
 
@@ -380,8 +386,8 @@ FORGERIES = {
     "less noise": (scale_noise(0.99), "noise is less than"),
     "no noise": (scale_noise(0.0), "carry no noise"),
     "negative noise": (scale_noise(-1.0), "carry no noise"),
-    "wider bounds": (in_measurement("bounds", to=[-100.0, 100.0]), "noise is less than"),
-    "longer questions": (replace_array("strategy", np.ones((15, 15))), "do not fit|noise is less"),
+    "wider bounds": (in_measurement("bounds", to=[-99.75, 100.25]), "noise is less than"),
+    "longer questions": (replace_array("matrix", np.ones((15, 15))), "do not fit|noise is less"),
     "negative epsilon": (in_measurement("guarantee", "epsilon", to=-1.0), "damaged"),
     "coarse noise": (in_measurement("guarantee", "coarseness", to=2.0), "guarantee does not hold"),
     "newer version": (setting("version", to=99), "version 99 .* install a newer cloakgp"),
@@ -391,25 +397,24 @@ FORGERIES = {
     "measurements of nothing": (setting("measurements", to=None), "damaged"),
     "no prior": (lambda manifest, _: manifest.pop("prior"), "damaged"),
     "unknown kernel": (setting("prior", "kernel", "kernel", to="Evil"), "unknown kernel 'Evil'"),
-    "unknown approximation": (
-        setting("prior", "approximation", to="magic"),
-        "unknown approximation 'magic'",
-    ),
+    "unknown prior": (setting("prior", "type", to="magic"), "of an unknown kind"),
+    "a rule for a prior": (setting("prior", "type", to="ball rule"), "of an unknown kind"),
+    "something more": (setting("prior", "approximation", to="fitc"), "holds something unknown"),
     "negative noise variance": (setting("prior", "noise_variance", to=-1.0), "damaged"),
     "prior mean of NaN": (setting("prior", "mean", to=NAN), "damaged"),
     "array that is not there": (in_measurement("X", to="array_99.npy"), "was changed"),
     "array from elsewhere": (in_measurement("X", to="../x.npy"), "was changed"),
     "pickled array": (
-        replace_array("answers", np.array([{"a": 1}], dtype=object)),
+        replace_array("values", np.array([{"a": 1}], dtype=object)),
         "an array is written in another way",
     ),
-    "array of NaN": (replace_array("answers", np.array([NAN])), "not of finite numbers"),
+    "array of NaN": (replace_array("values", np.array([NAN])), "not of finite numbers"),
     "array of integers": (
         replace_array("X", np.ones((15, 2), int)),
         "an array is written in another way",
     ),
     "too few rows": (replace_array("X", np.ones((14, 2))), "do not fit each other"),
-    "too few answers": (replace_array("answers", np.ones(1)), "do not fit each other"),
+    "too few answers": (replace_array("values", np.ones(1)), "do not fit each other"),
     "too many inputs": (replace_array("X_query", np.ones((15, 3))), "do not fit each other"),
 }
 

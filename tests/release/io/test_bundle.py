@@ -12,7 +12,13 @@ import pytest
 
 import cloakgp
 import cloakgp.estimators.baselines
-from cloakgp import DPGPClassifier, DPGPRegressor, LabelRelease, Release, ReleaseFileError
+from cloakgp import (
+    DPGPClassifier,
+    DPGPMultiOutputRegressor,
+    MultiOutputRelease,
+    Release,
+    ReleaseFileError,
+)
 from cloakgp.release.io.bundle import (
     FIRST_KIND,
     FORMAT,
@@ -26,7 +32,7 @@ from cloakgp.release.io.bundle import (
 ARRAYS = [np.arange(6.0).reshape(2, 3), np.zeros((0, 4)), np.array([1 / 3, -0.0, 5e-324, 1e308])]
 
 
-def write(path, *, kind="classification", arrays=ARRAYS, extra=None):
+def write(path, *, kind="one output", arrays=ARRAYS, extra=None):
     content = bundle_bytes(
         kind=kind,
         tree=lambda stored: {"arrays": [stored(one) for one in arrays], **(extra or {})},
@@ -35,7 +41,7 @@ def write(path, *, kind="classification", arrays=ARRAYS, extra=None):
     return path
 
 
-def read(path, *, kind="classification"):
+def read(path, *, kind="one output"):
     return read_bundle(
         path,
         kind=kind,
@@ -82,15 +88,16 @@ def test_a_file_says_what_it_holds(kind, tmp_path):
 
 
 def test_files_without_a_kind_are_of_the_first(tmp_path):
-    path = forge(write(tmp_path / "file"), lambda manifest: manifest.pop("kind"))
-    assert kind_of(path) == FIRST_KIND == "regression"
-    assert len(read(path, kind="regression")) == 3
+    path = forge(write(tmp_path / "file"), lambda m: (m.pop("kind"), m.update(version=1)))
+    assert FIRST_KIND == "regression"
+    assert kind_of(path) == "one output"
+    assert len(read(path, kind="one output")) == 3
 
 
 @pytest.mark.parametrize(
     ("kind", "advice"),
     [
-        ("regression", "open it with cloakgp.load, or cloakgp.Release.load"),
+        ("one output", "open it with cloakgp.load, or cloakgp.Release.load"),
         ("clairvoyance", "which this package does not know"),
     ],
 )
@@ -107,14 +114,28 @@ def test_the_loaders_that_are_named_exist():
 def test_each_release_refuses_the_others_files(tmp_path):
     X = np.linspace(0, 5, 8)[:, None]
     budget = {"epsilon": 1.0, "delta": 1e-3, "learn": None}
-    DPGPClassifier(classes=[0, 1], **budget).fit(X, [0, 1] * 4).release_.save(tmp_path / "labels")
-    DPGPRegressor(bounds=(0, 1), **budget).fit(X, [0, 1] * 4).release_.save(tmp_path / "outputs")
-    with pytest.raises(ReleaseFileError, match=r"release of classification.*LabelRelease\.load"):
-        Release.load(tmp_path / "labels")
-    with pytest.raises(ReleaseFileError, match=r"release of regression.*Release\.load"):
-        LabelRelease.load(tmp_path / "outputs")
-    assert kind_of(tmp_path / "labels") == "classification"
-    assert kind_of(tmp_path / "outputs") == "regression"
+    model = DPGPMultiOutputRegressor(bounds=[(0, 1), (0, 2)], **budget)
+    model.fit(X, np.zeros((8, 2))).release_.save(tmp_path / "several")
+    DPGPClassifier(classes=[0, 1], **budget).fit(X, [0, 1] * 4).release_.save(tmp_path / "one")
+    with pytest.raises(ReleaseFileError, match=r"of several outputs.*MultiOutputRelease\.load"):
+        Release.load(tmp_path / "several")
+    with pytest.raises(ReleaseFileError, match=r"Release\.load"):
+        MultiOutputRelease.load(tmp_path / "one")
+    assert kind_of(tmp_path / "several") == "regression of several outputs"
+    assert kind_of(tmp_path / "one") == "one output"
+
+
+def test_an_array_that_is_named_twice_is_made_once(tmp_path):
+    twice = forge(write(tmp_path / "file"), lambda m: m.update(arrays=["array_0.npy"] * 2))
+    one, other = read(twice)
+    assert one is other
+
+
+def test_equal_arrays_are_kept_once(tmp_path):
+    path = write(tmp_path / "file", arrays=[np.ones(500), np.ones(500), np.zeros(500)])
+    with zipfile.ZipFile(path) as bundle:
+        assert sum(name.endswith(".npy") for name in bundle.namelist()) == 2
+    assert [each.sum() for each in read(path)] == [500, 500, 0]
 
 
 FORGERIES = {
@@ -125,7 +146,7 @@ FORGERIES = {
     "a truth value for a version": (lambda m: m.update(version=True), "version is damaged"),
     "a version before the first": (lambda m: m.update(version=0), "version is damaged"),
     "a number for a kind": (lambda m: m.update(kind=7), "kind is damaged"),
-    "an array twice": (lambda m: m.update(arrays=["array_0.npy"] * 2), "changed after"),
+    "no kind": (lambda m: m.pop("kind"), "kind is damaged"),
     "no checksums": (lambda m: m.pop("sha256"), "damaged"),
     "an array without a checksum": (lambda m: m["sha256"].pop("array_0.npy"), "does not list"),
     "an array that is not there": (lambda m: m["sha256"].update(more="0"), "changed after"),

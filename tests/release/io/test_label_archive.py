@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
-from cloakgp import DPGPClassifier, LabelRelease, ReleaseFileError
+from cloakgp import DPGPClassifier, Release, ReleaseFileError
 from cloakgp.privacy import grid
-from cloakgp.release.io import label_archive
+from cloakgp.release.io.codec import to_tree
 
 KERNEL = ConstantKernel(4.0) * RBF(1.5)
 Z = np.array([[0.1], [3.3], [7.0]])
@@ -50,15 +50,16 @@ def test_the_same_doubles_come_back(name, tmp_path):
     classes, changes = KINDS[name]
     release = fitted(classes, **changes)
     release.save(tmp_path / "file")
-    back = LabelRelease.load(tmp_path / "file")
+    back = Release.load(tmp_path / "file")
     assert back.classes == release.classes
     assert [type(one) for one in back.classes] == [type(one) for one in release.classes]
     assert back.guarantee == release.guarantee
     assert back.insecure == release.insecure
-    assert (back.rule, back.learning) == (release.rule, release.learning)
+    assert (back.inference, back.hyperprior) == (release.inference, release.hyperprior)
+    assert back.average is release.average
     assert (back.input_names, back.output_name) == (release.input_names, release.output_name)
-    assert back.prior.means == release.prior.means
-    assert label_archive.prior_to_tree(back.prior) == label_archive.prior_to_tree(release.prior)
+    assert back.likelihood == release.likelihood
+    assert to_tree(back.prior) == to_tree(release.prior)
     assert len(back.learned) == len(release.learned)
     for noise in (True, False):
         mine, theirs = (one.predict_proba(Z, privacy_noise=noise) for one in (release, back))
@@ -76,8 +77,8 @@ def test_combined_tables_come_back(tmp_path):
     one = fitted([0, 1])
     both = one.combine(fitted([0, 1], insecure_seed=8), same_rows=False)
     both.save(tmp_path / "file")
-    back = LabelRelease.load(tmp_path / "file")
-    assert [part.questions.table for part in back.measurements] == [0, 1]
+    back = Release.load(tmp_path / "file")
+    assert [part.strategy.table for part in back.measurements] == [0, 1]
     assert back.guarantee == both.guarantee
     assert back.predict_proba(Z).tobytes() == both.predict_proba(Z).tobytes()
 
@@ -94,7 +95,7 @@ def test_files_hold_no_labels_and_no_pickle(tmp_path):
     encoded = release.measurements[0].answers.classes.encode(
         np.array(["goitre", "croup"])[POSITIONS % 2], rows=12
     )
-    strategy = release.measurements[0].questions.strategy
+    strategy = release.measurements[0].strategy.matrix
     assert encoded.tobytes() not in everything
     for number in (strategy @ encoded).ravel():
         assert np.float64(number).tobytes() not in everything
@@ -143,25 +144,33 @@ def edited(entry, edit):
     """Return a change of one array of the first measurement."""
 
     def change(manifest, payloads):
-        name = manifest["measurements"][0][entry]
-        array = np.lib.format.read_array(io.BytesIO(payloads[name]))
+        part = "answers" if entry == "values" else "strategy"
+        place = manifest["measurements"][0][part]
+        array = np.lib.format.read_array(io.BytesIO(payloads[place[entry]]))
         buffer = io.BytesIO()
         np.lib.format.write_array(buffer, np.ascontiguousarray(edit(array)))
-        payloads[name] = buffer.getvalue()
+        # Under a name of its own: others may be kept under the same one.
+        place[entry] = f"{entry}.npy"
+        payloads[place[entry]] = buffer.getvalue()
+        manifest["sha256"][place[entry]] = ""
 
     return change
 
 
-def first(**changes):
-    return lambda manifest, _: manifest["measurements"][0].update(changes)
+def answers(**changes):
+    return lambda manifest, _: manifest["measurements"][0]["answers"].update(changes)
 
 
 def guarantee(**changes):
-    return lambda manifest, _: manifest["measurements"][0]["guarantee"].update(changes)
+    return lambda manifest, _: manifest["measurements"][0]["answers"]["guarantee"].update(changes)
 
 
-def prior(**changes):
-    return lambda manifest, _: manifest["prior"].update(changes)
+def likelihood(**changes):
+    return lambda manifest, _: manifest["likelihood"].update(changes)
+
+
+def classes(labels):
+    return lambda m, _: m["measurements"][0]["answers"]["classes"].update(labels=labels)
 
 
 def top(**changes):
@@ -170,49 +179,52 @@ def top(**changes):
 
 def scaled(factor):
     def change(manifest, _):
-        manifest["measurements"][0]["noise_sd"] *= factor
+        manifest["measurements"][0]["answers"]["noise_sd"] *= factor
 
     return change
 
 
 FORGERIES = {
     "less noise": (scaled(0.999), "noise is less than its guarantee needs"),
-    "no noise": (first(noise_sd=0.0), "carry no noise"),
+    "no noise": (answers(noise_sd=0.0), "carry no noise"),
     "negative noise": (scaled(-1.0), "carry no noise"),
-    "noise of NaN": (first(noise_sd=float("nan")), "carry no noise"),
-    "endless noise": (first(noise_sd=float("inf")), "carry no noise"),
-    "longer questions": (edited("strategy", lambda R: 1.01 * R), "noise is less"),
+    "noise of NaN": (answers(noise_sd=float("nan")), "carry no noise"),
+    "endless noise": (answers(noise_sd=float("inf")), "carry no noise"),
+    "longer questions": (edited("matrix", lambda R: 1.01 * R), "noise is less"),
     "a smaller mu": (guarantee(mu=1e-3), "noise is less"),
     "a larger mu": (guarantee(mu=100.0), "guarantee does not hold"),
     "a smaller epsilon": (guarantee(epsilon=0.5), "guarantee does not hold"),
     "a smaller delta": (guarantee(delta=1e-6), "guarantee does not hold"),
     "a delta of one": (guarantee(delta=1.0), "delta"),
     "fewer answers": (guarantee(answers=1), "guarantee is damaged"),
-    "a class more": (top(classes=[0, 1, 2, 3]), "do not fit|damaged"),
-    "a class less": (top(classes=[0, 1]), "do not fit|damaged"),
-    "one class": (top(classes=[0]), "two are needed"),
-    "a class twice": (top(classes=[0, 1, 1]), "declared twice"),
-    "classes of nothing": (top(classes=[0, 1, None]), "must be numbers"),
-    "classes as a word": (top(classes="abc"), "must be a list"),
-    "a mean less": (prior(means=[0.0, 0.0]), "prior is damaged"),
-    "a mean of NaN": (prior(means=[0.0, 0.0, float("nan")]), "prior is damaged"),
-    "another link": (prior(link="cloglog"), "prior is damaged"),
-    "another rule": (top(rule="oracle"), "how its answers are read"),
-    "another learning": (top(learning="mcmc"), "how its answers are read"),
-    "the papers' rule": (top(rule="laplace"), "do not determine the papers' iteration"),
+    "a class more": (classes([0, 1, 2, 3]), "do not fit|damaged"),
+    "a class less": (classes([0, 1]), "do not fit|damaged"),
+    "one class": (classes([0]), "two are needed"),
+    "a class twice": (classes([0, 1, 1]), "declared twice"),
+    "classes of nothing": (classes([0, 1, None]), "is damaged"),
+    "classes as a word": (classes("abc"), "'labels' is damaged"),
+    "a mean less": (likelihood(latent_means=[0.0, 0.0]), "prior is damaged"),
+    "a mean of NaN": (likelihood(latent_means=[0.0, 0.0, float("nan")]), "prior is damaged"),
+    "another link": (likelihood(link_name="cloglog"), "'link_name' is damaged"),
+    "another likelihood": (top(likelihood={"type": "numbers"}), "something else than its prior"),
+    "another inference": (top(inference="oracle"), "'inference' is damaged"),
+    "another learning": (top(average="mcmc"), "'average' is damaged"),
+    "the papers' iteration": (top(inference="laplace"), "do not determine the papers' iteration"),
     "no measurement": (top(measurements=[]), "no measurement"),
     "weights": (
-        lambda m, _: m.update(learned=[{"weight": 0.5, "prior": m["prior"]}]),
+        lambda m, _: m.update(
+            learned=[{"weight": 0.5, "prior": m["prior"], "likelihood": m["likelihood"]}]
+        ),
         "weights of its priors",
     ),
-    "fewer answers than questions": (edited("answers", lambda a: a[:-1]), "do not fit"),
-    "a channel less": (edited("answers", lambda a: a[:, :-1]), "do not fit"),
-    "answers in a row": (edited("answers", lambda a: a.ravel()), "do not fit"),
-    "answers of NaN": (edited("answers", lambda a: a * np.nan), "finite"),
+    "fewer answers than questions": (edited("values", lambda a: a[:-1]), "do not fit"),
+    "a channel less": (edited("values", lambda a: a[:, :-1]), "do not fit"),
+    "answers in a row": (edited("values", lambda a: a.ravel()), "do not fit"),
+    "answers of NaN": (edited("values", lambda a: a * np.nan), "finite"),
     "a row less": (edited("X", lambda rows: rows[:-1]), "do not fit"),
     "a column more": (edited("X_query", lambda Q: np.hstack([Q, Q])), "do not fit"),
-    "questions of no size": (edited("strategy", lambda R: 1e-200 * R), "out of scale"),
-    "a kind": (top(kind="regression"), r"Release\.load"),
+    "questions of no size": (edited("matrix", lambda R: 1e-200 * R), "out of scale"),
+    "a kind": (top(kind="statistics"), r"StatisticsRelease\.load"),
 }
 
 
@@ -222,14 +234,14 @@ def test_forgeries_with_good_checksums_are_refused(name, tmp_path):
     fitted([0, 1, 2]).save(tmp_path / "file")
     forge(tmp_path / "file", change)
     with pytest.raises(ReleaseFileError, match=complaint):
-        LabelRelease.load(tmp_path / "file")
+        Release.load(tmp_path / "file")
 
 
 def test_an_honest_edit_would_load(tmp_path):
     """The forgeries above fail for what they change, not for having been repacked."""
     fitted([0, 1, 2]).save(tmp_path / "file")
     forge(tmp_path / "file", scaled(1.5))
-    assert LabelRelease.load(tmp_path / "file").measurements[0].answers.noise_sd > 0
+    assert Release.load(tmp_path / "file").measurements[0].answers.noise_sd > 0
 
 
 def test_careless_edits_are_noticed(tmp_path):
@@ -241,7 +253,7 @@ def test_careless_edits_are_noticed(tmp_path):
         for name, payload in payloads.items():
             bundle.writestr(name, payload)
     with pytest.raises(ReleaseFileError, match="changed after it was written"):
-        LabelRelease.load(tmp_path / "file")
+        Release.load(tmp_path / "file")
 
 
 PAPERS_FORGERIES = {
@@ -249,10 +261,12 @@ PAPERS_FORGERIES = {
         edited(entry, lambda array: array[:-1])(m, p) for entry in ("X_query", "reconstruction")
     ],
     "other rows later": lambda m, _: (
-        m["measurements"][1].update(table=1),
-        m["measurements"][1].update(X=m["measurements"][0]["reconstruction"]),
+        m["measurements"][1]["strategy"].update(table=1),
+        m["measurements"][1]["strategy"].update(
+            X=m["measurements"][0]["strategy"]["reconstruction"]
+        ),
     ),
-    "another table": lambda m, _: m["measurements"][1].update(table=1),
+    "another table": lambda m, _: m["measurements"][1]["strategy"].update(table=1),
 }
 
 
@@ -262,20 +276,20 @@ def test_what_is_no_iteration_is_not_read_as_one(name, tmp_path):
     fitted(classes, **changes).save(tmp_path / "file")
     forge(tmp_path / "file", PAPERS_FORGERIES[name])
     with pytest.raises(ReleaseFileError):
-        LabelRelease.load(tmp_path / "file")
+        Release.load(tmp_path / "file")
 
 
 def test_a_missing_file_is_missing(tmp_path):
     with pytest.raises(FileNotFoundError):
-        LabelRelease.load(tmp_path / "nothing")
+        Release.load(tmp_path / "nothing")
 
 
 def test_foreign_kernels_load_with_their_class(tmp_path):
     release = fitted([0, 1], kernel=Foreign(2.0))
     release.save(tmp_path / "file")
     with pytest.raises(ReleaseFileError, match="Foreign"):
-        LabelRelease.load(tmp_path / "file")
-    back = LabelRelease.load(tmp_path / "file", kernels=[Foreign])
+        Release.load(tmp_path / "file")
+    back = Release.load(tmp_path / "file", kernels=[Foreign])
     np.testing.assert_array_equal(back.predict_proba(Z), release.predict_proba(Z))
 
 

@@ -6,20 +6,20 @@ import hashlib
 import io
 import json
 import zipfile
-from dataclasses import replace
+from dataclasses import MISSING, fields, replace
 
 import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
 
-from cloakgp import DPGPRegressor, ManyRowsRelease, Release, ReleaseFileError
+from cloakgp import Release, ReleaseFileError
 from cloakgp.data import ArrayRows
 from cloakgp.design.streaming.rules import LinearRule
+from cloakgp.fitting.strategies import Query
 from cloakgp.fitting.streaming import RowSettings, release_rows
-from cloakgp.privacy import OutputBounds
+from cloakgp.privacy import Answers, OutputBounds
 from cloakgp.privacy.accounting import gaussian_epsilon
-from cloakgp.release import Hyperprior, Query
-from cloakgp.release.io.bundle import kind_of
+from cloakgp.release import Hyperprior, StreamedStrategy
 
 # Budgets here are as large, or tables as small, as each test needs.
 pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
@@ -89,6 +89,18 @@ def forge(path, change, *, digests=True):
     return path
 
 
+STRATEGY, ANSWERS = ("measurements", 0, "strategy"), ("measurements", 0, "answers")
+OF_ANSWERS = {"values", "noise_sd", "centre", "bounds", "insecure", "guarantee"}
+OF_RELEASE = {"input_names", "output_name", "prior", "likelihood", "learned", "version"}
+
+
+def located(path):
+    """Return where an entry stands: in the release, its strategy, or its answers."""
+    if path[0] in OF_RELEASE:
+        return path
+    return (*(ANSWERS if path[0] in OF_ANSWERS else STRATEGY), *path)
+
+
 def place_of(manifest, path):
     for step in path:
         manifest = manifest[step]
@@ -96,6 +108,8 @@ def place_of(manifest, path):
 
 
 def setting(*path, to):
+    path = located(path)
+
     def change(manifest, _):
         place_of(manifest, path[:-1])[path[-1]] = to
 
@@ -103,6 +117,8 @@ def setting(*path, to):
 
 
 def scaling(*path, by):
+    path = located(path)
+
     def change(manifest, _):
         place_of(manifest, path[:-1])[path[-1]] *= by
 
@@ -110,6 +126,8 @@ def scaling(*path, by):
 
 
 def without(*path):
+    path = located(path)
+
     def change(manifest, _):
         del place_of(manifest, path[:-1])[path[-1]]
 
@@ -124,6 +142,8 @@ def array_bytes(array):
 
 def replacing(*path, by):
     """Put something else in place of an array: the result of a function of it."""
+
+    path = located(path)
 
     def change(manifest, payloads):
         name = place_of(manifest, path)
@@ -182,23 +202,23 @@ FORGERIES = {
             setting("longest", to=0.0),
             setting("noise_sd", to=0.0),
             setting("guarantee", to=FREE),
-            replacing("answers", by=np.zeros_like),
+            replacing("values", by=np.zeros_like),
         ),
         "questions of length 0",
     ),
     # Rows.
-    "no rows": (setting("count", to=0), "rows are damaged"),
-    "negative rows": (setting("count", to=-60), "rows are damaged"),
-    "half a row": (setting("count", to=60.5), "rows are damaged"),
-    "rows in words": (setting("count", to="60"), "rows are damaged"),
-    "true rows": (setting("chunk_rows", to=True), "rows are damaged"),
+    "no rows": (setting("rows", to=0), "rows are damaged"),
+    "negative rows": (setting("rows", to=-60), "rows are damaged"),
+    "half a row": (setting("rows", to=60.5), "'rows' is damaged"),
+    "rows in words": (setting("rows", to="60"), "'rows' is damaged"),
+    "true rows": (setting("chunk_rows", to=True), "'chunk_rows' is damaged"),
     "chunks of nothing": (setting("chunk_rows", to=0), "rows are damaged"),
     "chunks longer than the table": (setting("chunk_rows", to=61), "rows are damaged"),
     "longest of NaN": (setting("longest", to=NAN), "rows are damaged"),
     "negative longest": (setting("longest", to=-1.0), "rows are damaged"),
     "infinite longest": (setting("longest", to=float("inf")), "rows are damaged"),
     # Rules.
-    "unknown rule": (setting("rule", "kind", to="magic"), "unknown rule"),
+    "unknown rule": (setting("rule", "type", to="magic"), "unknown kind"),
     "rule of nothing": (setting("rule", to=None), "damaged"),
     "curvatures missing": (without("rule", "curvatures"), "damaged"),
     "negative curvatures": (
@@ -226,29 +246,31 @@ FORGERIES = {
         replacing("sums", 0, "noise", by=lambda b: b[1:, 1:]),
         "do not fit each other",
     ),
-    "too few totals": (replacing("totals", by=lambda t: t[1:]), "do not fit"),
+    "too few totals": (replacing("row_totals", by=lambda t: t[1:]), "do not fit"),
     "no sums": (setting("sums", to=[]), "priors do not fit its sums"),
     "sums without priors": (
-        lambda manifest, _: manifest["sums"].append(manifest["sums"][0]),
-        "was changed after it was written",
+        lambda manifest, _: [
+            one.update(prior=None) for one in place_of(manifest, STRATEGY)["sums"]
+        ],
+        "'prior' is damaged",
     ),
     # Everything else.
-    "too few answers": (replacing("answers", by=lambda a: a[1:]), "do not fit"),
-    "answers in a column": (replacing("answers", by=lambda a: a[:, None]), "do not fit"),
-    "answers of NaN": (replacing("answers", by=lambda a: a * NAN), "not of finite numbers"),
+    "too few answers": (replacing("values", by=lambda a: a[1:]), "do not fit"),
+    "answers in a column": (replacing("values", by=lambda a: a[:, None]), "do not fit"),
+    "answers of NaN": (replacing("values", by=lambda a: a * NAN), "not of finite numbers"),
     "answers in 32 bits": (
-        replacing("answers", by=lambda a: a.astype(np.float32)),
+        replacing("values", by=lambda a: a.astype(np.float32)),
         "an array is written in another way",
     ),
     "pickled answers": (
-        replacing("answers", by=lambda _: np.array([{"a": 1}], dtype=object)),
+        replacing("values", by=lambda _: np.array([{"a": 1}], dtype=object)),
         "an array is written in another way",
     ),
     "another centre": (setting("centre", to=0.4), "bounds are damaged"),
     "bounds upside down": (setting("bounds", to=[3.0, -2.0]), "damaged"),
     "one bound": (setting("bounds", to=[3.0]), "damaged"),
-    "seeded or not": (setting("insecure", to="no"), "whether its noise was seeded"),
-    "seeded by zero": (setting("insecure", to=0), "whether its noise was seeded"),
+    "seeded or not": (setting("insecure", to="no"), "'insecure' is damaged"),
+    "seeded by zero": (setting("insecure", to=0), "'insecure' is damaged"),
     "certificate of wishes": (setting("certificate", "criterion", to="wishes"), "certificate"),
     "certificate of NaN": (setting("certificate", "gap", to=NAN), "certificate"),
     "query of three inputs": (
@@ -257,42 +279,29 @@ FORGERIES = {
     ),
     "too few query weights": (replacing("query_weights", by=lambda w: w[1:]), "do not fit"),
     "negative query weights": (replacing("query_weights", by=np.negative), "query weights"),
-    "ranges of one input": (replacing("ranges", by=lambda r: r[:, :1]), "dimensions"),
-    "a single range": (replacing("ranges", by=lambda r: r[0]), "damaged"),
-    "dense prior": (setting("prior", "approximation", to="exact"), "not a sparse one"),
-    "unknown approximation": (setting("prior", "approximation", to="magic"), "unknown approx"),
+    "ranges of one input": (replacing("input_ranges", by=lambda r: r[:, :1]), "do not fit"),
+    "a single range": (replacing("input_ranges", by=lambda r: r[0]), "damaged"),
+    "dense prior": (setting("prior", "type", to="exact"), "holds something unknown"),
+    "unknown approximation": (
+        setting("prior", "approximation", to="magic"),
+        "unknown approx|'approximation' is damaged",
+    ),
     "negative noise variance": (setting("prior", "noise_variance", to=-1.0), "damaged"),
     "inducing of one input": (
         replacing("prior", "inducing", by=lambda z: z[:, :1]),
-        "different dimensions",
+        "do not fit",
     ),
     "fewer inducing": (replacing("prior", "inducing", by=lambda z: z[1:]), "do not fit"),
-    "array that is not there": (setting("totals", to="array_99.npy"), "was changed"),
-    "array from elsewhere": (setting("totals", to="../x.npy"), "was changed"),
+    "array that is not there": (setting("row_totals", to="array_99.npy"), "was changed"),
+    "array from elsewhere": (setting("row_totals", to="../x.npy"), "was changed"),
     "newer version": (setting("version", to=99), "install a newer cloakgp"),
 }
+# All that has no default: other entries may be missing from files of before there were such.
 EVERY_ENTRY = [
-    "input_names",
-    "output_name",
-    "prior",
-    "learned",
-    "sums",
-    "totals",
-    "count",
-    "chunk_rows",
-    "longest",
-    "rule",
-    "ranges",
-    "X_query",
-    "query_weights",
-    "reconstruction",
-    "certificate",
-    "answers",
-    "noise_sd",
-    "centre",
-    "bounds",
-    "insecure",
-    "guarantee",
+    field.name
+    for kind in (StreamedStrategy, Answers, Release)
+    for field in fields(kind)
+    if field.default is MISSING and field.name != "measurements"
 ]
 
 
@@ -301,25 +310,26 @@ def test_forgeries_with_good_checksums_are_refused(name, saved):
     change, complaint = FORGERIES[name]
     path = forge(saved(), change)
     with pytest.raises(ReleaseFileError, match=complaint) as caught:
-        ManyRowsRelease.load(path)
+        Release.load(path)
     assert str(path) in str(caught.value)
 
 
 def test_what_is_not_forged_is_not_refused(saved):
     """The tests above can fail: the same file, taken apart and put together again, loads."""
-    ManyRowsRelease.load(forge(saved(), lambda *_: None)).verify(ROWS)
+    Release.load(forge(saved(), lambda *_: None)).verify(ROWS)
 
 
 @pytest.mark.parametrize("entry", EVERY_ENTRY)
 def test_no_entry_may_be_missing(entry, saved):
     with pytest.raises(ReleaseFileError, match="damaged"):
-        ManyRowsRelease.load(forge(saved(), without(entry)))
+        Release.load(forge(saved(), without(entry)))
 
 
-def test_every_entry_is_on_the_list(saved):
-    with zipfile.ZipFile(saved()) as bundle:
-        entries = set(json.loads(bundle.read("manifest.json")))
-    assert entries == {*EVERY_ENTRY, "format", "version", "kind", "sha256"}
+def test_unknown_entries_are_refused(saved):
+    for place in ((), STRATEGY, ANSWERS):
+        path = forge(saved(), lambda m, _, at=place: place_of(m, at).update(more=1))
+        with pytest.raises(ReleaseFileError, match="holds something unknown: 'more'"):
+            Release.load(path)
 
 
 @pytest.mark.parametrize(
@@ -328,17 +338,16 @@ def test_every_entry_is_on_the_list(saved):
         (setting("learned", 0, "weight", to=0.9), "weights of its priors"),
         (setting("learned", 0, "weight", to=-1.0), "weights of its priors"),
         (setting("learned", 0, "weight", to=NAN), "weights of its priors"),
-        (without("learned", 1), "priors do not fit its sums"),
-        (setting("learned", to=[]), "priors do not fit its sums"),
+        (without("learned", 1), "weights of its priors"),
         (replacing("sums", 1, "noise", by=lambda b: b[1:, 1:]), "do not fit"),
         (replacing("sums", 1, "features", by=lambda a: a[:, 1:]), "do not fit"),
-        (replacing("learned", 1, "prior", "inducing", by=lambda z: z[1:]), "do not fit"),
-        (setting("learned", 1, "prior", "approximation", to="exact"), "not a sparse one"),
+        (replacing("sums", 1, "prior", "inducing", by=lambda z: z[1:]), "do not fit"),
+        (setting("learned", 1, "prior", "noise_variance", to=7.0), "priors of their fit alone"),
     ],
 )
 def test_forged_priors_are_refused(change, complaint, saved):
     with pytest.raises(ReleaseFileError, match=complaint):
-        ManyRowsRelease.load(forge(saved("learned"), change))
+        Release.load(forge(saved("learned"), change))
 
 
 @pytest.mark.parametrize(
@@ -346,20 +355,20 @@ def test_forged_priors_are_refused(change, complaint, saved):
     [
         (replacing("reconstruction", by=np.transpose), "an array is written in another way"),
         (replacing("reconstruction", by=lambda r: r * NAN), "not of finite numbers"),
-        (setting("rule", "kind", to="ball"), "damaged"),
+        (setting("rule", "type", to="ball rule"), "damaged"),
     ],
 )
 def test_forged_reconstructions_and_rules_are_refused(change, complaint, saved):
     with pytest.raises(ReleaseFileError, match=complaint):
-        ManyRowsRelease.load(forge(saved("linear"), change))
+        Release.load(forge(saved("linear"), change))
 
 
 @pytest.mark.parametrize(
-    "change", [setting("guarantee", "epsilon", to=0.1), setting("count", to=61)]
+    "change", [setting("guarantee", "epsilon", to=0.1), setting("rows", to=61)]
 )
 def test_careless_edits_are_noticed(change, saved):
     with pytest.raises(ReleaseFileError, match="was changed after it was written"):
-        ManyRowsRelease.load(forge(saved(), change, digests=False))
+        Release.load(forge(saved(), change, digests=False))
 
 
 def test_truncated_files_are_refused(saved):
@@ -368,7 +377,7 @@ def test_truncated_files_are_refused(saved):
     for length in sorted({*range(0, len(content), 499), len(content) - 1, len(content) - 23}):
         path.write_bytes(content[:length])
         with pytest.raises(ReleaseFileError):
-            ManyRowsRelease.load(path)
+            Release.load(path)
 
 
 # What a file cannot betray, rows do.
@@ -376,9 +385,10 @@ def test_truncated_files_are_refused(saved):
 
 def shrunk(manifest, _):
     """Columns that are said to be a thousandth as long, with noise and guarantee to match."""
-    manifest["longest"] /= 1000
-    manifest["guarantee"]["mu"] /= 1000
-    manifest["guarantee"]["epsilon"] = gaussian_epsilon(manifest["guarantee"]["mu"], 5e-4)
+    place_of(manifest, STRATEGY)["longest"] /= 1000
+    guarantee = place_of(manifest, ANSWERS)["guarantee"]
+    guarantee["mu"] /= 1000
+    guarantee["epsilon"] = gaussian_epsilon(guarantee["mu"], 5e-4)
 
 
 def curved_less(manifest, payloads):
@@ -387,7 +397,7 @@ def curved_less(manifest, payloads):
 
 
 def shortened(manifest, _):
-    manifest["longest"] *= 1 - 1e-6
+    place_of(manifest, STRATEGY)["longest"] *= 1 - 1e-6
 
 
 def another_kernel(manifest, _):
@@ -401,14 +411,24 @@ def another_kernel(manifest, _):
                 walk(value)
 
     before = json.dumps(manifest["prior"]["kernel"])
-    walk(manifest["prior"]["kernel"])
+    strategy = place_of(manifest, STRATEGY)
+    for prior in (
+        manifest["prior"],
+        strategy["prior"],
+        *(one["prior"] for one in strategy["sums"]),
+    ):
+        walk(prior["kernel"])
     assert json.dumps(manifest["prior"]["kernel"]) != before
 
 
 BETRAYED = {
     "shrunk columns": ("ball", shrunk, "longest column"),
     "slightly shrunk columns": ("ball", shortened, "longest column"),
-    "linear for ball": ("ball", setting("rule", "kind", to="linear"), "longest|other rows"),
+    "linear for ball": (
+        "ball",
+        all_of(setting("rule", "type", to="linear rule"), without("rule", "curvatures")),
+        "longest|other rows",
+    ),
     "a steeper rule": ("linear", replacing("rule", "matrix", by=lambda m: 2 * m), "longest"),
     "another rule of the same lengths": ("ball", curved_less, "longest|other rows"),
     "another kernel": ("linear", another_kernel, "longest column|other rows"),
@@ -417,15 +437,15 @@ BETRAYED = {
         replacing("prior", "inducing", by=lambda z: z + 0.5),
         "longest|other rows",
     ),
-    "more rows": ("ball", setting("count", to=61), "about 61 rows, not 60"),
-    "other totals": ("ball", replacing("totals", by=lambda t: t + 1e-3), "other rows"),
+    "more rows": ("ball", setting("rows", to=61), "about 61 rows, not 60"),
+    "other totals": ("ball", replacing("row_totals", by=lambda t: t + 1e-3), "other rows"),
 }
 
 
 @pytest.mark.parametrize("name", BETRAYED)
 def test_lies_about_columns_do_not_verify(name, saved):
     kind, change, complaint = BETRAYED[name]
-    loaded = ManyRowsRelease.load(forge(saved(kind), change))
+    loaded = Release.load(forge(saved(kind), change))
     with pytest.raises(ValueError, match=complaint):
         loaded.verify(ROWS)
 
@@ -433,44 +453,33 @@ def test_lies_about_columns_do_not_verify(name, saved):
 def test_overflowing_rules_do_not_verify(releases):
     """Columns of infinity less infinity are no numbers, and no column is shown to be short."""
     release = releases["linear"]
-    huge = np.full_like(release.rule.matrix, 1e308)
+    strategy = release.measurements[0].strategy
+    huge = np.full_like(strategy.rule.matrix, 1e308)
     huge[:, ::2] *= -1
     with np.errstate(all="ignore"), pytest.raises(ValueError, match=r"longest column|other rows"):
-        replace(release, rule=LinearRule(matrix=huge)).verify(ROWS)
+        replace(strategy, rule=LinearRule(matrix=huge)).verify(ROWS)
 
 
 # Kinds, kernels and rules.
-
-
-def test_each_loader_knows_its_kind(saved, tmp_path):
-    path = saved()
-    assert kind_of(path) == "regression of many rows"
-    with pytest.raises(ReleaseFileError, match=r"open it with .*cloakgp\.ManyRowsRelease\.load"):
-        Release.load(path)
-    other = tmp_path / "other"
-    model = DPGPRegressor(bounds=(-2, 3), epsilon=1.0, delta=1e-3, learn=None)
-    model.fit(X, OUTPUTS).release_.save(other)
-    with pytest.raises(ReleaseFileError, match=r"open it with .*cloakgp\.Release\.load"):
-        ManyRowsRelease.load(other)
-    with pytest.raises(FileNotFoundError, match="there is no file"):
-        ManyRowsRelease.load(tmp_path / "nowhere")
 
 
 def test_foreign_kernels_load_with_their_class(tmp_path):
     release = make(kernel=Foreign)
     release.save(tmp_path / "a")
     with pytest.raises(ReleaseFileError, match="unknown kernel 'Foreign'"):
-        ManyRowsRelease.load(tmp_path / "a")
-    back = ManyRowsRelease.load(tmp_path / "a", kernels=[Foreign])
+        Release.load(tmp_path / "a")
+    back = Release.load(tmp_path / "a", kernels=[Foreign])
     assert back.predict(X).tobytes() == release.predict(X).tobytes()
 
 
 def test_foreign_rules_cannot_be_saved(releases, tmp_path):
     class Odd:
-        answers = releases["linear"].rule.answers
+        answers = 3
 
-    with pytest.raises(ValueError, match="only the rules of this package"):
-        replace(releases["linear"], rule=Odd()).save(tmp_path / "a")
+    [one] = releases["linear"].measurements
+    odd = replace(one, strategy=replace(one.strategy, rule=Odd()))
+    with pytest.raises(ValueError, match="Odd cannot be written to a file"):
+        replace(releases["linear"], measurements=(odd,)).save(tmp_path / "a")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -485,9 +494,10 @@ def test_a_release_that_asked_nothing_comes_back(tmp_path):
         query=Query(X=X[:10]),
         settings=RowSettings(kernel=RBF(1.5), inducing=X[:7], criterion="trace"),
     )
-    assert (empty.rule.answers, empty.guarantee.mu, empty.longest) == (0, 0.0, 0.0)
+    strategy = empty.measurements[0].strategy
+    assert (strategy.n_answers, empty.guarantee.mu, strategy.max_column_norm) == (0, 0.0, 0.0)
     empty.save(tmp_path / "empty")
-    back = ManyRowsRelease.load(tmp_path / "empty")
+    back = Release.load(tmp_path / "empty")
     np.testing.assert_array_equal(back.predict(X[:3]), np.full(3, 0.5))
     np.testing.assert_array_equal(back.predict(X[:3], return_std=True)[1], np.ones(3))
     assert back.guarantee == empty.guarantee

@@ -6,14 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from conditioning import measured, posterior_of
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
 from cloakgp.models import APPROXIMATIONS, ExactPrior, SparsePrior
+from cloakgp.privacy import Answers, Guarantee
 from cloakgp.release.posterior import dense as posterior_module
-from cloakgp.release.posterior.dense import Posterior
 
 KERNEL = 2.0 * RBF(1.1) + WhiteKernel(0.05)
 
@@ -66,7 +67,7 @@ def brute_force(prior, rows, X_query, questions, noise_sds, answers):
 
 def raw_answers(release):
     """R y + noise, undoing the centre."""
-    return np.concatenate([one.residuals(0.0) for one in release.measurements])
+    return np.concatenate([one.residuals()[:, 0] for one in release.measurements])
 
 
 def test_one_table_against_brute_force(prior, tables, make_release, rng):
@@ -74,7 +75,7 @@ def test_one_table_against_brute_force(prior, tables, make_release, rng):
     R = rng.normal(size=(4, 14))
     release = make_release(prior, X, y, strategy=R, noise_sd=0.3, bounds=(-2.0, 5.0))
     mean, cov = brute_force(prior, [X], X_query, [(0, R)], [0.3], raw_answers(release))
-    ours = Posterior.given(prior, release.measurements)
+    ours = posterior_of(prior, release.measurements)
     np.testing.assert_allclose(ours.mean(X_query), mean, atol=1e-9)
     np.testing.assert_allclose(ours.covariance(X_query), cov, atol=1e-9)
     np.testing.assert_allclose(ours.variance(X_query), np.diag(cov), atol=1e-9)
@@ -101,7 +102,7 @@ def test_two_tables_against_brute_force(prior, tables, make_release, rng):
     two = make_release(prior, Z, other, strategy=second, noise_sd=1.1, seed=2)
     three = make_release(prior, X, y, strategy=third, noise_sd=0.6, seed=3)
     both = one.combine(two, three)
-    assert [part.table for part in both.measurements] == [0, 1, 0]
+    assert [part.strategy.table for part in both.measurements] == [0, 1, 0]
     mean, cov = brute_force(
         prior,
         [X, Z],
@@ -126,7 +127,7 @@ def test_any_questions_against_brute_force(seed, rows, answers, noise_sd):
     X, X_query = rng.normal(size=(rows, 2)), rng.normal(size=(3, 2))
     R, values = rng.normal(size=(answers, rows)), rng.normal(size=answers)
     mean, cov = brute_force(prior, [X], X_query, [(0, R)], [noise_sd], values)
-    ours = Posterior.given(prior, [_measurement(X, R, values, noise_sd)])
+    ours = posterior_of(prior, [_measurement(X, R, values, noise_sd)])
     np.testing.assert_allclose(ours.mean(X_query), mean, atol=1e-6)
     np.testing.assert_allclose(ours.covariance(X_query), cov, atol=1e-6)
     # Answers never make anything less certain.
@@ -134,24 +135,14 @@ def test_any_questions_against_brute_force(seed, rows, answers, noise_sd):
 
 
 def _measurement(X, R, values, noise_sd):
-    from cloakgp.design import Certificate
-    from cloakgp.privacy import Answers, Guarantee
-    from cloakgp.release import Measurement
-
-    return Measurement(
-        X=X,
-        strategy=R,
-        answers=Answers(
-            values=values,
-            noise_sd=noise_sd,
-            centre=0.0,
-            bounds=(-1.0, 1.0),
-            guarantee=Guarantee(epsilon=1.0, delta=0.1, mu=1.0),
-        ),
-        X_query=X,
-        reconstruction=np.zeros((len(X), len(R))),
-        certificate=Certificate(criterion="trace", gap=0.0),
+    answers = Answers(
+        values=values,
+        noise_sd=noise_sd,
+        centre=0.0,
+        bounds=(-1.0, 1.0),
+        guarantee=Guarantee(epsilon=1.0, delta=0.1, mu=1.0),
     )
+    return measured(X, R, answers)
 
 
 def test_all_outputs_without_noise_give_the_ordinary_gaussian_process(tables, make_release, rng):
@@ -180,10 +171,10 @@ def test_turning_questions_and_answers_together_changes_nothing(prior, tables, m
     turn = np.linalg.qr(rng.normal(size=(4, 4)))[0]
     turned = replace(
         one,
-        strategy=turn @ one.strategy,
+        strategy=replace(one.strategy, matrix=turn @ one.strategy.matrix),
         answers=replace(one.answers, values=turn @ one.answers.values),
     )
-    first, second = (Posterior.given(prior, [part]) for part in (one, turned))
+    first, second = (posterior_of(prior, [part]) for part in (one, turned))
     np.testing.assert_allclose(first.mean(X_query), second.mean(X_query), atol=1e-10)
     np.testing.assert_allclose(first.covariance(X_query), second.covariance(X_query), atol=1e-10)
 
@@ -201,7 +192,7 @@ def test_the_same_question_twice_is_one_with_less_noise(prior, tables, make_rele
             noise_sd=0.8 / np.sqrt(2),
         ),
     )
-    expected = Posterior.given(prior, [pooled])
+    expected = posterior_of(prior, [pooled])
     np.testing.assert_allclose(both.predict(X_query), expected.mean(X_query), atol=1e-9)
     np.testing.assert_allclose(
         both.predict(X_query, return_cov=True)[1], expected.covariance(X_query), atol=1e-9
@@ -224,9 +215,9 @@ def test_blocks_of_rows_and_of_query_points_change_nothing(
 ):
     X, X_query, y = tables
     release = make_release(prior, X, y, strategy=rng.normal(size=(4, 14)))
-    whole = Posterior.given(prior, release.measurements)
+    whole = posterior_of(prior, release.measurements)
     monkeypatch.setattr(posterior_module, "BLOCK_ROWS", 3)
-    parts = Posterior.given(prior, release.measurements)
+    parts = posterior_of(prior, release.measurements)
     np.testing.assert_allclose(parts.mean(X_query), whole.mean(X_query), atol=1e-12)
     np.testing.assert_allclose(parts.covariance(X_query), whole.covariance(X_query), atol=1e-12)
 

@@ -10,15 +10,14 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from cloakgp import DPGPClassifier
 from cloakgp.design import Certificate
-from cloakgp.fitting.classification import choose_label_questions
 from cloakgp.fitting.defaults import choose_label_prior
+from cloakgp.fitting.strategies import Budget, Query, choose_strategy
 from cloakgp.models import APPROXIMATIONS
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.labels import Classes, LabelAnswers
-from cloakgp.release import Budget, Query, Questions
-from cloakgp.release.label_measurement import LabelMeasurement
+from cloakgp.release import DenseStrategy, Measurement
 from cloakgp.release.posterior.laplace import NewtonState, iterated
-from cloakgp.release.posterior.probabilities import LabelPredictor
+from cloakgp.release.posterior.mixture import Mixture, WeightedPrior
 
 # Budgets here are as large, or tables as small, as each test needs.
 pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
@@ -53,9 +52,9 @@ def prior_of(X, *, mean_rate=0.5, **changes):
 def published(state, y, *, noise_sd=NO_NOISE, noise=None):
     """A step's C y, asked as it is, one question per training point."""
     C = state.cloaking_matrix()
-    questions = Questions(
+    strategy = DenseStrategy(
         X=state.X,
-        strategy=C,
+        matrix=C,
         X_query=state.X,
         reconstruction=np.eye(len(C)),
         certificate=Certificate(criterion="trace", gap=0.0),
@@ -67,11 +66,11 @@ def published(state, y, *, noise_sd=NO_NOISE, noise=None):
         classes=CLASSES,
         guarantee=Guarantee(epsilon=1.0, delta=0.1, mu=1.0, answers=len(C)),
     )
-    return LabelMeasurement(questions=questions, answers=answers)
+    return Measurement(strategy=strategy, answers=answers)
 
 
 def steps_without_noise(prior, X, y, *, count):
-    state, measurements = NewtonState.start(prior, X), []
+    state, measurements = NewtonState.start(*prior, X), []
     for _ in range(count):
         measurements.append(published(state, y))
         state = state.stepped(measurements[-1])
@@ -83,7 +82,7 @@ def test_the_cloaking_matrix_against_the_direct_inverse(table, mean_rate):
     X, y = table
     prior = prior_of(X, mean_rate=mean_rate)
     K = KERNEL(X)
-    state = NewtonState.start(prior, X)
+    state = NewtonState.start(*prior, X)
     for _ in range(3):
         w = expit(state.latent) * expit(-state.latent)
         # ½(K⁻¹ + W)⁻¹ = ½(I + K W)⁻¹ K, which needs no inverse of K.
@@ -106,15 +105,17 @@ def test_cloaking_the_queries_is_that_step_too(table, Z):
     """Mechanism "trace" asks for C_* y, half of the regression on 2y of noise variance 4."""
     X, y = table
     oracle = GaussianProcessRegressor(KERNEL, alpha=4.0, optimizer=None).fit(X, 2 * y)
-    questions = choose_label_questions(
+    prior, likelihood = prior_of(X)
+    strategy = choose_strategy(
         X,
-        prior=prior_of(X),
+        prior=prior,
+        likelihood=likelihood,
         query=Query(X=Z),
-        classes=CLASSES,
+        encoding=CLASSES,
         budget=Budget(epsilon=1.0, delta=0.01),
         criterion="trace",
     )
-    cloaked = questions.reconstruction @ questions.strategy @ (2 * y)
+    cloaked = strategy.reconstruction @ strategy.matrix @ (2 * y)
     np.testing.assert_allclose(cloaked, oracle.predict(Z), atol=1e-4)
 
 
@@ -131,11 +132,12 @@ def test_many_steps_without_noise_reach_scikit_learns_mode(table, Z):
     inverse = np.linalg.inv(KERNEL(X) + np.diag(1 / (pi * (1 - pi))))
     expected = 2.5 - np.einsum("pn,nm,pm->p", crossed, inverse, crossed)
     np.testing.assert_allclose(variance, expected, atol=1e-8)
-    prior = prior_of(X)
-    predictor = LabelPredictor.given(prior, measurements, rule="laplace")
+    prior, likelihood = prior_of(X)
+    weighted = WeightedPrior(prior=prior, likelihood=likelihood, weight=1.0)
+    functions = Mixture.given([weighted], measurements, inference="laplace")
     # scikit-learn averages the link by an approximation of its own.
     np.testing.assert_allclose(
-        predictor.probabilities(Z, privacy_noise=True), oracle.predict_proba(Z), atol=5e-3
+        likelihood.probabilities(functions, Z), oracle.predict_proba(Z), atol=5e-3
     )
 
 
@@ -143,7 +145,7 @@ def test_the_mode_about_another_mean_solves_its_equation(table):
     X, y = table
     prior = prior_of(X, mean_rate=0.15)
     state, _ = steps_without_noise(prior, X, y, count=30)
-    expected = prior.means[0] + KERNEL(X) @ ((y + 1) / 2 - expit(state.latent))
+    expected = prior[1].latent_means[0] + KERNEL(X) @ ((y + 1) / 2 - expit(state.latent))
     np.testing.assert_allclose(state.latent, expected, atol=1e-6)
 
 
@@ -151,7 +153,7 @@ def test_the_mode_about_another_mean_solves_its_equation(table):
 def test_sparse_priors_iterate_on_what_they_see(table, Z, approximation):
     X, y = table
     sparse = prior_of(X, inducing=np.linspace(0, 6, 9)[:, None], approximation=approximation)
-    Q = sparse.latent.row_covariance(X, X.copy())
+    Q = sparse[0].row_covariance(X, X.copy())
     state, _ = steps_without_noise(sparse, X, y, count=30)
     np.testing.assert_allclose(state.latent, Q @ ((y + 1) / 2 - expit(state.latent)), atol=1e-5)
     dense, _ = steps_without_noise(prior_of(X), X, y, count=30)
@@ -164,7 +166,7 @@ def test_sparse_priors_iterate_on_what_they_see(table, Z, approximation):
 def test_the_noise_of_the_last_step_is_carried_to_predictions(table):
     """The variance that is stated, against the variance over draws of the noise."""
     X, y = table
-    start = NewtonState.start(prior_of(X), X)
+    start = NewtonState.start(*prior_of(X), X)
     rng = np.random.default_rng(3)
     means = []
     for _ in range(2000):
@@ -180,9 +182,13 @@ def test_the_noise_of_the_last_step_is_carried_to_predictions(table):
 
 def test_saturated_latent_values_stay_finite(table, Z):
     X, _ = table
-    prior = prior_of(X)
+    prior, _ = prior_of(X)
     state = NewtonState(
-        prior=prior, X=X, latent=np.linspace(-800, 800, 25), noise_root=np.zeros((25, 0))
+        prior=prior,
+        prior_mean=0.0,
+        X=X,
+        latent=np.linspace(-800, 800, 25),
+        noise_root=np.zeros((25, 0)),
     )
     assert np.isfinite(state.cloaking_matrix()).all()
     for part in state.predicted(Z):
@@ -195,7 +201,7 @@ def test_bayes_answers_determine_no_step(table):
         KERNEL, classes=[-1, 1], epsilon=1.0, delta=0.01, learn=None, insecure_seed=0
     ).fit(X, y)
     with pytest.raises(ValueError, match="do not determine a step"):
-        iterated(one.release_.prior, one.release_.measurements)
+        iterated(one.release_.prior, one.release_.likelihood, one.release_.measurements)
 
 
 @pytest.mark.parametrize("criterion", ["trace", "logdet"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from conditioning import posterior_of, streamed
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
 from cloakgp.data import ArrayRows
@@ -11,8 +12,7 @@ from cloakgp.design.streaming.rules import BallRule, LinearRule
 from cloakgp.design.streaming.sums import asked_sums
 from cloakgp.models import APPROXIMATIONS, SparsePrior
 from cloakgp.privacy import Answers, Guarantee
-from cloakgp.release.posterior.dense import Posterior
-from cloakgp.release.posterior.streamed import AskedPosterior
+from cloakgp.release import Measurement
 
 POINTS = np.array([[0.2, 1.0], [3.0, 3.0], [1.5, 0.1], [40.0, -7.0]])
 KERNELS = [
@@ -37,6 +37,13 @@ def rule_of(rng, *, ball=True, answers=4):
     if not ball:
         return LinearRule(matrix=matrix)
     return BallRule(matrix=matrix, curvatures=rng.uniform(0.1, 3.0, size=answers))
+
+
+def summed(prior, sums, answers):
+    """The posterior from sums over rows."""
+    rule = LinearRule(matrix=np.zeros_like(sums.features))
+    strategy = streamed(prior, rule, sums)
+    return posterior_of(prior, [Measurement(strategy=strategy, answers=answers)])
 
 
 @pytest.fixture
@@ -68,8 +75,8 @@ def asked(rng, make_release):
 def test_it_is_the_posterior_that_knows_every_row(kernel, approximation, ball, asked, rng):
     prior = prior_of(kernel, approximation)
     sums, answers, measurements = asked(prior, rule_of(rng, ball=ball))
-    found = AskedPosterior.given(prior, sums, answers)
-    dense = Posterior.given(prior, measurements)
+    found = summed(prior, sums, answers)
+    dense = posterior_of(prior, measurements)
     np.testing.assert_allclose(found.mean(POINTS), dense.mean(POINTS), rtol=1e-9)
     for name in ("covariance", "variance"):
         expected = getattr(dense, name)(POINTS)
@@ -82,13 +89,13 @@ def test_it_is_the_conditional_of_the_joint_normal(approximation, asked, rng):
     """From the joint covariance of answers and function values, written out."""
     prior = prior_of(approximation=approximation)
     sums, answers, (measured,) = asked(prior, rule_of(rng))
-    features, noise = prior.features_and_noise(measured.X)
-    R = measured.strategy
+    X, R = measured.strategy.X, measured.strategy.matrix
+    features, noise = prior.features_and_noise(X)
     joint = R @ (features.T @ features + np.diag(noise)) @ R.T + answers.noise_sd**2 * np.eye(4)
     crossed = prior.features(POINTS).T @ features @ R.T
-    centred = answers.values - R @ np.full(len(measured.X), prior.mean - answers.centre)
+    centred = answers.values - R @ np.full(len(X), prior.mean - answers.centre)
     solved = np.linalg.inv(joint)
-    found = AskedPosterior.given(prior, sums, answers)
+    found = summed(prior, sums, answers)
     np.testing.assert_allclose(
         found.mean(POINTS), prior.mean + crossed @ solved @ centred, rtol=1e-8
     )
@@ -105,9 +112,9 @@ def test_rows_under_another_prior_than_the_one_that_asked(asked, rng):
     asking, looking = prior_of(), prior_of(KERNELS[1], mean=-1.0, noise=0.9)
     rule = rule_of(rng)
     _, answers, measurements = asked(asking, rule)
-    X = measurements[0].X
+    X = measurements[0].strategy.X
     features, noise = looking.features_and_noise(X)
-    R = measurements[0].strategy
+    R = measurements[0].strategy.matrix
     sums = asked_sums(ArrayRows(X, np.zeros(len(X)), jobs=1), model=asking, rule=rule)
     seen = type(sums)(
         features=R @ features.T,
@@ -117,8 +124,8 @@ def test_rows_under_another_prior_than_the_one_that_asked(asked, rng):
         chunk_rows=sums.chunk_rows,
         longest=sums.longest,
     )
-    found = AskedPosterior.given(looking, seen, answers)
-    dense = Posterior.given(looking, measurements)
+    found = summed(looking, seen, answers)
+    dense = posterior_of(looking, measurements)
     np.testing.assert_allclose(found.mean(POINTS), dense.mean(POINTS), rtol=1e-9)
     np.testing.assert_allclose(found.covariance(POINTS), dense.covariance(POINTS), atol=1e-10)
 
@@ -136,7 +143,7 @@ def test_without_answers_it_is_the_prior(answers):
     X = np.zeros((3, 2))
     rule = LinearRule(matrix=np.zeros((answers, 5)))
     sums = asked_sums(ArrayRows(X, np.zeros(3), jobs=1), model=prior, rule=rule)
-    found = AskedPosterior.given(prior, sums, nothing)
+    found = summed(prior, sums, nothing)
     np.testing.assert_array_equal(found.mean(POINTS), np.full(4, prior.mean))
     np.testing.assert_array_equal(found.variance(POINTS), prior.query_variance(POINTS))
     np.testing.assert_array_equal(found.covariance(POINTS), prior.query_covariance(POINTS))
@@ -145,7 +152,7 @@ def test_without_answers_it_is_the_prior(answers):
 def test_variances_are_the_diagonal_and_not_negative(asked, rng):
     prior = prior_of(noise=1e-6)
     sums, answers, _ = asked(prior, rule_of(rng, ball=False), noise_sd=1e-3)
-    found = AskedPosterior.given(prior, sums, answers)
+    found = summed(prior, sums, answers)
     points = rng.uniform(0, 4, size=(40, 2))
     variance = found.variance(points)
     assert (variance >= 0).all()
@@ -156,9 +163,9 @@ def test_variances_are_the_diagonal_and_not_negative(asked, rng):
 def test_how_rows_are_cut_does_not_matter(asked, rng):
     prior, rule = prior_of(), rule_of(rng)
     sums, answers, measurements = asked(prior, rule, chunk_rows=30)
-    rows = ArrayRows(measurements[0].X, np.zeros(30), chunk_rows=4, jobs=1)
+    rows = ArrayRows(measurements[0].strategy.X, np.zeros(30), chunk_rows=4, jobs=1)
     one, other = (
-        AskedPosterior.given(prior, each, answers).mean(POINTS)
+        summed(prior, each, answers).mean(POINTS)
         for each in (sums, asked_sums(rows, model=prior, rule=rule))
     )
     np.testing.assert_allclose(one, other, rtol=1e-9)

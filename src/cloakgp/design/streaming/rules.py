@@ -8,6 +8,7 @@ column, and nobody has to keep them.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -29,19 +30,40 @@ class RowModel(Protocol):
         """Return V, shape (M, n), and λ, shape (n,): rows have covariance VᵀV + diag(λ)."""
 
 
-class Rule(Protocol):
-    """What to ask of a row."""
+@dataclass(frozen=True, eq=False)
+class Rule(ABC):
+    """What to ask of a row.
+
+    Attributes
+    ----------
+    matrix : array of shape (k, M)
+    """
+
+    matrix: Array
 
     @property
     def answers(self) -> int:
         """k, the number of questions."""
+        return len(self.matrix)
 
+    @abstractmethod
     def columns(self, features: Array, noise: Array) -> Array:
         """Return the columns r_j of rows with features V and noise variances λ, shape (k, n)."""
 
+    def validate(self) -> None:
+        """Refuse a rule that is none.
+
+        Raises
+        ------
+        ValueError
+            If its arrays do not fit each other.
+        """
+        if self.matrix.ndim != 2:
+            raise ValueError("its rule is damaged")
+
 
 @dataclass(frozen=True, eq=False)
-class LinearRule:
+class LinearRule(Rule):
     """r = T v / λ: what reconstructs predictions that are linear in the outputs.
 
     Attributes
@@ -56,13 +78,6 @@ class LinearRule:
            [1.5]])
     """
 
-    matrix: Array
-
-    @property
-    def answers(self) -> int:
-        """k, the number of questions."""
-        return len(self.matrix)
-
     def columns(self, features: Array, noise: Array) -> Array:
         """Return T v / λ, shape (k, n)."""
         columns: Array = self.matrix @ features
@@ -70,7 +85,7 @@ class LinearRule:
 
 
 @dataclass(frozen=True, eq=False)
-class BallRule:
+class BallRule(Rule):
     r"""r = argmax of 2 rᵀ L v − λ rᵀ diag(q) r over ‖r‖ ≤ 1: what the sharpest design asks.
 
     The maximum is at r = (ν + λ q)⁻¹ L v, entry by entry, with the multiplier ν ≥ 0 for which the
@@ -92,13 +107,13 @@ class BallRule:
            [0.8]])
     """
 
-    matrix: Array
     curvatures: Array
 
-    @property
-    def answers(self) -> int:
-        """k, the number of questions."""
-        return len(self.matrix)
+    def validate(self) -> None:
+        """Refuse a rule that is none; see `Rule.validate`."""
+        super().validate()
+        if self.curvatures.shape != self.matrix.shape[:1] or not (self.curvatures >= 0).all():
+            raise ValueError("its rule is damaged")
 
     def columns(self, features: Array, noise: Array) -> Array:
         """Return the columns, shape (k, n), each at most 1 long but for rounding."""

@@ -22,13 +22,14 @@ from cloakgp.estimators.base import PosteriorFace, checked_inputs, chosen_hyperp
 from cloakgp.estimators.baselines.histogram import release_histogram
 from cloakgp.estimators.baselines.undesigned import PRIOR_SD_SHARE, release_of_answers
 from cloakgp.fitting.defaults import choose_prior, choose_query
+from cloakgp.fitting.strategies import Query
+from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.kernels.integral import IntegralRBF, points_as_boxes
 from cloakgp.privacy import Answers, Guarantee, OutputBounds
 from cloakgp.privacy.pure_dp import PureGuarantee
 from cloakgp.privacy.tracebacks import forget_on_failure
-from cloakgp.release import Hyperprior, Query, Release
+from cloakgp.release import Hyperprior, Release
 from cloakgp.release.histogram import Bins, BinsSpec, Noise, NoisyHistogram, Occupancy
-from cloakgp.release.release import ReleasePrior
 from cloakgp.utils.arrays import Array
 
 # An RBF of a quarter of the range varies about as much as a Matérn 3/2 kernel of half of it.
@@ -66,7 +67,7 @@ def release_over_boxes(
     histogram: NoisyHistogram,
     X: Array,
     *,
-    prior: ReleasePrior,
+    prior: ExactPrior | SparsePrior,
     hyperprior: Hyperprior | None = None,
     average: bool = False,
     delta: float = STATED_DELTA,

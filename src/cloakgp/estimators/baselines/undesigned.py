@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from cloakgp.criteria.given import GIVEN
 from cloakgp.design import Certificate
+from cloakgp.fitting.strategies import Query
+from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.privacy import Answers
-from cloakgp.release import Hyperprior, Measurement, Query, Release
-from cloakgp.release.release import ReleasePrior
+from cloakgp.release import DenseStrategy, Hyperprior, Measurement, Release
 from cloakgp.utils.arrays import Array
 
 # Prior sd where none is declared, as a share of the bounds' width.
@@ -23,7 +24,7 @@ def release_of_answers(
     *,
     strategy: Array,
     answers: Answers,
-    prior: ReleasePrior,
+    prior: ExactPrior | SparsePrior,
     query: Query,
     hyperprior: Hyperprior | None = None,
     average: bool = False,
@@ -64,14 +65,14 @@ def release_of_answers(
     ...                    prior=ExactPrior(kernel=RBF(), noise_variance=0.1, mean=0.5))
     <Release of 2 noisy answers, (1, 0.01)-differential privacy (mu = 0.5325).>
     """
-    measurement = Measurement(
+    given = DenseStrategy(
         X=X,
-        strategy=strategy,
-        answers=answers,
+        matrix=strategy,
         X_query=query.X,
         reconstruction=None,
         certificate=UNCERTIFIED,
         query_weights=query.weights,
     )
+    measurement = Measurement(strategy=given, answers=answers)
     release = Release(prior=prior, measurements=(measurement,), input_names=tuple(input_names))
     return release if hyperprior is None else release.learn(hyperprior, average=average)

@@ -8,16 +8,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit, ndtr, ndtri, owens_t
 from scipy.stats import kstwobign
 from sklearn.gaussian_process.kernels import ConstantKernel
 
-from cloakgp.models.exact import ExactPrior
-from cloakgp.models.sparse import SparsePrior
+from cloakgp.models.likelihoods.base import (
+    LatentFunctions,
+    LatentPrior,
+    Likelihood,
+    Linearisation,
+)
 from cloakgp.utils.arrays import Array
-from cloakgp.utils.names import LinkName
+from cloakgp.utils.names import LINKS, LinkName
 
 QUADRATURE_NODES = 24
 # The variance of the probit nearest to the logistic link, in its slope at zero.
@@ -191,7 +197,7 @@ def _orthant_excess(rho: Array, one: Array, other: Array) -> Array:
 LATENT_NUGGET = 1e-6
 
 
-def mean_latent_variance(latent: ExactPrior | SparsePrior, X: Array) -> float:
+def mean_latent_variance(latent: LatentPrior, X: Array) -> float:
     """Return the variance of one row's latent value, white noise of its own included, on average.
 
     Parameters
@@ -202,60 +208,170 @@ def mean_latent_variance(latent: ExactPrior | SparsePrior, X: Array) -> float:
     return float((latent.query_variance(X) + latent.observation_noise(X)).mean())
 
 
-@dataclass(frozen=True, eq=False)
-class LabelPrior:
-    """A prior over latent functions, one per channel, and the link to the labels.
+@dataclass(frozen=True)
+class ClassLikelihood(Likelihood):
+    """Outputs are classes: a link turns latent values into their probabilities.
 
-    A channel is one class against all others; two classes need one channel only.
+    A channel is one class against all others; two classes need one channel only. An encoded output
+    is 1 where its row is of the channel's class, and else −1.
 
     Attributes
     ----------
-    latent : ExactPrior or SparsePrior
-        Of every latent function less its mean; its own mean is 0.
     link_name : {"probit", "logit"}
-    means : tuple of float
-        The mean of each channel's latent function.
+    latent_means : tuple of float
+        The mean of each channel's latent function. The prior's own mean is 0.
+
+    Examples
+    --------
+    >>> likelihood = ClassLikelihood(link_name="probit", latent_means=(0.0,))
+    >>> likelihood.linearise(np.zeros(1), np.zeros(1)).residual
+    array([1.])
     """
 
-    latent: ExactPrior | SparsePrior
     link_name: LinkName
-    means: tuple[float, ...]
+    latent_means: tuple[float, ...]
+
+    name: ClassVar[str] = "classes"
+    outputs: ClassVar[str] = "classes"
+
+    def validate(self) -> None:
+        """Refuse links that there are not, and means that are no numbers.
+
+        Raises
+        ------
+        ValueError
+            If there are such.
+        """
+        if self.link_name not in LINKS or not np.isfinite(self.latent_means).all():
+            raise ValueError("its prior is damaged")
 
     @property
     def link(self) -> Link:
         """The link by which a latent value becomes a probability."""
         return link(self.link_name)
 
-    def linearised(self, X: Array) -> ExactPrior | SparsePrior:
-        r"""Return the Gaussian prior over labels ±1 that is nearest at the prior.
+    @property
+    def channels(self) -> int:
+        """1 for two classes, one per class for more."""
+        return len(self.latent_means)
 
-        For f ~ N(m, v), y = h + A (f − m) + e with h = 2E[π] − 1, A = 2E[π'] and an uncorrelated
-        remainder of variance 1 − h² − A²v: the best linear account of a label by its latent value.
-        Channels are averaged over, and so is v over the rows of X.
+    def means(self, prior: LatentPrior) -> tuple[float, ...]:
+        """Return the mean of each channel's latent function."""
+        del prior
+        return self.latent_means
+
+    def linearise(self, mean: Array, variance: Array) -> Linearisation:
+        """Return h = 2E[π] − 1, A = 2E[π'] and 1 − h² − A² s²."""
+        probability, half_slope = self.link.moments(mean, variance)
+        expected, slope = 2.0 * probability - 1.0, 2.0 * half_slope
+        residual = np.maximum(1.0 - expected**2 - slope**2 * variance, 0.0)
+        return Linearisation(expected=expected, slope=slope, residual=residual)
+
+    def linear_prior(self, prior: LatentPrior, X: Array) -> LatentPrior:
+        """Return the Gaussian prior over labels ±1 that is nearest at the prior.
+
+        Channels are averaged over, and so is the latent variance over the rows of X.
 
         Parameters
         ----------
+        prior : ExactPrior or SparsePrior
         X : array of shape (N, D)
         """
-        variance = mean_latent_variance(self.latent, X)
-        means = np.array(self.means)
+        variance = mean_latent_variance(prior, X)
+        means = np.array(self.latent_means)
         probability, slope = self.link.moments(means, np.full_like(means, variance))
         squared_slope = float(np.square(2.0 * slope).mean())
         spread = float(4.0 * (probability * (1.0 - probability)).mean())
         return replace(
-            self.latent,
-            kernel=ConstantKernel(squared_slope, constant_value_bounds="fixed")
-            * self.latent.kernel,
+            prior,
+            kernel=ConstantKernel(squared_slope, constant_value_bounds="fixed") * prior.kernel,
             noise_variance=max(spread - squared_slope * variance, LATENT_NUGGET),
         )
 
-    def one_step(self) -> ExactPrior | SparsePrior:
+    def cloaking_prior(self, prior: LatentPrior, X: Array) -> LatentPrior:
         """Return the regression prior whose cloaking matrix is half of a Newton step's from f = m.
 
         The step's linear part is C_* = ½ K_*f (I + W K)⁻¹ = (1/2w) K_*f (K + I/w)⁻¹ for W = w I,
         with w = π(m)(1 − π(m)) (2021 paper, equations 10 and 11, for the logistic link). At m = 0,
         C_* y is Gaussian-process regression on 2y with noise variance 4.
+
+        Parameters
+        ----------
+        prior : ExactPrior or SparsePrior
+        X : array of shape (N, D)
         """
-        probability = link("logit").probability(np.array(self.means))
+        del X
+        probability = link("logit").probability(np.array(self.latent_means))
         curvature = float((probability * (1.0 - probability)).mean())
-        return replace(self.latent, noise_variance=1.0 / curvature)
+        return replace(prior, noise_variance=1.0 / curvature)
+
+    def predict(
+        self,
+        functions: LatentFunctions,
+        X: Array,
+        *,
+        return_std: bool,
+        return_cov: bool,
+        new_output: bool,
+    ) -> NDArray[np.intp]:
+        """Return the position of the most probable class, shape (P,); of equal ones, the first.
+
+        Raises
+        ------
+        ValueError
+            If a spread is asked for, which classes do not have.
+        """
+        if return_std or return_cov or new_output:
+            raise ValueError("classes have no sd: ask for predict_proba or predict_latent")
+        return np.asarray(self.probabilities(functions, X).argmax(axis=1))
+
+    def probabilities(
+        self, functions: LatentFunctions, X: Array, *, privacy_noise: bool = True
+    ) -> Array:
+        """Return the probability of every class, shape (P, C), each row adding up to 1.
+
+        Averages the link over what is not known of the latent functions. With more than two
+        classes, the probabilities of "this class or another" are divided by their sum.
+
+        Parameters
+        ----------
+        functions : LatentFunctions
+        X : array of shape (P, D)
+        privacy_noise : bool
+            Whether what the privacy noise makes unknown is averaged over too.
+        """
+        shares = []
+        for part in functions.marginals(X):
+            variance = part.variance
+            if not privacy_noise:
+                variance = np.maximum(variance - part.noise_share, 0.0)
+            variance = variance + part.prior.observation_noise(X)[:, None]
+            shares.append(part.weight * self._shares(part.mean, variance))
+        return np.asarray(sum(shares), dtype=np.float64)
+
+    def prior_rates(self, prior: LatentPrior, X: Array) -> Array:
+        """Return the probability of every class before any answer, averaged over X, shape (C,)."""
+        shape = len(X), self.channels
+        mean = np.broadcast_to(np.array(self.latent_means), shape)
+        variance = np.broadcast_to(prior.query_variance(X)[:, None], shape)
+        return np.asarray(self._shares(mean, variance).mean(axis=0))
+
+    def _shares(self, mean: Array, variance: Array) -> Array:
+        probability, _ = self.link.moments(mean, variance)
+        if probability.shape[1] == 1:
+            return np.hstack([1.0 - probability, probability])
+        shares: Array = probability / probability.sum(axis=1, keepdims=True)
+        return shares
+
+
+def class_likelihood(likelihood: Likelihood) -> ClassLikelihood:
+    """Return a likelihood of classes as one.
+
+    Raises
+    ------
+    TypeError
+        If outputs are no classes.
+    """
+    if not isinstance(likelihood, ClassLikelihood):
+        raise TypeError(f"outputs are {likelihood.outputs}, and no classes")
+    return likelihood

@@ -14,7 +14,6 @@ Kernels are evaluated at few points where there are many rows; see `answer_covar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -23,68 +22,22 @@ from numpy.typing import NDArray
 from scipy import linalg
 from scipy.special import ndtr
 
+from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.likelihoods.classes import (
     LATENT_NUGGET,
-    LabelPrior,
+    ClassLikelihood,
     label_covariance,
     mean_latent_variance,
 )
 from cloakgp.release.hyperparameters.covariance import LearningQuestions, kernel_and_slopes
-from cloakgp.release.hyperparameters.quadrature import posterior_points
-from cloakgp.release.hyperparameters.regression import LOG_SD
-from cloakgp.release.posterior.classification import SignAnswers
+from cloakgp.release.hyperparameters.hyperprior import LOG_SD
+from cloakgp.release.posterior.mixture import WeightedPrior
 from cloakgp.utils.arrays import Array
 
 # Sd of a latent mean around its declared value, in units of √(τ² + v).
 MEAN_SD = 0.5
 # Label covariances cost more per pair of points than kernels do.
 LEARNING_POINTS = 300
-
-
-@dataclass(frozen=True, eq=False)
-class WeightedLabelPrior:
-    """A prior and its share in the posterior over hyperparameters."""
-
-    prior: LabelPrior
-    weight: float
-
-
-def learn_labels(
-    prior: LabelPrior, answers: Sequence[SignAnswers], *, means: bool = True, average: bool = False
-) -> tuple[WeightedLabelPrior, ...]:
-    """Fit the free hyperparameters of a declared prior to published answers about labels.
-
-    Parameters
-    ----------
-    prior : LabelPrior
-        As declared; its values are the centres of the weak priors.
-    answers : sequence of SignAnswers
-        One per channel.
-    means : bool
-        Whether the latent functions' means are learned too.
-    average : bool
-        Return a few priors that stand for the posterior over hyperparameters, instead of the
-        maximum a posteriori alone.
-
-    Returns
-    -------
-    tuple of WeightedLabelPrior
-        Weights sum to 1. The declared prior if nothing is free or nothing was asked.
-    """
-    if not answers[0].tables:
-        return (WeightedLabelPrior(prior=prior, weight=1.0),)
-    objective = LabelObjective(
-        prior=prior,
-        questions=LearningQuestions.of(answers[0].tables, most=LEARNING_POINTS),
-        values=np.array([one.values for one in answers]),
-        means=means,
-    )
-    if objective.size == 0:
-        return (WeightedLabelPrior(prior=prior, weight=1.0),)
-    return tuple(
-        WeightedLabelPrior(prior=objective.prior_at(position), weight=weight)
-        for position, weight in posterior_points(objective, size=objective.size, average=average)
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,14 +49,17 @@ class LabelObjective:
 
     Attributes
     ----------
-    prior : LabelPrior
+    prior : ExactPrior or SparsePrior
+        Of the latent functions, as declared.
+    likelihood : ClassLikelihood
     questions : LearningQuestions
     values : array of shape (channels, k)
     means : bool
         Whether the latent means are free.
     """
 
-    prior: LabelPrior
+    prior: ExactPrior | SparsePrior
+    likelihood: ClassLikelihood
     questions: LearningQuestions
     values: Array
     means: bool
@@ -111,13 +67,13 @@ class LabelObjective:
     @property
     def size(self) -> int:
         """How many hyperparameters are free."""
-        return len(self.free) + self.means * len(self.prior.means)
+        return len(self.free) + self.means * self.likelihood.channels
 
     @cached_property
     def declared(self) -> Array:
         """The declared logarithms of the kernel's hyperparameters; −∞ for those of zero."""
         with np.errstate(divide="ignore"):
-            return np.asarray(self.prior.latent.kernel.theta, dtype=np.float64)
+            return np.asarray(self.prior.kernel.theta, dtype=np.float64)
 
     @cached_property
     def free(self) -> NDArray[np.intp]:
@@ -127,26 +83,29 @@ class LabelObjective:
     @cached_property
     def mean_sd(self) -> float:
         """Prior sd of each latent mean."""
-        variance = mean_latent_variance(self.prior.latent, self.questions.points)
-        return MEAN_SD * float(np.sqrt(self.prior.link.probit_variance + variance))
+        variance = mean_latent_variance(self.prior, self.questions.points)
+        return MEAN_SD * float(np.sqrt(self.likelihood.link.probit_variance + variance))
 
-    def prior_at(self, position: Array) -> LabelPrior:
-        """Return the prior with hyperparameters at ψ; at the origin, as it was declared."""
+    def at(self, position: Array, *, weight: float = 1.0) -> WeightedPrior:
+        """Return prior and likelihood with hyperparameters at ψ, as a part of a mixture.
+
+        At the origin they are as declared.
+        """
         if not position.any():
-            return self.prior
+            return WeightedPrior(prior=self.prior, likelihood=self.likelihood, weight=weight)
         theta = self.declared.copy()
         theta[self.free] += LOG_SD * position[: len(self.free)]
         with np.errstate(divide="ignore"):
-            kernel = self.prior.latent.kernel.clone_with_theta(theta)
-        latent = replace(self.prior.latent, kernel=kernel)
+            kernel = self.prior.kernel.clone_with_theta(theta)
+        latent = replace(self.prior, kernel=kernel)
         variance = float(latent.query_variance(self.questions.points).mean())
-        means = np.array(self.prior.means)
+        means = np.array(self.likelihood.latent_means)
         if self.means:
             means = means + self.mean_sd * position[len(self.free) :]
-        return LabelPrior(
-            latent=replace(latent, noise_variance=LATENT_NUGGET * variance),
-            link_name=self.prior.link_name,
-            means=tuple(float(mean) for mean in means),
+        return WeightedPrior(
+            prior=replace(latent, noise_variance=LATENT_NUGGET * variance),
+            likelihood=replace(self.likelihood, latent_means=tuple(float(mean) for mean in means)),
+            weight=weight,
         )
 
     def __call__(self, position: Array) -> tuple[float, Array]:
@@ -157,17 +116,18 @@ class LabelObjective:
         numpy.linalg.LinAlgError
             Where the kernel is no covariance, or not finite.
         """
-        candidate = self.prior_at(position)
-        kernel, *slopes = kernel_and_slopes(candidate.latent.kernel, self.questions.points)
+        candidate = self.at(position)
+        likelihood = candidate.likelihood
+        kernel, *slopes = kernel_and_slopes(candidate.prior.kernel, self.questions.points)
         variance = np.diag(kernel.latent) + kernel.white
         if not np.isfinite(kernel.latent).all():
             raise np.linalg.LinAlgError("the kernel is not finite")
-        spread = np.sqrt(candidate.link.probit_variance + variance)
+        spread = np.sqrt(self.likelihood.link.probit_variance + variance)
         scales = np.outer(spread, spread)
         correlation = kernel.latent / scales
         value, by_correlation, by_variance = 0.0, np.zeros_like(scales), np.zeros_like(spread)
         mean_slopes = []
-        for mean, values in zip(candidate.means, self.values, strict=True):
+        for mean, values in zip(likelihood.means(candidate.prior), self.values, strict=True):
             thresholds = mean / spread
             part = self._channel(correlation, thresholds, values)
             value += part.value

@@ -20,7 +20,6 @@ from cloakgp.design.streaming.sums import AskedSums
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.kernels.latent import RELATIVE_JITTER, has_white_noise
 from cloakgp.privacy import Answers
-from cloakgp.release.measurement import Measurement
 from cloakgp.release.posterior.dense import AskedTable
 from cloakgp.utils.arrays import Array
 
@@ -139,26 +138,19 @@ class LearningAnswers(LearningQuestions):
     values: Array
 
 
-def gather(measurements: Sequence[Measurement]) -> LearningAnswers:
-    """Bring measurements that asked something into the form that learning needs.
+def gather(tables: Sequence[AskedTable], values: Array) -> LearningAnswers:
+    """Bring answers about rows that are kept into the form that learning needs.
 
     Parameters
     ----------
-    measurements : sequence of Measurement
-        At least one, each with answers.
+    tables : sequence of AskedTable
+        At least one.
+    values : array of shape (k,)
+        R y + noise of unit variance, in the order of the tables.
     """
-    asked, values = [], []
-    for number in dict.fromkeys(one.table for one in measurements):
-        group = [one for one in measurements if one.table == number]
-        scaled = np.vstack([one.strategy / one.answers.noise_sd for one in group])
-        asked.append(AskedTable(number=number, X=group[0].X, questions=scaled))
-        values += [one.residuals(0.0) / one.answers.noise_sd for one in group]
-    placed = LearningQuestions.of(asked)
+    placed = LearningQuestions.of(tables)
     return LearningAnswers(
-        points=placed.points,
-        questions=placed.questions,
-        tables=placed.tables,
-        values=np.concatenate(values),
+        points=placed.points, questions=placed.questions, tables=placed.tables, values=values
     )
 
 

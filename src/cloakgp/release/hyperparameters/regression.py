@@ -15,7 +15,6 @@ Kernels are evaluated at few points where there are many rows; see `answer_covar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -24,113 +23,34 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from cloakgp.models import ExactPrior, SparsePrior
+from cloakgp.models.likelihoods import Numbers
 from cloakgp.release.hyperparameters.covariance import (
     LearningAnswers,
-    gather,
     latent_covariance_and_slopes,
 )
-from cloakgp.release.hyperparameters.quadrature import posterior_points
-from cloakgp.release.measurement import Measurement
+from cloakgp.release.hyperparameters.hyperprior import LOG_SD, Hyperprior
+from cloakgp.release.posterior.mixture import WeightedPrior
 from cloakgp.utils.arrays import Array
 
-# Sd of log hyperparameters around their declared values: a factor of 1.4 either way is ordinary.
-LOG_SD = 0.35
 # Sd of the mean around its declared value, as a share of the bounds' width.
 MEAN_SD_SHARE = 1 / 8
 
 
-@dataclass(frozen=True)
-class Hyperprior:
-    """Which hyperparameters are free.
-
-    Attributes
-    ----------
-    noise_variance, mean : bool
-        Whether these are learned; the kernel's own are where they are not marked "fixed".
-    """
-
-    noise_variance: bool = True
-    mean: bool = True
-
-
 @dataclass(frozen=True, eq=False)
-class WeightedPrior:
-    """A prior and its share in the posterior over hyperparameters."""
-
-    prior: ExactPrior | SparsePrior
-    weight: float
-
-
-def learn(
-    prior: ExactPrior | SparsePrior,
-    measurements: Sequence[Measurement],
-    *,
-    hyperprior: Hyperprior,
-    average: bool = False,
-) -> tuple[WeightedPrior, ...]:
-    """Fit the free hyperparameters of a declared prior to published answers.
-
-    Parameters
-    ----------
-    prior : ExactPrior or SparsePrior
-        As declared; its values are the centres of the weak priors.
-    measurements : sequence of Measurement
-    hyperprior : Hyperprior
-    average : bool
-        Return a few priors that stand for the posterior over hyperparameters, instead of the
-        maximum a posteriori alone.
-
-    Returns
-    -------
-    tuple of WeightedPrior
-        Weights sum to 1. The declared prior if nothing is free or nothing was asked.
-    """
-    asked = [one for one in measurements if one.answers.noise_sd > 0]
-    if not asked:
-        return (WeightedPrior(prior=prior, weight=1.0),)
-    return learn_from(
-        prior,
-        gather(asked),
-        bounds=asked[0].answers.bounds,
-        hyperprior=hyperprior,
-        average=average,
-    )
-
-
-def learn_from(
-    prior: ExactPrior | SparsePrior,
-    answers: LearningAnswers,
-    *,
-    bounds: tuple[float, float],
-    hyperprior: Hyperprior,
-    average: bool = False,
-) -> tuple[WeightedPrior, ...]:
-    """As `learn`, from answers in the form that learning needs.
-
-    Parameters
-    ----------
-    prior : ExactPrior or SparsePrior
-    answers : LearningAnswers
-    bounds : (float, float)
-        Of one output.
-    hyperprior : Hyperprior
-    average : bool
-    """
-    objective = _Objective.of(prior, answers, bounds=bounds, hyperprior=hyperprior)
-    if objective.size == 0:
-        return (WeightedPrior(prior=prior, weight=1.0),)
-    return tuple(
-        WeightedPrior(prior=objective.prior_at(position), weight=weight)
-        for position, weight in posterior_points(objective, size=objective.size, average=average)
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class _Objective:
+class NumbersObjective:
     """Minus the log posterior of standardised hyperparameters ψ.
 
     ψ = (log kernel hyperparameters, log noise variance, mean), each less its declared value and
     divided by its prior sd, so that its prior is N(0, I).
+
+    Attributes
+    ----------
+    prior : ExactPrior or SparsePrior
+        As declared.
+    answers : LearningAnswers
+    hyperprior : Hyperprior
+    mean_sd : float
+        Prior sd of the mean, in output units.
     """
 
     prior: ExactPrior | SparsePrior
@@ -146,7 +66,17 @@ class _Objective:
         *,
         bounds: tuple[float, float],
         hyperprior: Hyperprior,
-    ) -> _Objective:
+    ) -> NumbersObjective:
+        """Return the objective of learning from answers.
+
+        Parameters
+        ----------
+        prior : ExactPrior or SparsePrior
+        answers : LearningAnswers
+        bounds : (float, float)
+            Of one output.
+        hyperprior : Hyperprior
+        """
         return cls(
             prior=prior,
             answers=answers,
@@ -159,6 +89,7 @@ class _Objective:
 
     @property
     def size(self) -> int:
+        """How many hyperparameters are free."""
         return len(self.free) + self.hyperprior.noise_variance + self.hyperprior.mean
 
     @cached_property
@@ -171,6 +102,10 @@ class _Objective:
     def free(self) -> NDArray[np.intp]:
         """Which of them are learned: a hyperparameter of zero has no logarithm, and stays."""
         return np.flatnonzero(np.isfinite(self.declared))
+
+    def at(self, position: Array, *, weight: float) -> WeightedPrior:
+        """Return the prior with hyperparameters at ψ, as a part of a mixture."""
+        return WeightedPrior(prior=self.prior_at(position), likelihood=Numbers(), weight=weight)
 
     def prior_at(self, position: Array) -> ExactPrior | SparsePrior:
         """Return the prior with hyperparameters at ψ; at the origin, as it was declared."""

@@ -32,15 +32,15 @@ from cloakgp.release.io.members import (
 from cloakgp.utils.arrays import Array
 
 FORMAT = "cloakgp release"
-FORMAT_VERSION = 1
+FIRST_VERSION, FORMAT_VERSION = 1, 2
 MANIFEST, MANIFEST_DIGEST = "manifest.json", "manifest.sha256"
 # What a file without this entry holds: files are older than there being kinds.
 FIRST_KIND = "regression"
+# What kinds are called that format version 1 told apart.
+RENAMED = dict.fromkeys(("regression", "regression of many rows", "classification"), "one output")
 # How to open a file of each kind.
 LOADERS = {
-    "regression": "cloakgp.Release.load",
-    "regression of many rows": "cloakgp.ManyRowsRelease.load",
-    "classification": "cloakgp.LabelRelease.load",
+    "one output": "cloakgp.Release.load",
     "regression of several outputs": "cloakgp.MultiOutputRelease.load",
     "statistics": "cloakgp.StatisticsRelease.load",
     "histogram": "cloakgp.estimators.baselines.NoisyHistogram.load",
@@ -76,7 +76,7 @@ Parts = list[bytes | memoryview]
 Contents = TypeVar("Contents")
 # Keeps an array, and returns the name by which the manifest speaks of it.
 Store = Callable[[Array], Any]
-# Returns the array of a name, once.
+# Returns the array of a name.
 Load = Callable[[str], Array]
 
 
@@ -101,10 +101,13 @@ def bundle_bytes(*, kind: str, tree: Callable[[Store], dict[str, Any]]) -> bytes
     ['array_0.npy', 'manifest.json', 'manifest.sha256']
     """
     arrays: dict[str, Parts] = {}
+    names: dict[str, str] = {}
 
     def stored(array: Array) -> str:
-        name = f"array_{len(arrays)}.npy"
-        arrays[name] = _array_parts(array)
+        parts = _array_parts(array)
+        # Arrays that are alike, as the inducing inputs of several priors are, are kept once.
+        name = names.setdefault(_digest(*parts), f"array_{len(arrays)}.npy")
+        arrays[name] = parts
         return name
 
     manifest = {"format": FORMAT, "version": FORMAT_VERSION, "kind": kind, **tree(stored)}
@@ -316,25 +319,29 @@ def _text_kind(tree: Any) -> str:
 
 
 def _kind(manifest: dict[str, Any]) -> str:
-    found = manifest.get("kind", FIRST_KIND)
+    old = manifest["version"] == FIRST_VERSION
+    found = manifest.get("kind", FIRST_KIND if old else None)
     if not isinstance(found, str):
         raise ReleaseFileError("its kind is damaged")
-    return found
+    return RENAMED.get(found, found) if old else found
 
 
 def _arrays(members: Members, manifest: dict[str, Any]) -> Load:
-    """Return a way to get arrays, each once, so that no work is done again and again."""
+    """Return a way to get arrays. Each is made once, however often it is named."""
     payloads = {}
     for name, digest in manifest["sha256"].items():
         payloads[name] = members.read(name)
         if _digest(payloads[name]) != digest:
             raise ReleaseFileError(EDITED)
     longest = sum(map(len, payloads.values()))
+    made: dict[str, Array] = {}
 
     def loaded(name: str) -> Array:
         if name not in payloads:
             raise ReleaseFileError(EDITED)
-        return _array(payloads.pop(name), longest=longest)
+        if name not in made:
+            made[name] = _array(payloads[name], longest=longest)
+        return made[name]
 
     return loaded
 

@@ -67,7 +67,7 @@ def label_posterior(
         Its questions are R A: what the answers ask of the latent function.
     """
     if not answers.tables:
-        return Posterior.given(prior, ())
+        return Posterior.given(prior, (), np.zeros(0))
     rows = _Rows.of(prior, answers)
     mean, variance = np.full(len(rows.variance), prior.mean), rows.variance
     step, last = 1.0, np.inf

@@ -1,23 +1,24 @@
-r"""The posterior of the latent function given noisy answers.
+r"""The posterior of a latent function given noisy answers.
 
 Divide each measurement's answers and questions by its own noise sd and put them under each other:
 a = R y + z with z ~ N(0, I). With y ~ N(m, K_y) under the prior, a is Gaussian, and with
 S = I + R K_y Rᵀ (Rasmussen and Williams 2006, equations 2.22 to 2.24, with R y for y)
 
     E[f_* | a] = m + K_*f Rᵀ S⁻¹ (a − R m),    cov[f_* | a] = K_** − K_*f Rᵀ S⁻¹ R K_f*.
+
+Tables share the latent function and nothing else; their observation noise is independent.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import linalg
 
-from cloakgp.models import ExactPrior, Prior, SparsePrior
-from cloakgp.release.measurement import Measurement
+from cloakgp.models import ExactPrior, SparsePrior
+from cloakgp.release.posterior.tables import AnsweredTable
 from cloakgp.utils.arrays import Array
 
 
@@ -39,25 +40,52 @@ class Marginals:
     noise_share: Array
 
 
-class ConditionedProcess(ABC):
-    """A Gaussian process conditioned on answers a with covariance S, in units of their noise.
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """A Gaussian process conditioned on noisy answers.
 
     Attributes
     ----------
-    prior : Prior
+    prior : ExactPrior or SparsePrior
+    tables : tuple of AnsweredTable
+        What was asked of each table, in units of the noise.
     factor : array of shape (k, k)
         Lower Cholesky factor of S.
     weights : array of shape (k,)
         S⁻¹ (a − R m).
     """
 
-    prior: Prior
+    prior: ExactPrior | SparsePrior
+    tables: tuple[AnsweredTable, ...]
     factor: Array
     weights: Array
 
-    @abstractmethod
+    @classmethod
+    def given(
+        cls,
+        prior: ExactPrior | SparsePrior,
+        tables: Sequence[AnsweredTable],
+        residuals: Array,
+    ) -> Posterior:
+        """Condition a prior on answers.
+
+        Parameters
+        ----------
+        prior : ExactPrior or SparsePrior
+        tables : sequence of AnsweredTable
+        residuals : array of shape (k,)
+            a − R m, in the order of the tables.
+        """
+        covariance = _answer_covariance(prior, tables)
+        factor = np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
+        weights = linalg.cho_solve((factor, True), residuals) if len(residuals) else residuals
+        return cls(prior=prior, tables=tuple(tables), factor=factor, weights=np.asarray(weights))
+
     def answer_cross(self, X: Array) -> Array:
-        """Return the covariance of f_* with the answers, shape (P, k)."""
+        """Return K_*f Rᵀ, the covariance of f_* with the answers, shape (P, k)."""
+        if not self.tables:
+            return np.zeros((len(X), 0))
+        return np.hstack([table.cross(self.prior, X) for table in self.tables])
 
     def mean(self, X: Array) -> Array:
         """Return E[f_* | a], shape (P,)."""
@@ -110,68 +138,6 @@ class ConditionedProcess(ABC):
         root: Array = linalg.solve_triangular(self.factor, crossed.T, lower=True)
         return root
 
-
-# Rows of a covariance held in memory at a time.
-BLOCK_ROWS = 2048
-
-
-@dataclass(frozen=True, eq=False)
-class AskedTable:
-    """The rows of one table, and what was asked of their latent values.
-
-    Attributes
-    ----------
-    number : int
-    X : array of shape (N, D)
-    questions : array of shape (k, N)
-        Divided by the noise sd of their answers.
-    """
-
-    number: int
-    X: Array
-    questions: Array
-
-
-@dataclass(frozen=True, eq=False)
-class Posterior(ConditionedProcess):
-    """A Gaussian process conditioned on noisy answers.
-
-    Attributes
-    ----------
-    prior : ExactPrior or SparsePrior
-    tables : tuple
-        Rows and noise-scaled questions, one entry per table.
-    factor : array of shape (k, k)
-        Lower Cholesky factor of S.
-    weights : array of shape (k,)
-        S⁻¹ (a − R m).
-    """
-
-    prior: ExactPrior | SparsePrior
-    tables: tuple[AskedTable, ...]
-    factor: Array
-    weights: Array
-
-    @classmethod
-    def given(
-        cls, prior: ExactPrior | SparsePrior, measurements: Sequence[Measurement]
-    ) -> Posterior:
-        """Condition a prior on measurements; those that asked nothing are passed over."""
-        asked = sorted(
-            (one for one in measurements if one.answers.noise_sd > 0), key=lambda one: one.table
-        )
-        tables = []
-        for number in dict.fromkeys(one.table for one in asked):
-            group = [one for one in asked if one.table == number]
-            questions = np.vstack([one.strategy / one.answers.noise_sd for one in group])
-            tables.append(AskedTable(number=number, X=group[0].X, questions=questions))
-        residuals = [one.residuals(prior.mean) / one.answers.noise_sd for one in asked]
-        covariance = _answer_covariance(prior, tables)
-        factor = np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
-        stacked = np.concatenate(residuals) if residuals else np.zeros(0)
-        weights = linalg.cho_solve((factor, True), stacked) if len(stacked) else stacked
-        return cls(prior=prior, tables=tuple(tables), factor=factor, weights=weights)
-
     def query_root(self, X: Array) -> Array:
         """Return A with A Aᵀ the covariance of f_* that the answers explain, shape (P, k)."""
         return self.explained_root(X).T
@@ -185,56 +151,82 @@ class Posterior(ConditionedProcess):
         crossed = self.answer_cross(X)
         start = 0
         for known in self.tables:
-            stop = start + len(known.questions)
+            stop = start + known.n_answers
             if known.number == table:
-                crossed[:, start:stop] += self.prior.row_noise(X)[:, None] * known.questions.T
+                crossed[:, start:stop] += known.row_cross(self.prior, X)
             start = stop
         root = linalg.solve_triangular(self.factor, crossed.T, lower=True)
         return np.asarray(root.T, dtype=np.float64)
 
     def precision_of(self, table: int) -> float:
         """Return the largest eigenvalue of RᵀR of a table's noise-scaled questions."""
-        asked = [known.questions for known in self.tables if known.number == table]
+        asked = [
+            known.questions
+            for known in self.tables
+            if known.number == table and isinstance(known, AskedTable)
+        ]
         return float(np.linalg.norm(asked[0], 2)) ** 2 if asked else 0.0
 
-    def answer_cross(self, X: Array) -> Array:
-        """Return K_*f Rᵀ, shape (P, k)."""
-        if not self.tables:
-            return np.zeros((len(X), 0))
-        return np.hstack(
-            [
-                np.vstack(
-                    [
-                        self.prior.cross_covariance(block, table.X) @ table.questions.T
-                        for block in _blocks(X)
-                    ]
-                )
-                for table in self.tables
-            ]
-        )
 
-
-def _answer_covariance(prior: Prior, tables: Sequence[AskedTable]) -> Array:
-    """Return S = I + R K_y Rᵀ over all tables, shape (k, k).
-
-    Tables share the latent function and nothing else; their observation noise is independent.
-    """
-    blocks = [[_projected(prior, one, other) for other in tables] for one in tables]
+def _answer_covariance(prior: ExactPrior | SparsePrior, tables: Sequence[AnsweredTable]) -> Array:
+    """Return S = I + R K_y Rᵀ over all tables, shape (k, k)."""
+    blocks = [[one.shared(prior, other) for other in tables] for one in tables]
     for index, table in enumerate(tables):
-        noise = prior.row_noise(table.X)
-        blocks[index][index] += (table.questions * noise) @ table.questions.T
+        blocks[index][index] = blocks[index][index] + table.own(prior)
     covariance = np.block(blocks) if blocks else np.zeros((0, 0))
     covariance = (covariance + covariance.T) / 2
     covariance[np.diag_indices(len(covariance))] += 1.0
     return covariance
 
 
-def _projected(prior: Prior, one: AskedTable, other: AskedTable) -> Array:
-    """Return R K_ff Rᵀ between two tables, never holding more than a block of rows of K_ff."""
-    products = [
-        prior.row_covariance(block, other.X) @ other.questions.T for block in _blocks(one.X)
-    ]
-    return one.questions @ np.vstack(products)
+# Rows of a covariance held in memory at a time.
+BLOCK_ROWS = 2048
+
+
+@dataclass(frozen=True, eq=False)
+class AskedTable(AnsweredTable):
+    """The rows of one table, and what was asked of their latent values.
+
+    Attributes
+    ----------
+    number : int
+    X : array of shape (N, D)
+    questions : array of shape (k, N)
+        Divided by the noise sd of their answers.
+    """
+
+    X: Array
+    questions: Array
+
+    @property
+    def n_answers(self) -> int:
+        """k, the number of questions."""
+        return len(self.questions)
+
+    def cross(self, prior: ExactPrior | SparsePrior, X: Array) -> Array:
+        """Return K_*f Rᵀ, never holding more than a block of rows of K_*f, shape (P, k)."""
+        products = [
+            prior.cross_covariance(block, self.X) @ self.questions.T for block in _blocks(X)
+        ]
+        return np.vstack(products) if products else np.zeros((0, self.n_answers))
+
+    def shared(self, prior: ExactPrior | SparsePrior, other: AnsweredTable) -> Array:
+        """Return R K_ff Rᵀ, never holding more than a block of rows of K_ff."""
+        if not isinstance(other, AskedTable):
+            return self.questions @ other.cross(prior, self.X)
+        products = [
+            prior.row_covariance(block, other.X) @ other.questions.T for block in _blocks(self.X)
+        ]
+        return self.questions @ np.vstack(products)
+
+    def own(self, prior: ExactPrior | SparsePrior) -> Array:
+        """Return R Λ Rᵀ."""
+        return (self.questions * prior.row_noise(self.X)) @ self.questions.T
+
+    def row_cross(self, prior: ExactPrior | SparsePrior, X: Array) -> Array:
+        """Return Λ Rᵀ, shape (N, k)."""
+        crossed: Array = prior.row_noise(X)[:, None] * self.questions.T
+        return crossed
 
 
 def _blocks(X: Array) -> list[Array]:

@@ -20,8 +20,9 @@ from scipy.special import expit
 
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.kernels.latent import RELATIVE_JITTER
-from cloakgp.models.likelihoods.classes import LabelPrior
-from cloakgp.release.label_measurement import LabelMeasurement
+from cloakgp.models.likelihoods.base import Likelihood
+from cloakgp.release.measurement import Measurement
+from cloakgp.release.strategy import DenseStrategy
 from cloakgp.utils.arrays import Array
 
 
@@ -31,7 +32,9 @@ class NewtonState:
 
     Attributes
     ----------
-    prior : LabelPrior
+    prior : ExactPrior or SparsePrior
+    prior_mean : float
+        m.
     X : array of shape (N, D)
     latent : array of shape (N,)
         f̂.
@@ -39,18 +42,23 @@ class NewtonState:
         Of the privacy noise of the last step's C y, as a matrix square root; no columns at first.
     """
 
-    prior: LabelPrior
+    prior: ExactPrior | SparsePrior
+    prior_mean: float
     X: Array
     latent: Array
     noise_root: Array
 
     @classmethod
-    def start(cls, prior: LabelPrior, X: Array) -> NewtonState:
+    def start(
+        cls, prior: ExactPrior | SparsePrior, likelihood: Likelihood, X: Array
+    ) -> NewtonState:
         """Begin at the prior mean."""
+        [mean] = likelihood.means(prior)
         return cls(
             prior=prior,
+            prior_mean=mean,
             X=X,
-            latent=np.full(len(X), prior.means[0]),
+            latent=np.full(len(X), mean),
             noise_root=np.zeros((len(X), 0)),
         )
 
@@ -60,7 +68,7 @@ class NewtonState:
         As ½(K − K W^½ B⁻¹ W^½ K) with B = I + W^½ K W^½ (Rasmussen and Williams 2006, section 3.4),
         whose eigenvalues are at least 1.
         """
-        covariance = _rows(self.prior.latent, self.X)
+        covariance = _rows(self.prior, self.X)
         root = np.sqrt(self._curvature())
         scaled = root[:, None] * covariance
         inner = scaled * root
@@ -69,16 +77,17 @@ class NewtonState:
         cloaking: Array = (covariance - scaled.T @ solved) / 2.0
         return (cloaking + cloaking.T) / 2.0
 
-    def stepped(self, measurement: LabelMeasurement) -> NewtonState:
+    def stepped(self, measurement: Measurement) -> NewtonState:
         """Take the step whose C y was published."""
-        reconstruction = measurement.questions.reconstruction
+        reconstruction = measurement.strategy.reconstruction
         if reconstruction is None:
             raise ValueError("these answers do not determine a step of the papers' iteration")
-        mean = self.prior.means[0]
+        mean = self.prior_mean
         pull = self._curvature() * (self.latent - mean) + 0.5 - expit(self.latent)
         published = reconstruction @ measurement.answers.values[:, 0]
         return NewtonState(
             prior=self.prior,
+            prior_mean=self.prior_mean,
             X=self.X,
             latent=mean + 2.0 * self.cloaking_matrix() @ pull + published,
             noise_root=measurement.answers.noise_sd * reconstruction,
@@ -91,7 +100,7 @@ class NewtonState:
         ----------
         X : array of shape (P, D)
         """
-        latent, mean = self.prior.latent, self.prior.means[0]
+        latent, mean = self.prior, self.prior_mean
         to_query = _interpolation(latent, X, self.X)
         crossed = latent.cross_covariance(X, self.X)
         curvature = self._curvature()
@@ -111,16 +120,23 @@ class NewtonState:
         return curvature
 
 
-def iterated(prior: LabelPrior, measurements: Sequence[LabelMeasurement]) -> NewtonState:
+def iterated(
+    prior: ExactPrior | SparsePrior, likelihood: Likelihood, measurements: Sequence[Measurement]
+) -> NewtonState:
     """Return the state after the published steps.
 
     Parameters
     ----------
-    prior : LabelPrior
+    prior : ExactPrior or SparsePrior
+    likelihood : Likelihood
         With one channel.
-    measurements : sequence of LabelMeasurement
+    measurements : sequence of Measurement
+        All at the rows of one table.
     """
-    state = NewtonState.start(prior, measurements[0].questions.X)
+    strategy = measurements[0].strategy
+    if not isinstance(strategy, DenseStrategy):
+        raise ValueError("the papers' iteration is at the rows, and these are not kept")
+    state = NewtonState.start(prior, likelihood, strategy.X)
     for measurement in measurements:
         state = state.stepped(measurement)
     return state

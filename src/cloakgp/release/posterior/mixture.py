@@ -1,102 +1,256 @@
-"""Predictions averaged over a few priors that stand for a posterior over hyperparameters."""
+"""Latent functions given answers, averaged over a few priors that stand for their posterior."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol
 
 import numpy as np
 
-from cloakgp.release.hyperparameters.regression import WeightedPrior
-from cloakgp.release.measurement import Measurement
-from cloakgp.release.posterior.dense import ConditionedProcess, Posterior
-from cloakgp.release.predicting import check_spread
+from cloakgp.models import ExactPrior, SparsePrior
+from cloakgp.models.likelihoods import ClassLikelihood, LatentJoint, LatentMarginals, Likelihood
+from cloakgp.release.measurement import Measurement, asked
+from cloakgp.release.posterior.classification import SignAnswers, label_posterior
+from cloakgp.release.posterior.dense import AskedTable, Posterior
+from cloakgp.release.posterior.laplace import NewtonState, iterated
+from cloakgp.release.posterior.tables import AnsweredTable
 from cloakgp.utils.arrays import Array
 
-PosteriorOf = TypeVar("PosteriorOf", bound=ConditionedProcess)
+Inference = Literal["posterior", "laplace"]
+INFERENCES: tuple[Inference, ...] = ("posterior", "laplace")
 
 
 @dataclass(frozen=True, eq=False)
-class Mixture(Generic[PosteriorOf]):
-    """Posteriors and their weights; with one of them, simply that posterior.
+class WeightedPrior:
+    """A prior with its likelihood, and their share in the posterior over hyperparameters.
 
     Attributes
     ----------
-    posteriors : tuple of Posterior
-    weights : array of shape (m,)
-        Sum to 1.
+    prior : ExactPrior or SparsePrior
+    likelihood : Likelihood
+    weight : float
     """
 
-    posteriors: tuple[PosteriorOf, ...]
-    weights: Array
+    prior: ExactPrior | SparsePrior
+    likelihood: Likelihood
+    weight: float
+
+
+class ChannelFunctions(Protocol):
+    """Something that knows the latent functions of all channels under one prior."""
+
+    def latent(self, X: Array) -> tuple[Array, Array, Array]:
+        """Return means, variances, and their parts due to privacy noise; shapes (P, channels)."""
+
+
+@dataclass(frozen=True, eq=False)
+class PosteriorFunctions:
+    """Latent functions given the answers, one posterior per channel."""
+
+    posteriors: tuple[Posterior, ...]
+
+    def latent(self, X: Array) -> tuple[Array, Array, Array]:
+        """Return means, variances, and the parts of the variances due to privacy noise."""
+        channels = [one.marginals(X) for one in self.posteriors]
+        return (
+            np.stack([one.mean for one in channels], axis=1),
+            np.stack([one.variance for one in channels], axis=1),
+            np.stack([one.noise_share for one in channels], axis=1),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class NewtonFunctions:
+    """The papers' latent function after their noisy Newton steps."""
+
+    state: NewtonState
+
+    def latent(self, X: Array) -> tuple[Array, Array, Array]:
+        """Return means, variances, and the parts of the variances due to privacy noise."""
+        mean, variance, share = self.state.predicted(X)
+        return mean[:, None], (variance + share)[:, None], share[:, None]
+
+
+def condition(
+    prior: ExactPrior | SparsePrior, likelihood: Likelihood, measurements: Sequence[Measurement]
+) -> tuple[Posterior, ...]:
+    """Condition the latent function of every channel on answers.
+
+    Parameters
+    ----------
+    prior : ExactPrior or SparsePrior
+    likelihood : Likelihood
+    measurements : sequence of Measurement
+        Those that asked nothing are passed over.
+
+    Returns
+    -------
+    tuple of Posterior
+        One per channel. Exact where the likelihood is linear, and else by posterior linearisation.
+    """
+    priors = [
+        prior if mean == prior.mean else replace(prior, mean=mean)
+        for mean in likelihood.means(prior)
+    ]
+    if likelihood.linear:
+        tables, values = answered_tables(prior, measurements, prior.mean)
+        return tuple(
+            Posterior.given(one, tables, column)
+            for one, column in zip(priors, values.T, strict=True)
+        )
+    if not isinstance(likelihood, ClassLikelihood):
+        raise TypeError(f"there is no posterior for outputs that are {likelihood.outputs}")
+    tables, values = answered_tables(prior, measurements)
+    kept = kept_tables(tables)
+    return tuple(
+        label_posterior(one, SignAnswers(tables=kept, values=column), link=likelihood.link)
+        for one, column in zip(priors, values.T, strict=True)
+    )
+
+
+def answered_tables(
+    prior: ExactPrior | SparsePrior, measurements: Sequence[Measurement], *means: float
+) -> tuple[tuple[AnsweredTable, ...], Array]:
+    """Return what was asked of each table, and the answers, all in units of their noise.
+
+    Parameters
+    ----------
+    prior : ExactPrior or SparsePrior
+    measurements : sequence of Measurement
+    *means : float
+        What answers are about is less this; see `Measurement.residuals`.
+
+    Returns
+    -------
+    tuple of AnsweredTable
+    array of shape (k, channels)
+        In the order of the tables.
+    """
+    answered = asked(measurements)
+    tables = []
+    for number in dict.fromkeys(one.strategy.table for one in answered):
+        first, *others = [one for one in answered if one.strategy.table == number]
+        tables.append(
+            first.strategy.stacked(
+                [one.strategy for one in others],
+                noise_sds=[one.noise_sd for one in (first, *others)],
+                prior=prior,
+            )
+        )
+    values = [one.residuals(*means) / one.noise_sd for one in answered]
+    nothing = np.zeros((0, measurements[0].residuals().shape[1]))
+    return tuple(tables), np.vstack([nothing, *values])
+
+
+def kept_tables(tables: Sequence[AnsweredTable]) -> tuple[AskedTable, ...]:
+    """Return tables whose rows are kept, or refuse them.
+
+    Raises
+    ------
+    ValueError
+        If the rows of one are not.
+    """
+    kept = tuple(one for one in tables if isinstance(one, AskedTable))
+    if len(kept) < len(tables):
+        raise ValueError("what was asked of every row of a table is not kept: fit it anew")
+    return kept
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Latent functions under a few priors; with one of them, simply under that.
+
+    Attributes
+    ----------
+    priors : tuple of WeightedPrior
+        Weights sum to 1.
+    functions : tuple
+        The latent functions under each.
+    """
+
+    priors: tuple[WeightedPrior, ...]
+    functions: tuple[ChannelFunctions, ...]
+
+    @classmethod
+    def given(
+        cls,
+        priors: Sequence[WeightedPrior],
+        measurements: Sequence[Measurement],
+        *,
+        inference: Inference = "posterior",
+    ) -> Mixture:
+        """Condition every prior on the measurements.
+
+        Parameters
+        ----------
+        priors : sequence of WeightedPrior
+        measurements : sequence of Measurement
+        inference : {"posterior", "laplace"}
+            By the posterior, or by the papers' iteration.
+        """
+        functions: list[ChannelFunctions] = []
+        for one in priors:
+            if inference == "laplace":
+                functions.append(NewtonFunctions(iterated(one.prior, one.likelihood, measurements)))
+            else:
+                found = condition(one.prior, one.likelihood, measurements)
+                functions.append(PosteriorFunctions(found))
+        return cls(priors=tuple(priors), functions=tuple(functions))
 
     @property
-    def main(self) -> PosteriorOf:
-        """The posterior of most weight."""
-        return self.posteriors[int(self.weights.argmax())]
+    def main(self) -> WeightedPrior:
+        """The prior of most weight."""
+        return max(self.priors, key=lambda one: one.weight)
 
-    def predict(
-        self, X: Array, *, return_std: bool, return_cov: bool, new_output: bool
-    ) -> Array | tuple[Array, Array]:
-        """Return the mean at points of shape (P, D), with sd or covariance if asked for.
+    @property
+    def posteriors(self) -> tuple[Posterior, ...]:
+        """The posterior of every channel, under the prior of most weight.
 
         Raises
         ------
         ValueError
-            If both are.
+            If predictions are by the papers' iteration.
         """
-        check_spread(return_std=return_std, return_cov=return_cov)
-        if return_cov:
-            return self._joint(X, new_output=new_output)
-        if return_std:
-            mean, variance = self._marginals(X, new_output=new_output)
-            return mean, np.sqrt(variance)
-        return self.mean(X)
+        functions = self.functions[self.priors.index(self.main)]
+        if not isinstance(functions, PosteriorFunctions):
+            raise ValueError("the papers' iteration has no posterior")
+        return functions.posteriors
 
     def mean(self, X: Array) -> Array:
-        """Return the mean of the latent function, shape (P,)."""
-        means: Array = self.weights @ np.array([one.mean(X) for one in self.posteriors])
-        return means
+        """Return the mean at P points, shape (P, channels)."""
+        means = []
+        for one, functions in zip(self.priors, self.functions, strict=True):
+            if isinstance(functions, PosteriorFunctions):
+                mean = np.stack([each.mean(X) for each in functions.posteriors], axis=1)
+            else:
+                mean = functions.latent(X)[0]
+            means.append(one.weight * mean)
+        return np.asarray(sum(means), dtype=np.float64)
 
-    def variance(self, X: Array, *, new_output: bool) -> Array:
-        """Return the variance of the latent function, or of a new output, shape (P,)."""
-        return self._marginals(X, new_output=new_output)[1]
+    def marginals(self, X: Array) -> list[LatentMarginals]:
+        """Return means and variances at P points, under each prior."""
+        found = []
+        for one, functions in zip(self.priors, self.functions, strict=True):
+            mean, variance, share = functions.latent(X)
+            found.append(
+                LatentMarginals(
+                    weight=one.weight,
+                    prior=one.prior,
+                    likelihood=one.likelihood,
+                    mean=mean,
+                    variance=variance,
+                    noise_share=share,
+                )
+            )
+        return found
 
-    def covariance(self, X: Array, *, new_output: bool) -> Array:
-        """Return the covariance of the latent function, or of new outputs, shape (P, P)."""
-        return self._joint(X, new_output=new_output)[1]
-
-    def _marginals(self, X: Array, *, new_output: bool) -> tuple[Array, Array]:
-        """Return mean and variance, by the law of total variance: within, and between."""
-        found = [one.marginals(X) for one in self.posteriors]
-        means = np.array([one.mean for one in found])
-        within = np.array([one.variance for one in found])
-        if new_output:
-            within += [one.prior.observation_noise(X) for one in self.posteriors]
-        mean: Array = self.weights @ means
-        return mean, np.asarray(self.weights @ (within + np.square(means - mean)))
-
-    def _joint(self, X: Array, *, new_output: bool) -> tuple[Array, Array]:
-        """Return mean and covariance."""
-        found = [one.joint(X) for one in self.posteriors]
-        middle: Array = self.weights @ np.array([mean for mean, _ in found])
-        total = np.zeros((len(X), len(X)))
-        for one, (mean, covariance), weight in zip(
-            self.posteriors, found, self.weights, strict=True
-        ):
-            between = mean - middle
-            total += weight * (covariance + np.outer(between, between))
-            if new_output:
-                total[np.diag_indices(len(X))] += weight * one.prior.observation_noise(X)
-        return middle, total
-
-
-def mixture_given(
-    priors: Sequence[WeightedPrior], measurements: Sequence[Measurement]
-) -> Mixture[Posterior]:
-    """Condition every prior on the measurements."""
-    return Mixture(
-        posteriors=tuple(Posterior.given(one.prior, measurements) for one in priors),
-        weights=np.array([one.weight for one in priors]),
-    )
+    def joint(self, X: Array) -> list[LatentJoint]:
+        """Return means and covariances at P points, under each prior; of one channel."""
+        found = []
+        for one, functions in zip(self.priors, self.functions, strict=True):
+            if not isinstance(functions, PosteriorFunctions):
+                raise ValueError("the papers' iteration has no covariance")
+            mean, covariance = functions.posteriors[0].joint(X)
+            found.append(LatentJoint(one.weight, one.prior, mean, covariance))
+        return found

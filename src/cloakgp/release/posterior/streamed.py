@@ -1,61 +1,66 @@
-r"""The posterior of the latent function given answers about rows that nobody keeps.
+r"""What was asked of rows that nobody keeps: sums over them, under a sparse prior.
 
-As in `cloakgp.release.posterior.dense`, for a sparse prior and a strategy of which only the sums
-over rows are known: A = R Vᵀ, B = R Λ Rᵀ and R 1, divided by the noise sd of the answers. With S =
-I + A Aᵀ + B,
-
-    E[f_* | a] = m + v_*ᵀ Aᵀ S⁻¹ (a − m R 1),    cov[f_* | a] = K_** − v_*ᵀ Aᵀ S⁻¹ A v_*.
+With V the rows' features and Λ their noise variances, A = R Vᵀ and B = R Λ Rᵀ, divided by the noise
+sd of the answers, say all that conditioning needs of the rows: answers have the covariance
+I + A Aᵀ + B, and covariance A v_* with the latent function at a point of features v_*.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from scipy import linalg
-
-from cloakgp.design.streaming.sums import AskedSums
-from cloakgp.models import SparsePrior
-from cloakgp.privacy import Answers
-from cloakgp.release.posterior.dense import ConditionedProcess
+from cloakgp.models import ExactPrior, SparsePrior
+from cloakgp.release.posterior.tables import AnsweredTable
 from cloakgp.utils.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)
-class AskedPosterior(ConditionedProcess):
-    """A sparse Gaussian process conditioned on noisy answers.
+class SummedTable(AnsweredTable):
+    """Sums over the rows of one table.
 
     Attributes
     ----------
-    prior : SparsePrior
+    number : int
     features : array of shape (k, M)
         A.
-    factor : array of shape (k, k)
-        Lower Cholesky factor of S.
-    weights : array of shape (k,)
-        S⁻¹ (a − m R 1).
+    noise : array of shape (k, k)
+        B.
     """
 
-    prior: SparsePrior
     features: Array
-    factor: Array
-    weights: Array
+    noise: Array
 
-    @classmethod
-    def given(cls, prior: SparsePrior, sums: AskedSums, answers: Answers) -> AskedPosterior:
-        """Condition a prior on answers, given what was asked of all rows under that prior."""
-        if answers.noise_sd == 0:
-            inducing = len(prior.inducing)
-            return cls(prior, np.zeros((0, inducing)), np.zeros((0, 0)), np.zeros(0))
-        features = sums.features / answers.noise_sd
-        covariance = features @ features.T + sums.noise / answers.noise_sd**2
-        covariance[np.diag_indices(len(covariance))] += 1.0
-        factor = np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
-        residuals = answers.values + (answers.centre - prior.mean) * sums.totals
-        weights = linalg.cho_solve((factor, True), residuals / answers.noise_sd)
-        return cls(prior=prior, features=features, factor=factor, weights=np.asarray(weights))
+    @property
+    def n_answers(self) -> int:
+        """k, the number of questions."""
+        return len(self.features)
 
-    def answer_cross(self, X: Array) -> Array:
+    def cross(self, prior: ExactPrior | SparsePrior, X: Array) -> Array:
         """Return v_*ᵀ Aᵀ, shape (P, k)."""
-        crossed: Array = (self.features @ self.prior.features(X)).T
+        crossed: Array = (self.features @ _sparse(prior).features(X)).T
         return crossed
+
+    def shared(self, prior: ExactPrior | SparsePrior, other: AnsweredTable) -> Array:
+        """Return A A'ᵀ with another table's sums, or A V Rᵀ with another's questions."""
+        if isinstance(other, SummedTable):
+            return self.features @ other.features.T
+        return other.shared(prior, self).T
+
+    def own(self, prior: ExactPrior | SparsePrior) -> Array:
+        """Return B."""
+        del prior
+        return self.noise
+
+    def row_cross(self, prior: ExactPrior | SparsePrior, X: Array) -> Array:
+        """Refuse: what was asked of every row is not kept."""
+        del prior, X
+        raise ValueError(
+            "what was asked of every row of a large table is not kept, and so it cannot be asked "
+            "again for what its answers leave open"
+        )
+
+
+def _sparse(prior: ExactPrior | SparsePrior) -> SparsePrior:
+    if not isinstance(prior, SparsePrior):
+        raise ValueError("sums over many rows go with a sparse prior")
+    return prior

@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import replace
 
 from numpy.typing import ArrayLike
 
 from cloakgp.design import Progress
+from cloakgp.fitting.measuring import measured
 from cloakgp.fitting.remeasure import refine
+from cloakgp.fitting.strategies import (
+    Budget,
+    Encoding,
+    Query,
+    choose_strategy,
+    split_budget,
+)
 from cloakgp.models import ExactPrior, SparsePrior
-from cloakgp.privacy import Guarantee, OutputBounds, measure
-from cloakgp.privacy.accounting import check_budget, exact_noise_multiplier
+from cloakgp.models.likelihoods import NUMBERS, Likelihood
+from cloakgp.privacy.accounting import check_budget
 from cloakgp.privacy.groups import checked_groups
 from cloakgp.privacy.tracebacks import forget_on_failure
-from cloakgp.release import Budget, Hyperprior, Query, Release, choose_questions
+from cloakgp.release import Hyperprior, Release
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import Tell, tell_nobody
 
-# Kept back from each stage, so that rounding in two calibrations cannot add up beyond the budget.
-STAGE_MARGIN = 1e-6
-
 
 @forget_on_failure
-def release_regression(
+def release_outputs(
     X: Array,
     y: ArrayLike,
     *,
     prior: ExactPrior | SparsePrior,
+    likelihood: Likelihood = NUMBERS,
+    encoding: Encoding,
     query: Query,
-    bounds: OutputBounds,
     epsilon: float,
     delta: float,
     groups: Iterable[Hashable] | None = None,
@@ -47,7 +51,7 @@ def release_regression(
 ) -> Release:
     """Design, measure, learn from the answers, and return what may be published.
 
-    y is handed to `cloakgp.privacy.gaussian` and touched nowhere else.
+    y is handed to `cloakgp.privacy` and touched nowhere else.
 
     Parameters
     ----------
@@ -56,14 +60,18 @@ def release_regression(
     y : array-like of shape (N,)
         Private outputs.
     prior : ExactPrior or SparsePrior
+        Of the latent functions.
+    likelihood : Likelihood
+        How outputs depend on them.
+    encoding : OutputBounds or Classes
+        How outputs are encoded before they are asked, and so how far one can move.
     query : Query
-    bounds : OutputBounds
     epsilon, delta : float
         The whole budget.
     groups : iterable of N hashables, optional
         Public: whose row it is. All rows of one group are protected together.
     criterion : str
-        One of `cloakgp.criteria` for numbers.
+        One of `cloakgp.criteria` for such outputs.
     gap : float
     hyperprior : Hyperprior, optional
         What to learn from the answers, at no cost; None to keep the prior as declared.
@@ -71,7 +79,7 @@ def release_regression(
         Average over the posterior of the hyperparameters rather than take its maximum.
     budget_split : float, optional
         Share of μ² spent on a first stage, from which hyperparameters are learned that the second
-        stage is designed with. Both stages' answers are in the release.
+        stage is designed with. Both stages' answers are in the release. For numbers.
     input_names, output_name
         What the release calls its columns.
     progress : callable, optional
@@ -91,19 +99,15 @@ def release_regression(
         For anything that does not make sense; no message quotes an output.
     """
     check_budget(epsilon, delta)
-    if budget_split is None:
-        stages: tuple[Budget, ...] = (Budget(epsilon=epsilon, delta=delta),)
-    else:
-        if not 0 < budget_split < 1:
-            raise ValueError(f"budget_split must lie strictly between 0 and 1, got {budget_split}")
-        stages = split_budget(epsilon, delta, shares=(budget_split, 1.0 - budget_split))
+    stages = _stages(epsilon, delta, budget_split=budget_split)
     units = checked_groups(groups, rows=len(X))
     tell("preparing the design")
-    questions = choose_questions(
+    strategy = choose_strategy(
         X,
         prior=prior,
+        likelihood=likelihood,
+        encoding=encoding,
         query=query,
-        bounds=bounds,
         budget=stages[0],
         criterion=criterion,
         groups=units,
@@ -111,18 +115,12 @@ def release_regression(
         progress=progress,
     )
     tell("asking the outputs")
-    answers = measure(
-        questions.strategy,
-        y,
-        bounds=(bounds.lo, bounds.hi),
-        epsilon=stages[0].epsilon,
-        delta=stages[0].delta,
-        groups=units,
-        insecure_seed=insecure_seed,
-    )
     release = Release(
         prior=prior,
-        measurements=(questions.answered(answers),),
+        likelihood=likelihood,
+        measurements=(
+            measured(strategy, y, encoding=encoding, budget=stages[0], insecure_seed=insecure_seed),
+        ),
         input_names=tuple(input_names),
         output_name=output_name,
     )
@@ -145,32 +143,9 @@ def release_regression(
     return release
 
 
-def split_budget(epsilon: float, delta: float, *, shares: Sequence[float]) -> tuple[Budget, ...]:
-    """Split a budget so that its parts compose to it: μ² adds up (Dong, Roth and Su 2022).
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        The whole.
-    shares : sequence of float
-        Of μ²; positive, adding up to 1.
-
-    Raises
-    ------
-    ValueError
-        If a part would have ε = 0 at this δ.
-
-    Examples
-    --------
-    >>> [round(part.epsilon, 3) for part in split_budget(1.0, 0.01, shares=(0.5, 0.5))]
-    [0.629, 0.629]
-    """
-    mu = (1.0 - STAGE_MARGIN) / exact_noise_multiplier(epsilon, delta)
-    whole = Guarantee(epsilon=epsilon, delta=delta, mu=mu)
-    parts = [replace(whole, mu=mu * math.sqrt(share)).epsilon_at(delta) for share in shares]
-    if min(parts) <= 0:
-        raise ValueError(
-            "splitting the budget leaves a part with epsilon = 0 at this delta: use a smaller "
-            "delta or no split"
-        )
-    return tuple(Budget(epsilon=part, delta=delta) for part in parts)
+def _stages(epsilon: float, delta: float, *, budget_split: float | None) -> tuple[Budget, ...]:
+    if budget_split is None:
+        return (Budget(epsilon=epsilon, delta=delta),)
+    if not 0 < budget_split < 1:
+        raise ValueError(f"budget_split must lie strictly between 0 and 1, got {budget_split}")
+    return split_budget(epsilon, delta, shares=(budget_split, 1.0 - budget_split))

@@ -1,0 +1,63 @@
+"""Measuring: the questions of a strategy are put to private outputs, once."""
+
+from __future__ import annotations
+
+from numpy.typing import ArrayLike
+
+from cloakgp.fitting.strategies import Budget, Encoding
+from cloakgp.privacy import measure
+from cloakgp.privacy.labels import Classes, measure_labels
+from cloakgp.privacy.tracebacks import forget_on_failure
+from cloakgp.release import DenseStrategy, Measurement
+
+
+@forget_on_failure
+def measured(
+    strategy: DenseStrategy,
+    y: ArrayLike,
+    *,
+    encoding: Encoding,
+    budget: Budget,
+    insecure_seed: int | None = None,
+) -> Measurement:
+    """Put a strategy to private outputs, under (ε, δ)-differential privacy.
+
+    Mechanism: `cloakgp.privacy.gaussian` for numbers, `cloakgp.privacy.labels` for classes.
+
+    Parameters
+    ----------
+    strategy : DenseStrategy
+    y : array-like of shape (N,)
+        Private outputs.
+    encoding : OutputBounds or Classes
+    budget : Budget
+    insecure_seed : int, optional
+        Makes the noise reproducible and the measurement **not private**.
+
+    Raises
+    ------
+    ValueError
+        For anything that does not make sense; no message quotes an output.
+    """
+    if isinstance(encoding, Classes):
+        if strategy.groups is not None:
+            raise ValueError("labels are protected row by row: groups are for numbers")
+        labels = measure_labels(
+            strategy.matrix,
+            y,
+            classes=encoding,
+            epsilon=budget.epsilon,
+            delta=budget.delta,
+            insecure_seed=insecure_seed,
+        )
+        return Measurement(strategy=strategy, answers=labels)
+    answers = measure(
+        strategy.matrix,
+        y,
+        bounds=(encoding.lo, encoding.hi),
+        epsilon=budget.epsilon,
+        delta=budget.delta,
+        groups=strategy.groups,
+        insecure_seed=insecure_seed,
+    )
+    return Measurement(strategy=strategy, answers=answers)

@@ -1,0 +1,287 @@
+"""Choosing strategies: designs on public inputs, given where predictions matter and the budget."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cloakgp.criteria import Problem, StreamedProblem, Use, criterion_named
+from cloakgp.criteria.base import ChosenRule
+from cloakgp.data import InputRows
+from cloakgp.design import Progress
+from cloakgp.design.streaming.binning import Cells
+from cloakgp.models import ExactPrior, SparsePrior
+from cloakgp.models.likelihoods import NUMBERS, Likelihood
+from cloakgp.models.summary import Summary, summarise
+from cloakgp.privacy import Guarantee, OutputBounds
+from cloakgp.privacy.accounting import exact_noise_multiplier
+from cloakgp.privacy.groups import Groups
+from cloakgp.privacy.labels import Classes, signed_width
+from cloakgp.release import DenseStrategy
+from cloakgp.release.posterior.dense import Posterior
+from cloakgp.utils.arrays import Array, as_matrix
+from cloakgp.utils.passes import Passes
+
+# How outputs are encoded before they are asked.
+Encoding = OutputBounds | Classes
+# With more rows than this, and inducing inputs, designs go through the rows in passes.
+MANY_ROWS = 5_000
+# Kept back from each stage, so that rounding in two calibrations cannot add up beyond the budget.
+STAGE_MARGIN = 1e-6
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What one measurement may spend."""
+
+    epsilon: float
+    delta: float
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """Where predictions matter, and how much.
+
+    Attributes
+    ----------
+    X : array of shape (P, D)
+    weights : array of shape (P,) or None
+    """
+
+    X: Array
+    weights: Array | None = None
+
+
+def split_budget(epsilon: float, delta: float, *, shares: Sequence[float]) -> tuple[Budget, ...]:
+    """Split a budget so that its parts compose to it: μ² adds up (Dong, Roth and Su 2022).
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The whole.
+    shares : sequence of float
+        Of μ²; positive, adding up to 1.
+
+    Raises
+    ------
+    ValueError
+        If a part would have ε = 0 at this δ.
+
+    Examples
+    --------
+    >>> [round(part.epsilon, 3) for part in split_budget(1.0, 0.01, shares=(0.5, 0.5))]
+    [0.629, 0.629]
+    """
+    mu = (1.0 - STAGE_MARGIN) / exact_noise_multiplier(epsilon, delta)
+    whole = Guarantee(epsilon=epsilon, delta=delta, mu=mu)
+    parts = [replace(whole, mu=mu * math.sqrt(share)).epsilon_at(delta) for share in shares]
+    if min(parts) <= 0:
+        raise ValueError(
+            "splitting the budget leaves a part with epsilon = 0 at this delta: use a smaller "
+            "delta or no split"
+        )
+    return tuple(Budget(epsilon=part, delta=delta) for part in parts)
+
+
+def unit_noise_sd(encoding: Encoding, budget: Budget) -> float:
+    """Return the noise sd of an answer to questions whose longest column is 1.
+
+    About outputs as the likelihood sees them: numbers in output units, labels as ±1.
+
+    Parameters
+    ----------
+    encoding : OutputBounds or Classes
+    budget : Budget
+
+    Examples
+    --------
+    >>> unit_noise_sd(OutputBounds(0.0, 2.0), Budget(epsilon=1.0, delta=1e-3)).round(2)
+    5.15
+    """
+    width = signed_width(encoding) if isinstance(encoding, Classes) else encoding.width
+    return width * exact_noise_multiplier(budget.epsilon, budget.delta)
+
+
+def choose_strategy(
+    X: Array,
+    *,
+    prior: ExactPrior | SparsePrior,
+    likelihood: Likelihood = NUMBERS,
+    encoding: Encoding,
+    query: Query,
+    budget: Budget,
+    criterion: str = "bayes",
+    gap: float = 1e-3,
+    known: Posterior | None = None,
+    table: int = 0,
+    groups: Groups | None = None,
+    progress: Progress | None = None,
+) -> DenseStrategy:
+    """Design the questions to put to a table. Sees public arrays and earlier answers only.
+
+    Questions about classes are chosen under the Gaussian prior over labels that the criterion goes
+    by; with a sparse prior and more than 5,000 rows, in passes over the rows, since the numbers
+    that such a design looks for do not grow with N.
+
+    Parameters
+    ----------
+    X : array of shape (N, D)
+        Public inputs.
+    prior : ExactPrior or SparsePrior
+    likelihood : Likelihood
+    encoding : OutputBounds or Classes
+    query : Query
+    budget : Budget
+    criterion : str
+        One of `cloakgp.criteria` for numbers, or for classes.
+    gap : float
+    known : Posterior, optional
+        Earlier answers, to ask for what they leave open; for "bayes".
+    table : int
+        The number of the table in the release.
+    groups : array of shape (N,), optional
+        Which group each row belongs to, from `cloakgp.privacy.groups.checked_groups`: all rows of a
+        group are protected together.
+    progress : callable, optional
+
+    Returns
+    -------
+    DenseStrategy
+
+    Raises
+    ------
+    ValueError
+        If a parameter does not make sense.
+    """
+    use: Use = "classes" if isinstance(encoding, Classes) else "numbers"
+    by = criterion_named(criterion, use=use)
+    linear = by.prior_over_outputs(prior, likelihood, X)
+    noise_sd = unit_noise_sd(encoding, budget)
+    if use == "classes" and len(X) > MANY_ROWS and isinstance(linear, SparsePrior):
+        rows = InputRows(X)
+        streamed = design_rows(
+            rows,
+            summarise(rows),
+            prior=linear,
+            query=query,
+            noise_sd=noise_sd,
+            criterion=criterion,
+            gap=gap,
+            progress=progress,
+        )
+        columns = [streamed.rule.columns(*linear.features_and_noise(c.X)) for c in rows.chunks()]
+        return DenseStrategy(
+            X=X,
+            matrix=np.hstack(columns),
+            X_query=query.X,
+            reconstruction=streamed.reconstruction,
+            certificate=streamed.certificate,
+            table=table,
+            query_weights=query.weights,
+        )
+    chosen = by.choose(
+        Problem(
+            prior=linear,
+            X=X,
+            X_query=query.X,
+            weights=query.weights,
+            noise_sd=noise_sd,
+            gap=gap,
+            known=known,
+            table=table,
+            groups=groups,
+            progress=progress,
+        )
+    )
+    return DenseStrategy(
+        X=X,
+        matrix=chosen.strategy,
+        X_query=query.X,
+        reconstruction=chosen.reconstruction,
+        certificate=chosen.certificate,
+        table=table,
+        query_weights=query.weights,
+        representers=chosen.representers,
+        row_groups=groups,
+    )
+
+
+def query_weights(query: Query) -> Array:
+    """Return how important each query point is, shape (P,): all alike if nothing was said.
+
+    Raises
+    ------
+    ValueError
+        Unless weights are positive and finite, one for each point.
+
+    Examples
+    --------
+    >>> query_weights(Query(np.zeros((2, 1))))
+    array([1., 1.])
+    """
+    weights = np.ones(len(query.X)) if query.weights is None else query.weights
+    if weights.shape != (len(query.X),) or not (np.isfinite(weights) & (weights > 0)).all():
+        raise ValueError("query weights must be positive and finite, one per query point")
+    return weights
+
+
+def design_rows(
+    rows: Passes,
+    summary: Summary,
+    *,
+    prior: SparsePrior,
+    query: Query,
+    noise_sd: float,
+    criterion: str = "bayes",
+    gap: float = 1e-3,
+    tally: Cells | None = None,
+    progress: Progress | None = None,
+) -> ChosenRule:
+    """Choose what to ask of every row of a table, reading its public inputs a few times.
+
+    Parameters
+    ----------
+    rows : Passes
+    summary : Summary
+        Of these rows.
+    prior : SparsePrior
+    query : Query
+    noise_sd : float
+        Of the noise on each answer when columns have norm 1, in output units.
+    criterion : str
+        The name of one that is for many rows.
+    gap : float
+        For "bayes", of the smaller problem that the design starts from.
+    tally : Cells, optional
+        The questions are summed over the rows of each of these, too.
+    progress : callable, optional
+        Called with the gap while the design improves.
+
+    Returns
+    -------
+    ChosenRule
+
+    Raises
+    ------
+    ValueError
+        If the query does not fit, or the criterion is not for many rows.
+    """
+    by = criterion_named(criterion, use="many rows")
+    # Of another dimension, points could broadcast in a kernel and waste the budget.
+    as_matrix(query.X, name="X_query", columns=rows.n_inputs)
+    return by.choose_rule(
+        StreamedProblem(
+            rows=rows,
+            summary=summary,
+            prior=prior,
+            X_query=query.X,
+            weights=query_weights(query),
+            noise_sd=noise_sd,
+            gap=gap,
+            tally=tally,
+            progress=progress,
+        )
+    )

@@ -1,0 +1,177 @@
+"""Maximum a posteriori hyperparameters, or an average over their posterior, from noisy answers.
+
+The answers are public, so whatever is fitted to them costs no privacy. Each likelihood has an
+objective: minus the log density of the answers under it, with weak priors around declared values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from cloakgp.models import ExactPrior, SparsePrior
+from cloakgp.models.likelihoods import ClassLikelihood, Likelihood, Numbers
+from cloakgp.privacy import Answers
+from cloakgp.release.hyperparameters.classification import LEARNING_POINTS, LabelObjective
+from cloakgp.release.hyperparameters.covariance import (
+    LearningAnswers,
+    LearningQuestions,
+    gather,
+)
+from cloakgp.release.hyperparameters.hyperprior import Hyperprior
+from cloakgp.release.hyperparameters.quadrature import posterior_points
+from cloakgp.release.hyperparameters.regression import NumbersObjective
+from cloakgp.release.measurement import Measurement, asked
+from cloakgp.release.posterior.mixture import WeightedPrior, answered_tables, kept_tables
+from cloakgp.utils.arrays import Array
+
+
+class Objective(Protocol):
+    """Minus a log posterior of standardised hyperparameters, and what they stand for."""
+
+    @property
+    def size(self) -> int:
+        """How many hyperparameters are free."""
+
+    def __call__(self, position: Array) -> tuple[float, Array]:
+        """Return value and gradient."""
+
+    def at(self, position: Array, *, weight: float) -> WeightedPrior:
+        """Return prior and likelihood with these hyperparameters."""
+
+
+MakeObjective = Callable[
+    [ExactPrior | SparsePrior, Likelihood, Sequence[Measurement], Hyperprior], Objective
+]
+
+
+def learn(
+    prior: ExactPrior | SparsePrior,
+    likelihood: Likelihood,
+    measurements: Sequence[Measurement],
+    *,
+    hyperprior: Hyperprior,
+    average: bool = False,
+) -> tuple[WeightedPrior, ...]:
+    """Fit the free hyperparameters of a declared prior to published answers.
+
+    Parameters
+    ----------
+    prior : ExactPrior or SparsePrior
+        As declared; its values are the centres of the weak priors.
+    likelihood : Likelihood
+    measurements : sequence of Measurement
+    hyperprior : Hyperprior
+    average : bool
+        Return a few priors that stand for the posterior over hyperparameters, instead of the
+        maximum a posteriori alone.
+
+    Returns
+    -------
+    tuple of WeightedPrior
+        Weights sum to 1. The declared prior if nothing is free, nothing was asked, or nothing can
+        be learned under this likelihood.
+
+    Raises
+    ------
+    ValueError
+        If what was asked of every row is not kept.
+    """
+    answered = asked(measurements)
+    make = OBJECTIVES.get(type(likelihood))
+    if not answered or make is None:
+        return (WeightedPrior(prior=prior, likelihood=likelihood, weight=1.0),)
+    return minimise(
+        make(prior, likelihood, answered, hyperprior),
+        declared=WeightedPrior(prior=prior, likelihood=likelihood, weight=1.0),
+        average=average,
+    )
+
+
+def learn_numbers(
+    prior: ExactPrior | SparsePrior,
+    answers: LearningAnswers,
+    *,
+    bounds: tuple[float, float],
+    hyperprior: Hyperprior,
+    average: bool = False,
+) -> tuple[WeightedPrior, ...]:
+    """As `learn`, from answers about numbers in the form that learning needs.
+
+    Parameters
+    ----------
+    prior : ExactPrior or SparsePrior
+    answers : LearningAnswers
+    bounds : (float, float)
+        Of one output.
+    hyperprior : Hyperprior
+    average : bool
+    """
+    return minimise(
+        NumbersObjective.of(prior, answers, bounds=bounds, hyperprior=hyperprior),
+        declared=WeightedPrior(prior=prior, likelihood=Numbers(), weight=1.0),
+        average=average,
+    )
+
+
+def minimise(
+    objective: Objective, *, declared: WeightedPrior, average: bool
+) -> tuple[WeightedPrior, ...]:
+    """Return the minimum of an objective, or a few points that stand for its posterior.
+
+    Parameters
+    ----------
+    objective : Objective
+    declared : WeightedPrior
+        Returned if nothing is free.
+    average : bool
+    """
+    if objective.size == 0:
+        return (declared,)
+    return tuple(
+        objective.at(position, weight=weight)
+        for position, weight in posterior_points(objective, size=objective.size, average=average)
+    )
+
+
+def _of_numbers(
+    prior: ExactPrior | SparsePrior,
+    likelihood: Likelihood,
+    answered: Sequence[Measurement],
+    hyperprior: Hyperprior,
+) -> NumbersObjective:
+    del likelihood
+    answers = answered[0].answers
+    if not isinstance(answers, Answers):
+        raise TypeError("these are no answers about numbers")
+    tables, values = answered_tables(prior, answered)
+    return NumbersObjective.of(
+        prior,
+        gather(kept_tables(tables), values[:, 0]),
+        bounds=answers.bounds,
+        hyperprior=hyperprior,
+    )
+
+
+def _of_classes(
+    prior: ExactPrior | SparsePrior,
+    likelihood: Likelihood,
+    answered: Sequence[Measurement],
+    hyperprior: Hyperprior,
+) -> LabelObjective:
+    if not isinstance(likelihood, ClassLikelihood):
+        raise TypeError("these are no answers about classes")
+    tables, values = answered_tables(prior, answered)
+    return LabelObjective(
+        prior=prior,
+        likelihood=likelihood,
+        questions=LearningQuestions.of(kept_tables(tables), most=LEARNING_POINTS),
+        values=values.T,
+        means=hyperprior.mean,
+    )
+
+
+OBJECTIVES: dict[type[Likelihood], MakeObjective] = {
+    Numbers: _of_numbers,
+    ClassLikelihood: _of_classes,
+}

@@ -1,0 +1,499 @@
+"""Strategies: which linear questions were put to the outputs of one table. Public.
+
+A strategy R has a column r_j for every row. It is kept whole, beside the rows (`DenseStrategy`), or
+as a rule that gives every row's column from its public inputs, with the few sums over rows that
+predictions need (`StreamedStrategy`): the first grows with the number of rows, the second does not.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from cloakgp.criteria import CRITERIA
+from cloakgp.design import Certificate
+from cloakgp.design.streaming.rules import Rule
+from cloakgp.design.streaming.sums import AskedSums, asked_sums
+from cloakgp.models import ExactPrior, SparsePrior
+from cloakgp.privacy.grid import SMALLEST_ENTRY
+from cloakgp.privacy.groups import Groups, checked_groups, greatest_gauge
+from cloakgp.release.posterior.dense import AskedTable
+from cloakgp.release.posterior.streamed import SummedTable
+from cloakgp.release.posterior.tables import AnsweredTable
+from cloakgp.utils.arrays import Array
+from cloakgp.utils.passes import Chunk, Passes
+
+MISFIT = "its arrays do not fit each other"
+# What recomputed columns may be longer by: float64 in another order of summation.
+LENGTH_TOLERANCE = 1e-9
+# What sums of recomputed columns may be off by, as a share of all their lengths.
+SUM_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Strategy(ABC):
+    """Linear questions about the outputs of one table. Public, whatever the answers.
+
+    A new way to keep strategies is a subclass, and a line in `cloakgp.release.io.codec`.
+
+    Attributes
+    ----------
+    X_query : array of shape (P, D)
+        Where predictions were asked for.
+    query_weights : array of shape (P,) or None
+        How much the query points mattered; all alike if None.
+    reconstruction : array of shape (P, k) or None
+        L, with L R the cloaking matrix at X_query; None where the answers were not chosen to
+        reconstruct anything (criterion "bayes").
+    certificate : Certificate
+    table : int
+        Strategies with the same number are about the same rows of the same table.
+    """
+
+    X_query: Array
+    query_weights: Array | None = None
+    reconstruction: Array | None
+    certificate: Certificate
+    table: int = 0
+
+    @property
+    @abstractmethod
+    def n_answers(self) -> int:
+        """k, the number of questions."""
+
+    @property
+    @abstractmethod
+    def n_rows(self) -> int:
+        """N, the number of rows of the table."""
+
+    @property
+    @abstractmethod
+    def ranges(self) -> Array:
+        """The least and the greatest of every input, shape (2, D)."""
+
+    @property
+    @abstractmethod
+    def totals(self) -> Array:
+        """R 1, shape (k,): what answers move by if every output moves by one."""
+
+    @property
+    @abstractmethod
+    def max_column_norm(self) -> float:
+        """How far answers can move if what is protected together moves by one."""
+
+    @property
+    @abstractmethod
+    def asks_something(self) -> bool:
+        """Whether any question depends on any output."""
+
+    @property
+    def groups(self) -> Groups | None:
+        """Which group each row belongs to, if rows are protected together; shape (N,)."""
+        return None
+
+    @abstractmethod
+    def stacked(
+        self, others: Sequence[Strategy], *, noise_sds: Sequence[float], prior: LatentPrior
+    ) -> AnsweredTable:
+        """Return what this and others asked of one table, as conditioning needs it.
+
+        Parameters
+        ----------
+        others : sequence of Strategy
+            About the same rows.
+        noise_sds : sequence of float
+            Of this strategy's answers, and of the others'.
+        prior : ExactPrior or SparsePrior
+
+        Raises
+        ------
+        ValueError
+            If that cannot be said without going over the rows again.
+        """
+
+    @abstractmethod
+    def same_rows(self, other: Strategy) -> bool:
+        """Return whether another strategy is about rows with the same inputs, in this order."""
+
+    @abstractmethod
+    def same_questions(self, other: Strategy) -> bool:
+        """Return whether another strategy asks the same of every row."""
+
+    @abstractmethod
+    def verify(self, passes: Passes) -> float:
+        """Go over the public inputs of the rows, and check what is said of them.
+
+        Anybody who has the inputs can do so; it takes one pass and no output.
+
+        Parameters
+        ----------
+        passes : Passes
+            The same rows; `cloakgp.data` makes such objects.
+
+        Returns
+        -------
+        float
+            The norm of the longest column, computed anew.
+
+        Raises
+        ------
+        ValueError
+            If there are other rows, or the column of any row is longer than the guarantee allows.
+        """
+
+    def validate(self) -> None:
+        """Refuse arrays that do not fit each other.
+
+        Raises
+        ------
+        ValueError
+            If they do not, or the certificate is none.
+        """
+        queries, weights = len(self.X_query), self.query_weights
+        fit = (
+            self.X_query.ndim == 2
+            and self.ranges.shape == (2, self.X_query.shape[1])
+            and (weights is None or weights.shape == (queries,))
+            and (
+                self.reconstruction is None
+                or self.reconstruction.shape == (queries, self.n_answers)
+            )
+        )
+        if not fit:
+            raise ValueError(MISFIT)
+        if weights is not None and not (weights > 0).all():
+            raise ValueError("its query weights are damaged")
+        # Written so that NaN fails.
+        if self.certificate.criterion not in CRITERIA or not self.certificate.gap >= 0:
+            raise ValueError("its certificate is damaged")
+
+    @property
+    def n_inputs(self) -> int:
+        """D, the number of public inputs."""
+        return int(self.X_query.shape[1])
+
+    def numbered(self, table: int) -> Self:
+        """Return the same strategy about a table of another number."""
+        return replace(self, table=table)
+
+
+LatentPrior = ExactPrior | SparsePrior
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DenseStrategy(Strategy):
+    """A strategy that is kept whole, with the rows that it is about.
+
+    Attributes
+    ----------
+    X : array of shape (N, D)
+        The table's public inputs.
+    matrix : array of shape (k, N)
+        R, in the order of the rows of X.
+    representers : array of shape (N, k) or None
+        For whole functions: with answers a about the prior mean m, the raw prediction at any input
+        is m + k(., X) representers a (`cloakgp.models.rkhs.FunctionQuestions`).
+    row_groups : array of shape (N,) or None
+        Which group each row belongs to, from 0. All rows of a group are protected together; None:
+        every row on its own.
+    """
+
+    X: Array
+    matrix: Array
+    representers: Array | None = None
+    row_groups: Groups | None = None
+
+    @property
+    def n_answers(self) -> int:
+        """k, the number of questions."""
+        return len(self.matrix)
+
+    @property
+    def n_rows(self) -> int:
+        """N, the number of rows of the table."""
+        return len(self.X)
+
+    @cached_property
+    def ranges(self) -> Array:
+        """The least and the greatest of every input, shape (2, D)."""
+        return np.array([self.X.min(axis=0), self.X.max(axis=0)])
+
+    @property
+    def totals(self) -> Array:
+        """R 1, shape (k,)."""
+        totals: Array = self.matrix.sum(axis=1)
+        return totals
+
+    @property
+    def max_column_norm(self) -> float:
+        """Max ‖r_j‖; with groups, the greatest gauge of one (`cloakgp.privacy.groups`)."""
+        if self.row_groups is not None:
+            return greatest_gauge(self.matrix, groups=self.row_groups)
+        return float(np.sqrt(np.square(self.matrix).sum(axis=0).max()))
+
+    @property
+    def asks_something(self) -> bool:
+        """Whether any question depends on any output."""
+        return bool(self.matrix.any())
+
+    @property
+    def groups(self) -> Groups | None:
+        """Which group each row belongs to, if rows are protected together; shape (N,)."""
+        return self.row_groups
+
+    def stacked(
+        self, others: Sequence[Strategy], *, noise_sds: Sequence[float], prior: LatentPrior
+    ) -> AskedTable:
+        """Return the rows, and all that was asked of them, in units of the noise."""
+        del prior
+        matrices = [one.matrix for one in (self, *others) if isinstance(one, DenseStrategy)]
+        if len(matrices) < len(noise_sds):
+            raise ValueError(
+                "one table was asked by strategies that are kept in different ways, and what these "
+                "have in common is not known: combine with same_rows=False if rows differ"
+            )
+        questions = [matrix / sd for matrix, sd in zip(matrices, noise_sds, strict=True)]
+        return AskedTable(number=self.table, X=self.X, questions=np.vstack(questions))
+
+    def same_rows(self, other: Strategy) -> bool:
+        """Return whether another strategy is about rows with the same inputs, in this order."""
+        return isinstance(other, DenseStrategy) and np.array_equal(self.X, other.X)
+
+    def same_questions(self, other: Strategy) -> bool:
+        """Return whether another strategy asks the same of every row."""
+        return isinstance(other, DenseStrategy) and np.array_equal(self.matrix, other.matrix)
+
+    def verify(self, passes: Passes) -> float:
+        """Check that a table holds the rows that the strategy is about."""
+        found = passes.over_inputs(_Inputs.of, what="verifying").together()
+        if not np.array_equal(found, self.X):
+            raise ValueError("the release is about other rows")
+        return self.max_column_norm
+
+    def validate(self) -> None:
+        """Refuse arrays that do not fit each other, or questions out of scale."""
+        if self.matrix.ndim != 2 or self.X.shape != (self.matrix.shape[1], self.n_inputs):
+            raise ValueError(MISFIT)
+        answers, rows = self.matrix.shape
+        if self.representers is not None and self.representers.shape != (rows, answers):
+            raise ValueError(MISFIT)
+        if self.row_groups is not None and not _numbered_in_order(self.row_groups, rows=rows):
+            raise ValueError("the groups of its rows are damaged")
+        super().validate()
+        largest = float(np.abs(self.matrix).max()) if self.asks_something else 1.0
+        if not SMALLEST_ENTRY < largest < 1 / SMALLEST_ENTRY:
+            raise ValueError("its questions are out of scale")
+
+
+def _numbered_in_order(groups: Groups, *, rows: int) -> bool:
+    """Return whether groups are as `checked_groups` numbers them: in order of appearance."""
+    if groups.shape != (rows,):
+        return False
+    numbered = checked_groups(groups.tolist(), rows=rows)
+    return numbered is not None and np.array_equal(numbered, groups)
+
+
+@dataclass(frozen=True, eq=False)
+class _Inputs:
+    """The inputs of chunks, in order."""
+
+    parts: tuple[Array, ...]
+
+    @classmethod
+    def of(cls, chunk: Chunk) -> _Inputs:
+        return cls(parts=(chunk.X,))
+
+    def merged(self, other: _Inputs) -> _Inputs:
+        return _Inputs(parts=self.parts + other.parts)
+
+    def together(self) -> Array:
+        return np.vstack(self.parts)
+
+
+@dataclass(frozen=True, eq=False)
+class PriorSums:
+    """What a strategy amounts to over all rows under one prior.
+
+    Attributes
+    ----------
+    prior : SparsePrior
+    features : array of shape (k, M)
+        A = R Vᵀ.
+    noise : array of shape (k, k)
+        B = R Λ Rᵀ.
+    """
+
+    prior: SparsePrior
+    features: Array
+    noise: Array
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class StreamedStrategy(Strategy):
+    """A strategy kept as a rule, with its sums over rows; no row is kept.
+
+    Attributes
+    ----------
+    prior : SparsePrior
+        As declared.
+    rule : Rule
+        Gives the column of a row from its features under that prior.
+    sums : tuple of PriorSums
+        Under every prior that was learned when the rows were there, or else the declared one.
+    row_totals : array of shape (k,)
+        R 1.
+    rows : int
+        N, how many rows were asked.
+    chunk_rows : int
+        The most rows that were seen together.
+    longest : float
+        The norm of the longest column, over every row.
+    input_ranges : array of shape (2, D)
+        The least and the greatest of every input.
+    """
+
+    prior: SparsePrior
+    rule: Rule
+    sums: tuple[PriorSums, ...]
+    row_totals: Array
+    rows: int
+    chunk_rows: int
+    longest: float
+    input_ranges: Array
+
+    @property
+    def n_answers(self) -> int:
+        """k, the number of questions."""
+        return self.rule.answers
+
+    @property
+    def n_rows(self) -> int:
+        """N, the number of rows of the table."""
+        return self.rows
+
+    @property
+    def ranges(self) -> Array:
+        """The least and the greatest of every input, shape (2, D)."""
+        return self.input_ranges
+
+    @property
+    def totals(self) -> Array:
+        """R 1, shape (k,)."""
+        return self.row_totals
+
+    @property
+    def max_column_norm(self) -> float:
+        """The norm of the longest column, over every row."""
+        return self.longest
+
+    @property
+    def asks_something(self) -> bool:
+        """Whether any question depends on any output."""
+        return self.n_answers > 0 and self.longest > 0
+
+    def stacked(
+        self, others: Sequence[Strategy], *, noise_sds: Sequence[float], prior: LatentPrior
+    ) -> SummedTable:
+        """Return the sums over rows, in units of the noise."""
+        if not all(self.same_questions(other) for other in others):
+            raise ValueError(
+                "the same rows were asked different questions, and what these have in common "
+                "cannot be told without the rows: combine with same_rows=False if rows differ"
+            )
+        scales = np.repeat(1.0 / np.array(noise_sds), self.n_answers)
+        sums, visits = self._sums_under(prior), len(noise_sds)
+        return SummedTable(
+            number=self.table,
+            features=np.tile(sums.features, (visits, 1)) * scales[:, None],
+            noise=np.tile(sums.noise, (visits, visits)) * np.outer(scales, scales),
+        )
+
+    def same_rows(self, other: Strategy) -> bool:
+        """Return whether as many rows, with inputs of the same ranges, were asked."""
+        return (
+            isinstance(other, StreamedStrategy)
+            and self.rows == other.rows
+            and np.array_equal(self.input_ranges, other.input_ranges)
+        )
+
+    def same_questions(self, other: Strategy) -> bool:
+        """Return whether another strategy goes by the same rule over rows of the same sums."""
+        return (
+            isinstance(other, StreamedStrategy)
+            and type(self.rule) is type(other.rule)
+            and np.array_equal(self.rule.matrix, other.rule.matrix)
+            and np.array_equal(self.row_totals, other.row_totals)
+        )
+
+    def verify(self, passes: Passes) -> float:
+        """Compute what was asked of every row anew, from the public inputs, and check it."""
+        found: AskedSums = asked_sums(passes, model=self.prior, rule=self.rule, what="verifying")
+        if found.count != self.rows:
+            raise ValueError(f"the release is about {self.rows} rows, not {found.count}")
+        if not found.longest <= self.longest * (1 + LENGTH_TOLERANCE):
+            raise ValueError(
+                f"the longest column is {found.longest:.12g}, and the guarantee allows "
+                f"{self.longest:.12g}"
+            )
+        differences = np.abs(found.totals - self.row_totals)
+        # Written so that NaN fails.
+        if not (differences <= SUM_TOLERANCE * self.rows * self.longest).all():
+            raise ValueError("the release is about other rows: these add up to something else")
+        return found.longest
+
+    def validate(self) -> None:
+        """Refuse sums that do not fit each other, or that say something where nothing was asked."""
+        if not self.sums:
+            raise ValueError("its priors do not fit its sums")
+        answers, inducing = self.n_answers, len(self.prior.inducing)
+        fit = (
+            self.row_totals.shape == (answers,)
+            and self.rule.matrix.shape == (answers, inducing)
+            and all(one.features.shape == (answers, inducing) for one in self.sums)
+            and all(one.noise.shape == (answers, answers) for one in self.sums)
+            and all(one.prior.inducing.shape == (inducing, self.n_inputs) for one in self.sums)
+        )
+        if not fit:
+            raise ValueError(MISFIT)
+        super().validate()
+        # Written so that NaN fails.
+        if not (1 <= self.chunk_rows <= self.rows and 0 <= self.longest < np.inf):
+            raise ValueError("its rows are damaged")
+        said = (
+            self.row_totals,
+            *(array for one in self.sums for array in (one.features, one.noise)),
+        )
+        if not self.asks_something and any(array.any() for array in said):
+            raise ValueError("it has answers to questions of length 0")
+
+    def _sums_under(self, prior: LatentPrior) -> PriorSums:
+        """Return the sums under a prior that they were made for.
+
+        Raises
+        ------
+        ValueError
+            If they were not: that takes a pass over the rows.
+        """
+        for one in self.sums:
+            if _same_covariance(one.prior, prior):
+                return one
+        raise ValueError(
+            "what was asked of many rows is known under the priors of their fit alone: another "
+            "takes the rows again (fit_rows)"
+        )
+
+
+def _same_covariance(one: SparsePrior, other: LatentPrior) -> bool:
+    """Return whether two priors differ in their means at most."""
+    return one is other or (
+        isinstance(other, SparsePrior)
+        and one.kernel == other.kernel
+        and one.noise_variance == other.noise_variance
+        and one.approximation == other.approximation
+        and np.array_equal(one.inducing, other.inducing)
+    )

@@ -1,0 +1,127 @@
+"""What is said of a release that depends on its likelihood: the interface, and numbers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from cloakgp.privacy import Answers
+from cloakgp.release import Measurement, Release
+from cloakgp.report.facts import Fact
+from cloakgp.report.measurements import (
+    how_designed,
+    how_sharp,
+    prior_facts,
+    what_was_answered,
+)
+
+
+class OutputWords(ABC):
+    """How a release about one kind of output is put into words.
+
+    A likelihood without words of its own has those of numbers.
+    """
+
+    @abstractmethod
+    def protected(self, release: Release, *, unit: str, grouped: bool) -> str:
+        """Say what is protected.
+
+        Parameters
+        ----------
+        release : Release
+        unit : str
+            Whose values are protected together: "in every single row", say.
+        grouped : bool
+            Whether that is several values.
+        """
+
+    @abstractmethod
+    def also_public(self) -> str:
+        """Say what is public beside the inputs and who is in the table."""
+
+    @abstractmethod
+    def answered(self, measurement: Measurement, release: Release) -> str:
+        """Say how many numbers were published, and with what noise."""
+
+    @abstractmethod
+    def designed(self, measurement: Measurement, release: Release) -> str:
+        """Say what the questions were chosen for."""
+
+    @abstractmethod
+    def sharpness(self, release: Release) -> tuple[Fact, ...]:
+        """Say how sharp predictions are; of numbers a fact about the noise."""
+
+    @abstractmethod
+    def predictions(self, release: Release) -> tuple[Fact, ...]:
+        """Say how predictions are made, if that needs a section of its own."""
+
+    @abstractmethod
+    def prior(self, release: Release) -> tuple[Fact, ...]:
+        """Return the prior in words, and where its values come from."""
+
+    @abstractmethod
+    def declared(self, release: Release) -> str:
+        """Say what was declared of the private column."""
+
+
+class NumberWords(OutputWords):
+    """Releases about numbers."""
+
+    def protected(self, release: Release, *, unit: str, grouped: bool) -> str:
+        """Say what is protected."""
+        lo, hi = bounds(release)
+        others = "these were any others" if grouped else "that value were any other"
+        return (
+            f"{unit}. What is published would be almost as likely if {others} from {lo:g} to "
+            f"{hi:g}."
+        )
+
+    def also_public(self) -> str:
+        """Say what is public beside the inputs and who is in the table."""
+        return "the bounds and the prior"
+
+    def answered(self, measurement: Measurement, release: Release) -> str:
+        """Say how many numbers were published, and with what noise."""
+        assert isinstance(measurement.answers, Answers)
+        return what_was_answered(
+            measurement.answers,
+            queries=measurement.strategy.X_query,
+            reconstruction=measurement.strategy.reconstruction,
+            output=release.output_name,
+        )
+
+    def designed(self, measurement: Measurement, release: Release) -> str:
+        """Say what the questions were chosen for."""
+        del release
+        return how_designed(measurement.strategy.certificate)
+
+    def sharpness(self, release: Release) -> tuple[Fact, ...]:
+        """Say how sharp predictions are."""
+        points = np.vstack([one.strategy.X_query for one in release.measurements])
+        return (how_sharp(release, points),)
+
+    def predictions(self, release: Release) -> tuple[Fact, ...]:
+        """Return nothing: predictions are those of a Gaussian process."""
+        del release
+        return ()
+
+    def prior(self, release: Release) -> tuple[Fact, ...]:
+        """Return the prior in words, and where its values come from."""
+        return prior_facts(release)
+
+    def declared(self, release: Release) -> str:
+        """Say what was declared of the private column."""
+        pairs = dict.fromkeys(
+            one.answers.bounds for one in release.measurements if isinstance(one.answers, Answers)
+        )
+        stated = " and ".join(f"{lo:g} to {hi:g}" for lo, hi in pairs)
+        return f"private; declared to lie in {stated}; values outside were clipped, uncounted."
+
+
+def bounds(release: Release) -> tuple[float, float]:
+    """Return the declared range of one output; of several measurements, what spans them all."""
+    pairs = np.array(
+        [one.answers.bounds for one in release.measurements if isinstance(one.answers, Answers)]
+    )
+    return float(pairs[:, 0].min()), float(pairs[:, 1].max())
