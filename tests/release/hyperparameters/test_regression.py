@@ -377,7 +377,6 @@ def test_only_answers_teach(learn_by, rng, monkeypatch):
         return frozen.setdefault(strategy.tobytes(), answers)
 
     monkeypatch.setattr("cloakgp.fitting.measuring.measure", the_same_answers)
-    monkeypatch.setattr("cloakgp.fitting.remeasure.measure", the_same_answers)
     neighbour = y.copy()
     neighbour[7] = -1.0
     settings = {"bounds": (-1, 1), "epsilon": 1.0, "delta": 1e-3, "budget_split": 0.4}

@@ -205,7 +205,7 @@ def test_what_the_parser_objects_to_is_damage(tmp_path):
         raise ValueError("seven legs")
 
     with pytest.raises(ReleaseFileError, match="damaged: seven legs"):
-        read_bundle(path, kind="classification", parse=objects)
+        read_bundle(path, kind="one output", parse=objects)
 
 
 def test_what_is_no_json_cannot_be_written(tmp_path):
