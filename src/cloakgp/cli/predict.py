@@ -10,7 +10,7 @@ import typer
 
 from cloakgp.cli.console import fails_plainly, say
 from cloakgp.cli.options import Overwrite
-from cloakgp.data.table_files import table_bytes, table_suffix
+from cloakgp.data.schema import table_suffix
 from cloakgp.utils.files import reserve_file
 from cloakgp.utils.formatting import NORMAL_95
 
@@ -46,6 +46,7 @@ def predict(
     """
     suffix = table_suffix(to)
     from cloakgp.cli.console import open_release
+    from cloakgp.data.tables import table_bytes
 
     with reserve_file(to, overwrite=overwrite, inputs=[release_file, at]) as target:
         release = open_release(release_file)

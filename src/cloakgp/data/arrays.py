@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from cloakgp.data.local import CHUNK_ROWS, LocalRows
+from cloakgp.data.chunks import CHUNK_ROWS, LocalRows
 from cloakgp.privacy.entries import read_entries
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.utils.arrays import Array
