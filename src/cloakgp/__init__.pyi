@@ -1,10 +1,12 @@
 from . import data, models
-from .estimators import baselines
-from .estimators.classification import DPGPClassifier
-from .estimators.grid_search import DPGridSearchCV
-from .estimators.multioutput import DPGPMultiOutputRegressor
-from .estimators.private_inputs import DPGPRegressorPrivateInputs
-from .estimators.regression import DPGPRegressor
+from .estimators import (
+    DPGPClassifier,
+    DPGPMultiOutputRegressor,
+    DPGPRegressor,
+    DPGPRegressorPrivateInputs,
+    DPGridSearchCV,
+    baselines,
+)
 from .fitting.checks import PrivacyParameterWarning
 from .fitting.planning import SparseModelWarning
 from .fitting.remeasure import extend, refine

@@ -196,7 +196,7 @@ labels = np.where(y > 0.5, "a", "b")
 cloakgp.DPGPClassifier(classes=["a", "b"], **spent).fit(X, labels).predict_proba(X)
 model = cloakgp.DPGPRegressor(bounds=(0, 1), inducing=3, **spent)
 model.fit_rows(cloakgp.data.ArrayRows(X, y)).predict(X)
-cloakgp.estimators.baselines.DPMeanRegressor(bounds=(0, 1), **spent).fit(X, y)
+cloakgp.baselines.DPMeanRegressor(bounds=(0, 1), **spent).fit(X, y)
 """,
         without=OPTIONAL,
     )
@@ -225,7 +225,7 @@ def test_commands_name_the_extra_that_is_missing(words, missing, name, releases,
     ("code", "missing", "name"),
     [
         ("from cloakgp.data import FileRows", "pyarrow", "tables"),
-        ("from cloakgp import rows; rows.DaskRows.from_arrays(1, 1)", "distributed", "dask"),
+        ("from cloakgp import data; data.DaskRows.from_arrays(1, 1)", "distributed", "dask"),
         ("import cloakgp.cli", "rich", "cli"),
     ],
 )
