@@ -150,6 +150,11 @@ def test_every_public_name_is_there_and_no_other():
         _ = cloakgp.nothing
 
 
+def test_a_public_module_needs_nothing_imported_before_it():
+    done = python("from cloakgp import baselines, data, models\nprint(baselines.__name__)")
+    assert done.stdout == "cloakgp.estimators.baselines\n", done.stderr
+
+
 @pytest.fixture(scope="module")
 def releases(tmp_path_factory):
     """A release of numbers, one of many rows, and one of classes, as files."""
