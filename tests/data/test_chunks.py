@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from cloakgp.data import ArrayRows
-from cloakgp.data.chunks import AHEAD, forget_locals, merge_in_order
+from cloakgp.data.chunks import AHEAD, merge_in_order
+from cloakgp.privacy.tracebacks import forget_locals
 
 
 @dataclass(frozen=True)

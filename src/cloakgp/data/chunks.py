@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import queue
 import threading
-import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
@@ -20,6 +19,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 import joblib
 
 from cloakgp.design.solver import suitable_threads
+from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import Chunk, PartOf
 
@@ -164,6 +164,7 @@ class LocalRows(ABC):
         """
         return self._pass(_OnRows(work), what=what, private=True)
 
+    @forget_on_failure
     def _pass(self, work: Callable[[int, Block], PartOf], *, what: str, private: bool) -> PartOf:
         def report(done: int) -> None:
             if self.watch is not None:
@@ -172,13 +173,7 @@ class LocalRows(ABC):
         jobs = self.jobs
         if self.count is not None:
             jobs = min(jobs, -(-self.count // self.chunk_rows))
-        try:
-            return merge_in_order(
-                self._blocks(private=private), work, jobs=max(jobs, 1), report=report
-            )
-        except BaseException as error:
-            forget_locals(error)
-            raise
+        return merge_in_order(self._blocks(private=private), work, jobs=max(jobs, 1), report=report)
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,6 +273,7 @@ def _parts(
             try:
                 block = next(blocks, None)
             except BaseException as error:
+                _cut_off_joblib(error)
                 yield joblib.delayed(_Failure)(error)
                 return
             if block is None:
@@ -307,6 +303,15 @@ def _parts(
             pass
 
 
+def _cut_off_joblib(error: BaseException) -> None:
+    """Take from what led to an error the one that joblib handles while it asks for a block."""
+    while error.__context__ is not None:
+        if isinstance(error.__context__, queue.Empty):
+            error.__context__ = None
+            return
+        error = error.__context__
+
+
 class _Pace:
     """Keeps threads from running far ahead of a block that takes long: parts need memory too."""
 
@@ -333,34 +338,3 @@ class _Pace:
         with self._changed:
             self.stopped = True
             self._changed.notify_all()
-
-
-def forget_locals(error: BaseException) -> None:
-    """Empty the frames of an error and of those behind it: whoever shows them may show variables.
-
-    Lines of code stay. Frames that are still running keep theirs.
-
-    Examples
-    --------
-    >>> def fail():
-    ...     secret = 12.5
-    ...     raise ValueError("no")
-    >>> try:
-    ...     fail()
-    ... except ValueError as error:
-    ...     forget_locals(error)
-    ...     error.__traceback__.tb_next.tb_frame.f_locals
-    {}
-    """
-    seen: set[int] = set()
-    behind: list[BaseException | None] = [error]
-    while behind:
-        one = behind.pop()
-        if one is None or id(one) in seen:
-            continue
-        seen.add(id(one))
-        traceback.clear_frames(one.__traceback__)
-        if isinstance(one.__context__, queue.Empty):
-            # joblib asks for the next block while it handles one of its own.
-            one.__context__ = None
-        behind += [one.__cause__, one.__context__]

@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from cloakgp.data.cells import as_numbers, check_cells
-from cloakgp.data.chunks import CHUNK_ROWS, LocalRows, forget_locals
+from cloakgp.data.chunks import CHUNK_ROWS, LocalRows
 from cloakgp.data.formats import Batch, format_of
 from cloakgp.data.schema import SUFFIXES, checked_names
+from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.utils.arrays import Array
 
 Paths = str | Path | Sequence[str | Path]
@@ -75,13 +76,10 @@ class FileRows(LocalRows):
         self._states = tuple(_state(one) for one in self.paths)
         self._counts: tuple[int | None, ...] = ()
         self._format = format_of(self.paths[0])
-        try:
-            self._counts = self._looked()
-        except BaseException as error:
-            # A table without a header has somebody's row in its place.
-            forget_locals(error)
-            raise
+        self._counts = self._looked()
 
+    # A table without a header has somebody's row in its place.
+    @forget_on_failure
     def _looked(self) -> tuple[int | None, ...]:
         """Check what is asked for, and every file; return how many rows each has, if known."""
         suffixes = self._format.suffixes

@@ -35,7 +35,7 @@ from importlib import import_module
 from itertools import accumulate
 from typing import Any, NoReturn, Self
 
-from cloakgp.data.chunks import CHUNK_ROWS, Watch, forget_locals
+from cloakgp.data.chunks import CHUNK_ROWS, Watch
 from cloakgp.data.dask.parquet import ParquetSource
 from cloakgp.data.dask.partitions import ArraySource, FrameSource
 from cloakgp.data.dask.tasks import (
@@ -301,15 +301,9 @@ class DaskRows:
         """
         return self._pass(work, what=what, private=True)
 
+    # Tasks that partitions share may hold outputs.
+    @forget_on_failure
     def _pass(self, work: Callable[..., PartOf], *, what: str, private: bool) -> PartOf:
-        try:
-            return self._done(work, what=what, private=private)
-        except BaseException as error:
-            # Tasks that partitions share may hold outputs.
-            forget_locals(error)
-            raise
-
-    def _done(self, work: Callable[..., PartOf], *, what: str, private: bool) -> PartOf:
         sent = unwrap(attempt(lambda: Parcel.pack(work), what=f"{what}: pickling the work"))
         lengths = self._source.count_rows(self._client)
         packed, shared = self._source.blocks(private=private)
