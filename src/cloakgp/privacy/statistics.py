@@ -61,7 +61,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cloakgp.models.features import Basis
-from cloakgp.privacy.accounting import Guarantee, check_budget, exact_noise_multiplier
+from cloakgp.privacy.accounting import (
+    Guarantee,
+    check_budget,
+    exact_noise_multiplier,
+    short_form,
+)
 from cloakgp.privacy.bounds import OutputBounds
 from cloakgp.privacy.grid import noise_scale
 from cloakgp.privacy.inputs import checked_paired_outputs, checked_private_inputs
@@ -287,6 +292,12 @@ class Statistics:
     def centre(self) -> float:
         """The middle of the bounds, which was subtracted from y, in output units."""
         return OutputBounds(*self.bounds).middle
+
+    def __repr__(self) -> str:
+        return short_form(
+            f"Noisy statistics of {len(self.moments)} features, {self.guarantee}",
+            insecure=self.insecure,
+        )
 
 
 @forget_on_failure
