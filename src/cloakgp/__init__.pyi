@@ -7,10 +7,10 @@ from .estimators import (
     DPGridSearchCV,
     baselines,
 )
-from .fitting.checks import PrivacyParameterWarning
 from .fitting.planning import SparseModelWarning
 from .fitting.remeasure import extend, refine
 from .privacy import CloakedPredictions, Guarantee, cloak, compose
+from .privacy.checks import PrivacyParameterWarning
 from .release import (
     LabelRelease,
     LatentPrediction,

@@ -66,8 +66,8 @@ def warn(message: str) -> None:
 def showing_warnings() -> Iterator[None]:
     """Write what this package warns of as yellow lines; leave all other warnings as they are."""
     from cloakgp.design import DesignGapWarning
-    from cloakgp.fitting.checks import PrivacyParameterWarning
     from cloakgp.fitting.planning import SparseModelWarning
+    from cloakgp.privacy.checks import PrivacyParameterWarning
 
     ours = (PrivacyParameterWarning, SparseModelWarning, DesignGapWarning)
     with warnings.catch_warnings():

@@ -20,13 +20,13 @@ from cloakgp.estimators.base import (
     name_of_column,
     query_count,
 )
-from cloakgp.fitting.checks import warn_of_parameters
 from cloakgp.fitting.classification import release_labels
 from cloakgp.fitting.defaults import choose_label_prior
 from cloakgp.fitting.planning import plan_fit
 from cloakgp.models import Approximation
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.accounting import check_budget
+from cloakgp.privacy.checks import warn_of_parameters
 from cloakgp.privacy.labels import Classes
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import LabelRelease, LatentPrediction, Query

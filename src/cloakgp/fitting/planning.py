@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakgp.fitting.checks import warn_caller
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY
 from cloakgp.fitting.streaming import INDUCING, MANY_ROWS
+from cloakgp.privacy.checks import warn_caller
 from cloakgp.utils.arrays import as_matrix
 from cloakgp.utils.memory import GIGABYTE, memory_budget
 

@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike
 
 from cloakgp.design import Progress
 from cloakgp.privacy import OutputBounds, measure
+from cloakgp.privacy.accounting import check_budget
+from cloakgp.privacy.checks import warn_of_parameters
 from cloakgp.privacy.groups import checked_groups
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import Budget, ManyRowsRelease, Query, Release, choose_questions
@@ -189,6 +191,8 @@ def _measured(
     """Return a release that knows one more measurement."""
     weights = None if query_weight is None else np.asarray(query_weight, dtype=np.float64)
     units = checked_groups(groups, rows=len(X))
+    check_budget(epsilon, delta)
+    warn_of_parameters(epsilon=epsilon, delta=delta, rows=len(X))
     lo, hi = release.measurements[0].answers.bounds
     questions = choose_questions(
         X,
