@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from joblib import Parallel, delayed
 
-from cloakgp.design.solver import suitable_threads
+from cloakgp.utils.threads import suitable_threads
 
 Result = TypeVar("Result")
 
