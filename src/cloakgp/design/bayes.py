@@ -144,7 +144,7 @@ def design_bayes(
     --------
     Two persons with independent values: each is asked on its own.
 
-    >>> from cloakgp.models.kernels.coregion import DenseCovariance
+    >>> from cloakgp.models.covariance import DenseCovariance
     >>> prior = DenseCovariance(latent=np.eye(2), noise=np.ones(2))
     >>> design = design_bayes(prior, np.eye(2), prior_variance=2.0, noise_sd=1.0)
     >>> abs(design.strategy.T @ design.strategy).round(3)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from cloakgp.models.kernels.coregion import OutputCovariance
+from cloakgp.models.covariance import OutputCovariance
 from cloakgp.utils.arrays import Array
 
 

@@ -27,8 +27,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
+from cloakgp.models.covariance import LowRankCovariance
 from cloakgp.models.exact import ExactPrior
-from cloakgp.models.kernels.coregion import LowRankCovariance
 from cloakgp.models.sparse import SparsePrior
 from cloakgp.utils.arrays import Array
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
-from cloakgp.models.kernels.coregion import OutputCovariance
+from cloakgp.models.covariance import OutputCovariance
 from cloakgp.models.prior import Prior
 from cloakgp.utils.arrays import Array
 
