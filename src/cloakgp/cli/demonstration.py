@@ -1,4 +1,4 @@
-"""The main job on data that comes with scikit-learn: disease progression from public inputs.
+"""Demonstration on scikit-learn's diabetes data: disease progression from public inputs.
 
 The release that is kept spends its budget once. Besides it, the noise is drawn again and again on
 the same people, to show how far results scatter: a demonstration on data that is no secret. Do not

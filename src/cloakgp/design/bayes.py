@@ -1,4 +1,4 @@
-r"""`bayes`: the linear Gaussian release after which predictions are sharpest.
+r"""Bayesian A-optimal design: the linear Gaussian release after which predictions are sharpest.
 
 Among all strategies R whose columns are at most 1 long, with noise of sd s on every answer,
 maximise the variance that the answers explain at the weighted query points,

@@ -1,4 +1,4 @@
-r"""From a cloaking matrix to the questions put to y.
+r"""Strategy of least noise on raw predictions: from a cloaking matrix to the questions put to y.
 
 The published predictions are C y + noise of covariance s² M. Write M = L Lᵀ on the range of C and
 R = L⁺ C, so that C = L R: asking the k questions R y and publishing L (R y + s z) is the same thing

@@ -1,4 +1,4 @@
-"""The exact Gaussian process."""
+"""Exact Gaussian process: covariances at rows and query points, and the cloaking matrix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""`bayes` for tables that are read in passes: the sharpest release of millions of rows.
+r"""Bayesian A-optimal design for tables read in passes: the sharpest release of many rows.
 
 The problem is that of `cloakgp.design.bayes`, for a sparse model. Neither K_y = VᵀV + Λ nor the
 strategy is ever formed. Three steps:

@@ -1,4 +1,4 @@
-r"""`trace` and `logdet` for tables that are read in passes, to a certified gap.
+r"""Designs of least noise, `trace` and `logdet`, for tables read in passes, to a certified gap.
 
 The problem is that of `cloakgp.design.strategy` for a sparse model, whose cloaking matrix is
 C = H Φ with H = V_*ᵀ (I + V Λ⁻¹ Vᵀ)⁻¹ and Φ = V Λ⁻¹ (2021 paper, section 3.2). Neither is formed:
