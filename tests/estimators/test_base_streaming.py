@@ -11,7 +11,7 @@ from cloakgp import DPGPRegressor, DPGridSearchCV, ManyRowsRelease, Release
 from cloakgp.cli import app
 from cloakgp.data import ArrayRows
 from cloakgp.fitting.streaming import MANY_ROWS
-from cloakgp.plots.release import plot_release
+from cloakgp.plots.regression import plot_release
 from cloakgp.report.columns import row_count, rows
 from cloakgp.report.describe import describe, headline
 

@@ -33,7 +33,8 @@ def plot(
     A curve over one input, or a map over two.
     """
     from cloakgp.plots.classification import plot_classes
-    from cloakgp.plots.release import figure_bytes, picture_suffix, plot_release
+    from cloakgp.plots.figures import figure_bytes, picture_suffix
+    from cloakgp.plots.regression import plot_release
     from cloakgp.release import LabelRelease
     from cloakgp.utils.files import reserve_file
 

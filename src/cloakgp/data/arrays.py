@@ -1,4 +1,7 @@
-"""Rows in memory, or in memory-mapped files: arrays and pandas tables, converted chunk by chunk."""
+"""Rows in memory, or in memory-mapped files: arrays and pandas tables, converted chunk by chunk.
+
+`ArrayRows` have public inputs and private outputs; `InputRows` are inputs alone, for designs.
+"""
 
 from __future__ import annotations
 

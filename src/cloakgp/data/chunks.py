@@ -18,10 +18,10 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 import joblib
 
-from cloakgp.design.solver import suitable_threads
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import Chunk, PartOf
+from cloakgp.utils.threads import suitable_threads
 
 Watch = Callable[[str, int, int | None], None]
 """Told after every chunk: what is being done, how many rows are done, and of how many, if known."""

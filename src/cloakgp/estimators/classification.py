@@ -1,4 +1,4 @@
-"""Private Gaussian-process classification with a scikit-learn face."""
+"""Private Gaussian-process classification: `DPGPClassifier`."""
 
 from __future__ import annotations
 

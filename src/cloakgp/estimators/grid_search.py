@@ -1,4 +1,4 @@
-"""Private grid search with a scikit-learn face."""
+"""Private grid search: `DPGridSearchCV`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Private Gaussian-process regression of several outputs, with a scikit-learn face."""
+"""Private Gaussian-process regression of several outputs: `DPGPMultiOutputRegressor`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Private Gaussian-process regression that protects inputs as well, with a scikit-learn face."""
+"""Private Gaussian-process regression that protects inputs too: `DPGPRegressorPrivateInputs`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Private Gaussian-process regression with a scikit-learn face."""
+"""Private Gaussian-process regression: `DPGPRegressor`."""
 
 from __future__ import annotations
 

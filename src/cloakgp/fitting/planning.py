@@ -1,4 +1,4 @@
-"""Memory and time of a fit before it is begun, and a sparse model where an exact one is too large.
+"""Planning: memory and time of a fit, and a sparse model where an exact one is too large.
 
 What is counted grows with the number of rows. Of N rows and P query points an exact process keeps
 several N × N matrices at once while its kernel is evaluated, and the design several N × P ones; a

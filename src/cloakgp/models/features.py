@@ -1,4 +1,4 @@
-r"""Public features φ of an input, of norm at most 1, on a public box.
+r"""Feature maps: public features φ of an input, of norm at most 1, on a public box.
 
 A basis turns a Gaussian process into a linear model f(x) = m + φ(x)ᵀ w with w ~ N(0, P), so that
 all a table says about f is in Φᵀ Φ and Φᵀ y. Everything here is known before any row is seen: the

@@ -1,4 +1,4 @@
-"""The papers' mechanism for any linear smoother."""
+"""Cloaking: the papers' mechanism for any linear smoother."""
 
 from __future__ import annotations
 

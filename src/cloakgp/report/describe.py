@@ -1,4 +1,8 @@
-"""A release about several outputs in words: what differs from a release about one."""
+"""A release in words, for whoever must decide whether it may be published.
+
+Pure functions of the public object: nothing here computes anything from an output. Releases about
+numbers, one output or several, are described here, and of every other kind by a module of its own.
+"""
 
 from __future__ import annotations
 
@@ -33,6 +37,10 @@ from cloakgp.report.statistics import (
 )
 from cloakgp.report.streaming import describe_many_rows
 from cloakgp.utils.formatting import ceiling
+
+# What outputs that are measured together are called.
+OUTPUTS = "the outputs"
+WIDTHS = "widths of the outputs' bounds"
 
 Describable = OpenedRelease | CloakedPredictions | Published
 
@@ -200,10 +208,6 @@ def _data(release: Release) -> tuple[Fact, ...]:
             f"private; declared to lie in {stated}; values outside were clipped, uncounted.",
         ),
     )
-
-
-OUTPUTS = "the outputs"
-WIDTHS = "widths of the outputs' bounds"
 
 
 def describe_several_outputs(release: MultiOutputRelease) -> tuple[Section, ...]:

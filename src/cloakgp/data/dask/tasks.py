@@ -21,9 +21,9 @@ from typing import Any, Protocol
 
 from cloakgp.data import chunks
 from cloakgp.data.chunks import LocalRows
-from cloakgp.design.solver import suitable_threads
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import Chunk
+from cloakgp.utils.threads import suitable_threads
 
 Graph = dict[Any, Any]
 HIDDEN = "its message could hold private values, and is not shown"

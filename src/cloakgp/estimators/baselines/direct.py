@@ -1,4 +1,4 @@
-"""The simplest releases: noise on every output, and noise on their mean."""
+"""Direct baselines: noise on every output, and noise on their mean."""
 
 from __future__ import annotations
 

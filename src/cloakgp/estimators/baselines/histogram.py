@@ -1,4 +1,4 @@
-"""A private histogram as a regression: noisy means of the outputs in bins of public inputs."""
+"""Histogram regression: noisy means of the outputs in bins of public inputs."""
 
 from __future__ import annotations
 
