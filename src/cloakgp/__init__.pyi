@@ -1,14 +1,16 @@
 from . import data, models
-from .estimators import baselines
-from .estimators.classification import DPGPClassifier
-from .estimators.grid_search import DPGridSearchCV
-from .estimators.multioutput import DPGPMultiOutputRegressor
-from .estimators.private_inputs import DPGPRegressorPrivateInputs
-from .estimators.regression import DPGPRegressor
-from .fitting.checks import PrivacyParameterWarning
+from .estimators import (
+    DPGPClassifier,
+    DPGPMultiOutputRegressor,
+    DPGPRegressor,
+    DPGPRegressorPrivateInputs,
+    DPGridSearchCV,
+    baselines,
+)
 from .fitting.planning import SparseModelWarning
 from .fitting.remeasure import extend, refine
 from .privacy import CloakedPredictions, Guarantee, cloak, compose
+from .privacy.checks import PrivacyParameterWarning
 from .release import (
     DenseStrategy,
     LatentPrediction,

@@ -299,4 +299,4 @@ def test_unforeseen_errors_show_neither_message_nor_variables(monkeypatch, kind)
         raise kind(f"cannot digest {SECRET} {y.tolist()}")
 
     monkeypatch.setattr("cloakgp.estimators.classification.release_labels", broken)
-    fails(release(), rf"unforeseen happened \({kind.__name__} at test_cli_classes.py, line \d+\)")
+    fails(release(), rf"unforeseen happened \({kind.__name__} at test_classes.py, line \d+\)")

@@ -309,7 +309,7 @@ def test_releases_of_other_kinds_are_shown_and_named_where_they_do_not_serve(fol
 def test_questions_that_were_given_are_shown_as_such():
     """They were said to be chosen for the least noise, and certified."""
     X, y = np.linspace(0, 1, 20)[:, None], np.linspace(0, 1, 20)
-    model = cloakgp.estimators.baselines.DPMeanRegressor(bounds=(0, 1), epsilon=1.0, delta=1e-3)
+    model = cloakgp.baselines.DPMeanRegressor(bounds=(0, 1), epsilon=1.0, delta=1e-3)
     model.fit(X, y).release_.save("mean.cloak")
     said = " ".join(run("show", "mean.cloak").stdout.split())
     assert "given and not designed" in said

@@ -150,6 +150,11 @@ def test_every_public_name_is_there_and_no_other():
         _ = cloakgp.nothing
 
 
+def test_a_public_module_needs_nothing_imported_before_it():
+    done = python("from cloakgp import baselines, data, models\nprint(baselines.__name__)")
+    assert done.stdout == "cloakgp.estimators.baselines\n", done.stderr
+
+
 @pytest.fixture(scope="module")
 def releases(tmp_path_factory):
     """A release of numbers, one of many rows, and one of classes, as files."""
@@ -196,7 +201,7 @@ labels = np.where(y > 0.5, "a", "b")
 cloakgp.DPGPClassifier(classes=["a", "b"], **spent).fit(X, labels).predict_proba(X)
 model = cloakgp.DPGPRegressor(bounds=(0, 1), inducing=3, **spent)
 model.fit_rows(cloakgp.data.ArrayRows(X, y)).predict(X)
-cloakgp.estimators.baselines.DPMeanRegressor(bounds=(0, 1), **spent).fit(X, y)
+cloakgp.baselines.DPMeanRegressor(bounds=(0, 1), **spent).fit(X, y)
 """,
         without=OPTIONAL,
     )
@@ -225,7 +230,7 @@ def test_commands_name_the_extra_that_is_missing(words, missing, name, releases,
     ("code", "missing", "name"),
     [
         ("from cloakgp.data import FileRows", "pyarrow", "tables"),
-        ("from cloakgp import rows; rows.DaskRows.from_arrays(1, 1)", "distributed", "dask"),
+        ("from cloakgp import data; data.DaskRows.from_arrays(1, 1)", "distributed", "dask"),
         ("import cloakgp.cli", "rich", "cli"),
     ],
 )

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloakgp.data import ArrayRows
+from cloakgp.data import ArrayRows, InputRows
+from cloakgp.models.summary import summarise
 from cloakgp.privacy.entries import read_entries
 
 
@@ -243,3 +244,14 @@ def test_outputs_are_not_shown_and_not_pickled():
     for keep in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(TypeError, match="private"):
             keep(rows)
+
+
+@pytest.mark.parametrize("chunk_rows", [1, 7, 100])
+def test_inputs_alone_are_what_rows_with_outputs_are_to_a_design(rng, chunk_rows):
+    X = rng.normal(size=(50, 2))
+    alone = summarise(InputRows(X, chunk_rows=chunk_rows), size=20)
+    rows = summarise(ArrayRows(X, np.zeros(50), chunk_rows=chunk_rows), size=20)
+    assert (alone.count, InputRows(X).n_inputs) == (rows.count, 2)
+    np.testing.assert_array_equal(alone.ranges, rows.ranges)
+    np.testing.assert_array_equal(alone.sample, rows.sample)
+    np.testing.assert_array_equal(np.vstack([one.X for one in InputRows(X).chunks()]), X)

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 from cloakgp.data import FileRows
-from cloakgp.data.table_files import table_bytes, table_suffix
-from cloakgp.data.tables import read_inputs, read_labelled_rows, read_rows
+from cloakgp.data.schema import table_suffix
+from cloakgp.data.tables import read_inputs, read_labelled_rows, read_rows, table_bytes
 
 SECRET = "123.456789"
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from cloakgp.design import bayes, design_bayes
 from cloakgp.models import ExactPrior
-from cloakgp.models.kernels.coregion import DenseCovariance
+from cloakgp.models.covariance import DenseCovariance
 
 
 @dataclass(frozen=True)

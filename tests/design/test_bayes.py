@@ -23,7 +23,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 from cloakgp.design import DesignGapWarning, bayes, design_bayes
 from cloakgp.models import SparsePrior
-from cloakgp.models.kernels.coregion import DenseCovariance, LowRankCovariance
+from cloakgp.models.covariance import DenseCovariance, LowRankCovariance
 
 tasks = importlib.import_module("bayes_tasks")
 Task, unit_columns, random_questions = tasks.Task, tasks.unit_columns, tasks.random_questions

@@ -11,7 +11,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 from cloakgp.design import DesignGapWarning, bayes, design_bayes, design_strategy
 from cloakgp.design.groups import GroupGauges, worst_signs
-from cloakgp.models.kernels.coregion import DenseCovariance
+from cloakgp.models.covariance import DenseCovariance
 
 
 class Task:

@@ -18,7 +18,7 @@ from cloakgp.design.row_noise import (
     design_row_noise,
     expected_error,
 )
-from cloakgp.models.kernels.coregion import DenseCovariance
+from cloakgp.models.covariance import DenseCovariance
 
 
 def of(X, X_query, *, noise=0.1, lengthscale=1.0):

@@ -11,7 +11,7 @@ from cloakgp import DPGPRegressor, DPGridSearchCV, Release
 from cloakgp.cli import app
 from cloakgp.data import ArrayRows
 from cloakgp.fitting.strategies import MANY_ROWS
-from cloakgp.plots.release import plot_release
+from cloakgp.plots.regression import plot_release
 from cloakgp.report.columns import known_inputs
 from cloakgp.report.describe import describe, headline
 

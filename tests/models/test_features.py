@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern, WhiteKernel
 
-from cloakgp.models.features import BinBasis, EigenBasis, InputBox
+from cloakgp.models.features import MOST_DIMENSIONS, BinBasis, EigenBasis, InputBox
 from cloakgp.models.kernels.latent import NotPositiveDefiniteError
 
 LINE = InputBox((-2.0,), (6.0,))
@@ -135,6 +135,13 @@ def test_boxes_for_a_table():
         InputBox.checked([(0, 1)], n_inputs=3)
     with pytest.raises(ValueError, match="pairs"):
         InputBox.checked((0, 1))
+
+
+def test_boxes_have_no_more_dimensions_than_files_may():
+    assert InputBox.checked((0, 1), n_inputs=MOST_DIMENSIONS).n_inputs == MOST_DIMENSIONS
+    for bounds, inputs in (((0, 1), MOST_DIMENSIONS + 1), ([(0, 1)] * (MOST_DIMENSIONS + 1), None)):
+        with pytest.raises(ValueError, match="2048 inputs at most"):
+            InputBox.checked(bounds, n_inputs=inputs)
 
 
 class Negative(RBF):

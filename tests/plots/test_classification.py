@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from cloakgp import DPGPClassifier, Release
-from cloakgp.plots.classification import plot_classes, probability_limits
-from cloakgp.plots.regression import slice_points
-from cloakgp.plots.release import figure_bytes
+from cloakgp.plots.classification import plot_classes
+from cloakgp.plots.figures import figure_bytes, slice_points
+from cloakgp.release.posterior.intervals import probability_limits
 
 
 def _release(*, width: int, classes: int = 2, seed: int | None = None) -> Release:

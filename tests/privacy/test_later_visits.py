@@ -17,6 +17,9 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteK
 
 from cloakgp import DPGPRegressor, extend, refine
 
+# Budgets are as large as it takes to try them all.
+pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
+
 KERNELS = [None, RBF(2.0), ConstantKernel(4.0) * Matern(1.0, nu=1.5) + WhiteKernel(0.1)]
 BOUNDS = (-3.0, 7.0)
 

@@ -42,7 +42,7 @@ from cloakgp.estimators.baselines import (
 )
 from cloakgp.models.kernels.integral import points_as_boxes
 from cloakgp.plots.classification import plot_classes
-from cloakgp.plots.release import plot_release
+from cloakgp.plots.regression import plot_release
 from cloakgp.privacy.composition import MixedGuarantee
 from cloakgp.privacy.pure_dp import PureGuarantee
 from cloakgp.report.columns import has_classes

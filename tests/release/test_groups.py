@@ -136,7 +136,10 @@ def test_damaged_groups_are_refused(release, tmp_path, groups):
 def test_different_groups_of_one_table_are_refused(release, table, tmp_path):
     twice = release.combine(fitted(table))
     first, second = twice.measurements
-    forged = replace(twice, measurements=(first, replace(second, strategy=replace(second.strategy, row_groups=None))))
+    forged = replace(
+        twice,
+        measurements=(first, replace(second, strategy=replace(second.strategy, row_groups=None))),
+    )
     forged.save(tmp_path / "forged.cloak")
     with pytest.raises(ReleaseFileError, match="different groups"):
         Release.load(tmp_path / "forged.cloak")

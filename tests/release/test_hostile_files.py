@@ -30,10 +30,12 @@ from cloakgp import (
     Release,
     ReleaseFileError,
     StatisticsRelease,
+    load,
 )
 from cloakgp.data import ArrayRows
 from cloakgp.estimators.baselines import DPHistogramRegressor, NoisyHistogram
 from cloakgp.fitting.streaming import RowSettings, release_rows
+from cloakgp.models.features import MOST_DIMENSIONS
 from cloakgp.release.io.bundle import (
     FORMAT,
     FORMAT_VERSION,
@@ -402,6 +404,19 @@ def test_files_come_back_the_same(kind, saved, tmp_path):
     assert kind_of(tmp_path / "file") == kind.split(",")[0]
     with pytest.raises(ReleaseFileError, match="10 are allowed"):
         CLASSES[kind].load(tmp_path / "file", max_bytes=10)
+    assert kind_of(tmp_path / "file") == kind
+    for loader in (CLASSES[kind].load, load):
+        with pytest.raises(ReleaseFileError, match="10 are allowed"):
+            loader(tmp_path / "file", max_bytes=10)
+
+
+def test_whoever_trusts_a_large_file_opens_it(kind, saved, tmp_path, monkeypatch):
+    monkeypatch.setattr("cloakgp.release.io.members.MOST_BYTES", 10)
+    (tmp_path / "file").write_bytes(saved)
+    for loader in (CLASSES[kind].load, load):
+        with pytest.raises(ReleaseFileError, match="open it in Python with max_bytes"):
+            loader(tmp_path / "file")
+        assert loader(tmp_path / "file", max_bytes=10**6).to_bytes() == saved
 
 
 def test_newer_files_are_refused_with_advice(kind, saved, tmp_path):
@@ -500,10 +515,22 @@ def test_forged_manifests_are_refused_or_read(kind, saved, tmp_path):
 @pytest.mark.parametrize("kind", ["statistics"], indirect=True)
 @pytest.mark.parametrize(
     "basis",
-    [{"box": [[0, 1]] * 300_000}, {"kind": "bins", "bins": [10**9]}, {"wanted": 10**15}],
+    [
+        {"box": [[0, 1]] * 300_000},
+        {"kind": "bins", "bins": [10**9]},
+        {"wanted": 10**15},
+    ],
     ids=lambda case: next(iter(case)),
 )
 def test_bases_that_would_be_large(kind, saved, tmp_path, basis):
     path = forged(tmp_path / "file", saved, lambda manifest: manifest["basis"].update(basis))
     with bounded(), pytest.raises(ReleaseFileError):
         CLASSES[kind].load(path)
+
+
+@pytest.mark.parametrize("kind", ["statistics"], indirect=True)
+def test_the_largest_box_that_may_be(kind, saved, tmp_path):
+    box = [[0, 1]] * MOST_DIMENSIONS
+    path = forged(tmp_path / "file", saved, lambda manifest: manifest["basis"].update(box=box))
+    with bounded():
+        assert CLASSES[kind].load(path).n_inputs == MOST_DIMENSIONS

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import zipfile
 from dataclasses import replace
 
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern
 
 from cloakgp.models.features import BinBasis, EigenBasis, InputBox
 from cloakgp.privacy import Guarantee
@@ -212,6 +213,31 @@ def test_files_keep_everything(basis, neighbours, tmp_path):
     with pytest.raises(FileExistsError):
         release.save(tmp_path / "one.cloak")
     release.save(tmp_path / "one.cloak", overwrite=True)
+
+
+def test_files_of_very_many_inputs_come_back(tmp_path):
+    """More than a thousand were saved, and could not be read."""
+    box = InputBox((0.0,) * 1001, (1.0,) * 1001)
+    basis = EigenBasis(kernel=DotProduct(), box=box, wanted=3)
+    X = np.random.default_rng(0).uniform(size=(50, 1001))
+    statistics = measure_statistics(
+        X, X[:, 0], basis=basis, bounds=(0.0, 1.0), epsilon=1.0, delta=1e-3
+    )
+    release = StatisticsRelease(basis=basis, statistics=statistics, noise_variance=NOISE)
+    release.save(tmp_path / "wide.cloak")
+    loaded = StatisticsRelease.load(tmp_path / "wide.cloak")
+    np.testing.assert_array_equal(loaded.predict(X), release.predict(X))
+
+
+def test_they_are_shown_in_one_line_without_arrays():
+    for seed, mark in ((None, ""), (5, " INSECURE: seeded noise, not private.")):
+        release = released(seed=seed)
+        cost = r"\(1, 0\.001\)-differential privacy \(mu = [0-9.]+\)\." + re.escape(mark)
+        for shown, what in (
+            (repr(release), "StatisticsRelease of 12 features of 1 inputs"),
+            (repr(release.statistics), "Noisy statistics of 12 features"),
+        ):
+            assert re.fullmatch(f"<{what}, {cost}>", shown)
 
 
 def edited(release, path, **changes):

@@ -127,6 +127,31 @@ def test_where_files_have_one_name_only_writers_still_lose_nothing(tmp_path, mon
     assert names(tmp_path) == ["heights.cloak"]
 
 
+@pytest.mark.parametrize("arrives", ["nothing", "this file", "another"])
+def test_where_files_have_one_name_only_a_failure_leaves_no_empty_file(
+    tmp_path, monkeypatch, arrives
+):
+    def refuse(*_, **__):
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    def failing(source, target, **folders):
+        if arrives == "this file":
+            replace(source, target, **folders)
+        elif arrives == "another":
+            (tmp_path / "other").write_bytes(b"of somebody else")
+            replace(tmp_path / "other", tmp_path / target)
+        raise OSError(errno.EIO, "Input/output error")
+
+    replace = os.replace
+    monkeypatch.setattr(os, "link", refuse)
+    monkeypatch.setattr(os, "replace", failing)
+    with pytest.raises(OSError, match="Input/output error"):
+        write_file(tmp_path / "heights.cloak", b"content")
+    left = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    content = {"this file": b"content", "another": b"of somebody else"}
+    assert left == ({} if arrives == "nothing" else {"heights.cloak": content[arrives]})
+
+
 @pytest.mark.usefixtures("unfinished")
 @pytest.mark.parametrize("umask", [0o022, 0o077, 0o002])
 def test_the_umask_is_respected(tmp_path, umask):

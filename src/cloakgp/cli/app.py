@@ -1,4 +1,4 @@
-"""The commands, and the door to them."""
+"""The application: its commands, its version, and where it is entered."""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Where the command line writes, and how it fails: one red line, never a private value.
+"""Console of the command line: what it writes and warns of, and how a command fails or is ended.
 
-Names of columns and classes come from files. All that is written goes through `plain`, so that none
-of them is taken for markup, or obeyed by the terminal.
+A command fails in one red line, which never shows a private value. Names of columns and classes
+come from files. All that is written goes through `plain`, so that none of them is taken for markup,
+or obeyed by the terminal. Signals that end a process are taken as exceptions: what was begun is
+cleaned up on the way out.
 """
 
 from __future__ import annotations
@@ -20,89 +22,15 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from cloakgp.design import DesignGapWarning
-from cloakgp.fitting.checks import PrivacyParameterWarning
-from cloakgp.fitting.planning import SparseModelWarning
-from cloakgp.release import Release, ReleaseFileError
-from cloakgp.release.open import load
 from cloakgp.report.facts import printable
 from cloakgp.utils.extras import MissingExtraError
-
-
-def open_release(path: Path) -> Release:
-    """Return the release in a file, of one number or of a class.
-
-    Parameters
-    ----------
-    path : Path
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    ReleaseFileError
-        If it is no release file, or one of another kind.
-    """
-    release = load(path)
-    if not isinstance(release, Release):
-        raise ReleaseFileError(
-            f"{path} holds a {type(release).__name__}: the command line shows it, and predicts "
-            "from releases of one number or of a class alone"
-        )
-    return release
-
-
-ENDING = (signal.SIGTERM, signal.SIGHUP)
-# By custom, a command that a signal ended returns this and the signal's number.
-ENDED_BY_SIGNAL = 128
-
-
-def exit_on_signals() -> None:
-    """Let SIGTERM and SIGHUP end a command as Ctrl-C does; a second one ends it at once.
-
-    Signals that whoever started the command has it ignore stay ignored.
-    """
-    for number in ENDING:
-        if signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, _exit)
-
-
-def _exit(number: int, _: FrameType | None) -> None:
-    signal.signal(number, signal.SIG_DFL)
-    raise SystemExit(ENDED_BY_SIGNAL + number)
-
-
-OURS = (PrivacyParameterWarning, SparseModelWarning, DesignGapWarning)
-
-
-@contextmanager
-def showing_warnings() -> Iterator[None]:
-    """Write what this package warns of as yellow lines; leave all other warnings as they are."""
-    with warnings.catch_warnings():
-        for category in OURS:
-            warnings.simplefilter("always", category)
-        usual = warnings.showwarning
-
-        def show(
-            message: Warning | str,
-            category: type[Warning],
-            filename: str,
-            lineno: int,
-            file: TextIO | None = None,
-            line: str | None = None,
-        ) -> None:
-            if issubclass(category, OURS):
-                warn(str(message))
-            else:
-                usual(message, category, filename, lineno, file, line)
-
-        warnings.showwarning = show
-        yield
-
 
 Parameters = ParamSpec("Parameters")
 
 MAX_WIDTH = 100
+ENDING = (signal.SIGTERM, signal.SIGHUP)
+# By custom, a command that a signal ended returns this and the signal's number.
+ENDED_BY_SIGNAL = 128
 
 stdout = Console(highlight=False)
 stderr = Console(stderr=True, highlight=False)
@@ -132,6 +60,36 @@ def explain(message: str) -> None:
 def warn(message: str) -> None:
     """Write one yellow line to standard error."""
     stderr.print(plain(f"Warning: {message}", style="yellow"), soft_wrap=True)
+
+
+@contextmanager
+def showing_warnings() -> Iterator[None]:
+    """Write what this package warns of as yellow lines; leave all other warnings as they are."""
+    from cloakgp.design import DesignGapWarning
+    from cloakgp.fitting.planning import SparseModelWarning
+    from cloakgp.privacy.checks import PrivacyParameterWarning
+
+    ours = (PrivacyParameterWarning, SparseModelWarning, DesignGapWarning)
+    with warnings.catch_warnings():
+        for category in ours:
+            warnings.simplefilter("always", category)
+        usual = warnings.showwarning
+
+        def show(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
+            if issubclass(category, ours):
+                warn(str(message))
+            else:
+                usual(message, category, filename, lineno, file, line)
+
+        warnings.showwarning = show
+        yield
 
 
 def fails_plainly(command: Callable[Parameters, None]) -> Callable[Parameters, None]:
@@ -182,3 +140,18 @@ def _unforeseen(error: Exception) -> str:
         f"something unforeseen happened ({type(error).__name__} at {Path(last.filename).name}, "
         f"line {last.lineno}). Nothing more is shown, to show no private value. Please report it."
     )
+
+
+def exit_on_signals() -> None:
+    """Let SIGTERM and SIGHUP end a command as Ctrl-C does; a second one ends it at once.
+
+    Signals that whoever started the command has it ignore stay ignored.
+    """
+    for number in ENDING:
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _exit)
+
+
+def _exit(number: int, _: FrameType | None) -> None:
+    signal.signal(number, signal.SIG_DFL)
+    raise SystemExit(ENDED_BY_SIGNAL + number)

@@ -27,7 +27,7 @@ def demo(
     """Show all of it on public data: release, predict, compare, draw."""
     from cloakgp.cli import demonstration
     from cloakgp.cli.progress import reporting
-    from cloakgp.plots.release import figure_bytes, picture_suffix
+    from cloakgp.plots.figures import figure_bytes, picture_suffix
     from cloakgp.report.describe import describe
     from cloakgp.utils.files import write_file
 

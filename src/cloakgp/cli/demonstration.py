@@ -1,4 +1,4 @@
-"""The main job on data that comes with scikit-learn: disease progression from public inputs.
+"""Demonstration on scikit-learn's diabetes data: disease progression from public inputs.
 
 The release that is kept spends its budget once. Besides it, the noise is drawn again and again on
 the same people, to show how far results scatter: a demonstration on data that is no secret. Do not
@@ -18,8 +18,8 @@ from cloakgp.fitting.defaults import choose_prior, choose_query
 from cloakgp.fitting.dense import release_outputs
 from cloakgp.fitting.measuring import measured
 from cloakgp.fitting.strategies import Budget
-from cloakgp.plots.regression import INK, draw_curve, draw_map, slice_points
-from cloakgp.plots.release import new_figure
+from cloakgp.plots.figures import INK, new_figure, slice_points
+from cloakgp.plots.regression import draw_curve, draw_map
 from cloakgp.privacy import OutputBounds
 from cloakgp.release import DenseStrategy, Hyperprior, Release
 from cloakgp.report.describe import headline

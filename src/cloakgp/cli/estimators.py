@@ -1,4 +1,9 @@
-"""`cloakgp release` of a private class in every row."""
+"""Estimators built from the options of `cloakgp release`, fitted, and what they released.
+
+`DPGPRegressor` for a private number in every row, `DPGPClassifier` for a private class. Defaults,
+checks and the choice of a sparse model are the estimators' own; here stands what a table and
+options add: columns by name, kernels in words, advice that names options.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +11,7 @@ from functools import partial
 
 from cloakgp.cli import options
 from cloakgp.cli.console import showing_warnings
-from cloakgp.cli.plan import ClassOptions, NumberOptions, Plan, as_table
+from cloakgp.cli.options import ClassOptions, NumberOptions, ReleaseOptions, as_table
 from cloakgp.cli.progress import reporting
 from cloakgp.criteria import Criterion
 from cloakgp.criteria.laplace import LAPLACE
@@ -23,12 +28,12 @@ from cloakgp.release import Release
 from cloakgp.utils.names import CRITERIA, LINKS, CriterionName, LinkName
 
 
-def release_numbers(plan: Plan, given: NumberOptions) -> Release:
+def release_numbers(plan: ReleaseOptions, given: NumberOptions) -> Release:
     """Ask a private column of numbers once, as `DPGPRegressor` does.
 
     Parameters
     ----------
-    plan : Plan
+    plan : ReleaseOptions
     given : NumberOptions
 
     Raises
@@ -73,7 +78,7 @@ def release_numbers(plan: Plan, given: NumberOptions) -> Release:
         return model.release_
 
 
-def release_classes(plan: Plan, given: ClassOptions) -> Release:
+def release_classes(plan: ReleaseOptions, given: ClassOptions) -> Release:
     """Ask a private column of classes once, as `DPGPClassifier` does.
 
     Classes keep the order in which they are declared: with two, the latent function is high where
@@ -81,7 +86,7 @@ def release_classes(plan: Plan, given: ClassOptions) -> Release:
 
     Parameters
     ----------
-    plan : Plan
+    plan : ReleaseOptions
     given : ClassOptions
 
     Raises
@@ -135,7 +140,9 @@ def _step_criterion(given: ClassOptions) -> CriterionName | None:
     return options.one_of(CRITERIA, given.step_criterion, option="--step-criterion")
 
 
-def _check_options(plan: Plan, given: ClassOptions, *, chosen: Criterion, classes: Classes) -> None:
+def _check_options(
+    plan: ReleaseOptions, given: ClassOptions, *, chosen: Criterion, classes: Classes
+) -> None:
     """Raise ValueError, in the words of options, for what `DPGPClassifier` would refuse."""
     _link(given)
     _step_criterion(given)

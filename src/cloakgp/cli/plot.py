@@ -13,7 +13,7 @@ from cloakgp.cli.console import fails_plainly, say
 
 @fails_plainly
 def plot(
-    release_file: Annotated[Path, typer.Argument(help="A release.", metavar="RELEASE")],
+    release_file: options.ReleaseFile,
     to: Annotated[Path, typer.Option("--to", "-o", help="Picture: .png, .pdf or .svg.")],
     vary: Annotated[
         str,
@@ -32,15 +32,15 @@ def plot(
 
     A curve over one input, or a map over two.
     """
-    from cloakgp.cli.console import open_release
     from cloakgp.plots.classification import plot_classes
-    from cloakgp.plots.release import figure_bytes, picture_suffix, plot_release
+    from cloakgp.plots.figures import figure_bytes, picture_suffix
+    from cloakgp.plots.regression import plot_release
     from cloakgp.report.columns import has_classes
     from cloakgp.utils.files import reserve_file
 
     suffix = picture_suffix(to)
     with reserve_file(to, overwrite=overwrite, inputs=[release_file]) as target:
-        release = open_release(release_file)
+        release = options.open_release(release_file)
         chosen = options.names(vary) if vary else ()
         if has_classes(release):
             figure = plot_classes(release, vary=chosen, only=only or None)

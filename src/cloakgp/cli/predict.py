@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cloakgp.cli.console import fails_plainly, say
-from cloakgp.cli.options import Overwrite
-from cloakgp.data.table_files import table_bytes, table_suffix
+from cloakgp.cli.options import Overwrite, ReleaseFile, open_release
+from cloakgp.data.schema import table_suffix
 from cloakgp.utils.files import reserve_file
 from cloakgp.utils.formatting import NORMAL_95
 
@@ -28,7 +28,7 @@ MOST_PROBABLE = "predicted"
 
 @fails_plainly
 def predict(
-    release_file: Annotated[Path, typer.Argument(help="A release.", metavar="RELEASE")],
+    release_file: ReleaseFile,
     at: Annotated[Path, typer.Option("--at", help="Table with the inputs to predict at.")],
     to: Annotated[Path, typer.Option("--to", "-o", help="Table to write.")],
     new_output: Annotated[
@@ -44,7 +44,7 @@ def predict(
     .csv.gz or .parquet.
     """
     suffix = table_suffix(to)
-    from cloakgp.cli.console import open_release
+    from cloakgp.data.tables import table_bytes
 
     with reserve_file(to, overwrite=overwrite, inputs=[release_file, at]) as target:
         release = open_release(release_file)

@@ -1,4 +1,4 @@
-"""Show what a long command does, and how far it has come.
+"""Progress of a long command: what is being done, and how far it has come.
 
 On a terminal one line moves, and goes when the work is done. Into a file or a pipe a line is
 written now and then.

@@ -11,7 +11,7 @@ import typer
 
 from cloakgp.cli import options
 from cloakgp.cli.console import explain, fails_plainly, say, warn
-from cloakgp.cli.plan import ClassOptions, NumberOptions, Plan
+from cloakgp.cli.options import ClassOptions, NumberOptions, ReleaseOptions
 from cloakgp.cli.show import print_sections
 from cloakgp.criteria import criteria_for
 from cloakgp.utils.files import reserve_file
@@ -158,7 +158,7 @@ def release(
             step_criterion=step_criterion,
             steps=steps,
         )
-    plan = Plan(
+    plan = ReleaseOptions(
         table=table,
         inputs=options.names(inputs),
         output=output,
@@ -187,7 +187,7 @@ def release(
             warn(f"{to} is released and complete, but could not be described")
 
 
-def _ask(plan: Plan, given: NumberOptions | ClassOptions) -> Release:
+def _ask(plan: ReleaseOptions, given: NumberOptions | ClassOptions) -> Release:
     """Ask the private column, with what only this needs."""
     from cloakgp.cli.estimators import release_classes, release_numbers
     from cloakgp.privacy.accounting import check_budget
@@ -198,7 +198,7 @@ def _ask(plan: Plan, given: NumberOptions | ClassOptions) -> Release:
     return release_classes(plan, given)
 
 
-def _tell(made: Release, plan: Plan, *, to: Path) -> None:
+def _tell(made: Release, plan: ReleaseOptions, *, to: Path) -> None:
     """Say what was written, what it guarantees and what it cost."""
     from cloakgp.report.columns import has_classes
     from cloakgp.report.describe import describe

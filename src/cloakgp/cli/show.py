@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
 from rich.padding import Padding
 from rich.table import Table
 
 from cloakgp.cli.console import MAX_WIDTH, fails_plainly, plain, stdout
+from cloakgp.cli.options import ReleaseFile
 
 if TYPE_CHECKING:
     from cloakgp.report.facts import Section
@@ -20,7 +19,7 @@ MAX_LABEL_WIDTH = 20
 
 @fails_plainly
 def show(
-    release_file: Annotated[Path, typer.Argument(help="A release.", metavar="RELEASE")],
+    release_file: ReleaseFile,
 ) -> None:
     """Say in words what a release protects, and how well."""
     from cloakgp.release.open import load

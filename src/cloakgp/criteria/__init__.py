@@ -1,4 +1,4 @@
-"""The registry of criteria: what questions may be chosen for. Sees public arrays only.
+"""Registry of criteria: what questions may be chosen for. Sees public arrays only.
 
 A new criterion is a module of this folder, and a line below: parameters, options, files and words
 follow. What a criterion computes with is imported when it chooses: the command line lists criteria

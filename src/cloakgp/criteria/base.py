@@ -1,4 +1,4 @@
-"""The interface of a criterion: what it is called, what it needs, and how it chooses questions."""
+"""Criterion: what it is called, what it needs, and how it chooses questions."""
 
 from __future__ import annotations
 

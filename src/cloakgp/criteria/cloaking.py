@@ -1,4 +1,4 @@
-"""What criteria share that shape the noise on raw predictions: trace and logdet."""
+"""Criteria of the noise on raw predictions: what `trace` and `logdet` share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole function, wherever it may be queried (2018 paper, section 2)."""
+"""Functional release: the whole function, wherever it may be queried (2018 paper, section 2)."""
 
 from __future__ import annotations
 

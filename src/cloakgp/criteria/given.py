@@ -1,4 +1,4 @@
-"""No design: questions that were given."""
+"""No criterion: questions that were given, and not designed."""
 
 from __future__ import annotations
 

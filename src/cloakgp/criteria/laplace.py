@@ -1,4 +1,4 @@
-"""The papers' iteration for two classes: noise on every Newton step, at all rows."""
+"""Laplace approximation: the papers' iteration for two classes, noise on every Newton step."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 from .arrays import ArrayRows, InputRows
+from .chunks import LocalRows, Watch
 from .dask.rows import DaskRows
 from .files import FileRows
-from .formats import format_of
-from .local import LocalRows, Watch
-from .table_format import TableFormat
+from .formats import TableFormat, format_of
 
 __all__ = [
     "ArrayRows",

@@ -1,4 +1,7 @@
-"""Rows in memory, or in memory-mapped files: arrays and pandas tables, converted chunk by chunk."""
+"""Rows in memory, or in memory-mapped files: arrays and pandas tables, converted chunk by chunk.
+
+`ArrayRows` have public inputs and private outputs; `InputRows` are inputs alone, for designs.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from cloakgp.data.local import CHUNK_ROWS, LocalRows
+from cloakgp.data.chunks import CHUNK_ROWS, LocalRows
 from cloakgp.privacy.entries import read_entries
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.utils.arrays import Array

@@ -1,82 +1,20 @@
 """Cells of Arrow columns as numbers or as text, every cell read on its own.
 
 Which number a cell is, `cloakgp.privacy.entries` decides; most cells of text are plain digits, and
-those are converted all together by Arrow, to the same bits. Nothing here raises because of a cell.
+those are converted all together by Arrow, to the same bits. Reading raises for no cell, since an
+error could quote it; `check_cells` refuses what public cells must not hold, and names the row.
 """
 
 from __future__ import annotations
 
-import csv
-import zlib
-from collections.abc import Callable, Generator
-from contextlib import closing
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cloakgp.data.table_files import table_suffix
 from cloakgp.privacy.entries import AROUND, NUMBER, is_missing, read_entry
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
-
-with extra("tables"):
-    import pyarrow as pa
-
-Read = TypeVar("Read")
-
-# What readers raise for files that are damaged, cut off, or something else altogether.
-READ_ERRORS = (ValueError, OSError, EOFError, zlib.error, pa.ArrowException, csv.Error)
-
-
-def damage(path: Path) -> str:
-    """Say that a file cannot be read, without what its reader says of it.
-
-    Examples
-    --------
-    >>> damage(Path("people.parquet"))
-    'people.parquet cannot be read as .parquet: it is damaged, cut off, or in another format'
-    """
-    suffix = table_suffix(path)
-    said = f"{path} cannot be read as {suffix}: it is damaged, cut off, or in another format"
-    if suffix != ".parquet":
-        said += " (UTF-8, commas or semicolons, as many cells in a row as in the header)"
-    return said
-
-
-def attempted(path: Path, read: Callable[[], Read]) -> Read:
-    """Return what was read, or say that the file is damaged and nothing else.
-
-    Raises
-    ------
-    ValueError
-        If it cannot be read.
-
-    Examples
-    --------
-    >>> attempted(Path("people.parquet"), lambda: 3)
-    3
-    """
-    try:
-        return read()
-    except READ_ERRORS:
-        pass
-    raise ValueError(damage(path))
-
-
-def read_on(path: Path, batches: Generator[Read, None, None]) -> Generator[Read, None, None]:
-    """Yield what a reader yields, and close it; or say that the file is damaged.
-
-    Raises
-    ------
-    ValueError
-        If it cannot be read to the end.
-    """
-    with closing(batches):
-        while (batch := attempted(path, lambda: next(batches, None))) is not None:
-            yield batch
-
 
 with extra("tables"):
     import pyarrow as pa
@@ -131,6 +69,45 @@ def as_numbers(column: Any) -> tuple[NDArray[np.bool_], Array]:
     if types.is_floating(kind):
         missing = np.isnan(values)
     return missing, values
+
+
+def check_cells(
+    name: str, missing: NDArray[np.bool_], values: Array, *, first_row: int = 0, place: str = ""
+) -> None:
+    """Check that public cells of a column are finite numbers.
+
+    Parameters
+    ----------
+    name : str
+    missing : array of bool, shape (n,)
+        Which cells are empty.
+    values : array of shape (n,)
+        NaN where a cell is no number.
+    first_row : int
+        How many rows of the table come before these.
+    place : str
+        Said after the row's number, if there are several files.
+
+    Raises
+    ------
+    ValueError
+        If not. Names the first such row.
+
+    Examples
+    --------
+    >>> check_cells("age", np.array([False, False]), np.array([30.0, 40.0]))
+    """
+    faults = {
+        "is empty": missing,
+        "is not a number": ~missing & np.isnan(values),
+        "is infinite": np.isinf(values),
+    }
+    for fault, rows in faults.items():
+        if rows.any():
+            raise ValueError(
+                f"column {name!r} {fault} in row {first_row + int(np.argmax(rows)) + 1} below the "
+                f"header{place}: correct that cell, or leave the row out"
+            )
 
 
 def as_texts(column: Any, *, name: str) -> list[str]:

@@ -9,17 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from cloakgp.data.cells import as_numbers
-from cloakgp.data.formats import format_of
-from cloakgp.data.local import CHUNK_ROWS, LocalRows, forget_locals
-from cloakgp.data.schema import check_cells, checked_names
-from cloakgp.data.table_files import SUFFIXES
-from cloakgp.data.table_format import Batch
+from cloakgp.data.cells import as_numbers, check_cells
+from cloakgp.data.chunks import CHUNK_ROWS, LocalRows
+from cloakgp.data.formats import Batch, format_of
+from cloakgp.data.schema import SUFFIXES, checked_names
+from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.utils.arrays import Array
-from cloakgp.utils.extras import extra
-
-with extra("tables"):
-    pass
 
 Paths = str | Path | Sequence[str | Path]
 
@@ -81,13 +76,10 @@ class FileRows(LocalRows):
         self._states = tuple(_state(one) for one in self.paths)
         self._counts: tuple[int | None, ...] = ()
         self._format = format_of(self.paths[0])
-        try:
-            self._counts = self._looked()
-        except BaseException as error:
-            # A table without a header has somebody's row in its place.
-            forget_locals(error)
-            raise
+        self._counts = self._looked()
 
+    # A table without a header has somebody's row in its place.
+    @forget_on_failure
     def _looked(self) -> tuple[int | None, ...]:
         """Check what is asked for, and every file; return how many rows each has, if known."""
         suffixes = self._format.suffixes
@@ -114,21 +106,21 @@ class FileRows(LocalRows):
     def _batches(self, path: Path, names: Sequence[str]) -> Generator[Batch, None, None]:
         return self._format.batches(path, names, rows=self.chunk_rows, threads=self.jobs > 1)
 
-    def _blocks(self, *, private: bool) -> Generator[_FileBlock, None, None]:
+    def _blocks(self, *, private: bool) -> Generator[FileBlock, None, None]:
         self._check_unchanged()
         names = (*self.input_names, *((self.output_name,) if private else ()))
         with closing(self._pieces(names)) as pieces:
-            yield from _blocks_of(pieces, inputs=self.input_names, chunk_rows=self.chunk_rows)
+            yield from cut_blocks(pieces, inputs=self.input_names, chunk_rows=self.chunk_rows)
         self._check_unchanged()
 
-    def _pieces(self, names: Sequence[str]) -> Generator[_Piece, None, None]:
+    def _pieces(self, names: Sequence[str]) -> Generator[Piece, None, None]:
         counts = []
         for path in self.paths:
             rows = 0
             place = f" of {path}" if len(self.paths) > 1 else ""
             with closing(self._batches(path, names)) as batches:
                 for batch in batches:
-                    yield _Piece(batch=batch, first_row=rows, place=place)
+                    yield Piece(batch=batch, first_row=rows, place=place)
                     rows += batch.num_rows
             counts.append(rows)
         if not any(counts):
@@ -198,32 +190,52 @@ def table_paths(path: Paths) -> tuple[Path, ...]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Piece:
-    """Some rows of one file."""
+class Piece:
+    """Some rows of one file.
+
+    Attributes
+    ----------
+    batch : pyarrow.RecordBatch
+        Columns of inputs, and behind them that of outputs if it is wanted.
+    first_row : int
+        How many rows of the file come before.
+    place : str
+        Said of the file in messages; empty if there is one file.
+    """
 
     batch: Batch
     first_row: int
     place: str
 
-    def part(self, first: int, rows: int) -> _Piece:
-        return _Piece(self.batch.slice(first, rows), self.first_row + first, self.place)
+    def part(self, first: int, rows: int) -> Piece:
+        """Return so many rows from a row on."""
+        return Piece(self.batch.slice(first, rows), self.first_row + first, self.place)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _FileBlock:
-    """The rows of a chunk, from one batch or from several."""
+class FileBlock:
+    """The rows of a chunk, from one batch or from several.
 
-    pieces: tuple[_Piece, ...]
+    Attributes
+    ----------
+    pieces : tuple of Piece
+    names : tuple of str
+        Of the inputs.
+    """
+
+    pieces: tuple[Piece, ...]
     names: tuple[str, ...]
 
     @property
     def rows(self) -> int:
+        """How many rows there are."""
         return sum(piece.batch.num_rows for piece in self.pieces)
 
     def inputs(self) -> Array:
+        """Return public inputs, shape (n, D), or raise ValueError if one is not finite."""
         return np.concatenate([self._inputs(piece) for piece in self.pieces])
 
-    def _inputs(self, piece: _Piece) -> Array:
+    def _inputs(self, piece: Piece) -> Array:
         X = np.empty((piece.batch.num_rows, len(self.names)))
         for column, name in enumerate(self.names):
             missing, X[:, column] = as_numbers(piece.batch.column(column))
@@ -231,15 +243,16 @@ class _FileBlock:
         return X
 
     def outputs(self) -> Array:
+        """Return private outputs, shape (n,), with NaN for what is missing or no number."""
         column = len(self.names)
         return np.concatenate([as_numbers(piece.batch.column(column))[1] for piece in self.pieces])
 
 
-def _blocks_of(
-    pieces: Iterator[_Piece], *, inputs: tuple[str, ...], chunk_rows: int
-) -> Generator[_FileBlock, None, None]:
+def cut_blocks(
+    pieces: Iterator[Piece], *, inputs: tuple[str, ...], chunk_rows: int
+) -> Generator[FileBlock, None, None]:
     """Cut rows into blocks of equal length, however they were read."""
-    held: list[_Piece] = []
+    held: list[Piece] = []
     room = chunk_rows
     for piece in pieces:
         first, rows = 0, piece.batch.num_rows
@@ -248,7 +261,7 @@ def _blocks_of(
             held.append(piece.part(first, taken))
             first, room = first + taken, room - taken
             if room == 0:
-                yield _FileBlock(pieces=tuple(held), names=inputs)
+                yield FileBlock(pieces=tuple(held), names=inputs)
                 held, room = [], chunk_rows
     if held:
-        yield _FileBlock(pieces=tuple(held), names=inputs)
+        yield FileBlock(pieces=tuple(held), names=inputs)

@@ -1,15 +1,29 @@
-"""The columns of a table: which there must be, and what the public ones may hold."""
+"""Table schema: what the name of a file says of its format, and which columns there must be.
+
+Imports nothing that takes long: the command line checks names before it reads anything.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
+SUFFIXES = (".csv", ".csv.gz", ".parquet")
 
-from cloakgp.data.table_files import table_suffix
-from cloakgp.utils.arrays import Array
+
+def table_suffix(path: str | Path) -> str:
+    """Return the suffix that tells a table's format, or say which ones do.
+
+    Examples
+    --------
+    >>> table_suffix("people.CSV.gz")
+    '.csv.gz'
+    """
+    name = Path(path).name.lower()
+    for suffix in SUFFIXES:
+        if name.endswith(suffix):
+            return suffix
+    raise ValueError(f"{path}: the name of a table must end in {', '.join(SUFFIXES)}")
 
 
 def checked_names(inputs: Sequence[str], *, output: str | None = None) -> tuple[str, ...]:
@@ -95,42 +109,3 @@ def check_header(path: Path, header: Sequence[str], *, names: Sequence[str], cer
     for name in names:
         if list(header).count(name) > 1:
             raise ValueError(f"{path} has several columns called {name!r}: rename all but one")
-
-
-def check_cells(
-    name: str, missing: NDArray[np.bool_], values: Array, *, first_row: int = 0, place: str = ""
-) -> None:
-    """Check that public cells of a column are finite numbers.
-
-    Parameters
-    ----------
-    name : str
-    missing : array of bool, shape (n,)
-        Which cells are empty.
-    values : array of shape (n,)
-        NaN where a cell is no number.
-    first_row : int
-        How many rows of the table come before these.
-    place : str
-        Said after the row's number, if there are several files.
-
-    Raises
-    ------
-    ValueError
-        If not. Names the first such row.
-
-    Examples
-    --------
-    >>> check_cells("age", np.array([False, False]), np.array([30.0, 40.0]))
-    """
-    faults = {
-        "is empty": missing,
-        "is not a number": ~missing & np.isnan(values),
-        "is infinite": np.isinf(values),
-    }
-    for fault, rows in faults.items():
-        if rows.any():
-            raise ValueError(
-                f"column {name!r} {fault} in row {first_row + int(np.argmax(rows)) + 1} below the "
-                f"header{place}: correct that cell, or leave the row out"
-            )

@@ -1,4 +1,4 @@
-"""Tables that fit in memory: public inputs, and the private column on its way to the fit.
+"""Tables that fit in memory: columns read for a fit, and public results written.
 
 Every private cell is read on its own, whatever the others are. No error here shows a value of the
 private column, or keeps an exception that could.
@@ -6,7 +6,7 @@ private column, or keeps an exception that could.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cloakgp.data import format_of
-from cloakgp.data.cells import as_numbers, as_texts
-from cloakgp.data.schema import check_cells, checked_names
+from cloakgp.data.cells import as_numbers, as_texts, check_cells
+from cloakgp.data.formats import format_of
+from cloakgp.data.schema import checked_names
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
 
@@ -181,3 +181,25 @@ def _label_column(table: Any, name: str, *, classes: Sequence[str]) -> NDArray[n
             "Yes is not yes. Declare every class that can occur, or correct those cells"
         )
     return np.array(cells, dtype=object)
+
+
+def table_bytes(columns: Mapping[str, NDArray[Any]], *, suffix: str) -> bytes:
+    """Return the file of a table of public columns.
+
+    In CSV, names and text that a spreadsheet would take for formulas have an apostrophe before
+    them.
+
+    Parameters
+    ----------
+    columns : mapping of str to arrays of shape (n,)
+    suffix : str
+        .csv, .csv.gz or .parquet.
+
+    Examples
+    --------
+    >>> table_bytes({"mean": np.array([1.5])}, suffix=".csv").split()
+    [b'mean', b'1.5']
+    """
+    with extra("tables"):
+        import pandas as pd
+    return format_of(Path(suffix)).encode(pd.DataFrame(dict(columns)), suffix=suffix)

@@ -1,4 +1,4 @@
-"""Which questions to put to y: optimal designs with certificates. Sees public arrays only."""
+"""Optimal designs with certificates: which questions to put to y. Sees public arrays only."""
 
 from cloakgp.design.bayes import BayesDesign, design_bayes
 from cloakgp.design.row_noise import PublicCovariances, RowNoiseDesign, design_row_noise

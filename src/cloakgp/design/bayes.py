@@ -1,4 +1,4 @@
-r"""`bayes`: the linear Gaussian release after which predictions are sharpest.
+r"""Bayesian A-optimal design: the linear Gaussian release after which predictions are sharpest.
 
 Among all strategies R whose columns are at most 1 long, with noise of sd s on every answer,
 maximise the variance that the answers explain at the weighted query points,
@@ -15,8 +15,7 @@ rank P at most; and a point of rank less than k that no second-order change of R
 in G (Burer and Monteiro 2005). So P + 1 answers are enough, and a few more find it in fewer steps.
 
 When it ends. `cloakgp.design.weak_duality` bounds what any strategy explains. It ends at the gap
-asked for; or, with as many answers as help, when that is out of reach
-(`cloakgp.design.weak_duality`).
+asked for; or, with as many answers as help, when that is out of reach.
 
 Where rows come in groups, the columns of a group share one constraint: see `cloakgp.design.groups`.
 
@@ -32,7 +31,7 @@ import numpy as np
 from scipy import linalg, optimize
 
 from cloakgp.design.groups import GroupGauges, Groups
-from cloakgp.design.solver import Progress, column_lengths, leading_questions, suitable_threads
+from cloakgp.design.solver import Progress
 from cloakgp.design.strategy import LOOSE, Certificate, warn_if_short
 from cloakgp.design.weak_duality import (
     CHECKS,
@@ -44,6 +43,7 @@ from cloakgp.design.weak_duality import (
     support_root,
 )
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.threads import suitable_threads
 
 FIRST_ANSWERS = 8
 # While more answers still explain this share more, a few steps on them tell as much as many.
@@ -144,7 +144,7 @@ def design_bayes(
     --------
     Two persons with independent values: each is asked on its own.
 
-    >>> from cloakgp.models.kernels.coregion import DenseCovariance
+    >>> from cloakgp.models.covariance import DenseCovariance
     >>> prior = DenseCovariance(latent=np.eye(2), noise=np.ones(2))
     >>> design = design_bayes(prior, np.eye(2), prior_variance=2.0, noise_sd=1.0)
     >>> abs(design.strategy.T @ design.strategy).round(3)
@@ -396,3 +396,45 @@ def _with_new_questions(point: Point, *, count: int) -> Array:
     fresh = fresh / np.maximum(np.sqrt(np.square(fresh).mean(axis=1, keepdims=True)), 1e-300)
     grown = np.vstack([point.strategy, NEW * fresh])
     return grown / column_lengths(grown)
+
+
+def leading_questions(directions: Array, count: int) -> Array:
+    """Return the query directions that the rows explain most, as columns of norm 1.
+
+    Parameters
+    ----------
+    directions : array of shape (N, P)
+        Orthogonal columns, the longest first.
+    count : int
+        How many questions to begin with.
+
+    Examples
+    --------
+    >>> abs(leading_questions(np.eye(2), 2)).round(2)
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    leading = directions[:, :count].T.copy()
+    if len(leading) < count:
+        leading = np.vstack([leading, np.zeros((count - len(leading), leading.shape[1]))])
+    leading += 1e-3 * np.abs(leading).max() * _spread(leading.shape)
+    return leading / column_lengths(leading)
+
+
+def column_lengths(columns: Array) -> Array:
+    """Return the norms of columns, none of them zero.
+
+    Examples
+    --------
+    >>> column_lengths(np.array([[3.0], [4.0]]))
+    array([5.])
+    """
+    lengths: Array = np.sqrt(np.einsum("kj,kj->j", columns, columns))
+    return np.maximum(lengths, np.finfo(np.float64).tiny)
+
+
+def _spread(shape: tuple[int, int]) -> Array:
+    """Return fixed numbers of either sign that no symmetry of the problem shares."""
+    index = np.arange(1, 1 + shape[0] * shape[1], dtype=np.float64).reshape(shape)
+    spread: Array = np.cos(index * np.sqrt(2.0) * np.pi)
+    return spread

@@ -1,4 +1,4 @@
-r"""Groups of rows in a design: all outputs of one group may change together.
+r"""Group constraints on a design: all outputs of one group may change together.
 
 A strategy is feasible if every group's columns R_g have a gauge q(R_g) = max ‖R_g s‖ over signs s
 of at most 1. The gauge has a kink wherever two vectors of signs tie, and optima lie on kinks; so a

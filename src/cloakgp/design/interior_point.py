@@ -1,4 +1,4 @@
-r"""One primal-dual interior-point step for min φ(u) + Σu over u ≥ 0, φ one of the criteria.
+r"""Primal-dual interior-point step for min φ(u) + Σu over u ≥ 0, φ one of the objectives.
 
 With slacks z = 1 − g(u) ≥ 0, the optimality conditions are 1 − g − z = 0 and u z = 0. The step is
 Newton's on u z = ν (Nocedal and Wright 2006, section 19.3), with z eliminated and the rest scaled

@@ -1,4 +1,4 @@
-"""The directions in which a cloaking matrix really acts."""
+"""Numerical range of a cloaking matrix: the directions in which it really acts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""What a design minimises: the volume of the noise (`logdet`) or its mean square (`trace`).
+r"""Objectives of a design: the volume of the noise (`logdet`), or its mean square (`trace`).
 
 Both problems ask for the covariance M of the noise under c_jᵀ M⁻¹ c_j ≤ 1 for every column c_j of
 the (reduced) cloaking matrix. Their duals live on the simplex of column weights u, with

@@ -1,4 +1,4 @@
-r"""How much noise each row should be taken to have: privacy noise against the predictor's error.
+r"""Design of row noise: how noisy rows are modelled, privacy noise against the predictor's error.
 
 For a predictor C y + noise, with noise of sd s per unit of column norm and the least mean square
 that privacy allows, the expected squared error at the query points, summed, under the prior is

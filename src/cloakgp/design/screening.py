@@ -1,9 +1,46 @@
-"""Which columns a step of the solver works on: those that carry the weight, and span everything.
+"""Screening of columns: those that no optimal design weighs, and those that a step works on.
 
-What is left out is found again by the gains of all columns, so a poor choice costs steps and
-nothing else, but for one thing: the weighted columns must go on spanning every dimension. Writing
-what S loses with the columns J as S^½ E S^½, tr E = Σ_J u_j c_jᵀ S⁻¹ c_j. So while that sum stays
-below 1, S keeps the share 1 − tr E of itself in every direction, however weak.
+`may_carry_weight` rules columns out for good, by the proof below. `first_columns`, `entering` and
+`leaving` choose the working set of a step of the solver: columns that carry the weight, and span
+everything. What these leave out is found again by the gains of all columns, so a poor choice costs
+steps and nothing else, but for one thing: the weighted columns must go on spanning every dimension.
+Writing what S loses with the columns J as S^½ E S^½, tr E = Σ_J u_j c_jᵀ S⁻¹ c_j. So while that sum
+stays below 1, S keeps the share 1 − tr E of itself in every direction, however weak.
+
+Columns that provably carry no weight in any optimal design
+------------------------------------------------------------
+Let S belong to weights u on the simplex with the certified relative gap e = max_j g_j − 1 ≥ 0, and
+let X* be the optimal inverse covariance, c_jᵀ X* c_j ≤ 1 for every column. By complementarity a
+column carries weight in an optimal design only where c_jᵀ X* c_j = 1. X* is not known, but the
+gap confines it. Write r for the number of dimensions.
+
+**logdet** (Harman and Pronzato 2007, theorem 1). X* = S*⁻¹/r. Let A = S^-½ S* S^-½. From the gap,
+tr A = Σ_j u*_j c_jᵀ S⁻¹ c_j ≤ r (1 + e); from X* being feasible,
+tr A⁻¹ = Σ_j u_j c_jᵀ S*⁻¹ c_j ≤ r.
+If λ is the least eigenvalue of A, the others sum to at most r (1 + e) − λ, so their inverses sum
+to at least (r − 1)² / (r (1 + e) − λ), and
+
+    1/λ + (r − 1)² / (r (1 + e) − λ) ≤ r,   that is   λ² − (2 + r e) λ + 1 + e ≤ 0.
+
+So λ is at least the smaller root, 1 + r e/2 − ½ sqrt(r e (4 + r e − 4/r)). Where c_j carries
+weight, r = c_jᵀ S*⁻¹ c_j ≤ c_jᵀ S⁻¹ c_j / λ, that is g_j ≥ λ.
+
+**trace**. Let t = tr S^½, so that g_j = c_jᵀ S^-½ c_j / t, and Ω = S^½/t, of trace 1. The point
+S^-½ / (t (1 + e)) is feasible, so the optimum obeys tr X*⁻¹ ≤ (1 + e) t²; and X* being feasible,
+tr(S X*) = Σ_j u_j c_jᵀ X* c_j ≤ 1. With Y = t S^¼ X* S^¼ these say tr(Ω Y) ≤ 1 and
+tr(Ω Y⁻¹) ≤ 1 + e. Adding them, D = Y^½ − Y^-½ has
+
+    ‖D Ω^½‖_F² = tr(Ω Y) + tr(Ω Y⁻¹) − 2 ≤ e.
+
+Let z = S^-¼ c_j / √t, so that ‖z‖² = g_j and c_jᵀ X* c_j = zᵀ Y z. Then ‖D z‖ ≤ ‖D Ω^½‖ ‖Ω^-½ z‖ ≤
+√e h_j with h_j² = zᵀ Ω⁻¹ z = c_jᵀ S⁻¹ c_j. Since Y^½ = D/2 + (1 + D²/4)^½ and
+‖(1 + D²/4)^½ z‖² = ‖z‖² + ‖D z‖²/4, we have ‖Y^½ z‖ ≤ ‖D z‖/2 + (g_j + ‖D z‖²/4)^½, which is
+below 1 exactly when ‖D z‖ < 1 − g_j. So a column with g_j + √e h_j < 1 carries no weight. (The
+bound on ‖D z‖ is attained, by a D of rank one along Ω⁻¹ z.)
+
+**Rounding.** Products and solutions with S err by at most some r ε_mach κ relatively, κ the
+condition number of S (Higham 2002, theorem 10.4). All of g, h² and e are taken to be wrong by
+r ε_mach κ times a safety factor; where that leaves no digits, nothing is ruled out.
 """
 
 from __future__ import annotations
@@ -15,7 +52,20 @@ from scipy import linalg
 from cloakgp.design.objectives import Iterate, LogDetIterate, squared_lengths
 from cloakgp.utils.arrays import Array
 
+Indices = NDArray[np.intp]
+
+# How many times the rounding errors that theory allows for are counted.
 ROUNDING_FACTOR = 16.0
+# How many times as many columns as there are dimensions to begin with, and at least how many.
+FIRST_SHARE, FIRST_COLUMNS = 3, 50
+# How hard a gain counts against a weight, in guessing which columns matter.
+GAIN_POWER = 3
+# The least share of S, in any direction, that the first columns hold, or others join.
+SPANNING_SHARE = 0.01
+# At most what share of the working columns, or how many, may enter at once.
+ENTERING_SHARE, ENTERING_COLUMNS = 0.25, 20
+# Columns leave below this share of the mean weight, and while the trace of what S loses is small.
+LEAVING_SHARE, LEAVING_LOSS = 0.1, 0.1
 
 
 def may_carry_weight(iterate: Iterate, columns: Array, *, gap: float) -> NDArray[np.bool_]:
@@ -59,20 +109,6 @@ def may_carry_weight(iterate: Iterate, columns: Array, *, gap: float) -> NDArray
         return np.asarray(gains >= least, dtype=bool)
     leverages = squared_lengths(iterate.whitened(columns)) * (1.0 + rounding)
     return np.asarray(gains + np.sqrt(widened * leverages) >= 1.0, dtype=bool)
-
-
-Indices = NDArray[np.intp]
-
-# How many times as many columns as there are dimensions to begin with, and at least how many.
-FIRST_SHARE, FIRST_COLUMNS = 3, 50
-# How hard a gain counts against a weight, in guessing which columns matter.
-GAIN_POWER = 3
-# The least share of S, in any direction, that the first columns hold, or others join.
-SPANNING_SHARE = 0.01
-# At most what share of the working columns, or how many, may enter at once.
-ENTERING_SHARE, ENTERING_COLUMNS = 0.25, 20
-# Columns leave below this share of the mean weight, and while the trace of what S loses is small.
-LEAVING_SHARE, LEAVING_LOSS = 0.1, 0.1
 
 
 def first_columns(columns: Array, weights: Array, *, iterate: Iterate, gains: Array) -> Indices:

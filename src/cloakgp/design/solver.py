@@ -1,4 +1,4 @@
-r"""Optimal column weights, to a certified gap.
+r"""Optimal design by weights on columns, to a certified gap.
 
 Three standard pieces, in the order in which they help:
 
@@ -18,93 +18,16 @@ weights found before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from cloakgp.design.interior_point import newton_step
 from cloakgp.design.objectives import Iterate, factorise
 from cloakgp.design.screening import Indices, entering, first_columns, leaving
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import CriterionName
-
-
-def leading_questions(directions: Array, count: int) -> Array:
-    """Return the query directions that the rows explain most, as columns of norm 1.
-
-    Parameters
-    ----------
-    directions : array of shape (N, P)
-        Orthogonal columns, the longest first.
-    count : int
-        How many questions to begin with.
-
-    Examples
-    --------
-    >>> abs(leading_questions(np.eye(2), 2)).round(2)
-    array([[1., 0.],
-           [0., 1.]])
-    """
-    leading = directions[:, :count].T.copy()
-    if len(leading) < count:
-        leading = np.vstack([leading, np.zeros((count - len(leading), leading.shape[1]))])
-    leading += 1e-3 * np.abs(leading).max() * _spread(leading.shape)
-    return leading / column_lengths(leading)
-
-
-def column_lengths(columns: Array) -> Array:
-    """Return the norms of columns, none of them zero.
-
-    Examples
-    --------
-    >>> column_lengths(np.array([[3.0], [4.0]]))
-    array([5.])
-    """
-    lengths: Array = np.sqrt(np.einsum("kj,kj->j", columns, columns))
-    return np.maximum(lengths, np.finfo(np.float64).tiny)
-
-
-def _spread(shape: tuple[int, int]) -> Array:
-    """Return fixed numbers of either sign that no symmetry of the problem shares."""
-    index = np.arange(1, 1 + shape[0] * shape[1], dtype=np.float64).reshape(shape)
-    spread: Array = np.cos(index * np.sqrt(2.0) * np.pi)
-    return spread
-
-
-# Multiply-adds of one pass, below which a second thread slows the pass down.
-SMALL_PASS = 3e8
-
-
-@cache
-def _controller() -> ThreadpoolController:
-    """Find the BLAS libraries that are loaded; numpy's and scipy's are by now."""
-    return ThreadpoolController()
-
-
-@contextmanager
-def suitable_threads(operations: float) -> Iterator[None]:
-    """Cap BLAS at one thread while a problem of this size is solved.
-
-    Parameters
-    ----------
-    operations : float
-        Multiply-adds of one pass over the data.
-
-    Examples
-    --------
-    >>> with suitable_threads(1e4):
-    ...     pass
-    """
-    if operations > SMALL_PASS:
-        yield
-        return
-    with _controller().limit(limits=1, user_api="blas"):
-        yield
-
 
 MULTIPLICATIVE_POWER = {"logdet": 1.0, "trace": 2.0}
 MULTIPLICATIVE_STEPS = 12

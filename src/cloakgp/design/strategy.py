@@ -1,4 +1,4 @@
-r"""From a cloaking matrix to the questions put to y.
+r"""Strategy of least noise on raw predictions: from a cloaking matrix to the questions put to y.
 
 The published predictions are C y + noise of covariance s² M. Write M = L Lᵀ on the range of C and
 R = L⁺ C, so that C = L R: asking the k questions R y and publishing L (R y + s z) is the same thing
@@ -19,9 +19,10 @@ import numpy as np
 
 from cloakgp.design.groups import GroupGauges, Groups
 from cloakgp.design.numerical_range import NumericalRange, numerical_range
-from cloakgp.design.solver import Progress, optimal_weights, suitable_threads
+from cloakgp.design.solver import Progress, optimal_weights
 from cloakgp.utils.arrays import Array, as_matrix
 from cloakgp.utils.names import CRITERIA, DEFAULT_GAP, CriterionName
+from cloakgp.utils.threads import suitable_threads
 
 # With groups, how often columns may join, and how many times the gap asked for is near enough.
 ROUNDS, ENOUGH = 40, 3.0

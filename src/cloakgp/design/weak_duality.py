@@ -1,6 +1,29 @@
-"""The stopping rule of `bayes`: at the gap asked for, or where nothing comes closer any more.
+"""Weak duality for `bayes`: a bound on what any strategy explains, from the slopes at this one.
 
-What bounds every strategy holds wherever it was found, so the best bound and the best strategy make
+Let W = S⁻¹RF, E = (F − K_y RᵀW)/s and A = RE, as in `cloakgp.design.bayes`; then A = sW. For every
+feasible G, g(G) is the largest over C, with rows in the range of G, of
+
+    2 tr(CF) − tr(C K_y Cᵀ) − s² tr(C G⁺ Cᵀ).
+
+Split E = E' + Δ, so that F = K_y RᵀW + sΔ + sE'. Completing one square for each part,
+
+    g(G) ≤ ‖K_y^{-½}(K_y RᵀW + sΔ)‖² + tr(E'ᵀ G E')
+         ≤ g(RᵀR) − ‖A‖² + 2 tr(AᵀRΔ) + (s²/ℓ)‖Δ‖² + tr(E'ᵀ G E'),
+
+with ℓ ≤ the eigenvalues of K_y. If a block-diagonal B ⪰ E'E'ᵀ has tr(BG) ≤ c for every feasible G
+(rows on their own: B = diag(v), c = Σ_j v_j), the last term is at most c.
+
+Take any B ≻ 0, let σ_i² and z_i be the eigenvalues and eigenvectors of EᵀB⁻¹E, and clip the σ_i at
+t ≥ 1: Δ = Σ_i c_i E z_i z_iᵀ with c_i = (1 − t/σ_i)₊. Then E'E'ᵀ ⪯ t²B, tr(AᵀRΔ) = Σ_i c_i ‖Az_i‖²
+and ‖Δ‖² = Σ_i c_i² ‖Ez_i‖². Large t pay for all rows, small ones only for the directions that B
+misses; the best t is taken.
+
+At the optimum diag(v)Rᵀ = EAᵀ, so v_j = ‖A e_j‖ = (e_jᵀ AᵀA e_j)^½ for the slopes e_j of row j.
+Before it, adding a little to AᵀA makes room for directions that no answer covers yet.
+
+Certificate and stopping rule
+-----------------------------
+A bound of every strategy holds wherever it was found, so the best bound and the best strategy make
 the certificate, whichever came from where.
 
 The gap shrinks roughly by a constant factor from one certificate to the next. Over the later half
@@ -24,6 +47,11 @@ from cloakgp.utils.arrays import Array
 FLOORS = (1e-12, 1e-4, 1e-3, 1e-2)
 # Eigenvalues are right to about this share of the largest.
 ROUNDING = 1e-12
+# Certificates at most, once no more answers help.
+CHECKS = 150
+# So many at least measure the pace. The strategy moves as long as it gains more than this share of
+# the gap asked for.
+PACE, STALLED = 10, 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,13 +171,6 @@ def support_root(answered: Array, *, floor: float) -> Array:
     mean = max(float(squares.mean()), np.finfo(np.float64).tiny)
     root: Array = (rotation * np.sqrt(squares + floor * mean)).T
     return root
-
-
-# Certificates at most, once no more answers help.
-CHECKS = 150
-# So many at least measure the pace. The strategy moves as long as it gains more than this share of
-# the gap asked for.
-PACE, STALLED = 10, 0.1
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""What the estimators' faces share: how they predict, what they cost, what scikit-learn is told.
+"""Base classes of estimators: how they predict, what they cost, what scikit-learn is told.
 
 None of it reads a private output: an estimator's own `fit` passes those on.
 """

@@ -1,4 +1,4 @@
-"""Private Gaussian-process classification with a scikit-learn face."""
+"""Private Gaussian-process classification: `DPGPClassifier`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from cloakgp.estimators.base import (
     name_of_column,
     query_count,
 )
-from cloakgp.fitting.checks import warn_of_parameters
 from cloakgp.fitting.defaults import choose_label_prior
 from cloakgp.fitting.dense import release_outputs
 from cloakgp.fitting.iteration import release_iteration
@@ -29,6 +28,7 @@ from cloakgp.fitting.strategies import Query
 from cloakgp.models import Approximation
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.accounting import check_budget
+from cloakgp.privacy.checks import warn_of_parameters
 from cloakgp.privacy.labels import Classes
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import Hyperprior, LatentPrediction, Release

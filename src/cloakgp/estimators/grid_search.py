@@ -1,8 +1,7 @@
-"""Private grid search with a scikit-learn face."""
+"""Private grid search: `DPGridSearchCV`."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -16,12 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 from cloakgp.criteria import criterion_named
 from cloakgp.estimators.base import checked_inputs, feature_names, tags_of_noisy
 from cloakgp.estimators.regression import DPGPRegressor
-from cloakgp.fitting.checks import PrivacyParameterWarning, warn_of_parameters
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_prior
 from cloakgp.fitting.planning import check_exact
 from cloakgp.fitting.strategies import MANY_ROWS
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.accounting import check_budget
+from cloakgp.privacy.checks import already_warned, warn_of_parameters
 from cloakgp.privacy.composition import MixedGuarantee, compose_with_selection, worst_release
 from cloakgp.privacy.selection import Loss, SelectionMechanism, select
 from cloakgp.privacy.tracebacks import forget_on_failure
@@ -210,9 +209,7 @@ class DPGridSearchCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
             n_jobs=self.n_jobs,
             insecure_seed=budget.insecure_seed,
         )
-        with warnings.catch_warnings():
-            # What there is to warn of was said above, before anything was spent.
-            warnings.simplefilter("ignore", PrivacyParameterWarning)
+        with already_warned():
             # There was room for it: no other model may take its place now.
             best = candidates[chosen.index].set_params(memory=allowed).fit(X, y)
             # What is free at the moment is no part of the result.

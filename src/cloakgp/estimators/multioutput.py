@@ -1,4 +1,4 @@
-"""Private Gaussian-process regression of several outputs, with a scikit-learn face."""
+"""Private Gaussian-process regression of several outputs: `DPGPMultiOutputRegressor`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from cloakgp.estimators.base import (
     chosen_hyperprior,
     query_count,
 )
-from cloakgp.fitting.checks import warn_of_parameters
 from cloakgp.fitting.defaults import choose_prior
 from cloakgp.fitting.dense import release_outputs
 from cloakgp.fitting.planning import plan_fit
@@ -27,6 +26,7 @@ from cloakgp.models import Approximation, ExactPrior, SparsePrior, default_kerne
 from cloakgp.models.kernels.coregion import CoregionKernel, as_entries, checked_coregion
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.accounting import check_budget
+from cloakgp.privacy.checks import warn_of_parameters
 from cloakgp.privacy.composition import MixedGuarantee
 from cloakgp.privacy.several_outputs import STANDARD_BOUNDS, OutputColumns
 from cloakgp.privacy.tracebacks import forget_on_failure

@@ -1,4 +1,4 @@
-"""Private Gaussian-process regression that protects inputs as well, with a scikit-learn face."""
+"""Private Gaussian-process regression that protects inputs too: `DPGPRegressorPrivateInputs`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cloakgp.estimators.base import PosteriorFace
-from cloakgp.fitting.checks import warn_of_parameters
 from cloakgp.models import default_kernel, default_noise_variance
 from cloakgp.models.features import EigenBasis, InputBox
 from cloakgp.privacy import Guarantee, OutputBounds
 from cloakgp.privacy.accounting import check_budget
+from cloakgp.privacy.checks import warn_of_parameters
 from cloakgp.privacy.inputs import checked_private_inputs
 from cloakgp.privacy.statistics import Neighbours, measure_statistics
 from cloakgp.privacy.tracebacks import forget_on_failure

@@ -1,4 +1,4 @@
-"""Private Gaussian-process regression with a scikit-learn face."""
+"""Private Gaussian-process regression: `DPGPRegressor`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from cloakgp.estimators.base import (
     name_of_column,
     query_count,
 )
-from cloakgp.fitting.checks import warn_of_parameters
 from cloakgp.fitting.defaults import choose_prior
 from cloakgp.fitting.dense import release_outputs
 from cloakgp.fitting.planning import FitPlan, plan_fit
@@ -30,6 +29,7 @@ from cloakgp.fitting.streaming import INDUCING, Rows, RowSettings, release_rows
 from cloakgp.models import Approximation
 from cloakgp.privacy import Guarantee, OutputBounds
 from cloakgp.privacy.accounting import check_budget
+from cloakgp.privacy.checks import warn_of_parameters
 from cloakgp.privacy.composition import MixedGuarantee
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import Release

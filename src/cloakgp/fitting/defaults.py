@@ -1,4 +1,4 @@
-"""What is chosen for somebody who does not choose: priors and query points, from public things."""
+"""Default priors and query points, from bounds and public inputs."""
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ from cloakgp.fitting.strategies import (
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import NUMBERS, Likelihood
 from cloakgp.privacy.accounting import check_budget
+from cloakgp.privacy.checks import already_warned
 from cloakgp.privacy.groups import checked_groups
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import Hyperprior, Release
@@ -129,17 +130,18 @@ def release_outputs(
         release = release.learn(hyperprior, average=average)
     for stage in stages[1:]:
         tell("preparing the second design")
-        release = refine(
-            release,
-            y,
-            query.X,
-            query_weight=query.weights,
-            epsilon=stage.epsilon,
-            delta=stage.delta,
-            gap=gap,
-            progress=progress,
-            insecure_seed=None if insecure_seed is None else insecure_seed + 1,
-        )
+        with already_warned():
+            release = refine(
+                release,
+                y,
+                query.X,
+                query_weight=query.weights,
+                epsilon=stage.epsilon,
+                delta=stage.delta,
+                gap=gap,
+                progress=progress,
+                insecure_seed=None if insecure_seed is None else insecure_seed + 1,
+            )
     return release
 
 

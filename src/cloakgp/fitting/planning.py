@@ -1,4 +1,4 @@
-"""Memory and time of a fit before it is begun, and a sparse model where an exact one is too large.
+"""Planning: memory and time of a fit, and a sparse model where an exact one is too large.
 
 What is counted grows with the number of rows. Of N rows and P query points an exact process keeps
 several N × N matrices at once while its kernel is evaluated, and the design several N × P ones; a
@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakgp.fitting.checks import warn_caller
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY
 from cloakgp.fitting.strategies import MANY_ROWS
 from cloakgp.fitting.streaming import INDUCING
+from cloakgp.privacy.checks import warn_caller
 from cloakgp.utils.arrays import as_matrix
 from cloakgp.utils.memory import GIGABYTE, memory_budget
 

@@ -12,6 +12,8 @@ from cloakgp.design import Progress
 from cloakgp.fitting.measuring import measured
 from cloakgp.fitting.strategies import Budget, Query, choose_strategy
 from cloakgp.privacy import Answers, OutputBounds
+from cloakgp.privacy.accounting import check_budget
+from cloakgp.privacy.checks import warn_of_parameters
 from cloakgp.privacy.groups import checked_groups
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import DenseStrategy, Release
@@ -195,6 +197,8 @@ def _measured(
     insecure_seed: int | None = None,
 ) -> Release:
     """Return a release that knows one more measurement."""
+    check_budget(epsilon, delta)
+    warn_of_parameters(epsilon=epsilon, delta=delta, rows=len(X))
     weights = None if query_weight is None else np.asarray(query_weight, dtype=np.float64)
     units = checked_groups(groups, rows=len(X))
     answers = release.measurements[0].answers

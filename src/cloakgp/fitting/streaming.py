@@ -14,13 +14,13 @@ from cloakgp.design import Progress
 from cloakgp.design.streaming.binning import Cells
 from cloakgp.design.streaming.rules import Rule
 from cloakgp.design.streaming.sums import AskedSums, asked_sums_under
-from cloakgp.fitting.checks import warn_of_parameters
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_prior
 from cloakgp.fitting.strategies import Query, design_rows, query_weights
 from cloakgp.models import Approximation, SparsePrior
 from cloakgp.models.summary import Summary, summarise
 from cloakgp.privacy import Answers, OutputBounds
 from cloakgp.privacy.accounting import check_budget, exact_noise_multiplier
+from cloakgp.privacy.checks import warn_of_parameters
 from cloakgp.privacy.streaming import PrivateRows, Promise, measure_rows
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import Hyperprior, Measurement, Release, StreamedStrategy, WeightedPrior

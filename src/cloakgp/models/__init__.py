@@ -1,12 +1,12 @@
 """Gaussian-process mathematics on public inputs. Nothing here ever sees an output."""
 
+from cloakgp.models.covariance import ConditionedCovariance, OutputCovariance
 from cloakgp.models.defaults import (
     default_kernel,
     default_latent_kernel,
     default_noise_variance,
 )
 from cloakgp.models.exact import ExactPrior
-from cloakgp.models.kernels.coregion import ConditionedCovariance, OutputCovariance
 from cloakgp.models.kernels.gibbs import GibbsKernel, gibbs_kernel
 from cloakgp.models.kernels.integral import IntegralRBF, points_as_boxes
 from cloakgp.models.kernels.latent import NotPositiveDefiniteError

@@ -1,4 +1,4 @@
-"""A prior for somebody who has looked at no output: from the bounds and the public inputs alone."""
+"""Default kernels and noise, from bounds and public inputs: no output is looked at."""
 
 from __future__ import annotations
 

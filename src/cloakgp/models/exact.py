@@ -1,4 +1,4 @@
-"""The exact Gaussian process."""
+"""Exact Gaussian process: covariances at rows and query points, and the cloaking matrix."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from scipy import linalg
 from sklearn.gaussian_process.kernels import Kernel
 
-from cloakgp.models.kernels.coregion import DenseCovariance
+from cloakgp.models.covariance import DenseCovariance
 from cloakgp.models.kernels.latent import (
     RELATIVE_JITTER,
     check_positive_definite,

@@ -1,4 +1,4 @@
-r"""Public features φ of an input, of norm at most 1, on a public box.
+r"""Feature maps: public features φ of an input, of norm at most 1, on a public box.
 
 A basis turns a Gaussian process into a linear model f(x) = m + φ(x)ᵀ w with w ~ N(0, P), so that
 all a table says about f is in Φᵀ Φ and Φᵀ y. Everything here is known before any row is seen: the
@@ -29,6 +29,8 @@ from cloakgp.utils.arrays import Array
 POINTS_ON_A_LINE, POINTS_IN_A_BOX = 256, 512
 # The corners of boxes of up to so many dimensions are among the points of reference.
 MOST_DIMENSIONS_WITH_CORNERS = 6
+# Points of reference take memory in each, and time: a file that names so many is opened in seconds.
+MOST_DIMENSIONS = 2048
 # Eigenfunctions below this share of the largest eigenvalue are rounding errors.
 SMALLEST_EIGENVALUE = 1e-10
 
@@ -67,7 +69,8 @@ class InputBox:
         Raises
         ------
         ValueError
-            Unless it is pairs of finite numbers, the lower first, as many as inputs.
+            Unless it is pairs of finite numbers, the lower first, as many as inputs, and no more
+            than 2,048.
         """
         advice = "give input_bounds=[(lo, hi), ...], one pair per input, known without the data"
         if not isinstance(bounds, Sequence | np.ndarray) or isinstance(bounds, str):
@@ -76,6 +79,8 @@ class InputBox:
             pairs = np.asarray(bounds, dtype=np.float64)
         except (TypeError, ValueError):
             raise ValueError(f"input_bounds must be pairs of numbers: {advice}") from None
+        if max(pairs.size // 2, n_inputs or 0) > MOST_DIMENSIONS:
+            raise ValueError(f"there may be {MOST_DIMENSIONS} inputs at most: leave some out")
         if pairs.shape == (2,) and n_inputs is not None:
             pairs = np.tile(pairs, (n_inputs, 1))
         if pairs.ndim != 2 or pairs.shape[1] != 2 or len(pairs) == 0:

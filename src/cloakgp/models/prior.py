@@ -1,4 +1,4 @@
-r"""What a Gaussian-process prior must say, whichever approximation it uses.
+r"""Prior: what a Gaussian-process prior must say, whichever approximation it uses.
 
 The latent function f and the outputs y = f(X) + noise are jointly Gaussian under the prior:
 K_*f = cov(f_*, f), K_y = K_ff + diag(noise), K_** = cov(f_*). Design and prediction need these, at
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from cloakgp.models.kernels.coregion import OutputCovariance
+from cloakgp.models.covariance import OutputCovariance
 from cloakgp.utils.arrays import Array
 
 

@@ -1,4 +1,4 @@
-r"""Posterior means as points of a reproducing kernel Hilbert space, and how far outputs move them.
+r"""Reproducing kernel Hilbert space: posterior means as its points, and how outputs move them.
 
 The posterior mean less the prior mean is f(.) = Σ_j α_j k(., x_j) with α = K_y⁻¹ (y − m). If output
 j changes by d, then α changes by d times column j of K_y⁻¹, and f by
@@ -27,8 +27,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
+from cloakgp.models.covariance import LowRankCovariance
 from cloakgp.models.exact import ExactPrior
-from cloakgp.models.kernels.coregion import LowRankCovariance
 from cloakgp.models.sparse import SparsePrior
 from cloakgp.utils.arrays import Array
 

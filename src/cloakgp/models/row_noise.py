@@ -1,4 +1,4 @@
-r"""Cloaking with more noise on some rows: a lever on outliers (2018 paper, section 5).
+r"""Prior with more noise on some rows: a lever on outliers (2018 paper, section 5).
 
 An outlier's output moves predictions far, and the noise that hides it is large. A predictor that
 believes some rows less, C = K_*f (K_ff + diag(ν))⁻¹ with ν above the model's noise there, follows
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
-from cloakgp.models.kernels.coregion import OutputCovariance
+from cloakgp.models.covariance import OutputCovariance
 from cloakgp.models.prior import Prior
 from cloakgp.utils.arrays import Array
 

@@ -1,4 +1,4 @@
-"""A table at a glance: how many rows, where they are, and some of them."""
+"""Summary of a table: how many rows, where they are, and some of them."""
 
 from __future__ import annotations
 

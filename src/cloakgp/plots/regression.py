@@ -1,4 +1,4 @@
-"""The panels of a picture: a curve over one input, a map over two.
+"""Pictures of predicted numbers: a curve over one input, a map over two.
 
 Drawn from the public object alone: no output is drawn, and none is there.
 """
@@ -6,151 +6,44 @@ Drawn from the public object alone: no output is drawn, and none is there.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
+from cloakgp.models.kernels.integral import IntegralRBF
+from cloakgp.models.kernels.latent import components
+from cloakgp.models.likelihoods import ClassLikelihood
+from cloakgp.plots.figures import (
+    BAND,
+    CURVE,
+    CURVE_POINTS,
+    DASHES,
+    INK,
+    PALE_INK,
+    TEXT,
+    chosen_inputs,
+    draw_row_marks,
+    draw_rug,
+    finish,
+    legend_below,
+    new_figure,
+    row_mark,
+    slice_points,
+    widened,
+    write_title,
+)
 from cloakgp.release import Published, Release
-from cloakgp.report.columns import input_names, keeps_rows, known_inputs, what_inputs_are
+from cloakgp.report.columns import input_names, known_inputs, what_inputs_are
 from cloakgp.report.outputs import bounds
-from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
 from cloakgp.utils.formatting import NORMAL_95
-
-with extra("plots"):
-    from matplotlib.axes import Axes
-    from matplotlib.lines import Line2D
-
-INK, PALE_INK, WARNING = "#22303c", "#7b8794", "#b3261e"
-# Column names may hold dollar signs, which matplotlib would take for mathematics.
-TEXT: dict[str, Any] = {"color": INK, "parse_math": False}
-CURVE, BAND = "#1f6f8b", "#5aa9c4"
-DASHES = (0, (5, 4))
-CURVE_POINTS = 400
-# From here on, rows are marked smaller.
-MANY_ROWS = 400
-
-
-def slice_points(release: Release, *, vary: Sequence[str], grids: Sequence[Array]) -> Array:
-    """Return inputs that vary over grids, the others at their medians over the rows.
-
-    Parameters
-    ----------
-    release : Release
-    vary : sequence of str
-        Names of the inputs that vary.
-    grids : sequence of arrays of shape (n,)
-        Their values, one array each.
-
-    Returns
-    -------
-    array of shape (n, D)
-    """
-    names = input_names(release)
-    points = np.tile(np.median(known_inputs(release), axis=0), (len(grids[0]), 1))
-    for name, grid in zip(vary, grids, strict=True):
-        points[:, names.index(name)] = grid
-    return points
-
-
-def draw_row_marks(axes: Axes, X: Array) -> None:
-    """Mark the rows' inputs on a map: outputs are private, and not in a release.
-
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-    X : array of shape (N, 2)
-    """
-    crowding = min(1.0, (MANY_ROWS / len(X)) ** 0.5)
-    axes.scatter(
-        X[:, 0],
-        X[:, 1],
-        s=9 * crowding,
-        facecolor="white",
-        edgecolor=INK,
-        linewidth=0.7 * crowding,
-        alpha=0.8,
-    )
-
-
-def row_mark(label: str = "rows (inputs only)") -> Line2D:
-    """Return the legend's entry for the marks on a map."""
-    return Line2D(
-        [],
-        [],
-        marker="o",
-        linestyle="none",
-        markersize=3.5,
-        markerfacecolor="white",
-        color=INK,
-        label=label,
-    )
-
-
-def draw_rug(axes: Axes, column: Array) -> None:
-    """Mark the rows' inputs along the lower edge: outputs are private, and not in a release."""
-    axes.plot(
-        column,
-        np.full(len(column), 0.022),
-        transform=axes.get_xaxis_transform(),
-        marker="|",
-        markersize=9,
-        markeredgewidth=0.8,
-        linestyle="none",
-        color=INK,
-        alpha=max(0.12, min(0.7, 60 / len(column))),
-        zorder=3,
-    )
-
-
-def finish(axes: Axes, release: Release, *, vary: Sequence[str]) -> None:
-    """Label, tell what is held fixed, and take away what distracts."""
-    names = input_names(release)
-    medians = np.median(known_inputs(release), axis=0)
-    held = [
-        f"{name} = {value:.4g}"
-        for name, value in zip(names, medians, strict=True)
-        if name not in vary
-    ]
-    if held:
-        of_what = "rows" if keeps_rows(release) else "queried points"
-        axes.set_title(f"at the median of the {of_what}: {', '.join(held)}", fontsize=10, **TEXT)
-    axes.set_xlabel(vary[0], **TEXT)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color(PALE_INK)
-    axes.tick_params(colors=INK, length=3)
-
-
-def legend_below(axes: Axes, handles: Sequence[Any], *, columns: int) -> None:
-    """Put a legend under the axis label, where it covers nothing."""
-    axes.legend(
-        handles=list(handles),
-        loc="upper center",
-        bbox_to_anchor=(0.5, -0.12),
-        ncols=columns,
-        frameon=False,
-        fontsize=9,
-        labelcolor=INK,
-        handletextpad=0.5,
-        columnspacing=1.4,
-    )
-
-
-def widened(column: Array, *, share: float) -> tuple[float, float]:
-    """Return the range of some inputs and a little more on both sides."""
-    low, high = float(column.min()), float(column.max())
-    room = share * (high - low) or 0.5
-    return low - room, high + room
-
 
 with extra("plots"):
     from matplotlib import colormaps
     from matplotlib.axes import Axes
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
+    from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
-
-__all__ = ["INK", "draw_curve", "draw_map", "slice_points"]
 
 MAP_COLOURS = "viridis"
 MAP_POINTS = 22
@@ -159,6 +52,51 @@ MOST_RAW_PREDICTIONS = 40
 # The papers' figures: a prediction fades out as its sd nears this share of the bounds' width.
 FADED_SHARE = 0.4
 SMALLEST_DISC, LARGEST_DISC = 18.0, 165.0
+
+
+def plot_release(release: Release, *, vary: Sequence[str] = ()) -> Figure:
+    """Draw the predictions of a release: a curve over one input, or a map over two.
+
+    Parameters
+    ----------
+    release : Release
+    vary : sequence of str
+        One or two inputs to draw over; the others are held at their medians. All of them if not
+        given.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    TypeError
+        If it is a release of another kind.
+    ValueError
+        If an input is unknown, or there are more than two and none were chosen; or its inputs are
+        boxes.
+
+    Examples
+    --------
+    >>> from cloakgp import DPGPRegressor
+    >>> model = DPGPRegressor(bounds=(0, 1), epsilon=1.0, delta=1e-3)
+    >>> figure = plot_release(model.fit([[0.0], [1.0], [2.0]], [0, 1, 1]).release_)
+    >>> figure.axes[0].get_xlabel(), figure.axes[0].get_ylabel()
+    ('x1', 'y')
+    """
+    if not isinstance(release, Release):
+        raise TypeError(f"there is no picture of a {type(release).__name__}")
+    if isinstance(release.likelihood, ClassLikelihood):
+        raise TypeError("probabilities of classes are drawn by plot_classes")
+    if any(isinstance(one, IntegralRBF) for one in components(release.prior.kernel)):
+        raise ValueError("there is no picture of a release whose inputs are boxes")
+    chosen = chosen_inputs(release, vary=vary)
+    figure = new_figure(width=8.0, height=5.2 if len(chosen) == 1 else 5.8)
+    axes = figure.add_subplot()
+    draw = draw_curve if len(chosen) == 1 else draw_map
+    draw(axes, release, vary=chosen)
+    write_title(figure, release, vary=chosen)
+    return figure
 
 
 def draw_curve(axes: Axes, release: Release, *, vary: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""The only rooms that y enters, and what a release costs."""
+"""Privacy: the mechanisms in which y meets noise, and what they cost."""
 
 from cloakgp.privacy.accounting import Calibration, Guarantee, compose
 from cloakgp.privacy.bounds import OutputBounds

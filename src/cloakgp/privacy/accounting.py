@@ -1,4 +1,4 @@
-r"""What a release costs: (ε, δ) ↔ noise multiplier σ ↔ μ of Gaussian differential privacy.
+r"""Accounting: (ε, δ) ↔ noise multiplier σ ↔ μ of Gaussian differential privacy.
 
 Neighbours, everywhere in this package, are two data sets that differ in the output of one privacy
 unit, by any amount within the declared bounds; inputs are public and equal. Only

@@ -1,4 +1,4 @@
-"""The private column: its declared bounds, its shape, and how it is brought inside them.
+"""Bounds of the private column: declared, checked, and what values are clipped to.
 
 Errors here name shapes and bounds, never a value of y. Values outside the bounds are clipped
 silently: how many there were is private too.

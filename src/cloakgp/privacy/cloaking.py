@@ -1,4 +1,4 @@
-"""The papers' mechanism for any linear smoother."""
+"""Cloaking: the papers' mechanism for any linear smoother."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from cloakgp.privacy.accounting import (
     short_form,
 )
 from cloakgp.privacy.bounds import OutputBounds
+from cloakgp.privacy.checks import warn_of_parameters
 from cloakgp.privacy.gaussian import measure
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.utils.arrays import Array, as_matrix
@@ -118,6 +119,9 @@ def cloak(
     limits = OutputBounds.checked(bounds)
     if matrix.shape[1] < 2:
         raise ValueError("1 sample is too few: a release about one row shows that row; give 2 rows")
+    warn_of_parameters(
+        epsilon=epsilon, delta=delta, rows=matrix.shape[1], bounds=[(limits.lo, limits.hi)]
+    )
     design = design_strategy(
         matrix,
         criterion=criterion,

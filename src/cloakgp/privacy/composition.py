@@ -1,4 +1,4 @@
-r"""A private choice and the Gaussian release that was made with it: one guarantee for both.
+r"""Composition of a private choice and the Gaussian release that was made with it.
 
 Setting
 -------

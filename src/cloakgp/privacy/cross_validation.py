@@ -1,4 +1,4 @@
-r"""Errors of private predictions of held-out rows, as a public linear function of the outputs.
+r"""Cross-validation: errors on held-out rows, as a public linear function of the outputs.
 
 A release of the other folds' rows predicts a held-out fold by m + A (y − m) + noise, with A and the
 noise's variance known from inputs alone. Stacked over the folds, the residuals of all N rows are

@@ -1,4 +1,4 @@
-r"""Release of a whole function: the posterior mean plus a Gaussian process (2018 paper, section 2).
+r"""Release of a function: the posterior mean plus a Gaussian process (2018 paper, section 2).
 
 Mechanism
 ---------

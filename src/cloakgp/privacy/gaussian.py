@@ -1,4 +1,4 @@
-r"""`measure`, where y meets noise: the one door.
+r"""Gaussian mechanism: `measure`, where y meets noise.
 
 Mechanism
 ---------

@@ -1,4 +1,4 @@
-r"""From questions to whole numbers with noise: grids, exact sensitivity, calibration.
+r"""Integer grid: answers as whole numbers with noise, exact sensitivity, calibration.
 
 A mechanism asks a public strategy R of shape (k, N) about private numbers V of shape (N, C), one
 column for an ordinary output. R V is rounded to multiples of a power of two and discrete Gaussian

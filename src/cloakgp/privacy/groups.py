@@ -1,4 +1,4 @@
-r"""Who is protected: one row, or all the rows of one person; and how far a person can move answers.
+r"""Groups: who is protected, one row or all rows of one person; how far a person moves answers.
 
 Neighbours
     All outputs of one group change, each anywhere within [lo, hi]; everything else is equal. Which

@@ -1,4 +1,4 @@
-r"""`measure_laplace`: the door with Laplace noise, for a guarantee without δ.
+r"""Laplace mechanism: `measure_laplace`, for a guarantee without δ.
 
 Mechanism
 ---------

@@ -1,4 +1,4 @@
-"""ε-differential privacy, without δ: what Laplace noise costs, alone and beside Gaussian noise."""
+"""Pure ε-differential privacy: what Laplace noise costs, alone and beside Gaussian noise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How float64 rounds: what the proofs of this package count with."""
+"""Rounding errors of float64: what the proofs of this package count with."""
 
 from __future__ import annotations
 

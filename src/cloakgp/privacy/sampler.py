@@ -1,4 +1,4 @@
-"""The only source of privacy noise: OpenDP's discrete Gaussian and noisy maximum, on integers.
+"""Sampler, the only source of privacy noise: OpenDP's, discrete and on integers.
 
 OpenDP samples exactly (Canonne, Kamath and Steinke 2020), from the operating system's randomness,
 in integer arithmetic: no float is drawn, so none of its digits can tell.

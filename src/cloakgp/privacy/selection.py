@@ -1,4 +1,6 @@
-r"""`select`: a private choice among candidates, of which nothing but the choice gets out.
+r"""Private selection among candidates: permute-and-flip and the exponential mechanism.
+
+Of what `select` computes, nothing but the choice gets out.
 
 Mechanism
 ---------
@@ -25,15 +27,15 @@ Sensitivity
     needs no bound on the errors themselves, and no threshold.
     *absolute*: a ↦ E|a + n^½ z| is an average of shifted absolute values, so it moves by no more
     than a does, and e by at most d·max_j ‖w_j‖₁.
-    Δ is the largest over the candidates, inflated for rounding (`cloakgp.privacy.selection`).
+    Δ is the largest over the candidates, inflated for rounding (`error_band`).
 Theorem
     Both draws are ε-DP with δ = 0. Exponential mechanism: McSherry and Talwar 2007, theorem 6, at
     ε/2Δ; it is besides ε-bounded-range (Durfee and Rogers 2019), which composes better
     (`cloakgp.privacy.composition`). Permute-and-flip: McKenna and Sheldon 2020, who also prove that
     its expected error is never more than the exponential mechanism's.
 Argument
-    The errors are rounded to integers of sensitivity Δ' (`cloakgp.privacy.selection`), and OpenDP
-    reports where −e plus independent noise is largest. With exponential noise of scale b = 2Δ'/ε
+    The errors are rounded to integers of sensitivity Δ' (`score_sensitivity`), and OpenDP reports
+    where −e plus independent noise is largest. With exponential noise of scale b = 2Δ'/ε
     this is permute-and-flip (Ding et al. 2021), and its privacy is seen at once: given the others'
     noise, θ wins if its own exceeds a threshold that moves by at most 2Δ' between neighbours, and
     P(noise ≥ t) = min(1, e^(−t/b)) then changes by at most e^(2Δ'/b) = e^ε. With Gumbel noise of
@@ -89,6 +91,12 @@ from cloakgp.utils.arrays import Array, as_matrix
 Loss = Literal["squared", "absolute"]
 LOSSES: tuple[Loss, ...] = ("squared", "absolute")
 
+SelectionMechanism = Literal["permute-and-flip", "exponential"]
+
+NOISE_OF: dict[SelectionMechanism, SelectionNoise] = {
+    "permute-and-flip": "exponential",
+    "exponential": "gumbel",
+}
 # The grid is this many binary digits finer than the sensitivity, if 64-bit integers can hold the
 # errors then.
 GRID_BITS = 32
@@ -97,127 +105,6 @@ INTEGER_BITS = 60
 TERM_ROUNDINGS = 256
 # Beyond this many sd, erf is 1 and exp(−x²) is 0 in float64.
 FAR = 40.0
-
-
-@dataclass(frozen=True)
-class ErrorBand:
-    """What is public about one candidate's error.
-
-    Attributes
-    ----------
-    moved : float
-        The most that the computed error can move between neighbours, in output units.
-    largest : float
-        The most that it can be.
-    """
-
-    moved: float
-    largest: float
-
-
-def error_band(public: HeldOutErrors, *, bounds: OutputBounds, loss: Loss) -> ErrorBand:
-    r"""Bound one candidate's error, and its move between neighbours, rounding included.
-
-    Argument. Let v = clip(y) − m in float64. Rounding is monotone, so v_j lies between the rounded
-    ends, which are w apart and at most B from zero. In exact arithmetic the error of W v moves by
-    at most w times the longest column (`cloakgp.privacy.selection`). In floating point each
-    residual is off by at most γ_N·B·‖row i‖₁ (Higham 2002, §3.1, as in `cloakgp.privacy.gaussian`),
-    and the error, which moves by no more than the residuals do in the norm of the loss, by the norm
-    of these. What follows is a sum of at most N + 1 positive terms, each a few roundings from
-    exact, and at most the largest error: γ of their number times that. Both neighbours may be off:
-    twice.
-
-    Parameters
-    ----------
-    public : HeldOutErrors
-    bounds : OutputBounds
-    loss : {"squared", "absolute"}
-
-    Returns
-    -------
-    ErrorBand
-    """
-    rows = len(public.residual_map)
-    width, reach = bounds.about(public.mean)
-    inflation = 1 + 2 * gamma(rows + TERM_ROUNDINGS)
-    magnitudes = np.abs(public.residual_map)
-    furthest = reach * magnitudes.sum(axis=1) * inflation
-    order = 2 if loss == "squared" else 1
-    longest = float(np.linalg.norm(magnitudes, ord=order, axis=0).max()) * inflation
-    residuals_off = gamma(rows + 2) * float(np.linalg.norm(furthest, ord=order)) * inflation
-    largest = error_of(furthest, public.noise_variance, loss=loss) * inflation + residuals_off
-    rounding = 2 * (residuals_off + gamma(rows + TERM_ROUNDINGS) * largest)
-    return ErrorBand(
-        moved=(width * longest + rounding) * (1 + 8 * UNIT_ROUNDOFF), largest=largest + rounding
-    )
-
-
-def score_sensitivity(bands: Sequence[ErrorBand]) -> tuple[float, int]:
-    """Choose a grid for the errors, and bound how far they can move on it between neighbours.
-
-    Two numbers at most m apart, divided by a power of two and rounded to integers, are at most
-    ⌊m/step⌋ + 1 apart.
-
-    Parameters
-    ----------
-    bands : sequence of ErrorBand
-
-    Returns
-    -------
-    step : float
-        A power of two, in output units.
-    sensitivity : int
-        In steps.
-    """
-    moved = max(band.moved for band in bands)
-    largest = max(band.largest for band in bands)
-    finest = math.floor(math.log2(moved)) - GRID_BITS
-    fitting = math.ceil(math.log2(largest + moved)) - INTEGER_BITS
-    step = math.ldexp(1.0, max(finest, fitting))
-    return step, math.floor(moved / step) + 1
-
-
-def error_of(residuals: Array, noise_variance: Array, *, loss: Loss) -> float:
-    """Return the error e that residuals and the variance of their noise lead one to expect.
-
-    Never decreases when a residual grows in size.
-
-    Parameters
-    ----------
-    residuals : array of shape (N,)
-        In output units.
-    noise_variance : array of shape (N,)
-        In squared output units.
-    loss : {"squared", "absolute"}
-
-    Returns
-    -------
-    float
-        In output units.
-
-    Examples
-    --------
-    >>> error_of(np.array([3.0, 0.0]), np.array([0.0, 16.0]), loss="squared")
-    5.0
-    """
-    if loss == "squared":
-        return math.sqrt(float(np.square(residuals).sum() + noise_variance.sum()))
-    # The mean of a folded normal variable; its terms are positive, and grow with |residual|.
-    sd = np.sqrt(noise_variance)
-    far = np.copysign(FAR, residuals)
-    with np.errstate(over="ignore"):
-        shifted = np.divide(residuals, math.sqrt(2.0) * sd, out=far, where=sd > 0)
-    shifted = np.clip(shifted, -FAR, FAR)
-    spread = math.sqrt(2.0 / math.pi) * sd * np.exp(-np.square(shifted))
-    return float((spread + residuals * erf(shifted)).sum())
-
-
-SelectionMechanism = Literal["permute-and-flip", "exponential"]
-
-NOISE_OF: dict[SelectionMechanism, SelectionNoise] = {
-    "permute-and-flip": "exponential",
-    "exponential": "gumbel",
-}
 
 
 @dataclass(frozen=True)
@@ -381,3 +268,116 @@ def _expected_error(
     """Return e: private, from the outputs, and never to leave `select`."""
     residuals = public.residual_map @ (bounds.clip(outputs) - public.mean)
     return error_of(residuals, public.noise_variance, loss=loss)
+
+
+@dataclass(frozen=True)
+class ErrorBand:
+    """What is public about one candidate's error.
+
+    Attributes
+    ----------
+    moved : float
+        The most that the computed error can move between neighbours, in output units.
+    largest : float
+        The most that it can be.
+    """
+
+    moved: float
+    largest: float
+
+
+def error_band(public: HeldOutErrors, *, bounds: OutputBounds, loss: Loss) -> ErrorBand:
+    r"""Bound one candidate's error, and its move between neighbours, rounding included.
+
+    Argument. Let v = clip(y) − m in float64. Rounding is monotone, so v_j lies between the rounded
+    ends, which are w apart and at most B from zero. In exact arithmetic the error of W v moves by
+    at most w times the longest column (see the head of this module). In floating point each
+    residual is off by at most γ_N·B·‖row i‖₁ (Higham 2002, §3.1, as in `cloakgp.privacy.gaussian`),
+    and the error, which moves by no more than the residuals do in the norm of the loss, by the norm
+    of these. What follows is a sum of at most N + 1 positive terms, each a few roundings from
+    exact, and at most the largest error: γ of their number times that. Both neighbours may be off:
+    twice.
+
+    Parameters
+    ----------
+    public : HeldOutErrors
+    bounds : OutputBounds
+    loss : {"squared", "absolute"}
+
+    Returns
+    -------
+    ErrorBand
+    """
+    rows = len(public.residual_map)
+    width, reach = bounds.about(public.mean)
+    inflation = 1 + 2 * gamma(rows + TERM_ROUNDINGS)
+    magnitudes = np.abs(public.residual_map)
+    furthest = reach * magnitudes.sum(axis=1) * inflation
+    order = 2 if loss == "squared" else 1
+    longest = float(np.linalg.norm(magnitudes, ord=order, axis=0).max()) * inflation
+    residuals_off = gamma(rows + 2) * float(np.linalg.norm(furthest, ord=order)) * inflation
+    largest = error_of(furthest, public.noise_variance, loss=loss) * inflation + residuals_off
+    rounding = 2 * (residuals_off + gamma(rows + TERM_ROUNDINGS) * largest)
+    return ErrorBand(
+        moved=(width * longest + rounding) * (1 + 8 * UNIT_ROUNDOFF), largest=largest + rounding
+    )
+
+
+def score_sensitivity(bands: Sequence[ErrorBand]) -> tuple[float, int]:
+    """Choose a grid for the errors, and bound how far they can move on it between neighbours.
+
+    Two numbers at most m apart, divided by a power of two and rounded to integers, are at most
+    ⌊m/step⌋ + 1 apart.
+
+    Parameters
+    ----------
+    bands : sequence of ErrorBand
+
+    Returns
+    -------
+    step : float
+        A power of two, in output units.
+    sensitivity : int
+        In steps.
+    """
+    moved = max(band.moved for band in bands)
+    largest = max(band.largest for band in bands)
+    finest = math.floor(math.log2(moved)) - GRID_BITS
+    fitting = math.ceil(math.log2(largest + moved)) - INTEGER_BITS
+    step = math.ldexp(1.0, max(finest, fitting))
+    return step, math.floor(moved / step) + 1
+
+
+def error_of(residuals: Array, noise_variance: Array, *, loss: Loss) -> float:
+    """Return the error e that residuals and the variance of their noise lead one to expect.
+
+    Never decreases when a residual grows in size.
+
+    Parameters
+    ----------
+    residuals : array of shape (N,)
+        In output units.
+    noise_variance : array of shape (N,)
+        In squared output units.
+    loss : {"squared", "absolute"}
+
+    Returns
+    -------
+    float
+        In output units.
+
+    Examples
+    --------
+    >>> error_of(np.array([3.0, 0.0]), np.array([0.0, 16.0]), loss="squared")
+    5.0
+    """
+    if loss == "squared":
+        return math.sqrt(float(np.square(residuals).sum() + noise_variance.sum()))
+    # The mean of a folded normal variable; its terms are positive, and grow with |residual|.
+    sd = np.sqrt(noise_variance)
+    far = np.copysign(FAR, residuals)
+    with np.errstate(over="ignore"):
+        shifted = np.divide(residuals, math.sqrt(2.0) * sd, out=far, where=sd > 0)
+    shifted = np.clip(shifted, -FAR, FAR)
+    spread = math.sqrt(2.0 / math.pi) * sd * np.exp(-np.square(shifted))
+    return float((spread + residuals * erf(shifted)).sum())

@@ -51,14 +51,35 @@ def forget_on_failure(function: Callable[Parameters, Result]) -> Callable[Parame
         except BaseException as error:
             # This frame is in the traceback too.
             del args, kwargs
-            _clear(error, but=handled)
+            forget_locals(error, but=handled)
             raise
 
     return guarded
 
 
-def _clear(error: BaseException, *, but: BaseException | None) -> None:
-    """Clear the frames of an exception, and of all that led to it but one."""
+def forget_locals(error: BaseException, *, but: BaseException | None = None) -> None:
+    """Empty the frames of an exception, and of all that led to it.
+
+    Lines of code stay. Frames that are still running keep their variables.
+
+    Parameters
+    ----------
+    error : BaseException
+    but : BaseException, optional
+        Is left alone, and what led to it.
+
+    Examples
+    --------
+    >>> def fail():
+    ...     secret = 12.5
+    ...     raise ValueError("no")
+    >>> try:
+    ...     fail()
+    ... except ValueError as error:
+    ...     forget_locals(error)
+    ...     error.__traceback__.tb_next.tb_frame.f_locals
+    {}
+    """
     pending, seen = [error], {id(but)}
     while pending:
         found = pending.pop()

@@ -1,4 +1,4 @@
-r"""The papers' way to private inputs: a bound by diagonal dominance, where there is one.
+r"""Varah's bound: the papers' way to private inputs, by diagonal dominance, where there is one.
 
 The 2018 paper's supplement ("Privacy on the training inputs") bounds ‖J⁻¹‖_∞ ≤ 1/min_i Δ_i(J),
 Δ_i(J) = |J_ii| − Σ_{j≠i} |J_ij|, for strictly diagonally dominant J (Varah 1975), and concludes,

@@ -1,4 +1,4 @@
-"""Independent tasks on joblib's workers: threads, processes, or another machine's.
+"""Parallel tasks on joblib's workers: threads, processes, or another machine's.
 
 What a task holds travels to a worker, through memory, a pipe, a file or a network, and may stay
 there. So a task is made of public things only; what is private is joined to the results by whoever
@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from joblib import Parallel, delayed
 
-from cloakgp.design.solver import suitable_threads
+from cloakgp.utils.threads import suitable_threads
 
 Result = TypeVar("Result")
 

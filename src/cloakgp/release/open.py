@@ -15,17 +15,21 @@ from cloakgp.release.io.release_file import RELEASE
 OpenedRelease = Release | MultiOutputRelease | StatisticsRelease | NoisyHistogram
 Kernels = tuple[type[Kernel], ...]
 # How to open a file of each kind.
-OPENERS: dict[str, Callable[[str | Path, Kernels], OpenedRelease]] = {
-    RELEASE: lambda path, kernels: Release.load(path, kernels=kernels),
-    "regression of several outputs": lambda path, kernels: MultiOutputRelease.load(
-        path, kernels=kernels
+OPENERS: dict[str, Callable[[str | Path, Kernels, int | None], OpenedRelease]] = {
+    RELEASE: lambda path, kernels, most: Release.load(path, kernels=kernels, max_bytes=most),
+    "regression of several outputs": lambda path, kernels, most: MultiOutputRelease.load(
+        path, kernels=kernels, max_bytes=most
     ),
-    "statistics": lambda path, kernels: StatisticsRelease.load(path, kernels=kernels),
-    "histogram": lambda path, _: NoisyHistogram.load(path),
+    "statistics": lambda path, kernels, most: StatisticsRelease.load(
+        path, kernels=kernels, max_bytes=most
+    ),
+    "histogram": lambda path, _, most: NoisyHistogram.load(path, max_bytes=most),
 }
 
 
-def load(path: str | Path, *, kernels: Iterable[type[Kernel]] = ()) -> OpenedRelease:
+def load(
+    path: str | Path, *, kernels: Iterable[type[Kernel]] = (), max_bytes: int | None = None
+) -> OpenedRelease:
     """Read a release from a file, of whatever kind, checking it.
 
     Parameters
@@ -33,6 +37,9 @@ def load(path: str | Path, *, kernels: Iterable[type[Kernel]] = ()) -> OpenedRel
     path : str or Path
     kernels : iterable of kernel classes
         Kernels beyond scikit-learn's that the release may use.
+    max_bytes : int, optional
+        The most that the file may unpack to. If not given, a hundred times its size, but at least
+        256 MiB and at most 8 GiB.
 
     Returns
     -------
@@ -43,7 +50,7 @@ def load(path: str | Path, *, kernels: Iterable[type[Kernel]] = ()) -> OpenedRel
     FileNotFoundError
         If there is no such file.
     ReleaseFileError
-        If the file is not a release, truncated, edited, or newer than this package.
+        If the file is not a release, truncated, edited, too large, or newer than this package.
 
     Examples
     --------
@@ -56,7 +63,7 @@ def load(path: str | Path, *, kernels: Iterable[type[Kernel]] = ()) -> OpenedRel
     ...     load(path).classes
     (0, 1)
     """
-    kind = kind_of(path)
+    kind = kind_of(path, max_bytes=max_bytes)
     if kind not in OPENERS:
         raise ReleaseFileError(f"{path}: {other_kind(kind)}")
-    return OPENERS[kind](path, tuple(kernels))
+    return OPENERS[kind](path, tuple(kernels), max_bytes)

@@ -43,8 +43,6 @@ from cloakgp.release.predicting import LatentRelease, check_spread
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.files import write_file
 
-# Points of reference cannot lie evenly in more dimensions, and take memory in each.
-MOST_INPUTS = 1000
 KIND = "statistics"
 ITERATIONS, TOLERANCE = 100, 1e-8
 # Directions of φφᵀ that vary less than this share of the first over the box carry nothing.
@@ -129,7 +127,7 @@ class StatisticsRelease(LatentRelease):
         return mean
 
     def __repr__(self) -> str:
-        features = f"{self.basis.count} features of {self.n_inputs} inputs"
+        features = f"{len(self.statistics.moments)} features of {self.n_inputs} inputs"
         return short_form(
             f"StatisticsRelease of {features}, {self.guarantee}", insecure=self.insecure
         )
@@ -292,8 +290,6 @@ def _basis_to_tree(basis: EigenBasis | BinBasis) -> dict[str, Any]:
 def _basis_from_tree(
     tree: dict[str, Any], *, kernels: tuple[type[Kernel], ...]
 ) -> EigenBasis | BinBasis:
-    if len(tree["box"]) > MOST_INPUTS:
-        raise ValueError(f"it has more than {MOST_INPUTS} inputs")
     kernel = kernel_from_tree(tree["kernel"], classes=kernels)
     box = InputBox.checked(tree["box"])
     if tree["kind"] == "bins":

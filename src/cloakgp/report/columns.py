@@ -1,4 +1,4 @@
-"""What to call the columns and classes of a release, and where its rows are."""
+"""Names of the columns and classes of a release, and where its rows are."""
 
 from __future__ import annotations
 

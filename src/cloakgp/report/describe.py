@@ -39,6 +39,10 @@ from cloakgp.report.statistics import (
 )
 from cloakgp.utils.formatting import ceiling
 
+# What outputs that are measured together are called.
+OUTPUTS = "the outputs"
+WIDTHS = "widths of the outputs' bounds"
+
 Describable = OpenedRelease | CloakedPredictions | Published
 
 
@@ -202,10 +206,6 @@ def _data(release: Release, words: OutputWords) -> tuple[Fact, ...]:
         *(Fact(name, f"{low:.4g} to {high:.4g}") for name, (low, high) in ranges),
         Fact(release.output_name, words.declared(release)),
     )
-
-
-OUTPUTS = "the outputs"
-WIDTHS = "widths of the outputs' bounds"
 
 
 def describe_several_outputs(release: MultiOutputRelease) -> tuple[Section, ...]:

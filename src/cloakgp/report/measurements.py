@@ -1,4 +1,4 @@
-"""A prior in words: what approximates it, and where its values come from."""
+"""Measurements and priors in words: what was asked of a column of numbers, under which prior."""
 
 from __future__ import annotations
 
@@ -18,6 +18,12 @@ from cloakgp.utils.formatting import ceiling
 
 # What noise is called that was drawn from a law.
 LAWS = {"gaussian": "normal", "laplace": "Laplace"}
+# What a release says of hyperparameters that were looked for in its answers and left alone.
+NOTHING_LEARNED = Fact(
+    "learned",
+    "nothing: the noisy answers make other values more probable by less than a nat (a factor of "
+    "2.7), so those that were declared stay.",
+)
 
 
 def what_was_answered(
@@ -108,14 +114,6 @@ def prior_facts(release: Release) -> tuple[Fact, ...]:
 def root_mean_square(values: Array) -> float:
     """Return the root of the mean of squares."""
     return float(np.sqrt(np.mean(np.square(values))))
-
-
-# What a release says of hyperparameters that were looked for in its answers and left alone.
-NOTHING_LEARNED = Fact(
-    "learned",
-    "nothing: the noisy answers make other values more probable by less than a nat (a factor of "
-    "2.7), so those that were declared stay.",
-)
 
 
 def approximation(prior: ExactPrior | SparsePrior) -> Fact:

@@ -1,4 +1,4 @@
-"""Raw predictions with noise in words: what `cloak` and `Release.published` return."""
+"""Noisy sums and raw predictions in words: statistics, histograms, `cloak`, `Release.published`."""
 
 from __future__ import annotations
 
@@ -153,13 +153,6 @@ def describe_histogram(release: NoisyHistogram) -> tuple[Section, ...]:
     )
 
 
-def _source(insecure: bool) -> str:
-    return "a FIXED SEED" if insecure else "the operating system's randomness"
-
-
-RAW_OUTPUT = "the output"
-
-
 def describe_cloaked(release: CloakedPredictions) -> tuple[Section, ...]:
     """Return everything that a custodian should know about cloaked predictions, in sections.
 
@@ -171,9 +164,9 @@ def describe_cloaked(release: CloakedPredictions) -> tuple[Section, ...]:
         Section(
             "Protection",
             (
-                Fact("protected", f"{RAW_OUTPUT} of every single row, within the declared bounds."),
+                Fact("protected", f"{OUTPUT} of every single row, within the declared bounds."),
                 Fact("not protected", "the map from outputs to predictions, and the bounds."),
-                *not_in_the_promise(RAW_OUTPUT),
+                *not_in_the_promise(OUTPUT),
             ),
         ),
         Section(
@@ -205,10 +198,13 @@ def describe_published(release: Published) -> tuple[Section, ...]:
 
 
 def _noise(release: CloakedPredictions | Published) -> Fact:
-    source = "a FIXED SEED" if release.insecure else "the operating system's randomness"
     sd = float(np.sqrt(np.diag(release.noise_cov).mean())) if len(release.values) else 0.0
     return Fact(
         "answers",
         f"raw predictions at {len(release.values)} points, with normal noise of {sd:.4g} (root "
-        f"mean square, in output units), drawn from {source}.",
+        f"mean square, in output units), drawn from {_source(release.insecure)}.",
     )
+
+
+def _source(insecure: bool) -> str:
+    return "a FIXED SEED" if insecure else "the operating system's randomness"

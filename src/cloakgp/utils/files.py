@@ -185,10 +185,20 @@ class ReservedFile:
         """Take a name where files have one only: first an empty file, then in its place this."""
         try:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-            os.close(os.open(target, flags, PERSONAL, dir_fd=self._folder))
+            descriptor = os.open(target, flags, PERSONAL, dir_fd=self._folder)
         except FileExistsError:
             raise _exists(self.path) from None
-        self._replace(target)
+        empty = os.fstat(descriptor)
+        os.close(descriptor)
+        try:
+            self._replace(target)
+        except BaseException:
+            with suppress(OSError):
+                # Not what another has put there meanwhile, nor this file if it arrived after all.
+                found = os.stat(target, dir_fd=self._folder, follow_symlinks=False)
+                if os.path.samestat(found, empty):
+                    os.unlink(target, dir_fd=self._folder)
+            raise
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Tables that are read in passes, chunk by chunk: what is asked of rows that do not fit in memory.
+"""Passes over tables in chunks: what is asked of rows that do not fit in memory.
 
 A pass does the same work on every chunk and merges what comes back, which is small: sums, extremes,
 a few rows. Where the chunks are (an array, files, a cluster) is the affair of `cloakgp.data`; here

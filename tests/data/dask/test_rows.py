@@ -23,7 +23,7 @@ import pandas as pd
 import pytest
 from dask.task_spec import Task, TaskRef
 
-from cloakgp.data.dask.graphs import sealed
+from cloakgp.data.dask.partitions import split_graph
 from cloakgp.data.dask.rows import DaskRows
 from cloakgp.data.dask.tasks import Parcel
 
@@ -643,7 +643,7 @@ def test_partitions_get_the_tasks_that_they_alone_need():
         "end a": (builtins.sum, ["a"]),
         "end b": (builtins.sum, ["b", "end a"]),
     }
-    (first, second), shared = sealed(graph, [("end a",), ("end b",)])
+    (first, second), shared = split_graph(graph, [("end a",), ("end b",)])
     assert (set(first.own), first.others) == (set(), ("end a",))
     assert (set(second.own), set(second.others)) == ({"end b", "b"}, {"end a", "all"})
     assert set(shared) == {"end a", "a", "all"}
@@ -659,7 +659,7 @@ def test_what_the_cluster_has_is_asked_for_by_its_key():
         "renamed": BoundRef("elsewhere"),
         "end": Task("end", builtins.max, TaskRef("held"), TaskRef("renamed"), TaskRef("alone")),
     }
-    (only,), shared = sealed(graph, [("end",)])
+    (only,), shared = split_graph(graph, [("end",)])
     assert set(only.own) == {"end", "renamed"}
     assert type(only.own["renamed"]) is TaskRef
     assert set(only.others) == {"held", "elsewhere", "alone"}
@@ -667,8 +667,8 @@ def test_what_the_cluster_has_is_asked_for_by_its_key():
 
 
 def test_a_parcel_shows_nothing():
-    parcel = Parcel.of([SENTINEL])
-    other = Parcel.of([SENTINEL + 1])
+    parcel = Parcel.pack([SENTINEL])
+    other = Parcel.pack([SENTINEL + 1])
     assert repr(parcel) == "<Parcel>"
     assert dask.base.tokenize(parcel) == dask.base.tokenize(other)
     assert sys.getsizeof(parcel) > len(parcel.payload)

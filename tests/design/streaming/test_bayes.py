@@ -18,7 +18,7 @@ from cloakgp.design.streaming.binning import Cells, cell_sums
 from cloakgp.design.streaming.rules import BallRule
 from cloakgp.design.streaming.sums import asked_sums
 from cloakgp.models import APPROXIMATIONS, SparsePrior
-from cloakgp.models.kernels.coregion import LowRankCovariance
+from cloakgp.models.covariance import LowRankCovariance
 from cloakgp.models.summary import summarise
 
 # Forty cells are few, and weak bounds are what many of these tests are about.

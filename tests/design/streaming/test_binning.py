@@ -11,7 +11,7 @@ from sklearn.gaussian_process.kernels import Matern
 
 from cloakgp.design.streaming.binning import Cells, cell_sums
 from cloakgp.models import SparsePrior
-from cloakgp.models.kernels.coregion import LowRankCovariance
+from cloakgp.models.covariance import LowRankCovariance
 
 tables = importlib.import_module("chunks")
 Chunks = tables.Chunks

@@ -35,11 +35,20 @@ from importlib import import_module
 from itertools import accumulate
 from typing import Any, NoReturn, Self
 
-from cloakgp.data.dask.graphs import fetched, merging_graph, new_name, or_raised
-from cloakgp.data.dask.sources import ArraySource, FrameSource, ParquetSource, Source
-from cloakgp.data.dask.tasks import Parcel, Span, attempted
+from cloakgp.data.chunks import CHUNK_ROWS, Watch
+from cloakgp.data.dask.parquet import ParquetSource
+from cloakgp.data.dask.partitions import ArraySource, FrameSource
+from cloakgp.data.dask.tasks import (
+    Parcel,
+    Source,
+    Span,
+    attempt,
+    build_pass,
+    fetch,
+    new_name,
+    unwrap,
+)
 from cloakgp.data.files import Paths
-from cloakgp.data.local import CHUNK_ROWS, Watch, forget_locals
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
@@ -292,17 +301,11 @@ class DaskRows:
         """
         return self._pass(work, what=what, private=True)
 
+    # Tasks that partitions share may hold outputs.
+    @forget_on_failure
     def _pass(self, work: Callable[..., PartOf], *, what: str, private: bool) -> PartOf:
-        try:
-            return self._done(work, what=what, private=private)
-        except BaseException as error:
-            # Tasks that partitions share may hold outputs.
-            forget_locals(error)
-            raise
-
-    def _done(self, work: Callable[..., PartOf], *, what: str, private: bool) -> PartOf:
-        sent = or_raised(attempted(lambda: Parcel.of(work), what=f"{what}: pickling the work"))
-        lengths = self._source.counted(self._client)
+        sent = unwrap(attempt(lambda: Parcel.pack(work), what=f"{what}: pickling the work"))
+        lengths = self._source.count_rows(self._client)
         packed, shared = self._source.blocks(private=private)
         if len(packed) != len(lengths):
             raise ValueError(
@@ -314,15 +317,15 @@ class DaskRows:
             raise ValueError("there are no rows")
         spans = _spans([rows for rows in lengths if rows], chunk_rows=self.chunk_rows)
         name = new_name(self._client, "rows" if private else "inputs")
-        graph, keys = merging_graph(filled, spans, work=sent, what=what, name=name)
+        graph, keys = build_pass(filled, spans, work=sent, what=what, name=name)
         futures = self._client.get({**shared, **graph}, keys, sync=False)
         # The last is kept; the others are let go as they are done.
         last = futures.pop()
         if self.watch is not None:
             self._report(futures, [span.rows for span in spans], what=what)
         del futures
-        merged = or_raised(fetched(last.result, what=what))
-        part: PartOf = or_raised(attempted(merged.opened, what=f"{what}: unpacking"))
+        merged = unwrap(fetch(last.result, what=what))
+        part: PartOf = unwrap(attempt(merged.unpack, what=f"{what}: unpacking"))
         return part
 
     def _report(self, futures: list[Any], rows: Sequence[int], *, what: str) -> None:

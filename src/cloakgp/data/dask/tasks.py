@@ -1,25 +1,33 @@
-"""What Dask's workers do in a pass: open a block, work on its chunks, merge parts.
+"""Dask tasks of a pass over blocks of rows: work on each block, merge parts, fetch the result.
 
 No task fails. Dask logs a failing task and ships its error, with the arguments of the one and the
 variables of the other, so whatever goes wrong comes back as a `Failure`, which names the class of
 the error and says only what is public. What tasks hold and return is packed in a `Parcel`: bytes
-that no log, dashboard or `repr` shows.
+that no log, dashboard or `repr` shows. Keys name tasks in logs and on dashboards: those made here
+are numbers in turn, and never hashes of what the tasks hold, as Dask's own are.
 """
 
 from __future__ import annotations
 
+import itertools
 import pickle
 import threading
-from collections.abc import Callable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol
 
-from cloakgp.data.local import LocalRows
-from cloakgp.design.solver import suitable_threads
+from cloakgp.data import chunks
+from cloakgp.data.chunks import LocalRows
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import Chunk
+from cloakgp.utils.threads import suitable_threads
+
+Graph = dict[Any, Any]
+HIDDEN = "its message could hold private values, and is not shown"
+_turn = itertools.count()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,22 +40,22 @@ class Parcel:
 
     Examples
     --------
-    >>> parcel = Parcel.of([12.5])
+    >>> parcel = Parcel.pack([12.5])
     >>> parcel
     <Parcel>
-    >>> parcel.opened()
+    >>> parcel.unpack()
     [12.5]
     """
 
     payload: bytes
 
     @classmethod
-    def of(cls, content: object) -> Parcel:
+    def pack(cls, content: object) -> Parcel:
         """Return an object packed."""
         payload: bytes = import_module("cloudpickle").dumps(content)
         return cls(payload=payload)
 
-    def opened(self) -> Any:
+    def unpack(self) -> Any:
         """Return the object, made anew."""
         return pickle.loads(self.payload)
 
@@ -70,12 +78,11 @@ class Failure:
     ----------
     error : type
         Of the exception to be raised where the pass was asked for.
-    told : str
-        Its message.
+    message : str
     """
 
     error: type[Exception]
-    told: str
+    message: str
 
 
 @dataclass(frozen=True)
@@ -94,7 +101,7 @@ class Span:
     first_chunk: int
 
 
-class Refused(Exception):
+class PublicError(Exception):
     """Says what is wrong with something public, in words that may be shown.
 
     Attributes
@@ -103,38 +110,34 @@ class Refused(Exception):
         Of the exception to be raised where the pass was asked for.
     """
 
-    def __init__(self, told: str, *, error: type[Exception] = ValueError) -> None:
-        super().__init__(told)
+    def __init__(self, message: str, *, error: type[Exception] = ValueError) -> None:
+        super().__init__(message)
         self.error = error
 
 
 @contextmanager
-def refusing() -> Iterator[None]:
+def public_errors() -> Iterator[None]:
     """Show the words of a ``ValueError``, or of a file that is missing: only where they are ours.
 
     Raises
     ------
-    Refused
+    PublicError
 
     Examples
     --------
     >>> try:
-    ...     with refusing():
+    ...     with public_errors():
     ...         raise ValueError("column 'age' is empty in row 3")
-    ... except Refused as error:
+    ... except PublicError as error:
     ...     print(error)
     column 'age' is empty in row 3
     """
     try:
         yield
     except FileNotFoundError as error:
-        raise Refused(str(error), error=FileNotFoundError) from None
+        raise PublicError(str(error), error=FileNotFoundError) from None
     except ValueError as error:
-        raise Refused(str(error)) from None
-
-
-class WorkFailed(Exception):
-    """The work on a chunk failed; says what may be shown of it."""
+        raise PublicError(str(error)) from None
 
 
 class Block(Protocol):
@@ -144,42 +147,206 @@ class Block(Protocol):
     def private(self) -> bool:
         """Whether outputs are wanted."""
 
-    def opened(self, values: tuple[Any, ...], *, first_row: int) -> LocalRows | None:
+    def open(self, values: tuple[Any, ...], *, first_row: int) -> LocalRows | None:
         """Return the rows, or None if there are none, given what other tasks made for them."""
 
 
-@dataclass(frozen=True, eq=False)
-class _OnInputs:
-    """Work on a chunk with its number in the table."""
+@dataclass(frozen=True, eq=False, repr=False)
+class PublicErrorBlock:
+    """A chunk whose inputs are refused in words that may be shown, unlike all other errors.
 
-    work: Callable[[Chunk], Any]
-    first: int
+    Attributes
+    ----------
+    chunk : Block of `cloakgp.data.chunks`
+    """
 
-    def __call__(self, chunk: Chunk) -> Any:
-        try:
-            return self.work(Chunk(number=self.first + chunk.number, X=chunk.X))
-        except Exception as error:
-            # Made of public inputs: the message helps, and may be shown.
-            raise WorkFailed(f"{type(error).__name__}: {error}") from None
+    chunk: chunks.Block
 
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return self.chunk.rows
 
-@dataclass(frozen=True, eq=False)
-class _OnRows:
-    """Work on a chunk with its number in the table, and on its outputs."""
+    def inputs(self) -> Array:
+        """Return public inputs, or raise `PublicError` if one is not finite."""
+        with public_errors():
+            return self.chunk.inputs()
 
-    work: Callable[[Chunk, Array], Any]
-    first: int
-
-    def __call__(self, chunk: Chunk, private: Array) -> Any:
-        try:
-            return self.work(Chunk(number=self.first + chunk.number, X=chunk.X), private)
-        except Exception as error:
-            raise WorkFailed(
-                f"{type(error).__name__}; its message could hold private values, and is not shown"
-            ) from None
+    def outputs(self) -> Array:
+        """Return private outputs, with NaN for what is missing or no number."""
+        return self.chunk.outputs()
 
 
-def part_of_block(
+@dataclass(frozen=True, eq=False, repr=False)
+class PackedBlock:
+    """A block on its way to a worker.
+
+    Attributes
+    ----------
+    block : Parcel
+    others : tuple
+        Keys of the tasks that it needs.
+    """
+
+    block: Parcel
+    others: tuple[Any, ...] = ()
+
+
+class Source(ABC):
+    """A table in blocks.
+
+    Attributes
+    ----------
+    input_names : tuple of str
+        Empty for arrays.
+    output_name : str
+    n_inputs : int
+    chunk_rows : int
+    lengths : tuple of int or None
+        Rows of every block, if known.
+    """
+
+    def __init__(
+        self,
+        *,
+        input_names: tuple[str, ...],
+        output_name: str,
+        n_inputs: int,
+        chunk_rows: int,
+        lengths: tuple[int, ...] | None,
+    ) -> None:
+        if chunk_rows < 1:
+            raise ValueError(f"chunk_rows must be at least 1, got {chunk_rows}")
+        self.input_names = input_names
+        self.output_name = output_name
+        self.n_inputs = n_inputs
+        self.chunk_rows = chunk_rows
+        self.lengths = lengths
+
+    @abstractmethod
+    def blocks(self, *, private: bool) -> tuple[list[PackedBlock], Graph]:
+        """Return every block, and the tasks that they share."""
+
+    def count_rows(self, client: Any) -> tuple[int, ...]:
+        """Return the rows of every block, after a pass over the inputs if need be."""
+        if self.lengths is None:
+            packed, shared = self.blocks(private=False)
+            graph, keys = build_count(packed, name=new_name(client, "count"))
+            what = "counting rows"
+            self.lengths = tuple(gather(client, {**shared, **graph}, keys, what=what))
+        return self.lengths
+
+
+def build_pass(
+    packed: Sequence[PackedBlock],
+    spans: Sequence[Span],
+    *,
+    work: Parcel,
+    what: str,
+    name: str,
+) -> tuple[Graph, list[Any]]:
+    """Return the tasks of a pass, and the keys of the parts of blocks with the merged one last.
+
+    Neighbours are merged with neighbours, in an order that the table alone decides.
+
+    Examples
+    --------
+    >>> block = PackedBlock(block=Parcel.pack(None))
+    >>> spans = [Span(first_row=0, rows=1, first_chunk=0), Span(1, 1, 1), Span(2, 1, 2)]
+    >>> graph, keys = build_pass(
+    ...     [block] * 3, spans, work=Parcel.pack(len), what="counting", name="pass"
+    ... )
+    >>> keys
+    [('pass', 0), ('pass', 1), ('pass', 2), ('pass-merge', 2, 0)]
+    >>> sorted(graph["pass-merge", 2, 0].dependencies)
+    [('pass', 2), ('pass-merge', 1, 0)]
+    """
+    from dask.task_spec import DataNode, Task, TaskRef
+
+    given = (f"{name}-work",)
+    # A task of its own: it is sent once, not with every block, and made anew if it is lost.
+    graph: Graph = {given: DataNode(given, work)}
+    level: list[Any] = []
+    for number, (one, span) in enumerate(zip(packed, spans, strict=True)):
+        key: Any = (name, number)
+        others = (TaskRef(other) for other in one.others)
+        graph[key] = Task(key, work_on_block, one.block, TaskRef(given), span, what, *others)
+        level.append(key)
+    keys = list(level)
+    # Under another name: tasks of one name that need next to nothing are spread over all workers.
+    depth = 0
+    while len(level) > 1:
+        depth += 1
+        above: list[Any] = []
+        for number, (left, right) in enumerate(zip(level[::2], level[1::2], strict=False)):
+            key = (f"{name}-merge", depth, number)
+            graph[key] = Task(key, merge_parts, TaskRef(left), TaskRef(right), what)
+            above.append(key)
+        if len(level) % 2:
+            above.append(level[-1])
+        level = above
+    return graph, [*keys, level[0]]
+
+
+def build_count(packed: Sequence[PackedBlock], *, name: str) -> tuple[Graph, list[Any]]:
+    """Return the tasks that count the rows of blocks, and their keys."""
+    from dask.task_spec import Task, TaskRef
+
+    graph: Graph = {}
+    for number, one in enumerate(packed):
+        key = (name, number)
+        others = (TaskRef(other) for other in one.others)
+        graph[key] = Task(key, count_block, one.block, *others)
+    return graph, list(graph)
+
+
+def new_name(client: Any, stem: str) -> str:
+    """Return a name for tasks that no others have: the client's own, and a number in turn."""
+    return f"cloakgp-{stem}-{client.id}-{next(_turn)}"
+
+
+def gather(client: Any, graph: Graph, keys: Sequence[Any], *, what: str) -> list[Any]:
+    """Do tasks and fetch what they return, or raise the first failure among it.
+
+    Raises
+    ------
+    ValueError, FileNotFoundError, RuntimeError
+        Without anything behind it.
+    """
+    futures = client.get(graph, list(keys), sync=False)
+    return [unwrap(one) for one in unwrap(fetch(lambda: client.gather(futures), what=what))]
+
+
+def fetch(wait: Callable[[], Any], *, what: str) -> Any:
+    """Return what is fetched from the cluster, or a Failure that says nothing of its own.
+
+    Tasks of a collection's own may fail, and their errors quote what they like.
+    """
+    try:
+        return wait()
+    except Exception as error:
+        kind = type(error).__name__
+    return Failure(
+        error=RuntimeError,
+        message=f"{what}: the cluster gave up with {kind}; {HIDDEN}. KilledWorker means that "
+        "several workers died at the same rows",
+    )
+
+
+def unwrap(result: Any) -> Any:
+    """Return a result, or raise the failure that it is.
+
+    Examples
+    --------
+    >>> unwrap(3)
+    3
+    """
+    if isinstance(result, Failure):
+        raise result.error(result.message)
+    return result
+
+
+def work_on_block(
     block: Parcel, work: Parcel, span: Span, what: str, *values: Any
 ) -> Parcel | Failure:
     """Work on the chunks of a block, and merge what they say in their order.
@@ -200,31 +367,28 @@ def part_of_block(
     """
 
     def do() -> Parcel:
-        opened: Block = block.opened()
-        do_work = work.opened()
-        rows = opened.opened(values, first_row=span.first_row)
+        unpacked: Block = block.unpack()
+        rows = unpacked.open(values, first_row=span.first_row)
         if rows is None or rows.count != span.rows:
-            raise Refused(
+            raise PublicError(
                 f"rows {span.first_row} to {span.first_row + span.rows - 1}, counted from 0, came "
                 "out differently than in an earlier pass: rows must be the same in every pass"
             )
+        numbered = _NumberedWork(work.unpack(), span.first_chunk)
         with _one_thread():
-            if opened.private:
-                part: Any = rows.over_rows(_OnRows(do_work, span.first_chunk), what=what)
-            else:
-                part = rows.over_inputs(_OnInputs(do_work, span.first_chunk), what=what)
-        return Parcel.of(part)
+            run: Callable[..., Any] = rows.over_rows if unpacked.private else rows.over_inputs
+            return Parcel.pack(run(numbered, what=what))
 
-    part: Parcel | Failure = attempted(do, what=f"{what}: rows {span.first_row} and after")
+    part: Parcel | Failure = attempt(do, what=f"{what}: rows {span.first_row} and after")
     return part
 
 
-def merged_parts(first: Parcel | Failure, second: Parcel | Failure, what: str) -> Parcel | Failure:
+def merge_parts(first: Parcel | Failure, second: Parcel | Failure, what: str) -> Parcel | Failure:
     """Merge two parts, or pass on the failure that comes first in the table.
 
     Examples
     --------
-    >>> merged_parts(Failure(ValueError, "one"), Failure(ValueError, "two"), "adding").told
+    >>> merge_parts(Failure(ValueError, "one"), Failure(ValueError, "two"), "adding").message
     'one'
     """
     if isinstance(first, Failure):
@@ -234,43 +398,63 @@ def merged_parts(first: Parcel | Failure, second: Parcel | Failure, what: str) -
 
     def do() -> Parcel:
         with _one_thread():
-            return Parcel.of(first.opened().merged(second.opened()))
+            return Parcel.pack(first.unpack().merged(second.unpack()))
 
-    part: Parcel | Failure = attempted(do, what=f"{what}: merging")
+    part: Parcel | Failure = attempt(do, what=f"{what}: merging")
     return part
 
 
-def rows_of_block(block: Parcel, *values: Any) -> int | Failure:
+def count_block(block: Parcel, *values: Any) -> int | Failure:
     """Return how many rows a block has."""
 
     def do() -> int:
-        rows = block.opened().opened(values, first_row=0)
+        rows = block.unpack().open(values, first_row=0)
         return 0 if rows is None else int(rows.count)
 
-    many: int | Failure = attempted(do, what="counting rows")
+    many: int | Failure = attempt(do, what="counting rows")
     return many
 
 
-def attempted(do: Callable[[], Any], *, what: str) -> Any:
+def attempt(do: Callable[[], Any], *, what: str) -> Any:
     """Return what something gives, or a Failure that says no more than is public.
 
     Examples
     --------
-    >>> attempted(lambda: 1 / 0, what="dividing").told[:38]
+    >>> attempt(lambda: 1 / 0, what="dividing").message[:38]
     'dividing failed with ZeroDivisionError'
     """
     try:
         return do()
-    except Refused as error:
-        return Failure(error=error.error, told=str(error))
-    except WorkFailed as error:
-        return Failure(error=RuntimeError, told=f"{what} failed with {error}")
+    except PublicError as error:
+        return Failure(error=error.error, message=str(error))
+    except WorkError as error:
+        return Failure(error=RuntimeError, message=f"{what} failed with {error}")
     except Exception as error:
         kind = type(error).__name__
     return Failure(
         error=RuntimeError,
-        told=f"{what} failed with {kind}; its message could hold private values, and is not shown",
+        message=f"{what} failed with {kind}; {HIDDEN}",
     )
+
+
+class WorkError(Exception):
+    """The work on a chunk failed; says what may be shown of it."""
+
+
+@dataclass(frozen=True, eq=False)
+class _NumberedWork:
+    """Work on a chunk with its number in the table, and on its outputs if they are wanted."""
+
+    work: Callable[..., Any]
+    first: int
+
+    def __call__(self, chunk: Chunk, *private: Array) -> Any:
+        try:
+            return self.work(Chunk(number=self.first + chunk.number, X=chunk.X), *private)
+        except Exception as error:
+            kind = type(error).__name__
+            # Of public inputs alone, the message helps and may be shown.
+            raise WorkError(f"{kind}; {HIDDEN}" if private else f"{kind}: {error}") from None
 
 
 _at_work = 0

@@ -1,4 +1,4 @@
-r"""`bayes` for tables that are read in passes: the sharpest release of millions of rows.
+r"""Bayesian A-optimal design for tables read in passes: the sharpest release of many rows.
 
 The problem is that of `cloakgp.design.bayes`, for a sparse model. Neither K_y = VᵀV + Λ nor the
 strategy is ever formed. Three steps:
@@ -23,7 +23,7 @@ import numpy as np
 from scipy import linalg
 
 from cloakgp.design.bayes import sharpest_strategy
-from cloakgp.design.solver import Progress, suitable_threads
+from cloakgp.design.solver import Progress
 from cloakgp.design.strategy import LOOSE, Certificate, warn_if_short
 from cloakgp.design.streaming.binning import Cells, cell_sums
 from cloakgp.design.streaming.rules import BallRule, RowModel
@@ -31,6 +31,7 @@ from cloakgp.design.streaming.sums import AskedSums, asked_sums
 from cloakgp.design.weak_duality import RowSupports
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import Chunk, Passes
+from cloakgp.utils.threads import suitable_threads
 
 # Query directions that together have less than this share of the prior variance are left out, and
 # what they could explain is added to the certificate.

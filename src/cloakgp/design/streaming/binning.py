@@ -1,4 +1,4 @@
-r"""Rows gathered in cells: a smaller problem whose every strategy can be asked of the rows.
+r"""Binning: rows gathered in cells, a smaller problem whose every strategy fits the rows.
 
 If all rows of a cell are asked alike, r_j = r_c, then R y = Σ_c r_c Σ_{j∈c} y_j: the strategy asks
 for sums over cells. Under the model these sums have covariance V_cᵀ V_c + diag(λ_c) with the cell's

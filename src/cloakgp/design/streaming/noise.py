@@ -1,4 +1,4 @@
-r"""`trace` and `logdet` for tables that are read in passes, to a certified gap.
+r"""Designs of least noise, `trace` and `logdet`, for tables read in passes, to a certified gap.
 
 The problem is that of `cloakgp.design.strategy` for a sparse model, whose cloaking matrix is
 C = H Φ with H = V_*ᵀ (I + V Λ⁻¹ Vᵀ)⁻¹ and Φ = V Λ⁻¹ (2021 paper, section 3.2). Neither is formed:
@@ -24,12 +24,13 @@ from scipy import linalg
 
 from cloakgp.design.objectives import Iterate
 from cloakgp.design.screening import may_carry_weight
-from cloakgp.design.solver import Progress, optimal_weights, suitable_threads
+from cloakgp.design.solver import Progress, optimal_weights
 from cloakgp.design.strategy import Certificate, warn_if_short
 from cloakgp.design.streaming.rules import LinearRule, RowModel
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import CriterionName
 from cloakgp.utils.passes import Chunk, Passes
+from cloakgp.utils.threads import suitable_threads
 
 # Singular values come from a Gram matrix here, which holds half the digits.
 RANGE_TOLERANCE = 1e-7

@@ -1,4 +1,4 @@
-r"""Strategies as rules: the column of a row, from what the model knows of the row.
+r"""Rules: strategies that give the column of a row from what the model knows of the row.
 
 A sparse model with M inducing inputs knows a row by its features v, of shape (M,), and its noise
 variance λ. A strategy for millions of rows is kept as a rule that gives every row's column

@@ -1,4 +1,4 @@
-r"""What a strategy amounts to over all rows: the small sums that every later step needs.
+r"""Sums of a strategy over all rows: small, and all that later steps need.
 
 With R the strategy, V the rows' features and Λ their noise variances, answers R y + noise have the
 covariance A Aᵀ + B + s² I with A = R Vᵀ and B = R Λ Rᵀ, and covariance A v_* with the latent

@@ -1,4 +1,4 @@
-"""What one would do without this package's designs: histograms, and noise on rows or on the mean.
+"""Baselines without this package's designs: histograms, and noise on rows or on the mean.
 
 They stand here to be compared with `cloakgp.DPGPRegressor` on equal terms: the same bounds, the
 same exact calibration, the same sampler, and what the noisy answers allow is done with them.

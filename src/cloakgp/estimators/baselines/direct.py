@@ -1,4 +1,4 @@
-"""The simplest releases: noise on every output, and noise on their mean."""
+"""Direct baselines: noise on every output, and noise on their mean."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
 
 from cloakgp.estimators.base import PosteriorFace, checked_inputs, chosen_hyperprior
 from cloakgp.estimators.baselines.undesigned import PRIOR_SD_SHARE, release_of_answers
-from cloakgp.fitting.checks import warn_of_parameters
 from cloakgp.fitting.defaults import choose_prior, choose_query
 from cloakgp.fitting.planning import check_exact
 from cloakgp.privacy import Guarantee, OutputBounds, measure
 from cloakgp.privacy.accounting import check_budget
+from cloakgp.privacy.checks import warn_of_parameters
 from cloakgp.privacy.tracebacks import forget_on_failure
 
 

@@ -1,4 +1,4 @@
-"""A private histogram as a regression: noisy means of the outputs in bins of public inputs."""
+"""Histogram regression: noisy means of the outputs in bins of public inputs."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from cloakgp.estimators.base import ReleaseFace, checked_inputs
-from cloakgp.fitting.checks import warn_of_parameters
 from cloakgp.privacy import Answers, Guarantee, OutputBounds, measure
 from cloakgp.privacy.accounting import check_budget
+from cloakgp.privacy.checks import warn_of_parameters
 from cloakgp.privacy.laplace import ANY_DELTA, LaplaceAnswers, measure_laplace
 from cloakgp.privacy.pure_dp import PureGuarantee
 from cloakgp.privacy.tracebacks import forget_on_failure

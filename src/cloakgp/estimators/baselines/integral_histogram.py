@@ -1,4 +1,4 @@
-r"""A Gaussian process fitted to a private histogram, with the integral kernel.
+r"""Integral histogram: a Gaussian process fitted to noisy bin sums, with the integral kernel.
 
 Each bin's noisy mean is an average of the latent function over the bin, as if the rows in it were
 spread evenly, plus observation noise of variance σ_n²/n for its n rows, plus privacy noise of

@@ -1,4 +1,4 @@
-"""Releases whose questions were not designed: given strategies, answered, as ordinary releases."""
+"""Undesigned releases: given strategies, answered, as ordinary releases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""Several outputs of one person as several entries of one Gaussian process.
+r"""Coregionalisation kernel: several outputs of one person as entries of one Gaussian process.
 
 Entry (x, t) is output t at input x, and the prior covariance between entries is
 
@@ -10,175 +10,13 @@ Lawrence 2012, section 4.2), with B public and positive semidefinite.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
-
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Hyperparameter, Kernel
 
 from cloakgp.utils.arrays import Array, as_matrix
 
-
-class OutputCovariance(Protocol):
-    """K_y, in the form in which a product with few columns costs least."""
-
-    def times(self, columns: Array) -> Array:
-        """Return K_y B for B of shape (N, k)."""
-
-    @property
-    def least_noise(self) -> float:
-        """A positive lower bound of the eigenvalues of K_y, in squared output units."""
-
-
-@dataclass(frozen=True, eq=False)
-class DenseCovariance:
-    """K_y as a matrix plus a diagonal.
-
-    Attributes
-    ----------
-    latent : array of shape (N, N)
-    noise : array of shape (N,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> DenseCovariance(latent=np.eye(2), noise=np.ones(2)).times(np.ones((2, 1)))
-    array([[2.],
-           [2.]])
-    """
-
-    latent: Array
-    noise: Array
-
-    def times(self, columns: Array) -> Array:
-        """Return K_y B."""
-        product: Array = self.latent @ columns + self.noise[:, None] * columns
-        return product
-
-    @property
-    def least_noise(self) -> float:
-        """The smallest noise variance."""
-        return float(self.noise.min())
-
-
-@dataclass(frozen=True, eq=False)
-class LowRankCovariance:
-    """K_y = Vᵀ V plus a diagonal, never formed.
-
-    Attributes
-    ----------
-    features : array of shape (M, N)
-        V.
-    noise : array of shape (N,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> LowRankCovariance(features=np.ones((1, 2)), noise=np.ones(2)).times(np.ones((2, 1)))
-    array([[3.],
-           [3.]])
-    """
-
-    features: Array
-    noise: Array
-
-    def times(self, columns: Array) -> Array:
-        """Return K_y B."""
-        product: Array = self.features.T @ (self.features @ columns)
-        return product + self.noise[:, None] * columns
-
-    @property
-    def least_noise(self) -> float:
-        """The smallest noise variance."""
-        return float(self.noise.min())
-
-
-@dataclass(frozen=True, eq=False)
-class ConditionedCovariance:
-    """K_y after noisy answers are known: a covariance less A Aᵀ.
-
-    Attributes
-    ----------
-    prior : OutputCovariance
-    known : array of shape (N, k)
-        A = cov(y, a) S^-½, for answers a with covariance S.
-    least_noise : float
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> prior = DenseCovariance(latent=np.eye(2), noise=np.ones(2))
-    >>> known = ConditionedCovariance(prior=prior, known=np.ones((2, 1)), least_noise=0.5)
-    >>> known.times(np.ones((2, 1)))
-    array([[0.],
-           [0.]])
-    """
-
-    prior: OutputCovariance
-    known: Array
-    least_noise: float
-
-    def times(self, columns: Array) -> Array:
-        """Return (K_y − A Aᵀ) B."""
-        product: Array = self.prior.times(columns) - self.known @ (self.known.T @ columns)
-        return product
-
-
 DEFINITENESS_TOLERANCE = 1e-10
-
-
-def as_entries(X: Array, *, count: int) -> Array:
-    """Return the entries of several outputs at each input, those of one row next to each other.
-
-    Parameters
-    ----------
-    X : array of shape (N, D)
-    count : int
-        T, the number of outputs.
-
-    Returns
-    -------
-    array of shape (N T, D + 1)
-        The last column says which output.
-
-    Examples
-    --------
-    >>> as_entries(np.array([[5.0], [7.0]]), count=2).tolist()
-    [[5.0, 0.0], [5.0, 1.0], [7.0, 0.0], [7.0, 1.0]]
-    """
-    which = np.tile(np.arange(count, dtype=np.float64), len(X))
-    return np.column_stack([np.repeat(X, count, axis=0), which])
-
-
-def checked_coregion(coregion: ArrayLike, *, count: int) -> Array:
-    """Return B, or say what is wrong with it.
-
-    Parameters
-    ----------
-    coregion : array-like of shape (T, T)
-        In units of the outputs' widths.
-    count : int
-        T.
-
-    Raises
-    ------
-    ValueError
-        Unless it is symmetric and positive semidefinite.
-
-    Examples
-    --------
-    >>> checked_coregion([[1, 0.5], [0.5, 1]], count=2)
-    array([[1. , 0.5],
-           [0.5, 1. ]])
-    """
-    matrix = as_matrix(coregion, name="coregion", columns=count)
-    scale = float(np.abs(matrix).max())
-    if matrix.shape != (count, count) or not np.allclose(matrix, matrix.T, rtol=0, atol=0):
-        raise ValueError(f"coregion must be a symmetric matrix of shape ({count}, {count})")
-    if float(np.linalg.eigvalsh(matrix)[0]) < -DEFINITENESS_TOLERANCE * scale or scale == 0:
-        raise ValueError("coregion must be positive semidefinite, and not zero")
-    return matrix
 
 
 class CoregionKernel(Kernel):  # type: ignore[misc]
@@ -290,3 +128,56 @@ class CoregionKernel(Kernel):  # type: ignore[misc]
 
     def __repr__(self) -> str:
         return f"{self.kernel!r} between {len(np.asarray(self.coregion))} outputs"
+
+
+def as_entries(X: Array, *, count: int) -> Array:
+    """Return the entries of several outputs at each input, those of one row next to each other.
+
+    Parameters
+    ----------
+    X : array of shape (N, D)
+    count : int
+        T, the number of outputs.
+
+    Returns
+    -------
+    array of shape (N T, D + 1)
+        The last column says which output.
+
+    Examples
+    --------
+    >>> as_entries(np.array([[5.0], [7.0]]), count=2).tolist()
+    [[5.0, 0.0], [5.0, 1.0], [7.0, 0.0], [7.0, 1.0]]
+    """
+    which = np.tile(np.arange(count, dtype=np.float64), len(X))
+    return np.column_stack([np.repeat(X, count, axis=0), which])
+
+
+def checked_coregion(coregion: ArrayLike, *, count: int) -> Array:
+    """Return B, or say what is wrong with it.
+
+    Parameters
+    ----------
+    coregion : array-like of shape (T, T)
+        In units of the outputs' widths.
+    count : int
+        T.
+
+    Raises
+    ------
+    ValueError
+        Unless it is symmetric and positive semidefinite.
+
+    Examples
+    --------
+    >>> checked_coregion([[1, 0.5], [0.5, 1]], count=2)
+    array([[1. , 0.5],
+           [0.5, 1. ]])
+    """
+    matrix = as_matrix(coregion, name="coregion", columns=count)
+    scale = float(np.abs(matrix).max())
+    if matrix.shape != (count, count) or not np.allclose(matrix, matrix.T, rtol=0, atol=0):
+        raise ValueError(f"coregion must be a symmetric matrix of shape ({count}, {count})")
+    if float(np.linalg.eigvalsh(matrix)[0]) < -DEFINITENESS_TOLERANCE * scale or scale == 0:
+        raise ValueError("coregion must be positive semidefinite, and not zero")
+    return matrix

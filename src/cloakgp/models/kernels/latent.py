@@ -1,4 +1,4 @@
-"""Covariances of the latent function, for any scikit-learn kernel.
+"""Latent covariances: any scikit-learn kernel without its white noise.
 
 A `WhiteKernel` inside a kernel is observation noise, not latent function: scikit-learn adds it only
 where a kernel is evaluated on one array with itself. Latent covariances are therefore always asked

@@ -191,8 +191,14 @@ cloakgp.estimators.baselines.NoisyHistogram.load'
     return f"this is a release of {found}: open it with cloakgp.load, or {LOADERS[found]}"
 
 
-def kind_of(path: str | Path) -> str:
+def kind_of(path: str | Path, *, max_bytes: int | None = None) -> str:
     """Return what a release file holds: one of the keys of `LOADERS`.
+
+    Parameters
+    ----------
+    path : str or Path
+    max_bytes : int, optional
+        The most that the file may unpack to; see `read_bundle`.
 
     Raises
     ------
@@ -204,7 +210,7 @@ def kind_of(path: str | Path) -> str:
     text_kind = read_text(path, parse=_text_kind)
     if text_kind is not None:
         return text_kind
-    return _read(path, lambda members: _kind(_manifest(members)), max_bytes=None)
+    return _read(path, lambda members: _kind(_manifest(members)), max_bytes=max_bytes)
 
 
 def read_text(path: str | Path, *, parse: Callable[[Any], Contents]) -> Contents | None:

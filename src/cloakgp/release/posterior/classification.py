@@ -21,7 +21,7 @@ import numpy as np
 from scipy import linalg
 
 from cloakgp.models import ExactPrior, SparsePrior
-from cloakgp.models.kernels.coregion import DenseCovariance, LowRankCovariance
+from cloakgp.models.covariance import DenseCovariance, LowRankCovariance
 from cloakgp.models.likelihoods.classes import Link
 from cloakgp.release.posterior.dense import AskedTable, Posterior
 from cloakgp.utils.arrays import Array

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from cloakgp import DPGPRegressor, Release
-from cloakgp.plots.regression import slice_points
-from cloakgp.plots.release import chosen_inputs, figure_bytes, picture_suffix, plot_release
+from cloakgp.plots.figures import chosen_inputs, figure_bytes, picture_suffix, slice_points
+from cloakgp.plots.regression import plot_release
 from cloakgp.utils.formatting import NORMAL_95
 
 

@@ -1,4 +1,4 @@
-"""Nothing that is written to CSV begins like a formula, and numbers stay as they are."""
+"""Formats are told by name; nothing written to CSV begins like a formula, and numbers stay."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloakgp.data.formulas import without_formulas
-from cloakgp.data.table_files import table_bytes
+from cloakgp.data.formats import FORMATS, without_formulas
+from cloakgp.data.schema import SUFFIXES
+from cloakgp.data.tables import table_bytes
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=6)
 FORMULAS = st.builds(
@@ -25,6 +26,11 @@ def is_number(text):
     except ValueError:
         return False
     return True
+
+
+def test_every_suffix_is_of_one_format():
+    """Names are checked before anything is imported that reads files, hence by another module."""
+    assert sorted(suffix for one in FORMATS for suffix in one.suffixes) == sorted(SUFFIXES)
 
 
 @given(st.lists(FORMULAS | TEXT, min_size=1, max_size=5), FORMULAS | TEXT)

@@ -10,7 +10,7 @@ from scipy.stats import kstest, norm
 
 from cloakgp import LatentPrediction
 from cloakgp.models.likelihoods.classes import ClassLikelihood, link
-from cloakgp.plots.classification import normal_nodes, probability_limits
+from cloakgp.release.posterior.intervals import normal_nodes, probability_limits
 
 
 def _known(mean: np.ndarray, sd: np.ndarray, privacy_sd: np.ndarray, *, name: str = "probit"):
@@ -58,7 +58,7 @@ def test_the_privacy_noise_can_be_left_out():
 def test_blocks_change_nothing(rng, monkeypatch):
     mean, sd = rng.normal(size=(50, 3)), rng.uniform(0.2, 1.2, size=(50, 3))
     whole = probability_limits(_known(mean, sd, sd), np.zeros((50, 1)))
-    monkeypatch.setattr("cloakgp.plots.classification.BLOCK_ROWS", 7)
+    monkeypatch.setattr("cloakgp.release.posterior.intervals.BLOCK_ROWS", 7)
     np.testing.assert_array_equal(
         whole, probability_limits(_known(mean, sd, sd), np.zeros((50, 1)))
     )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF, DotProduct, WhiteKernel
 
 from cloakgp.models import APPROXIMATIONS, ExactPrior, SparsePrior
-from cloakgp.models.kernels.coregion import (
+from cloakgp.models.covariance import (
     ConditionedCovariance,
     DenseCovariance,
     LowRankCovariance,

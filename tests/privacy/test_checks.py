@@ -15,6 +15,9 @@ from cloakgp import (
     DPGPRegressorPrivateInputs,
     DPGridSearchCV,
     PrivacyParameterWarning,
+    cloak,
+    extend,
+    refine,
 )
 from cloakgp.data import ArrayRows
 from cloakgp.estimators.baselines import (
@@ -23,7 +26,7 @@ from cloakgp.estimators.baselines import (
     DPMeanRegressor,
     DPRowNoiseRegressor,
 )
-from cloakgp.fitting.checks import bounds_doubts, budget_doubts, mean_doubts, rates_doubts
+from cloakgp.privacy.checks import bounds_doubts, budget_doubts, mean_doubts, rates_doubts
 
 ROWS = 40
 X = np.linspace(0, 10, ROWS)[:, None]
@@ -78,6 +81,45 @@ def test_every_estimator_warns_before_it_reads_outputs(kind):
     assert len(sentences) == 3
     # They point at the line of whoever called, not at one inside the package.
     assert {one.filename for one in said} == {__file__}
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return DPGPRegressor(bounds=(-1, 1), epsilon=1.0, delta=1e-3, gap=0.1).fit(X, np.sin(X[:, 0]))
+
+
+DOORS = {
+    "cloak": lambda _, y: cloak(np.ones((1, ROWS)), y, bounds=COMPUTED_BOUNDS, **LOUD),
+    "refine": lambda fitted, y: refine(fitted.release_, y, **LOUD),
+    "extend": lambda fitted, y: extend(fitted.release_, X + 0.1, y, **LOUD),
+    "refine, of the estimator": lambda fitted, y: fitted.refine(y, **LOUD),
+    "extend, of the estimator": lambda fitted, y: fitted.extend(X + 0.1, y, **LOUD),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_every_other_door_warns_before_it_reads_outputs(door, fitted):
+    with (
+        pytest.warns(PrivacyParameterWarning) as said,
+        pytest.raises(
+            (AssertionError, ValueError), match=r"was read|must hold|numbers|must have a shape"
+        ),
+    ):
+        DOORS[door](fitted, Sealed())
+    sentences = [str(one.message) for one in said]
+    # Later measurements keep the bounds of the first.
+    doubts = (WEAK, RISKY, COMPUTED) if door == "cloak" else (WEAK, RISKY)
+    for doubt in doubts:
+        assert sum(doubt in sentence for sentence in sentences) == 1, (doubt, sentences)
+    assert len(sentences) == len(doubts)
+    assert {one.filename for one in said} == {__file__}
+
+
+def test_stages_of_one_fit_are_warned_of_once():
+    model = DPGPRegressor(bounds=(-1, 1), budget_split=0.5, gap=0.1, **LOUD)
+    with pytest.warns(PrivacyParameterWarning) as said:
+        model.fit(X, np.sin(X[:, 0]))
+    assert len(said) == 2
 
 
 def test_a_choice_counts_in_what_is_weak():

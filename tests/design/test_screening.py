@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloakgp.design import screening as elimination
+from cloakgp.design import screening
 from cloakgp.design.objectives import factorise
 from cloakgp.design.screening import may_carry_weight
 from cloakgp.design.solver import optimal_weights
@@ -125,7 +125,7 @@ def test_the_terms_of_the_bounds_are_needed(criterion, term, without):
     """The very code, without one term of it, rules out columns that carry weight."""
     source = inspect.getsource(may_carry_weight)
     assert term in source
-    names = dict(vars(elimination))
+    names = dict(vars(screening))
     exec(source.replace(term, without), names)
     wrong = 0
     for seed in range(20):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from cloakgp.design.solver import SMALL_PASS, suitable_threads
+from cloakgp.utils.threads import SMALL_PASS, suitable_threads
 
 
 def blas_threads():

@@ -8,7 +8,9 @@ from __future__ import annotations
 import inspect
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from numbers import Real
 
 from cloakgp.utils.formatting import odds_factor
@@ -20,6 +22,9 @@ USUAL_DIGITS = 4
 USUAL_RATE_DIGITS = 3
 
 Interval = tuple[float, float]
+
+# Whether whoever called has been warned of the whole of which this is a part.
+_warned = ContextVar("_warned", default=False)
 
 
 class PrivacyParameterWarning(UserWarning):
@@ -50,12 +55,12 @@ def warn_of_parameters(
     input_bounds: Sequence[Interval] = (),
     rates: Sequence[float] = (),
 ) -> None:
-    """Warn of everything in the declaration of a fit that looks dubious.
+    """Warn of everything in a declaration that looks dubious, unless `already_warned` says so.
 
     Parameters
     ----------
     epsilon : float
-        Of all that the fit spends.
+        Of all that is spent.
     delta : float, optional
         None if the guarantee has none.
     rows : int, optional
@@ -78,6 +83,8 @@ def warn_of_parameters(
     --------
     >>> warn_of_parameters(epsilon=1.0, delta=1e-5, rows=500, bounds=[(0, 100)])
     """
+    if _warned.get():
+        return
     doubts = [
         *budget_doubts(epsilon=epsilon, delta=delta, rows=rows),
         *bounds_doubts(bounds, of="outputs"),
@@ -87,6 +94,22 @@ def warn_of_parameters(
     ]
     for doubt in doubts:
         warn_caller(doubt, PrivacyParameterWarning)
+
+
+@contextmanager
+def already_warned() -> Iterator[None]:
+    """Say nothing of the parts of what `warn_of_parameters` has looked at as a whole.
+
+    Examples
+    --------
+    >>> with already_warned():
+    ...     warn_of_parameters(epsilon=20.0)
+    """
+    token = _warned.set(True)
+    try:
+        yield
+    finally:
+        _warned.reset(token)
 
 
 def warn_caller(message: str, category: type[Warning]) -> None:

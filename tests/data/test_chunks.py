@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from cloakgp.data import ArrayRows
-from cloakgp.data.local import forget_locals
-from cloakgp.data.loop import AHEAD, merged_in_order
+from cloakgp.data.chunks import AHEAD, merge_in_order
+from cloakgp.privacy.tracebacks import forget_locals
 
 
 @dataclass(frozen=True)
@@ -64,13 +64,13 @@ def ignore(done):
     jobs=st.integers(1, 5),
     waits=st.lists(st.sampled_from([0.0, 0.001, 0.003]), min_size=30, max_size=30),
 )
-def test_parts_are_merged_in_order_whatever_is_finished_first(count, jobs, waits):
+def test_parts_are_merge_in_order_whatever_is_finished_first(count, jobs, waits):
     def work(number, block):
         time.sleep(waits[number])
         return Path((number,), block.value)
 
     done = []
-    found = merged_in_order(Reader(count).blocks(), work, jobs=jobs, report=done.append)
+    found = merge_in_order(Reader(count).blocks(), work, jobs=jobs, report=done.append)
     assert found.steps == tuple(range(count))
     total = 0.0
     for number in range(count):
@@ -109,7 +109,7 @@ def test_blas_has_one_thread_meanwhile(jobs):
         # Some libraries that other tests load have never more than one.
         before = widths()
         assert 2 in before
-        found = merged_in_order(Reader(4).blocks(), work, jobs=jobs, report=ignore)
+        found = merge_in_order(Reader(4).blocks(), work, jobs=jobs, report=ignore)
         assert widths() == before
     assert set(found.steps) == {1}
 
@@ -121,14 +121,14 @@ def test_several_threads_are_at_work_at_once():
         both.wait()
         return Path((number,), 0.0)
 
-    assert merged_in_order(Reader(2).blocks(), work, jobs=2, report=ignore).steps == (0, 1)
+    assert merge_in_order(Reader(2).blocks(), work, jobs=2, report=ignore).steps == (0, 1)
 
 
 def test_one_job_runs_in_plain_sight():
     def work(_number, _block):
         return Path((threading.get_ident(),), 0.0)
 
-    found = merged_in_order(Reader(3).blocks(), work, jobs=1, report=ignore)
+    found = merge_in_order(Reader(3).blocks(), work, jobs=1, report=ignore)
     assert set(found.steps) == {threading.get_ident()}
 
 
@@ -144,7 +144,7 @@ def test_little_is_read_ahead_of_the_work(jobs):
         finished.append(number)
         return Path((number,), 0.0)
 
-    merged_in_order(reader.blocks(), work, jobs=jobs, report=ignore)
+    merge_in_order(reader.blocks(), work, jobs=jobs, report=ignore)
     # joblib fetches one task for every thread at a time, on top of those that wait.
     assert max(ahead) <= (AHEAD + 2) * jobs
 
@@ -162,7 +162,7 @@ def test_nobody_runs_far_ahead_of_a_block_that_takes_long(jobs):
             waited_for.append(max(started))
         return Path((number,), 0.0)
 
-    found = merged_in_order(reader.blocks(), work, jobs=jobs, report=ignore)
+    found = merge_in_order(reader.blocks(), work, jobs=jobs, report=ignore)
     assert found.steps == tuple(range(100))
     assert 3 < waited_for[0] <= 3 + AHEAD * jobs
 
@@ -180,7 +180,7 @@ def test_the_first_error_of_the_table_is_the_one_raised(jobs):
 
     done = []
     with pytest.raises(KeyError) as caught:
-        merged_in_order(reader.blocks(), work, jobs=jobs, report=done.append)
+        merge_in_order(reader.blocks(), work, jobs=jobs, report=done.append)
     assert caught.value.args == (5,)
     assert len(done) == 5
     assert reader.closed
@@ -193,7 +193,7 @@ def test_errors_of_the_reader_come_in_their_turn(jobs, fails_at):
     reader = Reader(40, fails_at=fails_at)
     done = []
     with pytest.raises(OSError, match="disk"):
-        merged_in_order(
+        merge_in_order(
             reader.blocks(), lambda number, _: Path((number,), 0.0), jobs=jobs, report=done.append
         )
     assert len(done) == fails_at
@@ -210,7 +210,7 @@ def test_whoever_watches_may_stop_a_pass(jobs, kind):
             raise kind
 
     with pytest.raises(kind):
-        merged_in_order(
+        merge_in_order(
             reader.blocks(), lambda number, _: Path((number,), 0.0), jobs=jobs, report=report
         )
     assert reader.closed
@@ -221,13 +221,13 @@ def test_a_thread_that_wants_to_leave_does_not_hang_the_pass():
         raise SystemExit(3)
 
     with pytest.raises(SystemExit):
-        merged_in_order(Reader(4).blocks(), work, jobs=2, report=ignore)
+        merge_in_order(Reader(4).blocks(), work, jobs=2, report=ignore)
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_no_blocks_are_no_rows(jobs):
     with pytest.raises(ValueError, match="no rows"):
-        merged_in_order(Reader(0).blocks(), lambda *_: Path((), 0.0), jobs=jobs, report=ignore)
+        merge_in_order(Reader(0).blocks(), lambda *_: Path((), 0.0), jobs=jobs, report=ignore)
 
 
 @pytest.mark.parametrize("jobs", [1, 3])

@@ -1,0 +1,253 @@
+"""Row groups of Parquet files, which workers find, look at and read.
+
+The client sends paths, and every worker must find the files under the same names. Statistics of
+columns, which say the least and the greatest output, stay where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from cloakgp.data.chunks import LocalRows
+from cloakgp.data.dask.tasks import (
+    Failure,
+    Graph,
+    PackedBlock,
+    Parcel,
+    PublicError,
+    PublicErrorBlock,
+    Source,
+    attempt,
+    gather,
+    new_name,
+    public_errors,
+)
+from cloakgp.data.files import Paths, Piece, cut_blocks, table_paths
+from cloakgp.data.formats import attempt as attempt_reading
+from cloakgp.data.formats import open_parquet, parquet_columns, read_batches
+from cloakgp.data.schema import check_file, check_header, checked_names
+
+# Row groups are worked on together until they have as many chunks: a task costs a millisecond.
+CHUNKS_OF_A_TASK = 8
+
+
+class ParquetSource(Source):
+    """Parquet files that every worker can read under the same name."""
+
+    def __init__(
+        self, path: Paths, *, inputs: Sequence[str], output: str, chunk_rows: int, client: Any
+    ) -> None:
+        names = checked_names(inputs, output=output)
+        meant = (
+            Path(path).absolute()
+            if isinstance(path, str | Path)
+            else tuple(Path(one).absolute() for one in path)
+        )
+        self._groups = [
+            (one, groups, skipped, rows)
+            for one, counts in _inspect_files(meant, names=(*names, output), client=client)
+            for groups, skipped, rows in join_groups(counts, at_least=CHUNKS_OF_A_TASK * chunk_rows)
+        ]
+        super().__init__(
+            input_names=names,
+            output_name=output,
+            n_inputs=len(names),
+            chunk_rows=chunk_rows,
+            lengths=tuple(rows for *_, rows in self._groups),
+        )
+        if not self._groups:
+            raise ValueError("the files have column names but no rows")
+
+    def blocks(self, *, private: bool) -> tuple[list[PackedBlock], Graph]:
+        """Return the row groups that are worked on together."""
+        return [
+            PackedBlock(
+                block=Parcel.pack(
+                    RowGroups(
+                        path=path,
+                        groups=groups,
+                        inputs=self.input_names,
+                        output=self.output_name,
+                        private=private,
+                        chunk_rows=self.chunk_rows,
+                        skipped=skipped,
+                    )
+                )
+            )
+            for path, groups, skipped, _ in self._groups
+        ], {}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RowGroups:
+    """Some row groups of a Parquet file, next to each other.
+
+    Attributes
+    ----------
+    path : Path
+    groups : tuple of int
+    inputs : tuple of str
+    output : str
+    private : bool
+    chunk_rows : int
+    skipped : int
+        How many rows of the file come before.
+    """
+
+    path: Path
+    groups: tuple[int, ...]
+    inputs: tuple[str, ...]
+    output: str
+    private: bool
+    chunk_rows: int
+    skipped: int
+
+    def open(self, values: tuple[Any, ...], *, first_row: int) -> LocalRows | None:
+        """Return the rows, still to be read."""
+        del values, first_row
+        with public_errors():
+            return _RowGroupRows(self)
+
+
+class _RowGroupRows(LocalRows):
+    """The rows of some row groups, read in every pass and never kept."""
+
+    def __init__(self, block: RowGroups) -> None:
+        super().__init__(
+            input_names=block.inputs,
+            output_name=block.output,
+            chunk_rows=block.chunk_rows,
+            jobs=1,
+        )
+        self._block = block
+        rows = count_group_rows(block.path, names=())
+        if max(block.groups) >= len(rows):
+            raise ValueError(f"{block.path} has changed since it was first looked at: start again")
+        self._count = sum(rows[group] for group in block.groups)
+
+    @property
+    def n_inputs(self) -> int:
+        return len(self.input_names)
+
+    @property
+    def count(self) -> int:
+        return self._count
+
+    def _blocks(self, *, private: bool) -> Generator[PublicErrorBlock, None, None]:
+        names = (*self.input_names, *((self.output_name,) if private else ()))
+        # What is wrong here is the file; what Arrow says of it was dropped.
+        with public_errors(), closing(self._pieces(names)) as pieces:
+            for block in cut_blocks(pieces, inputs=self.input_names, chunk_rows=self.chunk_rows):
+                yield PublicErrorBlock(block)
+
+    def _pieces(self, names: Sequence[str]) -> Generator[Piece, None, None]:
+        path, first_row = self._block.path, self._block.skipped
+        with attempt_reading(path, partial(open_parquet, path)) as file:
+            batches = file.iter_batches(
+                batch_size=self.chunk_rows,
+                row_groups=list(self._block.groups),
+                columns=list(names),
+                use_threads=False,
+            )
+            with closing(read_batches(path, (one for one in batches))) as reading:
+                for batch in reading:
+                    # Arrow gives columns in the order of the file.
+                    columns = batch.select(list(names))
+                    yield Piece(batch=columns, first_row=first_row, place=f" of {path}")
+                    first_row += batch.num_rows
+
+
+def _inspect_files(
+    path: Path | tuple[Path, ...], *, names: Sequence[str], client: Any
+) -> list[tuple[Path, tuple[int, ...]]]:
+    """Let workers find the files and look at their ends; return rows of every row group."""
+    from dask.task_spec import Task
+
+    what = "looking at files"
+    name = new_name(client, "list")
+    (paths,) = gather(client, {name: Task(name, _list_files, path)}, [name], what=what)
+    name = new_name(client, "look")
+    graph = {
+        (name, number): Task((name, number), _inspect_file, one, tuple(names))
+        for number, one in enumerate(paths)
+    }
+    return list(zip(paths, gather(client, graph, list(graph), what=what), strict=True))
+
+
+def _list_files(path: Path | tuple[Path, ...]) -> tuple[Path, ...] | Failure:
+    """Return the Parquet files that are meant, those of a folder sorted by name."""
+
+    def listed() -> tuple[Path, ...]:
+        with public_errors():
+            found = table_paths(path)
+        for one in found:
+            if one.suffix.lower() != ".parquet":
+                raise PublicError(f"{one}: names must end in .parquet")
+        return found
+
+    files: tuple[Path, ...] | Failure = attempt(listed, what="listing files")
+    return files
+
+
+def _inspect_file(path: Path, names: tuple[str, ...]) -> tuple[int, ...] | Failure:
+    """Return how many rows the row groups of a file have, if it has the columns."""
+    rows: tuple[int, ...] | Failure = attempt(
+        lambda: count_group_rows(path, names=names), what=f"looking at {path}"
+    )
+    return rows
+
+
+def count_group_rows(path: Path, *, names: Sequence[str]) -> tuple[int, ...]:
+    """Return how many rows the row groups of a Parquet file have, if it has the columns.
+
+    Raises
+    ------
+    PublicError
+        If there is no such file, it is damaged, or it has no such columns.
+    """
+    with public_errors():
+        if names:
+            check_file(path)
+        with attempt_reading(path, partial(open_parquet, path)) as file:
+            if names:
+                check_header(path, parquet_columns(file), names=names, certain=True)
+            meta = file.metadata
+            return tuple(meta.row_group(group).num_rows for group in range(meta.num_row_groups))
+
+
+def join_groups(rows: Sequence[int], *, at_least: int) -> list[tuple[tuple[int, ...], int, int]]:
+    """Gather neighbouring row groups until they have enough rows; those without rows are left out.
+
+    Parameters
+    ----------
+    rows : sequence of int
+        Of every row group.
+    at_least : int
+
+    Returns
+    -------
+    list of (tuple of int, int, int)
+        Row groups, how many rows come before, and how many rows they have.
+
+    Examples
+    --------
+    >>> join_groups([2, 3, 0, 9, 1], at_least=5)
+    [((0, 1), 0, 5), ((3,), 5, 9), ((4,), 14, 1)]
+    """
+    cut: list[tuple[tuple[int, ...], int, int]] = []
+    held: tuple[int, ...] = ()
+    before = many = 0
+    for group, here in enumerate(rows):
+        if here:
+            held, many = (*held, group), many + here
+        if many >= at_least:
+            cut.append((held, before, many))
+            held, before, many = (), before + many, 0
+    if held:
+        cut.append((held, before, many))
+    return cut

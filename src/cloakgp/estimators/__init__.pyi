@@ -1,0 +1,15 @@
+from . import baselines
+from .classification import DPGPClassifier
+from .grid_search import DPGridSearchCV
+from .multioutput import DPGPMultiOutputRegressor
+from .private_inputs import DPGPRegressorPrivateInputs
+from .regression import DPGPRegressor
+
+__all__ = [
+    "DPGPClassifier",
+    "DPGPMultiOutputRegressor",
+    "DPGPRegressor",
+    "DPGPRegressorPrivateInputs",
+    "DPGridSearchCV",
+    "baselines",
+]
