@@ -229,11 +229,15 @@ def _trial(
 
 def _noised_again(release: Release, people: People) -> Release:
     """Ask the same questions of the same people with fresh noise: the design is reused."""
-    (one,) = release.measurements
+    (measurement,) = release.measurements
     answers = measure(
-        one.strategy, people.y, bounds=one.answers.bounds, epsilon=EPSILON, delta=DELTA
+        measurement.strategy,
+        people.y,
+        bounds=measurement.answers.bounds,
+        epsilon=EPSILON,
+        delta=DELTA,
     )
-    again = replace(release, measurements=(replace(one, answers=answers),))
+    again = replace(release, measurements=(replace(measurement, answers=answers),))
     return again if release.hyperprior is None else again.learn(release.hyperprior)
 
 

@@ -206,7 +206,7 @@ def _tell(made: AnyRelease, plan: ReleaseOptions, *, to: Path) -> None:
 
     what = "probabilities" if isinstance(made, LabelRelease) else "predictions"
     say(f"Wrote {to}: {what} of {plan.output}, from {row_count(made):,} rows.", style="green")
-    print_sections([one for one in describe(made) if one.title in SHOWN_AFTERWARDS])
+    print_sections([section for section in describe(made) if section.title in SHOWN_AFTERWARDS])
     explain(
         f"This spent ({plan.epsilon:g}, {plan.delta:g}) about these people. Running it again "
         "spends again, unless the first file is never seen by anybody. All that is protected, and "

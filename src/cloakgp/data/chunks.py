@@ -355,12 +355,12 @@ def forget_locals(error: BaseException) -> None:
     seen: set[int] = set()
     behind: list[BaseException | None] = [error]
     while behind:
-        one = behind.pop()
-        if one is None or id(one) in seen:
+        raised = behind.pop()
+        if raised is None or id(raised) in seen:
             continue
-        seen.add(id(one))
-        traceback.clear_frames(one.__traceback__)
-        if isinstance(one.__context__, queue.Empty):
+        seen.add(id(raised))
+        traceback.clear_frames(raised.__traceback__)
+        if isinstance(raised.__context__, queue.Empty):
             # joblib asks for the next block while it handles one of its own.
-            one.__context__ = None
-        behind += [one.__cause__, one.__context__]
+            raised.__context__ = None
+        behind += [raised.__cause__, raised.__context__]

@@ -85,7 +85,7 @@ def plot_release(release: NumberRelease, *, vary: Sequence[str] = ()) -> Figure:
     """
     if not isinstance(release, NumberRelease):
         raise TypeError(f"there is no picture of a {type(release).__name__}")
-    if any(isinstance(one, IntegralRBF) for one in components(release.prior.kernel)):
+    if any(isinstance(part, IntegralRBF) for part in components(release.prior.kernel)):
         raise ValueError("there is no picture of a release whose inputs are boxes")
     chosen = chosen_inputs(release, vary=vary)
     figure = new_figure(width=8.0, height=5.2 if len(chosen) == 1 else 5.8)
@@ -206,8 +206,8 @@ def _raw_predictions(release: NumberRelease) -> list[Published]:
         return [] if release.reconstruction is None else [release.published()]
     return [
         release.published(number)
-        for number, one in enumerate(release.measurements)
-        if one.reconstruction is not None
+        for number, measurement in enumerate(release.measurements)
+        if measurement.reconstruction is not None
     ]
 
 
@@ -216,11 +216,11 @@ def _draw_raw_predictions(axes: Axes, release: NumberRelease) -> None:
     drawn = _raw_predictions(release)
     if not drawn:
         return
-    X = np.concatenate([one.X[:, 0] for one in drawn])
+    X = np.concatenate([raw.X[:, 0] for raw in drawn])
     if len(X) > MOST_RAW_PREDICTIONS:
         return
-    values = np.concatenate([one.values for one in drawn])
-    sd = np.sqrt(np.concatenate([np.diag(one.noise_cov) for one in drawn]))
+    values = np.concatenate([raw.values for raw in drawn])
+    sd = np.sqrt(np.concatenate([np.diag(raw.noise_cov) for raw in drawn]))
     low, high = axes.get_ylim()
     outside = int(((values < low) | (values > high)).sum())
     axes.errorbar(
