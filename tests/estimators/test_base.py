@@ -1,4 +1,4 @@
-"""What the estimators' faces share, on every one of them."""
+"""What estimators share, on every one of them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from sklearn.exceptions import NotFittedError
 import cloakgp
 from cloakgp import DPGPClassifier, DPGPRegressor, baselines
 from cloakgp.estimators.base import (
-    DesignedFace,
-    PosteriorFace,
-    ReleaseFace,
+    DesignMixin,
+    PosteriorMixin,
+    ReleaseMixin,
     check_learning,
-    chosen_hyperprior,
-    tags_of_noisy,
+    choose_hyperprior,
+    tag_noisy,
 )
 from cloakgp.release import Hyperprior
 
@@ -55,7 +55,7 @@ def table(name, rows=30):
 
 
 def test_every_estimator_is_here():
-    """But for the grid search, whose face is its estimator's."""
+    """But for the grid search, which has its estimator's methods."""
     exported = {
         one
         for package in (cloakgp, baselines)
@@ -63,7 +63,7 @@ def test_every_estimator_is_here():
         if inspect.isclass(one) and issubclass(one, BaseEstimator)
     }
     assert exported - {cloakgp.DPGridSearchCV} == set(CLASSES.values())
-    assert all(issubclass(one, ReleaseFace) for one in CLASSES.values())
+    assert all(issubclass(one, ReleaseMixin) for one in CLASSES.values())
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -87,7 +87,7 @@ def test_what_it_costs_is_what_its_release_says(name):
     assert (fitted.guarantee_.epsilon, fitted.guarantee_.delta) == (1.0, 1e-3)
 
 
-@pytest.mark.parametrize("name", names_where(PosteriorFace))
+@pytest.mark.parametrize("name", names_where(PosteriorMixin))
 def test_it_predicts_what_its_release_predicts(name):
     X, y = table(name)
     fitted = model(name, insecure_seed=1).fit(X, y)
@@ -104,7 +104,7 @@ def test_it_predicts_what_its_release_predicts(name):
         fitted.predict(np.zeros((3, 2)))
 
 
-@pytest.mark.parametrize("name", names_where(DesignedFace))
+@pytest.mark.parametrize("name", names_where(DesignMixin))
 def test_query_points_and_their_weights(name):
     X, y = table(name)
     with pytest.raises(ValueError, match="give both"):
@@ -139,22 +139,22 @@ def test_ways_to_learn():
 
 
 def test_tags_of_neither_regressor_nor_classifier():
-    tags = tags_of_noisy(BaseEstimator().__sklearn_tags__(), seeded=True)
+    tags = tag_noisy(BaseEstimator().__sklearn_tags__(), seeded=True)
     assert not tags.non_deterministic
 
 
 @pytest.mark.parametrize("learn", ["map", "average"])
 def test_what_is_given_is_not_learned(learn):
-    assert chosen_hyperprior(learn, noise_variance=None, mean=None) == Hyperprior()
-    assert chosen_hyperprior(learn, noise_variance=0.0, mean=0.0) == Hyperprior(
+    assert choose_hyperprior(learn, noise_variance=None, mean=None) == Hyperprior()
+    assert choose_hyperprior(learn, noise_variance=0.0, mean=0.0) == Hyperprior(
         noise_variance=False, mean=False
     )
 
 
 def test_nothing_or_nonsense():
-    assert chosen_hyperprior(None, noise_variance=None, mean=None) is None
+    assert choose_hyperprior(None, noise_variance=None, mean=None) is None
     with pytest.raises(ValueError, match="learn"):
-        chosen_hyperprior("all", noise_variance=None, mean=None)
+        choose_hyperprior("all", noise_variance=None, mean=None)
 
 
 def masked(values):

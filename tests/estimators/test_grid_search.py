@@ -1,4 +1,4 @@
-"""The grid search's face: scikit-learn's manners, one guarantee for all, and no scores."""
+"""Grid search: scikit-learn's conventions, one guarantee for all, and no scores."""
 
 import inspect
 import pickle
@@ -14,7 +14,7 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils.estimator_checks import check_estimator
 from spying_backend import holds, spying
 
-import cloakgp.estimators.grid_search as face
+import cloakgp.estimators.grid_search as grid_search
 from cloakgp import DPGPRegressor
 from cloakgp.estimators.grid_search import DPGridSearchCV
 from cloakgp.fitting import regression as fitting
@@ -81,7 +81,7 @@ def test_the_guarantee_does_not_depend_on_the_choice(monkeypatch):
     chosen = []
     for index in range(3):
         monkeypatch.setattr(
-            face,
+            grid_search,
             "select",
             lambda *_, index=index, **__: type("Chosen", (), {"index": index}),
         )
@@ -99,7 +99,7 @@ def test_every_way_of_releasing_stays_within_the_worst(learner):
 
 def test_a_release_that_costs_more_than_announced_is_not_published(monkeypatch):
     cheap = Guarantee(epsilon=1.0, delta=1e-3, mu=0.01, answers=1000, coarseness=1e-9)
-    monkeypatch.setattr(face, "worst_release", lambda *_, **__: cheap)
+    monkeypatch.setattr(grid_search, "worst_release", lambda *_, **__: cheap)
     found = search()
     with pytest.raises(RuntimeError, match="not published"):
         found.fit(*waves())
@@ -123,7 +123,7 @@ def test_no_scores_are_exposed(fitted):
 def test_tables_with_the_same_choice_and_answers_leave_the_same_object(monkeypatch):
     """Nothing of y is kept: with equal answers, two different tables pickle to the same bytes."""
     X, y = waves(40)
-    door, asked = inspect.unwrap(face.select).__globals__, fitting.measure
+    door, asked = inspect.unwrap(grid_search.select).__globals__, fitting.measure
     monkeypatch.setitem(door, "report_insecure_noisy_max", lambda *_, **__: 1)
     monkeypatch.setattr(
         fitting, "measure", lambda strategy, outputs, **rest: asked(strategy, 0 * outputs, **rest)

@@ -91,7 +91,7 @@ def _numbers(release: Release, blocks: Iterable[Array], *, new_output: bool) -> 
     """Return mean, sd and limits of all blocks of points."""
     import numpy as np
 
-    parts = [release.predict(one, return_std=True, new_output=new_output) for one in blocks]
+    parts = [release.predict(block, return_std=True, new_output=new_output) for block in blocks]
     mean, sd = (np.concatenate(part) for part in zip(*parts, strict=True))
     figures = (mean, sd, mean - NORMAL_95 * sd, mean + NORMAL_95 * sd)
     return dict(zip(COLUMNS, figures, strict=True))
@@ -104,7 +104,7 @@ def _classes(release: Release, blocks: Iterable[Array]) -> dict[str, NDArray[Any
     from cloakgp.report.columns import class_names
 
     names = class_names(release)
-    probabilities = np.vstack([release.predict_proba(one) for one in blocks])
+    probabilities = np.vstack([release.predict_proba(block) for block in blocks])
     columns: dict[str, NDArray[Any]] = {
         MOST_PROBABLE: np.array(names, dtype=object)[probabilities.argmax(axis=1)]
     }

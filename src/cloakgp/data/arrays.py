@@ -110,9 +110,9 @@ def _shape(X: Any) -> tuple[int, int]:
     if 0 in shape:
         raise ValueError(f"X has {shape[0]} rows and {shape[1]} columns: it needs some of both")
     types = X.dtypes if hasattr(X, "dtypes") else [getattr(X, "dtype", None)]
-    for one in types:
-        if getattr(one, "kind", "O") in "mMc":
-            raise ValueError(f"X holds values of type {one}: turn them into numbers first")
+    for kind in types:
+        if getattr(kind, "kind", "O") in "mMc":
+            raise ValueError(f"X holds values of type {kind}: turn them into numbers first")
     return int(shape[0]), int(shape[1])
 
 

@@ -73,7 +73,7 @@ class FileRows(LocalRows):
             jobs=jobs,
         )
         self.paths = table_paths(path)
-        self._states = tuple(_state(one) for one in self.paths)
+        self._states = tuple(_state(file) for file in self.paths)
         self._counts: tuple[int | None, ...] = ()
         self._format = format_of(self.paths[0])
         self._counts = self._looked()
@@ -88,14 +88,14 @@ class FileRows(LocalRows):
                 raise ValueError(f"{path}: names must end in {' or '.join(suffixes)}")
         names = [*self.input_names, self.output_name]
         counts = tuple(self._format.check(path, names=names) for path in self.paths)
-        if not any(one is None or one for one in counts):
+        if not any(count is None or count for count in counts):
             raise ValueError(f"{self.paths[0]} has column names but no rows")
         return counts
 
     @property
     def count(self) -> int | None:
         """N, the number of rows of all files together; of CSV, known after a pass."""
-        known = [one for one in self._counts if one is not None]
+        known = [count for count in self._counts if count is not None]
         return sum(known) if len(known) == len(self.paths) else None
 
     @property
@@ -165,7 +165,7 @@ def table_paths(path: Paths) -> tuple[Path, ...]:
     ['b.csv', 'a.csv']
     """
     if not isinstance(path, str | Path):
-        found = tuple(Path(one) for one in path)
+        found = tuple(Path(file) for file in path)
         if not found:
             raise FileNotFoundError("name at least one file")
         return found
@@ -174,11 +174,11 @@ def table_paths(path: Paths) -> tuple[Path, ...]:
         return (folder,)
     found = tuple(
         sorted(
-            one
-            for one in folder.iterdir()
-            if one.is_file()
-            and one.name.lower().endswith(SUFFIXES)
-            and not one.name.startswith((".", "_"))
+            file
+            for file in folder.iterdir()
+            if file.is_file()
+            and file.name.lower().endswith(SUFFIXES)
+            and not file.name.startswith((".", "_"))
         )
     )
     if not found:

@@ -383,7 +383,7 @@ def format_of(path: Path) -> TableFormat:
     ('.csv', '.csv.gz')
     """
     suffix = table_suffix(path)
-    return next(one for one in FORMATS if suffix in one.suffixes)
+    return next(table_format for table_format in FORMATS if suffix in table_format.suffixes)
 
 
 def describe_damage(path: Path) -> str:

@@ -114,10 +114,10 @@ class GroupGauges:
         """
         order = np.argsort(groups, kind="stable")
         members = np.split(order, np.flatnonzero(np.diff(groups[order])) + 1)
-        counts = np.array([len(one) for one in members])
+        counts = np.array([len(group) for group in members])
         sizes = []
         for count in np.unique(counts):
-            rows = np.stack([one for one in members if len(one) == count])
+            rows = np.stack([group for group in members if len(group) == count])
             small = count <= ALL_SIGNS
             signs = _half_of_signs(int(count)) if small else np.ones((1, int(count)))
             same = SameSize(rows=rows, signs=signs[None], complete=bool(small))

@@ -39,7 +39,7 @@ def check_learning(learn: object) -> None:
         raise ValueError(f"learn must be 'map', 'average' or None, got {learn!r}")
 
 
-def chosen_hyperprior(
+def choose_hyperprior(
     learn: object, *, noise_variance: float | None, mean: float | None
 ) -> Hyperprior | None:
     """Return what an estimator's parameters leave to be learned.
@@ -51,7 +51,7 @@ def chosen_hyperprior(
 
     Examples
     --------
-    >>> chosen_hyperprior("map", noise_variance=1.0, mean=None)
+    >>> choose_hyperprior("map", noise_variance=1.0, mean=None)
     Hyperprior(noise_variance=False, mean=True)
     """
     check_learning(learn)
@@ -71,32 +71,32 @@ def feature_names(estimator: BaseEstimator) -> tuple[str, ...]:
     return tuple(map(str, getattr(estimator, "feature_names_in_", ())))
 
 
-def name_of_column(column: object) -> str:
+def column_name(column: object) -> str:
     """Return the name of a column that has one, of a pandas table say, or else "y".
 
     Examples
     --------
     >>> import pandas as pd
-    >>> name_of_column(pd.Series([1.0], name="height")), name_of_column([1.0])
+    >>> column_name(pd.Series([1.0], name="height")), column_name([1.0])
     ('height', 'y')
     """
     name = getattr(column, "name", None)
     return name if isinstance(name, str) and name else "y"
 
 
-def query_count(X_query: ArrayLike | None) -> int | None:
+def count_queries(X_query: ArrayLike | None) -> int | None:
     """Return how many query points were given, or None: what has no rows is refused elsewhere.
 
     Examples
     --------
-    >>> query_count([[0.0], [1.0]])
+    >>> count_queries([[0.0], [1.0]])
     2
     """
     shape = () if X_query is None else np.shape(X_query)
     return shape[0] if shape else None
 
 
-def tags_of_noisy(tags: Any, *, seeded: bool) -> Any:
+def tag_noisy(tags: Any, *, seeded: bool) -> Any:
     """Tell scikit-learn that no two fits are alike, and that scores suffer.
 
     Parameters
@@ -109,7 +109,7 @@ def tags_of_noisy(tags: Any, *, seeded: bool) -> Any:
     Examples
     --------
     >>> from sklearn.linear_model import LinearRegression
-    >>> tags_of_noisy(LinearRegression().__sklearn_tags__(), seeded=False).non_deterministic
+    >>> tag_noisy(LinearRegression().__sklearn_tags__(), seeded=False).non_deterministic
     True
     """
     tags.non_deterministic = not seeded
@@ -119,7 +119,7 @@ def tags_of_noisy(tags: Any, *, seeded: bool) -> Any:
     return tags
 
 
-def checked_inputs(estimator: BaseEstimator, X: ArrayLike, *, fitting: bool = True) -> Array:
+def check_inputs(estimator: BaseEstimator, X: ArrayLike, *, fitting: bool = True) -> Array:
     """Return public inputs as scikit-learn checks them, if none is masked.
 
     Parameters
@@ -139,7 +139,7 @@ def checked_inputs(estimator: BaseEstimator, X: ArrayLike, *, fitting: bool = Tr
     Examples
     --------
     >>> from sklearn.linear_model import LinearRegression
-    >>> checked_inputs(LinearRegression(), [[1], [2]])
+    >>> check_inputs(LinearRegression(), [[1], [2]])
     array([[1.],
            [2.]])
     """
@@ -149,7 +149,7 @@ def checked_inputs(estimator: BaseEstimator, X: ArrayLike, *, fitting: bool = Tr
     return np.asarray(inputs, dtype=np.float64)
 
 
-class ReleaseFace(BaseEstimator, Generic[Cost]):
+class ReleaseMixin(BaseEstimator, Generic[Cost]):
     """An estimator that keeps a release, and nothing else of the private outputs.
 
     To be inherited from before scikit-learn's mixins, and with `BaseEstimator` after them.
@@ -174,17 +174,17 @@ class ReleaseFace(BaseEstimator, Generic[Cost]):
     def _points(self, X: ArrayLike) -> Array:
         """Return new inputs in the form of the release's."""
         check_is_fitted(self)
-        return checked_inputs(self, X, fitting=False)
+        return check_inputs(self, X, fitting=False)
 
     def _names(self) -> tuple[str, ...]:
         """Return the names of the inputs, none if they have none."""
         return feature_names(self)
 
     def __sklearn_tags__(self) -> Any:
-        return tags_of_noisy(super().__sklearn_tags__(), seeded=self.insecure_seed is not None)
+        return tag_noisy(super().__sklearn_tags__(), seeded=self.insecure_seed is not None)
 
 
-class PosteriorFace(ReleaseFace[Cost]):
+class PosteriorMixin(ReleaseMixin[Cost]):
     """An estimator whose release predicts a latent function of one output."""
 
     @overload
@@ -230,7 +230,7 @@ class PosteriorFace(ReleaseFace[Cost]):
         return predicted
 
 
-class DesignedFace(BaseEstimator):
+class DesignMixin(BaseEstimator):
     """An estimator that designs its questions for the points that matter most.
 
     Attributes
@@ -255,7 +255,7 @@ class DesignedFace(BaseEstimator):
             if query_weight is not None:
                 raise ValueError("query_weight goes with X_query: give both")
             return choose_query(inputs, random_state=self.random_state)
-        points = checked_inputs(self, X_query, fitting=False)
+        points = check_inputs(self, X_query, fitting=False)
         weights = None if query_weight is None else np.asarray(query_weight, dtype=np.float64)
         if weights is not None and not self._criterion().weighted:
             weighing = " and ".join(

@@ -13,12 +13,12 @@ from cloakgp.criteria import Use
 from cloakgp.criteria.laplace import LAPLACE
 from cloakgp.design import Progress
 from cloakgp.estimators.base import (
-    DesignedFace,
-    ReleaseFace,
+    DesignMixin,
+    ReleaseMixin,
+    check_inputs,
     check_learning,
-    checked_inputs,
-    name_of_column,
-    query_count,
+    column_name,
+    count_queries,
 )
 from cloakgp.fitting.defaults import choose_label_prior
 from cloakgp.fitting.dense import release_outputs
@@ -37,7 +37,7 @@ from cloakgp.utils.names import CriterionName, LinkName
 from cloakgp.utils.passes import Tell, tell_nobody
 
 
-class DPGPClassifier(DesignedFace, ReleaseFace[Guarantee], ClassifierMixin, BaseEstimator):
+class DPGPClassifier(DesignMixin, ReleaseMixin[Guarantee], ClassifierMixin, BaseEstimator):
     r"""Gaussian-process classification that protects each label.
 
     `fit` asks the private labels once, by linear questions under (ε, δ)-differential privacy of one
@@ -202,7 +202,7 @@ class DPGPClassifier(DesignedFace, ReleaseFace[Guarantee], ClassifierMixin, Base
         ValueError
             For anything that does not make sense; no message quotes a label of y.
         """
-        inputs = checked_inputs(self, X)
+        inputs = check_inputs(self, X)
         check_budget(self.epsilon, self.delta)
         declared = Classes.checked(self.classes)
         # scikit-learn's order, where the labels have one and nobody insists on another.
@@ -219,7 +219,7 @@ class DPGPClassifier(DesignedFace, ReleaseFace[Guarantee], ClassifierMixin, Base
         plan = plan_fit(
             len(inputs),
             n_inputs=inputs.shape[1],
-            queries=query_count(X_query),
+            queries=count_queries(X_query),
             inducing=self.inducing,
             memory=self.memory,
             at_rows=self._criterion().at_rows,
@@ -274,7 +274,7 @@ class DPGPClassifier(DesignedFace, ReleaseFace[Guarantee], ClassifierMixin, Base
             hyperprior=None if self.learn is None else hyperprior,
             average=self.learn == "average",
             input_names=self._names(),
-            output_name=name_of_column(y),
+            output_name=column_name(y),
             progress=progress,
             tell=tell,
             insecure_seed=self.insecure_seed,
@@ -333,7 +333,7 @@ class DPGPClassifier(DesignedFace, ReleaseFace[Guarantee], ClassifierMixin, Base
         rates = np.asarray(self.class_rates, dtype=np.float64)
         if rates.shape != (len(declared.labels),):
             raise ValueError("class_rates must be one per class")
-        ordered: Array = rates[[declared.labels.index(one) for one in classes.labels]]
+        ordered: Array = rates[[declared.labels.index(label) for label in classes.labels]]
         return ordered
 
     def _query(

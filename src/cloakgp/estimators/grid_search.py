@@ -13,7 +13,7 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils.validation import check_is_fitted
 
 from cloakgp.criteria import criterion_named
-from cloakgp.estimators.base import checked_inputs, feature_names, tags_of_noisy
+from cloakgp.estimators.base import check_inputs, feature_names, tag_noisy
 from cloakgp.estimators.regression import DPGPRegressor
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_prior
 from cloakgp.fitting.planning import check_exact
@@ -150,14 +150,16 @@ class DPGridSearchCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         ValueError
             For anything that does not make sense; no message quotes an output.
         """
-        inputs = checked_inputs(self, X)
+        inputs = check_inputs(self, X)
         budget = self.estimator
         check_budget(budget.epsilon, budget.delta)
         limits = OutputBounds.checked(budget.bounds)
         grid = list(ParameterGrid(self.param_grid))
         _check_names(grid)
         candidates = [clone(budget).set_params(**clone(params, safe=False)) for params in grid]
-        if len(inputs) > MANY_ROWS and any(one.inducing is not None for one in candidates):
+        if len(inputs) > MANY_ROWS and any(
+            candidate.inducing is not None for candidate in candidates
+        ):
             raise ValueError(
                 "candidates are compared at held-out rows, in matrices of rows by rows: with "
                 f"inducing inputs, more than {MANY_ROWS:,} rows are too many. Choose on some of "
@@ -165,7 +167,7 @@ class DPGridSearchCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
             )
         criterion = criterion_named(budget.criterion, use="held-out rows").name
         allowed = memory_budget(budget.memory) / GIGABYTE
-        if any(one.inducing is None for one in candidates):
+        if any(candidate.inducing is None for candidate in candidates):
             check_exact(
                 len(inputs),
                 queries=min(len(inputs), LARGEST_DEFAULT_QUERY),
@@ -185,15 +187,15 @@ class DPGridSearchCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
                 choose_prior(
                     inputs,
                     bounds=limits,
-                    kernel=one.kernel,
-                    noise_variance=one.noise_variance,
-                    mean=one.mean,
-                    inducing=one.inducing,
-                    approximation=one.approximation,
+                    kernel=candidate.kernel,
+                    noise_variance=candidate.noise_variance,
+                    mean=candidate.mean,
+                    inducing=candidate.inducing,
+                    approximation=candidate.approximation,
                     input_names=feature_names(self),
-                    random_state=one.random_state,
+                    random_state=candidate.random_state,
                 )
-                for one in candidates
+                for candidate in candidates
             ],
             inputs,
             y,
@@ -268,7 +270,7 @@ class DPGridSearchCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         seeded = self.estimator.insecure_seed is not None
-        return tags_of_noisy(super().__sklearn_tags__(), seeded=seeded)
+        return tag_noisy(super().__sklearn_tags__(), seeded=seeded)
 
 
 def _check_names(grid: list[dict[str, Any]]) -> None:

@@ -12,11 +12,11 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
 
 from cloakgp.estimators.base import (
-    DesignedFace,
-    ReleaseFace,
-    checked_inputs,
-    chosen_hyperprior,
-    query_count,
+    DesignMixin,
+    ReleaseMixin,
+    check_inputs,
+    choose_hyperprior,
+    count_queries,
 )
 from cloakgp.fitting.defaults import choose_prior
 from cloakgp.fitting.dense import release_outputs
@@ -38,8 +38,8 @@ LEVEL_SD = 1 / 8
 
 
 class DPGPMultiOutputRegressor(
-    DesignedFace,
-    ReleaseFace[Guarantee | MixedGuarantee],
+    DesignMixin,
+    ReleaseMixin[Guarantee | MixedGuarantee],
     MultiOutputMixin,
     RegressorMixin,
     BaseEstimator,
@@ -166,11 +166,11 @@ class DPGPMultiOutputRegressor(
         ValueError
             For anything that does not make sense; no message quotes an output.
         """
-        inputs = checked_inputs(self, X)
+        inputs = check_inputs(self, X)
         check_budget(self.epsilon, self.delta)
         columns = OutputColumns.checked(self.bounds)
         # Columns are measured from the middle of their bounds: the mean is given.
-        hyperprior = chosen_hyperprior(self.learn, noise_variance=self.noise_variance, mean=0.0)
+        hyperprior = choose_hyperprior(self.learn, noise_variance=self.noise_variance, mean=0.0)
         warn_of_parameters(
             epsilon=self.epsilon,
             delta=self.delta,
@@ -181,7 +181,7 @@ class DPGPMultiOutputRegressor(
         plan = plan_fit(
             len(inputs),
             n_inputs=inputs.shape[1],
-            queries=query_count(X_query),
+            queries=count_queries(X_query),
             inducing=self.inducing,
             memory=self.memory,
             at_rows=self._criterion().at_rows,

@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cloakgp.estimators.base import PosteriorFace
+from cloakgp.estimators.base import PosteriorMixin
 from cloakgp.models import default_kernel, default_noise_variance
 from cloakgp.models.features import EigenBasis, InputBox
 from cloakgp.privacy import Guarantee, OutputBounds
@@ -23,7 +23,7 @@ from cloakgp.utils.arrays import Array
 FEATURES_PER_INPUT, MOST_FEATURES = 12, 36
 
 
-class DPGPRegressorPrivateInputs(PosteriorFace[Guarantee], RegressorMixin, BaseEstimator):
+class DPGPRegressorPrivateInputs(PosteriorMixin[Guarantee], RegressorMixin, BaseEstimator):
     r"""Gaussian-process regression that protects each row: inputs and output together.
 
     `fit` publishes noisy sums of public features of the rows, once, under (ε, δ)-differential

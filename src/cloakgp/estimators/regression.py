@@ -14,12 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 from cloakgp.data import ArrayRows
 from cloakgp.design import Progress
 from cloakgp.estimators.base import (
-    DesignedFace,
-    PosteriorFace,
-    checked_inputs,
-    chosen_hyperprior,
-    name_of_column,
-    query_count,
+    DesignMixin,
+    PosteriorMixin,
+    check_inputs,
+    choose_hyperprior,
+    column_name,
+    count_queries,
 )
 from cloakgp.fitting.defaults import choose_prior
 from cloakgp.fitting.dense import release_outputs
@@ -38,7 +38,7 @@ from cloakgp.utils.passes import Tell, tell_nobody
 
 
 class DPGPRegressor(
-    DesignedFace, PosteriorFace[Guarantee | MixedGuarantee], RegressorMixin, BaseEstimator
+    DesignMixin, PosteriorMixin[Guarantee | MixedGuarantee], RegressorMixin, BaseEstimator
 ):
     r"""Gaussian-process regression that protects each output.
 
@@ -201,20 +201,20 @@ class DPGPRegressor(
         ValueError
             For anything that does not make sense; no message quotes an output.
         """
-        inputs = checked_inputs(self, X)
+        inputs = check_inputs(self, X)
         check_budget(self.epsilon, self.delta)
         limits = OutputBounds.checked(self.bounds)
-        hyperprior = chosen_hyperprior(
+        hyperprior = choose_hyperprior(
             self.learn, noise_variance=self.noise_variance, mean=self.mean
         )
         plan = self.plan(
             inputs.shape,
-            queries=query_count(X_query),
+            queries=count_queries(X_query),
             grouped=groups is not None,
         )
         plan.announce()
         if plan.by_passes:
-            rows = ArrayRows(inputs, y, input_names=self._names(), output_name=name_of_column(y))
+            rows = ArrayRows(inputs, y, input_names=self._names(), output_name=column_name(y))
             return self.fit_rows(rows, X_query, query_weight, progress=progress, tell=tell)
         warn_of_parameters(
             epsilon=self.epsilon,
@@ -252,7 +252,7 @@ class DPGPRegressor(
             average=self.learn == "average",
             budget_split=self.budget_split,
             input_names=self._names(),
-            output_name=name_of_column(y),
+            output_name=column_name(y),
             progress=progress,
             tell=tell,
             insecure_seed=self.insecure_seed,
@@ -332,7 +332,7 @@ class DPGPRegressor(
                 approximation=self.approximation,
                 criterion=self.criterion,
                 gap=self.gap,
-                hyperprior=chosen_hyperprior(
+                hyperprior=choose_hyperprior(
                     self.learn, noise_variance=self.noise_variance, mean=self.mean
                 ),
                 average=self.learn == "average",

@@ -301,8 +301,8 @@ class BinBasis:
         near = self.middles[self.features(points).argmax(axis=1)]
         crossed = np.array(
             [
-                latent_covariance(self.kernel, one[None], other[None])[0, 0]
-                for one, other in zip(points, near, strict=True)
+                latent_covariance(self.kernel, point[None], neighbour[None])[0, 0]
+                for point, neighbour in zip(points, near, strict=True)
             ]
         )
         middle = latent_variance(self.kernel, near)

@@ -98,8 +98,8 @@ def plot_classes(release: Release, *, vary: Sequence[str] = (), only: str | None
         for position in range(len(shown))
     ]
     if len(chosen) == 1:
-        for axes, one in zip(panels, shown, strict=True):
-            draw_probability(axes, release, vary=chosen, shown=one)
+        for axes, number in zip(panels, shown, strict=True):
+            draw_probability(axes, release, vary=chosen, shown=number)
         handles = curve_legend(panels[0])
     else:
         _draw_surfaces(figure, panels, release, vary=chosen, shown=shown)
@@ -126,10 +126,10 @@ def _draw_surfaces(
     shown: Sequence[int],
 ) -> None:
     """Draw a map per class, with one colour bar for all."""
-    for axes, one in zip(panels, shown, strict=True):
-        surface = draw_surface(axes, release, vary=vary, shown=one)
+    for axes, number in zip(panels, shown, strict=True):
+        surface = draw_surface(axes, release, vary=vary, shown=number)
         if len(panels) > 1:
-            named = f"{release.output_name} = {class_names(release)[one]}"
+            named = f"{release.output_name} = {class_names(release)[number]}"
             # Below it, what is held fixed.
             axes.set_title("\n".join(filter(None, (named, axes.get_title()))), fontsize=10, **TEXT)
     bar = figure.colorbar(surface, ax=list(panels), pad=0.02, aspect=28)

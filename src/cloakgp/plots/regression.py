@@ -217,11 +217,11 @@ def _draw_raw_predictions(axes: Axes, release: Release) -> None:
     drawn = _raw_predictions(release)
     if not drawn:
         return
-    X = np.concatenate([one.X[:, 0] for one in drawn])
+    X = np.concatenate([raw.X[:, 0] for raw in drawn])
     if len(X) > MOST_RAW_PREDICTIONS:
         return
-    values = np.concatenate([one.values for one in drawn])
-    sd = np.sqrt(np.concatenate([np.diag(one.noise_cov) for one in drawn]))
+    values = np.concatenate([raw.values for raw in drawn])
+    sd = np.sqrt(np.concatenate([np.diag(raw.noise_cov) for raw in drawn]))
     low, high = axes.get_ylim()
     outside = int(((values < low) | (values > high)).sum())
     axes.errorbar(

@@ -94,8 +94,8 @@ def read_entries(values: Any) -> Entries:
     if hasattr(values, "iloc") and values.ndim == 2 and values.shape[1]:
         columns = [read_entries(values.iloc[:, column]) for column in range(values.shape[1])]
         return Entries(
-            values=np.stack([one.values for one in columns], axis=1),
-            missing=np.stack([one.missing for one in columns], axis=1),
+            values=np.stack([column.values for column in columns], axis=1),
+            missing=np.stack([column.missing for column in columns], axis=1),
         )
     array = as_entries(values)
     if array.dtype.kind in "biuf":
@@ -131,8 +131,8 @@ def as_entries(values: Any) -> NDArray[Any]:
     """
     if isinstance(values, list | tuple):
         values = [
-            as_entries(one) if isinstance(one, np.ma.MaskedArray) and one.ndim else one
-            for one in values
+            as_entries(value) if isinstance(value, np.ma.MaskedArray) and value.ndim else value
+            for value in values
         ]
     array: NDArray[Any] | None
     try:

@@ -77,10 +77,10 @@ class Movement:
         R V moves by at most w·max_g q(R_g), with q the greatest ‖R_g s‖ over signs s: see
         `cloakgp.privacy.groups`, which rounds it up.
         """
-        one = cls.of_one_output(strategy, bounds=bounds)
+        row = cls.of_one_output(strategy, bounds=bounds)
         width, _ = bounds.about(bounds.middle)
         moved = width * greatest_gauge(strategy, groups=groups) * (1 + 2 * UNIT_ROUNDOFF)
-        return cls(distance=max(one.distance, moved), largest=one.largest)
+        return cls(distance=max(row.distance, moved), largest=row.largest)
 
 
 @dataclass(frozen=True)
@@ -123,8 +123,10 @@ class Magnitudes:
         count : int
             Of all chunks together.
         """
-        one = longest * (1 + 4 * UNIT_ROUNDOFF)
-        return cls(answers=answers, rows=rows, entry=one, summed=rows * one, answer=count * one)
+        length = longest * (1 + 4 * UNIT_ROUNDOFF)
+        return cls(
+            answers=answers, rows=rows, entry=length, summed=rows * length, answer=count * length
+        )
 
     @classmethod
     def of(cls, strategy: Array) -> Magnitudes:

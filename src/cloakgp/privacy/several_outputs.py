@@ -55,19 +55,19 @@ class OutputColumns:
             Unless they are one pair of finite numbers for each output.
         """
         pairs = list(bounds) if isinstance(bounds, tuple | list | np.ndarray) else []
-        if not pairs or not all(isinstance(one, tuple | list | np.ndarray) for one in pairs):
+        if not pairs or not all(isinstance(pair, tuple | list | np.ndarray) for pair in pairs):
             raise ValueError("give bounds=[(lo, hi), ...], one pair for each output")
-        return cls(bounds=tuple(OutputBounds.checked(one) for one in pairs))
+        return cls(bounds=tuple(OutputBounds.checked(pair) for pair in pairs))
 
     @property
     def widths(self) -> Array:
         """The width of each output's bounds, shape (T,), in output units."""
-        return np.array([one.width for one in self.bounds])
+        return np.array([limits.width for limits in self.bounds])
 
     @property
     def middles(self) -> Array:
         """The middle of each output's bounds, shape (T,), in output units."""
-        return np.array([one.middle for one in self.bounds])
+        return np.array([limits.middle for limits in self.bounds])
 
     def standardised(self, y: ArrayLike, *, rows: int) -> Array:
         """Return outputs in widths from the middle of their bounds, within [−½, ½].
@@ -98,7 +98,7 @@ class OutputColumns:
             raise ValueError(f"y must have shape ({rows}, {count}), one column for each output")
         check_numbers(entries)
         clipped = np.column_stack(
-            [one.clip(column) for one, column in zip(self.bounds, values.T, strict=True)]
+            [limits.clip(column) for limits, column in zip(self.bounds, values.T, strict=True)]
         )
         shares = (clipped - self.middles) / self.widths
         return STANDARD_BOUNDS.clip(shares).ravel()

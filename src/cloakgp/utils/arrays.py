@@ -70,7 +70,9 @@ def check_unmasked(values: ArrayLike, *, name: str) -> None:
     ValueError: X has masked entries: remove or impute those rows first
     """
     parts = values if isinstance(values, list | tuple) else [values]
-    if any(isinstance(one, np.ma.MaskedArray) and np.ma.getmaskarray(one).any() for one in parts):
+    if any(
+        isinstance(part, np.ma.MaskedArray) and np.ma.getmaskarray(part).any() for part in parts
+    ):
         raise ValueError(f"{name} has masked entries: remove or impute those rows first")
 
 
@@ -109,7 +111,7 @@ def as_inputs(X: ArrayLike, *, input_names: Sequence[str], n_inputs: int, name: 
     array([[40., 70.]])
     """
     found = column_names(X)
-    if len(input_names) != n_inputs or not any(isinstance(one, str) for one in found):
+    if len(input_names) != n_inputs or not any(isinstance(name, str) for name in found):
         return as_matrix(X, name=name, columns=n_inputs)
     missing = [wanted for wanted in input_names if wanted not in found]
     if missing:

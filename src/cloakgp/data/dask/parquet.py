@@ -46,11 +46,11 @@ class ParquetSource(Source):
         meant = (
             Path(path).absolute()
             if isinstance(path, str | Path)
-            else tuple(Path(one).absolute() for one in path)
+            else tuple(Path(file).absolute() for file in path)
         )
         self._groups = [
-            (one, groups, skipped, rows)
-            for one, counts in _inspect_files(meant, names=(*names, output), client=client)
+            (file, groups, skipped, rows)
+            for file, counts in _inspect_files(meant, names=(*names, output), client=client)
             for groups, skipped, rows in join_groups(counts, at_least=CHUNKS_OF_A_TASK * chunk_rows)
         ]
         super().__init__(
@@ -67,7 +67,7 @@ class ParquetSource(Source):
         """Return the row groups that are worked on together."""
         return [
             PackedBlock(
-                block=Parcel.pack(
+                parcel=Parcel.pack(
                     RowGroups(
                         path=path,
                         groups=groups,
@@ -154,7 +154,7 @@ class _RowGroupRows(LocalRows):
                 columns=list(names),
                 use_threads=False,
             )
-            with closing(read_batches(path, (one for one in batches))) as reading:
+            with closing(read_batches(path, (batch for batch in batches))) as reading:
                 for batch in reading:
                     # Arrow gives columns in the order of the file.
                     columns = batch.select(list(names))
@@ -173,8 +173,8 @@ def _inspect_files(
     (paths,) = gather(client, {name: Task(name, _list_files, path)}, [name], what=what)
     name = new_name(client, "look")
     graph = {
-        (name, number): Task((name, number), _inspect_file, one, tuple(names))
-        for number, one in enumerate(paths)
+        (name, number): Task((name, number), _inspect_file, file, tuple(names))
+        for number, file in enumerate(paths)
     }
     return list(zip(paths, gather(client, graph, list(graph), what=what), strict=True))
 
@@ -185,9 +185,9 @@ def _list_files(path: Path | tuple[Path, ...]) -> tuple[Path, ...] | Failure:
     def listed() -> tuple[Path, ...]:
         with public_errors():
             found = table_paths(path)
-        for one in found:
-            if one.suffix.lower() != ".parquet":
-                raise PublicError(f"{one}: names must end in .parquet")
+        for file in found:
+            if file.suffix.lower() != ".parquet":
+                raise PublicError(f"{file}: names must end in .parquet")
         return found
 
     files: tuple[Path, ...] | Failure = attempt(listed, what="listing files")

@@ -109,11 +109,17 @@ class ArraySource(Source):
         dask: Any = import_module("dask")
         with _in_order():
             wanted = dask.optimize(*((self._X, self._private) if private else (self._X,)))
-            graph = {key: task for one in wanted for key, task in one.__dask_graph__().items()}
+            graph = {
+                key: task
+                for collection in wanted
+                for key, task in collection.__dask_graph__().items()
+            }
         keys = [(key,) for (key,) in wanted[0].__dask_keys__()]
         if private:
             pairs = zip(keys, wanted[1].__dask_keys__(), strict=True)
-            return _partitions(self, graph, [(*one, other) for one, other in pairs], private=True)
+            return _partitions(
+                self, graph, [(*x_key, y_key) for x_key, y_key in pairs], private=True
+            )
         return _partitions(self, graph, keys, private=False)
 
 
@@ -133,20 +139,20 @@ def _partitions(
     split, shared = split_graph(graph, wanted)
     packed = [
         PackedBlock(
-            block=Parcel.pack(
+            parcel=Parcel.pack(
                 Partition(
-                    graph=one.own,
+                    graph=partition.own,
                     keys=keys,
-                    others=one.others,
+                    others=partition.others,
                     inputs=source.input_names,
                     output=source.output_name,
                     private=private,
                     chunk_rows=source.chunk_rows,
                 )
             ),
-            others=one.others,
+            others=partition.others,
         )
-        for one, keys in zip(split, wanted, strict=True)
+        for partition, keys in zip(split, wanted, strict=True)
     ]
     return packed, shared
 
@@ -207,7 +213,7 @@ def split_graph(
                 continue
             alone = key not in owner and barriers.isdisjoint(needed[key])
             owner[key] = asking if alone else _SHARED
-            stack += [(one, owner[key]) for one in needed[key]]
+            stack += [(dependency, owner[key]) for dependency in needed[key]]
     own: list[Graph] = [{} for _ in wanted]
     shared: Graph = {}
     for key, number in owner.items():
@@ -232,7 +238,7 @@ def _needed(nodes: Graph, key: Any) -> frozenset[Any]:
 def _others(
     own: Graph, keys: Sequence[Any], needed: Mapping[Any, frozenset[Any]]
 ) -> tuple[Any, ...]:
-    asked = [*keys, *(one for key in own for one in needed[key])]
+    asked = [*keys, *(dependency for key in own for dependency in needed[key])]
     return tuple(key for key in dict.fromkeys(asked) if key not in own)
 
 

@@ -312,7 +312,7 @@ class DaskRows:
                 f"there are {len(packed)} partitions, and there were {len(lengths)} in an earlier "
                 "pass: rows must be the same in every pass"
             )
-        filled = [one for one, rows in zip(packed, lengths, strict=True) if rows]
+        filled = [block for block, rows in zip(packed, lengths, strict=True) if rows]
         if not filled:
             raise ValueError("there are no rows")
         spans = _spans([rows for rows in lengths if rows], chunk_rows=self.chunk_rows)

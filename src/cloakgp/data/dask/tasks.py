@@ -183,12 +183,12 @@ class PackedBlock:
 
     Attributes
     ----------
-    block : Parcel
+    parcel : Parcel
     others : tuple
         Keys of the tasks that it needs.
     """
 
-    block: Parcel
+    parcel: Parcel
     others: tuple[Any, ...] = ()
 
 
@@ -251,7 +251,7 @@ def build_pass(
 
     Examples
     --------
-    >>> block = PackedBlock(block=Parcel.pack(None))
+    >>> block = PackedBlock(parcel=Parcel.pack(None))
     >>> spans = [Span(first_row=0, rows=1, first_chunk=0), Span(1, 1, 1), Span(2, 1, 2)]
     >>> graph, keys = build_pass(
     ...     [block] * 3, spans, work=Parcel.pack(len), what="counting", name="pass"
@@ -267,10 +267,10 @@ def build_pass(
     # A task of its own: it is sent once, not with every block, and made anew if it is lost.
     graph: Graph = {given: DataNode(given, work)}
     level: list[Any] = []
-    for number, (one, span) in enumerate(zip(packed, spans, strict=True)):
+    for number, (block, span) in enumerate(zip(packed, spans, strict=True)):
         key: Any = (name, number)
-        others = (TaskRef(other) for other in one.others)
-        graph[key] = Task(key, work_on_block, one.block, TaskRef(given), span, what, *others)
+        others = (TaskRef(other) for other in block.others)
+        graph[key] = Task(key, work_on_block, block.parcel, TaskRef(given), span, what, *others)
         level.append(key)
     keys = list(level)
     # Under another name: tasks of one name that need next to nothing are spread over all workers.
@@ -293,10 +293,10 @@ def build_count(packed: Sequence[PackedBlock], *, name: str) -> tuple[Graph, lis
     from dask.task_spec import Task, TaskRef
 
     graph: Graph = {}
-    for number, one in enumerate(packed):
+    for number, block in enumerate(packed):
         key = (name, number)
-        others = (TaskRef(other) for other in one.others)
-        graph[key] = Task(key, count_block, one.block, *others)
+        others = (TaskRef(other) for other in block.others)
+        graph[key] = Task(key, count_block, block.parcel, *others)
     return graph, list(graph)
 
 
@@ -314,7 +314,7 @@ def gather(client: Any, graph: Graph, keys: Sequence[Any], *, what: str) -> list
         Without anything behind it.
     """
     futures = client.get(graph, list(keys), sync=False)
-    return [unwrap(one) for one in unwrap(fetch(lambda: client.gather(futures), what=what))]
+    return [unwrap(result) for result in unwrap(fetch(lambda: client.gather(futures), what=what))]
 
 
 def fetch(wait: Callable[[], Any], *, what: str) -> Any:

@@ -66,8 +66,8 @@ class AskedSums:
         )
 
 
-def _added(one: Array | None, other: Array | None) -> Array | None:
-    return None if one is None or other is None else one + other
+def _added(mine: Array | None, theirs: Array | None) -> Array | None:
+    return None if mine is None or theirs is None else mine + theirs
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +78,7 @@ class _Several:
 
     def merged(self, other: _Several) -> _Several:
         pairs = zip(self.parts, other.parts, strict=True)
-        return _Several(parts=tuple(one.merged(two) for one, two in pairs))
+        return _Several(parts=tuple(mine.merged(theirs) for mine, theirs in pairs))
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
 
-from cloakgp.estimators.base import PosteriorFace, checked_inputs, chosen_hyperprior
+from cloakgp.estimators.base import PosteriorMixin, check_inputs, choose_hyperprior
 from cloakgp.estimators.baselines.undesigned import PRIOR_SD_SHARE, release_of_answers
 from cloakgp.fitting.defaults import choose_prior, choose_query
 from cloakgp.fitting.planning import check_exact
@@ -19,7 +19,7 @@ from cloakgp.privacy.checks import warn_of_parameters
 from cloakgp.privacy.tracebacks import forget_on_failure
 
 
-class DPRowNoiseRegressor(PosteriorFace[Guarantee], RegressorMixin, BaseEstimator):
+class DPRowNoiseRegressor(PosteriorMixin[Guarantee], RegressorMixin, BaseEstimator):
     """Noise on every output, then the Gaussian process that knows of it.
 
     What each person could do alone, without trusting anybody (local privacy): publish one's output
@@ -101,9 +101,9 @@ class DPRowNoiseRegressor(PosteriorFace[Guarantee], RegressorMixin, BaseEstimato
         ValueError
             For anything that does not make sense; no message quotes an output.
         """
-        inputs = checked_inputs(self, X)
+        inputs = check_inputs(self, X)
         limits = OutputBounds.checked(self.bounds)
-        hyperprior = chosen_hyperprior(
+        hyperprior = choose_hyperprior(
             self.learn, noise_variance=self.noise_variance, mean=self.mean
         )
         check_budget(self.epsilon, self.delta)
@@ -144,7 +144,7 @@ class DPRowNoiseRegressor(PosteriorFace[Guarantee], RegressorMixin, BaseEstimato
         return self
 
 
-class DPMeanRegressor(PosteriorFace[Guarantee], RegressorMixin, BaseEstimator):
+class DPMeanRegressor(PosteriorMixin[Guarantee], RegressorMixin, BaseEstimator):
     """The noisy mean of all outputs, predicted everywhere.
 
     Parameters
@@ -216,7 +216,7 @@ class DPMeanRegressor(PosteriorFace[Guarantee], RegressorMixin, BaseEstimator):
         ValueError
             For anything that does not make sense; no message quotes an output.
         """
-        inputs = checked_inputs(self, X)
+        inputs = check_inputs(self, X)
         limits = OutputBounds.checked(self.bounds)
         check_budget(self.epsilon, self.delta)
         warn_of_parameters(

@@ -8,7 +8,7 @@ from typing import Literal, overload
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
 
-from cloakgp.estimators.base import ReleaseFace, checked_inputs
+from cloakgp.estimators.base import ReleaseMixin, check_inputs
 from cloakgp.privacy import Answers, Guarantee, OutputBounds, measure
 from cloakgp.privacy.accounting import check_budget
 from cloakgp.privacy.checks import warn_of_parameters
@@ -114,7 +114,7 @@ def release_histogram(
     )
 
 
-class DPHistogramRegressor(ReleaseFace[Guarantee | PureGuarantee], RegressorMixin, BaseEstimator):
+class DPHistogramRegressor(ReleaseMixin[Guarantee | PureGuarantee], RegressorMixin, BaseEstimator):
     """Histogram regression that protects each output: noisy bin means.
 
     Parameters
@@ -208,7 +208,7 @@ class DPHistogramRegressor(ReleaseFace[Guarantee | PureGuarantee], RegressorMixi
         ValueError
             For anything that does not make sense; no message quotes an output.
         """
-        inputs = checked_inputs(self, X)
+        inputs = check_inputs(self, X)
         self.release_ = release_histogram(
             inputs,
             y,

@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
 from sklearn.utils.validation import check_is_fitted
 
-from cloakgp.estimators.base import PosteriorFace, checked_inputs, chosen_hyperprior
+from cloakgp.estimators.base import PosteriorMixin, check_inputs, choose_hyperprior
 from cloakgp.estimators.baselines.histogram import release_histogram
 from cloakgp.estimators.baselines.undesigned import PRIOR_SD_SHARE, release_of_answers
 from cloakgp.fitting.defaults import choose_prior, choose_query
@@ -123,7 +123,7 @@ def release_over_boxes(
 
 
 class DPIntegralHistogramRegressor(
-    PosteriorFace[Guarantee | PureGuarantee], RegressorMixin, BaseEstimator
+    PosteriorMixin[Guarantee | PureGuarantee], RegressorMixin, BaseEstimator
 ):
     """A Gaussian process fitted to a private histogram, with the integral kernel.
 
@@ -227,9 +227,9 @@ class DPIntegralHistogramRegressor(
         ValueError
             For anything that does not make sense; no message quotes an output.
         """
-        inputs = checked_inputs(self, X)
+        inputs = check_inputs(self, X)
         limits = OutputBounds.checked(self.bounds)
-        hyperprior = chosen_hyperprior(
+        hyperprior = choose_hyperprior(
             self.learn, noise_variance=self.noise_variance, mean=self.mean
         )
         bins = Bins.over(inputs, bins=self.bins, ranges=self.ranges)

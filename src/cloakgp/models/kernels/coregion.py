@@ -53,8 +53,13 @@ class CoregionKernel(Kernel):  # type: ignore[misc]
     def hyperparameters(self) -> list[Hyperparameter]:
         """Those of the kernel over inputs."""
         return [
-            Hyperparameter(f"kernel__{one.name}", one.value_type, one.bounds, one.n_elements)
-            for one in self.kernel.hyperparameters
+            Hyperparameter(
+                f"kernel__{parameter.name}",
+                parameter.value_type,
+                parameter.bounds,
+                parameter.n_elements,
+            )
+            for parameter in self.kernel.hyperparameters
         ]
 
     @property

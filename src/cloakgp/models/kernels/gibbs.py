@@ -182,7 +182,7 @@ class GibbsKernel(Kernel):
             parts["longest"] = [grown + grown.T]
         if not self.hyperparameter_length_scale.fixed:
             parts["length_scale"] = self._slopes_by_input(X, squares=squares, total=total)
-        slopes = [one for name in sorted(parts) for one in parts[name]]
+        slopes = [slope for name in sorted(parts) for slope in parts[name]]
         if not slopes:
             return np.empty((*K.shape, 0))
         return np.asarray(K[:, :, None] * np.stack(slopes, axis=-1), dtype=np.float64)

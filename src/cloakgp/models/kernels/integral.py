@@ -138,8 +138,8 @@ class IntegralRBF(Kernel):
         if len(right) != len(left):
             raise ValueError(f"boxes have {len(left)} dimensions in X and {len(right)} in Y")
         factors = [
-            _on_distinct(bell_average, one, other, scale)
-            for one, other, scale in zip(left, right, scales, strict=True)
+            _on_distinct(bell_average, sides, other_sides, scale)
+            for sides, other_sides, scale in zip(left, right, scales, strict=True)
         ]
         covariance: Array = np.prod(factors, axis=0)
         if not eval_gradient:
@@ -147,9 +147,9 @@ class IntegralRBF(Kernel):
         if self.hyperparameter_length_scale.fixed:
             return covariance, np.empty((*covariance.shape, 0))
         slopes = np.empty((*covariance.shape, len(left)))
-        for dimension, (one, scale) in enumerate(zip(left, scales, strict=True)):
+        for dimension, (sides, scale) in enumerate(zip(left, scales, strict=True)):
             others = [factor for index, factor in enumerate(factors) if index != dimension]
-            slope = _on_distinct(bell_slope, one, one, scale)
+            slope = _on_distinct(bell_slope, sides, sides, scale)
             slopes[:, :, dimension] = np.prod([slope, *others], axis=0)
         if not self.anisotropic:
             slopes = slopes.sum(axis=2, keepdims=True)
@@ -159,8 +159,8 @@ class IntegralRBF(Kernel):
         """Return the variances of the averages over boxes, shape (n,)."""
         intervals = _intervals(X)
         variance = np.ones(len(intervals[0]))
-        for one, scale in zip(intervals, self._scales(len(intervals)), strict=True):
-            widths = (one[:, 1] - one[:, 0]) / scale
+        for sides, scale in zip(intervals, self._scales(len(intervals)), strict=True):
+            widths = (sides[:, 1] - sides[:, 0]) / scale
             variance *= bell_average(np.zeros_like(widths), widths, widths)
         return variance
 
@@ -198,13 +198,13 @@ def _intervals(boxes: Array) -> list[Array]:
     return [boxes[:, [index, dimensions + index]] for index in range(dimensions)]
 
 
-def _on_distinct(of: Any, one: Array, other: Array, scale: float) -> Array:
+def _on_distinct(of: Any, intervals: Array, other_intervals: Array, scale: float) -> Array:
     """Return a function of pairs of intervals, computed once for each distinct pair.
 
     The bins of a grid have few distinct sides, however many bins or rows there are.
     """
-    left, left_at = np.unique(one, axis=0, return_inverse=True)
-    right, right_at = np.unique(other, axis=0, return_inverse=True)
+    left, left_at = np.unique(intervals, axis=0, return_inverse=True)
+    right, right_at = np.unique(other_intervals, axis=0, return_inverse=True)
     left, right = left / scale, right / scale
     # Halves are added before they are subtracted, so that equal intervals are exactly 0 apart.
     distance = left.sum(axis=1)[:, None] / 2 - right.sum(axis=1)[None, :] / 2

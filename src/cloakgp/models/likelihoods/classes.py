@@ -179,40 +179,38 @@ def label_covariance(correlation: Array, thresholds: Array) -> LabelCovariance:
     """
     limit = 1.0 - CLOSEST_TO_ONE
     rho = np.clip(correlation, -limit, limit)
-    one, other = thresholds[:, None], thresholds[None, :]
+    a, b = thresholds[:, None], thresholds[None, :]
     across = np.sqrt(1.0 - rho**2)
-    density = np.exp(-(one**2 + other**2 - 2.0 * rho * one * other) / (2.0 * across**2))
-    upper = ndtr(other)
+    density = np.exp(-(a**2 + b**2 - 2.0 * rho * a * b) / (2.0 * across**2))
+    upper = ndtr(b)
     return LabelCovariance(
-        values=4.0 * _orthant_excess(rho, one, other),
+        values=4.0 * _orthant_excess(rho, a, b),
         by_correlation=4.0 * density / (2.0 * np.pi * across),
         # ∂Φ₂(a, b; ρ)/∂a = φ(a) Φ((b − ρa)/√(1 − ρ²)).
         by_threshold=4.0
-        * np.exp(-(one**2) / 2.0)
+        * np.exp(-(a**2) / 2.0)
         / np.sqrt(2.0 * np.pi)
-        * (ndtr((other - rho * one) / across) - upper),
+        * (ndtr((b - rho * a) / across) - upper),
     )
 
 
-def _orthant_excess(rho: Array, one: Array, other: Array) -> Array:
+def _orthant_excess(rho: Array, a: Array, b: Array) -> Array:
     """Return Φ₂(a, b; ρ) − Φ(a) Φ(b), by Plackett's identity ∂Φ₂/∂ρ = φ₂ (Plackett 1954).
 
     In θ = arcsin ρ the integrand exp(−(a² + b² − 2ab sin θ)/(2 cos² θ))/2π is smooth. Where all
-    thresholds are one a, Φ₂(a, a; ρ) = Φ(a) − 2 T(a, √((1 − ρ)/(1 + ρ))) for Owen's T (1956).
+    thresholds are the same a, Φ₂(a, a; ρ) = Φ(a) − 2 T(a, √((1 − ρ)/(1 + ρ))) for Owen's T (1956).
     """
-    if np.ptp(one) == 0:
-        a = float(one.flat[0])
-        tail = owens_t(a, np.sqrt((1.0 - rho) / (1.0 + rho)))
-        return np.asarray(ndtr(a) * ndtr(-a) - 2.0 * tail, dtype=np.float64)
+    if np.ptp(a) == 0:
+        level = float(a.flat[0])
+        tail = owens_t(level, np.sqrt((1.0 - rho) / (1.0 + rho)))
+        return np.asarray(ndtr(level) * ndtr(-level) - 2.0 * tail, dtype=np.float64)
     angle = np.arcsin(rho)
     nodes, weights = np.polynomial.legendre.leggauss(MOMENT_NODES)
-    total = np.zeros(np.broadcast_shapes(rho.shape, one.shape))
+    total = np.zeros(np.broadcast_shapes(rho.shape, a.shape))
     for node, weight in zip(nodes, weights, strict=True):
         theta = angle * (node + 1.0) / 2.0
         squared = np.cos(theta) ** 2
-        total += weight * np.exp(
-            -(one**2 + other**2 - 2.0 * one * other * np.sin(theta)) / (2.0 * squared)
-        )
+        total += weight * np.exp(-(a**2 + b**2 - 2.0 * a * b * np.sin(theta)) / (2.0 * squared))
     excess: Array = total * angle / (4.0 * np.pi)
     return excess
 
