@@ -253,7 +253,7 @@ class DPGPClassifier(DesignMixin, ReleaseMixin[Guarantee], ClassifierMixin, Base
                 step_criterion="logdet" if self.step_criterion is None else self.step_criterion,
                 gap=self.gap,
                 input_names=self._names(),
-                output_name=name_of_column(y),
+                output_name=column_name(y),
                 progress=progress,
                 tell=tell,
                 insecure_seed=self.insecure_seed,
