@@ -147,10 +147,10 @@ def test_options_reach_the_release():
     )
     assert result.exit_code == 0, result.output
     kept = Release.load("ill.cloak")
-    assert str(kept.prior.latent.kernel) == "3**2 * RBF(length_scale=[15, 20])"
-    assert kept.prior.link_name == "logit"
+    assert str(kept.prior.kernel) == "3**2 * RBF(length_scale=[15, 20])"
+    assert kept.likelihood.link_name == "logit"
     assert kept.learned == ()
-    (mean,) = kept.prior.means
+    (mean,) = kept.likelihood.latent_means
     assert mean < 0
     (one,) = kept.measurements
     assert one.strategy.certificate.criterion == "trace"
@@ -160,7 +160,9 @@ def test_options_reach_the_release():
 def test_rates_follow_the_declared_order():
     release(class_rates="0.9,0.1", learn="none")
     release(classes="yes,no", class_rates="0.1,0.9", learn="none", to="other.cloak")
-    one, other = (Release.load(name).prior.means[0] for name in ("ill.cloak", "other.cloak"))
+    one, other = (
+        Release.load(name).likelihood.latent_means[0] for name in ("ill.cloak", "other.cloak")
+    )
     assert one == pytest.approx(-other)
     assert one < 0
 
@@ -169,7 +171,8 @@ def test_the_papers_iteration():
     made = release(criterion="laplace", steps=2, step_criterion="trace")
     assert made.exit_code == 0, made.output
     kept = Release.load("ill.cloak")
-    assert (kept.rule, len(kept.measurements), kept.prior.link_name) == ("laplace", 2, "logit")
+    assert (kept.inference, len(kept.measurements)) == ("laplace", 2)
+    assert kept.likelihood.link_name == "logit"
     assert {one.strategy.certificate.criterion for one in kept.measurements} == {"trace"}
     assert kept.guarantee.epsilon <= 1.0
 
@@ -248,10 +251,14 @@ def test_the_command_line_does_what_the_estimator_does():
         np.testing.assert_array_equal(one.strategy.matrix, other.strategy.matrix)
         np.testing.assert_array_equal(one.strategy.X_query, other.strategy.X_query)
         assert one.answers.noise_sd == other.answers.noise_sd
-        assert str(kept.prior.latent.kernel) == str(made.prior.latent.kernel)
-        assert (kept.prior.means, kept.prior.link_name) == (made.prior.means, made.prior.link_name)
-        assert (kept.classes, kept.rule, kept.learning) == (made.classes, made.rule, made.learning)
-        assert kept.learn_means == made.learn_means
+        assert str(kept.prior.kernel) == str(made.prior.kernel)
+        assert kept.likelihood == made.likelihood
+        assert (kept.classes, kept.inference, kept.hyperprior) == (
+            made.classes,
+            made.inference,
+            made.hyperprior,
+        )
+        assert kept.average == made.average
         assert (kept.input_names, kept.output_name) == (made.input_names, made.output_name)
 
 
@@ -262,7 +269,7 @@ def test_classes_that_do_not_fit_into_memory_are_sparse_and_it_is_said_once():
     assert made.exit_code == 0, made.output
     said = " ".join(made.stderr.split())
     assert said.count("sparse one with 24 inducing inputs") == 1
-    assert len(Release.load("ill.cloak").prior.latent.inducing) == 24
+    assert len(Release.load("ill.cloak").prior.inducing) == 24
 
 
 def test_new_outputs_are_for_numbers():
@@ -298,5 +305,5 @@ def test_unforeseen_errors_show_neither_message_nor_variables(monkeypatch, kind)
     def broken(_: object, y: np.ndarray, **__: object) -> None:
         raise kind(f"cannot digest {SECRET} {y.tolist()}")
 
-    monkeypatch.setattr("cloakgp.estimators.classification.release_labels", broken)
+    monkeypatch.setattr("cloakgp.estimators.classification.release_outputs", broken)
     fails(release(), rf"unforeseen happened \({kind.__name__} at test_classes.py, line \d+\)")

@@ -121,8 +121,8 @@ def test_query_points_and_their_weights(name):
         assert query.weights.tolist() == [1.0, 3.0]
         if name == "DPGPRegressor":
             (asked,) = fitted.release_.measurements
-            assert np.array_equal(asked.X_query, points)
-            assert asked.query_weights.tolist() == [1.0, 3.0]
+            assert np.array_equal(asked.strategy.X_query, points)
+            assert asked.strategy.query_weights.tolist() == [1.0, 3.0]
 
 
 @pytest.mark.parametrize("name", [name for name in MODELS if "learn" in MODELS[name]])
@@ -208,7 +208,7 @@ def test_whoever_waits_is_told_what_begins(rng):
     usual = {"epsilon": 1.0, "delta": 1e-3, "gap": 0.1}
     for model, column, asked in (
         (DPGPRegressor(bounds=(0, 1), **usual), y, "asking the outputs"),
-        (DPGPClassifier(classes=[0, 1], **usual), y > 0.5, "asking the labels"),
+        (DPGPClassifier(classes=[0, 1], **usual), y > 0.5, "asking the outputs"),
     ):
         told, gaps = [], []
         model.fit(X, column, progress=gaps.append, tell=told.append)

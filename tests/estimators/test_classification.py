@@ -183,7 +183,7 @@ def test_fit_leaves_arguments_alone(table):
     assert fitted.kernel is kernel
     assert fitted.classes is classes
     assert classes == [1, 0]
-    assert fitted.release_.prior.latent.kernel is not kernel
+    assert fitted.release_.prior.kernel is not kernel
 
 
 def test_column_names_are_kept(table):

@@ -17,7 +17,7 @@ from spying_backend import holds, spying
 import cloakgp.estimators.grid_search as grid_search
 from cloakgp import DPGPRegressor
 from cloakgp.estimators.grid_search import DPGridSearchCV
-from cloakgp.fitting import regression as fitting
+from cloakgp.fitting import measuring as fitting
 from cloakgp.privacy.accounting import Guarantee
 from cloakgp.privacy.composition import compose_with_selection, worst_release
 

@@ -46,9 +46,10 @@ def test_independent_outputs_are_two_independent_posteriors(table):
     model = regressor(kernel=kernel, noise_variance=0.01, learn=None, insecure_seed=1).fit(X, y)
     (one,) = model.release_.entries.measurements
     prior = np.kron(kernel(X), np.eye(2))
-    covariance = one.strategy @ (prior + 0.01 * np.eye(40)) @ one.strategy.T
-    covariance += one.answers.noise_sd**2 * np.eye(len(one.strategy))
-    expected = prior @ one.strategy.T @ np.linalg.solve(covariance, one.answers.values)
+    R = one.strategy.matrix
+    covariance = R @ (prior + 0.01 * np.eye(40)) @ R.T
+    covariance += one.answers.noise_sd**2 * np.eye(len(R))
+    expected = prior @ R.T @ np.linalg.solve(covariance, one.answers.values)
     shares = (model.predict(X) - [100.0, 0.0]) / [60.0, 4.0]
     np.testing.assert_allclose(shares.ravel(), expected, atol=1e-9)
 
@@ -111,7 +112,8 @@ def test_files_come_back(table, tmp_path):
 def test_files_that_protect_outputs_apart_are_refused(table, tmp_path, groups):
     """Without its groups a file would still load as single entries: not as several outputs."""
     release = regressor().fit(*table).release_
-    one = replace(release.entries.measurements[0], groups=groups)
+    [one] = release.entries.measurements
+    one = replace(one, strategy=replace(one.strategy, row_groups=groups))
     forged = replace(release, entries=replace(release.entries, measurements=(one,)))
     forged.save(tmp_path / "forged.cloak")
     with pytest.raises(ReleaseFileError):

@@ -302,7 +302,7 @@ def test_repeated_rows_are_people_of_their_own(rng):
     X = np.repeat(rng.uniform(size=(4, 1)), 10, axis=0)
     fitted = model(epsilon=50.0).fit(X, np.full(40, 0.5))
     assert len(fitted.release_.measurements[0].strategy.matrix) <= 4
-    assert fitted.release_.measurements[0].strategy.shape[1] == 40
+    assert fitted.release_.measurements[0].strategy.n_rows == 40
     np.testing.assert_allclose(fitted.predict(X), 0.5, atol=0.3)
 
 
@@ -324,10 +324,10 @@ def test_progress_is_told(table):
     release_outputs(
         X,
         y,
-        prior=choose_prior(X, encoding=limits),
+        prior=choose_prior(X, bounds=limits),
         criterion="trace",
         query=Query(X=X, weights=None),
-        bounds=limits,
+        encoding=limits,
         epsilon=1.0,
         delta=1e-3,
         progress=seen.append,
@@ -597,18 +597,19 @@ def test_no_output_is_kept(changes, seed, rng):
 def check_one_measurement(fitted, measurement, *, y, clipped, inside):
     centred = clipped - measurement.answers.centre
     guarantee = measurement.answers.guarantee
-    noiseless = measurement.strategy @ centred
+    noiseless = measurement.strategy.matrix @ centred
     grid, _ = calibrate(
-        measurement.strategy,
+        measurement.strategy.matrix,
         movement=Movement.of_one_output(
-            measurement.strategy, bounds=OutputBounds.checked(measurement.answers.bounds)
+            measurement.strategy.matrix, bounds=OutputBounds.checked(measurement.answers.bounds)
         ),
         epsilon=guarantee.epsilon,
         delta=guarantee.delta,
     )
     rounded = np.rint(noiseless / grid.step)
-    lifted = measurement.strategy.T if measurement.reconstruction is None else None
-    cloaked = (measurement.reconstruction if lifted is None else lifted) @ noiseless
+    strategy = measurement.strategy
+    lifted = strategy.matrix.T if strategy.reconstruction is None else strategy.reconstruction
+    cloaked = lifted @ noiseless
     for private in (
         y,
         inside,
@@ -616,7 +617,7 @@ def check_one_measurement(fitted, measurement, *, y, clipped, inside):
         noiseless,
         rounded * grid.step,
         cloaked,
-        measurement.strategy @ clipped,
+        measurement.strategy.matrix @ clipped,
     ):
         assert_holds_none(fitted, private)
     dump = pickle.dumps(fitted)
@@ -625,7 +626,7 @@ def check_one_measurement(fitted, measurement, *, y, clipped, inside):
             assert struct.pack(order + "q", integer) not in dump
     # The search finds what is there: the answers and the inputs are.
     assert struct.pack("<d", measurement.answers.values[0]) in dump
-    assert struct.pack("<d", measurement.X[0, 0]) in dump
+    assert struct.pack("<d", measurement.strategy.X[0, 0]) in dump
 
 
 def test_attributes_are_public(table):
@@ -662,8 +663,8 @@ def test_the_design_does_not_look_at_y(seed):
     X = rng.uniform(size=(10, 1))
     first, second = (model().fit(X, rng.normal(size=10)).release_ for _ in range(2))
     (one,), (other,) = first.measurements, second.measurements
-    assert one.strategy.tobytes() == other.strategy.tobytes()
-    assert one.reconstruction.tobytes() == other.reconstruction.tobytes()
+    assert one.strategy.matrix.tobytes() == other.strategy.matrix.tobytes()
+    assert one.strategy.reconstruction.tobytes() == other.strategy.reconstruction.tobytes()
     assert one.answers.noise_sd == other.answers.noise_sd
     assert first.guarantee == second.guarantee
 

@@ -126,7 +126,7 @@ def test_a_large_one_goes_by_passes():
     with pytest.warns(SparseModelWarning, match="200 inducing"):
         model.fit(X, y)
     assert isinstance(model.release_, Release)
-    assert model.release_.count == len(X)
+    assert model.release_.n_rows == len(X)
     assert len(model.release_.prior.inducing) == 200
 
 

@@ -23,7 +23,7 @@ def fit(X, y, **changes):
     settings = {
         "prior": choose_prior(X, bounds=BOUNDS),
         "query": choose_query(X),
-        "bounds": BOUNDS,
+        "encoding": BOUNDS,
         "epsilon": 1.0,
         "delta": 1e-3,
     }
@@ -93,7 +93,7 @@ def test_the_second_stage_is_designed_with_what_the_first_taught(table):
     learning = fit(X, y, hyperprior=Hyperprior(), **settings)
     plain = fit(X, y, **settings)
     first, second = (
-        [one.strategy for one in release.measurements] for release in (learning, plain)
+        [one.strategy.matrix for one in release.measurements] for release in (learning, plain)
     )
     np.testing.assert_array_equal(first[0], second[0])
     assert first[1].shape != second[1].shape or not np.allclose(first[1], second[1])

@@ -34,18 +34,19 @@ def table(rng):
 
 def condition(prior, release, points):
     """Posterior of f_* by dense inverses over all rows of all tables."""
-    rows = {one.table: one.X for one in release.measurements}
+    rows = {one.strategy.table: one.strategy.X for one in release.measurements}
     starts = dict(zip(rows, np.cumsum([0, *map(len, rows.values())]), strict=False))
     X = np.vstack(list(rows.values()))
     noise = np.concatenate([prior.row_noise(one) for one in rows.values()])
     K_y = prior.row_covariance(X, X.copy()) + np.diag(noise)
     questions, values, variances = [], [], []
     for one in release.measurements:
-        block = np.zeros((len(one.strategy), len(X)))
-        block[:, starts[one.table] : starts[one.table] + len(one.X)] = one.strategy
+        block = np.zeros((one.strategy.n_answers, len(X)))
+        start = starts[one.strategy.table]
+        block[:, start : start + one.strategy.n_rows] = one.strategy.matrix
         questions.append(block)
-        values.append(one.answers.values + one.strategy.sum(axis=1) * one.answers.centre)
-        variances.append(np.full(len(one.strategy), one.answers.noise_sd**2))
+        values.append(one.answers.values + one.strategy.totals * one.answers.centre)
+        variances.append(np.full(one.strategy.n_answers, one.answers.noise_sd**2))
     R = np.vstack(questions)
     answers = R @ K_y @ R.T + np.diag(np.concatenate(variances))
     crossed = prior.cross_covariance(points, X) @ R.T
@@ -66,7 +67,7 @@ def test_visits_are_conditioning(approximation, learn, table, rng):
     visited = refine(release, y, [[1.0], [5.0]], insecure_seed=1, **SPENDING)
     visited = extend(visited, new, np.sin(new[:, 0]), insecure_seed=2, **SPENDING)
     visited = refine(visited, y, insecure_seed=3, **SPENDING)
-    assert [one.table for one in visited.measurements] == [0, 0, 1, 0]
+    assert [one.strategy.table for one in visited.measurements] == [0, 0, 1, 0]
     assert visited.insecure
     points = rng.uniform(-1, 7, size=(6, 1))
     mean, covariance = condition(visited.fitted_prior, visited, points)
@@ -103,7 +104,7 @@ def test_no_other_second_visit_is_better(seed):
     best = refine(first, np.zeros(8), points, insecure_seed=1, **SPENDING)
     last = best.measurements[-1]
     # The design knows the noise up to what discretisation adds.
-    bound = left_open(best, points) / (1 + max(last.certificate.gap, 5e-3))
+    bound = left_open(best, points) / (1 + max(last.strategy.certificate.gap, 5e-3))
     for _ in range(30):
         questions = rng.normal(size=(rng.integers(1, 9), 8))
         questions /= np.sqrt(np.square(questions).sum(axis=0))
@@ -115,7 +116,7 @@ def _asked(release, questions):
     """The same release with other last questions: what they tell does not depend on answers."""
     last = release.measurements[-1]
     answers = replace(last.answers, values=np.zeros(len(questions)))
-    moved = replace(last, strategy=questions, answers=answers)
+    moved = replace(last, strategy=replace(last.strategy, matrix=questions), answers=answers)
     return replace(release, measurements=(*release.measurements[:-1], moved))
 
 
@@ -192,7 +193,7 @@ def test_more_visits_never_leave_more_open(epsilon, table):
 def test_after_nothing_was_asked(table):
     X, y = table
     first = model(kernel=RBF(0.1), learn=None).fit(X, y, [[100.0]]).release_
-    assert first.measurements[0].strategy.shape[0] == 0
+    assert first.measurements[0].strategy.n_answers == 0
     for visited in (
         refine(first, y, X, insecure_seed=1, **SPENDING),
         extend(first, X, y, insecure_seed=1, **SPENDING),
@@ -326,8 +327,8 @@ def test_tables_are_read_by_name(rng):
     np.testing.assert_array_equal(*kept)
     swapped = X[["weight", "age"]]
     new = extend(first, swapped, y, swapped[:3], insecure_seed=1, **SPENDING).measurements[1]
-    np.testing.assert_array_equal(new.X, X)
-    np.testing.assert_array_equal(new.X_query, X[:3])
+    np.testing.assert_array_equal(new.strategy.X, X)
+    np.testing.assert_array_equal(new.strategy.X_query, X[:3])
     for wrong in (
         lambda: refine(first, y, points[["age"]], **SPENDING),
         lambda: extend(first, X[["age"]], y, **SPENDING),
@@ -340,5 +341,5 @@ def test_other_kinds_of_release_say_that_they_cannot(table):
     X, y = table
     classes = DPGPClassifier(classes=[0, 1], **SPENDING).fit(X, (y > 0).astype(int)).release_
     for ask in (lambda: refine(classes, y, **SPENDING), lambda: extend(classes, X, y, **SPENDING)):
-        with pytest.raises(TypeError, match="Release cannot be measured again"):
+        with pytest.raises(TypeError, match="release cannot be measured again"):
             ask()

@@ -16,7 +16,7 @@ from cloakgp import DPGPRegressor
 from cloakgp.data import ArrayRows, FileRows
 from cloakgp.design.streaming.binning import Cells
 from cloakgp.fitting import streaming as row_fitting
-from cloakgp.fitting.strategies import Query
+from cloakgp.fitting.strategies import Query, design_rows
 from cloakgp.fitting.streaming import RowSettings, release_rows
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.accounting import exact_noise_multiplier
@@ -65,17 +65,17 @@ class Unread(ArrayRows):
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_each_mechanism_gives_what_it_promises(criterion, fit):
     release = fit(criterion=criterion, seed=None)
-    assert release.count == 90
-    assert release.certificate.criterion == criterion
-    assert 0 <= release.certificate.gap < 0.2
+    assert release.n_rows == 90
+    assert release.measurements[0].strategy.certificate.criterion == criterion
+    assert 0 <= release.measurements[0].strategy.certificate.gap < 0.2
     assert release.guarantee.epsilon == 2.0
     assert release.guarantee.delta_at(2.0) <= 1e-4
     assert not release.insecure
     # Columns of norm 1 get the least noise that the budget allows, and no more.
-    assert release.longest == pytest.approx(1.0, abs=1e-6)
+    assert release.measurements[0].strategy.longest == pytest.approx(1.0, abs=1e-6)
     expected = BOUNDS.width * exact_noise_multiplier(2.0, 1e-4)
-    assert release.answers.noise_sd == pytest.approx(expected, rel=1e-5)
-    assert (release.reconstruction is None) == (criterion == "bayes")
+    assert release.measurements[0].answers.noise_sd == pytest.approx(expected, rel=1e-5)
+    assert (release.measurements[0].strategy.reconstruction is None) == (criterion == "bayes")
     assert release.predict(POINTS).shape == (3,)
 
 
@@ -90,8 +90,8 @@ def test_defaults_come_from_inputs_and_bounds_alone(table, fit):
     assert prior.approximation == "fitc"
     assert len(prior.inducing) == 8
     # Where the rows are, each as important as it is frequent.
-    np.testing.assert_array_equal(release.X_query, np.unique(X, axis=0))
-    np.testing.assert_array_equal(release.query_weights, np.ones(90))
+    np.testing.assert_array_equal(release.measurements[0].strategy.X_query, np.unique(X, axis=0))
+    np.testing.assert_array_equal(release.measurements[0].strategy.query_weights, np.ones(90))
     assert release.learned == ()
     assert (release.input_names, release.output_name) == ((), "y")
 
@@ -101,7 +101,7 @@ def test_default_settings(table):
     release = release_rows(
         ArrayRows(X, outputs, jobs=1), bounds=BOUNDS, epsilon=1.0, delta=1e-4, insecure_seed=1
     )
-    assert release.certificate.criterion == "bayes"
+    assert release.measurements[0].strategy.certificate.criterion == "bayes"
     # As many inducing inputs as there are rows, if they are fewer than two hundred.
     assert len(release.prior.inducing) == 90
 
@@ -143,8 +143,8 @@ def test_predictions_are_sharper_where_weights_are(criterion, margin, fit):
             epsilon=1.0,
             gap=1e-4,
         )
-        np.testing.assert_array_equal(release.query_weights, weights)
-        np.testing.assert_array_equal(release.X_query, points)
+        np.testing.assert_array_equal(release.measurements[0].strategy.query_weights, weights)
+        np.testing.assert_array_equal(release.measurements[0].strategy.X_query, points)
         if criterion == "trace":
             return np.sqrt(np.diag(release.published().noise_cov))
         return release.predict(points, return_std=True)[1]
@@ -173,10 +173,15 @@ def test_progress_is_told(table):
 def test_a_seed_repeats_however_rows_are_cut(criterion, fit):
     """The same noise on the same questions: apart by rounding, and by which pass saw what."""
     same = [fit(criterion=criterion, query=Query(X=POINTS), inducing=5) for _ in range(2)]
-    assert same[0].answers.values.tobytes() == same[1].answers.values.tobytes()
+    assert (
+        same[0].measurements[0].answers.values.tobytes()
+        == same[1].measurements[0].answers.values.tobytes()
+    )
     assert same[0].insecure
     other = fit(criterion=criterion, query=Query(X=POINTS), inducing=5, seed=4)
-    assert not np.allclose(same[0].answers.values, other.answers.values)
+    assert not np.allclose(
+        same[0].measurements[0].answers.values, other.measurements[0].answers.values
+    )
 
 
 @pytest.mark.parametrize("criterion", ["bayes", "trace"])
@@ -191,7 +196,9 @@ def test_chunking_does_not_matter(criterion, chunk_rows, fit, table):
         other.predict(POINTS, return_std=True)[1],
         rtol=1e-5,
     )
-    assert one.longest == pytest.approx(other.longest, rel=1e-9)
+    assert one.measurements[0].strategy.longest == pytest.approx(
+        other.measurements[0].strategy.longest, rel=1e-9
+    )
     assert one.guarantee.mu == pytest.approx(other.guarantee.mu, rel=1e-9)
 
 
@@ -210,7 +217,10 @@ def test_files_and_arrays_give_the_same(table, fit, tmp_path):
     ]
     expected = fit()
     for one in found:
-        assert one.answers.values.tobytes() == expected.answers.values.tobytes()
+        assert (
+            one.measurements[0].answers.values.tobytes()
+            == expected.measurements[0].answers.values.tobytes()
+        )
         assert one.predict(POINTS).tobytes() == expected.predict(POINTS).tobytes()
         assert (one.input_names, one.output_name) == (("a", "b"), "secret")
 
@@ -255,14 +265,17 @@ def test_what_was_learned_sees_every_row(average, fit, table, any_evidence):  # 
     """The sums under each learned prior are those of the columns that were asked."""
     release = fit(hyperprior=Hyperprior(), average=average, epsilon=50.0)
     X, _ = table
-    R = release.rule.columns(*release.prior.features_and_noise(X))
-    assert len(release.learned) == len(release.sums)
+    R = release.measurements[0].strategy.rule.columns(*release.prior.features_and_noise(X))
+    strategy = release.measurements[0].strategy
+    # The declared prior comes first.
+    assert len(strategy.sums) == 1 + len(release.learned)
+    assert strategy.sums[0].prior is release.prior
+    np.testing.assert_allclose(strategy.totals, R.sum(axis=1), atol=1e-8)
     assert sum(one.weight for one in release.learned) == pytest.approx(1)
-    for one, sums in zip(release.learned, release.sums, strict=True):
+    for one, sums in zip(release.learned, strategy.sums[1:], strict=True):
         features, noise = one.prior.features_and_noise(X)
         np.testing.assert_allclose(sums.features, R @ features.T, atol=1e-8)
         np.testing.assert_allclose(sums.noise, (R * noise) @ R.T, atol=1e-8)
-        np.testing.assert_allclose(sums.totals, R.sum(axis=1), atol=1e-8)
 
 
 def test_learning_from_cells_of_several_rows_finds_the_mean(monkeypatch, rng):
@@ -277,7 +290,7 @@ def test_learning_from_cells_of_several_rows_finds_the_mean(monkeypatch, rng):
         settings=RowSettings(kernel=0.1 * RBF(3.0), inducing=8, hyperprior=Hyperprior(), gap=0.1),
         insecure_seed=0,
     )
-    assert release.sums[0].count == 3000
+    assert release.n_rows == 3000
     assert release.fitted_prior.mean > 0.8
     assert abs(release.predict([[5.0]])[0] - 2.2) < 0.2
 
@@ -328,7 +341,7 @@ def test_constant_inputs_need_a_kernel(table, fit):
         fit(rows=Unread(X, outputs, jobs=1))
     release = fit(rows=ArrayRows(X, outputs, jobs=1), kernel=RBF(2.0))
     assert np.isfinite(release.predict(POINTS)).all()
-    np.testing.assert_array_equal(release.ranges[:, 1], [7.0, 7.0])
+    np.testing.assert_array_equal(release.measurements[0].strategy.ranges[:, 1], [7.0, 7.0])
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)
@@ -336,13 +349,13 @@ def test_rows_that_are_all_the_same(criterion, fit):
     rows = ArrayRows(np.full((50, 1), 2.0), np.full(50, 1.0), chunk_rows=20, jobs=1)
     release = fit(rows=rows, kernel=RBF(2.0), criterion=criterion, epsilon=30.0)
     # One mean of fifty outputs is all there is to know: half-way from the prior to it, and more.
-    assert release.rule.answers == 1
+    assert release.measurements[0].strategy.rule.answers == 1
     assert 0.8 < release.predict([[2.0]])[0] < 1.2
 
 
 def test_a_single_row(fit):
     release = fit(rows=ArrayRows([[1.0]], [0.5], jobs=1), kernel=RBF(2.0))
-    assert release.count == 1
+    assert release.n_rows == 1
     assert np.isfinite(release.predict([[1.0]], return_std=True)).all()
 
 
@@ -466,10 +479,17 @@ def test_limits_cover_as_often_as_they_say():
     assert np.std(standardised) == pytest.approx(1, abs=0.15)
 
 
-def test_cells_for_learning_are_all_rows_where_there_are_few(table, fit):
+def test_cells_for_learning_are_all_rows_where_there_are_few(table, fit, monkeypatch):
     """So that what is learned there is no approximation."""
-    sums = fit().sums[0]
-    assert sums.cells.shape[1] == 90
+    seen = []
+
+    def recording(*arguments, tally, **settings):
+        seen.append(tally)
+        return design_rows(*arguments, tally=tally, **settings)
+
+    monkeypatch.setattr(row_fitting, "design_rows", recording)
+    fit()
+    assert len(seen[0].centres) == 90
     X = np.unique(table[0], axis=0)
     cells = Cells(centres=X, units=np.ptp(X, axis=0))
     assert (cells.membership(table[0]).sum(axis=1) == 1).all()

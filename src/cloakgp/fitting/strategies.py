@@ -98,7 +98,7 @@ def unit_noise_sd(encoding: Encoding, budget: Budget) -> float:
 
     Examples
     --------
-    >>> unit_noise_sd(OutputBounds(0.0, 2.0), Budget(epsilon=1.0, delta=1e-3)).round(2)
+    >>> round(unit_noise_sd(OutputBounds(0.0, 2.0), Budget(epsilon=1.0, delta=1e-3)), 2)
     5.15
     """
     width = signed_width(encoding) if isinstance(encoding, Classes) else encoding.width

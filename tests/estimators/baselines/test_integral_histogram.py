@@ -1,7 +1,10 @@
 """The integral-kernel process on noisy bins, against the papers' formulas written out."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from conditioning import posterior_of
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from cloakgp import DPGPRegressor, Release
@@ -12,7 +15,6 @@ from cloakgp.estimators.baselines.integral_histogram import (
 )
 from cloakgp.models import ExactPrior
 from cloakgp.models.kernels.integral import IntegralRBF, points_as_boxes
-from cloakgp.release.posterior.dense import Posterior
 
 # Budgets here are as large, or tables as small, as each test needs.
 pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
@@ -77,13 +79,16 @@ def test_the_box_model_is_nearly_the_model_of_rows():
     fitted = model(kernel=ConstantKernel(4.0) * IntegralRBF(1.5), ranges=[(0, 8)], learn=None)
     fitted.fit(X, y)
     prior = fitted.release_.prior
-    exact = Posterior.given(
+    exact = posterior_of(
         ExactPrior(
             kernel=ConstantKernel(4.0) * RBF(1.5),
             noise_variance=prior.noise_variance,
             mean=prior.mean,
         ),
-        [type(one)(**{**vars(one), "X": X, "X_query": X}) for one in fitted.release_.measurements],
+        [
+            replace(one, strategy=replace(one.strategy, X=X, X_query=X))
+            for one in fitted.release_.measurements
+        ],
     )
     np.testing.assert_allclose(fitted.predict(X[::50]), exact.mean(X[::50]), atol=1e-4)
 
