@@ -146,7 +146,7 @@ def test_against_dp_accounting(spent, mu):
 @pytest.mark.parametrize("mechanism", ["permute-and-flip", "exponential"])
 @pytest.mark.parametrize(
     ("epsilon", "delta", "spent"),
-    list(itertools.product([0.2, 2.0], [1e-6, 0.01], [1e-6, 0.5, 4.0])),
+    [*itertools.product([0.2, 2.0], [1e-6, 0.01], [1e-6, 0.5, 4.0]), (50.0, 0.01, 500.0)],
 )
 def test_between_the_release_alone_and_basic_composition(mechanism, epsilon, delta, spent):
     release = worst_release(epsilon, delta, rows=300)

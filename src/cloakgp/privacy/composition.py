@@ -302,5 +302,5 @@ def _rough_gaussian_profile(mu: float, epsilon: Array) -> Array:
     size = np.abs(epsilon)
     shift = size / mu if mu else np.full_like(size, np.inf)
     delta = np.exp(log_ndtr(mu / 2 - shift)) - np.exp(size + log_ndtr(-mu / 2 - shift))
-    profile: Array = np.where(epsilon >= 0, delta, -np.expm1(epsilon) + np.exp(epsilon) * delta)
+    profile: Array = np.where(epsilon >= 0, delta, -np.expm1(-size) + np.exp(-size) * delta)
     return profile
