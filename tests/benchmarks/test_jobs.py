@@ -19,12 +19,6 @@ def our_methods(job):
     return [one for one in jobs.methods_for(job) if one.peer == peers.OURSELVES]
 
 
-def rows_of(job, folder, **settings):
-    limits = Limits(seconds=60, cache=folder)
-    found = jobs.measure_all([job], limits=limits, store=Store(folder), **settings)
-    return list(found)
-
-
 def test_folds_are_disjoint_and_leave_rows_to_train(job):
     fold = workloads.dealt(100, folds=3, held_out=20)
     assert np.unique(fold, return_counts=True)[1].tolist() == [40, 20, 20, 20]
@@ -88,8 +82,9 @@ def test_the_mean_of_folds_is_of_their_own_errors(job):
     assert row["sd over draws"] is None
 
 
-def test_our_methods_run_and_others_are_said_not_to_be_installed(job, tmp_path):
-    rows = rows_of(job, tmp_path, draws=2)
+def test_our_methods_run_and_others_are_said_not_to_be_installed(job, measured, tmp_path):
+    limits, store = Limits(seconds=60, cache=tmp_path), Store(measured / "jobs", resume=True)
+    rows = list(jobs.measure_all([job], limits=limits, store=store, draws=2))
     by_method = {row["method"]: row for row in rows}
     assert by_method["dp4gp, standard"]["status"] == "not installed"
     ours = by_method["cloakgp, defaults"]

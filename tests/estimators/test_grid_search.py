@@ -141,7 +141,7 @@ def test_a_seeded_search_repeats_and_its_release_says_so(fitted):
     assert not search().fit(*waves()).release_.insecure
 
 
-@pytest.mark.parametrize("backend", ["threading", "loky"])
+@pytest.mark.parametrize("backend", ["threading", "multiprocessing"])
 def test_workers_find_the_same(fitted, backend):
     with parallel_config(backend=backend):
         found = search(seed=5, n_jobs=2).fit(*waves())
@@ -227,8 +227,11 @@ def test_bad_outputs_are_not_quoted():
 
 
 def test_scikit_learns_own_checks():
+    # Learning is checked with the regressor.
     checked = DPGridSearchCV(
-        DPGPRegressor(bounds=(-200, 200), epsilon=1.0, delta=1e-3, insecure_seed=1, gap=0.1),
+        DPGPRegressor(
+            bounds=(-200, 200), epsilon=1.0, delta=1e-3, insecure_seed=1, gap=0.1, learn=None
+        ),
         {"noise_variance": [100.0, 400.0]},
         selection_epsilon=1.0,
         cv=2,

@@ -35,7 +35,12 @@ def table(rng):
 
 def test_scikit_learns_own_checks():
     estimator = DPGPRegressorPrivateInputs(
-        input_bounds=(-10, 10), bounds=(-100, 100), epsilon=1, delta=1e-3, insecure_seed=0
+        input_bounds=(-10, 10),
+        bounds=(-100, 100),
+        epsilon=1,
+        delta=1e-3,
+        n_features=12,
+        insecure_seed=0,
     )
     results = check_estimator(estimator, on_skip=None, on_fail="raise")
     assert sum(result["status"] == "passed" for result in results) > 40

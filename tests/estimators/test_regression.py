@@ -59,9 +59,13 @@ def table(rng):
 # --- scikit-learn's contract ---
 
 
-@pytest.mark.parametrize("seed", [0, None])
-def test_scikit_learns_own_checks(seed):
-    estimator = DPGPRegressor(bounds=(-100, 100), epsilon=1, delta=1e-3, insecure_seed=seed)
+@pytest.mark.parametrize(
+    ("seed", "settings"), [(0, {"gap": 0.1}), (None, {"learn": None, "gap": 0.1})]
+)
+def test_scikit_learns_own_checks(seed, settings):
+    estimator = DPGPRegressor(
+        bounds=(-100, 100), epsilon=1, delta=1e-3, insecure_seed=seed, **settings
+    )
     results = check_estimator(
         estimator,
         expected_failed_checks=COMPARE_TWO_FITS if seed is None else None,

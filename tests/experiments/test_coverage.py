@@ -80,7 +80,7 @@ def test_workers_change_no_share(waves_table):
     alone = synthetic_coverage(uncertain, scale=scale)
     by_name = table_coverage([waves_table], scale=scale)
     ticks = []
-    with parallel_config(backend="loky", n_jobs=2):
+    with parallel_config(backend="threading", n_jobs=2):
         shared = synthetic_coverage(uncertain, scale=scale, tick=lambda: ticks.append(1))
         shared_by_name = table_coverage(
             iter([waves_table]), scale=scale, tick=lambda: ticks.append(1)

@@ -80,7 +80,7 @@ def test_every_draw_has_noise_of_its_own():
         assert len(np.unique(errors.by_fold)) == errors.by_fold.size
 
 
-@pytest.mark.parametrize("backend", ["threading", "loky"])
+@pytest.mark.parametrize("backend", ["threading", "multiprocessing"])
 def test_workers_change_no_figure(backend):
     ticks = []
     with parallel_config(backend=backend):

@@ -36,6 +36,13 @@ def wave(rng):
     return Table("wave", X=X, outputs=1.5 * np.sin(X).ravel(), bounds=OutputBounds(-2.0, 2.0))
 
 
+@pytest.fixture
+def few_candidates(monkeypatch):
+    """Choose among three, wherever nothing else is said."""
+    defaults = study.chosen_release.__kwdefaults__
+    monkeypatch.setitem(defaults, "candidates", study.CANDIDATES[:3])
+
+
 @pytest.mark.parametrize(("epsilon", "share"), [(0.1, 0.6), (1.0, 0.3), (10.0, 0.1)])
 def test_choice_and_release_cost_the_total_and_hardly_less(epsilon, share):
     divided = Divided.of(epsilon, delta=DELTA, choice=share * epsilon, rows=250)
@@ -63,6 +70,7 @@ def test_what_is_released_after_a_choice_states_the_total(wave):
     assert release.guarantee.delta == DELTA
 
 
+@pytest.mark.usefixtures("few_candidates")
 def test_ways_are_the_estimator_s_on_the_same_split(wave):
     split = wave.split(0, rows=60)
     divided = Divided(choice=0.3, release=0.8)
@@ -125,6 +133,7 @@ def test_candidates_lie_around_the_default():
     assert len(set(map(str, study.CANDIDATES))) == len(study.CANDIDATES)
 
 
+@pytest.mark.usefixtures("few_candidates")
 def test_tables_are_compared_apart_and_workers_change_no_figure(wave):
     other = Table("other", X=wave.X[:60], outputs=wave.outputs[30:], bounds=wave.bounds)
     settings = {"epsilons": (1.0,), "shares": (0.3,), "scale": Scale(30, draws=2, insecure_seed=1)}
@@ -139,6 +148,7 @@ def test_tables_are_compared_apart_and_workers_change_no_figure(wave):
     assert len(ticks) == 2
 
 
+@pytest.mark.usefixtures("few_candidates")
 def test_reports_fit_the_console_and_pair_their_differences(wave):
     scale = Scale(rows=40, draws=2, insecure_seed=1)
     found = study.compare([wave], epsilons=(1.0,), shares=(0.3,), scale=scale)

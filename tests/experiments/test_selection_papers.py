@@ -250,22 +250,32 @@ def test_neighbours_move_a_fold_of_the_women_beyond_its_term(study):
 
 
 @pytest.mark.data
-def test_figures(study):
+def test_figure_10(study):
     figure = table2.figure_10(study)
     assert len(figure.axes) == 8
     first, alike = figure.axes[0], figure.axes[1]
     shown = [bar.get_width() for bar in first.patches]
     assert sum(width > 0 for width in shown) == 46
     assert sum(bar.get_width() for bar in alike.patches) == pytest.approx(1.0)
+
+
+def test_figure_11_shows_the_shares_it_is_given():
+    shares = np.array([[0.5, 0.0], [0.5, 0.1], [0.0, 0.2], [0.0, 0.3], [0.0, 0.4]])
+    chosen = table2.Lengthscales(epsilons=(10.0, 0.1), panels={"one": shares, "other": shares})
+    panels = table2.figure_11(chosen, column="weight")
+    for axes in panels.axes[:2]:
+        np.testing.assert_array_equal(np.asarray(axes.images[0].get_array()), shares)
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_less_budget_chooses_longer_lengthscales(study):
     ticks = []
     chosen = table2.chosen_lengthscales(study, epsilons=(10.0, 0.1), tick=lambda: ticks.append(1))
-    panels = table2.figure_11(chosen, column="weight")
     assert len(ticks) == 2 * len(table2_choices.GRID)
-    for axes in panels.axes[:2]:
-        shares = axes.images[0].get_array()
+    for shares in chosen.panels.values():
         assert shares.shape == (5, 2)
-        assert np.asarray(shares.sum(axis=0)) == pytest.approx(1.0)
-        # Less budget, longer lengthscales.
+        assert shares.sum(axis=0) == pytest.approx(1.0)
         assert shares[-1, 1] > shares[-1, 0]
 
 

@@ -41,6 +41,8 @@ def spent_over_neighbours(
         claimed = run(y)
         for row in range(len(y)):
             for end in bounds:
+                if y[row] == end:
+                    continue
                 neighbour = np.array(y, dtype=np.float64)
                 neighbour[row] = end
                 run(neighbour)

@@ -12,7 +12,12 @@ from scipy import stats
 
 from cloakgp.privacy.accounting import Guarantee, exact_noise_multiplier, gaussian_delta
 from cloakgp.privacy.bounds import OutputBounds
-from cloakgp.privacy.composition import MixedGuarantee, compose_with_selection, worst_release
+from cloakgp.privacy.composition import (
+    PIECES,
+    MixedGuarantee,
+    compose_with_selection,
+    worst_release,
+)
 from cloakgp.privacy.grid import Movement, calibrate
 
 EPSILONS = (0.0, 0.2, 0.7, 1.3, 2.5)
@@ -141,7 +146,7 @@ def test_against_dp_accounting(spent, mu):
 @pytest.mark.parametrize("mechanism", ["permute-and-flip", "exponential"])
 @pytest.mark.parametrize(
     ("epsilon", "delta", "spent"),
-    list(itertools.product([0.2, 2.0], [1e-6, 0.01], [1e-6, 0.5, 4.0])),
+    [*itertools.product([0.2, 2.0], [1e-6, 0.01], [1e-6, 0.5, 4.0]), (50.0, 0.01, 500.0)],
 )
 def test_between_the_release_alone_and_basic_composition(mechanism, epsilon, delta, spent):
     release = worst_release(epsilon, delta, rows=300)
@@ -151,6 +156,30 @@ def test_between_the_release_alone_and_basic_composition(mechanism, epsilon, del
     assert total.epsilon <= (release.epsilon_at(delta) + spent) * (1 + 1e-9)
     assert total.delta_at(total.epsilon) <= delta
     assert total.delta_at(total.epsilon * (1 - 1e-6)) > delta
+
+
+@pytest.mark.parametrize("mechanism", ["permute-and-flip", "exponential"])
+def test_float64_finds_what_80_digits_confirm(mechanism, monkeypatch):
+    """Every step of the search in 80 digits took seconds for an exponential mechanism."""
+    release = worst_release(1.0, 0.01, rows=300)
+    total = stated(mechanism, mu=release.mu, spent=0.7)
+    evaluated = []
+
+    def counted(mu, epsilon):
+        evaluated.append(epsilon)
+        return gaussian_delta(mu, epsilon)
+
+    monkeypatch.setattr("cloakgp.privacy.composition.gaussian_delta", counted)
+    found = {delta: total.epsilon_at(delta) for delta in (1e-9, 0.01, 0.1, 0.9)}
+    assert len(evaluated) <= len(found) * 2 * PIECES
+    # Whatever float64 says, nothing is returned that the bound does not confirm.
+    for wrong in (0.0, 1.0, math.nan):
+        monkeypatch.setattr(MixedGuarantee, "_rough_delta_at", lambda *_, wrong=wrong: wrong)
+        for delta in (0.01, 0.9):
+            epsilon = total.epsilon_at(delta)
+            assert total.delta_at(epsilon) <= delta
+            if wrong == 0.0:
+                assert epsilon == found[delta]
 
 
 def test_the_exponential_mechanism_composes_better():

@@ -215,11 +215,15 @@ def audited_delta(*, count, epsilon, delta, noise_share):
         for one in (y, neighbour)
     ]
 
+    # The same noise for both, which errs no more than noise of their own would.
+    noise = add_discrete_gaussian(
+        np.zeros(DRAWS * len(centres[0]), dtype=np.int64),
+        scale=scale,
+        sensitivity=grid.sensitivity,
+    ).reshape(DRAWS, -1)
+
     def share_above(centre):
-        noisy = add_discrete_gaussian(
-            np.tile(centre, DRAWS), scale=scale, sensitivity=grid.sensitivity
-        ).reshape(DRAWS, -1)
-        distances = [np.square((noisy - other) / scale).sum(axis=1) for other in centres]
+        distances = [np.square((centre + noise - other) / scale).sum(axis=1) for other in centres]
         return float(np.mean((distances[1] - distances[0]) / 2 > epsilon))
 
     here, there = (share_above(centre) for centre in centres)

@@ -171,7 +171,7 @@ def test_file_and_folder_reach_the_disk(tmp_path, monkeypatch):
     assert synced == [0o100000, 0o040000]
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
 def test_killed_processes_leave_nothing(tmp_path, number):
     if number == signal.SIGKILL and not hasattr(os, "O_TMPFILE"):
         pytest.skip("this system has no files without a name")

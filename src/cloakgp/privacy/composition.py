@@ -37,11 +37,12 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
-from scipy.special import ndtri_exp
+from scipy.special import log_ndtr, ndtri_exp
 
 from cloakgp.privacy.accounting import (
     Guarantee,
@@ -113,10 +114,10 @@ class MixedGuarantee:
             coarseness=self.release.coarseness,
         )
         worst = max(
-            _two_point_delta(self.release.mu, epsilon, lowest=low, highest=high)
-            for low, high in self._loss_intervals()
+            sum(share * _gaussian_profile(self.release.mu, epsilon - loss) for share, loss in pair)
+            for pair in self._two_points
         )
-        return min(1.0, (worst + grid) * (1 + ROUNDING))
+        return min(1.0, (worst * (1 + ROUNDING) + grid) * (1 + ROUNDING))
 
     def epsilon_at(self, delta: float) -> float:
         """Return an ε that is achieved at another δ, rounded up.
@@ -128,20 +129,14 @@ class MixedGuarantee:
         """
         if not 0 < delta < 1:
             raise ValueError(f"delta must lie strictly between 0 and 1, got {delta}")
-        if self.delta_at(0.0) <= delta:
-            return 0.0
         # The margin is for `delta_at`'s own, at the far end of basic composition.
         highest = self.selection_epsilon + self.release.epsilon_at(delta * (1 - 4 * ROUNDING))
-        if self.delta_at(highest) > delta:
-            raise ValueError(f"delta = {delta} is too small for the grid on which noise was drawn")
-        lowest = 0.0
-        for _ in range(BISECTIONS):
-            middle = (lowest + highest) / 2
-            if self.delta_at(middle) <= delta:
-                highest = middle
-            else:
-                lowest = middle
-        return highest
+        # Float64 finds the place and 80 digits confirm it; where they do not, they search.
+        for search in (self._rough_delta_at, self.delta_at):
+            found = _smallest(lambda epsilon: search(epsilon) <= delta, highest)  # noqa: B023
+            if self.delta_at(found) <= delta:
+                return found
+        raise ValueError(f"delta = {delta} is too small for the grid on which noise was drawn")
 
     def __str__(self) -> str:
         return (
@@ -149,6 +144,17 @@ class MixedGuarantee:
             f"({self.release.epsilon:.4g}, {self.release.delta:.4g}), {self.mechanism} "
             f"{self.selection_epsilon:.4g})"
         )
+
+    @cached_property
+    def _two_points(self) -> tuple[tuple[tuple[float, float], tuple[float, float]], ...]:
+        """For each interval of losses its ends, as pairs of a probability and a loss."""
+        return tuple(_ends(lowest, highest) for lowest, highest in self._loss_intervals())
+
+    def _rough_delta_at(self, epsilon: float) -> float:
+        """Return about what `delta_at` returns, a thousand times as fast."""
+        shares, losses = np.moveaxis(np.array(self._two_points), -1, 0)
+        profile = _rough_gaussian_profile(self.release.mu, epsilon - losses)
+        return float((shares * profile).sum(axis=1).max())
 
     def _loss_intervals(self) -> list[tuple[float, float]]:
         """Intervals of the choice's privacy loss, one of which holds between any two neighbours."""
@@ -264,15 +270,24 @@ def worst_release(epsilon: float, delta: float, *, rows: int) -> Guarantee:
     )
 
 
-def _two_point_delta(mu: float, epsilon: float, *, lowest: float, highest: float) -> float:
-    """Return p δ_c(ε − hi) + (1 − p) δ_c(ε − lo), rounded up, for lo < 0 < hi."""
+def _smallest(holds: Callable[[float], bool], highest: float) -> float:
+    """Return about the smallest ε at which something holds, by bisection; at most the highest."""
+    if holds(0.0):
+        return 0.0
+    lowest = 0.0
+    for _ in range(BISECTIONS):
+        middle = (lowest + highest) / 2
+        if holds(middle):
+            highest = middle
+        else:
+            lowest = middle
+    return highest
+
+
+def _ends(lowest: float, highest: float) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return (p, hi) and (1 − p, lo) with p e^−hi + (1 − p) e^−lo = 1, for lo < 0 < hi."""
     span = math.exp(-lowest) * -math.expm1(lowest - highest)
-    at_highest = math.expm1(-lowest) / span
-    at_lowest = -math.expm1(-highest) / span
-    return (
-        at_highest * _gaussian_profile(mu, epsilon - highest)
-        + at_lowest * _gaussian_profile(mu, epsilon - lowest)
-    ) * (1 + ROUNDING)
+    return (math.expm1(-lowest) / span, highest), (-math.expm1(-highest) / span, lowest)
 
 
 def _gaussian_profile(mu: float, epsilon: float) -> float:
@@ -280,3 +295,12 @@ def _gaussian_profile(mu: float, epsilon: float) -> float:
     if epsilon >= 0:
         return gaussian_delta(mu, epsilon)
     return -math.expm1(epsilon) + math.exp(epsilon) * gaussian_delta(mu, -epsilon)
+
+
+def _rough_gaussian_profile(mu: float, epsilon: Array) -> Array:
+    """Return the same in float64, of any shape, without a bound on its error."""
+    size = np.abs(epsilon)
+    shift = size / mu if mu else np.full_like(size, np.inf)
+    delta = np.exp(log_ndtr(mu / 2 - shift)) - np.exp(size + log_ndtr(-mu / 2 - shift))
+    profile: Array = np.where(epsilon >= 0, delta, -np.expm1(-size) + np.exp(-size) * delta)
+    return profile

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 
-import distributed
 import numpy as np
 import pandas as pd
 import pytest
@@ -22,23 +21,7 @@ pytestmark = [
 
 INPUTS = ["age", "weight"]
 # Chunks are those of the row groups, so that arrays can be cut alike.
-GROUP_ROWS, GROUPS = 400, 16
-
-
-@pytest.fixture(autouse=True)
-def no_threads_are_left():
-    """A cluster's threads outlast a test."""
-
-
-@pytest.fixture(scope="module")
-def client():
-    with (
-        distributed.LocalCluster(
-            n_workers=3, threads_per_worker=1, processes=True, dashboard_address=":0"
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
+GROUP_ROWS, GROUPS = 400, 8
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +98,7 @@ def test_a_worker_killed_while_outputs_are_asked_changes_nothing(client, table, 
             os.kill(killed[0], signal.SIGKILL)
 
     disturbed = model().fit_rows(rows.watched(kill)).release_
-    client.wait_for_workers(3, timeout=30)
+    client.wait_for_workers(2, timeout=30)
     assert killed
     assert len(draws) == 2
     np.testing.assert_array_equal(draws[0], draws[1])

@@ -40,11 +40,6 @@ TOLD = re.compile(r"(?<![\w.])98765|98765\.4")
 CHUNK_ROWS = 20
 
 
-@pytest.fixture(autouse=True)
-def no_threads_are_left():
-    """A cluster's threads outlast a test."""
-
-
 @dataclass(frozen=True, eq=False)
 class Sums:
     """Merging is neither commutative nor, in floats, associative."""
@@ -126,20 +121,10 @@ def by_value(module):
     cloudpickle.register_pickle_by_value(module)
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    # Workers do not have the tests' folder: what is defined here is sent by value.
+@pytest.fixture(autouse=True, scope="module")
+def sent_by_value():
+    """Workers do not have the tests' folder."""
     by_value(sys.modules[__name__])
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
-    ) as cluster:
-        yield cluster
-
-
-@pytest.fixture(scope="module")
-def client(cluster):
-    with distributed.Client(cluster) as client:
-        yield client
 
 
 @pytest.fixture(scope="module")
