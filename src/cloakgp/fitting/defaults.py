@@ -139,7 +139,7 @@ def choose_label_prior(
     >>> [round(mean, 3) for mean in prior.means]
     [-0.963, -0.963, -0.963]
     """
-    found = link(link_name)
+    chosen_link = link(link_name)
     latent = choose_prior(
         X,
         # Of no consequence here: a latent function has no bounds, and its mean comes below.
@@ -161,9 +161,9 @@ def choose_label_prior(
         raise ValueError("class_rates must add up to 1")
     return LabelPrior(
         latent=replace(latent, noise_variance=LATENT_NUGGET * variance),
-        link_name=found.name,
+        link_name=chosen_link.name,
         means=tuple(
-            found.latent_mean(float(rate), variance=variance)
+            chosen_link.latent_mean(float(rate), variance=variance)
             for rate in (rates[1:] if count == 2 else rates)
         ),
     )
