@@ -19,7 +19,7 @@ from scipy import linalg
 from scipy.special import expit
 
 from cloakgp.models import ExactPrior, SparsePrior
-from cloakgp.models.kernels.latent import RELATIVE_JITTER
+from cloakgp.models.latent import RELATIVE_JITTER
 from cloakgp.models.likelihoods.classes import LabelPrior
 from cloakgp.release.label_measurement import LabelMeasurement
 from cloakgp.utils.arrays import Array
