@@ -1,8 +1,9 @@
-"""The structure of a checkout in figures: modules, circles, and what a fit passes through.
+"""Structure of a checkout in figures: modules, imports, circles, and what a fit passes through.
 
 ``python -m benchmarks.structure [CHECKOUT ...]`` prints a table with a column for every checkout
-(this one if none is given), so that two commits can be compared. Counting needs nothing but the
-files; what a fit passes through is counted while it runs, in a process of its own.
+(this one if none is given), so that two commits can be compared: ``git archive`` unpacks another.
+Counting needs nothing but the files; what a fit passes through is counted while it runs, in a
+process of its own.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ def entered(frame, event, argument):
         modules.add(code.co_filename)
         functions.add((code.co_filename, code.co_qualname))
 
+# Once before: what is imported when it is first used is no part of a fit.
+model.fit(X, np.sin(X).ravel())
 sys.setprofile(entered)
 model.fit(X, np.sin(X).ravel())
 sys.setprofile(None)
@@ -124,7 +127,7 @@ def folders_of(imports: dict[str, set[str]]) -> dict[str, set[str]]:
 
     found: dict[str, set[str]] = {}
     for name, targets in imports.items():
-        # The face of the whole package hands names on, and is imported for its version alone.
+        # The package itself hands names on, and is imported for its version alone.
         if name == PACKAGE:
             continue
         into = {folder(each) for each in targets if each != PACKAGE} - {folder(name)}
@@ -154,6 +157,7 @@ def structure_of(checkout: Path) -> dict[str, str]:
     """Return all figures of a checkout, by what they say."""
     modules = modules_of(checkout)
     imports = imports_of(modules)
+    folders = folders_of(imports)
     lines = lines_of(modules.values())
     root = checkout / "src" / PACKAGE
     entered_modules, entered_functions = fit_of(checkout)
@@ -163,11 +167,13 @@ def structure_of(checkout: Path) -> dict[str, str]:
     )
     return {
         "modules in the root": str(len(list(root.glob("*.py")))),
+        "folders in the root, and modules beside them": str(len(folders)),
+        "imports between these": str(sum(map(len, folders.values()))),
         "modules installed": str(len(modules)),
         "lines installed": f"{sum(lines):,}",
         "lines of a module, median and most": f"{statistics.median(lines):.0f}, {max(lines)}",
         "circles of modules": str(len(circles_of(imports))),
-        "circles of folders": str(len(circles_of(folders_of(imports)))),
+        "circles of folders": str(len(circles_of(folders))),
         "modules entered by a fit": str(entered_modules),
         "functions entered by a fit": str(entered_functions),
         **{f"files that name {axis}": str(named(pattern)) for axis, pattern in AXES.items()},
@@ -175,13 +181,21 @@ def structure_of(checkout: Path) -> dict[str, str]:
     }
 
 
+def commit_of(checkout: Path) -> str:
+    """Return the commit that is checked out, or the folder's name where there is no repository."""
+    if not (checkout / ".git").exists():
+        return checkout.name
+    asked = ["git", "-C", str(checkout), "rev-parse", "--short", "HEAD"]
+    return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+
+
 def main(checkouts: list[str]) -> None:
-    """Print the figures of checkouts beside each other."""
+    """Print the figures of checkouts beside each other, as a table in Markdown."""
     paths = [Path(each).resolve() for each in checkouts] or [Path(__file__).resolve().parents[1]]
     columns = [structure_of(path) for path in paths]
-    print(" | ".join(["", *(path.name for path in paths)]))  # noqa: T201
-    for what in columns[0]:
-        print(" | ".join([what, *(column[what] for column in columns)]))  # noqa: T201
+    rows = [["", *map(commit_of, paths)], ["---"] * (len(paths) + 1)]
+    rows += [[what, *(column[what] for column in columns)] for what in columns[0]]
+    print("\n".join(f"| {' | '.join(row)} |" for row in rows))  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -15,10 +15,8 @@ import cloakgp
 from cloakgp import DPGPRegressor, Release
 from cloakgp.cli.release import release as release_command
 from cloakgp.criteria import CRITERIA, Problem, criteria_for, criterion_named
-from cloakgp.criteria.base import Chosen, Criterion
 from cloakgp.design import Certificate
 from cloakgp.models import ExactPrior
-from cloakgp.report.describe import describe
 from cloakgp.report.measurements import how_designed
 
 ROOT = Path(cloakgp.__file__).parent
@@ -70,36 +68,6 @@ def test_unknown_names_are_refused_with_what_there_is(use):
     for wrong in ("volume", "given", None, ["bayes"]):
         with pytest.raises(ValueError, match=f"must be one of {names} for {use}, got"):
             criterion_named(wrong, use=use)
-
-
-def test_a_new_criterion_is_one_entry(monkeypatch, tmp_path):
-    """Estimator, file and words take it from the registry."""
-
-    class Sums(Criterion):
-        def choose(self, problem):
-            return Chosen(
-                strategy=np.ones((1, len(problem.X))),
-                reconstruction=None,
-                certificate=Certificate(criterion=self.name, gap=0.0),
-            )
-
-    sums = Sums(
-        name="sum",
-        option="the sum",
-        aim="the questions are the sum of all outputs, for {prior}.",
-        uses=frozenset({"numbers"}),
-        raw=False,
-    )
-    monkeypatch.setitem(CRITERIA, "sum", sums)
-    X = np.linspace(0, 4, 9)[:, None]
-    settings = {"bounds": (0, 1), "epsilon": 1.0, "delta": 1e-3, "learn": None}
-    made = DPGPRegressor(criterion="sum", **settings).fit(X, X[:, 0] / 4).release_
-    made.save(tmp_path / "sum.cloak")
-    loaded = Release.load(tmp_path / "sum.cloak")
-    facts = {fact.label: fact.text for part in describe(loaded) for fact in part.facts}
-    assert facts["design"] == "the questions are the sum of all outputs, for the prior."
-    with pytest.raises(ValueError, match="criterion='sum' do not determine raw predictions"):
-        loaded.published()
 
 
 def test_the_command_line_lists_what_there_is():

@@ -213,11 +213,6 @@ def test_gzipped_tables_are_gzipped():
     assert gzip.decompress(content) == b"age\n1.0\n"
 
 
-def test_tables_need_a_format():
-    with pytest.raises(ValueError, match=r"must end in \.csv, \.csv\.gz, \.parquet"):
-        table_suffix("out.xlsx")
-
-
 CLASSES = ("no", "yes")
 
 

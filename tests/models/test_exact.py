@@ -19,7 +19,7 @@ from sklearn.gaussian_process.kernels import (
 )
 
 from cloakgp.models import ExactPrior, NotPositiveDefiniteError
-from cloakgp.models.kernels.latent import RELATIVE_JITTER
+from cloakgp.models.latent import RELATIVE_JITTER
 
 KERNELS = {
     "rbf": RBF(0.7),

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern, WhiteKernel
 
 from cloakgp.models.features import MOST_DIMENSIONS, BinBasis, EigenBasis, InputBox
-from cloakgp.models.kernels.latent import NotPositiveDefiniteError
+from cloakgp.models.latent import NotPositiveDefiniteError
 
 LINE = InputBox((-2.0,), (6.0,))
 BOX = InputBox((0.0, 10.0), (1.0, 40.0))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern, WhiteKernel
 
 from cloakgp.models import APPROXIMATIONS, ExactPrior, NotPositiveDefiniteError, SparsePrior
-from cloakgp.models.kernels.latent import RELATIVE_JITTER
+from cloakgp.models.latent import RELATIVE_JITTER
 
 KERNELS = {
     "rbf": ConstantKernel(3.0) * RBF(0.7),

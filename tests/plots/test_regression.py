@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cloakgp import DPGPRegressor, Release
-from cloakgp.plots.figures import chosen_inputs, figure_bytes, picture_suffix, slice_points
+from cloakgp.plots.figures import slice_points
 from cloakgp.plots.regression import plot_release
 from cloakgp.utils.formatting import NORMAL_95
 
@@ -84,34 +84,13 @@ def test_more_inputs_must_be_chosen_among():
         plot_release(release)
     with pytest.raises(ValueError, match="no input sex; its inputs are: age"):
         plot_release(release, vary=["sex"])
-    with pytest.raises(ValueError, match="one or two"):
-        chosen_inputs(release, vary=["age", "age"])
     (axes,) = plot_release(release, vary=["age"]).axes
     assert "at the median of the rows: weight in $ = " in axes.get_title()
-    held = slice_points(release, vary=["age"], grids=[np.array([1.0, 2.0])])
-    np.testing.assert_array_equal(held[:, 0], [1.0, 2.0])
-    np.testing.assert_array_equal(
-        held[0, 1:], np.median(release.measurements[0].strategy.X, axis=0)[1:]
-    )
 
 
 def test_seeded_noise_is_in_the_title():
     figure = plot_release(_release(width=1, seed=1))
     assert "INSECURE: seeded noise, not private" in figure.get_suptitle()
-
-
-@pytest.mark.parametrize(
-    ("suffix", "start"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?x")]
-)
-@pytest.mark.parametrize("width", [1, 2])
-def test_figures_are_written(suffix, start, width):
-    figure = plot_release(_release(width=width))
-    assert figure_bytes(figure, suffix=f".{suffix}").startswith(start)
-
-
-def test_other_formats_are_refused():
-    with pytest.raises(ValueError, match=r"must end in \.png, \.pdf, \.svg"):
-        picture_suffix("picture.docx")
 
 
 def test_a_constant_input_can_be_drawn():

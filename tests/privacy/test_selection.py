@@ -245,20 +245,6 @@ def test_openDPs_own_map_must_agree(monkeypatch):
             sampler.report_noisy_max(np.array([1, 2]), scale=100.0, sensitivity=3, noise=noise)
 
 
-def test_residuals_are_those_of_predictions_from_the_other_folds(rng):
-    X, y = rng.uniform(0, 5, size=(12, 1)), rng.normal(size=12)
-    prior = priors()[0]
-    splits = deal(12, folds=3)
-    errors = held_out_errors(
-        prior, X, splits=splits, answer_sd=0.5, predictions="raw", criterion="trace"
-    )
-    residuals = errors.residual_map @ y
-    for train, held_out in splits:
-        predicted = prior.cloaking_matrix(X[held_out], X[train]) @ y[train]
-        assert residuals[held_out] == pytest.approx(y[held_out] - predicted)
-    assert np.all(errors.noise_variance > 0)
-
-
 @pytest.mark.parametrize("criterion", ["bayes", "trace"])
 def test_expected_errors_are_those_of_releases(rng, make_release, criterion):
     """The posterior means of releases of the other folds err on average by what the score says.
@@ -383,15 +369,6 @@ def test_a_seeded_choice_repeats_and_says_so():
     assert first == second
     assert first.insecure
     assert not select(priors(), X, y, **settings).insecure
-
-
-def test_folds():
-    for shuffle in (False, True):
-        splits = deal(11, folds=4, shuffle=shuffle)
-        held_out = np.concatenate([rows for _, rows in splits])
-        assert np.array_equal(np.sort(held_out), np.arange(11))
-        assert np.array_equal(held_out, np.arange(11)) is not shuffle
-        assert all(not set(train) & set(rows) for train, rows in splits)
 
 
 SECRET = 0.1234567

@@ -35,21 +35,21 @@ def demo(
     people = demonstration.load_people()
     _introduce(people)
     with reporting("designing the noise") as reporter:
-        found = demonstration.demonstrate(
+        outcome = demonstration.demonstrate(
             people, tell=lambda name: reporter.step(f"designing, asking and predicting: {name}")
         )
-        picture = demonstration.draw(found)
-    stdout.print(_comparison(found))
+        picture = demonstration.draw(outcome)
+    stdout.print(_comparison(outcome))
     explain(
-        f"The spread is over {len(found.kept.private_rmse)} draws of the noise, possible only as "
+        f"The spread is over {len(outcome.kept.private_rmse)} draws of the noise, possible only as "
         "these data are no secret. What is written asked once."
     )
     stdout.line()
-    sections = describe(found.kept.release)
+    sections = describe(outcome.kept.release)
     print_sections(
         [section for section in sections if section.title in ("Protection", "Guarantee")]
     )
-    found.kept.release.save(output_dir / RELEASE_NAME, overwrite=True)
+    outcome.kept.release.save(output_dir / RELEASE_NAME, overwrite=True)
     drawn = figure_bytes(picture, suffix=picture_suffix(PICTURE_NAME))
     write_file(output_dir / PICTURE_NAME, drawn, overwrite=True)
     say(f"Release: {output_dir / RELEASE_NAME}", style="green")
@@ -77,16 +77,16 @@ def _introduce(people: People) -> None:
     stdout.line()
 
 
-def _comparison(found: Demonstration) -> Table:
+def _comparison(demonstration: Demonstration) -> Table:
     table = Table(
         title="Error on the other patients (RMSE)", box=box.SIMPLE_HEAD, title_justify="left"
     )
     table.add_column("predicting with")
     table.add_column("private", justify="right", style="bold")
     table.add_column("without privacy", justify="right")
-    for trial in found.trials:
+    for trial in demonstration.trials:
         private = f"{trial.private_rmse.mean():.1f} ± {trial.private_rmse.std():.1f}"
         table.add_row(f"Gaussian process, {trial.name}", private, f"{trial.rmse:.1f}")
-    table.add_row("their own mean (sd of the scores)", "", f"{found.output_sd:.1f}")
-    table.add_row("the middle of the bounds", f"{found.middle_rmse:.1f}", "")
+    table.add_row("their own mean (sd of the scores)", "", f"{demonstration.output_sd:.1f}")
+    table.add_row("the middle of the bounds", f"{demonstration.middle_rmse:.1f}", "")
     return table

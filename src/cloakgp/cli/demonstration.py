@@ -166,22 +166,22 @@ def demonstrate(
     )
 
 
-def draw(found: Demonstration) -> Figure:
+def draw(demonstration: Demonstration) -> Figure:
     """Draw the kept release: a map over BMI and blood pressure, and a curve over BMI.
 
     The curve without privacy is added for comparison. It could not be published.
     """
-    release = found.kept.release
+    release = demonstration.kept.release
     figure = new_figure(width=13.0, height=5.8)
     left, right = figure.subplots(1, 2, width_ratios=(1.15, 1.0))
     across, up = "body mass index", "blood pressure"
     draw_map(left, release, vary=(across, up), grid_points=20)
-    column = found.people.X[:, INPUTS.index(across)]
+    column = demonstration.people.X[:, INPUTS.index(across)]
     grid = np.linspace(column.min(), column.max(), 200)
     right.plot(
         grid,
         _without_privacy(
-            release, found.people, slice_points(release, vary=(across,), grids=(grid,))
+            release, demonstration.people, slice_points(release, vary=(across,), grids=(grid,))
         ),
         color=INK,
         linewidth=1.6,

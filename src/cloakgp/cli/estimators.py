@@ -152,12 +152,12 @@ def _check_options(
         if given.steps is not None or given.step_criterion:
             raise ValueError(f"--steps and --step-criterion go with --criterion {LAPLACE.name}")
         return
-    said = f"--criterion {chosen.name}"
+    option = f"--criterion {chosen.name}"
     if classes.channels > 1:
-        raise ValueError(f"{said} is for two classes: take bayes for more")
+        raise ValueError(f"{option} is for two classes: take bayes for more")
     if plan.queries is not None:
-        raise ValueError(f"{said} asks at the rows: --queries goes with the others")
+        raise ValueError(f"{option} asks at the rows: --queries goes with the others")
     if given.link and given.link != chosen.link:
         raise ValueError(
-            f"{said} knows the {chosen.link} link alone: --link {given.link} goes with others"
+            f"{option} knows the {chosen.link} link alone: --link {given.link} goes with others"
         )

@@ -77,10 +77,10 @@ def names(listed: str, *, example: str = "age,weight") -> list[str]:
     >>> names("age, weight")
     ['age', 'weight']
     """
-    found = [name.strip() for name in listed.split(",")]
-    if not all(found):
+    parts = [name.strip() for name in listed.split(",")]
+    if not all(parts):
         raise ValueError(f"{listed!r} is no list of names: write them with commas, as {example}")
-    return found
+    return parts
 
 
 def one_of(choices: Sequence[Name], given: str, *, option: str, company: str = "") -> Name:
@@ -115,12 +115,12 @@ def positive_numbers(listed: str, *, option: str) -> list[float]:
     [15.0, 20.0]
     """
     try:
-        found = [float(number) for number in listed.split(",")]
+        numbers = [float(number) for number in listed.split(",")]
     except ValueError:
-        found = []
-    if not found or not all(0 < number < float("inf") for number in found):
+        numbers = []
+    if not numbers or not all(0 < number < float("inf") for number in numbers):
         raise ValueError(f"{option} takes positive numbers with commas, such as 15 or 15,20")
-    return found
+    return numbers
 
 
 @dataclass(frozen=True)

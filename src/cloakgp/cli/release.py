@@ -25,13 +25,13 @@ def _choices() -> str:
     """Return the criteria in a few words."""
     numbers, classes = criteria_for("numbers"), criteria_for("classes")
     listed = []
-    for each in dict.fromkeys((*numbers, *classes)):
+    for criterion in dict.fromkeys((*numbers, *classes)):
         which = (
             ""
-            if each in numbers and each in classes
-            else ("with --bounds: " if each in numbers else "with --classes: ")
+            if criterion in numbers and criterion in classes
+            else ("with --bounds: " if criterion in numbers else "with --classes: ")
         )
-        listed.append(f"{each.name} ({which}{each.option})")
+        listed.append(f"{criterion.name} ({which}{criterion.option})")
     return ", ".join(listed) + "."
 
 
@@ -177,10 +177,10 @@ def release(
     plan.criterion_for("numbers" if bounds is not None else "classes")
     read = [table] if queries is None else [table, queries]
     with reserve_file(to, overwrite=overwrite, inputs=read, size=RESERVED_BYTES) as target:
-        made = _ask(plan, given)
-        target.write(made.to_bytes(), keep=True)
+        published = _ask(plan, given)
+        target.write(published.to_bytes(), keep=True)
     try:
-        _tell(made, plan, to=to)
+        _tell(published, plan, to=to)
     # The terminal may end a program that writes to it, too.
     except (Exception, SystemExit):
         with suppress(Exception):

@@ -50,7 +50,7 @@ def criteria_for(use: Use) -> tuple[Criterion, ...]:
     >>> [each.name for each in criteria_for("classes")]
     ['bayes', 'trace', 'logdet', 'laplace']
     """
-    return tuple(each for each in CRITERIA.values() if use in each.uses)
+    return tuple(criterion for criterion in CRITERIA.values() if use in criterion.uses)
 
 
 def criterion_named(name: object, *, use: Use, parameter: str = "criterion") -> Criterion:
@@ -73,7 +73,7 @@ def criterion_named(name: object, *, use: Use, parameter: str = "criterion") -> 
     >>> criterion_named("trace", use="numbers").option
     'least noise on raw predictions'
     """
-    choices = {each.name: each for each in criteria_for(use)}
+    choices = {criterion.name: criterion for criterion in criteria_for(use)}
     if not isinstance(name, str) or name not in choices:
         raise ValueError(f"{parameter} must be one of {', '.join(choices)} for {use}, got {name!r}")
     return choices[name]

@@ -227,5 +227,5 @@ class Criterion:
         prior : str
             Under which they were chosen.
         """
-        said = f"{self.aim} {self.certified}".strip()
-        return said.format(gap=gap, predictions=predictions, prior=prior)
+        sentence = f"{self.aim} {self.certified}".strip()
+        return sentence.format(gap=gap, predictions=predictions, prior=prior)

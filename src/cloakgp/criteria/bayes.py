@@ -37,7 +37,7 @@ class _Bayes(Criterion):
             covariance = ConditionedCovariance(prior=covariance, known=at_rows, least_noise=floor)
             crossed = crossed - at_rows @ at_points.T
             variance = np.maximum(variance - np.square(at_points).sum(axis=1), 0.0)
-        found = design_bayes(
+        design = design_bayes(
             covariance,
             crossed * np.sqrt(weights),
             prior_variance=float(weights @ variance),
@@ -46,7 +46,7 @@ class _Bayes(Criterion):
             gap=problem.gap,
             progress=problem.progress,
         )
-        return Chosen(found.strategy, reconstruction=None, certificate=found.certificate)
+        return Chosen(design.strategy, reconstruction=None, certificate=design.certificate)
 
     def choose_rule(self, problem: StreamedProblem) -> ChosenRule:
         import numpy as np
@@ -55,7 +55,7 @@ class _Bayes(Criterion):
         from cloakgp.design.streaming.binning import Cells
 
         prior, points, summary = problem.prior, problem.X_query, problem.summary
-        found = design_streamed_bayes(
+        design = design_streamed_bayes(
             problem.rows,
             prior.features(points) * np.sqrt(problem.weights),
             model=prior,
@@ -66,7 +66,7 @@ class _Bayes(Criterion):
             gap=problem.gap,
             progress=problem.progress,
         )
-        return ChosenRule(found.rule, found.sums, found.certificate, reconstruction=None)
+        return ChosenRule(design.rule, design.sums, design.certificate, reconstruction=None)
 
     def prior_over_outputs(
         self, prior: LatentPrior, likelihood: Likelihood, X: Array

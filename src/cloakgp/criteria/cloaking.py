@@ -27,7 +27,7 @@ class CloakingCriterion(Criterion):
         """Choose the questions whose answers give C y with the least noise."""
         from cloakgp.design import design_strategy
 
-        found = design_strategy(
+        design = design_strategy(
             problem.prior.cloaking_matrix(problem.X_query, problem.X),
             criterion=self.shape,
             weights=problem.weights if self.weighted else None,
@@ -35,14 +35,14 @@ class CloakingCriterion(Criterion):
             gap=problem.gap,
             progress=problem.progress,
         )
-        return Chosen(found.strategy, found.reconstruction, found.certificate)
+        return Chosen(design.strategy, design.reconstruction, design.certificate)
 
     def choose_rule(self, problem: StreamedProblem) -> ChosenRule:
         """Choose a rule of such questions for a table that is read in passes."""
         from cloakgp.design.streaming.noise import design_streamed
         from cloakgp.design.streaming.sums import asked_sums
 
-        found = design_streamed(
+        design = design_streamed(
             problem.rows,
             problem.prior.features(problem.X_query),
             model=problem.prior,
@@ -52,5 +52,5 @@ class CloakingCriterion(Criterion):
             gap=problem.gap,
             progress=problem.progress,
         )
-        sums = asked_sums(problem.rows, model=problem.prior, rule=found.rule, cells=problem.tally)
-        return ChosenRule(found.rule, sums, found.certificate, found.reconstruction)
+        sums = asked_sums(problem.rows, model=problem.prior, rule=design.rule, cells=problem.tally)
+        return ChosenRule(design.rule, sums, design.certificate, design.reconstruction)

@@ -98,8 +98,8 @@ class LocalRows(ABC):
         """Read block after block, with the private column only if it is wanted."""
 
     def __repr__(self) -> str:
-        many = "?" if self.count is None else str(self.count)
-        return f"{type(self).__name__}({many} rows, {self.n_inputs} inputs)"
+        count = "?" if self.count is None else str(self.count)
+        return f"{type(self).__name__}({count} rows, {self.n_inputs} inputs)"
 
     def __getstate__(self) -> dict[str, Any]:
         # Who watches stays where they are.

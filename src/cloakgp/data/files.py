@@ -143,10 +143,10 @@ def _changed(path: Path) -> str:
 def _state(path: Path) -> tuple[int, int] | None:
     """Return a file's size and time of change, or None if it is gone."""
     try:
-        found = path.stat()
+        state = path.stat()
     except OSError:
         return None
-    return found.st_size, found.st_mtime_ns
+    return state.st_size, state.st_mtime_ns
 
 
 def table_paths(path: Paths) -> tuple[Path, ...]:
@@ -165,14 +165,14 @@ def table_paths(path: Paths) -> tuple[Path, ...]:
     ['b.csv', 'a.csv']
     """
     if not isinstance(path, str | Path):
-        found = tuple(Path(file) for file in path)
-        if not found:
+        files = tuple(Path(file) for file in path)
+        if not files:
             raise FileNotFoundError("name at least one file")
-        return found
+        return files
     folder = Path(path)
     if not folder.is_dir():
         return (folder,)
-    found = tuple(
+    files = tuple(
         sorted(
             file
             for file in folder.iterdir()
@@ -181,12 +181,12 @@ def table_paths(path: Paths) -> tuple[Path, ...]:
             and not file.name.startswith((".", "_"))
         )
     )
-    if not found:
+    if not files:
         raise FileNotFoundError(
             f"there is no table in {folder}: names must end in {', '.join(SUFFIXES)}, and folders "
             "inside are not searched"
         )
-    return found
+    return files
 
 
 @dataclass(frozen=True, eq=False, repr=False)

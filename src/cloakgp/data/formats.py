@@ -280,8 +280,8 @@ def _split(
 
 def _holds(batch: Batch, row: int, texts: Sequence[str]) -> bool:
     """Return whether these are the cells of a row."""
-    found = [column[row].as_py().strip(AROUND.encode()) for column in batch.columns]
-    return found == [text.encode().strip(AROUND.encode()) for text in texts]
+    cells = [column[row].as_py().strip(AROUND.encode()) for column in batch.columns]
+    return cells == [text.encode().strip(AROUND.encode()) for text in texts]
 
 
 def without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
@@ -394,8 +394,8 @@ def describe_damage(path: Path) -> str:
     >>> describe_damage(Path("people.parquet"))
     'people.parquet cannot be read as .parquet: it is damaged, cut off, or in another format'
     """
-    found = f"{path} cannot be read as {table_suffix(path)}"
-    return f"{found}: it is damaged, cut off, or in another format{format_of(path).advice}"
+    fault = f"{path} cannot be read as {table_suffix(path)}"
+    return f"{fault}: it is damaged, cut off, or in another format{format_of(path).advice}"
 
 
 def attempt(path: Path, read: Callable[[], Read]) -> Read:

@@ -151,7 +151,7 @@ def design_bayes(
     array([[1., 0.],
            [0., 1.]])
     """
-    found = sharpest_strategy(
+    design = sharpest_strategy(
         covariance,
         crossed,
         prior_variance=prior_variance,
@@ -161,8 +161,8 @@ def design_bayes(
         progress=progress,
     )
     allowed = gap if groups is None else LOOSE * gap
-    warn_if_short(found.certificate, gap=gap, allowed=allowed)
-    return found
+    warn_if_short(design.certificate, gap=gap, allowed=allowed)
+    return design
 
 
 def sharpest_strategy(
@@ -356,7 +356,7 @@ class _Problem:
                 if record.finished():
                     raise StopIteration
 
-        found = optimize.minimize(
+        result = optimize.minimize(
             objective,
             start.ravel(),
             jac=True,
@@ -364,7 +364,7 @@ class _Problem:
             callback=watch,
             options={"maxiter": steps, "maxcor": MEMORY, "ftol": 1e-15, "gtol": 1e-12},
         )
-        return noted(found.x)
+        return noted(result.x)
 
     def compress(self, record: Record, *, gap: float) -> BayesDesign:
         """Drop answers that ask nothing new, where the certificate allows it."""

@@ -149,7 +149,7 @@ class GroupGauges:
         above : float
             What a gauge must exceed.
         """
-        found = []
+        columns = []
         for same in self.sizes:
             looked = same.with_worst(strategy)
             squares = looked.squares(strategy)
@@ -157,8 +157,8 @@ class GroupGauges:
                 np.arange(len(squares)), squares.argmax(axis=1)
             ]
             signed = np.einsum("pmn,mn->pm", C[:, same.rows], worst)
-            found.append(signed[:, squares.max(axis=1) > above**2])
-        return np.hstack(found)
+            columns.append(signed[:, squares.max(axis=1) > above**2])
+        return np.hstack(columns)
 
     def smooth_lengths(self, columns: Array) -> Array:
         """Return the smooth gauge of each row's group, shape (N,), none of them zero."""
@@ -218,7 +218,7 @@ class GroupGauges:
         best = np.inf
         for power in CERTIFICATE_POWERS:
             parts = [_supports(same, strategy, supporting, power=power) for same in self.sizes]
-            cost = sum(float(each.sum()) for _, each in parts)
+            cost = sum(float(supports.sum()) for _, supports in parts)
             for share in FLOORS:
                 least = share * floor / count
                 blocks = [outer + least * np.eye(outer.shape[1]) for outer, _ in parts]

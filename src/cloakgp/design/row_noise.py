@@ -208,12 +208,12 @@ def _least_noise(C: Array) -> tuple[float, Array]:
         return 0.0, np.zeros_like(C)
     columns = span.scales[:, None] * span.right
     lengths = np.sqrt(np.einsum("ij,ij->j", columns, columns))
-    asked = np.flatnonzero(lengths > np.finfo(np.float64).eps * lengths.max())
-    found = optimal_weights(columns[:, asked], criterion="trace", gap=DESIGN_GAP)
+    nonzero = np.flatnonzero(lengths > np.finfo(np.float64).eps * lengths.max())
+    optimum = optimal_weights(columns[:, nonzero], criterion="trace", gap=DESIGN_GAP)
     # M = L Lᵀ = t S^½, so tr M = t² and t S^-½ = t² M⁻¹.
-    root = factorise("trace", columns[:, asked], found.weights).noise_root()
+    root = factorise("trace", columns[:, nonzero], optimum.weights).noise_root()
     least = float(np.square(root).sum())
-    whitened = np.linalg.solve(root.T, np.linalg.solve(root, columns[:, asked]))
+    whitened = np.linalg.solve(root.T, np.linalg.solve(root, columns[:, nonzero]))
     slopes = np.zeros_like(C)
-    slopes[:, asked] = 2.0 * least * span.left @ (whitened * found.weights)
-    return least * (1.0 + found.gap), slopes
+    slopes[:, nonzero] = 2.0 * least * span.left @ (whitened * optimum.weights)
+    return least * (1.0 + optimum.gap), slopes

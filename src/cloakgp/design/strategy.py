@@ -211,25 +211,25 @@ def _for_groups(
     With fewer columns the least noise is smaller, so what is certified for them holds for all.
     """
     rows = C.shape[1]
-    columns, found, best, certified = C, alone, alone, np.inf
+    columns, current, best, certified = C, alone, alone, np.inf
     for _ in range(ROUNDS if len(alone.strategy) else 0):
-        asked = found.strategy[:, :rows]
-        gauges = GroupGauges.of(groups, asked)
-        largest = float(gauges.lengths(asked).max())
-        attained = (1 + found.certificate.gap) * largest**2 - 1
+        questions = current.strategy[:, :rows]
+        gauges = GroupGauges.of(groups, questions)
+        largest = float(gauges.lengths(questions).max())
+        attained = (1 + current.certificate.gap) * largest**2 - 1
         if attained < certified:
             certified = attained
             best = Design(
-                strategy=asked / largest,
-                reconstruction=found.reconstruction * largest,
+                strategy=questions / largest,
+                reconstruction=current.reconstruction * largest,
                 certificate=Certificate(criterion=criterion, gap=attained),
             )
         if progress is not None:
             progress(certified)
         if certified <= ENOUGH * gap:
             break
-        columns = np.hstack([columns, gauges.worst_columns(C, asked, above=1 + gap / 4)])
-        found = _design(columns, importance, criterion=criterion, gap=gap)
+        columns = np.hstack([columns, gauges.worst_columns(C, questions, above=1 + gap / 4)])
+        current = _design(columns, importance, criterion=criterion, gap=gap)
     return best
 
 
@@ -253,14 +253,16 @@ def _optimal_questions(
     scales = np.ones(rank) if criterion == "logdet" else span.scales / span.scales[0]
     columns = scales[:, None] * span.right
     lengths = np.sqrt(np.einsum("ij,ij->j", columns, columns))
-    asked = np.flatnonzero(lengths > np.finfo(np.float64).eps * lengths.max())
-    with suitable_threads(float(rank) ** 2 * len(asked)):
-        found = optimal_weights(columns[:, asked], criterion=criterion, gap=gap, progress=progress)
-        root = found.iterate.noise_root()
+    nonzero = np.flatnonzero(lengths > np.finfo(np.float64).eps * lengths.max())
+    with suitable_threads(float(rank) ** 2 * len(nonzero)):
+        optimum = optimal_weights(
+            columns[:, nonzero], criterion=criterion, gap=gap, progress=progress
+        )
+        root = optimum.iterate.noise_root()
         strategy = np.linalg.solve(root, columns)
     longest = float(np.sqrt(np.einsum("ij,ij->j", strategy, strategy)).max())
     from_answers = root / scales[:, None] * longest
-    return _Questions(strategy=strategy / longest, from_answers=from_answers), found.gap
+    return _Questions(strategy=strategy / longest, from_answers=from_answers), optimum.gap
 
 
 def _checked_weights(weights: Array | None, *, criterion: CriterionName, count: int) -> Array:

@@ -259,7 +259,7 @@ class DesignMixin(BaseEstimator):
         weights = None if query_weight is None else np.asarray(query_weight, dtype=np.float64)
         if weights is not None and not self._criterion().weighted:
             weighing = " and ".join(
-                repr(each.name) for each in criteria_for(self._use) if each.weighted
+                repr(criterion.name) for criterion in criteria_for(self._use) if criterion.weighted
             )
             raise ValueError(f"query_weight applies to criteria {weighing}")
         return Query(X=points, weights=weights)

@@ -175,7 +175,7 @@ class DPGPMultiOutputRegressor(
             epsilon=self.epsilon,
             delta=self.delta,
             rows=len(inputs),
-            bounds=[(each.lo, each.hi) for each in columns.bounds],
+            bounds=[(limits.lo, limits.hi) for limits in columns.bounds],
         )
         count = len(columns.bounds)
         plan = plan_fit(
@@ -265,5 +265,5 @@ class DPGPMultiOutputRegressor(
             return Query(X=points)
         if weights.shape not in {(len(places.X),), (len(places.X), count)}:
             raise ValueError("query_weight must have shape (P,) or (P, T)")
-        each = weights if weights.ndim == 2 else np.repeat(weights[:, None], count, axis=1)
-        return Query(X=points, weights=each.ravel())
+        entry_weights = weights if weights.ndim == 2 else np.repeat(weights[:, None], count, axis=1)
+        return Query(X=points, weights=entry_weights.ravel())

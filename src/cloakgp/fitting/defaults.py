@@ -145,7 +145,7 @@ def choose_label_prior(
     >>> [round(mean, 3) for mean in likelihood.latent_means]
     [-0.963, -0.963, -0.963]
     """
-    found = link(link_name)
+    chosen_link = link(link_name)
     latent = choose_prior(
         X,
         # Of no consequence here: a latent function has no bounds, and its mean comes below.
@@ -166,9 +166,9 @@ def choose_label_prior(
     if abs(rates.sum() - 1.0) > RATE_TOLERANCE:
         raise ValueError("class_rates must add up to 1")
     likelihood = ClassLikelihood(
-        link_name=found.name,
+        link_name=chosen_link.name,
         latent_means=tuple(
-            found.latent_mean(float(rate), variance=variance)
+            chosen_link.latent_mean(float(rate), variance=variance)
             for rate in (rates[1:] if count == 2 else rates)
         ),
     )

@@ -180,8 +180,8 @@ GB may be used: a sparse one with 200 inducing inputs is fitted instead
         """Return whether a sparse process goes by passes, if there is room for it."""
         if passes and rows > MANY_ROWS:
             return True
-        asked = entries if at_rows else points
-        cost = fit_cost(entries, queries=asked, inducing=count * n_outputs)
+        queried = entries if at_rows else points
+        cost = fit_cost(entries, queries=queried, inducing=count * n_outputs)
         if cost.memory > budget:
             raise ValueError(_refusal(rows, cost, budget=budget))
         return False

@@ -9,7 +9,7 @@ from cloakgp.models.defaults import (
 from cloakgp.models.exact import ExactPrior
 from cloakgp.models.kernels.gibbs import GibbsKernel, gibbs_kernel
 from cloakgp.models.kernels.integral import IntegralRBF, points_as_boxes
-from cloakgp.models.kernels.latent import NotPositiveDefiniteError
+from cloakgp.models.latent import NotPositiveDefiniteError
 from cloakgp.models.prior import Prior
 from cloakgp.models.row_noise import RowNoisePrior
 from cloakgp.models.sparse import APPROXIMATIONS, Approximation, SparsePrior, kmeans_centres

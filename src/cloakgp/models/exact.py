@@ -9,7 +9,7 @@ from scipy import linalg
 from sklearn.gaussian_process.kernels import Kernel
 
 from cloakgp.models.covariance import DenseCovariance
-from cloakgp.models.kernels.latent import (
+from cloakgp.models.latent import (
     RELATIVE_JITTER,
     check_positive_definite,
     latent_covariance,

@@ -19,7 +19,7 @@ from scipy import linalg
 from scipy.stats import qmc
 from sklearn.gaussian_process.kernels import Kernel
 
-from cloakgp.models.kernels.latent import (
+from cloakgp.models.latent import (
     check_positive_definite,
     latent_covariance,
     latent_variance,

@@ -15,7 +15,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from threadpoolctl import threadpool_limits
 
 from cloakgp.models.covariance import LowRankCovariance
-from cloakgp.models.kernels.latent import (
+from cloakgp.models.latent import (
     RELATIVE_JITTER,
     NotPositiveDefiniteError,
     check_positive_definite,

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cloakgp.models.kernels.integral import IntegralRBF
-from cloakgp.models.kernels.latent import components
+from cloakgp.models.latent import components
 from cloakgp.models.likelihoods import ClassLikelihood
 from cloakgp.plots.figures import (
     BAND,

@@ -274,12 +274,12 @@ def _questions(
         # A column f of the cross-covariance explains at most ‖f‖² / least noise, whatever is asked.
         if np.square(crossed).sum() <= NEGLIGIBLE * prior_variance * covariance.least_noise:
             return np.zeros((0, len(X))), np.zeros((len(X_query), 0))
-    found = by.choose(
+    choice = by.choose(
         Problem(prior=prior, X=X, X_query=X_query, weights=None, noise_sd=answer_sd, gap=gap)
     )
-    if found.reconstruction is None:
-        return found.strategy, np.zeros((len(X_query), len(found.strategy)))
-    return found.strategy, found.reconstruction
+    if choice.reconstruction is None:
+        return choice.strategy, np.zeros((len(X_query), len(choice.strategy)))
+    return choice.strategy, choice.reconstruction
 
 
 def _posterior_weights(

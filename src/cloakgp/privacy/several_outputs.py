@@ -119,5 +119,5 @@ class OutputColumns:
         array([0, 0, 1, 1])
         """
         people = checked_groups(groups, rows=rows)
-        each = np.arange(rows, dtype=np.intp) if people is None else people
-        return np.repeat(each, len(self.bounds))
+        owners = np.arange(rows, dtype=np.intp) if people is None else people
+        return np.repeat(owners, len(self.bounds))

@@ -282,8 +282,8 @@ def _unit_feature(feature: Array, *, exclusive: bool) -> Array:
 def _pairs(basis: Basis) -> tuple[Integers, Integers]:
     """Return which products of features are asked: (i, j) with i ≤ j, or i = j if exclusive."""
     if basis.exclusive:
-        every = np.arange(basis.count)
-        return every, every
+        diagonal = np.arange(basis.count)
+        return diagonal, diagonal
     first, second = np.triu_indices(basis.count)
     return first, second
 

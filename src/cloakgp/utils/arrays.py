@@ -110,15 +110,15 @@ def as_inputs(X: ArrayLike, *, input_names: Sequence[str], n_inputs: int, name: 
     >>> as_inputs(people, input_names=("age", "weight"), n_inputs=2)
     array([[40., 70.]])
     """
-    found = column_names(X)
-    if len(input_names) != n_inputs or not any(isinstance(name, str) for name in found):
+    present = column_names(X)
+    if len(input_names) != n_inputs or not any(isinstance(column, str) for column in present):
         return as_matrix(X, name=name, columns=n_inputs)
-    missing = [wanted for wanted in input_names if wanted not in found]
+    missing = [wanted for wanted in input_names if wanted not in present]
     if missing:
         raise ValueError(
             f"{name} has no column {', '.join(missing)}: the inputs are {', '.join(input_names)}"
         )
-    repeated = [wanted for wanted in input_names if found.count(wanted) > 1]
+    repeated = [wanted for wanted in input_names if present.count(wanted) > 1]
     if repeated:
         raise ValueError(f"{name} has more than one column {', '.join(repeated)}")
     table: Any = X

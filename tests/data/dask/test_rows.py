@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import os
 import pickle
 import re
@@ -14,18 +13,14 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
-import dask
 import dask.array as da
 import dask.dataframe as dd
 import distributed
 import numpy as np
 import pandas as pd
 import pytest
-from dask.task_spec import Task, TaskRef
 
-from cloakgp.data.dask.partitions import split_graph
 from cloakgp.data.dask.rows import DaskRows
-from cloakgp.data.dask.tasks import Parcel
 
 # What distributed itself says when clusters come and go.
 pytestmark = [
@@ -618,42 +613,3 @@ except ModuleNotFoundError as error:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert 'pip install "cloakgp[dask]"' in done.stdout
-
-
-def test_partitions_get_the_tasks_that_they_alone_need():
-    graph = {
-        "all": 1,
-        "a": (builtins.sum, ["all"]),
-        "b": (builtins.sum, ["all"]),
-        "end a": (builtins.sum, ["a"]),
-        "end b": (builtins.sum, ["b", "end a"]),
-    }
-    (first, second), shared = split_graph(graph, [("end a",), ("end b",)])
-    assert (set(first.own), first.others) == (set(), ("end a",))
-    assert (set(second.own), set(second.others)) == ({"end b", "b"}, {"end a", "all"})
-    assert set(shared) == {"end a", "a", "all"}
-
-
-class BoundRef(TaskRef):
-    """Like a future, a reference that knows its client."""
-
-
-def test_what_the_cluster_has_is_asked_for_by_its_key():
-    graph = {
-        "held": BoundRef("held"),
-        "renamed": BoundRef("elsewhere"),
-        "end": Task("end", builtins.max, TaskRef("held"), TaskRef("renamed"), TaskRef("alone")),
-    }
-    (only,), shared = split_graph(graph, [("end",)])
-    assert set(only.own) == {"end", "renamed"}
-    assert type(only.own["renamed"]) is TaskRef
-    assert set(only.others) == {"held", "elsewhere", "alone"}
-    assert shared == {}
-
-
-def test_a_parcel_shows_nothing():
-    parcel = Parcel.pack([SENTINEL])
-    other = Parcel.pack([SENTINEL + 1])
-    assert repr(parcel) == "<Parcel>"
-    assert dask.base.tokenize(parcel) == dask.base.tokenize(other)
-    assert sys.getsizeof(parcel) > len(parcel.payload)

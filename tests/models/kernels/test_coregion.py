@@ -6,7 +6,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 from cloakgp.models.kernels.coregion import CoregionKernel, as_entries, checked_coregion
-from cloakgp.models.kernels.latent import latent_covariance, white_noise_variance
+from cloakgp.models.latent import latent_covariance, white_noise_variance
 from cloakgp.release.io.kernel_tree import kernel_from_tree, kernel_to_tree
 
 B = np.array([[1.0, 0.4, 0.0], [0.4, 2.0, -0.3], [0.0, -0.3, 0.5]])

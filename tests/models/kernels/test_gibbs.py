@@ -16,7 +16,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 from cloakgp.models import ExactPrior
 from cloakgp.models.kernels.gibbs import MOST_CENTRES, GibbsKernel, gibbs_kernel
-from cloakgp.models.kernels.latent import check_positive_definite
+from cloakgp.models.latent import check_positive_definite
 from cloakgp.release import Release
 from cloakgp.release.io.kernel_tree import kernel_from_tree, kernel_to_tree
 

@@ -184,11 +184,11 @@ def _list_files(path: Path | tuple[Path, ...]) -> tuple[Path, ...] | Failure:
 
     def listed() -> tuple[Path, ...]:
         with public_errors():
-            found = table_paths(path)
-        for file in found:
+            files = table_paths(path)
+        for file in files:
             if file.suffix.lower() != ".parquet":
                 raise PublicError(f"{file}: names must end in .parquet")
-        return found
+        return files
 
     files: tuple[Path, ...] | Failure = attempt(listed, what="listing files")
     return files
@@ -241,13 +241,13 @@ def join_groups(rows: Sequence[int], *, at_least: int) -> list[tuple[tuple[int, 
     """
     cut: list[tuple[tuple[int, ...], int, int]] = []
     held: tuple[int, ...] = ()
-    before = many = 0
+    before = total = 0
     for group, here in enumerate(rows):
         if here:
-            held, many = (*held, group), many + here
-        if many >= at_least:
-            cut.append((held, before, many))
-            held, before, many = (), before + many, 0
+            held, total = (*held, group), total + here
+        if total >= at_least:
+            cut.append((held, before, total))
+            held, before, total = (), before + total, 0
     if held:
-        cut.append((held, before, many))
+        cut.append((held, before, total))
     return cut

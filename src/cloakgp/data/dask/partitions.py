@@ -238,8 +238,8 @@ def _needed(nodes: Graph, key: Any) -> frozenset[Any]:
 def _others(
     own: Graph, keys: Sequence[Any], needed: Mapping[Any, frozenset[Any]]
 ) -> tuple[Any, ...]:
-    asked = [*keys, *(dependency for key in own for dependency in needed[key])]
-    return tuple(key for key in dict.fromkeys(asked) if key not in own)
+    needed_keys = [*keys, *(dependency for key in own for dependency in needed[key])]
+    return tuple(key for key in dict.fromkeys(needed_keys) if key not in own)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -277,14 +277,14 @@ class Partition:
         from dask.task_spec import DataNode
 
         given = {key: DataNode(key, value) for key, value in zip(self.others, values, strict=True)}
-        made: Any = get_sync({**self.graph, **given}, list(self.keys))
-        X = made[0][list(self.inputs)] if self.inputs else made[0]
+        parts: Any = get_sync({**self.graph, **given}, list(self.keys))
+        X = parts[0][list(self.inputs)] if self.inputs else parts[0]
         if len(X) == 0:
             return None
         # One that takes no room stands in for outputs that are not wanted.
         private: Any = np.broadcast_to(np.nan, len(X))
         if self.private:
-            private = made[0][self.output] if self.inputs else made[1]
+            private = parts[0][self.output] if self.inputs else parts[1]
         # What is wrong here is a shape or a type.
         with public_errors():
             return _PartitionRows(

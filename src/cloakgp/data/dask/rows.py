@@ -236,8 +236,8 @@ class DaskRows:
         return None if lengths is None else sum(lengths)
 
     def __repr__(self) -> str:
-        many = "?" if self.count is None else str(self.count)
-        return f"{type(self).__name__}({many} rows, {self.n_inputs} inputs)"
+        count = "?" if self.count is None else str(self.count)
+        return f"{type(self).__name__}({count} rows, {self.n_inputs} inputs)"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("DaskRows may hold private outputs, and are not pickled: make them anew")
@@ -331,7 +331,7 @@ class DaskRows:
     def _report(self, futures: list[Any], rows: Sequence[int], *, what: str) -> None:
         """Tell whoever watches, as soon as a block is done."""
         assert self.watch is not None
-        of_key = {future.key: many for future, many in zip(futures, rows, strict=True)}
+        of_key = {future.key: count for future, count in zip(futures, rows, strict=True)}
         finished = import_module("distributed").as_completed(futures)
         futures.clear()
         done = 0

@@ -411,8 +411,8 @@ def count_block(block: Parcel, *values: Any) -> int | Failure:
         rows = block.unpack().open(values, first_row=0)
         return 0 if rows is None else int(rows.count)
 
-    many: int | Failure = attempt(do, what="counting rows")
-    return many
+    count: int | Failure = attempt(do, what="counting rows")
+    return count
 
 
 def attempt(do: Callable[[], Any], *, what: str) -> Any:

@@ -246,20 +246,20 @@ def _column_generation(
     best_gap, best_root = np.inf, np.eye(len(matrix))
     for number in range(ROUNDS):
         with suitable_threads(float(working.shape[0]) ** 2 * working.shape[1]):
-            found = optimal_weights(working, criterion=criterion, gap=INNER_SHARE * gap)
+            optimum = optimal_weights(working, criterion=criterion, gap=INNER_SHARE * gap)
         measured = passes.over_inputs(
-            _Measuring(model=model, matrix=matrix, iterate=found.iterate, above=1 + gap / 2),
+            _Measuring(model=model, matrix=matrix, iterate=optimum.iterate, above=1 + gap / 2),
             what=f"designing, round {number + 1}",
         )
         if measured.greatest - 1 < best_gap:
-            best_gap, best_root = max(measured.greatest - 1, 0.0), found.iterate.noise_root()
+            best_gap, best_root = max(measured.greatest - 1, 0.0), optimum.iterate.noise_root()
             longest = float(np.sqrt(measured.greatest))
         if progress is not None:
             progress(best_gap)
         if best_gap <= gap or len(measured.gains) == 0:
             break
         # What no optimal design over all rows can put weight on is dropped for good.
-        kept = may_carry_weight(found.iterate, working, gap=measured.greatest - 1)
+        kept = may_carry_weight(optimum.iterate, working, gap=measured.greatest - 1)
         kept[: len(between)] = True
         working = np.hstack([working[:, kept], measured.columns])
     return best_root, best_gap, longest

@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from cloakgp.design.streaming.sums import AskedSums
 from cloakgp.models import ExactPrior, SparsePrior
-from cloakgp.models.kernels.latent import RELATIVE_JITTER, has_white_noise
+from cloakgp.models.latent import RELATIVE_JITTER, has_white_noise
 from cloakgp.privacy import Answers
 from cloakgp.release.posterior.dense import AskedTable
 from cloakgp.utils.arrays import Array

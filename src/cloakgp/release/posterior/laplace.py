@@ -19,7 +19,7 @@ from scipy import linalg
 from scipy.special import expit
 
 from cloakgp.models import ExactPrior, SparsePrior
-from cloakgp.models.kernels.latent import RELATIVE_JITTER
+from cloakgp.models.latent import RELATIVE_JITTER
 from cloakgp.models.likelihoods.base import Likelihood
 from cloakgp.release.measurement import Measurement
 from cloakgp.release.strategy import DenseStrategy

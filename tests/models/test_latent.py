@@ -14,7 +14,7 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
-from cloakgp.models.kernels.latent import (
+from cloakgp.models.latent import (
     DEFINITENESS_TOLERANCE,
     DIAGONAL_BLOCK,
     NotPositiveDefiniteError,

@@ -1,0 +1,112 @@
+"""Names, paths, options and Python in the documents are those of the code."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import typer
+
+import cloakgp
+from cloakgp.cli import app
+
+ROOT = Path(cloakgp.__file__).parent
+PROJECT = ROOT.parents[1]
+PAGES = [PROJECT / "README.md", PROJECT / "CONTRIBUTING.md", *sorted(PROJECT.glob("docs/*.md"))]
+SOURCES = sorted(
+    path
+    for folder in ("src", "experiments", "benchmarks")
+    for path in PROJECT.rglob(f"{folder}/**/*.py")
+)
+FOLDERS = "|".join(sorted(path.name for path in ROOT.iterdir() if path.is_dir()))
+
+DOTTED = re.compile(r"(?<![\w./-])cloakgp(?:\.\w+)+")
+# From the repository's root; or, in backticks, from the package's.
+PATH = re.compile(r"(?<![\w/.-])(?:src|tests|docs|experiments|benchmarks)/[\w./-]*\w/?")
+INSIDE = re.compile(rf"`((?:{FOLDERS})/[\w./]*)`")
+LINK = re.compile(r"\]\(([\w./-]+)(?:#[\w-]+)?\)")
+BLOCK = re.compile(r"```python\n(.*?)```", re.S)
+SHELL = re.compile(r"```sh\n(.*?)```", re.S)
+COMMAND = re.compile(r"^cloakgp (\w+)((?:[^\n]*\\\n)*[^\n]*)", re.M)
+
+
+def relative(path: Path) -> str:
+    return path.relative_to(PROJECT).as_posix()
+
+
+def is_there(dotted: str) -> bool:
+    """Whether a dotted name is a module of the package, or something in one."""
+    name, found = "cloakgp", cloakgp
+    for part in dotted.split(".")[1:]:
+        name += f".{part}"
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            try:
+                found = importlib.import_module(name)
+            except ModuleNotFoundError:
+                return False
+    return True
+
+
+@pytest.mark.parametrize("page", [*PAGES, *SOURCES], ids=relative)
+def test_dotted_names_are_there(page):
+    names = set(DOTTED.findall(page.read_text(encoding="utf-8")))
+    assert sorted(name for name in names if not is_there(name)) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=relative)
+def test_paths_and_links_are_there(page):
+    text = page.read_text(encoding="utf-8")
+    inside = [ROOT / path for path in INSIDE.findall(text)]
+    wanted = [PROJECT / path for path in PATH.findall(text)]
+    wanted += [page.parent / path for path in LINK.findall(text)]
+    assert [path for path in wanted if not path.exists()] == []
+    assert [
+        path for path in inside if not (path.exists() or path.with_suffix(".py").exists())
+    ] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=relative)
+def test_options_of_commands_are_there(page):
+    commands = typer.main.get_command(app).commands
+    shell = "\n".join(SHELL.findall(page.read_text(encoding="utf-8")))
+    for name, words in COMMAND.findall(shell):
+        known = {option for parameter in commands[name].params for option in parameter.opts}
+        assert set(re.findall(r"(?<= )--?[a-z][a-z-]*", words)) <= known
+
+
+def test_the_searches_find_what_is_missing():
+    assert is_there("cloakgp.privacy.grid.integer_sensitivity")
+    assert not is_there("cloakgp.privacy.door")
+    assert not is_there("cloakgp.nothing")
+    assert PATH.findall("see src/cloakgp/privacy/ and `tests/x.py`.") == [
+        "src/cloakgp/privacy/",
+        "tests/x.py",
+    ]
+    assert INSIDE.findall("`privacy/sampler`, `release/io/`") == ["privacy/sampler", "release/io/"]
+    assert COMMAND.findall("cloakgp release a.csv \\\n    --to b  # c") == [
+        ("release", " a.csv \\\n    --to b  # c")
+    ]
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/many-rows.md"])
+def test_the_python_of_a_page_runs(page, tmp_path, monkeypatch):
+    """One block after the other, but for what needs a cluster that is running."""
+    monkeypatch.chdir(tmp_path)
+    ends = np.random.default_rng(3).uniform(size=(300, 4))
+    columns = ["start_lat", "start_lon", "end_lat", "end_lon"]
+    table = pd.DataFrame(ends, columns=columns).assign(seconds=900.0 + 900.0 * ends[:, 0])
+    table.to_parquet("big.parquet")
+    names: dict[str, object] = {}
+    blocks = BLOCK.findall((PROJECT / page).read_text(encoding="utf-8"))
+    assert len(blocks) == 2
+    for block in blocks:
+        code = compile(block, page, "exec")
+        if "distributed" not in block:
+            exec(code, names)
+    assert hasattr(names["release"], "predict")
