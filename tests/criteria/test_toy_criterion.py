@@ -11,7 +11,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 from typer.testing import CliRunner
 
-from cloakgp import DPGPClassifier, DPGPRegressor, LabelRelease, Release, ReleaseFileError
+from cloakgp import DPGPClassifier, DPGPRegressor, Release, ReleaseFileError
 from cloakgp.cli.app import app
 from cloakgp.criteria import CRITERIA
 from cloakgp.criteria.base import Chosen, Criterion
@@ -67,7 +67,7 @@ def test_numbers_are_fit_saved_loaded_described_and_drawn(table, tmp_path):
     X, y = table
     model = DPGPRegressor(bounds=(0, 1), **SETTINGS).fit(X, y)
     (measurement,) = model.release_.measurements
-    np.testing.assert_array_equal(measurement.strategy.sum(axis=1), [4, 4, 4])
+    np.testing.assert_array_equal(measurement.strategy.matrix.sum(axis=1), [4, 4, 4])
     model.release_.save(tmp_path / "numbers.cloak")
     loaded = Release.load(tmp_path / "numbers.cloak")
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
@@ -82,7 +82,7 @@ def test_classes_are_fit_saved_loaded_described_and_drawn(table, tmp_path):
     model = DPGPClassifier(classes=["low", "high"], **SETTINGS)
     model.fit(X, np.where(y > 0.5, "high", "low"))
     model.release_.save(tmp_path / "classes.cloak")
-    loaded = LabelRelease.load(tmp_path / "classes.cloak")
+    loaded = Release.load(tmp_path / "classes.cloak")
     np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
     assert "sums over 3 blocks" in facts_of(loaded)["design"]
     assert len(plot_classes(loaded).axes) == 1

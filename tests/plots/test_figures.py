@@ -22,7 +22,8 @@ def test_one_or_two_inputs_vary_and_the_others_are_at_their_medians():
         chosen_inputs(release, vary=["x1", "x1"])
     points = slice_points(release, vary=["x1"], grids=[np.array([1.0, 2.0])])
     np.testing.assert_array_equal(points[:, 0], [1.0, 2.0])
-    np.testing.assert_array_equal(points[0, 1:], np.median(release.measurements[0].X, axis=0)[1:])
+    medians = np.median(release.measurements[0].strategy.X, axis=0)
+    np.testing.assert_array_equal(points[0, 1:], medians[1:])
 
 
 @pytest.mark.parametrize(

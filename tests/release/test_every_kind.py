@@ -294,7 +294,7 @@ def test_other_loaders_say_what_a_file_holds(kind, tmp_path):
     for other in {type(release_of(one)) for one in FILES.values()} - {type(release)}:
         with pytest.raises(ReleaseFileError) as caught:
             other.load(path)
-        said = f"this is a release of {kind}: open it with cloakgp.load, or cloakgp."
+        said = f"this is a release of {kind.split(',')[0]}: open it with cloakgp.load, or cloakgp."
         assert said in str(caught.value)
         assert str(caught.value).endswith(f"{type(release).__name__}.load")
 

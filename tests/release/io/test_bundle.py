@@ -97,7 +97,7 @@ def test_files_without_a_kind_are_of_the_first(tmp_path):
 @pytest.mark.parametrize(
     ("kind", "advice"),
     [
-        ("one output", "open it with cloakgp.load, or cloakgp.Release.load"),
+        ("statistics", "open it with cloakgp.load, or cloakgp.StatisticsRelease.load"),
         ("clairvoyance", "which this package does not know"),
     ],
 )
