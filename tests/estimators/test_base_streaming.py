@@ -119,7 +119,7 @@ def test_fit_rows_refuses_what_it_cannot_do(table):
         DPGPRegressor(**settings, criterion="functional").fit_rows(ArrayRows(X, y))
     with pytest.raises(ValueError, match="inducing must"):
         DPGPRegressor(**settings, inducing=True).fit_rows(ArrayRows(X, y))
-    with pytest.raises(ValueError, match="features"):
+    with pytest.raises(ValueError, match="X_query has 1 columns, expected 2"):
         DPGPRegressor(**settings, inducing=5).fit_rows(ArrayRows(X, y), [[1.0]])
 
 

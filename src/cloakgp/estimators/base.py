@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from cloakgp.criteria import Criterion, Use, criteria_for, criterion_named
 from cloakgp.fitting.defaults import choose_query
 from cloakgp.release import Hyperprior, Query
-from cloakgp.utils.arrays import Array, check_unmasked
+from cloakgp.utils.arrays import Array, as_inputs, check_unmasked
 
 LEARNING = ("map", "average", None)
 
@@ -240,6 +240,7 @@ class DesignedFace(BaseEstimator):
 
     criterion: Any
     random_state: int
+    n_features_in_: int
     _use: Use = "numbers"
 
     def _criterion(self) -> Criterion:
@@ -254,7 +255,12 @@ class DesignedFace(BaseEstimator):
             if query_weight is not None:
                 raise ValueError("query_weight goes with X_query: give both")
             return choose_query(inputs, random_state=self.random_state)
-        points = checked_inputs(self, X_query, fitting=False)
+        points = as_inputs(
+            X_query,
+            input_names=feature_names(self),
+            n_inputs=self.n_features_in_,
+            name="X_query",
+        )
         weights = None if query_weight is None else np.asarray(query_weight, dtype=np.float64)
         if weights is not None and not self._criterion().weighted:
             weighing = " and ".join(
