@@ -6,9 +6,10 @@ LOWEST := .venv-lowest
 OUTPUT := output
 # What the demo needs.
 USERS_EXTRAS := cli,plots
-# Two test processes on two cores: threads of their own would only wait for each other.
-ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
-PYTEST := $(ONE_THREAD) $(BIN)/pytest -q -n 2
+# Two test processes on two cores: threads of their own would only wait for each other. They start
+# some fifty more: what is compiled is kept for these, whatever the environment says.
+TESTING := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
+PYTEST := $(TESTING) $(BIN)/pytest -q -n 2
 # The numbers in a certificate depend on the kernels that OpenBLAS picks for a processor: these are
 # what processors without AVX-512, and old ones, get.
 KERNELS ?= $(if $(filter x86_64 amd64,$(shell uname -m)),Haswell Nehalem)
@@ -46,7 +47,7 @@ test-kernels: $(VENV)/.installed-dev
 ## With the lowest versions that pyproject.toml allows of what it names.
 test-lowest: $(LOWEST)/.installed
 	@echo "Tests with the lowest versions allowed: some six minutes on two cores."
-	$(ONE_THREAD) $(LOWEST)/bin/pytest -q -n 2
+	$(TESTING) $(LOWEST)/bin/pytest -q -n 2
 
 ## Tests that take long.
 slow: $(VENV)/.installed-dev

@@ -7,8 +7,7 @@ import time
 import protocol
 
 from cloakgp.cli import app
-from cloakgp.release import ManyRowsRelease
-from cloakgp.release.io.bundle import kind_of
+from cloakgp.release import Release, StreamedStrategy
 
 
 def answer(arrays, options):
@@ -27,12 +26,12 @@ def answer(arrays, options):
         "predict_seconds": time.perf_counter() - predicting,
         "both_seconds": time.perf_counter() - began,
     }
-    if kind_of(release) == "regression of many rows":
-        made = ManyRowsRelease.load(release)
+    strategy = Release.load(release).measurements[0].strategy
+    if isinstance(strategy, StreamedStrategy):
         found |= {
-            "answers": made.rule.answers,
-            "gap": made.certificate.gap,
-            "longest": made.longest,
+            "answers": strategy.n_answers,
+            "gap": strategy.certificate.gap,
+            "longest": strategy.max_column_norm,
         }
     return {}, found
 

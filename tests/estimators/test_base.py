@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 import cloakgp
 from cloakgp import DPGPClassifier, DPGPRegressor, baselines
+from cloakgp.data import ArrayRows
 from cloakgp.estimators.base import (
     DesignMixin,
     PosteriorMixin,
@@ -112,7 +113,7 @@ def test_query_points_and_their_weights(name):
     points = np.array([[2.0], [8.0]])
     with pytest.raises(ValueError, match="'bayes' and 'trace'"):
         model(name, criterion="logdet").fit(X, y, points, np.ones(2))
-    with pytest.raises(ValueError, match="features"):
+    with pytest.raises(ValueError, match="X_query has 3 columns, expected 1"):
         model(name).fit(X, y, np.zeros((2, 3)))
     for criterion in ("bayes", "trace"):
         fitted = model(name, criterion=criterion).fit(X, y, points, np.array([1.0, 3.0]))
@@ -201,6 +202,22 @@ def test_columns_keep_their_names(rng):
     assert (fitted.release_.input_names, fitted.release_.output_name) == (("age",), "ill")
     fitted = DPGPRegressor(bounds=(0, 1), epsilon=1.0, delta=1e-3, gap=0.1).fit(X, y.to_numpy())
     assert fitted.release_.output_name == "y"
+
+
+@pytest.mark.parametrize("name", names_where(DesignMixin))
+def test_query_points_need_no_names_and_are_found_by_them(name, rng):
+    """Plain arrays were warned of where rows had names."""
+    _, y = table(name)
+    X = pd.DataFrame(rng.uniform(size=(len(y), 2)), columns=["age", "weight"])
+    points = X[:3].to_numpy()
+    fitted = model(name).fit(X, y, points)
+    for given in (points, X[:3], X.loc[:2, ["weight", "age"]].assign(id="p1")):
+        np.testing.assert_array_equal(fitted._query(X, given, None).X, points)
+    with pytest.raises(ValueError, match="X_query has no column age"):
+        fitted._query(X, X[["weight"]], None)
+    if hasattr(fitted, "fit_rows"):
+        fitted.set_params(inducing=5).fit_rows(ArrayRows(X, y), points)
+        assert fitted.feature_names_in_.tolist() == ["age", "weight"]
 
 
 def test_whoever_waits_is_told_what_begins(rng):

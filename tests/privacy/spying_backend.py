@@ -15,12 +15,23 @@ class _Spy(ThreadingBackend):
         super().__init__(**rest)
         self.sent = sent
 
-    def submit(self, func, callback=None):
+    def _seen(self, func):
         task = pickle.dumps(func.items)
         self.sent.append(task)
         # What runs is a copy, as it is elsewhere: it leaves nothing in what is sent next.
         func.items = pickle.loads(task)
-        return super().submit(func, callback)
+        return func
+
+    # What old versions of joblib call `apply_async`, new ones call `submit`.
+    if hasattr(ThreadingBackend, "submit"):
+
+        def submit(self, func, callback=None):
+            return super().submit(self._seen(func), callback)
+
+    else:
+
+        def apply_async(self, func, callback=None):
+            return super().apply_async(self._seen(func), callback)
 
 
 register_parallel_backend("spying", _Spy)

@@ -738,7 +738,7 @@ def test_every_number_is_a_function_of_what_the_sampler_returned(monkeypatch):
 
 def columns_again(release, X):
     """The columns of rows from the rule's definition: explicit kernels, ν by bisection."""
-    prior, rule = release.prior, release.rule
+    prior, rule = release.prior, release.measurements[0].strategy.rule
 
     def kernel(one, other):
         scaled = (one[:, None] - other[None]) / prior.kernel.length_scale
@@ -776,7 +776,9 @@ def check_every_column(count, chunk_rows):
         ),
         **BUDGET,
     )
-    answers = len(release.answers.values)
+    [measurement] = release.measurements
+    strategy = measurement.strategy
+    answers = strategy.n_answers
     crossed, noises, totals = (
         np.zeros((answers, 8)),
         np.zeros((answers, answers)),
@@ -790,17 +792,17 @@ def check_every_column(count, chunk_rows):
         crossed += columns @ features.T
         noises += columns @ (noise[:, None] * columns.T)
         totals += columns @ np.ones(len(lengths))
-    assert seen == count == release.count
+    assert seen == count == release.n_rows
     # No column of any row moves answers by more than the noise was made for.
-    sensitivity = release.guarantee.mu * release.answers.noise_sd
-    assert longest <= release.longest * (1 + 1e-9)
+    sensitivity = release.guarantee.mu * measurement.answers.noise_sd
+    assert longest <= strategy.longest * (1 + 1e-9)
     assert bounds.width * longest <= sensitivity * (1 + 1e-8)
     assert bounds.width * longest >= sensitivity * (1 - 1e-6)
     assert release.guarantee.delta_at(1.0) <= 1e-5
     for found, again in (
-        (release.sums[0].features, crossed),
-        (release.sums[0].noise, noises),
-        (release.sums[0].totals, totals),
+        (strategy.sums[0].features, crossed),
+        (strategy.sums[0].noise, noises),
+        (strategy.totals, totals),
     ):
         np.testing.assert_allclose(found, again, rtol=1e-6, atol=1e-6 * np.abs(again).max())
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from cloakgp import __version__
-from cloakgp.cli.console import exit_on_signals, say
+from cloakgp.cli.console import exit_on_signals, replace_what_cannot_be_shown, say
 from cloakgp.cli.demo import demo
 from cloakgp.cli.plot import plot
 from cloakgp.cli.predict import predict
@@ -54,4 +54,5 @@ for command in (release, predict, show, plot, demo):
 def main() -> None:
     """Run the command line."""
     exit_on_signals()
+    replace_what_cannot_be_shown()
     app()

@@ -9,7 +9,9 @@ cleaned up on the way out.
 from __future__ import annotations
 
 import functools
+import io
 import signal
+import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
@@ -140,6 +142,13 @@ def _unforeseen(error: Exception) -> str:
         f"something unforeseen happened ({type(error).__name__} at {Path(last.filename).name}, "
         f"line {last.lineno}). Nothing more is shown, to show no private value. Please report it."
     )
+
+
+def replace_what_cannot_be_shown() -> None:
+    """Write ? for what a terminal's encoding lacks, such as ε in ASCII, rather than fail."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def exit_on_signals() -> None:

@@ -16,7 +16,7 @@ from cloakgp.criteria import Criterion, Use, criteria_for, criterion_named
 from cloakgp.fitting.defaults import choose_query
 from cloakgp.fitting.strategies import Query
 from cloakgp.release import Hyperprior
-from cloakgp.utils.arrays import Array, check_unmasked
+from cloakgp.utils.arrays import Array, as_inputs, check_unmasked
 
 LEARNING = ("map", "average", None)
 
@@ -241,6 +241,7 @@ class DesignMixin(BaseEstimator):
 
     criterion: Any
     random_state: int
+    n_features_in_: int
     _use: Use = "numbers"
 
     def _criterion(self) -> Criterion:
@@ -255,7 +256,12 @@ class DesignMixin(BaseEstimator):
             if query_weight is not None:
                 raise ValueError("query_weight goes with X_query: give both")
             return choose_query(inputs, random_state=self.random_state)
-        points = check_inputs(self, X_query, fitting=False)
+        points = as_inputs(
+            X_query,
+            input_names=feature_names(self),
+            n_inputs=self.n_features_in_,
+            name="X_query",
+        )
         weights = None if query_weight is None else np.asarray(query_weight, dtype=np.float64)
         if weights is not None and not self._criterion().weighted:
             weighing = " and ".join(

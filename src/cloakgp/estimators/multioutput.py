@@ -150,8 +150,9 @@ class DPGPMultiOutputRegressor(
             Public inputs.
         y : array-like of shape (N, T)
             Private outputs.
-        X_query : array-like of shape (P, D), optional
+        X_query : array-like or table of shape (P, D), optional
             Where predictions matter most; the rows of X, or 500 k-means centres, if not given.
+            Columns of a table are found by name, where X has names.
         query_weight : array-like of shape (P,) or (P, T), optional
             Positive importance of each point, or of each output there.
         groups : iterable of N hashables, optional

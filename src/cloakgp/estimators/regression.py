@@ -179,9 +179,10 @@ class DPGPRegressor(
             Public inputs.
         y : array-like of shape (N,)
             Private outputs.
-        X_query : array-like of shape (P, D), optional
+        X_query : array-like or table of shape (P, D), optional
             Where predictions matter most. If not given: the rows of X, or 500 k-means centres of
-            them. Predictions can be had anywhere all the same.
+            them. Predictions can be had anywhere all the same. Columns of a table are found by
+            name, where X has names.
         query_weight : array-like of shape (P,), optional
             Positive importance of each of them, for criteria "bayes" and "trace".
         groups : iterable of N hashables, optional

@@ -5,8 +5,8 @@ from cloakgp.release.functional import ReleasedFunction
 from cloakgp.release.hyperparameters.hyperprior import Hyperprior
 from cloakgp.release.io.bundle import ReleaseFileError
 from cloakgp.release.measurement import Measurement, Published
-from cloakgp.release.posterior.mixture import WeightedPrior
-from cloakgp.release.release import LatentPrediction, Release
+from cloakgp.release.posterior.mixture import LatentPrediction, WeightedPrior
+from cloakgp.release.release import Release
 from cloakgp.release.several_outputs import MultiOutputRelease
 from cloakgp.release.statistics import StatisticsRelease
 from cloakgp.release.strategy import DenseStrategy, Strategy, StreamedStrategy

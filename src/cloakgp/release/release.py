@@ -8,58 +8,38 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, overload
 
-import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
 from cloakgp.models import ExactPrior, SparsePrior
-from cloakgp.models.likelihoods import NUMBERS, ClassLikelihood, Likelihood
+from cloakgp.models.likelihoods import NUMBERS, Likelihood
 from cloakgp.privacy import Guarantee, compose
 from cloakgp.privacy.accounting import short_form
 from cloakgp.privacy.composition import MixedGuarantee
-from cloakgp.privacy.labels import Classes, ClassLabel, LabelAnswers
-from cloakgp.release.choice import Choice, same_choice
+from cloakgp.privacy.labels import ClassLabel, LabelAnswers
+from cloakgp.release.choice import Choice
+from cloakgp.release.consistency import check_alike, check_parts
 from cloakgp.release.functional import ReleasedFunction
 from cloakgp.release.hyperparameters.hyperprior import Hyperprior
 from cloakgp.release.hyperparameters.learning import learn
 from cloakgp.release.io import release_file
-from cloakgp.release.io.codec import to_tree
 from cloakgp.release.measurement import (
     Measurement,
     Published,
-    check_tables,
     stacked,
     tables_of,
 )
 from cloakgp.release.posterior.dense import Posterior
-from cloakgp.release.posterior.mixture import Inference, Mixture, WeightedPrior
-from cloakgp.release.strategy import MISFIT, DenseStrategy, StreamedStrategy
+from cloakgp.release.posterior.mixture import (
+    Inference,
+    LatentPrediction,
+    Mixture,
+    WeightedPrior,
+)
+from cloakgp.release.strategy import StreamedStrategy
 from cloakgp.utils.arrays import Array, as_inputs
 from cloakgp.utils.files import write_file
 from cloakgp.utils.passes import Passes
-
-# What weights of priors, which add up to 1, may miss it by.
-WEIGHT_TOLERANCE = 1e-9
-
-
-@dataclass(frozen=True, eq=False)
-class LatentPrediction:
-    """What is known of the latent functions at some inputs.
-
-    Arrays have shape (P,) where there is one latent function, and (P, C) for more than two classes.
-
-    Attributes
-    ----------
-    mean : array
-    sd : array
-        In all: what the prior and the answers leave open.
-    privacy_sd : array
-        The part of it that the privacy noise makes: the sd of the mean over draws of that noise.
-    """
-
-    mean: Array
-    sd: Array
-    privacy_sd: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,20 +241,7 @@ class Release:
             units. With two classes, of the one function that is high where the second class is
             probable; else of one per class.
         """
-        parts = self._mixture.marginals(self._points(X))
-        weights = np.array([part.weight for part in parts])
-        means = np.stack([part.mean for part in parts])
-        variances = np.stack([part.variance for part in parts])
-        mean = np.tensordot(weights, means, axes=1)
-        # The law of total variance: within the priors, and between them.
-        variance = np.tensordot(weights, variances + np.square(means - mean), axes=1)
-        share = np.tensordot(weights, np.stack([part.noise_share for part in parts]), axes=1)
-        shape = (len(mean),) if self.likelihood.channels == 1 else mean.shape
-        return LatentPrediction(
-            mean=mean.reshape(shape),
-            sd=np.sqrt(variance).reshape(shape),
-            privacy_sd=np.sqrt(share).reshape(shape),
-        )
+        return self._mixture.latent(self._points(X))
 
     def published(self, measurement: int = 0) -> Published:
         """Return the raw predictions of one measurement at its queried points.
@@ -347,27 +314,10 @@ class Release:
         1.51
         """
         for other in others:
-            self._check_alike(other)
+            check_alike(self, other)
         parts = (self.measurements, *(other.measurements for other in others))
         together = stacked(parts, same_rows=same_rows)
         return replace(self, inference="posterior").with_measurements(together)
-
-    def _check_alike(self, other: Release) -> None:
-        if to_tree((other.prior, other.likelihood)) != to_tree((self.prior, self.likelihood)):
-            raise ValueError("releases with different priors cannot be combined: refit one")
-        if _classes(other) != _classes(self):
-            raise ValueError("releases about different classes cannot be combined")
-        if other.choice is not None and not same_choice(
-            (self.choice, self.measurements), (other.choice, other.measurements)
-        ):
-            raise ValueError(
-                "the other release's prior was chosen from private data: combine the other way "
-                "round, or choose once and refine"
-            )
-        if other.n_inputs != self.n_inputs:
-            raise ValueError("releases with different numbers of inputs cannot be combined")
-        if (other.input_names, other.output_name) != (self.input_names, self.output_name):
-            raise ValueError("releases about different columns cannot be combined")
 
     def learn(self, hyperprior: Hyperprior | None = None, *, average: bool = False) -> Release:
         """Return the same answers with hyperparameters fitted to them, at no cost in privacy.
@@ -507,51 +457,10 @@ class Release:
         ValueError
             If they do not, or the guarantee of a choice does not hold.
         """
-        if not self.measurements:
-            raise ValueError("the file holds no measurement")
-        inputs = self.n_inputs
-        if any(one.strategy.n_inputs != inputs for one in self.measurements):
-            raise ValueError(MISFIT)
-        check_tables(self.measurements)
-        classified = isinstance(self.likelihood, ClassLikelihood)
-        for one in self.measurements:
-            if isinstance(one.answers, LabelAnswers) != classified or _classes(self) != (
-                one.answers.classes if isinstance(one.answers, LabelAnswers) else None
-            ):
-                raise ValueError("its answers are about something else than its prior")
-        declared = WeightedPrior(prior=self.prior, likelihood=self.likelihood, weight=1.0)
-        for each in (declared, *self.learned):
-            if (
-                type(each.likelihood) is not type(self.likelihood)
-                or each.likelihood.channels != (self.measurements[0].residuals().shape[1])
-            ):
-                raise ValueError("its prior is damaged")
-            if isinstance(each.prior, SparsePrior) and each.prior.inducing.shape[1:] != (inputs,):
-                raise ValueError("inducing inputs and rows have different dimensions")
-        weights = [one.weight for one in self.learned]
-        if weights and not (min(weights) >= 0 and abs(sum(weights) - 1) <= WEIGHT_TOLERANCE):
-            raise ValueError("the weights of its priors are damaged")
-        if self.choice is not None:
-            self.choice.check_covers([one.guarantee for one in self.measurements])
-        self._check_inference()
+        check_parts(self)
         if any(isinstance(one.strategy, StreamedStrategy) for one in self.measurements):
             # Raises where sums are no covariances, or not those of its priors.
             _ = self._mixture
-
-    def _check_inference(self) -> None:
-        """Refuse answers that do not determine the papers' iteration, if that is to be read off."""
-        if self.inference == "laplace" and not (
-            isinstance(self.likelihood, ClassLikelihood)
-            and self.likelihood.channels == 1
-            and len(tables_of(self.measurements)) == 1
-            and all(
-                isinstance(one.strategy, DenseStrategy)
-                and one.strategy.reconstruction is not None
-                and np.array_equal(one.strategy.X_query, one.strategy.X)
-                for one in self.measurements
-            )
-        ):
-            raise ValueError("its answers do not determine the papers' iteration")
 
     @property
     def posterior(self) -> Posterior:
@@ -594,8 +503,3 @@ class Release:
         return short_form(
             f"Release of {answers} noisy answers{about}, {self.guarantee}", insecure=self.insecure
         )
-
-
-def _classes(release: Release) -> Classes | None:
-    answers = release.measurements[0].answers
-    return answers.classes if isinstance(answers, LabelAnswers) else None

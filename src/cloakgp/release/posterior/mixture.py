@@ -158,6 +158,26 @@ def kept_tables(tables: Sequence[AnsweredTable]) -> tuple[AskedTable, ...]:
 
 
 @dataclass(frozen=True, eq=False)
+class LatentPrediction:
+    """What is known of the latent functions at some inputs.
+
+    Arrays have shape (P,) where there is one latent function, and (P, C) for more than two classes.
+
+    Attributes
+    ----------
+    mean : array
+    sd : array
+        In all: what the prior and the answers leave open.
+    privacy_sd : array
+        The part of it that the privacy noise makes: the sd of the mean over draws of that noise.
+    """
+
+    mean: Array
+    sd: Array
+    privacy_sd: Array
+
+
+@dataclass(frozen=True, eq=False)
 class Mixture:
     """Latent functions under a few priors; with one of them, simply under that.
 
@@ -244,6 +264,23 @@ class Mixture:
                 )
             )
         return found
+
+    def latent(self, X: Array) -> LatentPrediction:
+        """Return what is known of the latent functions at P points, under all priors."""
+        parts = self.marginals(X)
+        weights = np.array([part.weight for part in parts])
+        means = np.stack([part.mean for part in parts])
+        variances = np.stack([part.variance for part in parts])
+        mean = np.tensordot(weights, means, axes=1)
+        # The law of total variance: within the priors, and between them.
+        variance = np.tensordot(weights, variances + np.square(means - mean), axes=1)
+        share = np.tensordot(weights, np.stack([part.noise_share for part in parts]), axes=1)
+        shape = (len(X),) if mean.shape[1] == 1 else mean.shape
+        return LatentPrediction(
+            mean=mean.reshape(shape),
+            sd=np.sqrt(variance).reshape(shape),
+            privacy_sd=np.sqrt(share).reshape(shape),
+        )
 
     def joint(self, X: Array) -> list[LatentJoint]:
         """Return means and covariances at P points, under each prior; of one channel."""

@@ -1,0 +1,121 @@
+"""Consistency of releases: parts that fit each other, and releases that may be combined."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cloakgp.models import SparsePrior
+from cloakgp.models.likelihoods import ClassLikelihood
+from cloakgp.privacy.labels import Classes, LabelAnswers
+from cloakgp.release.choice import same_choice
+from cloakgp.release.io.codec import to_tree
+from cloakgp.release.measurement import Measurement, check_tables, tables_of
+from cloakgp.release.posterior.mixture import WeightedPrior
+from cloakgp.release.strategy import MISFIT, DenseStrategy
+
+if TYPE_CHECKING:
+    from cloakgp.release.release import Release
+
+# What weights of priors, which add up to 1, may miss it by.
+WEIGHT_TOLERANCE = 1e-9
+
+
+def declared_classes(measurements: Sequence[Measurement]) -> Classes | None:
+    """Return the classes that measurements are about, None if they are about no classes."""
+    answers = measurements[0].answers
+    return answers.classes if isinstance(answers, LabelAnswers) else None
+
+
+def check_alike(release: Release, other: Release) -> None:
+    """Refuse to combine releases that are about different things.
+
+    Parameters
+    ----------
+    release, other : Release
+
+    Raises
+    ------
+    ValueError
+        If priors, classes, columns, or the private choice of the prior differ.
+    """
+    if to_tree((other.prior, other.likelihood)) != to_tree((release.prior, release.likelihood)):
+        raise ValueError("releases with different priors cannot be combined: refit one")
+    if declared_classes(other.measurements) != declared_classes(release.measurements):
+        raise ValueError("releases about different classes cannot be combined")
+    if other.choice is not None and not same_choice(
+        (release.choice, release.measurements), (other.choice, other.measurements)
+    ):
+        raise ValueError(
+            "the other release's prior was chosen from private data: combine the other way "
+            "round, or choose once and refine"
+        )
+    if other.n_inputs != release.n_inputs:
+        raise ValueError("releases with different numbers of inputs cannot be combined")
+    if (other.input_names, other.output_name) != (release.input_names, release.output_name):
+        raise ValueError("releases about different columns cannot be combined")
+
+
+def check_parts(release: Release) -> None:
+    """Refuse a release whose parts do not fit each other.
+
+    Parameters
+    ----------
+    release : Release
+
+    Raises
+    ------
+    ValueError
+        If they do not, or the guarantee of a choice does not hold.
+    """
+    measurements = release.measurements
+    if not measurements:
+        raise ValueError("the file holds no measurement")
+    if any(one.strategy.n_inputs != release.n_inputs for one in measurements):
+        raise ValueError(MISFIT)
+    check_tables(measurements)
+    classified = isinstance(release.likelihood, ClassLikelihood)
+    classes = declared_classes(measurements)
+    if classified != (classes is not None) or any(
+        declared_classes([one]) != classes for one in measurements
+    ):
+        raise ValueError("its answers are about something else than its prior")
+    _check_priors(release)
+    if release.choice is not None:
+        release.choice.check_covers([one.guarantee for one in measurements])
+    if release.inference == "laplace" and not _determines_iteration(release):
+        raise ValueError("its answers do not determine the papers' iteration")
+
+
+def _check_priors(release: Release) -> None:
+    """Refuse priors for other inputs or outputs, and weights that are not shares of one."""
+    channels = release.measurements[0].residuals().shape[1]
+    declared = WeightedPrior(prior=release.prior, likelihood=release.likelihood, weight=1.0)
+    for each in (declared, *release.learned):
+        if type(each.likelihood) is not type(release.likelihood):
+            raise ValueError("its prior is damaged")
+        if each.likelihood.channels != channels:
+            raise ValueError("its prior is damaged")
+        shape = (release.n_inputs,)
+        if isinstance(each.prior, SparsePrior) and each.prior.inducing.shape[1:] != shape:
+            raise ValueError("inducing inputs and rows have different dimensions")
+    weights = [one.weight for one in release.learned]
+    if weights and not (min(weights) >= 0 and abs(sum(weights) - 1) <= WEIGHT_TOLERANCE):
+        raise ValueError("the weights of its priors are damaged")
+
+
+def _determines_iteration(release: Release) -> bool:
+    """Return whether the papers' Newton steps at the rows can be read off the answers."""
+    return (
+        isinstance(release.likelihood, ClassLikelihood)
+        and release.likelihood.channels == 1
+        and len(tables_of(release.measurements)) == 1
+        and all(
+            isinstance(one.strategy, DenseStrategy)
+            and one.strategy.reconstruction is not None
+            and np.array_equal(one.strategy.X_query, one.strategy.X)
+            for one in release.measurements
+        )
+    )
