@@ -283,12 +283,12 @@ MUTATIONS = {
     ),
     "groups forgotten": ("privacy.grid", "Movement.of_groups", ungrouped, "groups, trace"),
     "an estimator that keeps a sum of outputs": (
-        "regression",
+        "estimators.regression",
         "DPGPRegressor.fit",
         keeping_outputs,
         "logdet",
     ),
-    "clipped too far out": ("privacy.outputs", "OutputBounds.clip", clipped_too_far_out, "bayes"),
+    "clipped too far out": ("privacy.bounds", "OutputBounds.clip", clipped_too_far_out, "bayes"),
     "a measurement forgotten": (
         "release.release",
         "compose",
@@ -297,7 +297,7 @@ MUTATIONS = {
     ),
     "a step forgotten": ("release.label_release", "compose", forgetful, "classes combined"),
     "a chunk counted twice": (
-        "privacy.measure_rows",
+        "privacy.streaming",
         "_Answered.merged",
         twice_counted,
         "arrays in chunks",
@@ -309,13 +309,13 @@ MUTATIONS = {
         "histogram, Laplace",
     ),
     "private inputs a hundredth short": (
-        "privacy.statistics_grid",
+        "privacy.statistics",
         "integer_sensitivity",
         smaller(0.99),
         "private bins, replaced",
     ),
     "a choice's sensitivity a tenth short": (
-        "privacy.select",
+        "privacy.selection",
         "error_band",
         moving_less,
         "select, exponential",
