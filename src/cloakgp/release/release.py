@@ -74,10 +74,6 @@ class Release:
     output_name : str
         Name of the private column.
 
-    See Also
-    --------
-    cloakgp.DPGPRegressor, cloakgp.DPGPClassifier : Make releases.
-
     Examples
     --------
     >>> import numpy as np
@@ -378,8 +374,6 @@ class Release:
 
     def verify(self, passes: Passes, *, measurement: int = 0) -> float:
         """Check from the public inputs what was asked of the rows of one measurement.
-
-        Anybody who has the inputs can do so; it takes one pass and no output.
 
         Parameters
         ----------

@@ -67,10 +67,12 @@ def test_a_cluster_releases_what_one_machine_does(client, table, criterion):
         .fit_rows(ArrayRows(frame[INPUTS], frame["height"].to_numpy(), chunk_rows=GROUP_ROWS))
         .release_
     )
-    assert there.count == here.count == len(frame)
+    assert there.n_rows == here.n_rows == len(frame)
     assert there.input_names == here.input_names
     assert there.guarantee == here.guarantee
-    assert there.longest == pytest.approx(here.longest, rel=1e-9)
+    assert there.measurements[0].strategy.longest == pytest.approx(
+        here.measurements[0].strategy.longest, rel=1e-9
+    )
     # Other places of inducing inputs and other noise, but the same curve.
     at = frame[INPUTS].to_numpy()[:20]
     mean, sd = there.predict(at, return_std=True)
@@ -78,7 +80,9 @@ def test_a_cluster_releases_what_one_machine_does(client, table, criterion):
     assert np.abs(mean - other).max() < 4 * np.hypot(sd, other_sd).max()
     truth = 60 + 90 * np.sin(at[:, 0] / 60)
     assert np.sqrt(np.mean((mean - truth) ** 2)) < 10
-    assert there.verify(rows).longest == pytest.approx(there.longest, rel=1e-9)
+    assert there.verify(rows).longest == pytest.approx(
+        there.measurements[0].strategy.longest, rel=1e-9
+    )
 
 
 def test_a_worker_killed_while_outputs_are_asked_changes_nothing(client, table, draws):
@@ -102,7 +106,9 @@ def test_a_worker_killed_while_outputs_are_asked_changes_nothing(client, table, 
     assert killed
     assert len(draws) == 2
     np.testing.assert_array_equal(draws[0], draws[1])
-    np.testing.assert_array_equal(disturbed.answers.values, undisturbed.answers.values)
+    np.testing.assert_array_equal(
+        disturbed.measurements[0].answers.values, undisturbed.measurements[0].answers.values
+    )
     assert disturbed.guarantee == undisturbed.guarantee
     at = np.array([[20.0, 40.0], [70.0, 60.0]])
     np.testing.assert_array_equal(disturbed.predict(at), undisturbed.predict(at))

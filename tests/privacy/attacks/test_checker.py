@@ -295,7 +295,7 @@ MUTATIONS = {
         forgetful,
         "refine, extend and combine",
     ),
-    "a step forgotten": ("release.label_release", "compose", forgetful, "classes combined"),
+    "a step forgotten": ("release.release", "compose", forgetful, "classes combined"),
     "a chunk counted twice": (
         "privacy.streaming",
         "_Answered.merged",
