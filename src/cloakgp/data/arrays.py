@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from cloakgp.data.local import CHUNK_ROWS, LocalRows
-from cloakgp.privacy.entries import read_entries
+from cloakgp.privacy.entries import read_entries, read_labels
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import Chunk, PartOf
@@ -148,13 +148,16 @@ class _ArrayBlock:
         return np.ascontiguousarray(X)
 
     def outputs(self) -> Array:
+        return read_entries(self._entries()).values.reshape(self.rows)
+
+    def places(self, labels: tuple[object, ...]) -> Array:
+        return read_labels(self._entries(), labels).reshape(self.rows)
+
+    def _entries(self) -> Any:
         # Entries of a list stay whole, however alike those of a chunk are.
-        entries = (
-            np.fromiter(self.private, dtype=object, count=self.rows)
-            if isinstance(self.private, list | tuple)
-            else self.private
-        )
-        return read_entries(entries).values.reshape(self.rows)
+        if isinstance(self.private, list | tuple):
+            return np.fromiter(self.private, dtype=object, count=self.rows)
+        return self.private
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cloakgp.data.cells import as_numbers
+from cloakgp.data.cells import as_numbers, label_places
 from cloakgp.data.formats import format_of
 from cloakgp.data.local import CHUNK_ROWS, LocalRows, forget_locals
 from cloakgp.data.schema import check_cells, checked_names
@@ -29,7 +29,8 @@ class FileRows(LocalRows):
 
     Chunks are cut from all rows one after another, whatever the files and their row groups are.
     Every cell is read on its own, to the nearest float64: ``true`` is 1 and ``false`` is 0, even
-    among other numbers. In Parquet, only the columns wanted are read.
+    among other numbers. A label is the cell that reads as it is written: see
+    `cloakgp.data.cells.label_places`. In Parquet, only the columns wanted are read.
 
     Parameters
     ----------
@@ -118,7 +119,12 @@ class FileRows(LocalRows):
         self._check_unchanged()
         names = (*self.input_names, *((self.output_name,) if private else ()))
         with closing(self._pieces(names)) as pieces:
-            yield from _blocks_of(pieces, inputs=self.input_names, chunk_rows=self.chunk_rows)
+            yield from _blocks_of(
+                pieces,
+                inputs=self.input_names,
+                output=self.output_name,
+                chunk_rows=self.chunk_rows,
+            )
         self._check_unchanged()
 
     def _pieces(self, names: Sequence[str]) -> Generator[_Piece, None, None]:
@@ -215,6 +221,7 @@ class _FileBlock:
 
     pieces: tuple[_Piece, ...]
     names: tuple[str, ...]
+    output: str
 
     @property
     def rows(self) -> int:
@@ -234,9 +241,18 @@ class _FileBlock:
         column = len(self.names)
         return np.concatenate([as_numbers(piece.batch.column(column))[1] for piece in self.pieces])
 
+    def places(self, labels: tuple[object, ...]) -> Array:
+        column = len(self.names)
+        return np.concatenate(
+            [
+                label_places(piece.batch.column(column), labels, name=self.output)
+                for piece in self.pieces
+            ]
+        )
+
 
 def _blocks_of(
-    pieces: Iterator[_Piece], *, inputs: tuple[str, ...], chunk_rows: int
+    pieces: Iterator[_Piece], *, inputs: tuple[str, ...], output: str, chunk_rows: int
 ) -> Generator[_FileBlock, None, None]:
     """Cut rows into blocks of equal length, however they were read."""
     held: list[_Piece] = []
@@ -248,7 +264,7 @@ def _blocks_of(
             held.append(piece.part(first, taken))
             first, room = first + taken, room - taken
             if room == 0:
-                yield _FileBlock(pieces=tuple(held), names=inputs)
+                yield _FileBlock(pieces=tuple(held), names=inputs, output=output)
                 held, room = [], chunk_rows
     if held:
-        yield _FileBlock(pieces=tuple(held), names=inputs)
+        yield _FileBlock(pieces=tuple(held), names=inputs, output=output)

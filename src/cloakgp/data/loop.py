@@ -31,6 +31,9 @@ class Block(Protocol):
     def outputs(self) -> Array:
         """Return private outputs, shape (n,), with NaN for what is missing or no number."""
 
+    def places(self, labels: tuple[object, ...]) -> Array:
+        """Return which of the labels each private entry is, shape (n,), with NaN for none."""
+
 
 BlockOf = TypeVar("BlockOf", bound=Block)
 

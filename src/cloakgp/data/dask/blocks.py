@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cloakgp.data.arrays import ArrayRows
-from cloakgp.data.cells import as_numbers, attempted, read_on
+from cloakgp.data.cells import as_numbers, attempted, check_labels, label_places, read_on
 from cloakgp.data.dask.tasks import Refused, refusing
 from cloakgp.data.files import table_paths
 from cloakgp.data.local import LocalRows
@@ -210,6 +210,13 @@ class _TableBlock:
     def outputs(self) -> Array:
         return as_numbers(self.table.column(self.n_inputs))[1]
 
+    def places(self, labels: tuple[object, ...]) -> Array:
+        name, column = self.table.column_names[self.n_inputs], self.table.column(self.n_inputs)
+        # In words that may be shown, unlike all that cells could cause.
+        with refusing():
+            check_labels(column.type, labels, name=name)
+        return label_places(column, labels, name=name)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Telling:
@@ -227,6 +234,9 @@ class _Telling:
 
     def outputs(self) -> Array:
         return self.block.outputs()
+
+    def places(self, labels: tuple[object, ...]) -> Array:
+        return self.block.places(labels)
 
 
 def listed_files(path: Path | tuple[Path, ...]) -> tuple[Path, ...]:

@@ -37,7 +37,7 @@ from typing import Any, NoReturn, Self
 
 from cloakgp.data.dask.graphs import fetched, merging_graph, new_name, or_raised
 from cloakgp.data.dask.sources import ArraySource, FrameSource, ParquetSource, Source
-from cloakgp.data.dask.tasks import Parcel, Span, attempted
+from cloakgp.data.dask.tasks import Parcel, RowWork, Span, attempted
 from cloakgp.data.files import Paths
 from cloakgp.data.local import CHUNK_ROWS, Watch, forget_locals
 from cloakgp.privacy.tracebacks import forget_on_failure
@@ -266,33 +266,44 @@ class DaskRows:
         RuntimeError
             If the work fails, or the cluster does.
         """
-        return self._pass(work, what=what, private=False)
+        found: PartOf = self._pass(work, what=what, private=False)
+        return found
 
-    def over_rows(self, work: Callable[[Chunk, Array], PartOf], *, what: str) -> PartOf:
-        """Do some work on the inputs and private outputs of every chunk: for `cloakgp.privacy`.
+    def over_rows(
+        self,
+        work: Callable[[Chunk, Array], PartOf],
+        *,
+        what: str,
+        labels: tuple[object, ...] | None = None,
+    ) -> PartOf:
+        """Do some work on the inputs and private entries of every chunk: for `cloakgp.privacy`.
 
         Parameters
         ----------
         work : callable
             Called with a chunk and its outputs, shape (n,): NaN where a cell is missing or no
-            number, and infinite where it is infinite.
+            number, and infinite where it is infinite. Of labels, with their places among those
+            given, from 0: NaN where a cell is none of them.
         what : str
             What this pass is for.
+        labels : tuple of numbers, strings or truth values, optional
+            What a cell can be; if not given, cells are numbers.
 
         Returns
         -------
         Part
             Merged in the order of the table, the same bits whatever the workers are and do. Of
-            outputs nothing but parts leaves the task that has them.
+            private entries nothing but parts leaves the task that has them.
 
         Raises
         ------
         ValueError, RuntimeError
-            As `over_inputs`. Nothing is said of outputs: of an error, only the class.
+            As `over_inputs`. Nothing is said of private entries: of an error, only the class.
         """
-        return self._pass(work, what=what, private=True)
+        found: PartOf = self._pass(RowWork(work, labels), what=what, private=True)
+        return found
 
-    def _pass(self, work: Callable[..., PartOf], *, what: str, private: bool) -> PartOf:
+    def _pass(self, work: object, *, what: str, private: bool) -> Any:
         try:
             return self._done(work, what=what, private=private)
         except BaseException as error:
@@ -300,7 +311,7 @@ class DaskRows:
             forget_locals(error)
             raise
 
-    def _done(self, work: Callable[..., PartOf], *, what: str, private: bool) -> PartOf:
+    def _done(self, work: object, *, what: str, private: bool) -> Any:
         sent = or_raised(attempted(lambda: Parcel.of(work), what=f"{what}: pickling the work"))
         lengths = self._source.counted(self._client)
         packed, shared = self._source.blocks(private=private)
@@ -322,8 +333,7 @@ class DaskRows:
             self._report(futures, [span.rows for span in spans], what=what)
         del futures
         merged = or_raised(fetched(last.result, what=what))
-        part: PartOf = or_raised(attempted(merged.opened, what=f"{what}: unpacking"))
-        return part
+        return or_raised(attempted(merged.opened, what=f"{what}: unpacking"))
 
     def _report(self, futures: list[Any], rows: Sequence[int], *, what: str) -> None:
         """Tell whoever watches, as soon as a block is done."""

@@ -149,6 +149,22 @@ class Block(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
+class RowWork:
+    """Work on chunks and their private entries, and what these are.
+
+    Attributes
+    ----------
+    work : callable
+        Called with a chunk and its entries.
+    labels : tuple or None
+        What an entry can be; None where entries are numbers.
+    """
+
+    work: Callable[[Chunk, Array], Any]
+    labels: tuple[object, ...] | None
+
+
+@dataclass(frozen=True, eq=False)
 class _OnInputs:
     """Work on a chunk with its number in the table."""
 
@@ -165,7 +181,7 @@ class _OnInputs:
 
 @dataclass(frozen=True, eq=False)
 class _OnRows:
-    """Work on a chunk with its number in the table, and on its outputs."""
+    """Work on a chunk with its number in the table, and on its private entries."""
 
     work: Callable[[Chunk, Array], Any]
     first: int
@@ -187,7 +203,7 @@ def part_of_block(
     Parameters
     ----------
     block : Parcel of a Block
-    work : Parcel of a callable
+    work : Parcel of a callable, or of a `RowWork`
     span : Span
     what : str
         What the pass is for.
@@ -210,7 +226,9 @@ def part_of_block(
             )
         with _one_thread():
             if opened.private:
-                part: Any = rows.over_rows(_OnRows(do_work, span.first_chunk), what=what)
+                part: Any = rows.over_rows(
+                    _OnRows(do_work.work, span.first_chunk), what=what, labels=do_work.labels
+                )
             else:
                 part = rows.over_inputs(_OnInputs(do_work, span.first_chunk), what=what)
         return Parcel.of(part)
