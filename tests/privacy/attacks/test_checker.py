@@ -226,6 +226,22 @@ def smaller(factor):
     return mutate
 
 
+def larger(whole):
+    """Make a matrix a hundredth larger."""
+    return lambda *given: 1.01 * whole(*given)
+
+
+def leaking(whole):
+    """Leave the last answer as it is."""
+
+    def mutated(integers, **named):
+        found = whole(integers, **named)
+        found[-1] = integers[-1]
+        return found
+
+    return mutated
+
+
 def forgetful(whole):
     """Forget the last of several parts, if there are others."""
     return lambda *parts, **named: whole(*(parts[:-1] or parts), **named)
@@ -283,12 +299,12 @@ MUTATIONS = {
     ),
     "groups forgotten": ("privacy.grid", "Movement.of_groups", ungrouped, "groups, trace"),
     "an estimator that keeps a sum of outputs": (
-        "regression",
+        "estimators.regression",
         "DPGPRegressor.fit",
         keeping_outputs,
         "logdet",
     ),
-    "clipped too far out": ("privacy.outputs", "OutputBounds.clip", clipped_too_far_out, "bayes"),
+    "clipped too far out": ("privacy.bounds", "OutputBounds.clip", clipped_too_far_out, "bayes"),
     "a measurement forgotten": (
         "release.release",
         "compose",
@@ -297,10 +313,22 @@ MUTATIONS = {
     ),
     "a step forgotten": ("release.label_release", "compose", forgetful, "classes combined"),
     "a chunk counted twice": (
-        "privacy.measure_rows",
+        "privacy.streaming",
         "_Answered.merged",
         twice_counted,
         "arrays in chunks",
+    ),
+    "labels encoded a hundredth too large": (
+        "privacy.labels",
+        "Classes.encoded",
+        larger,
+        "three classes in chunks",
+    ),
+    "an answer about labels without noise": (
+        "privacy.streaming",
+        "with_noise",
+        leaking,
+        "classes in CSV",
     ),
     "Laplace noise halved": (
         "privacy.laplace",
@@ -309,13 +337,13 @@ MUTATIONS = {
         "histogram, Laplace",
     ),
     "private inputs a hundredth short": (
-        "privacy.statistics_grid",
+        "privacy.statistics",
         "integer_sensitivity",
         smaller(0.99),
         "private bins, replaced",
     ),
     "a choice's sensitivity a tenth short": (
-        "privacy.select",
+        "privacy.selection",
         "error_band",
         moving_less,
         "select, exponential",
