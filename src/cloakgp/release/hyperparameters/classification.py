@@ -33,12 +33,14 @@ from cloakgp.release.hyperparameters.covariance import LearningQuestions, kernel
 from cloakgp.release.hyperparameters.quadrature import posterior_points
 from cloakgp.release.hyperparameters.regression import LOG_SD
 from cloakgp.release.posterior.classification import SignAnswers
+from cloakgp.release.posterior.label_sums import CellSigns
 from cloakgp.utils.arrays import Array
 
 # Sd of a latent mean around its declared value, in units of √(τ² + v).
 MEAN_SD = 0.5
-# Label covariances cost more per pair of points than kernels do.
-LEARNING_POINTS = 300
+# Label covariances cost more per pair of points than kernels do. Cells cost no more than that, and
+# were gathered once already.
+LEARNING_POINTS, LEARNING_CELLS = 300, 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,12 +75,52 @@ def learn_labels(
     """
     if not answers[0].tables:
         return (WeightedLabelPrior(prior=prior, weight=1.0),)
-    objective = LabelObjective(
-        prior=prior,
-        questions=LearningQuestions.of(answers[0].tables, most=LEARNING_POINTS),
-        values=np.array([one.values for one in answers]),
+    return learn_from_questions(
+        prior,
+        LearningQuestions.of(answers[0].tables, most=LEARNING_POINTS),
+        np.array([one.values for one in answers]),
         means=means,
+        average=average,
     )
+
+
+def learn_from_cells(
+    prior: LabelPrior, signs: CellSigns, *, means: bool = True, average: bool = False
+) -> tuple[WeightedLabelPrior, ...]:
+    """As `learn_labels`, from answers about labels of rows that nobody keeps.
+
+    Parameters
+    ----------
+    prior : LabelPrior
+    signs : CellSigns
+    means, average : bool
+    """
+    if signs.values.size == 0:
+        return (WeightedLabelPrior(prior=prior, weight=1.0),)
+    return learn_from_questions(
+        prior,
+        LearningQuestions.of_cells(signs.cells, most=LEARNING_CELLS),
+        signs.values,
+        means=means,
+        average=average,
+    )
+
+
+def learn_from_questions(
+    prior: LabelPrior, questions: LearningQuestions, values: Array, *, means: bool, average: bool
+) -> tuple[WeightedLabelPrior, ...]:
+    """Fit hyperparameters to answers in the form that learning needs.
+
+    Parameters
+    ----------
+    prior : LabelPrior
+    questions : LearningQuestions
+    values : array of shape (channels, k)
+        The answers about signs, of unit noise variance.
+    means, average : bool
+        As for `learn_labels`.
+    """
+    objective = LabelObjective(prior=prior, questions=questions, values=values, means=means)
     if objective.size == 0:
         return (WeightedLabelPrior(prior=prior, weight=1.0),)
     return tuple(

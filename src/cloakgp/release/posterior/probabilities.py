@@ -11,7 +11,7 @@ import numpy as np
 from cloakgp.models.likelihoods.classes import LabelPrior
 from cloakgp.release.label_measurement import LabelMeasurement, sign_answers
 from cloakgp.release.posterior.classification import label_posterior
-from cloakgp.release.posterior.dense import Posterior
+from cloakgp.release.posterior.dense import ConditionedProcess
 from cloakgp.release.posterior.laplace import NewtonState, iterated
 from cloakgp.utils.arrays import Array
 
@@ -50,7 +50,7 @@ class LatentFunctions(Protocol):
 class PosteriorFunctions:
     """Latent functions given the answers, one posterior per channel."""
 
-    posteriors: tuple[Posterior, ...]
+    posteriors: tuple[ConditionedProcess, ...]
 
     @classmethod
     def given(
