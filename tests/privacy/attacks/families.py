@@ -41,6 +41,7 @@ from cloakgp.estimators.baselines import (
     DPMeanRegressor,
     DPRowNoiseRegressor,
 )
+from cloakgp.fitting.streaming_classification import LabelRowSettings, release_label_rows
 from cloakgp.models import ExactPrior
 from cloakgp.models.features import BinBasis, InputBox
 from cloakgp.privacy import measure
@@ -319,6 +320,22 @@ def streamed_classes(
     return Attack(name, neighbourhoods, run)
 
 
+def released_classes(name: str, *, classes: Sequence[Any], **settings: Any) -> Attack:
+    def neighbourhoods(table: Table) -> list[list[list[Any]]]:
+        return one_label_moves(table.cycled(classes), classes)
+
+    def run(y: Sequence[Any], table: Table) -> Outcome:
+        found = release_label_rows(
+            ArrayRows(table.plane, y, chunk_rows=3, jobs=2),
+            classes=Classes(tuple(classes)),
+            settings=LabelRowSettings(kernel=KERNEL, inducing=table.plane[:3], **settings),
+            **LABELS,
+        )
+        return Outcome((found.answers.guarantee,), pickle.dumps(found))
+
+    return Attack(name, neighbourhoods, run)
+
+
 def arrays(frame: pd.DataFrame, _: Path) -> ArrayRows:
     return ArrayRows(frame[["a", "b"]], frame["y"], chunk_rows=3, jobs=2)
 
@@ -531,6 +548,11 @@ ATTACKS = [
     streamed_classes("three classes in chunks", arrays, classes=["a", 2, 0.5]),
     streamed_classes("classes in CSV", csv, classes=["no", "yes", "perhaps"]),
     streamed_classes("classes in Parquet", parquet, classes=[0, 1]),
+    released_classes("classes of many rows", classes=["a", "b", "c"]),
+    released_classes("classes of many rows, trace", classes=[0, 1], criterion="trace"),
+    released_classes(
+        "classes of many rows, learning", classes=[0, 1], criterion="logdet", learning="map"
+    ),
     streamed_classes("Dask, classes", dask_rows, classes=["a", "b", "c"]),
     private_inputs("private inputs, replaced", neighbours="replace"),
     private_inputs("private inputs, added or removed", neighbours="add-remove"),
@@ -553,6 +575,7 @@ BY_NAME = {attack.name: attack for attack in ATTACKS}
 # Take seconds each; others like them are always run.
 LONG = {
     "arrays in chunks, logdet, learning",
+    "classes of many rows, learning",
     "average, small budget",
     "two stages",
     "groups",
