@@ -58,7 +58,7 @@ def fit(table):
 class Unread(ArrayRows):
     """Rows whose outputs nobody may see."""
 
-    def over_rows(self, work, *, what):  # noqa: ARG002
+    def over_rows(self, work, *, what, labels=None):  # noqa: ARG002
         pytest.fail("the private column was read")
 
 
@@ -381,9 +381,9 @@ def test_what_travels_is_public(table, fit):
     sent = []
 
     class Spied(ArrayRows):
-        def over_rows(self, work, *, what):
+        def over_rows(self, work, *, what, labels=None):
             sent.append(pickle.dumps(work))
-            return super().over_rows(work, what=what)
+            return super().over_rows(work, what=what, labels=labels)
 
     X, outputs = table
     for end in (-2.0, 3.0):
@@ -397,9 +397,9 @@ def test_outputs_are_read_once(table, fit):
     passes = []
 
     class Counted(ArrayRows):
-        def over_rows(self, work, *, what):
+        def over_rows(self, work, *, what, labels=None):
             passes.append(what)
-            return super().over_rows(work, what=what)
+            return super().over_rows(work, what=what, labels=labels)
 
     fit(rows=Counted(*table, chunk_rows=20, jobs=1), hyperprior=Hyperprior(), average=True)
     assert len(passes) == 1
@@ -410,9 +410,9 @@ def test_inputs_that_change_between_passes_release_nothing(table, fit, monkeypat
     X, outputs = table[0].copy(), table[1]
 
     class Changing(ArrayRows):
-        def over_rows(self, work, *, what):
+        def over_rows(self, work, *, what, labels=None):
             X[:] = X.mean(axis=0) + np.linspace(0, 1, 90)[:, None] * 100
-            return super().over_rows(work, what=what)
+            return super().over_rows(work, what=what, labels=labels)
 
     monkeypatch.setattr(door, "with_noise", None)
     with pytest.raises(ValueError, match="nothing was released"):

@@ -6,16 +6,15 @@ import importlib
 import math
 import pickle
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import reduce
-from itertools import combinations, permutations
+from itertools import permutations
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from neighbours import ACHIEVED_SHARE, door, spent_over_neighbours
+from private_chunks import Picked, PrivateChunks, Unread, all_cuts, promise_of
 from scipy import linalg
 from sklearn.gaussian_process.kernels import RBF
 from spying_backend import holds
@@ -24,11 +23,12 @@ from cloakgp.data import ArrayRows
 from cloakgp.fitting import streaming as row_fitting
 from cloakgp.fitting.strategies import Query
 from cloakgp.fitting.streaming import RowSettings, release_rows
-from cloakgp.privacy.bounds import OutputBounds
+from cloakgp.privacy.bounds import INFINITE, MISSING, OutputBounds
 from cloakgp.privacy.gaussian import measure
 from cloakgp.privacy.grid import Grid, Magnitudes, Movement, calibrate
 from cloakgp.privacy.rounding import gamma
-from cloakgp.privacy.streaming import INFINITE, MISSING, Promise, measure_rows
+from cloakgp.privacy.streaming import Promise, measure_rows
+from cloakgp.release import Query
 from cloakgp.utils.passes import Chunk
 
 # The package's functions have the names of their modules.
@@ -38,55 +38,9 @@ BUDGET = {"epsilon": 1.0, "delta": 1e-5}
 UNIT = OutputBounds(0.0, 1.0)
 
 
-@dataclass(frozen=True)
-class Chunks:
-    """Rows whose only input is their number, cut at will and merged in any order."""
-
-    outputs: np.ndarray
-    cuts: tuple[int, ...] = ()
-    order: tuple[int, ...] | None = None
-
-    @property
-    def numbers(self):
-        return np.split(np.arange(len(self.outputs)), self.cuts)
-
-    def over_rows(self, work, *, what):
-        assert what
-        parts = [
-            work(Chunk(number=number, X=rows[:, None].astype(np.float64)), self.outputs[rows])
-            for number, rows in enumerate(self.numbers)
-        ]
-        taken = range(len(parts)) if self.order is None else self.order
-        return reduce(lambda one, other: one.merged(other), (parts[number] for number in taken))
-
-
-@dataclass(frozen=True)
-class Picked:
-    """The columns of a strategy, by the numbers of rows."""
-
-    strategy: np.ndarray
-
-    def __call__(self, X):
-        return self.strategy[:, X[:, 0].astype(int)]
-
-
-def promise_of(strategy, cuts=(), **changes):
-    count = strategy.shape[1]
-    chunks = np.split(np.arange(count), cuts)
-    return replace(
-        Promise(
-            answers=len(strategy),
-            longest=float(np.sqrt(np.square(strategy).sum(axis=0).max())),
-            chunk_rows=max(map(len, chunks)),
-            count=count,
-        ),
-        **changes,
-    )
-
-
 def answers_of(strategy, outputs, *, bounds=UNIT, cuts=(), order=None, columns=None, **rest):
     settings_ = {"promise": promise_of(strategy, cuts)} | BUDGET | rest
-    rows = Chunks(np.asarray(outputs, dtype=np.float64), tuple(cuts), order)
+    rows = PrivateChunks(np.asarray(outputs, dtype=np.float64), tuple(cuts), order)
     return measure_rows(rows, columns or Picked(strategy), bounds=bounds, **settings_)
 
 
@@ -97,12 +51,6 @@ def spent_by(strategy, outputs, *, bounds=UNIT, **rest):
         outputs,
         bounds=(bounds.lo, bounds.hi),
     )
-
-
-def all_cuts(rows):
-    """Every way to cut a table into chunks of consecutive rows."""
-    inner = range(1, rows)
-    return [cut for size in range(rows) for cut in combinations(inner, size)]
 
 
 @contextmanager
@@ -194,7 +142,7 @@ def test_rounding_to_integers_can_move_every_answer_of_a_chunk():
         step=1.0,
     )
     grid = Grid(step=1.0, sensitivity=sensitivity, scale=10.0)
-    work = room._Answering(columns=Picked(strategy), promise=promise, bounds=bounds, grid=grid)
+    work = room._Answering(columns=Picked(strategy), promise=promise, encoding=bounds, grid=grid)
     one, other = (
         work(Chunk(0, np.zeros((1, 1))), np.array([0.5 + side * apart / 2])).integers
         for side in (-1, 1)
@@ -248,7 +196,7 @@ def test_no_sum_of_integers_can_overflow(
         return
     bounds = OutputBounds.checked((lo, hi))
     promise = Promise(answers=answers, longest=longest, chunk_rows=chunk_rows, count=count)
-    movement = Movement.of_longest(promise.limit, bounds=bounds)
+    movement = Movement.of_one_row(promise.limit, encoding=bounds)
     magnitudes = Magnitudes.of_columns(
         answers=answers, longest=promise.limit, rows=chunk_rows, count=count
     )
@@ -291,17 +239,17 @@ def test_parts_merge_in_every_way(noiseless):
     rng = np.random.default_rng(6)
     strategy, outputs = rng.normal(size=(3, 7)), rng.uniform(size=7)
 
-    class Tree(Chunks):
-        def over_rows(self, work, *, what):  # noqa: ARG002
+    class Tree(PrivateChunks):
+        def over_rows(self, work, *, what, labels=None):  # noqa: ARG002
             parts = [
-                work(Chunk(row, np.full((1, 1), float(row))), self.outputs[[row]])
+                work(Chunk(row, np.full((1, 1), float(row))), self.entries[[row]])
                 for row in range(7)
             ]
             first = parts[0].merged(parts[1]).merged(parts[2].merged(parts[3]))
             return parts[6].merged(parts[4]).merged(first.merged(parts[5]))
 
     promise = promise_of(strategy, cuts=range(1, 7))
-    for rows in (Tree(outputs), Chunks(outputs, tuple(range(1, 7)))):
+    for rows in (Tree(outputs), PrivateChunks(outputs, tuple(range(1, 7)))):
         measure_rows(rows, Picked(strategy), promise=promise, bounds=UNIT, **BUDGET)
     assert np.array_equal(noiseless[0][0], noiseless[1][0])
 
@@ -394,10 +342,10 @@ def test_sums_of_chunks_that_broadcast_are_refused_and_would_be_caught(monkeypat
     class Trusting(room._Answering):
         def __call__(self, chunk, outputs):
             columns = self.columns(chunk.X)
-            integers = door.rounded(columns @ (outputs - 0.5), grid=self.grid)
+            integers = door.rounded(columns @ (outputs - 0.5)[:, None], grid=self.grid)
             longest = float(room.column_lengths(columns).max())
             return room._Answered(
-                integers, len(chunk.X), longest <= self.promise.limit, missing=False, infinite=False
+                integers, len(chunk.X), longest <= self.promise.limit, faults=(False, False)
             )
 
     monkeypatch.setattr(room, "_Answering", Trusting)
@@ -506,12 +454,15 @@ def test_outputs_of_another_shape_or_precision_are_refused(convert, noiseless):
     """In 32 bits the bounds themselves would round, and outputs move by more than their width."""
     strategy = np.ones((3, 6))
 
-    class Odd(Chunks):
-        def over_rows(self, work, *, what):
-            return super().over_rows(lambda chunk, part: work(chunk, convert(part)), what=what)
+    class Odd(PrivateChunks):
+        def over_rows(self, work, *, what, labels=None):
+            def odd(chunk, part):
+                return work(chunk, convert(part))
+
+            return super().over_rows(odd, what=what, labels=labels)
 
     rows = Odd(np.linspace(0.1, 0.9, 6), (2, 4))
-    with pytest.raises(TypeError, match="one float64 output") as caught:
+    with pytest.raises(TypeError, match="one float64 entry") as caught:
         measure_rows(
             rows, Picked(strategy), promise=promise_of(strategy, (2, 4)), bounds=UNIT, **BUDGET
         )
@@ -530,11 +481,6 @@ def test_promises_that_cannot_be_kept_are_refused_before_anything_is_read(longes
             bounds=UNIT,
             **BUDGET,
         )
-
-
-class Unread:
-    def over_rows(self, work, *, what):  # noqa: ARG002
-        pytest.fail("the private column was read")
 
 
 @pytest.mark.parametrize(
@@ -671,15 +617,15 @@ def test_what_travels_to_the_rows_holds_no_output_and_what_comes_back_shows_none
     """The work is public; its result, which is not, does not show itself."""
     sent, back = [], []
 
-    class Spied(Chunks):
-        def over_rows(self, work, *, what):
+    class Spied(PrivateChunks):
+        def over_rows(self, work, *, what, labels=None):
             sent.extend([pickle.dumps(work), repr(work).encode()])
 
             def watched(chunk, outputs):
                 back.append(pickle.loads(sent[0])(chunk, outputs))
                 return back[-1]
 
-            found = super().over_rows(watched, what=what)
+            found = super().over_rows(watched, what=what, labels=labels)
             back.append(found)
             return found
 
@@ -695,7 +641,7 @@ def test_what_travels_to_the_rows_holds_no_output_and_what_comes_back_shows_none
     assert not any(holds(one, [*outputs, *(strategy @ (outputs - 0.5))]) for one in sent)
     for one in back:
         shown = f"{one} {one!r}"
-        assert not any(str(abs(int(integer))) in shown for integer in one.integers)
+        assert not any(str(abs(int(integer))) in shown for integer in one.integers.ravel())
 
 
 def test_who_watches_is_told_the_same_of_neighbours():

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from cloakgp.data.chunks import CHUNK_ROWS, LocalRows
-from cloakgp.privacy.entries import read_entries
+from cloakgp.privacy.entries import read_entries, read_labels
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import Chunk, PartOf
@@ -151,13 +151,19 @@ class _ArrayBlock:
         return np.ascontiguousarray(X)
 
     def outputs(self) -> Array:
+        return read_entries(self._entries()).values.reshape(self.rows)
+
+    def check_labels(self, labels: tuple[object, ...]) -> None:
+        """Allow any: entries are compared with labels as Python does."""
+
+    def places(self, labels: tuple[object, ...]) -> Array:
+        return read_labels(self._entries(), labels).reshape(self.rows)
+
+    def _entries(self) -> Any:
         # Entries of a list stay whole, however alike those of a chunk are.
-        entries = (
-            np.fromiter(self.private, dtype=object, count=self.rows)
-            if isinstance(self.private, list | tuple)
-            else self.private
-        )
-        return read_entries(entries).values.reshape(self.rows)
+        if isinstance(self.private, list | tuple):
+            return np.fromiter(self.private, dtype=object, count=self.rows)
+        return self.private
 
 
 @dataclass(frozen=True, eq=False)

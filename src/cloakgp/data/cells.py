@@ -7,6 +7,7 @@ error could quote it; `check_cells` refuses what public cells must not hold, and
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -132,14 +133,21 @@ def as_texts(column: Any, *, name: str) -> list[str]:
     >>> as_texts(pa.array([" yes", "01", None]), name="ill")
     ['yes', '01', '']
     """
-    kind = column.type
+    _check_written(column.type, name=name)
+    if pa.types.is_dictionary(column.type):
+        return as_texts(column.cast(column.type.value_type), name=name)
+    if _is_text(column.type):
+        return [_unquoted(cell) for cell in column.cast(pa.large_binary()).to_pylist()]
+    return [_written(cell) for cell in column.to_pylist()]
+
+
+def _check_written(kind: pa.DataType, *, name: str) -> None:
     types = pa.types
     if types.is_dictionary(kind):
-        return as_texts(column.cast(kind.value_type), name=name)
-    if _is_text(kind):
-        return [_unquoted(cell) for cell in column.cast(pa.large_binary()).to_pylist()]
+        kind = kind.value_type
     if not (
-        types.is_boolean(kind)
+        _is_text(kind)
+        or types.is_boolean(kind)
         or types.is_integer(kind)
         or types.is_floating(kind)
         or types.is_decimal(kind)
@@ -149,7 +157,71 @@ def as_texts(column: Any, *, name: str) -> list[str]:
             f"column {name!r} holds neither text nor numbers nor truth values: write its classes "
             "as text"
         )
-    return [_written(cell) for cell in column.to_pylist()]
+
+
+def label_places(column: Any, labels: Sequence[object], *, name: str) -> Array:
+    """Return which of some labels every cell is: its place among them, from 0, or NaN.
+
+    Labels are written as Python writes them, and whole numbers without a point; a cell, read by
+    `as_texts`, matches letter by letter. One that is missing is none.
+
+    Parameters
+    ----------
+    column : pyarrow.Array or pyarrow.ChunkedArray, of length n
+    labels : sequence of numbers, strings or truth values
+    name : str
+        What errors call the column.
+
+    Returns
+    -------
+    array of shape (n,)
+
+    Raises
+    ------
+    ValueError
+        As `check_labels`.
+
+    Examples
+    --------
+    >>> label_places(pa.array(["1", " 0", "1.0", None]), [0, 1], name="ill")
+    array([ 1.,  0., nan, nan])
+    """
+    check_labels(column.type, labels, name=name)
+    place_of = {_written(label): float(place) for place, label in enumerate(labels)}
+    cells = as_texts(column, name=name)
+    return np.array([place_of.get(cell, np.nan) if cell else np.nan for cell in cells])
+
+
+def check_labels(kind: Any, labels: Sequence[object], *, name: str) -> None:
+    """Check that cells can be told to be one or another of some labels.
+
+    Parameters
+    ----------
+    kind : pyarrow.DataType
+        Of the column.
+    labels : sequence of numbers, strings or truth values
+    name : str
+        What errors call the column.
+
+    Raises
+    ------
+    ValueError
+        If two labels are written alike, or the column holds neither text, numbers nor truth values.
+        Nothing is said of cells.
+
+    Examples
+    --------
+    >>> check_labels(pa.string(), [1, "1"], name="ill")
+    Traceback (most recent call last):
+    ...
+    ValueError: classes [1, '1'] are not all written differently, as cells of column 'ill' must be
+    """
+    _check_written(kind, name=name)
+    if len(set(map(_written, labels))) < len(labels):
+        raise ValueError(
+            f"classes {list(labels)} are not all written differently, as cells of column {name!r} "
+            "must be"
+        )
 
 
 def _unquoted(cell: bytes | None) -> str:

@@ -44,6 +44,12 @@ class Block(Protocol):
     def outputs(self) -> Array:
         """Return private outputs, shape (n,), with NaN for what is missing or no number."""
 
+    def check_labels(self, labels: tuple[object, ...]) -> None:
+        """Refuse labels that entries cannot be told to be, and say nothing of entries."""
+
+    def places(self, labels: tuple[object, ...]) -> Array:
+        """Return which of the labels each private entry is, shape (n,), with NaN for none."""
+
 
 BlockOf = TypeVar("BlockOf", bound=Block)
 
@@ -140,16 +146,25 @@ class LocalRows(ABC):
         """
         return self._pass(_OnInputs(work), what=what, private=False)
 
-    def over_rows(self, work: Callable[[Chunk, Array], PartOf], *, what: str) -> PartOf:
-        """Do some work on the inputs and private outputs of every chunk: for `cloakgp.privacy`.
+    def over_rows(
+        self,
+        work: Callable[[Chunk, Array], PartOf],
+        *,
+        what: str,
+        labels: tuple[object, ...] | None = None,
+    ) -> PartOf:
+        """Do some work on the inputs and private entries of every chunk: for `cloakgp.privacy`.
 
         Parameters
         ----------
         work : callable
             Called with a chunk and its outputs, shape (n,): NaN where a cell is missing or no
-            number, and infinite where it is infinite.
+            number, and infinite where it is infinite. Of labels, with their places among those
+            given, from 0: NaN where a cell is none of them.
         what : str
             What this pass is for.
+        labels : tuple of numbers, strings or truth values, optional
+            What a cell can be; if not given, cells are numbers.
 
         Returns
         -------
@@ -159,10 +174,11 @@ class LocalRows(ABC):
         Raises
         ------
         ValueError
-            As `over_inputs`. Nothing is said of outputs. Whatever goes wrong, the frames of the
-            traceback keep no variables.
+            As `over_inputs`, and if labels cannot be told from each other in a file. Nothing is
+            said of private cells. Whatever goes wrong, the frames of the traceback keep no
+            variables.
         """
-        return self._pass(_OnRows(work), what=what, private=True)
+        return self._pass(_OnRows(work, labels), what=what, private=True)
 
     @forget_on_failure
     def _pass(self, work: Callable[[int, Block], PartOf], *, what: str, private: bool) -> PartOf:
@@ -187,9 +203,13 @@ class _OnInputs(Generic[PartOf]):
 @dataclass(frozen=True, eq=False)
 class _OnRows(Generic[PartOf]):
     work: Callable[[Chunk, Array], PartOf]
+    labels: tuple[object, ...] | None
 
     def __call__(self, number: int, block: Block) -> PartOf:
-        return self.work(Chunk(number=number, X=block.inputs()), block.outputs())
+        chunk = Chunk(number=number, X=block.inputs())
+        return self.work(
+            chunk, block.outputs() if self.labels is None else block.places(self.labels)
+        )
 
 
 def merge_in_order(

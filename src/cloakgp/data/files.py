@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cloakgp.data.cells import as_numbers, check_cells
+from cloakgp.data.cells import as_numbers, check_cells, check_labels, label_places
 from cloakgp.data.chunks import CHUNK_ROWS, LocalRows
 from cloakgp.data.formats import Batch, format_of
 from cloakgp.data.schema import SUFFIXES, checked_names
@@ -110,7 +110,12 @@ class FileRows(LocalRows):
         self._check_unchanged()
         names = (*self.input_names, *((self.output_name,) if private else ()))
         with closing(self._pieces(names)) as pieces:
-            yield from cut_blocks(pieces, inputs=self.input_names, chunk_rows=self.chunk_rows)
+            yield from cut_blocks(
+                pieces,
+                inputs=self.input_names,
+                output=self.output_name,
+                chunk_rows=self.chunk_rows,
+            )
         self._check_unchanged()
 
     def _pieces(self, names: Sequence[str]) -> Generator[Piece, None, None]:
@@ -221,10 +226,13 @@ class FileBlock:
     pieces : tuple of Piece
     names : tuple of str
         Of the inputs.
+    output : str
+        Name of the private column.
     """
 
     pieces: tuple[Piece, ...]
     names: tuple[str, ...]
+    output: str
 
     @property
     def rows(self) -> int:
@@ -247,9 +255,24 @@ class FileBlock:
         column = len(self.names)
         return np.concatenate([as_numbers(piece.batch.column(column))[1] for piece in self.pieces])
 
+    def check_labels(self, labels: tuple[object, ...]) -> None:
+        """Refuse labels that cells cannot be told to be, and say nothing of cells."""
+        column = self.pieces[0].batch.column(len(self.names))
+        check_labels(column.type, labels, name=self.output)
+
+    def places(self, labels: tuple[object, ...]) -> Array:
+        """Return which of the labels each private cell is, shape (n,), with NaN for none."""
+        column = len(self.names)
+        return np.concatenate(
+            [
+                label_places(piece.batch.column(column), labels, name=self.output)
+                for piece in self.pieces
+            ]
+        )
+
 
 def cut_blocks(
-    pieces: Iterator[Piece], *, inputs: tuple[str, ...], chunk_rows: int
+    pieces: Iterator[Piece], *, inputs: tuple[str, ...], output: str, chunk_rows: int
 ) -> Generator[FileBlock, None, None]:
     """Cut rows into blocks of equal length, however they were read."""
     held: list[Piece] = []
@@ -261,7 +284,7 @@ def cut_blocks(
             held.append(piece.part(first, taken))
             first, room = first + taken, room - taken
             if room == 0:
-                yield FileBlock(pieces=tuple(held), names=inputs)
+                yield FileBlock(pieces=tuple(held), names=inputs, output=output)
                 held, room = [], chunk_rows
     if held:
-        yield FileBlock(pieces=tuple(held), names=inputs)
+        yield FileBlock(pieces=tuple(held), names=inputs, output=output)

@@ -17,6 +17,7 @@ from cloakgp.design.streaming.sums import AskedSums, asked_sums_under
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_prior
 from cloakgp.fitting.strategies import Query, design_rows, query_weights
 from cloakgp.models import Approximation, SparsePrior
+from cloakgp.models.likelihoods import NUMBERS
 from cloakgp.models.summary import Summary, summarise
 from cloakgp.privacy import Answers, OutputBounds
 from cloakgp.privacy.accounting import check_budget, exact_noise_multiplier
@@ -26,7 +27,7 @@ from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import Hyperprior, Measurement, Release, StreamedStrategy, WeightedPrior
 from cloakgp.release.hyperparameters.covariance import gather_sums
 from cloakgp.release.hyperparameters.learning import learn_numbers
-from cloakgp.release.strategy import PriorSums
+from cloakgp.release.strategy import ChannelSums, PriorSums
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import Passes, Tell, tell_nobody
 
@@ -254,6 +255,10 @@ def _sums_under(
     ]
     seen = asked_sums_under(rows, others, model=prior, rule=asked.rule) if others else ()
     return tuple(
-        PriorSums(prior=each, features=sums.features, noise=sums.noise)
+        PriorSums(
+            prior=each,
+            likelihood=NUMBERS,
+            channels=(ChannelSums(features=sums.features, noise=sums.noise),),
+        )
         for each, sums in zip((prior, *others), (asked.sums, *seen), strict=True)
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,12 +24,16 @@ AnyArray = NDArray[Any]
 # Widths whose square, or whose share on the noise grid, float64 can still hold.
 SMALLEST_WIDTH, LARGEST_WIDTH = 1e-100, 1e100
 
+MISSING = "y contains NaN, or cells that are empty or no numbers: remove those rows, or impute them"
+INFINITE = "y contains infinity, or a value too large for float64: remove those rows first"
+
 
 @dataclass(frozen=True)
 class OutputBounds:
     """Public bounds [lo, hi] of one output.
 
     They must come from knowledge, never from the data at hand: bounds computed from y leak it.
+    An `Encoding` of outputs: what questions are asked about is clipped, less the middle.
 
     Attributes
     ----------
@@ -44,6 +48,10 @@ class OutputBounds:
 
     lo: float
     hi: float
+
+    labels: ClassVar[None] = None
+    channels: ClassVar[int] = 1
+    complaints: ClassVar[tuple[str, ...]] = (MISSING, INFINITE)
 
     @classmethod
     def checked(cls, bounds: object) -> OutputBounds:
@@ -79,6 +87,16 @@ class OutputBounds:
         """The middle of the bounds, in output units."""
         return self.lo + self.width / 2
 
+    @property
+    def distance(self) -> float:
+        """How far a clipped output less the middle can move, rounded up."""
+        return self.about(self.middle)[0]
+
+    @property
+    def largest(self) -> float:
+        """How far from zero a clipped output less the middle can be."""
+        return self.about(self.middle)[1]
+
     def about(self, centre: float) -> tuple[float, float]:
         """Return how far an output less a number can move, and how far from zero it can be.
 
@@ -106,6 +124,27 @@ class OutputBounds:
     def clip(self, outputs: Array) -> Array:
         """Return outputs brought inside the bounds."""
         return np.clip(outputs, self.lo, self.hi)
+
+    def faults(self, entries: Array) -> tuple[bool, ...]:
+        """Return whether outputs are missing, and whether any is infinite.
+
+        Parameters
+        ----------
+        entries : array of shape (n,)
+            Private.
+        """
+        return bool(np.isnan(entries).any()), bool(np.isinf(entries).any())
+
+    def encoded(self, entries: Array) -> Array:
+        """Return outputs clipped, less the middle, shape (n, 1).
+
+        Parameters
+        ----------
+        entries : array of shape (n,)
+            Private.
+        """
+        centred: Array = self.clip(entries) - self.middle
+        return centred[:, None]
 
 
 def checked_outputs(y: ArrayLike, *, rows: int) -> Array:

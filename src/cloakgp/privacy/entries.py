@@ -14,6 +14,7 @@ quotes one.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -148,6 +149,47 @@ def as_entries(values: Any) -> NDArray[Any]:
             array = array.astype(object)
             array[masked] = None
     return array
+
+
+def read_labels(values: Any, labels: Sequence[object]) -> Array:
+    """Return which of some labels every entry is, each looked up on its own.
+
+    Equal numbers are equal labels, whatever their types: 1, 1.0 and True. Text matches letter by
+    letter.
+
+    Parameters
+    ----------
+    values : array-like
+        Private.
+    labels : sequence of numbers, strings or truth values
+
+    Returns
+    -------
+    array
+        Of the shape of the values: places among the labels, from 0, and NaN where an entry is none.
+
+    Raises
+    ------
+    ValueError
+        If they have no shape. Nothing of an entry is said.
+
+    Examples
+    --------
+    >>> read_labels(["ill", "Ill", None, "well"], ["well", "ill"])
+    array([ 1., nan, nan,  0.])
+    """
+    array = as_entries(values)
+    place_of = {label: float(place) for place, label in enumerate(labels)}
+    places = [_looked_up(entry, place_of) for entry in array.ravel().tolist()]
+    return np.array(places, dtype=np.float64).reshape(array.shape)
+
+
+def _looked_up(entry: object, place_of: Mapping[object, float]) -> float:
+    try:
+        return place_of.get(entry, np.nan)
+    except Exception:
+        # What has no hash, or does not compare, is no label; what it says of itself is not told.
+        return np.nan
 
 
 def read_entry(entry: object) -> float:

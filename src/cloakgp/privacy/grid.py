@@ -21,6 +21,7 @@ from cloakgp.privacy.accounting import (
     papers_noise_multiplier,
 )
 from cloakgp.privacy.bounds import OutputBounds
+from cloakgp.privacy.encoding import Encoding
 from cloakgp.privacy.groups import Groups, column_lengths, greatest_gauge
 from cloakgp.privacy.rounding import UNIT_ROUNDOFF, gamma
 from cloakgp.privacy.sampler import Integers, add_discrete_gaussian, add_insecure_gaussian
@@ -59,16 +60,28 @@ class Movement:
     def of_one_output(cls, strategy: Array, *, bounds: OutputBounds) -> Movement:
         """One row's output changes, anywhere within the bounds; V is y less their middle.
 
-        Row j's output enters through column r_j alone, so R V moves by at most w·max_j ‖r_j‖ for
-        the width w between the rounded ends.
+        As `of_one_row`, for the width between the rounded ends.
         """
-        return cls.of_longest(longest_column(strategy), bounds=bounds)
+        return cls.of_one_row(longest_column(strategy), encoding=bounds)
 
     @classmethod
-    def of_longest(cls, longest: float, *, bounds: OutputBounds) -> Movement:
-        """As `of_one_output`, given at least the length of the longest column."""
-        width, largest = bounds.about(bounds.middle)
-        return cls(distance=width * longest * (1 + 2 * UNIT_ROUNDOFF), largest=largest)
+    def of_one_row(cls, longest: float, *, encoding: Encoding) -> Movement:
+        """One row's private entry changes to any other that there can be.
+
+        Row j of V enters through column r_j alone: R V moves by the outer product of r_j with how
+        row j moves, whose Frobenius norm is ‖r_j‖ times the length of that.
+
+        Parameters
+        ----------
+        longest : float
+            At least max_j ‖r_j‖.
+        encoding : Encoding
+        """
+        return cls(
+            distance=encoding.distance * longest * (1 + 2 * UNIT_ROUNDOFF),
+            largest=encoding.largest,
+            columns=encoding.channels,
+        )
 
     @classmethod
     def of_groups(cls, strategy: Array, *, bounds: OutputBounds, groups: Groups) -> Movement:

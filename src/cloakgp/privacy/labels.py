@@ -27,12 +27,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from cloakgp.privacy.accounting import Calibration, Guarantee, check_budget
 from cloakgp.privacy.bounds import as_column
+from cloakgp.privacy.entries import read_labels
 from cloakgp.privacy.grid import Movement, calibrate, longest_column, noisy
 from cloakgp.privacy.rounding import UNIT_ROUNDOFF
 from cloakgp.privacy.tracebacks import forget_on_failure
@@ -44,6 +46,8 @@ ClassLabel = bool | int | float | str
 @dataclass(frozen=True)
 class Classes:
     """The declared, public set of classes.
+
+    An `Encoding` of labels: what questions are asked about is V of `cloakgp.privacy.labels`.
 
     Attributes
     ----------
@@ -62,6 +66,8 @@ class Classes:
     def validate(self) -> None:
         """Refuse classes that are none; see `checked`."""
         Classes.checked(list(self.labels))
+
+    largest: ClassVar[float] = 1.0
 
     @classmethod
     def checked(cls, classes: object) -> Classes:
@@ -129,22 +135,43 @@ class Classes:
             If y is missing, of another length, or holds something that is masked or not a declared
             class. No message shows a label, or says how many there were of any.
         """
-        column = as_column(y, rows=rows)
-        position_of = {label: position for position, label in enumerate(self.labels)}
-        try:
-            positions = np.array([position_of.get(cell, -1) for cell in column.tolist()])
-        except (TypeError, ValueError):
-            positions = np.full(rows, -1)
-        if (positions < 0).any():
-            raise ValueError(
-                "Unknown label type: y holds NaN or labels that are not among the declared classes "
-                f"{list(self.labels)}, or entries that are masked: declare every class, and one "
-                "for missing labels"
-            )
+        entries = read_labels(as_column(y, rows=rows), self.labels)
+        for fault, complaint in zip(self.faults(entries), self.complaints, strict=True):
+            if fault:
+                raise ValueError(complaint)
+        return self.encoded(entries)
+
+    @property
+    def complaints(self) -> tuple[str, ...]:
+        """What can be wrong with labels; shows none."""
+        return (
+            "Unknown label type: y holds NaN or labels that are not among the declared classes "
+            f"{list(self.labels)}, or entries that are masked: declare every class, and one for "
+            "missing labels",
+        )
+
+    def faults(self, entries: Array) -> tuple[bool, ...]:
+        """Return whether there are labels that were not declared.
+
+        Parameters
+        ----------
+        entries : array of shape (n,)
+            Private: places among the labels, from 0.
+        """
+        return (not bool(np.isin(entries, np.arange(len(self.labels))).all()),)
+
+    def encoded(self, entries: Array) -> Array:
+        """Return V, shape (n, channels).
+
+        Parameters
+        ----------
+        entries : array of shape (n,)
+            Private: places among the labels, from 0, all of them declared.
+        """
         if self.channels == 1:
-            return np.asarray(2.0 * positions - 1.0, dtype=np.float64)[:, None]
-        encoded = np.full((rows, len(self.labels)), -1.0 / len(self.labels))
-        encoded[np.arange(rows), positions] += 1.0
+            return np.asarray(2.0 * entries - 1.0, dtype=np.float64)[:, None]
+        encoded = np.full((len(entries), len(self.labels)), -1.0 / len(self.labels))
+        encoded[np.arange(len(entries)), entries.astype(np.intp)] += 1.0
         return encoded
 
 
@@ -296,11 +323,7 @@ def measure_labels(
     questions = as_matrix(strategy, name="strategy")
     grid, guarantee = calibrate(
         questions,
-        movement=Movement(
-            distance=classes.distance * longest_column(questions) * (1 + 2 * UNIT_ROUNDOFF),
-            largest=1.0,
-            columns=classes.channels,
-        ),
+        movement=Movement.of_one_row(longest_column(questions), encoding=classes),
         epsilon=epsilon,
         delta=delta,
         calibration=calibration,

@@ -1,31 +1,40 @@
-r"""`measure_rows`, where the outputs of a table in chunks meet noise: the one door, in passes.
+r"""`measure_rows` and `measure_label_rows`: where private columns that come in chunks meet noise.
 
 Mechanism
 ---------
-That of `cloakgp.privacy.gaussian`, a = R (clip(y) − c) + s z, for a table that no memory holds.
-Each chunk's columns R_c are had from its public inputs, its outputs are asked where they are, and
-n_c = round(R_c (clip(y_c) − c) / step), whole numbers of grid steps, is all that leaves it. These
-are added, exactly, and noise is drawn once, when the last of them is in.
+Those of `cloakgp.privacy.gaussian`, a = R (clip(y) − c) + s z, and of `cloakgp.privacy.labels`,
+R V + s Z, for a table that no memory holds. Each chunk's columns R_c are had from its public
+inputs, and its private entries are read and encoded where they are: V_c has a row for each, of C
+channels (an output has one). n_c = round(R_c V_c / step), k C whole numbers of grid steps, is all
+that leaves it. These are added, exactly, and noise is drawn once, for all channels, when the last
+of them is in.
 
 Neighbours
-    One output changes, within [lo, hi]; everything else is equal.
+    One entry changes: an output within [lo, hi], or a label to any other declared class; everything
+    else is equal.
 Sensitivity
-    Neighbours differ in one chunk, so Σ_c n_c moves by what one n_c can: at most d·L/step for
-    columns at most L long, and what rounding adds (`cloakgp.privacy.grid.integer_sensitivity`, for
-    the sums of one chunk). L is promised before noise is calibrated. The very columns that are
-    asked, every one of them, are measured in the pass that asks them; if one is longer than was
-    promised, or a chunk has more rows, nothing is released. That depends on public inputs only.
+    A row of V moves by at most d, the encoding's distance: the width of the bounds, 2 for signs,
+    √2 for indicators, of which one change moves two. Neighbours differ in one row of one chunk, so
+    Σ_c n_c moves by what one n_c can: r_j (v − v')ᵀ, in the Frobenius norm over all k C numbers at
+    most d·L/step for columns at most L long, and what rounding adds to the k C sums of one chunk
+    (`cloakgp.privacy.grid.integer_sensitivity`). L is promised before noise is calibrated. The very
+    columns that are asked, every one of them, are measured in the pass that asks them; if one is
+    longer than was promised, or a chunk has more rows, nothing is released. That depends on public
+    inputs only.
 Theorem
-    Balle and Wang 2018, theorem 8; `discretisation_delta` for the discrete noise.
+    Balle and Wang 2018, theorem 8, in k C dimensions; `discretisation_delta` for the discrete
+    noise.
 Argument
-    As for `measure`: the integers differ from those of `measure` by their rounding alone, which is
-    counted. Integers add up the same in every order, so it does not matter which chunk came when,
-    or whether one was computed twice because a machine failed: the sum is the same, no noise exists
-    before it is complete, and one draw is made. Another machine may round a chunk's last digit
-    otherwise; given which machine did what, which is no matter of outputs, all chunks but one are
-    the same for neighbours, and what rounding adds to that one is counted for any machine.
-    Outputs of a chunk that is not as promised are not multiplied at all, so that no warning or
-    overflow on the way can tell of them.
+    As for `measure` and `measure_labels`: the integers differ from theirs by their rounding alone,
+    which is counted. Integers add up the same in every order, so it does not matter which chunk
+    came when, or whether one was computed twice because a machine failed: the sum is the same, no
+    noise exists before it is complete, and one draw is made. Another machine may round a chunk's
+    last digit otherwise; given which machine did what, which is no matter of private entries, all
+    chunks but one are the same for neighbours, and what rounding adds to that one is counted for
+    any machine. Which number stands for an entry depends on that entry and on what was declared,
+    and on no other entry. Entries of a chunk that is not as promised, or of which one is not what
+    was declared, are not multiplied at all, so that no warning or overflow on the way can tell of
+    them.
 
 Before noise, the sums of chunks are private. On one machine they stay in this process. On a cluster
 they travel: see `cloakgp.data.dask.rows` for whom one must trust.
@@ -39,11 +48,13 @@ from typing import Protocol
 
 import numpy as np
 
-from cloakgp.privacy.accounting import check_budget
+from cloakgp.privacy.accounting import Guarantee, check_budget
 from cloakgp.privacy.bounds import OutputBounds
+from cloakgp.privacy.encoding import Encoding
 from cloakgp.privacy.gaussian import Answers
 from cloakgp.privacy.grid import Grid, Magnitudes, Movement, calibrate, rounded, with_noise
 from cloakgp.privacy.groups import column_lengths
+from cloakgp.privacy.labels import Classes, LabelAnswers
 from cloakgp.privacy.sampler import Integers
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.utils.arrays import Array
@@ -52,15 +63,29 @@ from cloakgp.utils.passes import Chunk, PartOf
 # Of a promised length, to allow for another order of summation when columns are had again.
 LENGTH_SLACK = 1e-9
 
-MISSING = "y contains NaN, or cells that are empty or no numbers: remove those rows, or impute them"
-INFINITE = "y contains infinity, or a value too large for float64: remove those rows first"
-
 
 class PrivateRows(Protocol):
-    """A table whose private outputs can be gone through; for this module alone."""
+    """A table whose private column can be gone through; for this module alone."""
 
-    def over_rows(self, work: Callable[[Chunk, Array], PartOf], *, what: str) -> PartOf:
-        """Do some work on every chunk and its outputs, and merge the parts."""
+    def over_rows(
+        self,
+        work: Callable[[Chunk, Array], PartOf],
+        *,
+        what: str,
+        labels: tuple[object, ...] | None = None,
+    ) -> PartOf:
+        """Do some work on every chunk and its private entries, and merge the parts.
+
+        Parameters
+        ----------
+        work : callable
+            Called with a chunk and its entries, shape (n,).
+        what : str
+            What this pass is for.
+        labels : tuple, optional
+            What an entry can be. It then comes as its place among these, from 0; if not given, as
+            a number. NaN stands for what is neither.
+        """
 
 
 @dataclass(frozen=True)
@@ -92,21 +117,19 @@ class Promise:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Answered:
-    """Rounded answers of some chunks, and whether they were as promised. Private."""
+    """Rounded answers of some chunks, shape (k, C), and whether all was as promised. Private."""
 
     integers: Integers
     count: int
     as_promised: bool
-    missing: bool
-    infinite: bool
+    faults: tuple[bool, ...]
 
     def merged(self, other: _Answered) -> _Answered:
         return _Answered(
             integers=self.integers + other.integers,
             count=self.count + other.count,
             as_promised=self.as_promised and other.as_promised,
-            missing=self.missing or other.missing,
-            infinite=self.infinite or other.infinite,
+            faults=tuple(one or two for one, two in zip(self.faults, other.faults, strict=True)),
         )
 
 
@@ -116,34 +139,36 @@ class _Answering:
 
     columns: Callable[[Array], Array]
     promise: Promise
-    bounds: OutputBounds
+    encoding: Encoding
     grid: Grid
 
-    def __call__(self, chunk: Chunk, outputs: Array) -> _Answered:
+    def __call__(self, chunk: Chunk, entries: Array) -> _Answered:
         count = len(chunk.X)
         columns = self.columns(chunk.X)
         # Other shapes would broadcast, and others' precision is not what the proofs count with.
         if columns.shape != (self.promise.answers, count) or columns.dtype != np.float64:
             raise TypeError("columns must be float64, one question per row and one column per row")
-        if outputs.shape != (count,) or outputs.dtype != np.float64:
-            raise TypeError("rows must give one float64 output for each of their inputs")
+        if entries.shape != (count,) or entries.dtype != np.float64:
+            raise TypeError("rows must give one float64 entry for each of their inputs")
         longest = float(column_lengths(columns).max(initial=0.0))
         # Written so that NaN fails.
         as_promised = longest <= self.promise.limit and count <= self.promise.chunk_rows
-        missing, infinite = bool(np.isnan(outputs).any()), bool(np.isinf(outputs).any())
-        if as_promised and not (missing or infinite):
-            centred = self.bounds.clip(outputs) - self.bounds.middle
-            integers = rounded(columns @ centred, grid=self.grid)
+        faults = self.encoding.faults(entries)
+        if as_promised and not any(faults):
+            integers = rounded(columns @ self.encoding.encoded(entries), grid=self.grid)
         else:
-            # Not computed: what overflows on the way would warn, and so tell of outputs.
-            integers = np.zeros(self.promise.answers, dtype=np.int64)
-        return _Answered(
-            integers=integers,
-            count=count,
-            as_promised=as_promised,
-            missing=missing,
-            infinite=infinite,
-        )
+            # Not computed: what overflows on the way would warn, and so tell of entries.
+            integers = np.zeros((self.promise.answers, self.encoding.channels), dtype=np.int64)
+        return _Answered(integers=integers, count=count, as_promised=as_promised, faults=faults)
+
+
+@dataclass(frozen=True, eq=False)
+class _Noisy:
+    """What is published of a private column: noisy answers, shape (k, C), and what they cost."""
+
+    values: Array
+    noise_sd: float
+    guarantee: Guarantee
 
 
 @forget_on_failure
@@ -187,16 +212,103 @@ def measure_rows(
         If columns or outputs have another shape or type than they must, whatever their values.
     """
     check_budget(epsilon, delta)
-    epsilon, delta = float(epsilon), float(delta)
     # Bounds that were made by hand may be none, or of low precision.
     bounds = OutputBounds.checked((bounds.lo, bounds.hi))
+    noisy = _asked(
+        rows,
+        columns,
+        promise=promise,
+        encoding=bounds,
+        epsilon=float(epsilon),
+        delta=float(delta),
+        insecure_seed=insecure_seed,
+    )
+    return Answers(
+        values=noisy.values[:, 0],
+        noise_sd=noisy.noise_sd,
+        centre=bounds.middle,
+        bounds=(bounds.lo, bounds.hi),
+        guarantee=noisy.guarantee,
+        insecure=insecure_seed is not None,
+    )
+
+
+@forget_on_failure
+def measure_label_rows(
+    rows: PrivateRows,
+    columns: Callable[[Array], Array],
+    *,
+    promise: Promise,
+    classes: Classes,
+    epsilon: float,
+    delta: float,
+    insecure_seed: int | None = None,
+) -> LabelAnswers:
+    """Answer the questions of a strategy about the labels of a table in chunks, under (ε, δ)-DP.
+
+    Mechanism, neighbours, theorem and argument stand at the head of this module.
+
+    Parameters
+    ----------
+    rows : PrivateRows
+    columns, promise
+        As for `measure_rows`.
+    classes : Classes
+        Public.
+    epsilon, delta : float
+        The budget.
+    insecure_seed : int, optional
+        Makes the noise reproducible and the release **not private**. For experiments only.
+
+    Returns
+    -------
+    LabelAnswers
+
+    Raises
+    ------
+    ValueError
+        For budgets or classes that do not make sense; for labels that were not declared, quoting
+        none and not telling where; or if the public inputs are not those that were promised.
+    TypeError
+        If columns or entries have another shape or type than they must, whatever their values.
+    """
+    check_budget(epsilon, delta)
+    # Classes that were made by hand may be one only, or one of them twice.
+    classes = Classes.checked(list(classes.labels))
+    noisy = _asked(
+        rows,
+        columns,
+        promise=promise,
+        encoding=classes,
+        epsilon=float(epsilon),
+        delta=float(delta),
+        insecure_seed=insecure_seed,
+    )
+    return LabelAnswers(
+        values=noisy.values,
+        noise_sd=noisy.noise_sd,
+        classes=classes,
+        guarantee=noisy.guarantee,
+        insecure=insecure_seed is not None,
+    )
+
+
+def _asked(
+    rows: PrivateRows,
+    columns: Callable[[Array], Array],
+    *,
+    promise: Promise,
+    encoding: Encoding,
+    epsilon: float,
+    delta: float,
+    insecure_seed: int | None,
+) -> _Noisy:
+    """Ask every row, whatever its entry is, and add noise to the sum."""
     if promise.answers == 0 or promise.longest == 0:
-        return Answers.of_nothing(
-            promise.answers,
-            bounds=bounds,
-            epsilon=epsilon,
-            delta=delta,
-            insecure=insecure_seed is not None,
+        return _Noisy(
+            values=np.zeros((promise.answers, encoding.channels)),
+            noise_sd=0.0,
+            guarantee=Guarantee(epsilon=epsilon, delta=delta, mu=0.0),
         )
     grid, guarantee = calibrate(
         Magnitudes.of_columns(
@@ -205,26 +317,25 @@ def measure_rows(
             rows=promise.chunk_rows,
             count=promise.count,
         ),
-        movement=Movement.of_longest(promise.limit, bounds=bounds),
+        movement=Movement.of_one_row(promise.limit, encoding=encoding),
         epsilon=epsilon,
         delta=delta,
     )
     answered = rows.over_rows(
-        _Answering(columns=columns, promise=promise, bounds=bounds, grid=grid),
+        _Answering(columns=columns, promise=promise, encoding=encoding, grid=grid),
         what="asking the private column",
+        labels=encoding.labels,
     )
     if not answered.as_promised or answered.count != promise.count:
         raise ValueError(
             "the table's inputs changed while it was read, so nothing was released: run it again"
         )
-    if answered.missing or answered.infinite:
-        # Whichever of them came first.
-        raise ValueError(MISSING if answered.missing else INFINITE)
-    return Answers(
+    for fault, complaint in zip(answered.faults, encoding.complaints, strict=True):
+        if fault:
+            # Whichever of them came first.
+            raise ValueError(complaint)
+    return _Noisy(
         values=with_noise(answered.integers, grid=grid, insecure_seed=insecure_seed),
         noise_sd=grid.noise_sd,
-        centre=bounds.middle,
-        bounds=(bounds.lo, bounds.hi),
         guarantee=guarantee,
-        insecure=insecure_seed is not None,
     )

@@ -20,6 +20,7 @@ from cloakgp.design import Certificate
 from cloakgp.design.streaming.rules import Rule
 from cloakgp.design.streaming.sums import AskedSums, asked_sums
 from cloakgp.models import ExactPrior, SparsePrior
+from cloakgp.models.likelihoods import NUMBERS, Likelihood
 from cloakgp.privacy.grid import SMALLEST_ENTRY
 from cloakgp.privacy.groups import Groups, checked_groups, greatest_gauge
 from cloakgp.release.posterior.dense import AskedTable
@@ -316,21 +317,41 @@ class _Inputs:
 
 
 @dataclass(frozen=True, eq=False)
+class ChannelSums:
+    """What a strategy asks of one latent function f = m + Vᵀu over all rows.
+
+    Answers are offset + features u, and noise of this covariance from the rows, beside their own.
+    Of numbers features are R Vᵀ and noise is R Λ Rᵀ; of classes, labels are linearised where the
+    answers say that latent values are (`cloakgp.release.posterior.label_sums`).
+
+    Attributes
+    ----------
+    features : array of shape (k, M)
+    noise : array of shape (k, k)
+    offset : array of shape (k,) or None
+        None for numbers: m R 1.
+    """
+
+    features: Array
+    noise: Array
+    offset: Array | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class PriorSums:
     """What a strategy amounts to over all rows under one prior.
 
     Attributes
     ----------
     prior : SparsePrior
-    features : array of shape (k, M)
-        A = R Vᵀ.
-    noise : array of shape (k, k)
-        B = R Λ Rᵀ.
+    likelihood : Likelihood
+    channels : tuple of ChannelSums
+        One for each latent function.
     """
 
     prior: SparsePrior
-    features: Array
-    noise: Array
+    likelihood: Likelihood
+    channels: tuple[ChannelSums, ...]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -406,7 +427,7 @@ class StreamedStrategy(Strategy):
                 "cannot be told without the rows: combine with same_rows=False if rows differ"
             )
         scales = np.repeat(1.0 / np.array(noise_sds), self.n_answers)
-        sums, visits = self._sums_under(prior), len(noise_sds)
+        [sums], visits = self.sums_under(prior, NUMBERS).channels, len(noise_sds)
         return SummedTable(
             number=self.table,
             features=np.tile(sums.features, (visits, 1)) * scales[:, None],
@@ -454,9 +475,13 @@ class StreamedStrategy(Strategy):
         fit = (
             self.row_totals.shape == (answers,)
             and self.rule.matrix.shape == (answers, inducing)
-            and all(one.features.shape == (answers, inducing) for one in self.sums)
-            and all(one.noise.shape == (answers, answers) for one in self.sums)
             and all(one.prior.inducing.shape == (inducing, self.n_inputs) for one in self.sums)
+            and all(len(one.channels) == one.likelihood.channels for one in self.sums)
+            and all(each.features.shape == (answers, inducing) for each in self._channels())
+            and all(each.noise.shape == (answers, answers) for each in self._channels())
+            and all(
+                each.offset is None or each.offset.shape == (answers,) for each in self._channels()
+            )
         )
         if not fit:
             raise ValueError(MISFIT)
@@ -464,15 +489,22 @@ class StreamedStrategy(Strategy):
         # Written so that NaN fails.
         if not (1 <= self.chunk_rows <= self.rows and 0 <= self.longest < np.inf):
             raise ValueError("its rows are damaged")
-        said = (
-            self.row_totals,
-            *(array for one in self.sums for array in (one.features, one.noise)),
-        )
+        said = [self.row_totals]
+        for each in self._channels():
+            said += [each.features, each.noise]
         if not self.asks_something and any(array.any() for array in said):
             raise ValueError("it has answers to questions of length 0")
 
-    def _sums_under(self, prior: LatentPrior) -> PriorSums:
-        """Return the sums under a prior that they were made for.
+    def _channels(self) -> list[ChannelSums]:
+        return [each for one in self.sums for each in one.channels]
+
+    def sums_under(self, prior: LatentPrior, likelihood: Likelihood) -> PriorSums:
+        """Return the sums under a prior and a likelihood that they were made for.
+
+        Parameters
+        ----------
+        prior : ExactPrior or SparsePrior
+        likelihood : Likelihood
 
         Raises
         ------
@@ -480,7 +512,7 @@ class StreamedStrategy(Strategy):
             If they were not: that takes a pass over the rows.
         """
         for one in self.sums:
-            if _same_covariance(one.prior, prior):
+            if one.likelihood == likelihood and _same_covariance(one.prior, prior):
                 return one
         raise ValueError(
             "what was asked of many rows is known under the priors of their fit alone: another "

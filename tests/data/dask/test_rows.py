@@ -394,6 +394,33 @@ def test_outputs_may_be_anything(table, client):
     np.testing.assert_array_equal(seen.values, [12.5, np.nan, np.nan, np.inf, -np.inf])
 
 
+@pytest.mark.parametrize("kind", ["frame", "arrays", "parquet"])
+def test_labels_are_told_by_their_places(kind, table, client, tmp_path):
+    cells = ["ill", "well", "Ill", "", "unknown"] * 46
+    labelled = table.assign(height=cells)
+    if kind == "parquet":
+        labelled.to_parquet(tmp_path / "people.parquet", index=False, row_group_size=33)
+        rows = parquet_of(tmp_path / "people.parquet", client)
+    elif kind == "frame":
+        rows = frame_of(labelled, client)
+    else:
+        rows = arrays_of(labelled, client)
+    labels = ("well", "unknown", "ill")
+    seen = rows.over_rows(
+        lambda _, places: Listed(tuple(places.tolist())), what="listing", labels=labels
+    )
+    np.testing.assert_array_equal(seen.values, [2, 0, np.nan, np.nan, 1] * 46)
+
+
+def test_why_a_column_holds_no_labels_may_be_told(table, client, tmp_path):
+    dated = table.assign(height=pd.Timestamp("2020-01-01"))
+    dated.to_parquet(tmp_path / "people.parquet", index=False)
+    rows = parquet_of(tmp_path / "people.parquet", client)
+    with pytest.raises(ValueError, match="column 'height' holds neither text") as caught:
+        rows.over_rows(OnRows(), what="listing", labels=("a", "b"))
+    assert "2020" not in str(caught.value)
+
+
 @dataclass(frozen=True)
 class Listed:
     values: tuple

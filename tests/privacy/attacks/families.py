@@ -40,12 +40,15 @@ from cloakgp.estimators.baselines import (
     DPMeanRegressor,
     DPRowNoiseRegressor,
 )
+from cloakgp.fitting.streaming_classification import LabelRowSettings, release_label_rows
 from cloakgp.models import ExactPrior
 from cloakgp.models.features import BinBasis, InputBox
 from cloakgp.privacy import measure
+from cloakgp.privacy.labels import Classes
 from cloakgp.privacy.pure_dp import PureGuarantee
 from cloakgp.privacy.selection import select
 from cloakgp.privacy.statistics import measure_statistics
+from cloakgp.privacy.streaming import Promise, measure_label_rows
 
 BOUNDS = (-3.3, 7.1)
 BUDGET = {"bounds": BOUNDS, "epsilon": 1.3, "delta": 1e-4}
@@ -283,6 +286,55 @@ def streamed(name: str, make_rows: Callable[[pd.DataFrame, Path], Any], **settin
     return Attack(name, one_output_moves, run)
 
 
+def wavy_columns(X: np.ndarray) -> np.ndarray:
+    """Ask three questions that nobody designed, about rows on a plane."""
+    return np.vstack([np.sin(X[:, 0]), 1e-5 * X[:, 1], np.cos(X[:, 0] + X[:, 1])])
+
+
+def streamed_classes(
+    name: str, make_rows: Callable[[pd.DataFrame, Path], Any], *, classes: Sequence[Any]
+) -> Attack:
+    def neighbourhoods(table: Table) -> list[list[list[Any]]]:
+        return one_label_moves(table.cycled(classes), classes)
+
+    def run(y: Sequence[Any], table: Table) -> Outcome:
+        columns = wavy_columns(table.plane)
+        promise = Promise(
+            answers=len(columns),
+            longest=float(np.linalg.norm(columns, axis=0).max()),
+            chunk_rows=3,
+            count=len(y),
+        )
+        frame = pd.DataFrame({"a": table.plane[:, 0], "b": table.plane[:, 1], "y": y})
+        with tempfile.TemporaryDirectory() as folder:
+            answers = measure_label_rows(
+                make_rows(frame, Path(folder)),
+                wavy_columns,
+                promise=promise,
+                classes=Classes(tuple(classes)),
+                **LABELS,
+            )
+        return Outcome((answers.guarantee,), pickle.dumps(answers))
+
+    return Attack(name, neighbourhoods, run)
+
+
+def released_classes(name: str, *, classes: Sequence[Any], **settings: Any) -> Attack:
+    def neighbourhoods(table: Table) -> list[list[list[Any]]]:
+        return one_label_moves(table.cycled(classes), classes)
+
+    def run(y: Sequence[Any], table: Table) -> Outcome:
+        found = release_label_rows(
+            ArrayRows(table.plane, y, chunk_rows=3, jobs=2),
+            classes=Classes(tuple(classes)),
+            settings=LabelRowSettings(kernel=KERNEL, inducing=table.plane[:3], **settings),
+            **LABELS,
+        )
+        return Outcome((found.answers.guarantee,), pickle.dumps(found))
+
+    return Attack(name, neighbourhoods, run)
+
+
 def arrays(frame: pd.DataFrame, _: Path) -> ArrayRows:
     return ArrayRows(frame[["a", "b"]], frame["y"], chunk_rows=3, jobs=2)
 
@@ -490,6 +542,16 @@ ATTACKS = [
     streamed("CSV", csv, approximation="dtc"),
     streamed("Parquet", parquet, approximation="sor", criterion="trace"),
     streamed("Dask", dask_rows),
+    streamed_classes("two classes in chunks", arrays, classes=[False, True]),
+    streamed_classes("three classes in chunks", arrays, classes=["a", 2, 0.5]),
+    streamed_classes("classes in CSV", csv, classes=["no", "yes", "perhaps"]),
+    streamed_classes("classes in Parquet", parquet, classes=[0, 1]),
+    released_classes("classes of many rows", classes=["a", "b", "c"]),
+    released_classes("classes of many rows, trace", classes=[0, 1], criterion="trace"),
+    released_classes(
+        "classes of many rows, learning", classes=[0, 1], criterion="logdet", learning="map"
+    ),
+    streamed_classes("Dask, classes", dask_rows, classes=["a", "b", "c"]),
     private_inputs("private inputs, replaced", neighbours="replace"),
     private_inputs("private inputs, added or removed", neighbours="add-remove"),
     private_inputs("private bins, replaced", neighbours="replace", bins=True),
@@ -511,6 +573,7 @@ BY_NAME = {attack.name: attack for attack in ATTACKS}
 # Take seconds each; others like them are always run.
 LONG = {
     "arrays in chunks, logdet, learning",
+    "classes of many rows, learning",
     "average, small budget",
     "two stages",
     "groups",

@@ -226,6 +226,22 @@ def smaller(factor):
     return mutate
 
 
+def larger(whole):
+    """Make a matrix a hundredth larger."""
+    return lambda *given: 1.01 * whole(*given)
+
+
+def leaking(whole):
+    """Leave the last answer as it is."""
+
+    def mutated(integers, **named):
+        found = whole(integers, **named)
+        found[-1] = integers[-1]
+        return found
+
+    return mutated
+
+
 def forgetful(whole):
     """Forget the last of several parts, if there are others."""
     return lambda *parts, **named: whole(*(parts[:-1] or parts), **named)
@@ -301,6 +317,18 @@ MUTATIONS = {
         "_Answered.merged",
         twice_counted,
         "arrays in chunks",
+    ),
+    "labels encoded a hundredth too large": (
+        "privacy.labels",
+        "Classes.encoded",
+        larger,
+        "three classes in chunks",
+    ),
+    "an answer about labels without noise": (
+        "privacy.streaming",
+        "with_noise",
+        leaking,
+        "classes in CSV",
     ),
     "Laplace noise halved": (
         "privacy.laplace",

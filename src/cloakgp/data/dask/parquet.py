@@ -142,7 +142,13 @@ class _RowGroupRows(LocalRows):
         names = (*self.input_names, *((self.output_name,) if private else ()))
         # What is wrong here is the file; what Arrow says of it was dropped.
         with public_errors(), closing(self._pieces(names)) as pieces:
-            for block in cut_blocks(pieces, inputs=self.input_names, chunk_rows=self.chunk_rows):
+            blocks = cut_blocks(
+                pieces,
+                inputs=self.input_names,
+                output=self.output_name,
+                chunk_rows=self.chunk_rows,
+            )
+            for block in blocks:
                 yield PublicErrorBlock(block)
 
     def _pieces(self, names: Sequence[str]) -> Generator[Piece, None, None]:

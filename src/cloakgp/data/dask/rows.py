@@ -40,6 +40,7 @@ from cloakgp.data.dask.parquet import ParquetSource
 from cloakgp.data.dask.partitions import ArraySource, FrameSource
 from cloakgp.data.dask.tasks import (
     Parcel,
+    RowWork,
     Source,
     Span,
     attempt,
@@ -275,35 +276,46 @@ class DaskRows:
         RuntimeError
             If the work fails, or the cluster does.
         """
-        return self._pass(work, what=what, private=False)
+        found: PartOf = self._pass(work, what=what, private=False)
+        return found
 
-    def over_rows(self, work: Callable[[Chunk, Array], PartOf], *, what: str) -> PartOf:
-        """Do some work on the inputs and private outputs of every chunk: for `cloakgp.privacy`.
+    def over_rows(
+        self,
+        work: Callable[[Chunk, Array], PartOf],
+        *,
+        what: str,
+        labels: tuple[object, ...] | None = None,
+    ) -> PartOf:
+        """Do some work on the inputs and private entries of every chunk: for `cloakgp.privacy`.
 
         Parameters
         ----------
         work : callable
             Called with a chunk and its outputs, shape (n,): NaN where a cell is missing or no
-            number, and infinite where it is infinite.
+            number, and infinite where it is infinite. Of labels, with their places among those
+            given, from 0: NaN where a cell is none of them.
         what : str
             What this pass is for.
+        labels : tuple of numbers, strings or truth values, optional
+            What a cell can be; if not given, cells are numbers.
 
         Returns
         -------
         Part
             Merged in the order of the table, the same bits whatever the workers are and do. Of
-            outputs nothing but parts leaves the task that has them.
+            private entries nothing but parts leaves the task that has them.
 
         Raises
         ------
         ValueError, RuntimeError
-            As `over_inputs`. Nothing is said of outputs: of an error, only the class.
+            As `over_inputs`. Nothing is said of private entries: of an error, only the class.
         """
-        return self._pass(work, what=what, private=True)
+        found: PartOf = self._pass(RowWork(work, labels), what=what, private=True)
+        return found
 
     # Tasks that partitions share may hold outputs.
     @forget_on_failure
-    def _pass(self, work: Callable[..., PartOf], *, what: str, private: bool) -> PartOf:
+    def _pass(self, work: object, *, what: str, private: bool) -> Any:
         sent = unwrap(attempt(lambda: Parcel.pack(work), what=f"{what}: pickling the work"))
         lengths = self._source.count_rows(self._client)
         packed, shared = self._source.blocks(private=private)
@@ -325,8 +337,7 @@ class DaskRows:
             self._report(futures, [span.rows for span in spans], what=what)
         del futures
         merged = unwrap(fetch(last.result, what=what))
-        part: PartOf = unwrap(attempt(merged.unpack, what=f"{what}: unpacking"))
-        return part
+        return unwrap(attempt(merged.unpack, what=f"{what}: unpacking"))
 
     def _report(self, futures: list[Any], rows: Sequence[int], *, what: str) -> None:
         """Tell whoever watches, as soon as a block is done."""

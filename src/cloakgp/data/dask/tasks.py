@@ -176,6 +176,32 @@ class PublicErrorBlock:
         """Return private outputs, with NaN for what is missing or no number."""
         return self.chunk.outputs()
 
+    def check_labels(self, labels: tuple[object, ...]) -> None:
+        """Raise `PublicError` if labels cannot be told apart in such rows: that may be said."""
+        with public_errors():
+            self.chunk.check_labels(labels)
+
+    def places(self, labels: tuple[object, ...]) -> Array:
+        """Return which of the labels each private entry is, or raise `PublicError`."""
+        self.check_labels(labels)
+        return self.chunk.places(labels)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RowWork:
+    """Work on chunks and their private entries, and what these are.
+
+    Attributes
+    ----------
+    work : callable
+        Called with a chunk and its entries.
+    labels : tuple or None
+        What an entry can be; None where entries are numbers.
+    """
+
+    work: Callable[[Chunk, Array], Any]
+    labels: tuple[object, ...] | None
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PackedBlock:
@@ -374,10 +400,14 @@ def work_on_block(
                 f"rows {span.first_row} to {span.first_row + span.rows - 1}, counted from 0, came "
                 "out differently than in an earlier pass: rows must be the same in every pass"
             )
-        numbered = _NumberedWork(work.unpack(), span.first_chunk)
+        wanted = work.unpack()
         with _one_thread():
-            run: Callable[..., Any] = rows.over_rows if unpacked.private else rows.over_inputs
-            return Parcel.pack(run(numbered, what=what))
+            if unpacked.private:
+                numbered = _NumberedWork(wanted.work, span.first_chunk)
+                part: Any = rows.over_rows(numbered, what=what, labels=wanted.labels)
+            else:
+                part = rows.over_inputs(_NumberedWork(wanted, span.first_chunk), what=what)
+            return Parcel.pack(part)
 
     part: Parcel | Failure = attempt(do, what=f"{what}: rows {span.first_row} and after")
     return part

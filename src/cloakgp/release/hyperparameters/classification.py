@@ -36,8 +36,9 @@ from cloakgp.utils.arrays import Array
 
 # Sd of a latent mean around its declared value, in units of √(τ² + v).
 MEAN_SD = 0.5
-# Label covariances cost more per pair of points than kernels do.
-LEARNING_POINTS = 300
+# Label covariances cost more per pair of points than kernels do. Cells cost no more than that, and
+# were gathered once already.
+LEARNING_POINTS, LEARNING_CELLS = 300, 500
 
 
 @dataclass(frozen=True, eq=False)

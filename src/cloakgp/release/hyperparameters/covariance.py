@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from scipy import linalg
 from sklearn.gaussian_process.kernels import Kernel
 from threadpoolctl import threadpool_limits
 
+from cloakgp.design.streaming.condensing import CellQuestions
 from cloakgp.design.streaming.sums import AskedSums
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.latent import RELATIVE_JITTER, has_white_noise
@@ -24,6 +26,53 @@ from cloakgp.release.posterior.dense import AskedTable
 from cloakgp.utils.arrays import Array
 
 LEARNING_POINTS = 600
+
+
+class RowAnswers(Protocol):
+    """What was asked of a table, divided by the noise sd, in sums over rows at learning points."""
+
+    @property
+    def questions(self) -> Array:
+        """As many rows as there are answers."""
+
+    def products(self, variances: Array) -> Array:
+        """Return R diag(variances) Rᵀ, the variances given per point."""
+
+    def add_forms(self, matrix: Array, forms: Array) -> None:
+        """Add Σ r_jᵀ M r_j over the rows at each point to an entry for that point."""
+
+
+@dataclass(frozen=True, eq=False)
+class CellAnswers:
+    """The noise-scaled questions put to a table whose rows are kept in cells alone.
+
+    Attributes
+    ----------
+    cells : CellQuestions
+        Each at a learning point.
+    first : int
+        The point of the first of them.
+    """
+
+    cells: CellQuestions
+    first: int = 0
+
+    @property
+    def questions(self) -> Array:
+        """Those put to all rows of each cell together, shape (k, n)."""
+        return self.cells.questions
+
+    @property
+    def _span(self) -> slice:
+        return slice(self.first, self.first + len(self.cells.counts))
+
+    def products(self, variances: Array) -> Array:
+        """Return R diag(variances) Rᵀ, the variances given per point."""
+        return self.cells.row_products(variances[self._span])
+
+    def add_forms(self, matrix: Array, forms: Array) -> None:
+        """Add Σ r_jᵀ M r_j over the rows at each point to an entry for that point."""
+        forms[self._span] += self.cells.row_forms(matrix)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,12 +125,31 @@ class LearningQuestions:
     questions : array of shape (k, n)
         R with the columns of rows at the same point added up.
     tables : tuple
-        The questions row by row, one entry per table; answers of the tables follow each other.
+        The questions in sums over rows, one entry per table; answers of the tables follow each
+        other.
     """
 
     points: Array
     questions: Array
-    tables: tuple[TableAnswers, ...]
+    tables: tuple[RowAnswers, ...]
+
+    @classmethod
+    def of_cells(cls, cells: CellQuestions, *, most: int | None = None) -> LearningQuestions:
+        """Gather the cells of one table in at most so many, 600 if not said.
+
+        Parameters
+        ----------
+        cells : CellQuestions
+            Divided by the noise sd of the answers.
+        most : int, optional
+        """
+        limit = LEARNING_POINTS if most is None else most
+        if len(cells.counts) > limit:
+            _, positions = _learning_points(cells.centres, most=limit)
+            cells = cells.gathered(positions)
+        return cls(
+            points=cells.centres, questions=cells.questions, tables=(CellAnswers(cells=cells),)
+        )
 
     @classmethod
     def of(cls, asked: Sequence[AskedTable], *, most: int | None = None) -> LearningQuestions:

@@ -12,7 +12,11 @@ from typing import Protocol
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import ClassLikelihood, Likelihood, Numbers
 from cloakgp.privacy import Answers
-from cloakgp.release.hyperparameters.classification import LEARNING_POINTS, LabelObjective
+from cloakgp.release.hyperparameters.classification import (
+    LEARNING_CELLS,
+    LEARNING_POINTS,
+    LabelObjective,
+)
 from cloakgp.release.hyperparameters.covariance import (
     LearningAnswers,
     LearningQuestions,
@@ -22,6 +26,7 @@ from cloakgp.release.hyperparameters.hyperprior import Hyperprior
 from cloakgp.release.hyperparameters.quadrature import posterior_points
 from cloakgp.release.hyperparameters.regression import NumbersObjective
 from cloakgp.release.measurement import Measurement, asked
+from cloakgp.release.posterior.label_sums import CellSigns
 from cloakgp.release.posterior.mixture import WeightedPrior, answered_tables, kept_tables
 from cloakgp.utils.arrays import Array
 
@@ -112,6 +117,37 @@ def learn_numbers(
         declared=WeightedPrior(prior=prior, likelihood=Numbers(), weight=1.0),
         average=average,
     )
+
+
+def learn_classes(
+    prior: ExactPrior | SparsePrior,
+    likelihood: ClassLikelihood,
+    signs: CellSigns,
+    *,
+    hyperprior: Hyperprior,
+    average: bool = False,
+) -> tuple[WeightedPrior, ...]:
+    """As `learn`, from answers about labels of rows that nobody keeps.
+
+    Parameters
+    ----------
+    prior : ExactPrior or SparsePrior
+    likelihood : ClassLikelihood
+    signs : CellSigns
+    hyperprior : Hyperprior
+    average : bool
+    """
+    declared = WeightedPrior(prior=prior, likelihood=likelihood, weight=1.0)
+    if signs.values.size == 0:
+        return (declared,)
+    objective = LabelObjective(
+        prior=prior,
+        likelihood=likelihood,
+        questions=LearningQuestions.of_cells(signs.cells, most=LEARNING_CELLS),
+        values=signs.values,
+        means=hyperprior.mean,
+    )
+    return minimise(objective, declared=declared, average=average)
 
 
 def minimise(

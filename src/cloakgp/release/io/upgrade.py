@@ -100,7 +100,8 @@ def _many_rows(manifest: Tree) -> Tree:
         "prior": _prior(manifest["prior"]),
         "rule": {"type": f"{rule.pop('kind')} rule", **rule},
         "sums": [
-            {"prior": prior, **sums} for prior, sums in zip(priors, manifest["sums"], strict=True)
+            {"prior": prior, "likelihood": NUMBERS, "channels": [sums]}
+            for prior, sums in zip(priors, manifest["sums"], strict=True)
         ],
         "row_totals": manifest["totals"],
         "rows": manifest["count"],

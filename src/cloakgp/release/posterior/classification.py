@@ -15,14 +15,16 @@ there can be as many as convergence takes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
 
 import numpy as np
 from scipy import linalg
 
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.covariance import DenseCovariance, LowRankCovariance
-from cloakgp.models.likelihoods.classes import Link
+from cloakgp.models.likelihoods import Likelihood
 from cloakgp.release.posterior.dense import AskedTable, Posterior
 from cloakgp.utils.arrays import Array
 
@@ -31,6 +33,8 @@ STEPS = 100
 TOLERANCE = 1e-6
 # Full steps at first; halved whenever they grow, as they do where they overshoot.
 SMALLEST_STEP = 1 / 16
+# How many of the last steps decide the next, and what share of their turns is rounding.
+MEMORY, RANK_TOLERANCE = 5, 1e-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +54,7 @@ class SignAnswers:
 
 
 def label_posterior(
-    prior: ExactPrior | SparsePrior, answers: SignAnswers, *, link: Link
+    prior: ExactPrior | SparsePrior, answers: SignAnswers, *, likelihood: Likelihood
 ) -> Posterior:
     """Return the Gaussian approximation of a latent function given answers.
 
@@ -59,7 +63,7 @@ def label_posterior(
     prior : ExactPrior or SparsePrior
         Of the latent function, with its mean.
     answers : SignAnswers
-    link : Link
+    likelihood : Likelihood
 
     Returns
     -------
@@ -69,18 +73,15 @@ def label_posterior(
     if not answers.tables:
         return Posterior.given(prior, (), np.zeros(0))
     rows = _Rows.of(prior, answers)
-    mean, variance = np.full(len(rows.variance), prior.mean), rows.variance
-    step, last = 1.0, np.inf
-    for _ in range(STEPS):
-        conditioned = rows.conditioned(mean, variance, values=answers.values, link=link)
-        moves = conditioned.mean - mean, conditioned.variance - variance
-        size = max(float(np.abs(move).max()) for move in moves)
-        if size <= TOLERANCE:
-            break
-        if size > last:
-            step = max(step / 2, SMALLEST_STEP)
-        last = size
-        mean, variance = mean + step * moves[0], variance + step * moves[1]
+    conditioned = settled(
+        lambda mean, variance: rows.conditioned(
+            mean, variance, values=answers.values, likelihood=likelihood
+        ),
+        mean=np.full(len(rows.variance), prior.mean),
+        variance=rows.variance,
+        # What was saved predicts what it did, also where a hundred steps were too few.
+        accelerate=False,
+    )
     asked, k, n = [], 0, 0
     for table in answers.tables:
         answered, count = table.questions.shape
@@ -93,6 +94,81 @@ def label_posterior(
         factor=conditioned.factor,
         weights=conditioned.weights,
     )
+
+
+class Linearised(Protocol):
+    """What follows when labels are linearised at some marginals, and the marginals after it."""
+
+    @property
+    def mean(self) -> Array:
+        """Of the latent values, shape (n,)."""
+
+    @property
+    def variance(self) -> Array:
+        """Of the latent values, shape (n,)."""
+
+
+LinearisedAt = TypeVar("LinearisedAt", bound=Linearised)
+
+
+def settled(
+    linearised: Callable[[Array, Array], LinearisedAt],
+    *,
+    mean: Array,
+    variance: Array,
+    accelerate: bool = True,
+) -> LinearisedAt:
+    """Linearise labels at the marginals that come of it, again and again until these stay.
+
+    Parameters
+    ----------
+    linearised : callable
+        Of means and variances.
+    mean, variance : arrays of shape (n,)
+        To begin with.
+    accelerate : bool
+        Whether to go on by other means where a hundred steps are too few.
+    """
+    step, last = 1.0, np.inf
+    for _ in range(STEPS):
+        found = linearised(mean, variance)
+        moves = found.mean - mean, found.variance - variance
+        size = max(float(np.abs(move).max()) for move in moves)
+        if size <= TOLERANCE:
+            return found
+        if size > last:
+            step = max(step / 2, SMALLEST_STEP)
+        last = size
+        mean, variance = mean + step * moves[0], variance + step * moves[1]
+    return _accelerated(linearised, np.concatenate([mean, variance])) if accelerate else found
+
+
+def _accelerated(
+    linearised: Callable[[Array, Array], LinearisedAt], position: Array
+) -> LinearisedAt:
+    """Go on where steps grow smaller and smaller, as some do for many hundreds.
+
+    Each step is to where the last few say that marginals would stay, if moves were linear in the
+    marginals (Anderson 1965; Walker and Ni 2011).
+    """
+    count = len(position) // 2
+    steps: list[Array] = []
+    turns: list[Array] = []
+    before: tuple[Array, Array] | None = None
+    for _ in range(STEPS):
+        found = linearised(position[:count], np.maximum(position[count:], 0.0))
+        move = np.concatenate([found.mean, found.variance]) - position
+        if float(np.abs(move).max()) <= TOLERANCE:
+            break
+        if before is not None:
+            steps, turns = [*steps, position - before[0]], [*turns, move - before[1]]
+        before = position, move
+        position = position + move
+        if steps:
+            turned = np.stack(turns[-MEMORY:], axis=1)
+            weights = np.linalg.lstsq(turned, move, rcond=RANK_TOLERANCE)[0]
+            position = position - (np.stack(steps[-MEMORY:], axis=1) + turned) @ weights
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,19 +206,17 @@ class _Rows:
         )
 
     def conditioned(
-        self, mean: Array, variance: Array, *, values: Array, link: Link
+        self, mean: Array, variance: Array, *, values: Array, likelihood: Likelihood
     ) -> _Conditioned:
         """Condition on the answers, with labels linearised at given marginals."""
-        probability, half_slope = link.moments(mean, variance)
-        expected, slope = 2.0 * probability - 1.0, 2.0 * half_slope
-        left = np.maximum(1.0 - expected**2 - slope**2 * variance, 0.0)
-        questions = self.questions * slope
+        account = likelihood.linearise(mean, variance)
+        questions = self.questions * account.slope
         crossed = self.covariance.times(questions.T)
-        answered = questions @ crossed + (self.questions * left) @ self.questions.T
+        answered = questions @ crossed + (self.questions * account.residual) @ self.questions.T
         answered = (answered + answered.T) / 2
         answered[np.diag_indices(len(answered))] += 1.0
         factor = np.asarray(np.linalg.cholesky(answered), dtype=np.float64)
-        shift = self.questions @ (expected - slope * (mean - self.prior_mean))
+        shift = self.questions @ (account.expected - account.slope * (mean - self.prior_mean))
         weights = linalg.cho_solve((factor, True), values - shift)
         explained = linalg.solve_triangular(factor, crossed.T, lower=True)
         return _Conditioned(

@@ -9,12 +9,14 @@ from typing import Literal, Protocol
 import numpy as np
 
 from cloakgp.models import ExactPrior, SparsePrior
-from cloakgp.models.likelihoods import ClassLikelihood, LatentJoint, LatentMarginals, Likelihood
+from cloakgp.models.likelihoods import LatentJoint, LatentMarginals, Likelihood
 from cloakgp.release.measurement import Measurement, asked
 from cloakgp.release.posterior.classification import SignAnswers, label_posterior
 from cloakgp.release.posterior.dense import AskedTable, Posterior
 from cloakgp.release.posterior.laplace import NewtonState, iterated
+from cloakgp.release.posterior.streamed import SummedTable
 from cloakgp.release.posterior.tables import AnsweredTable
+from cloakgp.release.strategy import StreamedStrategy
 from cloakgp.utils.arrays import Array
 
 Inference = Literal["posterior", "laplace"]
@@ -99,13 +101,44 @@ def condition(
             Posterior.given(one, tables, column)
             for one, column in zip(priors, values.T, strict=True)
         )
-    if not isinstance(likelihood, ClassLikelihood):
-        raise TypeError(f"there is no posterior for outputs that are {likelihood.outputs}")
+    if any(isinstance(one.strategy, StreamedStrategy) for one in measurements):
+        return _condition_sums(priors, likelihood, asked(measurements))
     tables, values = answered_tables(prior, measurements)
     kept = kept_tables(tables)
     return tuple(
-        label_posterior(one, SignAnswers(tables=kept, values=column), link=likelihood.link)
+        label_posterior(one, SignAnswers(tables=kept, values=column), likelihood=likelihood)
         for one, column in zip(priors, values.T, strict=True)
+    )
+
+
+def _condition_sums(
+    priors: Sequence[ExactPrior | SparsePrior],
+    likelihood: Likelihood,
+    answered: Sequence[Measurement],
+) -> tuple[Posterior, ...]:
+    """Condition every channel on answers whose outputs were linearised when rows were there."""
+    if len({one.strategy.table for one in answered}) < len(answered):
+        raise ValueError("classes of many rows that were asked twice cannot be combined: fit anew")
+    tables: list[list[AnsweredTable]] = [[] for _ in priors]
+    residuals: list[list[Array]] = [[np.zeros(0)] for _ in priors]
+    for one in answered:
+        if not isinstance(one.strategy, StreamedStrategy):
+            raise ValueError("classes of rows that are kept, and of others, cannot be combined")
+        values, scale = one.residuals().T / one.noise_sd, 1.0 / one.noise_sd
+        channels = one.strategy.sums_under(priors[0], likelihood).channels
+        for place, (column, sums) in enumerate(zip(values, channels, strict=True)):
+            offset = np.zeros_like(column) if sums.offset is None else sums.offset
+            tables[place].append(
+                SummedTable(
+                    number=one.strategy.table,
+                    features=sums.features * scale,
+                    noise=sums.noise * scale**2,
+                )
+            )
+            residuals[place].append(column - offset * scale)
+    return tuple(
+        Posterior.given(prior, parts, np.concatenate(left))
+        for prior, parts, left in zip(priors, tables, residuals, strict=True)
     )
 
 

@@ -1,0 +1,247 @@
+r"""What a rule asks of all rows, kept cell by cell where no row is kept.
+
+The rows of a cell are at about the same place, and so are known by about the same variance λ_c of
+their own. Of them, sums over rows need their number n_c, Q_c = Σ_j r_j and Σ_j r_j r_jᵀ. The last
+would be a k × k matrix for each cell. It is n_c q̄ q̄ᵀ with q̄ = Q_c/n_c, which is kept, and what
+columns differ from their cell's mean: of that, the trace w_c is kept for each cell, and the matrix
+for all cells together, because R Rᵀ is. So
+
+    R Λ Rᵀ ≈ Q diag(λ/n) Qᵀ + (Σ_c λ_c w_c) W,    W = (R Rᵀ − Q diag(1/n) Qᵀ) / Σ_c w_c,
+
+which is positive semidefinite, has the right share of each cell in its trace, and is exact where
+all λ_c are one, or the columns of every cell are alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from cloakgp.design.streaming.binning import Cells
+from cloakgp.design.streaming.rules import RowModel, Rule
+from cloakgp.utils.arrays import Array
+from cloakgp.utils.passes import Chunk, Passes
+
+# Columns that differ from the mean of their cell by less than this share are rounding.
+ALIKE = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class CellQuestions:
+    """What was asked of all rows, cell by cell.
+
+    Attributes
+    ----------
+    centres : array of shape (n, D)
+        Where the rows of a cell are on average.
+    counts : array of shape (n,)
+        How many there are, at least one.
+    questions : array of shape (k, n)
+        Q, sums of their columns.
+    squares : array of shape (n,)
+        Σ ‖r_j‖² over them.
+    gram : array of shape (k, k)
+        R Rᵀ over all rows.
+    longest : float
+        max_j ‖r_j‖ over all rows.
+
+    Examples
+    --------
+    >>> cells = CellQuestions.of_rows(np.zeros((2, 1)), np.array([[1.0, 3.0]]))
+    >>> cells.row_products(np.array([1.0, 2.0]))
+    array([[19.]])
+    """
+
+    centres: Array
+    counts: Array
+    questions: Array
+    squares: Array
+    gram: Array
+    longest: float
+
+    @classmethod
+    def of_rows(cls, X: Array, columns: Array) -> CellQuestions:
+        """Return every row as a cell of its own: nothing is lost.
+
+        Parameters
+        ----------
+        X : array of shape (N, D)
+        columns : array of shape (k, N)
+        """
+        squares = np.einsum("kn,kn->n", columns, columns)
+        return cls(
+            centres=X,
+            counts=np.ones(len(X)),
+            questions=columns,
+            squares=squares,
+            gram=columns @ columns.T,
+            longest=float(np.sqrt(squares.max(initial=0.0))),
+        )
+
+    @property
+    def count(self) -> int:
+        """N, the number of rows."""
+        return int(self.counts.sum())
+
+    @property
+    def totals(self) -> Array:
+        """R 1, shape (k,)."""
+        totals: Array = self.questions.sum(axis=1)
+        return totals
+
+    @cached_property
+    def spreads(self) -> Array:
+        """w, how much of the squares is due to columns unlike their cell's mean, shape (n,)."""
+        alike = np.einsum("kn,kn->n", self.questions, self.questions) / self.counts
+        return np.where(self.squares - alike > ALIKE * self.squares, self.squares - alike, 0.0)
+
+    @cached_property
+    def within(self) -> Array:
+        """W, how columns differ from their cell's mean, of trace 1 or 0, shape (k, k)."""
+        total = float(self.spreads.sum())
+        if total == 0.0:
+            return np.zeros_like(self.gram)
+        left: Array = self.gram - (self.questions / self.counts) @ self.questions.T
+        return (left + left.T) / (2.0 * total)
+
+    def row_products(self, variances: Array) -> Array:
+        """Return R diag(variances) Rᵀ, the variances given per cell: see the module.
+
+        Parameters
+        ----------
+        variances : array of shape (n,)
+        """
+        between = (self.questions * (variances / self.counts)) @ self.questions.T
+        product: Array = between + float(variances @ self.spreads) * self.within
+        return product
+
+    def row_forms(self, matrix: Array) -> Array:
+        """Return Σ r_jᵀ M r_j over the rows of each cell, shape (n,): `row_products`' adjoint.
+
+        Parameters
+        ----------
+        matrix : array of shape (k, k)
+            Symmetric.
+        """
+        between = np.einsum("kn,kn->n", self.questions, matrix @ self.questions) / self.counts
+        forms: Array = between + float(np.vdot(self.within, matrix)) * self.spreads
+        return forms
+
+    def scaled(self, factor: float) -> CellQuestions:
+        """Return what was asked in other units.
+
+        Parameters
+        ----------
+        factor : float
+            By which every column is multiplied; positive.
+        """
+        return replace(
+            self,
+            questions=self.questions * factor,
+            squares=self.squares * factor**2,
+            gram=self.gram * factor**2,
+            longest=self.longest * factor,
+        )
+
+    def gathered(self, positions: NDArray[np.intp]) -> CellQuestions:
+        """Return fewer cells, each of several of these.
+
+        Parameters
+        ----------
+        positions : array of int, shape (n,)
+            To which of them each of these goes, from 0; none stays empty.
+        """
+        cells = len(positions)
+        joined: sparse.csr_array = sparse.csr_array((np.ones(cells), (positions, np.arange(cells))))
+        counts = joined @ self.counts
+        return replace(
+            self,
+            centres=(joined @ (self.centres * self.counts[:, None])) / counts[:, None],
+            counts=counts,
+            questions=(joined @ self.questions.T).T,
+            squares=joined @ self.squares,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Sums:
+    """What the rows of every cell add up to."""
+
+    places: Array
+    counts: Array
+    questions: Array
+    squares: Array
+    gram: Array
+    longest: float
+
+    def merged(self, other: _Sums) -> _Sums:
+        return _Sums(
+            places=self.places + other.places,
+            counts=self.counts + other.counts,
+            questions=self.questions + other.questions,
+            squares=self.squares + other.squares,
+            gram=self.gram + other.gram,
+            # Unlike Python's max, this lets no NaN pass unseen.
+            longest=float(np.maximum(self.longest, other.longest)),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Condensing:
+    """The sums of one chunk."""
+
+    model: RowModel
+    rule: Rule
+    cells: Cells
+
+    def __call__(self, chunk: Chunk) -> _Sums:
+        columns = self.rule.columns(*self.model.features_and_noise(chunk.X))
+        squares = np.einsum("kn,kn->n", columns, columns)
+        membership = self.cells.membership(chunk.X)
+        return _Sums(
+            places=membership @ chunk.X,
+            counts=membership @ np.ones(len(chunk.X)),
+            questions=np.ascontiguousarray((membership @ columns.T).T),
+            squares=membership @ squares,
+            gram=columns @ columns.T,
+            longest=float(np.sqrt(squares.max(initial=0.0))),
+        )
+
+
+def condense(
+    passes: Passes, *, model: RowModel, rule: Rule, cells: Cells, what: str = "gathering questions"
+) -> CellQuestions:
+    """Go through a table once and gather what a rule asks of the rows of every cell.
+
+    Sees public arrays only.
+
+    Parameters
+    ----------
+    passes : Passes
+    model : RowModel
+        Whose features and noise variances the rule goes by.
+    rule : Rule
+    cells : Cells
+    what : str
+        Shown to whoever waits.
+
+    Returns
+    -------
+    CellQuestions
+        Of the cells that have rows.
+    """
+    sums = passes.over_inputs(_Condensing(model=model, rule=rule, cells=cells), what=what)
+    kept = sums.counts > 0
+    counts = sums.counts[kept]
+    return CellQuestions(
+        centres=sums.places[kept] / counts[:, None],
+        counts=counts,
+        questions=np.ascontiguousarray(sums.questions[:, kept]),
+        squares=sums.squares[kept],
+        gram=(sums.gram + sums.gram.T) / 2,
+        longest=sums.longest,
+    )

@@ -1,0 +1,256 @@
+"""One private fit of classes in a table that is read in passes: design, measure, learn, publish."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.gaussian_process.kernels import Kernel
+
+from cloakgp.criteria import criterion_named
+from cloakgp.design import Progress
+from cloakgp.design.streaming.binning import Cells
+from cloakgp.design.streaming.condensing import condense
+from cloakgp.design.streaming.rules import Rule
+from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_label_prior
+from cloakgp.fitting.strategies import Query, design_rows, query_weights
+from cloakgp.fitting.streaming import INDUCING, Rows
+from cloakgp.models import Approximation, SparsePrior
+from cloakgp.models.likelihoods import ClassLikelihood
+from cloakgp.models.summary import Summary, summarise
+from cloakgp.privacy.accounting import check_budget, exact_noise_multiplier
+from cloakgp.privacy.checks import warn_of_parameters
+from cloakgp.privacy.labels import Classes, signed_width
+from cloakgp.privacy.streaming import Promise, measure_label_rows
+from cloakgp.privacy.tracebacks import forget_on_failure
+from cloakgp.release import Hyperprior, Measurement, Release, StreamedStrategy, WeightedPrior
+from cloakgp.release.hyperparameters.learning import learn_classes
+from cloakgp.release.posterior.label_sums import CellSigns, LabelSums, label_sums
+from cloakgp.release.strategy import ChannelSums, PriorSums
+from cloakgp.utils.arrays import Array
+from cloakgp.utils.names import LinkName
+from cloakgp.utils.passes import Tell, tell_nobody
+
+# In which questions are kept: see `cloakgp.design.streaming.condensing`.
+LABEL_CELLS = 500
+
+
+@dataclass(frozen=True, eq=False)
+class LabelRowSettings:
+    """How classes in a table in chunks are to be released; as for `DPGPClassifier`.
+
+    Attributes
+    ----------
+    kernel : sklearn.gaussian_process.kernels.Kernel or None
+    link_name : {"probit", "logit"}
+    class_rates : array-like of shape (C,) or None
+        In the order of the classes.
+    inducing : int or array of shape (M, D)
+    approximation : {"fitc", "dtc", "sor"}
+    criterion : str
+        One of `cloakgp.criteria` for classes and for many rows.
+    gap : float
+    hyperprior : Hyperprior or None
+    average : bool
+    random_state : int
+    """
+
+    kernel: Kernel | None = None
+    link_name: LinkName = "probit"
+    class_rates: ArrayLike | None = None
+    inducing: int | Array = INDUCING
+    approximation: Approximation = "fitc"
+    criterion: str = "bayes"
+    gap: float = 1e-3
+    hyperprior: Hyperprior | None = None
+    average: bool = False
+    random_state: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class _Columns:
+    """The columns of rows from their inputs: what the private pass asks."""
+
+    linear: SparsePrior
+    rule: Rule
+
+    def __call__(self, X: Array) -> Array:
+        return self.rule.columns(*self.linear.features_and_noise(X))
+
+
+@forget_on_failure
+def release_label_rows(
+    rows: Rows,
+    *,
+    classes: Classes,
+    epsilon: float,
+    delta: float,
+    query: Query | None = None,
+    settings: LabelRowSettings | None = None,
+    progress: Progress | None = None,
+    tell: Tell = tell_nobody,
+    insecure_seed: int | None = None,
+) -> Release:
+    """Go through a table a few times, and return what may be published about its classes.
+
+    Labels are read in one pass, by `cloakgp.privacy.streaming`, and touched nowhere else.
+
+    Parameters
+    ----------
+    rows : Rows
+        See `cloakgp.data`.
+    classes : Classes
+    epsilon, delta : float
+        The whole budget, protecting the label of one row.
+    query : Query, optional
+        Where predictions matter; k-means centres of the rows if not given.
+    settings : LabelRowSettings, optional
+    progress : callable, optional
+        Called with the gap of the design while it improves. How far each pass is, rows tell to
+        their own watch.
+    tell : callable, optional
+        Called with what begins, in a few words.
+    insecure_seed : int, optional
+        Makes the noise reproducible and the release **not private**.
+
+    Returns
+    -------
+    Release
+
+    Raises
+    ------
+    ValueError
+        For anything that does not make sense; no message quotes a label.
+
+    Examples
+    --------
+    >>> from cloakgp.data import ArrayRows
+    >>> X = np.linspace(0, 10, 6000)[:, None]
+    >>> release = release_label_rows(
+    ...     ArrayRows(X, X[:, 0] > 5), classes=Classes((False, True)), epsilon=1.0, delta=1e-5,
+    ...     settings=LabelRowSettings(inducing=10))
+    >>> release.predict([[1.0], [9.0]])
+    [False, True]
+    """
+    check_budget(epsilon, delta)
+    chosen = LabelRowSettings() if settings is None else settings
+    criterion = criterion_named(chosen.criterion, use="classes")
+    criterion_named(chosen.criterion, use="many rows")
+    summary = summarise(rows)
+    rates = None if chosen.class_rates is None else np.asarray(chosen.class_rates, np.float64)
+    warn_of_parameters(
+        epsilon=epsilon,
+        delta=delta,
+        rows=summary.count,
+        rates=() if rates is None else rates.tolist(),
+    )
+    tell("choosing the prior")
+    prior, likelihood = _prior(summary, classes=classes, settings=chosen)
+    linear = criterion.prior_over_outputs(prior, likelihood, summary.sample)
+    assert isinstance(linear, SparsePrior)
+    tell("choosing where predictions matter")
+    points = query or Query(*summary.centres(LARGEST_DEFAULT_QUERY))
+    found = design_rows(
+        rows,
+        summary,
+        prior=linear,
+        query=points,
+        noise_sd=signed_width(classes) * exact_noise_multiplier(epsilon, delta),
+        criterion=chosen.criterion,
+        gap=chosen.gap,
+        progress=progress,
+    )
+    cells = condense(
+        rows,
+        model=linear,
+        rule=found.rule,
+        cells=Cells(centres=summary.centres(LABEL_CELLS)[0], units=summary.units),
+    )
+    answers = measure_label_rows(
+        rows,
+        _Columns(linear=linear, rule=found.rule),
+        promise=Promise(
+            answers=found.rule.answers,
+            longest=found.sums.longest,
+            chunk_rows=found.sums.chunk_rows,
+            count=found.sums.count,
+        ),
+        classes=classes,
+        epsilon=epsilon,
+        delta=delta,
+        insecure_seed=insecure_seed,
+    )
+    signs = CellSigns.of(cells, answers)
+    learned: tuple[WeightedPrior, ...] = ()
+    if chosen.hyperprior is not None:
+        tell("learning from the noisy answers")
+        learned = learn_classes(
+            prior, likelihood, signs, hyperprior=chosen.hyperprior, average=chosen.average
+        )
+    priors = learned or (WeightedPrior(prior=prior, likelihood=likelihood, weight=1.0),)
+    sums = label_sums(rows, signs, model=linear, rule=found.rule, priors=priors)
+    strategy = StreamedStrategy(
+        prior=linear,
+        rule=found.rule,
+        sums=tuple(
+            _prior_sums(each, channels, noise_sd=signs.noise_sd)
+            for each, channels in zip(priors, sums, strict=True)
+        ),
+        row_totals=found.sums.totals,
+        rows=found.sums.count,
+        chunk_rows=found.sums.chunk_rows,
+        longest=found.sums.longest,
+        input_ranges=summary.ranges,
+        X_query=points.X,
+        query_weights=query_weights(points),
+        reconstruction=found.reconstruction,
+        certificate=found.certificate,
+    )
+    return Release(
+        prior=prior,
+        likelihood=likelihood,
+        measurements=(Measurement(strategy=strategy, answers=answers),),
+        learned=learned,
+        input_names=tuple(rows.input_names),
+        output_name=rows.output_name,
+    )
+
+
+def _prior_sums(
+    prior: WeightedPrior, channels: tuple[LabelSums, ...], *, noise_sd: float
+) -> PriorSums:
+    """Return sums in the units of the answers, as strategies keep them."""
+    assert isinstance(prior.prior, SparsePrior)
+    return PriorSums(
+        prior=prior.prior,
+        likelihood=prior.likelihood,
+        channels=tuple(
+            ChannelSums(
+                features=one.features * noise_sd,
+                noise=one.noise * noise_sd**2,
+                offset=one.offset * noise_sd,
+            )
+            for one in channels
+        ),
+    )
+
+
+def _prior(
+    summary: Summary, *, classes: Classes, settings: LabelRowSettings
+) -> tuple[SparsePrior, ClassLikelihood]:
+    inducing = settings.inducing
+    if isinstance(inducing, int | np.integer) and not isinstance(inducing, bool):
+        inducing = summary.centres(int(inducing), random_state=settings.random_state)[0]
+    prior, likelihood = choose_label_prior(
+        # The sample lacks the ends of inputs; these alone say little of a variance that varies.
+        np.vstack([summary.ranges, summary.sample]),
+        classes=classes,
+        kernel=settings.kernel,
+        link_name=settings.link_name,
+        class_rates=settings.class_rates,
+        inducing=inducing,
+        approximation=settings.approximation,
+    )
+    assert isinstance(prior, SparsePrior)
+    return prior, likelihood
