@@ -407,7 +407,7 @@ def test_bad_tables_are_named_and_y_is_not(name, plain):
 
 
 BAD_CALLS = {
-    "query of another dimension": ({}, {"X_query": np.zeros((3, 2))}, "2 features"),
+    "query of another dimension": ({}, {"X_query": np.zeros((3, 2))}, "2 columns"),
     "query of NaN": ({}, {"X_query": [[np.nan]]}, "NaN"),
     "weights without query": ({}, {"query_weight": [1.0]}, "query_weight goes with X_query"),
     "weights for logdet": (

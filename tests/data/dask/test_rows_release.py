@@ -80,9 +80,7 @@ def test_a_cluster_releases_what_one_machine_does(client, table, criterion):
     assert np.abs(mean - other).max() < 4 * np.hypot(sd, other_sd).max()
     truth = 60 + 90 * np.sin(at[:, 0] / 60)
     assert np.sqrt(np.mean((mean - truth) ** 2)) < 10
-    assert there.verify(rows).longest == pytest.approx(
-        there.measurements[0].strategy.longest, rel=1e-9
-    )
+    assert there.verify(rows) == pytest.approx(there.measurements[0].strategy.longest, rel=1e-9)
 
 
 def test_a_worker_killed_while_outputs_are_asked_changes_nothing(client, table, draws):
