@@ -274,8 +274,9 @@ def test_what_was_learned_sees_every_row(average, fit, table, any_evidence):  # 
     assert sum(one.weight for one in release.learned) == pytest.approx(1)
     for one, sums in zip(release.learned, strategy.sums[1:], strict=True):
         features, noise = one.prior.features_and_noise(X)
-        np.testing.assert_allclose(sums.features, R @ features.T, atol=1e-8)
-        np.testing.assert_allclose(sums.noise, (R * noise) @ R.T, atol=1e-8)
+        [channel] = sums.channels
+        np.testing.assert_allclose(channel.features, R @ features.T, atol=1e-8)
+        np.testing.assert_allclose(channel.noise, (R * noise) @ R.T, atol=1e-8)
 
 
 def test_learning_from_cells_of_several_rows_finds_the_mean(monkeypatch, rng):

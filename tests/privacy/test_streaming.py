@@ -28,7 +28,6 @@ from cloakgp.privacy.gaussian import measure
 from cloakgp.privacy.grid import Grid, Magnitudes, Movement, calibrate
 from cloakgp.privacy.rounding import gamma
 from cloakgp.privacy.streaming import Promise, measure_rows
-from cloakgp.release import Query
 from cloakgp.utils.passes import Chunk
 
 # The package's functions have the names of their modules.
@@ -746,8 +745,8 @@ def check_every_column(count, chunk_rows):
     assert bounds.width * longest >= sensitivity * (1 - 1e-6)
     assert release.guarantee.delta_at(1.0) <= 1e-5
     for found, again in (
-        (strategy.sums[0].features, crossed),
-        (strategy.sums[0].noise, noises),
+        (strategy.sums[0].channels[0].features, crossed),
+        (strategy.sums[0].channels[0].noise, noises),
         (strategy.totals, totals),
     ):
         np.testing.assert_allclose(found, again, rtol=1e-6, atol=1e-6 * np.abs(again).max())

@@ -10,7 +10,7 @@ from cloakgp.release import DenseStrategy, Measurement, StreamedStrategy, Weight
 from cloakgp.release.hyperparameters.covariance import gather
 from cloakgp.release.hyperparameters.learning import learn
 from cloakgp.release.posterior.mixture import Mixture, answered_tables, condition
-from cloakgp.release.strategy import PriorSums
+from cloakgp.release.strategy import ChannelSums, PriorSums
 
 UNCERTIFIED = Certificate(criterion="trace", gap=1e-3)
 
@@ -60,7 +60,9 @@ def streamed(prior, rule, sums, *, others=(), X_query=None, ranges=None):
         prior=prior,
         rule=rule,
         sums=tuple(
-            PriorSums(prior=one, features=each.features, noise=each.noise)
+            PriorSums(
+                prior=one, likelihood=NUMBERS, channels=(ChannelSums(each.features, each.noise),)
+            )
             for one, each in ((prior, sums), *others)
         ),
         row_totals=sums.totals,

@@ -11,16 +11,14 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
 from cloakgp.design.streaming.condensing import CellQuestions
 from cloakgp.models import SparsePrior
-from cloakgp.models.likelihoods.classes import LabelPrior
-from cloakgp.release.hyperparameters.classification import (
-    LabelObjective,
-    learn_from_cells,
-    learn_labels,
-)
+from cloakgp.models.likelihoods import ClassLikelihood
+from cloakgp.release.hyperparameters.classification import LabelObjective
 from cloakgp.release.hyperparameters.covariance import CellAnswers, LearningQuestions
-from cloakgp.release.posterior.classification import SignAnswers
+from cloakgp.release.hyperparameters.hyperprior import Hyperprior
+from cloakgp.release.hyperparameters.learning import learn_classes, minimise
 from cloakgp.release.posterior.dense import AskedTable
 from cloakgp.release.posterior.label_sums import CellSigns
+from cloakgp.release.posterior.mixture import WeightedPrior
 
 
 def prior_of(*, means=(0.2,), lengthscales=(1.0, 1.5)):
@@ -30,7 +28,19 @@ def prior_of(*, means=(0.2,), lengthscales=(1.0, 1.5)):
         mean=0.0,
         inducing=np.random.default_rng(3).uniform(0, 3, size=(9, 2)),
     )
-    return LabelPrior(latent=latent, link_name="probit", means=means)
+    return weighted(latent, means=means)
+
+
+def weighted(latent, *, means):
+    likelihood = ClassLikelihood(link_name="probit", latent_means=means)
+    return WeightedPrior(prior=latent, likelihood=likelihood, weight=1.0)
+
+
+def learned_from_cells(declared, signs, *, means=True, average=False):
+    hyperprior = Hyperprior(noise_variance=False, mean=means)
+    return learn_classes(
+        declared.prior, declared.likelihood, signs, hyperprior=hyperprior, average=average
+    )
 
 
 def smooth_questions(X, *, answers=6):
@@ -58,7 +68,14 @@ def rows(rng):
 
 
 def objective_of(questions, values, *, prior=None):
-    return LabelObjective(prior=prior or prior_of(), questions=questions, values=values, means=True)
+    chosen = prior or prior_of()
+    return LabelObjective(
+        prior=chosen.prior,
+        likelihood=chosen.likelihood,
+        questions=questions,
+        values=values,
+        means=True,
+    )
 
 
 def test_cells_of_one_row_say_what_rows_say(rng):
@@ -99,20 +116,22 @@ def test_a_value_from_cells_is_near_that_from_rows(rows):
 
 def test_what_is_learned_from_cells_is_learned_from_rows(rows):
     X, questions, values = rows
-    answers = SignAnswers(
-        tables=(AskedTable(number=0, X=X, questions=questions),), values=values[0]
-    )
+    table = AskedTable(number=0, X=X, questions=questions)
     declared = prior_of(lengthscales=(8.0, 0.3))
-    (expected,) = learn_labels(declared, [answers])
-    signs = CellSigns(cells=gathered(X, questions, cells=15), values=values, noise_sd=1.0)
-    (found,) = learn_from_cells(declared, signs)
-    np.testing.assert_allclose(
-        found.prior.latent.kernel.theta, expected.prior.latent.kernel.theta, atol=0.1
+    (expected,) = minimise(
+        objective_of(LearningQuestions.of([table], most=300), values, prior=declared),
+        declared=declared,
+        average=False,
     )
-    np.testing.assert_allclose(found.prior.means, expected.prior.means, atol=0.05)
+    signs = CellSigns(cells=gathered(X, questions, cells=15), values=values, noise_sd=1.0)
+    (found,) = learned_from_cells(declared, signs)
+    np.testing.assert_allclose(found.prior.kernel.theta, expected.prior.kernel.theta, atol=0.1)
+    np.testing.assert_allclose(
+        found.likelihood.latent_means, expected.likelihood.latent_means, atol=0.05
+    )
     # Neither is what was declared.
-    assert np.abs(found.prior.latent.kernel.theta - declared.latent.kernel.theta).max() > 0.5
-    averaged = learn_from_cells(declared, signs, average=True)
+    assert np.abs(found.prior.kernel.theta - declared.prior.kernel.theta).max() > 0.5
+    averaged = learned_from_cells(declared, signs, average=True)
     assert len(averaged) > 1
     assert sum(one.weight for one in averaged) == pytest.approx(1.0)
 
@@ -146,11 +165,11 @@ def test_nothing_asked_teaches_nothing(rng):
     cells = CellQuestions.of_rows(rng.uniform(size=(3, 2)), np.zeros((0, 3)))
     signs = CellSigns(cells=cells, values=np.zeros((1, 0)), noise_sd=0.0)
     declared = prior_of()
-    (found,) = learn_from_cells(declared, signs)
-    assert found.prior is declared
-    fixed = replace(prior_of().latent, kernel=ConstantKernel(1.0, "fixed"))
-    (same,) = learn_from_cells(
-        LabelPrior(latent=fixed, link_name="probit", means=(0.0,)),
+    (found,) = learned_from_cells(declared, signs)
+    assert found.prior is declared.prior
+    fixed = replace(prior_of().prior, kernel=ConstantKernel(1.0, "fixed"))
+    (same,) = learned_from_cells(
+        weighted(fixed, means=(0.0,)),
         CellSigns(
             cells=CellQuestions.of_rows(rng.uniform(size=(3, 2)), np.eye(3)),
             values=np.ones((1, 3)),
@@ -158,4 +177,4 @@ def test_nothing_asked_teaches_nothing(rng):
         ),
         means=False,
     )
-    assert same.prior.latent is fixed
+    assert same.prior is fixed

@@ -233,17 +233,20 @@ FORGERIES = {
     ),
     "rule of NaN": (replacing("rule", "matrix", by=lambda m: m * NAN), "not of finite numbers"),
     # Sums.
-    "sums of NaN": (replacing("sums", 0, "noise", by=lambda b: b * NAN), "not of finite numbers"),
+    "sums of NaN": (
+        replacing("sums", 0, "channels", 0, "noise", by=lambda b: b * NAN),
+        "not of finite numbers",
+    ),
     "no covariance": (
-        replacing("sums", 0, "noise", by=lambda b: b - 1e9 * np.eye(len(b))),
+        replacing("sums", 0, "channels", 0, "noise", by=lambda b: b - 1e9 * np.eye(len(b))),
         "damaged",
     ),
     "sums of fewer features": (
-        replacing("sums", 0, "features", by=lambda a: a[:, 1:]),
+        replacing("sums", 0, "channels", 0, "features", by=lambda a: a[:, 1:]),
         "do not fit",
     ),
     "sums of fewer answers": (
-        replacing("sums", 0, "noise", by=lambda b: b[1:, 1:]),
+        replacing("sums", 0, "channels", 0, "noise", by=lambda b: b[1:, 1:]),
         "do not fit each other",
     ),
     "too few totals": (replacing("row_totals", by=lambda t: t[1:]), "do not fit"),
@@ -339,8 +342,8 @@ def test_unknown_entries_are_refused(saved):
         (setting("learned", 0, "weight", to=-1.0), "weights of its priors"),
         (setting("learned", 0, "weight", to=NAN), "weights of its priors"),
         (without("learned", 1), "weights of its priors"),
-        (replacing("sums", 1, "noise", by=lambda b: b[1:, 1:]), "do not fit"),
-        (replacing("sums", 1, "features", by=lambda a: a[:, 1:]), "do not fit"),
+        (replacing("sums", 1, "channels", 0, "noise", by=lambda b: b[1:, 1:]), "do not fit"),
+        (replacing("sums", 1, "channels", 0, "features", by=lambda a: a[:, 1:]), "do not fit"),
         (replacing("sums", 1, "prior", "inducing", by=lambda z: z[1:]), "do not fit"),
         (setting("learned", 1, "prior", "noise_variance", to=7.0), "priors of their fit alone"),
     ],

@@ -14,6 +14,7 @@ from scipy.special import ndtr
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 from cloakgp.models import APPROXIMATIONS, ExactPrior, SparsePrior
+from cloakgp.models.likelihoods import ClassLikelihood
 from cloakgp.models.likelihoods.classes import link
 from cloakgp.release.posterior import classification as module
 from cloakgp.release.posterior.classification import SignAnswers, label_posterior
@@ -21,6 +22,12 @@ from cloakgp.release.posterior.dense import AskedTable
 from cloakgp.utils.names import LINKS
 
 NUGGET = 1e-6
+
+
+def of_link(name):
+    return ClassLikelihood(link_name=name, latent_means=(0.0,))
+
+
 Z = np.array([[1.0], [2.5]])
 
 
@@ -92,7 +99,7 @@ def test_a_few_rows_against_the_true_posterior(noise_sd, variance, name):
         labels = np.where(rng.uniform(size=rows) < 0.5, 1.0, -1.0)
         values = questions @ labels + rng.normal(size=rows)
         mean, spread = true_posterior(prior, X, questions, values, found_link=found_link)
-        ours = label_posterior(prior, answers_of(X, questions, values), link=found_link)
+        ours = label_posterior(prior, answers_of(X, questions, values), likelihood=of_link(name))
         by_mean, by_probability = REACHED[noise_sd]
         assert np.abs(ours.mean(Z) - mean).max() <= by_mean * np.sqrt(variance)
         np.testing.assert_allclose(
@@ -124,7 +131,7 @@ def test_the_share_of_many_rows_alike_against_the_true_posterior(rows, share, no
     density /= density.sum()
     mean = density @ latent
     spread = density @ np.square(latent - mean)
-    ours = label_posterior(prior, answers_of(X, questions, values), link=link("probit"))
+    ours = label_posterior(prior, answers_of(X, questions, values), likelihood=of_link("probit"))
     found = ours.mean(X[:1])[0], ours.variance(X[:1])[0]
     # What a Gaussian can do for a skewed posterior: a fifth of the prior's sd, and in probability:
     assert found[0] == pytest.approx(mean, abs=0.2 * np.sqrt(2.0))
@@ -140,7 +147,7 @@ def test_the_gaussian_limit(approximation, rng):
     prior = prior_of(variance, mean=0.3, approximation=approximation)
     X = rng.uniform(0, 3, size=(12, 1))
     questions, values = rng.normal(size=(4, 12)), 3 * rng.normal(size=4)
-    ours = label_posterior(prior, answers_of(X, questions, values), link=link("probit"))
+    ours = label_posterior(prior, answers_of(X, questions, values), likelihood=of_link("probit"))
     expected, slope = 2 * stats.norm.cdf(0.3) - 1, 2 * stats.norm.pdf(0.3)
     K = covariance_of(prior, X)
     asked = questions * slope
@@ -164,11 +171,11 @@ def problem(rng, *, rows=12, answers=5, scale=1.0):
 def test_the_order_of_rows_and_of_answers_does_not_matter(seed, scale):
     rng = np.random.default_rng(seed)
     X, questions, values = problem(rng, scale=scale)
-    prior, probit = prior_of(2.0, mean=0.2), link("probit")
-    first = label_posterior(prior, answers_of(X, questions, values), link=probit)
+    prior, probit = prior_of(2.0, mean=0.2), of_link("probit")
+    first = label_posterior(prior, answers_of(X, questions, values), likelihood=probit)
     rows, order = rng.permutation(12), rng.permutation(5)
     moved = answers_of(X[rows], questions[order][:, rows], values[order])
-    second = label_posterior(prior, moved, link=probit)
+    second = label_posterior(prior, moved, likelihood=probit)
     np.testing.assert_allclose(second.mean(Z), first.mean(Z), atol=1e-4)
     np.testing.assert_allclose(second.variance(Z), first.variance(Z), atol=1e-4)
 
@@ -176,8 +183,8 @@ def test_the_order_of_rows_and_of_answers_does_not_matter(seed, scale):
 def test_one_table_in_two_is_one_table(rng):
     X, questions, values = problem(rng)
     questions[:2, 7:], questions[2:, :7] = 0, 0
-    prior, probit = prior_of(2.0), link("probit")
-    whole = label_posterior(prior, answers_of(X, questions, values), link=probit)
+    prior, probit = prior_of(2.0), of_link("probit")
+    whole = label_posterior(prior, answers_of(X, questions, values), likelihood=probit)
     parts = SignAnswers(
         tables=(
             AskedTable(number=0, X=X[:7], questions=questions[:2, :7]),
@@ -185,7 +192,7 @@ def test_one_table_in_two_is_one_table(rng):
         ),
         values=values,
     )
-    split = label_posterior(prior, parts, link=probit)
+    split = label_posterior(prior, parts, likelihood=probit)
     assert [table.questions.shape for table in split.tables] == [(2, 7), (3, 5)]
     np.testing.assert_allclose(split.mean(Z), whole.mean(Z), atol=1e-9)
     np.testing.assert_allclose(split.variance(Z), whole.variance(Z), atol=1e-9)
@@ -194,10 +201,10 @@ def test_one_table_in_two_is_one_table(rng):
 
 def test_rows_that_nobody_asked_about_do_not_matter(rng):
     X, questions, values = problem(rng)
-    prior, probit = prior_of(2.0), link("probit")
-    first = label_posterior(prior, answers_of(X, questions, values), link=probit)
+    prior, probit = prior_of(2.0), of_link("probit")
+    first = label_posterior(prior, answers_of(X, questions, values), likelihood=probit)
     more, silent = np.vstack([X, X[:3]]), np.hstack([questions, np.zeros((5, 3))])
-    second = label_posterior(prior, answers_of(more, silent, values), link=probit)
+    second = label_posterior(prior, answers_of(more, silent, values), likelihood=probit)
     np.testing.assert_allclose(second.mean(Z), first.mean(Z), atol=1e-5)
     np.testing.assert_allclose(second.variance(Z), first.variance(Z), atol=1e-5)
 
@@ -209,7 +216,7 @@ def test_turning_all_labels_turns_the_latent_function(rng, name):
         label_posterior(
             prior_of(2.0, mean=sign * 0.5),
             answers_of(X, questions, sign * values),
-            link=link(name),
+            likelihood=of_link(name),
         )
         for sign in (1, -1)
     )
@@ -220,7 +227,9 @@ def test_turning_all_labels_turns_the_latent_function(rng, name):
 @pytest.mark.parametrize("approximation", [None, *APPROXIMATIONS])
 def test_nothing_asked_is_the_prior(approximation):
     prior = prior_of(2.0, mean=0.7, approximation=approximation)
-    ours = label_posterior(prior, SignAnswers(tables=(), values=np.zeros(0)), link=link("probit"))
+    ours = label_posterior(
+        prior, SignAnswers(tables=(), values=np.zeros(0)), likelihood=of_link("probit")
+    )
     np.testing.assert_array_equal(ours.mean(Z), [0.7, 0.7])
     np.testing.assert_array_equal(ours.variance(Z), prior.query_variance(Z))
     np.testing.assert_array_equal(ours.noise_share(Z), [0, 0])
@@ -230,7 +239,7 @@ def test_answers_drowned_in_noise_leave_the_prior(rng):
     X, questions, _ = problem(rng)
     prior = prior_of(2.0, mean=0.7)
     ours = label_posterior(
-        prior, answers_of(X, 1e-9 * questions, rng.normal(size=5)), link=link("probit")
+        prior, answers_of(X, 1e-9 * questions, rng.normal(size=5)), likelihood=of_link("probit")
     )
     np.testing.assert_allclose(ours.mean(Z), 0.7, atol=1e-6)
     np.testing.assert_allclose(ours.variance(Z), 2.0, atol=1e-6)
@@ -261,7 +270,7 @@ def test_it_converges_in_hard_cases_too(case, name, approximation, monkeypatch):
     labels = np.where(np.sin(2 * X[:, 0]) > 0, 1.0, -1.0) if sign is None else np.full(20, sign)
     values = questions @ labels + rng.normal(size=8)
     prior = prior_of(variance, mean=0.1, approximation=approximation)
-    arguments = {"answers": answers_of(X, questions, values), "link": link(name)}
+    arguments = {"answers": answers_of(X, questions, values), "likelihood": of_link(name)}
     ours = label_posterior(prior, **arguments)
     monkeypatch.setattr(module, "STEPS", 2 * module.STEPS)
     longer = label_posterior(prior, **arguments)
@@ -279,7 +288,7 @@ def test_the_noises_part_of_the_variance_is_a_part(seed, approximation):
     rng = np.random.default_rng(seed)
     X, questions, values = problem(rng, scale=10.0 ** rng.uniform(-2, 1))
     prior = prior_of(2.0, mean=0.2, approximation=approximation)
-    ours = label_posterior(prior, answers_of(X, questions, values), link=link("probit"))
+    ours = label_posterior(prior, answers_of(X, questions, values), likelihood=of_link("probit"))
     share, variance = ours.noise_share(Z), ours.variance(Z)
     assert ((share >= 0) & (share <= variance * (1 + 1e-6) + 1e-9)).all()
     # It is the variance of the mean under repeated noise, with the linearisation held.
@@ -297,7 +306,7 @@ def test_sparse_priors_with_all_inducing_inputs_are_exact(rng):
     exact = ExactPrior(kernel=kernel, noise_variance=2e-6, mean=0.1)
     sparse = SparsePrior(kernel=kernel, noise_variance=2e-6, mean=0.1, inducing=np.vstack([X, Z]))
     one, other = (
-        label_posterior(prior, answers_of(X, questions, values), link=link("logit"))
+        label_posterior(prior, answers_of(X, questions, values), likelihood=of_link("logit"))
         for prior in (exact, sparse)
     )
     np.testing.assert_allclose(one.mean(Z), other.mean(Z), atol=1e-4)

@@ -14,7 +14,7 @@ from cloakgp.design.streaming.binning import Cells
 from cloakgp.design.streaming.condensing import CellQuestions, condense
 from cloakgp.design.streaming.rules import BallRule
 from cloakgp.models import ExactPrior, SparsePrior
-from cloakgp.models.likelihoods.classes import LabelPrior
+from cloakgp.models.likelihoods import ClassLikelihood
 from cloakgp.privacy.accounting import Guarantee
 from cloakgp.privacy.labels import Classes, LabelAnswers, measure_labels, signed_centre
 from cloakgp.release.posterior import classification as rows_module
@@ -22,6 +22,7 @@ from cloakgp.release.posterior import label_sums as module
 from cloakgp.release.posterior.classification import SignAnswers, label_posterior
 from cloakgp.release.posterior.dense import AskedTable
 from cloakgp.release.posterior.label_sums import CellSigns, label_sums, row_marginals
+from cloakgp.release.posterior.mixture import WeightedPrior
 
 tables = importlib.import_module("chunks")
 Chunks = tables.Chunks
@@ -39,7 +40,12 @@ def prior_of(*, means=(0.3,), link_name="probit", approximation="sor", scale=1.5
         inducing=places.reshape(-1, 2),
         approximation=approximation,
     )
-    return LabelPrior(latent=latent, link_name=link_name, means=means)
+    return weighted(latent, means=means, link_name=link_name)
+
+
+def weighted(latent, *, means, link_name="probit"):
+    likelihood = ClassLikelihood(link_name=link_name, latent_means=means)
+    return WeightedPrior(prior=latent, likelihood=likelihood, weight=1.0)
 
 
 def rule_of(linear, *, answers=12, seed=1):
@@ -64,7 +70,7 @@ class Task:
         self.classes = Classes(tuple(range(count)))
         means = (0.3,) if count == 2 else tuple(-0.5 - 0.2 * one for one in range(count))
         self.prior = prior_of(means=means, **settings)
-        self.linear = self.prior.linearised(self.X)
+        self.linear = self.prior.likelihood.linear_prior(self.prior.prior, self.X)
         self.rule = rule_of(self.linear)
         self.strategy = self.rule.columns(*self.linear.features_and_noise(self.X))
         self.answers = measure_labels(
@@ -95,8 +101,8 @@ class Task:
 
     def found(self, sums, prior=None):
         """Means and variances at some points, of every channel."""
-        latent = (prior or self.prior).latent
-        means = (prior or self.prior).means
+        latent = (prior or self.prior).prior
+        means = (prior or self.prior).likelihood.latent_means
         return [
             each.posterior(replace(latent, mean=mean), values).marginals(POINTS)
             for mean, each, values in zip(means, sums, self.signs.values, strict=True)
@@ -110,11 +116,11 @@ class Task:
         table = AskedTable(number=0, X=self.X, questions=self.strategy / noise_sd)
         return [
             label_posterior(
-                replace(prior.latent, mean=mean),
+                replace(prior.prior, mean=mean),
                 SignAnswers(tables=(table,), values=(column + shift) / noise_sd),
-                link=prior.link,
+                likelihood=prior.likelihood,
             ).marginals(POINTS)
-            for mean, column in zip(prior.means, values.T, strict=True)
+            for mean, column in zip(prior.likelihood.latent_means, values.T, strict=True)
         ]
 
 
@@ -169,7 +175,7 @@ def test_one_pass_leaves_a_tenth_of_what_cells_are_off(monkeypatch):
 
 def test_several_priors_are_served_by_the_same_passes():
     task = Task(count=3)
-    other = replace(prior_of(scale=0.7, inducing=36), means=(0.0, -0.4, -0.8))
+    other = prior_of(scale=0.7, inducing=36, means=(0.0, -0.4, -0.8))
     sums = task.sums([task.prior, other])
     passes = len(task.passes.passes)
     assert_near(task.found(sums[1], other), task.dense(other), share=0.01)
@@ -203,7 +209,7 @@ def test_rows_as_cells_of_their_own_need_no_pass():
 def test_marginals_of_rows_are_those_of_the_posterior():
     task = Task(approximation="fitc")
     (sums,) = task.sums()[0]
-    prior = replace(task.prior.latent, mean=0.3)
+    prior = replace(task.prior.prior, mean=0.3)
     posterior = sums.posterior(prior, task.signs.values[0])
     mean, variance = row_marginals(posterior, *prior.features_and_noise(POINTS))
     expected = posterior.marginals(POINTS)
@@ -232,13 +238,13 @@ def test_labels_that_all_agree_are_believed():
 def test_what_takes_plain_steps_many_hundreds_takes_accelerated_ones_few(monkeypatch):
     task = Task(count=3, approximation="fitc")
     (_, slow, _), steps = task.dense(), []
-    plain = rows_module.LabelAccount.at
+    plain = ClassLikelihood.linearise
 
     def counted(*given, **named):
         steps.append(given)
         return plain(*given, **named)
 
-    monkeypatch.setattr(rows_module.LabelAccount, "at", counted)
+    monkeypatch.setattr(ClassLikelihood, "linearise", counted)
     whole = rows_module.settled
     monkeypatch.setattr(
         rows_module,
@@ -269,16 +275,16 @@ def test_nothing_asked_leaves_the_prior_and_needs_no_pass(count):
     sums = task.sums()
     assert len(task.passes.passes) == passes
     assert len(sums[0]) == channels
-    for mean, found in zip(task.prior.means, task.found(sums[0]), strict=True):
+    for mean, found in zip(task.prior.likelihood.latent_means, task.found(sums[0]), strict=True):
         np.testing.assert_allclose(found.mean, mean)
-        np.testing.assert_allclose(found.variance, task.prior.latent.query_variance(POINTS))
+        np.testing.assert_allclose(found.variance, task.prior.prior.query_variance(POINTS))
         assert not found.noise_share.any()
 
 
 def test_a_latent_prior_that_keeps_rows_is_refused():
     exact = ExactPrior(kernel=RBF(1.0), noise_variance=1e-6, mean=0.0)
     with pytest.raises(TypeError, match="inducing inputs"):
-        module.sparse_channels(LabelPrior(latent=exact, link_name="probit", means=(0.0,)))
+        module.sparse_channels(weighted(exact, means=(0.0,)))
 
 
 def test_what_differences_make_negative_is_left_out(rng):
