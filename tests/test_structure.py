@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import cloakgp
+from benchmarks.structure import circles_of, imports_of, modules_of
 
 ROOT = Path(cloakgp.__file__).parent
 PROJECT = ROOT.parents[1]
@@ -188,6 +189,10 @@ def test_imports_go_one_way():
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "0 broken" in done.stdout
+
+
+def test_no_module_imports_another_in_a_circle():
+    assert circles_of(imports_of(modules_of(PROJECT))) == []
 
 
 def public_definitions(tree: ast.Module):
