@@ -10,7 +10,7 @@ from cloakgp.release import DenseStrategy, Measurement, StreamedStrategy, Weight
 from cloakgp.release.hyperparameters.covariance import gather
 from cloakgp.release.hyperparameters.learning import learn
 from cloakgp.release.posterior.mixture import Mixture, answered_tables, condition
-from cloakgp.release.strategy import ChannelSums, PriorSums
+from cloakgp.release.sums import ChannelSums, PriorSums
 
 UNCERTIFIED = Certificate(criterion="trace", gap=1e-3)
 

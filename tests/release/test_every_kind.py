@@ -93,6 +93,12 @@ def many(seed, **changes):
     return model.fit_rows(rows).release_
 
 
+def many_labels(seed, labels=LABELS, **changes):
+    rows = ArrayRows(X, labels, input_names=NAMES, chunk_rows=10)
+    settings = {"classes": sorted(set(labels)), **BUDGET, **SPARSE, "insecure_seed": seed}
+    return DPGPClassifier(**settings, **changes).fit_rows(rows).release_
+
+
 def private_inputs(seed, **changes):
     model = DPGPRegressorPrivateInputs(
         input_bounds=(0, 6), bounds=(-3.0, 3.0), **BUDGET, n_features=5, insecure_seed=seed
@@ -168,6 +174,8 @@ KINDS = {
     "many rows": Kind(many),
     "many rows, trace": Kind(lambda seed: many(seed, criterion="trace", learn=None)),
     "many rows, logdet": Kind(lambda seed: many(seed, criterion="logdet", learn=None)),
+    "many rows, two classes": Kind(many_labels),
+    "many rows, three classes": Kind(lambda seed: many_labels(seed, THREE, learn="average")),
     "private inputs": Kind(private_inputs, drawn=False),
     "private inputs, rows too": Kind(
         lambda seed: private_inputs(seed, neighbours="add-remove"), drawn=False

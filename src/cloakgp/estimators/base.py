@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from cloakgp.criteria import Criterion, Use, criteria_for, criterion_named
 from cloakgp.fitting.defaults import choose_query
 from cloakgp.fitting.strategies import Query
+from cloakgp.fitting.streaming import INDUCING, Rows
 from cloakgp.release import Hyperprior
 from cloakgp.utils.arrays import Array, as_inputs, check_unmasked
 
@@ -236,17 +237,46 @@ class DesignMixin(BaseEstimator):
     Attributes
     ----------
     criterion : str
+    inducing : int, array-like of shape (M, D) or None
     random_state : int
     """
 
     criterion: Any
+    inducing: Any
     random_state: int
     n_features_in_: int
+    feature_names_in_: Any
     _use: Use = "numbers"
 
     def _criterion(self) -> Criterion:
         """Return what the questions are chosen for, or say which criteria there are."""
         return criterion_named(self.criterion, use=self._use)
+
+    def _look_at(self, rows: Rows) -> None:
+        """Take names and number of inputs from a table in chunks."""
+        self.n_features_in_ = rows.n_inputs
+        if rows.input_names:
+            self.feature_names_in_ = np.array(rows.input_names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _inducing_of(self, rows: Rows) -> int | Array:
+        """Return the inducing inputs for a table in chunks, or how many are to be placed."""
+        if self.inducing is None:
+            return INDUCING
+        if isinstance(self.inducing, int | np.integer) and not isinstance(self.inducing, bool):
+            return int(self.inducing)
+        return as_inputs(
+            self.inducing, input_names=rows.input_names, n_inputs=rows.n_inputs, name="inducing"
+        )
+
+    def _query_for(
+        self, rows: Rows, X_query: ArrayLike | None, query_weight: ArrayLike | None
+    ) -> Query | None:
+        """Return what `fit_rows` was given of them: a table in chunks chooses its own."""
+        if X_query is None and query_weight is None:
+            return None
+        return self._query(np.zeros((0, rows.n_inputs)), X_query, query_weight)
 
     def _query(
         self, inputs: Array, X_query: ArrayLike | None, query_weight: ArrayLike | None

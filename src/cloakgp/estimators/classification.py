@@ -25,6 +25,8 @@ from cloakgp.fitting.dense import release_outputs
 from cloakgp.fitting.iteration import release_iteration
 from cloakgp.fitting.planning import plan_fit
 from cloakgp.fitting.strategies import Query
+from cloakgp.fitting.streaming import Rows
+from cloakgp.fitting.streaming_classification import LabelRowSettings, release_label_rows
 from cloakgp.models import Approximation
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.accounting import check_budget
@@ -206,9 +208,7 @@ class DPGPClassifier(DesignMixin, ReleaseMixin[Guarantee], ClassifierMixin, Base
         inputs = check_inputs(self, X)
         check_budget(self.epsilon, self.delta)
         declared = Classes.checked(self.classes)
-        # scikit-learn's order, where the labels have one and nobody insists on another.
-        kept = isinstance(self.classes, Classes)
-        classes = declared if kept else Classes(labels=declared.in_order())
+        classes = self._in_order(declared)
         check_learning(self.learn)
         rates = self._ordered_rates(declared, classes)
         warn_of_parameters(
@@ -282,6 +282,78 @@ class DPGPClassifier(DesignMixin, ReleaseMixin[Guarantee], ClassifierMixin, Base
         )
         return self
 
+    @forget_on_failure
+    def fit_rows(
+        self,
+        rows: Rows,
+        X_query: ArrayLike | None = None,
+        query_weight: ArrayLike | None = None,
+        *,
+        progress: Progress | None = None,
+        tell: Tell = tell_nobody,
+    ) -> DPGPClassifier:
+        """Spend the budget once on a table in chunks: files, arrays or a cluster, of any length.
+
+        The table is read a few times, chunk by chunk; its labels once. The size of `release_` does
+        not depend on the number of rows then, and it holds none of them.
+
+        Parameters
+        ----------
+        rows : ArrayRows, FileRows or DaskRows
+            From `cloakgp.data`. Every row is protected on its own.
+        X_query, query_weight
+            As for `fit`.
+        progress, tell
+            As for `fit`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For anything that does not make sense; no message quotes a label.
+
+        Examples
+        --------
+        >>> from cloakgp.data import ArrayRows
+        >>> X = np.linspace(0, 10, 6000)[:, None]
+        >>> model = DPGPClassifier(classes=[False, True], epsilon=1.0, delta=1e-5, inducing=10)
+        >>> model.fit_rows(ArrayRows(X, X[:, 0] > 5)).release_.n_rows
+        6000
+        """
+        check_learning(self.learn)
+        declared = Classes.checked(self.classes)
+        classes = self._in_order(declared)
+        link_name = self._link_name()
+        self._look_at(rows)
+        hyperprior = Hyperprior(noise_variance=False, mean=self.class_rates is None)
+        self.release_ = release_label_rows(
+            rows,
+            classes=classes,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            query=self._query_for(rows, X_query, query_weight),
+            settings=LabelRowSettings(
+                kernel=self.kernel,
+                link_name=link_name,
+                class_rates=self._ordered_rates(declared, classes),
+                inducing=self._inducing_of(rows),
+                approximation=self.approximation,
+                criterion=self.criterion,
+                gap=self.gap,
+                hyperprior=None if self.learn is None else hyperprior,
+                average=self.learn == "average",
+                random_state=self.random_state,
+            ),
+            progress=progress,
+            tell=tell,
+            insecure_seed=self.insecure_seed,
+        )
+        self.classes_ = _as_array(classes)
+        return self
+
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the most probable class, at no further cost in privacy, shape (P,)."""
         best = self.predict_proba(X).argmax(axis=1)
@@ -311,6 +383,12 @@ class DPGPClassifier(DesignMixin, ReleaseMixin[Guarantee], ClassifierMixin, Base
         """
         points = self._points(X)
         return self.release_.predict_latent(points)
+
+    def _in_order(self, declared: Classes) -> Classes:
+        """Return classes in the order of scikit-learn, unless another was insisted on."""
+        if isinstance(self.classes, Classes):
+            return declared
+        return Classes(labels=declared.in_order())
 
     def _link_name(self) -> LinkName:
         """Return the link to use, after refusing what other criteria would pass over."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from typing import Literal, Unpack
 
-import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.gaussian_process.kernels import Kernel
@@ -25,7 +24,7 @@ from cloakgp.fitting.defaults import choose_prior
 from cloakgp.fitting.dense import release_outputs
 from cloakgp.fitting.planning import FitPlan, plan_fit
 from cloakgp.fitting.remeasure import Settings, extend, refine
-from cloakgp.fitting.streaming import INDUCING, Rows, RowSettings, release_rows
+from cloakgp.fitting.streaming import Rows, RowSettings, release_rows
 from cloakgp.models import Approximation
 from cloakgp.privacy import Guarantee, OutputBounds
 from cloakgp.privacy.accounting import check_budget
@@ -33,7 +32,6 @@ from cloakgp.privacy.checks import warn_of_parameters
 from cloakgp.privacy.composition import MixedGuarantee
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import Release
-from cloakgp.utils.arrays import as_inputs
 from cloakgp.utils.passes import Tell, tell_nobody
 
 
@@ -303,33 +301,18 @@ class DPGPRegressor(
         """
         if self.budget_split is not None:
             raise ValueError("budget_split is for tables that are fitted at once: leave it out")
-        self.n_features_in_ = rows.n_inputs
-        if rows.input_names:
-            self.feature_names_in_ = np.array(rows.input_names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-        query = None
-        if X_query is not None or query_weight is not None:
-            query = self._query(np.zeros((0, rows.n_inputs)), X_query, query_weight)
-        inducing = INDUCING if self.inducing is None else self.inducing
+        self._look_at(rows)
         self.release_ = release_rows(
             rows,
             bounds=OutputBounds.checked(self.bounds),
             epsilon=self.epsilon,
             delta=self.delta,
-            query=query,
+            query=self._query_for(rows, X_query, query_weight),
             settings=RowSettings(
                 kernel=self.kernel,
                 noise_variance=self.noise_variance,
                 mean=self.mean,
-                inducing=int(inducing)
-                if isinstance(inducing, int | np.integer) and not isinstance(inducing, bool)
-                else as_inputs(
-                    inducing,
-                    input_names=rows.input_names,
-                    n_inputs=rows.n_inputs,
-                    name="inducing",
-                ),
+                inducing=self._inducing_of(rows),
                 approximation=self.approximation,
                 criterion=self.criterion,
                 gap=self.gap,

@@ -27,7 +27,7 @@ from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import Hyperprior, Measurement, Release, StreamedStrategy, WeightedPrior
 from cloakgp.release.hyperparameters.covariance import gather_sums
 from cloakgp.release.hyperparameters.learning import learn_numbers
-from cloakgp.release.strategy import ChannelSums, PriorSums
+from cloakgp.release.sums import ChannelSums, PriorSums
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import Passes, Tell, tell_nobody
 

@@ -27,7 +27,7 @@ from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import Hyperprior, Measurement, Release, StreamedStrategy, WeightedPrior
 from cloakgp.release.hyperparameters.learning import learn_classes
 from cloakgp.release.posterior.label_sums import CellSigns, LabelSums, label_sums
-from cloakgp.release.strategy import ChannelSums, PriorSums
+from cloakgp.release.sums import ChannelSums, PriorSums
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import LinkName
 from cloakgp.utils.passes import Tell, tell_nobody

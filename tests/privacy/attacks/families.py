@@ -330,7 +330,7 @@ def released_classes(name: str, *, classes: Sequence[Any], **settings: Any) -> A
             settings=LabelRowSettings(kernel=KERNEL, inducing=table.plane[:3], **settings),
             **LABELS,
         )
-        return Outcome((found.answers.guarantee,), pickle.dumps(found))
+        return Outcome((found.measurements[0].answers.guarantee,), pickle.dumps(found))
 
     return Attack(name, neighbourhoods, run)
 

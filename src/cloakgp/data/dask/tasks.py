@@ -21,6 +21,7 @@ from typing import Any, Protocol
 
 from cloakgp.data import chunks
 from cloakgp.data.chunks import LocalRows
+from cloakgp.data.dask.errors import PublicError, public_errors
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import Chunk
 from cloakgp.utils.threads import suitable_threads
@@ -99,45 +100,6 @@ class Span:
     first_row: int
     rows: int
     first_chunk: int
-
-
-class PublicError(Exception):
-    """Says what is wrong with something public, in words that may be shown.
-
-    Attributes
-    ----------
-    error : type
-        Of the exception to be raised where the pass was asked for.
-    """
-
-    def __init__(self, message: str, *, error: type[Exception] = ValueError) -> None:
-        super().__init__(message)
-        self.error = error
-
-
-@contextmanager
-def public_errors() -> Iterator[None]:
-    """Show the words of a ``ValueError``, or of a file that is missing: only where they are ours.
-
-    Raises
-    ------
-    PublicError
-
-    Examples
-    --------
-    >>> try:
-    ...     with public_errors():
-    ...         raise ValueError("column 'age' is empty in row 3")
-    ... except PublicError as error:
-    ...     print(error)
-    column 'age' is empty in row 3
-    """
-    try:
-        yield
-    except FileNotFoundError as error:
-        raise PublicError(str(error), error=FileNotFoundError) from None
-    except ValueError as error:
-        raise PublicError(str(error)) from None
 
 
 class Block(Protocol):

@@ -1,0 +1,47 @@
+"""Sums over rows: what a streamed strategy asks of latent functions under each prior."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cloakgp.models import SparsePrior
+from cloakgp.models.likelihoods import Likelihood
+from cloakgp.utils.arrays import Array
+
+
+@dataclass(frozen=True, eq=False)
+class ChannelSums:
+    """What a strategy asks of one latent function f = m + Vᵀu over all rows.
+
+    Answers are offset + features u, and noise of this covariance from the rows, beside their own.
+    Of numbers features are R Vᵀ and noise is R Λ Rᵀ; of classes, labels are linearised where the
+    answers say that latent values are (`cloakgp.release.posterior.label_sums`).
+
+    Attributes
+    ----------
+    features : array of shape (k, M)
+    noise : array of shape (k, k)
+    offset : array of shape (k,) or None
+        None for numbers: m R 1.
+    """
+
+    features: Array
+    noise: Array
+    offset: Array | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class PriorSums:
+    """What a strategy amounts to over all rows under one prior.
+
+    Attributes
+    ----------
+    prior : SparsePrior
+    likelihood : Likelihood
+    channels : tuple of ChannelSums
+        One for each latent function.
+    """
+
+    prior: SparsePrior
+    likelihood: Likelihood
+    channels: tuple[ChannelSums, ...]
