@@ -110,6 +110,7 @@ class DPGPRegressor(
 
     Examples
     --------
+    >>> import numpy as np
     >>> X = np.linspace(0, 10, 200)[:, None]
     >>> y = 100 + 20 * np.sin(X).ravel()
     >>> model = DPGPRegressor(bounds=(70, 130), epsilon=1.0, delta=1e-4).fit(X, y)
@@ -293,6 +294,7 @@ class DPGPRegressor(
 
         Examples
         --------
+        >>> import numpy as np
         >>> from cloakgp.data import ArrayRows
         >>> X = np.linspace(0, 10, 5000)[:, None]
         >>> model = DPGPRegressor(bounds=(-1, 1), epsilon=1.0, delta=1e-5, inducing=20)
