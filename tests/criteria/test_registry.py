@@ -17,7 +17,7 @@ from cloakgp.cli.release import release as release_command
 from cloakgp.criteria import CRITERIA, Problem, criteria_for, criterion_named
 from cloakgp.design import Certificate
 from cloakgp.models import ExactPrior
-from cloakgp.report.measurements import how_designed
+from cloakgp.report.measurements import describe_design
 
 ROOT = Path(cloakgp.__file__).parent
 # Where the two shapes of noise are computed.
@@ -26,7 +26,7 @@ NUMERICS = ("design", "criteria")
 
 @pytest.mark.parametrize("name", CRITERIA)
 def test_each_describes_itself_and_nothing_else_is_certified(name):
-    said = how_designed(Certificate(criterion=name, gap=0.0123))
+    said = describe_design(Certificate(criterion=name, gap=0.0123))
     assert "{" not in said
     assert said.startswith("the questions ")
     assert said.endswith(".")
@@ -34,7 +34,7 @@ def test_each_describes_itself_and_nothing_else_is_certified(name):
 
 
 def test_no_two_read_alike():
-    said = [how_designed(Certificate(criterion=name, gap=0.01)) for name in CRITERIA]
+    said = [describe_design(Certificate(criterion=name, gap=0.01)) for name in CRITERIA]
     assert len(set(said)) == len(CRITERIA)
 
 

@@ -28,7 +28,7 @@ from cloakgp.fitting.dense import release_outputs
 from cloakgp.fitting.strategies import Query
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.privacy import OutputBounds, measure
-from cloakgp.privacy.grid import Movement, calibrate
+from cloakgp.privacy.grid import Sensitivity, calibrate
 
 # Budgets here are as large, or tables as small, as each test needs.
 pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
@@ -602,7 +602,7 @@ def check_one_measurement(fitted, measurement, *, y, clipped, inside):
     noiseless = measurement.strategy.matrix @ centred
     grid, _ = calibrate(
         measurement.strategy.matrix,
-        movement=Movement.of_one_output(
+        sensitivity=Sensitivity.of_one_output(
             measurement.strategy.matrix, bounds=OutputBounds.checked(measurement.answers.bounds)
         ),
         epsilon=guarantee.epsilon,

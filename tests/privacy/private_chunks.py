@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from cloakgp.privacy.entries import read_labels
-from cloakgp.privacy.streaming import Promise
+from cloakgp.privacy.streaming import StrategyBound
 from cloakgp.utils.passes import Chunk
 
 
@@ -64,12 +64,12 @@ class Picked:
         return self.strategy[:, X[:, 0].astype(int)]
 
 
-def promise_of(strategy, cuts=(), **changes):
+def bound_of(strategy, cuts=(), **changes):
     """Return what is true of a strategy and of chunks, but for what a test changes."""
     count = strategy.shape[1]
     chunks = np.split(np.arange(count), cuts)
     return replace(
-        Promise(
+        StrategyBound(
             answers=len(strategy),
             longest=float(np.sqrt(np.square(strategy).sum(axis=0).max())),
             chunk_rows=max(map(len, chunks)),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cloakgp.privacy.bounds import OutputBounds
-from cloakgp.privacy.grid import Movement, calibrate
+from cloakgp.privacy.grid import Sensitivity, calibrate
 from cloakgp.privacy.sampler import add_discrete_gaussian
 
 DRAWS = 40_000
@@ -23,7 +23,7 @@ def audited_delta(*, epsilon: float, delta: float, noise_share: float) -> tuple[
     """
     grid, _ = calibrate(
         STRATEGY,
-        movement=Movement.of_one_output(STRATEGY, bounds=BOUNDS),
+        sensitivity=Sensitivity.of_one_output(STRATEGY, bounds=BOUNDS),
         epsilon=epsilon,
         delta=delta,
     )

@@ -11,7 +11,7 @@ from neighbours import ACHIEVED_SHARE, door, spent_over_neighbours
 from cloakgp.privacy.accounting import exact_noise_multiplier
 from cloakgp.privacy.bounds import OutputBounds
 from cloakgp.privacy.gaussian import measure
-from cloakgp.privacy.grid import Movement, calibrate, integer_sensitivity
+from cloakgp.privacy.grid import Sensitivity, calibrate, integer_sensitivity
 
 
 def spent_by_measure(strategy, y, *, bounds, **settings_):
@@ -92,7 +92,7 @@ def test_sensitivity_covers_the_rounding_of_long_sums(seed, rows):
     bounds = OutputBounds(1e9, 1e9 + 1)
     grid, _ = calibrate(
         strategy,
-        movement=Movement.of_one_output(strategy, bounds=bounds),
+        sensitivity=Sensitivity.of_one_output(strategy, bounds=bounds),
         epsilon=1,
         delta=1e-6,
     )
@@ -151,7 +151,7 @@ def test_huge_answers_take_a_coarser_grid_and_count_it():
     (fine, _), (coarse, guarantee) = (
         calibrate(
             questions,
-            movement=Movement.of_one_output(questions, bounds=bounds),
+            sensitivity=Sensitivity.of_one_output(questions, bounds=bounds),
             epsilon=1,
             delta=0.01,
         )

@@ -16,10 +16,10 @@ from cloakgp.privacy.bounds import OutputBounds
 from cloakgp.privacy.grid import (
     GRID_BITS,
     Grid,
-    Movement,
+    Sensitivity,
     calibrate,
     integer_sensitivity,
-    longest_column,
+    max_column_norm,
     noisy,
 )
 
@@ -35,7 +35,7 @@ def test_the_longest_column_is_rounded_up(seed):
     strategy = rng.normal(size=(rng.integers(1, 20), rng.integers(1, 9)))
     strategy *= 10.0 ** rng.uniform(-8, 8, size=strategy.shape[1])
     longest = max(exact_square(column) for column in strategy.T)
-    found = Fraction(longest_column(strategy))
+    found = Fraction(max_column_norm(strategy))
     assert longest <= found**2 <= longest * (1 + Fraction(1, 10**12))
 
 
@@ -45,13 +45,15 @@ def test_one_outputs_movement_covers_both_ends(seed):
     strategy = rng.normal(size=(3, 5))
     ends = np.sort(rng.normal(size=2) * 10.0 ** rng.uniform(-3, 6))
     bounds = OutputBounds(float(ends[0]), float(ends[1]))
-    movement = Movement.of_one_output(strategy, bounds=bounds)
+    sensitivity = Sensitivity.of_one_output(strategy, bounds=bounds)
     width = Fraction(bounds.hi - bounds.middle) - Fraction(bounds.lo - bounds.middle)
     longest = max(exact_square(column) for column in strategy.T)
-    assert Fraction(movement.distance) ** 2 >= longest * width**2
-    assert movement.distance == pytest.approx(bounds.width * math.sqrt(longest), rel=1e-9)
-    assert movement.largest >= max(abs(bounds.lo - bounds.middle), abs(bounds.hi - bounds.middle))
-    assert movement.columns == 1
+    assert Fraction(sensitivity.distance) ** 2 >= longest * width**2
+    assert sensitivity.distance == pytest.approx(bounds.width * math.sqrt(longest), rel=1e-9)
+    assert sensitivity.largest >= max(
+        abs(bounds.lo - bounds.middle), abs(bounds.hi - bounds.middle)
+    )
+    assert sensitivity.columns == 1
 
 
 @given(
@@ -68,9 +70,9 @@ def test_rounding_of_long_sums_with_wild_weights_is_covered(seed, rows, columns)
     heaviest = int(np.square(strategy).sum(axis=0).argmax())
     moved = V.copy()
     moved[heaviest] = -V[heaviest]
-    distance = 2 * np.linalg.norm(V[heaviest]) * longest_column(strategy) * (1 + 1e-12)
-    movement = Movement(distance=distance, largest=1.0, columns=columns)
-    grid, guarantee = calibrate(strategy, movement=movement, epsilon=1, delta=1e-6)
+    distance = 2 * np.linalg.norm(V[heaviest]) * max_column_norm(strategy) * (1 + 1e-12)
+    sensitivity = Sensitivity(distance=distance, largest=1.0, columns=columns)
+    grid, guarantee = calibrate(strategy, sensitivity=sensitivity, epsilon=1, delta=1e-6)
     integers = [np.rint(strategy @ one / grid.step).astype(np.int64) for one in (V, moved)]
     squared = sum(
         (int(a) - int(b)) ** 2 for a, b in zip(*(one.ravel() for one in integers), strict=True)
@@ -84,8 +86,8 @@ def test_rounding_of_long_sums_with_wild_weights_is_covered(seed, rows, columns)
 def test_every_column_counts_in_the_rounding(columns):
     """On a grid as coarse as the answers, √(kC) roundings are most of the sensitivity."""
     strategy = np.ones((4, 1))
-    movement = Movement(distance=1e-9, largest=1.0, columns=columns)
-    found = integer_sensitivity(strategy, movement=movement, step=1.0)
+    sensitivity = Sensitivity(distance=1e-9, largest=1.0, columns=columns)
+    found = integer_sensitivity(strategy, sensitivity=sensitivity, step=1.0)
     assert found == math.ceil(1e-9 + math.sqrt(4 * columns))
 
 
@@ -97,7 +99,7 @@ def test_rounding_can_move_that_far():
     moved = float(np.linalg.norm(integers[0] - integers[1]))
     distance = float(np.linalg.norm(above - below))
     bound = integer_sensitivity(
-        strategy, movement=Movement(distance=distance, largest=1.0, columns=2), step=step
+        strategy, sensitivity=Sensitivity(distance=distance, largest=1.0, columns=2), step=step
     )
     assert math.sqrt(6) == pytest.approx(moved)
     assert moved <= bound
@@ -106,12 +108,12 @@ def test_rounding_can_move_that_far():
 @given(epsilon=st.floats(0.05, 20), delta=st.floats(1e-9, 0.4), columns=st.integers(1, 12))
 def test_a_calibration_keeps_its_guarantee_and_wastes_little(epsilon, delta, columns):
     strategy = np.random.default_rng(columns).normal(size=(3, 7))
-    movement = Movement(distance=3 * longest_column(strategy), largest=1.5, columns=columns)
-    grid, guarantee = calibrate(strategy, movement=movement, epsilon=epsilon, delta=delta)
+    sensitivity = Sensitivity(distance=3 * max_column_norm(strategy), largest=1.5, columns=columns)
+    grid, guarantee = calibrate(strategy, sensitivity=sensitivity, epsilon=epsilon, delta=delta)
     assert guarantee.delta_at(epsilon) <= delta
     assert guarantee.mu >= grid.sensitivity / grid.scale
     assert grid.noise_sd == pytest.approx(
-        movement.distance * exact_noise_multiplier(epsilon, delta), rel=1e-6
+        sensitivity.distance * exact_noise_multiplier(epsilon, delta), rel=1e-6
     )
     assert math.log2(grid.step) % 1 == 0
     assert grid.step <= grid.noise_sd * 2.0 ** (1 - GRID_BITS)
@@ -143,6 +145,8 @@ def test_noise_of_every_entry_is_its_own():
 
 @pytest.mark.parametrize("calibration", ["wishful", None])
 def test_unknown_calibrations_are_refused(calibration):
-    movement = Movement(distance=1.0, largest=1.0)
+    sensitivity = Sensitivity(distance=1.0, largest=1.0)
     with pytest.raises(ValueError, match="calibration must be"):
-        calibrate(np.eye(2), movement=movement, epsilon=1.0, delta=0.1, calibration=calibration)
+        calibrate(
+            np.eye(2), sensitivity=sensitivity, epsilon=1.0, delta=0.1, calibration=calibration
+        )

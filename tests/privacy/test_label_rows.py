@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from label_neighbours import spent_over_labels
 from neighbours import ACHIEVED_SHARE, door
-from private_chunks import Picked, PrivateChunks, Unread, all_cuts, promise_of
+from private_chunks import Picked, PrivateChunks, Unread, all_cuts, bound_of
 from spying_backend import holds
 
-from cloakgp.privacy.grid import Grid, Magnitudes, Movement
+from cloakgp.privacy.grid import Grid, Magnitudes, Sensitivity
 from cloakgp.privacy.labels import Classes, measure_labels
-from cloakgp.privacy.streaming import Promise, measure_label_rows
+from cloakgp.privacy.streaming import StrategyBound, measure_label_rows
 from cloakgp.utils.passes import Chunk
 
 # The package's functions have the names of their modules.
@@ -30,7 +30,7 @@ SECRET = "quinsy-7123456"
 
 
 def answers_of(strategy, labels, *, count, cuts=(), order=None, columns=None, **rest):
-    settings_ = {"promise": promise_of(strategy, cuts)} | BUDGET | rest
+    settings_ = {"bound": bound_of(strategy, cuts)} | BUDGET | rest
     rows = PrivateChunks(np.array(labels, dtype=object), tuple(cuts), order)
     return measure_label_rows(
         rows, columns or Picked(strategy), classes=Classes(NAMES[:count]), **settings_
@@ -117,12 +117,12 @@ def test_rounding_to_integers_is_counted_for_every_channel(count, channels):
     strategy = np.full((9, 1), 0.5)
     sensitivity = door.integer_sensitivity(
         Magnitudes.of_columns(answers=9, longest=1.5, rows=1, count=1),
-        movement=Movement.of_one_row(1.5, encoding=classes),
+        sensitivity=Sensitivity.of_one_row(1.5, encoding=classes),
         step=1.0,
     )
     grid = Grid(step=1.0, sensitivity=sensitivity, scale=10.0)
     work = room._Answering(
-        columns=Picked(strategy), promise=promise_of(strategy), encoding=classes, grid=grid
+        columns=Picked(strategy), bound=bound_of(strategy), encoding=classes, grid=grid
     )
     found = [
         work(Chunk(0, np.zeros((1, 1))), np.array([place])).integers
@@ -182,11 +182,11 @@ def lopsided(count):
 def test_the_sensitivity_of_one_chunk_is_refused_and_would_be_caught(count, monkeypatch):
     strategy, labels, cuts = lopsided(count)
     first = float(np.sqrt(np.square(strategy[:, :3]).sum(axis=0).max()))
-    promise = promise_of(strategy, cuts, longest=first)
+    bound = bound_of(strategy, cuts, longest=first)
     with pytest.raises(ValueError, match="nothing was released"):
-        answers_of(strategy, labels, count=count, cuts=cuts, promise=promise)
+        answers_of(strategy, labels, count=count, cuts=cuts, bound=bound)
     monkeypatch.setattr(room, "column_lengths", lambda columns: np.zeros(columns.shape[1]))
-    spent, claimed = spent_by(strategy, labels, count=count, cuts=cuts, promise=promise)
+    spent, claimed = spent_by(strategy, labels, count=count, cuts=cuts, bound=bound)
     assert spent > claimed
 
 
@@ -260,9 +260,7 @@ def test_a_column_that_became_longer_is_refused_wherever_it_is(row, factor, monk
 def test_other_rows_than_were_promised_are_refused(change, drawn):
     strategy, labels, cuts = lopsided(2)
     with pytest.raises(ValueError, match="inputs changed"):
-        answers_of(
-            strategy, labels, count=2, cuts=cuts, promise=promise_of(strategy, cuts, **change)
-        )
+        answers_of(strategy, labels, count=2, cuts=cuts, bound=bound_of(strategy, cuts, **change))
     assert drawn == []
 
 
@@ -284,7 +282,7 @@ def test_places_that_are_none_are_refused_whoever_read_them(bad, drawn):
         measure_label_rows(
             rows,
             Picked(strategy),
-            promise=promise_of(strategy, (2, 4)),
+            bound=bound_of(strategy, (2, 4)),
             classes=Classes(NAMES[:2]),
             **BUDGET,
         )
@@ -307,7 +305,7 @@ def test_places_of_another_type_are_refused(convert, drawn):
         measure_label_rows(
             rows,
             Picked(strategy),
-            promise=promise_of(strategy, (2,)),
+            bound=bound_of(strategy, (2,)),
             classes=Classes(NAMES[:2]),
             **BUDGET,
         )
@@ -327,7 +325,7 @@ def test_places_of_another_type_are_refused(convert, drawn):
 )
 def test_bad_settings_are_refused_before_anything_is_read(change, complaint):
     strategy = np.eye(2)
-    arguments = {"promise": promise_of(strategy), "classes": Classes(NAMES[:2])} | BUDGET | change
+    arguments = {"bound": bound_of(strategy), "classes": Classes(NAMES[:2])} | BUDGET | change
     with pytest.raises(ValueError, match=complaint):
         measure_label_rows(Unread(), Picked(strategy), **arguments)
 
@@ -338,7 +336,7 @@ def test_questions_that_ask_nothing_read_nothing_and_cost_nothing(answers, longe
     found = measure_label_rows(
         Unread(),
         Picked(np.ones((answers, 4))),
-        promise=Promise(answers=answers, longest=longest, chunk_rows=2, count=4),
+        bound=StrategyBound(answers=answers, longest=longest, chunk_rows=2, count=4),
         classes=Classes(NAMES[:count]),
         **BUDGET,
     )
@@ -415,7 +413,7 @@ def test_what_travels_to_the_rows_holds_no_label_and_what_comes_back_shows_none(
     measure_label_rows(
         Spied(labels, (1,)),
         Picked(strategy),
-        promise=promise_of(strategy, (1,)),
+        bound=bound_of(strategy, (1,)),
         classes=classes,
         **BUDGET,
     )

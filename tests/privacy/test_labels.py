@@ -18,7 +18,7 @@ from sklearn.exceptions import DataConversionWarning
 
 from cloakgp import DPGPClassifier
 from cloakgp.privacy import labels as labels_module
-from cloakgp.privacy.grid import Movement, calibrate, integer_sensitivity
+from cloakgp.privacy.grid import Sensitivity, calibrate, integer_sensitivity
 from cloakgp.privacy.labels import Classes, measure_labels, signed_centre, signed_width
 from cloakgp.privacy.rounding import UNIT_ROUNDOFF
 from cloakgp.privacy.sampler import add_discrete_gaussian
@@ -155,7 +155,7 @@ def audited_delta(*, count, epsilon, delta, noise_share):
     classes = Classes(NAMES[:count])
     grid, _ = calibrate(
         AUDITED,
-        movement=Movement(
+        sensitivity=Sensitivity(
             distance=classes.distance * float(np.sqrt(np.square(AUDITED).sum(axis=0).max())),
             largest=1.0,
             columns=classes.channels,

@@ -71,12 +71,12 @@ def test_every_release_spends_what_it_claims(
 
 def test_the_check_can_fail(monkeypatch):
     """Mutation: a release whose sensitivity leaves out half of the rows is found out."""
-    whole = door.longest_column
+    whole = door.max_column_norm
 
     def of_the_first_rows(strategy):
         return whole(strategy[:, : strategy.shape[1] // 2])
 
-    monkeypatch.setattr(door, "longest_column", of_the_first_rows)
+    monkeypatch.setattr(door, "max_column_norm", of_the_first_rows)
     X = np.concatenate([np.zeros(8), [1.0, 2.0, 3.0, 9.0]])[:, None]
     spent, claimed = spent_by_fit(
         np.zeros(12), X, bounds=(0.0, 1.0), epsilon=1.0, delta=0.01, criterion="trace"

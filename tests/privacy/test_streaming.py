@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from neighbours import ACHIEVED_SHARE, door, spent_over_neighbours
-from private_chunks import Picked, PrivateChunks, Unread, all_cuts, promise_of
+from private_chunks import Picked, PrivateChunks, Unread, all_cuts, bound_of
 from scipy import linalg
 from sklearn.gaussian_process.kernels import RBF
 from spying_backend import holds
@@ -25,9 +25,9 @@ from cloakgp.fitting.strategies import Query
 from cloakgp.fitting.streaming import RowSettings, release_rows
 from cloakgp.privacy.bounds import INFINITE, MISSING, OutputBounds
 from cloakgp.privacy.gaussian import measure
-from cloakgp.privacy.grid import Grid, Magnitudes, Movement, calibrate
+from cloakgp.privacy.grid import Grid, Magnitudes, Sensitivity, calibrate
 from cloakgp.privacy.rounding import gamma
-from cloakgp.privacy.streaming import Promise, measure_rows
+from cloakgp.privacy.streaming import StrategyBound, measure_rows
 from cloakgp.utils.passes import Chunk
 
 # The package's functions have the names of their modules.
@@ -38,7 +38,7 @@ UNIT = OutputBounds(0.0, 1.0)
 
 
 def answers_of(strategy, outputs, *, bounds=UNIT, cuts=(), order=None, columns=None, **rest):
-    settings_ = {"promise": promise_of(strategy, cuts)} | BUDGET | rest
+    settings_ = {"bound": bound_of(strategy, cuts)} | BUDGET | rest
     rows = PrivateChunks(np.asarray(outputs, dtype=np.float64), tuple(cuts), order)
     return measure_rows(rows, columns or Picked(strategy), bounds=bounds, **settings_)
 
@@ -134,14 +134,14 @@ def test_rounding_of_long_sums_far_from_zero_is_covered(seed, rows):
 def test_rounding_to_integers_can_move_every_answer_of_a_chunk():
     """√k steps are counted, and needed: on a coarse grid every answer crosses a half at once."""
     strategy, bounds, apart = np.ones((9, 1)), OutputBounds(-1.0, 1.0), 2e-6
-    promise = promise_of(strategy)
+    bound = bound_of(strategy)
     sensitivity = door.integer_sensitivity(
         Magnitudes.of_columns(answers=9, longest=3.0, rows=1, count=1),
-        movement=Movement(distance=3 * apart, largest=1.0),
+        sensitivity=Sensitivity(distance=3 * apart, largest=1.0),
         step=1.0,
     )
     grid = Grid(step=1.0, sensitivity=sensitivity, scale=10.0)
-    work = room._Answering(columns=Picked(strategy), promise=promise, encoding=bounds, grid=grid)
+    work = room._Answering(columns=Picked(strategy), bound=bound, encoding=bounds, grid=grid)
     one, other = (
         work(Chunk(0, np.zeros((1, 1))), np.array([0.5 + side * apart / 2])).integers
         for side in (-1, 1)
@@ -194,13 +194,15 @@ def test_no_sum_of_integers_can_overflow(
     if not lo < hi:
         return
     bounds = OutputBounds.checked((lo, hi))
-    promise = Promise(answers=answers, longest=longest, chunk_rows=chunk_rows, count=count)
-    movement = Movement.of_one_row(promise.limit, encoding=bounds)
+    bound = StrategyBound(answers=answers, longest=longest, chunk_rows=chunk_rows, count=count)
+    sensitivity = Sensitivity.of_one_row(bound.limit, encoding=bounds)
     magnitudes = Magnitudes.of_columns(
-        answers=answers, longest=promise.limit, rows=chunk_rows, count=count
+        answers=answers, longest=bound.limit, rows=chunk_rows, count=count
     )
     try:
-        grid, guarantee = calibrate(magnitudes, movement=movement, epsilon=epsilon, delta=delta)
+        grid, guarantee = calibrate(
+            magnitudes, sensitivity=sensitivity, epsilon=epsilon, delta=delta
+        )
     except ValueError as error:
         refusal = str(error)
     else:
@@ -209,7 +211,7 @@ def test_no_sum_of_integers_can_overflow(
         assert "too small" in refusal
         return
     # The computed sum of a chunk, its rounding, and as many chunks as there are rows.
-    one = Fraction(promise.limit) * Fraction(movement.largest)
+    one = Fraction(bound.limit) * Fraction(sensitivity.largest)
     total = count * one * (1 + Fraction(gamma(chunk_rows + 2))) / Fraction(grid.step)
     assert total + Fraction(count, 2) + 10 * Fraction(grid.scale) < 2**63
     assert grid.sensitivity * Fraction(grid.step) >= Fraction(bounds.width) * Fraction(longest)
@@ -219,9 +221,9 @@ def test_no_sum_of_integers_can_overflow(
 @pytest.mark.parametrize("chunk_rows", [2**50 + 1, 2**53 - 2, 2**53, 2**54, 2**60])
 def test_chunks_too_long_for_any_proof_are_not_read(chunk_rows):
     """γ_n is infinite at 2⁵³ roundings and negative beyond: so would be the sensitivity."""
-    promise = promise_of(np.eye(2), chunk_rows=chunk_rows)
+    bound = bound_of(np.eye(2), chunk_rows=chunk_rows)
     with pytest.raises(ValueError, match="too many"):
-        measure_rows(Unread(), Picked(np.eye(2)), promise=promise, bounds=UNIT, **BUDGET)
+        measure_rows(Unread(), Picked(np.eye(2)), bound=bound, bounds=UNIT, **BUDGET)
 
 
 @pytest.mark.parametrize("order", list(permutations(range(4))))
@@ -247,9 +249,9 @@ def test_parts_merge_in_every_way(noiseless):
             first = parts[0].merged(parts[1]).merged(parts[2].merged(parts[3]))
             return parts[6].merged(parts[4]).merged(first.merged(parts[5]))
 
-    promise = promise_of(strategy, cuts=range(1, 7))
+    bound = bound_of(strategy, cuts=range(1, 7))
     for rows in (Tree(outputs), PrivateChunks(outputs, tuple(range(1, 7)))):
-        measure_rows(rows, Picked(strategy), promise=promise, bounds=UNIT, **BUDGET)
+        measure_rows(rows, Picked(strategy), bound=bound, bounds=UNIT, **BUDGET)
     assert np.array_equal(noiseless[0][0], noiseless[1][0])
 
 
@@ -307,13 +309,13 @@ def test_the_sensitivity_of_some_columns_is_refused_and_would_be_caught(seen, mo
     """Mutation: L from another chunk, or from a sample of columns, and nobody verifies it."""
     strategy, outputs, cuts = lopsided()
     longest = float(np.sqrt(np.square(strategy[:, seen]).sum(axis=0).max()))
-    promise = promise_of(strategy, cuts, longest=longest)
-    if longest >= promise_of(strategy, cuts).longest:
+    bound = bound_of(strategy, cuts, longest=longest)
+    if longest >= bound_of(strategy, cuts).longest:
         pytest.skip("the sample has the longest column")
     with pytest.raises(ValueError, match="nothing was released"):
-        answers_of(strategy, outputs, cuts=cuts, promise=promise)
+        answers_of(strategy, outputs, cuts=cuts, bound=bound)
     unverified(monkeypatch)
-    spent, claimed = spent_by(strategy, outputs, cuts=cuts, promise=promise)
+    spent, claimed = spent_by(strategy, outputs, cuts=cuts, bound=bound)
     assert spent > claimed
 
 
@@ -344,7 +346,7 @@ def test_sums_of_chunks_that_broadcast_are_refused_and_would_be_caught(monkeypat
             integers = door.rounded(columns @ (outputs - 0.5)[:, None], grid=self.grid)
             longest = float(room.column_lengths(columns).max())
             return room._Answered(
-                integers, len(chunk.X), longest <= self.promise.limit, faults=(False, False)
+                integers, len(chunk.X), longest <= self.bound.limit, faults=(False, False)
             )
 
     monkeypatch.setattr(room, "_Answering", Trusting)
@@ -396,7 +398,7 @@ def test_a_column_that_became_longer_is_refused_wherever_it_is(row, factor, monk
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.99])
-def test_a_column_as_long_as_promised_but_for_rounding_is_asked_and_counted(share):
+def test_a_column_as_long_within_bound_but_for_rounding_is_asked_and_counted(share):
     """The slack that is let through is part of the sensitivity."""
     strategy = np.array([[1.0, 0.3, -0.7]])
     columns = Picked(strategy * (1 + share * room.LENGTH_SLACK))
@@ -409,9 +411,7 @@ def test_a_column_as_long_as_promised_but_for_rounding_is_asked_and_counted(shar
 def test_other_rows_than_were_promised_are_refused(change, noiseless):
     strategy = np.random.default_rng(2).normal(size=(3, 9))
     with pytest.raises(ValueError, match="inputs changed"):
-        answers_of(
-            strategy, np.zeros(9), cuts=(3, 6), promise=promise_of(strategy, (3, 6), **change)
-        )
+        answers_of(strategy, np.zeros(9), cuts=(3, 6), bound=bound_of(strategy, (3, 6), **change))
     assert noiseless == []
 
 
@@ -463,7 +463,7 @@ def test_outputs_of_another_shape_or_precision_are_refused(convert, noiseless):
     rows = Odd(np.linspace(0.1, 0.9, 6), (2, 4))
     with pytest.raises(TypeError, match="one float64 entry") as caught:
         measure_rows(
-            rows, Picked(strategy), promise=promise_of(strategy, (2, 4)), bounds=UNIT, **BUDGET
+            rows, Picked(strategy), bound=bound_of(strategy, (2, 4)), bounds=UNIT, **BUDGET
         )
     assert caught.value.__cause__ is caught.value.__context__ is None
     assert noiseless == []
@@ -476,7 +476,7 @@ def test_promises_that_cannot_be_kept_are_refused_before_anything_is_read(longes
         measure_rows(
             Unread(),
             Picked(strategy),
-            promise=promise_of(strategy, longest=longest),
+            bound=bound_of(strategy, longest=longest),
             bounds=UNIT,
             **BUDGET,
         )
@@ -496,7 +496,7 @@ def test_promises_that_cannot_be_kept_are_refused_before_anything_is_read(longes
 )
 def test_bad_settings_are_refused_before_anything_is_read(change, complaint):
     strategy = np.eye(2)
-    arguments = {"promise": promise_of(strategy), "bounds": UNIT} | BUDGET | change
+    arguments = {"bound": bound_of(strategy), "bounds": UNIT} | BUDGET | change
     with pytest.raises(ValueError, match=complaint):
         measure_rows(Unread(), Picked(strategy), **arguments)
 
@@ -505,12 +505,12 @@ def test_bounds_and_lengths_of_low_precision_are_taken_at_their_exact_value():
     """In 32 bits, widths and middles would be rounded before anything is counted."""
     lo, hi = np.float32(0.1), np.float32(16777.3)
     strategy = np.full((1, 2), 0.1)
-    promise = promise_of(strategy, longest=np.float32(0.1))
-    answers = answers_of(strategy, [0.0, 1.0], bounds=OutputBounds(lo, hi), promise=promise)
+    bound = bound_of(strategy, longest=np.float32(0.1))
+    answers = answers_of(strategy, [0.0, 1.0], bounds=OutputBounds(lo, hi), bound=bound)
     assert answers.bounds == (float(lo), float(hi))
     assert answers.centre == OutputBounds(float(lo), float(hi)).middle
     outputs = np.array([float(lo), 1.0])
-    spent, claimed = spent_by(strategy, outputs, bounds=OutputBounds(lo, hi), promise=promise)
+    spent, claimed = spent_by(strategy, outputs, bounds=OutputBounds(lo, hi), bound=bound)
     assert spent <= claimed
 
 
@@ -523,9 +523,9 @@ def test_budgets_of_low_precision_are_taken_at_their_exact_value(precision):
 
 @pytest.mark.parametrize(("answers", "longest"), [(0, 0.0), (0, 1.0), (3, 0.0)])
 def test_questions_that_ask_nothing_read_nothing_and_cost_nothing(answers, longest):
-    promise = Promise(answers=answers, longest=longest, chunk_rows=2, count=4)
+    bound = StrategyBound(answers=answers, longest=longest, chunk_rows=2, count=4)
     found = measure_rows(
-        Unread(), Picked(np.ones((answers, 4))), promise=promise, bounds=UNIT, **BUDGET
+        Unread(), Picked(np.ones((answers, 4))), bound=bound, bounds=UNIT, **BUDGET
     )
     assert found.values.tolist() == [0.0] * answers
     assert found.noise_sd == found.guarantee.mu == 0
@@ -633,7 +633,7 @@ def test_what_travels_to_the_rows_holds_no_output_and_what_comes_back_shows_none
     measure_rows(
         Spied(outputs, (1,)),
         Picked(strategy),
-        promise=promise_of(strategy, (1,)),
+        bound=bound_of(strategy, (1,)),
         bounds=UNIT,
         **BUDGET,
     )
@@ -656,7 +656,7 @@ def test_who_watches_is_told_the_same_of_neighbours():
         )
         try:
             measure_rows(
-                rows, Picked(strategy), promise=promise_of(strategy, (4, 8)), bounds=UNIT, **BUDGET
+                rows, Picked(strategy), bound=bound_of(strategy, (4, 8)), bounds=UNIT, **BUDGET
             )
         except ValueError as error:
             heard_error = str(error)

@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 from cloakgp.data import ArrayRows
 from cloakgp.design.streaming.binning import Cells
 from cloakgp.design.streaming.rules import BallRule, LinearRule
-from cloakgp.design.streaming.sums import asked_sums
+from cloakgp.design.streaming.sums import sum_strategy
 from cloakgp.fitting.strategies import Query
 from cloakgp.fitting.streaming import RowSettings, release_rows
 from cloakgp.privacy import OutputBounds
@@ -291,7 +291,7 @@ def test_columns_that_are_no_numbers_do_not_verify(first, made, table):
 def objectives(release, X, outputs_bounds=(-2.0, 3.0)):
     cells = Cells(centres=np.unique(X, axis=0), units=np.ones(X.shape[1]))
     rows = ArrayRows(X, np.zeros(len(X)), chunk_rows=16, jobs=1)
-    sums = asked_sums(rows, model=release.prior, rule=strategy_of(release).rule, cells=cells)
+    sums = sum_strategy(rows, model=release.prior, rule=strategy_of(release).rule, cells=cells)
     return [
         NumbersObjective.of(release.prior, answers, bounds=outputs_bounds, hyperprior=Hyperprior())
         for answers in (
@@ -316,7 +316,7 @@ def test_the_objective_is_the_same(criterion, approximation, made, table, rng):
 def test_the_objective_needs_cells(made, table):
     release = made()
     rows = ArrayRows(table[0], np.zeros(70), jobs=1)
-    forgetful = asked_sums(rows, model=release.prior, rule=strategy_of(release).rule)
+    forgetful = sum_strategy(rows, model=release.prior, rule=strategy_of(release).rule)
     with pytest.raises(ValueError, match="no sums over cells"):
         gather_sums(forgetful, answers_of(release), points=POINTS)
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from cloakgp.design.groups import Groups
     from cloakgp.design.streaming.binning import Cells
     from cloakgp.design.streaming.rules import Rule
-    from cloakgp.design.streaming.sums import AskedSums
+    from cloakgp.design.streaming.sums import StrategySums
     from cloakgp.models import ExactPrior, SparsePrior
     from cloakgp.models.likelihoods import LatentPrior, Likelihood
     from cloakgp.models.summary import Summary
@@ -127,14 +127,14 @@ class ChosenRule:
     Attributes
     ----------
     rule : Rule
-    sums : AskedSums
+    sums : StrategySums
     certificate : Certificate
     reconstruction : array of shape (P, k) or None
         As for `Chosen`.
     """
 
     rule: Rule
-    sums: AskedSums
+    sums: StrategySums
     certificate: Certificate
     reconstruction: Array | None
 

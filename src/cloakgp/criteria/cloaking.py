@@ -40,7 +40,7 @@ class CloakingCriterion(Criterion):
     def choose_rule(self, problem: StreamedProblem) -> ChosenRule:
         """Choose a rule of such questions for a table that is read in passes."""
         from cloakgp.design.streaming.noise import design_streamed
-        from cloakgp.design.streaming.sums import asked_sums
+        from cloakgp.design.streaming.sums import sum_strategy
 
         design = design_streamed(
             problem.rows,
@@ -52,5 +52,7 @@ class CloakingCriterion(Criterion):
             gap=problem.gap,
             progress=problem.progress,
         )
-        sums = asked_sums(problem.rows, model=problem.prior, rule=design.rule, cells=problem.tally)
+        sums = sum_strategy(
+            problem.rows, model=problem.prior, rule=design.rule, cells=problem.tally
+        )
         return ChosenRule(design.rule, sums, design.certificate, design.reconstruction)

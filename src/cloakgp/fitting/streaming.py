@@ -13,7 +13,7 @@ from cloakgp.criteria.base import ChosenRule
 from cloakgp.design import Progress
 from cloakgp.design.streaming.binning import Cells
 from cloakgp.design.streaming.rules import Rule
-from cloakgp.design.streaming.sums import AskedSums, asked_sums_under
+from cloakgp.design.streaming.sums import StrategySums, sum_strategy_under
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_prior
 from cloakgp.fitting.strategies import Query, design_rows, query_weights
 from cloakgp.models import Approximation, SparsePrior
@@ -22,7 +22,7 @@ from cloakgp.models.summary import Summary, summarise
 from cloakgp.privacy import Answers, OutputBounds
 from cloakgp.privacy.accounting import check_budget, exact_noise_multiplier
 from cloakgp.privacy.checks import warn_of_parameters
-from cloakgp.privacy.streaming import PrivateRows, Promise, measure_rows
+from cloakgp.privacy.streaming import PrivateRows, StrategyBound, measure_rows
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import Hyperprior, Measurement, Release, StreamedStrategy, WeightedPrior
 from cloakgp.release.hyperparameters.covariance import gather_sums
@@ -172,7 +172,7 @@ def release_rows(
     answers = measure_rows(
         rows,
         _Columns(prior=prior, rule=asked.rule),
-        promise=Promise(
+        bound=StrategyBound(
             answers=asked.rule.answers,
             longest=asked.sums.longest,
             chunk_rows=asked.sums.chunk_rows,
@@ -227,7 +227,7 @@ def _prior(summary: Summary, *, bounds: OutputBounds, settings: RowSettings) -> 
 
 def _learn(
     prior: SparsePrior,
-    sums: AskedSums,
+    sums: StrategySums,
     answers: Answers,
     *,
     tally: Cells,
@@ -253,7 +253,7 @@ def _sums_under(
         for one in learned
         if one.prior is not prior and isinstance(one.prior, SparsePrior)
     ]
-    seen = asked_sums_under(rows, others, model=prior, rule=asked.rule) if others else ()
+    seen = sum_strategy_under(rows, others, model=prior, rule=asked.rule) if others else ()
     return tuple(
         PriorSums(
             prior=each,

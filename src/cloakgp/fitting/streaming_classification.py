@@ -22,7 +22,7 @@ from cloakgp.models.summary import Summary, summarise
 from cloakgp.privacy.accounting import check_budget, exact_noise_multiplier
 from cloakgp.privacy.checks import warn_of_parameters
 from cloakgp.privacy.labels import Classes, signed_width
-from cloakgp.privacy.streaming import Promise, measure_label_rows
+from cloakgp.privacy.streaming import StrategyBound, measure_label_rows
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import Hyperprior, Measurement, Release, StreamedStrategy, WeightedPrior
 from cloakgp.release.hyperparameters.learning import learn_classes
@@ -170,7 +170,7 @@ def release_label_rows(
     answers = measure_label_rows(
         rows,
         _Columns(linear=linear, rule=found.rule),
-        promise=Promise(
+        bound=StrategyBound(
             answers=found.rule.answers,
             longest=found.sums.longest,
             chunk_rows=found.sums.chunk_rows,

@@ -32,7 +32,7 @@ from numpy.typing import ArrayLike
 
 from cloakgp.privacy.accounting import Calibration, Guarantee, check_budget
 from cloakgp.privacy.bounds import OutputBounds, checked_outputs
-from cloakgp.privacy.grid import Movement, calibrate, noisy
+from cloakgp.privacy.grid import Sensitivity, calibrate, noisy
 from cloakgp.privacy.groups import checked_groups
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.utils.arrays import Array, as_matrix
@@ -184,14 +184,14 @@ def measure(
             insecure=insecure_seed is not None,
         )
     questions = as_matrix(strategy, name="strategy")
-    movement = (
-        Movement.of_one_output(questions, bounds=limits)
+    sensitivity = (
+        Sensitivity.of_one_output(questions, bounds=limits)
         if units is None
-        else Movement.of_groups(questions, bounds=limits, groups=units)
+        else Sensitivity.of_groups(questions, bounds=limits, groups=units)
     )
     grid, guarantee = calibrate(
         questions,
-        movement=movement,
+        sensitivity=sensitivity,
         epsilon=epsilon,
         delta=delta,
         calibration=calibration,

@@ -3,7 +3,7 @@ r"""Integer grid: answers as whole numbers with noise, exact sensitivity, calibr
 A mechanism asks a public strategy R of shape (k, N) about private numbers V of shape (N, C), one
 column for an ordinary output. R V is rounded to multiples of a power of two and discrete Gaussian
 noise is added, so that no digit of a float can tell. How far R V can move between neighbours is
-the mechanism's own affair, stated as a `Movement`; rounding is counted here, for all of them.
+the mechanism's own affair, stated as a `Sensitivity`; rounding is counted here, for all of them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MOST_TERMS = 2**50
 
 
 @dataclass(frozen=True)
-class Movement:
+class Sensitivity:
     """How R V can differ between neighbours, in exact arithmetic.
 
     Attributes
@@ -57,15 +57,15 @@ class Movement:
     columns: int = 1
 
     @classmethod
-    def of_one_output(cls, strategy: Array, *, bounds: OutputBounds) -> Movement:
+    def of_one_output(cls, strategy: Array, *, bounds: OutputBounds) -> Sensitivity:
         """One row's output changes, anywhere within the bounds; V is y less their middle.
 
         As `of_one_row`, for the width between the rounded ends.
         """
-        return cls.of_one_row(longest_column(strategy), encoding=bounds)
+        return cls.of_one_row(max_column_norm(strategy), encoding=bounds)
 
     @classmethod
-    def of_one_row(cls, longest: float, *, encoding: Encoding) -> Movement:
+    def of_one_row(cls, longest: float, *, encoding: Encoding) -> Sensitivity:
         """One row's private entry changes to any other that there can be.
 
         Row j of V enters through column r_j alone: R V moves by the outer product of r_j with how
@@ -84,7 +84,7 @@ class Movement:
         )
 
     @classmethod
-    def of_groups(cls, strategy: Array, *, bounds: OutputBounds, groups: Groups) -> Movement:
+    def of_groups(cls, strategy: Array, *, bounds: OutputBounds, groups: Groups) -> Sensitivity:
         """All outputs of one group of rows change, each anywhere within the bounds.
 
         R V moves by at most w·max_g q(R_g), with q the greatest ‖R_g s‖ over signs s: see
@@ -182,7 +182,7 @@ class Grid:
 def calibrate(
     strategy: Array | Magnitudes,
     *,
-    movement: Movement,
+    sensitivity: Sensitivity,
     epsilon: float,
     delta: float,
     calibration: Calibration = "exact",
@@ -195,7 +195,7 @@ def calibrate(
     ----------
     strategy : array of shape (k, N), or Magnitudes
         Not all zero.
-    movement : Movement
+    sensitivity : Sensitivity
     epsilon, delta : float
     calibration : {"exact", "papers"}
 
@@ -215,16 +215,16 @@ def calibrate(
     if not SMALLEST_ENTRY < magnitudes.entry < 1 / SMALLEST_ENTRY:
         raise ValueError("the strategy's entries are too small or too large: rescale it")
     sigma = _noise_multiplier(epsilon, delta, calibration=calibration)
-    step = _grid_step(magnitudes, movement=movement, sigma=sigma)
-    sensitivity = integer_sensitivity(magnitudes, movement=movement, step=step)
+    step = _grid_step(magnitudes, sensitivity=sensitivity, sigma=sigma)
+    steps = integer_sensitivity(magnitudes, sensitivity=sensitivity, step=step)
     scale, guarantee = noise_scale(
-        sensitivity,
-        answers=magnitudes.answers * movement.columns,
+        steps,
+        answers=magnitudes.answers * sensitivity.columns,
         epsilon=epsilon,
         delta=delta,
         calibration=calibration,
     )
-    return Grid(step=step, sensitivity=sensitivity, scale=scale), guarantee
+    return Grid(step=step, sensitivity=steps, scale=scale), guarantee
 
 
 def noise_scale(
@@ -288,10 +288,12 @@ def _noise_multiplier(epsilon: float, delta: float, *, calibration: Calibration)
     return multiplier(epsilon, delta)
 
 
-def integer_sensitivity(strategy: Array | Magnitudes, *, movement: Movement, step: float) -> int:
+def integer_sensitivity(
+    strategy: Array | Magnitudes, *, sensitivity: Sensitivity, step: float
+) -> int:
     r"""Bound how far the rounded answers can move between neighbours, in grid steps.
 
-    Argument. In exact arithmetic R V moves by at most the movement's distance. In floating point,
+    Argument. In exact arithmetic R V moves by at most its distance. In floating point,
     any order of summation and any fused operations give |fl(r·v) − r·v| ≤ γ_N Σ_j |r_j||v_j| with
     γ_n = n u/(1 − n u) (Higham 2002, *Accuracy and Stability of Numerical Algorithms*, §3.1), so
     each of the two answers is off by at most γ_N·B·√C·‖(‖r_i‖₁)_i‖₂, for entries of V at most B in
@@ -305,7 +307,7 @@ def integer_sensitivity(strategy: Array | Magnitudes, *, movement: Movement, ste
     Parameters
     ----------
     strategy : array of shape (k, N), or Magnitudes
-    movement : Movement
+    sensitivity : Sensitivity
     step : float
 
     Returns
@@ -320,14 +322,14 @@ def integer_sensitivity(strategy: Array | Magnitudes, *, movement: Movement, ste
     magnitudes = strategy if isinstance(strategy, Magnitudes) else Magnitudes.of(strategy)
     if magnitudes.rows > MOST_TERMS:
         raise ValueError(f"{magnitudes.rows} rows are too many to be summed at once")
-    columns = math.sqrt(movement.columns) * (1 + 4 * UNIT_ROUNDOFF)
-    arithmetic = 2 * gamma(magnitudes.rows + 2) * movement.largest * magnitudes.summed * columns
+    columns = math.sqrt(sensitivity.columns) * (1 + 4 * UNIT_ROUNDOFF)
+    arithmetic = 2 * gamma(magnitudes.rows + 2) * sensitivity.largest * magnitudes.summed * columns
     rounding = math.sqrt(magnitudes.answers) * columns * (1 + 4 * UNIT_ROUNDOFF)
-    moved = (movement.distance + arithmetic) / step * (1 + 8 * UNIT_ROUNDOFF) + rounding
+    moved = (sensitivity.distance + arithmetic) / step * (1 + 8 * UNIT_ROUNDOFF) + rounding
     return math.ceil(moved * (1 + 4 * UNIT_ROUNDOFF))
 
 
-def longest_column(strategy: Array) -> float:
+def max_column_norm(strategy: Array) -> float:
     """Return max_j ‖r_j‖ over every column, rounded up."""
     return float(column_lengths(strategy).max())
 
@@ -372,10 +374,10 @@ def noisy(answers: Array, *, grid: Grid, insecure_seed: int | None) -> Array:
     return with_noise(rounded(answers, grid=grid), grid=grid, insecure_seed=insecure_seed)
 
 
-def _grid_step(magnitudes: Magnitudes, *, movement: Movement, sigma: float) -> float:
+def _grid_step(magnitudes: Magnitudes, *, sensitivity: Sensitivity, sigma: float) -> float:
     """Return a power of two, 2⁴⁰ times finer than the noise unless 64 bits are too few."""
-    noise_sd = sigma * movement.distance
-    largest_answer = 2 * magnitudes.answer * movement.largest
+    noise_sd = sigma * sensitivity.distance
+    largest_answer = 2 * magnitudes.answer * sensitivity.largest
     finest = math.floor(math.log2(noise_sd)) - GRID_BITS
     fitting = math.ceil(math.log2(largest_answer + noise_sd)) - INTEGER_BITS
     return math.ldexp(1.0, max(finest, fitting))

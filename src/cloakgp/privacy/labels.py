@@ -35,7 +35,7 @@ from numpy.typing import ArrayLike
 from cloakgp.privacy.accounting import Calibration, Guarantee, check_budget
 from cloakgp.privacy.bounds import as_column
 from cloakgp.privacy.entries import read_labels
-from cloakgp.privacy.grid import Movement, calibrate, longest_column, noisy
+from cloakgp.privacy.grid import Sensitivity, calibrate, max_column_norm, noisy
 from cloakgp.privacy.rounding import UNIT_ROUNDOFF
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.utils.arrays import Array, as_matrix
@@ -323,7 +323,7 @@ def measure_labels(
     questions = as_matrix(strategy, name="strategy")
     grid, guarantee = calibrate(
         questions,
-        movement=Movement.of_one_row(longest_column(questions), encoding=classes),
+        sensitivity=Sensitivity.of_one_row(max_column_norm(questions), encoding=classes),
         epsilon=epsilon,
         delta=delta,
         calibration=calibration,

@@ -52,7 +52,7 @@ from cloakgp.privacy.accounting import Guarantee, check_budget
 from cloakgp.privacy.bounds import OutputBounds
 from cloakgp.privacy.encoding import Encoding
 from cloakgp.privacy.gaussian import Answers
-from cloakgp.privacy.grid import Grid, Magnitudes, Movement, calibrate, rounded, with_noise
+from cloakgp.privacy.grid import Grid, Magnitudes, Sensitivity, calibrate, rounded, with_noise
 from cloakgp.privacy.groups import column_lengths
 from cloakgp.privacy.labels import Classes, LabelAnswers
 from cloakgp.privacy.sampler import Integers
@@ -89,7 +89,7 @@ class PrivateRows(Protocol):
 
 
 @dataclass(frozen=True)
-class Promise:
+class StrategyBound:
     """What is known of a strategy before any output is read; the pass itself verifies it.
 
     Attributes
@@ -121,14 +121,14 @@ class _Answered:
 
     integers: Integers
     count: int
-    as_promised: bool
+    within_bound: bool
     faults: tuple[bool, ...]
 
     def merged(self, other: _Answered) -> _Answered:
         return _Answered(
             integers=self.integers + other.integers,
             count=self.count + other.count,
-            as_promised=self.as_promised and other.as_promised,
+            within_bound=self.within_bound and other.within_bound,
             faults=tuple(one or two for one, two in zip(self.faults, other.faults, strict=True)),
         )
 
@@ -138,7 +138,7 @@ class _Answering:
     """The rounded answers of one chunk."""
 
     columns: Callable[[Array], Array]
-    promise: Promise
+    bound: StrategyBound
     encoding: Encoding
     grid: Grid
 
@@ -146,20 +146,20 @@ class _Answering:
         count = len(chunk.X)
         columns = self.columns(chunk.X)
         # Other shapes would broadcast, and others' precision is not what the proofs count with.
-        if columns.shape != (self.promise.answers, count) or columns.dtype != np.float64:
+        if columns.shape != (self.bound.answers, count) or columns.dtype != np.float64:
             raise TypeError("columns must be float64, one question per row and one column per row")
         if entries.shape != (count,) or entries.dtype != np.float64:
             raise TypeError("rows must give one float64 entry for each of their inputs")
         longest = float(column_lengths(columns).max(initial=0.0))
         # Written so that NaN fails.
-        as_promised = longest <= self.promise.limit and count <= self.promise.chunk_rows
+        within_bound = longest <= self.bound.limit and count <= self.bound.chunk_rows
         faults = self.encoding.faults(entries)
-        if as_promised and not any(faults):
+        if within_bound and not any(faults):
             integers = rounded(columns @ self.encoding.encoded(entries), grid=self.grid)
         else:
             # Not computed: what overflows on the way would warn, and so tell of entries.
-            integers = np.zeros((self.promise.answers, self.encoding.channels), dtype=np.int64)
-        return _Answered(integers=integers, count=count, as_promised=as_promised, faults=faults)
+            integers = np.zeros((self.bound.answers, self.encoding.channels), dtype=np.int64)
+        return _Answered(integers=integers, count=count, within_bound=within_bound, faults=faults)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +176,7 @@ def measure_rows(
     rows: PrivateRows,
     columns: Callable[[Array], Array],
     *,
-    promise: Promise,
+    bound: StrategyBound,
     bounds: OutputBounds,
     epsilon: float,
     delta: float,
@@ -191,7 +191,7 @@ def measure_rows(
     rows : PrivateRows
     columns : callable
         Public, and picklable: inputs of shape (n, D) → the rows' columns r_j, shape (k, n).
-    promise : Promise
+    bound : StrategyBound
         Verified over every column that is asked.
     bounds : OutputBounds
     epsilon, delta : float
@@ -217,7 +217,7 @@ def measure_rows(
     noisy = _asked(
         rows,
         columns,
-        promise=promise,
+        bound=bound,
         encoding=bounds,
         epsilon=float(epsilon),
         delta=float(delta),
@@ -238,7 +238,7 @@ def measure_label_rows(
     rows: PrivateRows,
     columns: Callable[[Array], Array],
     *,
-    promise: Promise,
+    bound: StrategyBound,
     classes: Classes,
     epsilon: float,
     delta: float,
@@ -251,7 +251,7 @@ def measure_label_rows(
     Parameters
     ----------
     rows : PrivateRows
-    columns, promise
+    columns, bound
         As for `measure_rows`.
     classes : Classes
         Public.
@@ -278,7 +278,7 @@ def measure_label_rows(
     noisy = _asked(
         rows,
         columns,
-        promise=promise,
+        bound=bound,
         encoding=classes,
         epsilon=float(epsilon),
         delta=float(delta),
@@ -297,36 +297,36 @@ def _asked(
     rows: PrivateRows,
     columns: Callable[[Array], Array],
     *,
-    promise: Promise,
+    bound: StrategyBound,
     encoding: Encoding,
     epsilon: float,
     delta: float,
     insecure_seed: int | None,
 ) -> _Noisy:
     """Ask every row, whatever its entry is, and add noise to the sum."""
-    if promise.answers == 0 or promise.longest == 0:
+    if bound.answers == 0 or bound.longest == 0:
         return _Noisy(
-            values=np.zeros((promise.answers, encoding.channels)),
+            values=np.zeros((bound.answers, encoding.channels)),
             noise_sd=0.0,
             guarantee=Guarantee(epsilon=epsilon, delta=delta, mu=0.0),
         )
     grid, guarantee = calibrate(
         Magnitudes.of_columns(
-            answers=promise.answers,
-            longest=promise.limit,
-            rows=promise.chunk_rows,
-            count=promise.count,
+            answers=bound.answers,
+            longest=bound.limit,
+            rows=bound.chunk_rows,
+            count=bound.count,
         ),
-        movement=Movement.of_one_row(promise.limit, encoding=encoding),
+        sensitivity=Sensitivity.of_one_row(bound.limit, encoding=encoding),
         epsilon=epsilon,
         delta=delta,
     )
     answered = rows.over_rows(
-        _Answering(columns=columns, promise=promise, encoding=encoding, grid=grid),
+        _Answering(columns=columns, bound=bound, encoding=encoding, grid=grid),
         what="asking the private column",
         labels=encoding.labels,
     )
-    if not answered.as_promised or answered.count != promise.count:
+    if not answered.within_bound or answered.count != bound.count:
         raise ValueError(
             "the table's inputs changed while it was read, so nothing was released: run it again"
         )

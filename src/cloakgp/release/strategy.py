@@ -18,12 +18,12 @@ import numpy as np
 from cloakgp.criteria import CRITERIA
 from cloakgp.design import Certificate
 from cloakgp.design.streaming.rules import Rule
-from cloakgp.design.streaming.sums import AskedSums, asked_sums
+from cloakgp.design.streaming.sums import StrategySums, sum_strategy
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import NUMBERS, Likelihood
 from cloakgp.privacy.grid import SMALLEST_ENTRY
 from cloakgp.privacy.groups import Groups, checked_groups, greatest_gauge
-from cloakgp.release.posterior.dense import AskedTable
+from cloakgp.release.posterior.dense import DenseTable
 from cloakgp.release.posterior.streamed import SummedTable
 from cloakgp.release.posterior.tables import AnsweredTable
 from cloakgp.release.sums import ChannelSums, PriorSums
@@ -250,7 +250,7 @@ class DenseStrategy(Strategy):
 
     def stacked(
         self, others: Sequence[Strategy], *, noise_sds: Sequence[float], prior: LatentPrior
-    ) -> AskedTable:
+    ) -> DenseTable:
         """Return the rows, and all that was asked of them, in units of the noise."""
         del prior
         matrices = [one.matrix for one in (self, *others) if isinstance(one, DenseStrategy)]
@@ -260,7 +260,7 @@ class DenseStrategy(Strategy):
                 "have in common is not known: combine with same_rows=False if rows differ"
             )
         questions = [matrix / sd for matrix, sd in zip(matrices, noise_sds, strict=True)]
-        return AskedTable(number=self.table, X=self.X, questions=np.vstack(questions))
+        return DenseTable(number=self.table, X=self.X, questions=np.vstack(questions))
 
     def same_rows(self, other: Strategy) -> bool:
         """Return whether another strategy is about rows with the same inputs, in this order."""
@@ -416,7 +416,9 @@ class StreamedStrategy(Strategy):
 
     def verify(self, passes: Passes) -> float:
         """Compute what was asked of every row anew, from the public inputs, and check it."""
-        found: AskedSums = asked_sums(passes, model=self.prior, rule=self.rule, what="verifying")
+        found: StrategySums = sum_strategy(
+            passes, model=self.prior, rule=self.rule, what="verifying"
+        )
         if found.count != self.rows:
             raise ValueError(f"the release is about {self.rows} rows, not {found.count}")
         if not found.longest <= self.longest * (1 + LENGTH_TOLERANCE):

@@ -11,9 +11,9 @@ from cloakgp.report.columns import class_names, known_inputs
 from cloakgp.report.facts import Fact
 from cloakgp.report.measurements import (
     approximation,
-    how_designed,
+    describe_design,
+    describe_origin,
     root_mean_square,
-    where_from,
 )
 from cloakgp.report.outputs import OutputWords
 
@@ -55,7 +55,7 @@ class ClassWords(OutputWords):
 
     def designed(self, measurement: Measurement, release: Release) -> str:
         """Say what the questions were chosen for."""
-        return how_designed(
+        return describe_design(
             measurement.strategy.certificate,
             predictions="the papers' Newton step at all rows"
             if release.inference == "laplace"
@@ -100,7 +100,7 @@ class ClassWords(OutputWords):
             Fact("link", LINK_WORDS[class_likelihood(fitted.likelihood).link_name]),
             Fact("class rates", f"{_rates(release, fitted)}: what is predicted far from all rows."),
             approximation(fitted.prior),
-            *where_from(
+            *describe_origin(
                 priors=len(release.learned),
                 unchanged=to_tree(unchanged[0]) == to_tree(unchanged[1]),
                 what="kernel and class rates",

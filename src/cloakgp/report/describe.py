@@ -28,8 +28,8 @@ from cloakgp.release.open import OpenedRelease
 from cloakgp.report.classification import ClassWords
 from cloakgp.report.columns import input_names, input_ranges, keeps_rows, known_inputs
 from cloakgp.report.facts import Fact, Section
-from cloakgp.report.guarantee import guarantee_facts, insecurity, not_in_the_promise
-from cloakgp.report.measurements import how_designed, prior_facts
+from cloakgp.report.guarantee import describe_exclusions, guarantee_facts, insecurity
+from cloakgp.report.measurements import describe_design, prior_facts
 from cloakgp.report.outputs import NumberWords, OutputWords
 from cloakgp.report.statistics import (
     describe_cloaked,
@@ -168,7 +168,7 @@ def _protection(release: Release, words: OutputWords) -> tuple[Fact, ...]:
             f"{inputs}; that somebody is in the table; "
             f"{'which rows are the same person; ' * any_groups}{words.also_public()}.",
         ),
-        *not_in_the_promise(release.output_name),
+        *describe_exclusions(release.output_name),
     )
 
 
@@ -228,7 +228,7 @@ def describe_several_outputs(release: MultiOutputRelease) -> tuple[Section, ...]
                 f"answers{ordinal}",
                 NumberWords().answered(one, in_widths),
             ),
-            Fact(f"design{ordinal}", how_designed(one.strategy.certificate)),
+            Fact(f"design{ordinal}", describe_design(one.strategy.certificate)),
         ]
     X = known_inputs(entries)[::count, :-1]
     return (
@@ -246,7 +246,7 @@ def describe_several_outputs(release: MultiOutputRelease) -> tuple[Section, ...]
                     f"the inputs ({names}), which are in this file row by row; that somebody is "
                     "in the table; the bounds and the prior.",
                 ),
-                *not_in_the_promise(OUTPUTS),
+                *describe_exclusions(OUTPUTS),
             ),
         ),
         Section(

@@ -36,7 +36,7 @@ def insecurity() -> Section:
     )
 
 
-def not_in_the_promise(output: str) -> tuple[Fact, ...]:
+def describe_exclusions(output: str) -> tuple[Fact, ...]:
     """Return what no release protects, and what costs nothing.
 
     Parameters

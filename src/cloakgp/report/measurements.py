@@ -26,7 +26,7 @@ NOTHING_LEARNED = Fact(
 )
 
 
-def what_was_answered(
+def describe_answers(
     answers: Answers, *, queries: Array, reconstruction: Array | None, output: str
 ) -> str:
     """Say how many numbers were published, and with what noise.
@@ -56,7 +56,7 @@ def what_was_answered(
     )
 
 
-def how_designed(
+def describe_design(
     certificate: Certificate,
     *,
     predictions: str = "raw predictions",
@@ -74,14 +74,14 @@ def how_designed(
 
     Examples
     --------
-    >>> how_designed(Certificate(criterion="given", gap=1.0))
+    >>> describe_design(Certificate(criterion="given", gap=1.0))
     'the questions were given and not designed: others might say more under this guarantee.'
     """
     gap = f"{ceiling(100 * certificate.gap, digits=2)} %"
     return CRITERIA[certificate.criterion].describe(gap=gap, predictions=predictions, prior=prior)
 
 
-def how_sharp(release: Release, points: Array) -> Fact:
+def describe_sharpness(release: Release, points: Array) -> Fact:
     """Say how sharp predictions are at points, before and after."""
     _, sd = release.predict(points, return_std=True)
     prior_sd = np.sqrt(release.prior.query_variance(points))
@@ -101,7 +101,7 @@ def prior_facts(release: Release) -> tuple[Fact, ...]:
         Fact("noise sd", f"{math.sqrt(prior.noise_variance):.4g}, of each output about the curve."),
         Fact("mean", f"{prior.mean:.4g}"),
         approximation(prior),
-        *where_from(
+        *describe_origin(
             priors=len(release.learned),
             unchanged=to_tree(prior) == to_tree(declared),
             what="these values",
@@ -125,7 +125,7 @@ def approximation(prior: ExactPrior | SparsePrior) -> Fact:
     return Fact("approximation", kind)
 
 
-def where_from(*, priors: int, unchanged: bool, what: str, declared: str) -> tuple[Fact, ...]:
+def describe_origin(*, priors: int, unchanged: bool, what: str, declared: str) -> tuple[Fact, ...]:
     """Say where hyperparameters come from, if any were looked for in the answers.
 
     Parameters
@@ -141,7 +141,7 @@ def where_from(*, priors: int, unchanged: bool, what: str, declared: str) -> tup
 
     Examples
     --------
-    >>> where_from(priors=0, unchanged=True, what="these values", declared="mean 0")
+    >>> describe_origin(priors=0, unchanged=True, what="these values", declared="mean 0")
     ()
     """
     if not priors:

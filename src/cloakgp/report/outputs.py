@@ -10,10 +10,10 @@ from cloakgp.privacy import Answers
 from cloakgp.release import Measurement, Release
 from cloakgp.report.facts import Fact
 from cloakgp.report.measurements import (
-    how_designed,
-    how_sharp,
+    describe_answers,
+    describe_design,
+    describe_sharpness,
     prior_facts,
-    what_was_answered,
 )
 
 
@@ -84,7 +84,7 @@ class NumberWords(OutputWords):
     def answered(self, measurement: Measurement, release: Release) -> str:
         """Say how many numbers were published, and with what noise."""
         assert isinstance(measurement.answers, Answers)
-        return what_was_answered(
+        return describe_answers(
             measurement.answers,
             queries=measurement.strategy.X_query,
             reconstruction=measurement.strategy.reconstruction,
@@ -94,12 +94,12 @@ class NumberWords(OutputWords):
     def designed(self, measurement: Measurement, release: Release) -> str:
         """Say what the questions were chosen for."""
         del release
-        return how_designed(measurement.strategy.certificate)
+        return describe_design(measurement.strategy.certificate)
 
     def sharpness(self, release: Release) -> tuple[Fact, ...]:
         """Say how sharp predictions are."""
         points = np.vstack([one.strategy.X_query for one in release.measurements])
-        return (how_sharp(release, points),)
+        return (describe_sharpness(release, points),)
 
     def predictions(self, release: Release) -> tuple[Fact, ...]:
         """Return nothing: predictions are those of a Gaussian process."""

@@ -12,7 +12,7 @@ from cloakgp.release import Published, StatisticsRelease
 from cloakgp.release.histogram import NoisyHistogram
 from cloakgp.report.columns import input_names
 from cloakgp.report.facts import Fact, Section
-from cloakgp.report.guarantee import guarantee_facts, not_in_the_promise, pure_facts
+from cloakgp.report.guarantee import describe_exclusions, guarantee_facts, pure_facts
 from cloakgp.report.measurements import LAWS
 from cloakgp.utils.formatting import ceiling
 
@@ -47,7 +47,7 @@ def describe_statistics(release: StatisticsRelease) -> tuple[Section, ...]:
                     "not protected",
                     "the bounds and the prior" + "; how many rows there are" * (not present) + ".",
                 ),
-                *not_in_the_promise("a person"),
+                *describe_exclusions("a person"),
             ),
         ),
         Section(
@@ -118,7 +118,7 @@ def describe_histogram(release: NoisyHistogram) -> tuple[Section, ...]:
                     f"how many rows lie in each bin of the inputs ({', '.join(names)}), which are "
                     "in this file; that somebody is in the table; the bounds.",
                 ),
-                *not_in_the_promise(OUTPUT),
+                *describe_exclusions(OUTPUT),
             ),
         ),
         Section(
@@ -166,7 +166,7 @@ def describe_cloaked(release: CloakedPredictions) -> tuple[Section, ...]:
             (
                 Fact("protected", f"{OUTPUT} of every single row, within the declared bounds."),
                 Fact("not protected", "the map from outputs to predictions, and the bounds."),
-                *not_in_the_promise(OUTPUT),
+                *describe_exclusions(OUTPUT),
             ),
         ),
         Section(

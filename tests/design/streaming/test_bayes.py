@@ -16,7 +16,7 @@ from cloakgp.design.streaming.bayes import _main_directions, _most_explained, _S
 from cloakgp.design.streaming.bayes import design_streamed_bayes as streamed_bayes
 from cloakgp.design.streaming.binning import Cells, cell_sums
 from cloakgp.design.streaming.rules import BallRule
-from cloakgp.design.streaming.sums import asked_sums
+from cloakgp.design.streaming.sums import sum_strategy
 from cloakgp.models import APPROXIMATIONS, SparsePrior
 from cloakgp.models.covariance import LowRankCovariance
 from cloakgp.models.summary import summarise
@@ -113,7 +113,7 @@ class Task:
         """`_most_explained` at any rule."""
         table = Chunks.of(self.X, rows=70) if table is None else table
         directions, lost = _main_directions(self.queries, prior_variance=self.prior_variance)
-        sums = asked_sums(Chunks(self.X), model=self.model, rule=rule)
+        sums = sum_strategy(Chunks(self.X), model=self.model, rule=rule)
         state = _State(
             features=sums.features,
             noise=sums.noise,

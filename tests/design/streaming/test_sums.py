@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 from cloakgp.design.streaming.binning import Cells
 from cloakgp.design.streaming.rules import BallRule, LinearRule
-from cloakgp.design.streaming.sums import asked_sums, asked_sums_under
+from cloakgp.design.streaming.sums import sum_strategy, sum_strategy_under
 from cloakgp.models import SparsePrior
 
 tables = importlib.import_module("chunks")
@@ -63,7 +63,7 @@ def assert_sums(sums, strategy, features, noise):
 @given(task=tasks())
 def test_sums_are_those_of_the_whole_matrices(task):
     table, model, rule = task
-    sums = asked_sums(table, model=model, rule=rule)
+    sums = sum_strategy(table, model=model, rule=rule)
     assert_sums(sums, *dense(table, model, rule))
     assert sums.chunk_rows == np.diff(table.edges).max()
     assert sums.cells is None
@@ -76,7 +76,7 @@ def test_sums_over_cells_are_those_over_nearest_rows(task, count):
     table, model, rule = task
     centres = np.random.default_rng(count).normal(size=(count, 2))
     cells = Cells(centres=centres, units=np.array([1.0, 3.0]))
-    sums = asked_sums(table, model=model, rule=rule, cells=cells)
+    sums = sum_strategy(table, model=model, rule=rule, cells=cells)
     strategy, features, noise = dense(table, model, rule)
     assert_sums(sums, strategy, features, noise)
     apart = (table.X[:, None] - centres) / [1.0, 3.0]
@@ -91,7 +91,7 @@ def test_other_models_see_the_same_columns(task):
     inducing = np.random.default_rng(1).normal(size=(3, 2))
     others = [prior_on(inducing, length=2.0, approximation="dtc"), model]
     strategy = dense(table, model, rule)[0]
-    seen = asked_sums_under(table, others, model=model, rule=rule)
+    seen = sum_strategy_under(table, others, model=model, rule=rule)
     assert len(seen) == 2
     for sums, other in zip(seen, others, strict=True):
         features, noise = other.features_and_noise(table.X)
@@ -106,7 +106,7 @@ def test_the_longest_column_is_found_wherever_it_stands(place):
     model = SparsePrior(
         kernel=RBF(0.1), noise_variance=0.5, mean=0.0, inducing=np.ones((1, 1)), approximation="dtc"
     )
-    sums = asked_sums(Chunks.of(X, rows=3), model=model, rule=LinearRule(matrix=np.eye(1)))
+    sums = sum_strategy(Chunks.of(X, rows=3), model=model, rule=LinearRule(matrix=np.eye(1)))
     assert sums.longest == pytest.approx(2.0, rel=1e-5)
 
 
@@ -115,7 +115,7 @@ def test_answers_have_the_covariance_that_the_sums_say(rng):
     X = rng.normal(size=(12, 2))
     model = prior_on(rng.normal(size=(5, 2)))
     rule = LinearRule(matrix=rng.normal(size=(3, 5)))
-    sums = asked_sums(Chunks.of(X, rows=5), model=model, rule=rule)
+    sums = sum_strategy(Chunks.of(X, rows=5), model=model, rule=rule)
     strategy = rule.columns(*model.features_and_noise(X))
     rows = model.row_covariance(X, X) + np.diag(model.row_noise(X))
     np.testing.assert_allclose(

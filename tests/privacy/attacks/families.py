@@ -48,7 +48,7 @@ from cloakgp.privacy.labels import Classes
 from cloakgp.privacy.pure_dp import PureGuarantee
 from cloakgp.privacy.selection import select
 from cloakgp.privacy.statistics import measure_statistics
-from cloakgp.privacy.streaming import Promise, measure_label_rows
+from cloakgp.privacy.streaming import StrategyBound, measure_label_rows
 
 BOUNDS = (-3.3, 7.1)
 BUDGET = {"bounds": BOUNDS, "epsilon": 1.3, "delta": 1e-4}
@@ -299,7 +299,7 @@ def streamed_classes(
 
     def run(y: Sequence[Any], table: Table) -> Outcome:
         columns = wavy_columns(table.plane)
-        promise = Promise(
+        bound = StrategyBound(
             answers=len(columns),
             longest=float(np.linalg.norm(columns, axis=0).max()),
             chunk_rows=3,
@@ -310,7 +310,7 @@ def streamed_classes(
             answers = measure_label_rows(
                 make_rows(frame, Path(folder)),
                 wavy_columns,
-                promise=promise,
+                bound=bound,
                 classes=Classes(tuple(classes)),
                 **LABELS,
             )

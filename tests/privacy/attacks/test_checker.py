@@ -251,7 +251,7 @@ def ungrouped(_):
     grid = module("privacy.grid")
 
     def of_groups(strategy, *, bounds, groups):  # noqa: ARG001
-        return grid.Movement.of_one_output(strategy, bounds=bounds)
+        return grid.Sensitivity.of_one_output(strategy, bounds=bounds)
 
     return of_groups
 
@@ -293,11 +293,11 @@ MUTATIONS = {
     "sensitivity halved": ("privacy.grid", "integer_sensitivity", smaller(0.5), "trace"),
     "longest column a millionth short": (
         "privacy.grid",
-        "longest_column",
+        "max_column_norm",
         smaller(1 - 3e-6),
         "cloak, logdet",
     ),
-    "groups forgotten": ("privacy.grid", "Movement.of_groups", ungrouped, "groups, trace"),
+    "groups forgotten": ("privacy.grid", "Sensitivity.of_groups", ungrouped, "groups, trace"),
     "an estimator that keeps a sum of outputs": (
         "estimators.regression",
         "DPGPRegressor.fit",

@@ -23,7 +23,7 @@ from cloakgp.release.hyperparameters.hyperprior import LOG_SD
 from cloakgp.release.hyperparameters.learning import minimise
 from cloakgp.release.hyperparameters.quadrature import posterior_maximum
 from cloakgp.release.posterior.classification import SignAnswers
-from cloakgp.release.posterior.dense import AskedTable
+from cloakgp.release.posterior.dense import DenseTable
 
 KERNELS = [
     RBF(1.3),
@@ -55,8 +55,8 @@ def answers_of(rng, *, channels=1, columns=2):
     X, Z = rng.uniform(0, 3, size=(9, columns)), rng.uniform(0, 3, size=(6, columns))
     Z[2] = Z[5]
     tables = (
-        AskedTable(number=0, X=X, questions=rng.normal(size=(4, 9))),
-        AskedTable(number=1, X=Z, questions=2 * rng.normal(size=(3, 6))),
+        DenseTable(number=0, X=X, questions=rng.normal(size=(4, 9))),
+        DenseTable(number=1, X=Z, questions=2 * rng.normal(size=(3, 6))),
     )
     return tuple(SignAnswers(tables=tables, values=3 * rng.normal(size=7)) for _ in range(channels))
 
@@ -164,7 +164,7 @@ def simulated(rng, *, rows, scale, lengthscale, means):
     """Signs under latent functions of known hyperparameters, asked nearly without noise."""
     X = np.linspace(0, rows / 5, rows)[:, None]
     K = scale * np.exp(-np.square(X - X.T) / (2 * lengthscale**2)) + 1e-8 * np.eye(rows)
-    tables = (AskedTable(number=0, X=X, questions=100 * np.eye(rows)),)
+    tables = (DenseTable(number=0, X=X, questions=100 * np.eye(rows)),)
     answers = []
     for mean in means:
         latent = mean + np.linalg.cholesky(K) @ rng.normal(size=rows)
@@ -201,7 +201,7 @@ def test_answers_drowned_in_noise_leave_the_declared_values(rng):
     drowned = tuple(
         SignAnswers(
             tables=tuple(
-                AskedTable(number=one.number, X=one.X, questions=1e-8 * one.questions)
+                DenseTable(number=one.number, X=one.X, questions=1e-8 * one.questions)
                 for one in answers[0].tables
             ),
             values=rng.normal(size=7),

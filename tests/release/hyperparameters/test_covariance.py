@@ -22,7 +22,7 @@ from cloakgp.release.hyperparameters.covariance import (
     LearningQuestions,
     latent_covariance_and_slopes,
 )
-from cloakgp.release.posterior.dense import AskedTable
+from cloakgp.release.posterior.dense import DenseTable
 
 KERNELS = {
     "rbf": RBF(1.3),
@@ -217,7 +217,7 @@ def test_binning_respects_inputs_of_different_units(make_release, rng):
 def test_rows_at_one_point_are_added_up_once(rng, rows):
     """Two tables, and sums over rows that are kept per point where that is less."""
     tables = tuple(
-        AskedTable(
+        DenseTable(
             number=number,
             X=rng.integers(0, 4, size=(rows, 2)).astype(float),
             questions=rng.normal(size=(count, rows)),

@@ -16,7 +16,7 @@ from cloakgp.release.hyperparameters.classification import LabelObjective
 from cloakgp.release.hyperparameters.covariance import CellAnswers, LearningQuestions
 from cloakgp.release.hyperparameters.hyperprior import Hyperprior
 from cloakgp.release.hyperparameters.learning import learn_classes, minimise
-from cloakgp.release.posterior.dense import AskedTable
+from cloakgp.release.posterior.dense import DenseTable
 from cloakgp.release.posterior.label_sums import CellSigns
 from cloakgp.release.posterior.mixture import WeightedPrior
 
@@ -82,7 +82,7 @@ def test_cells_of_one_row_say_what_rows_say(rng):
     X, questions = rng.uniform(0, 3, size=(40, 2)), rng.normal(size=(6, 40))
     values = rng.normal(size=(1, 6))
     cells = CellQuestions.of_rows(X, questions)
-    table = AskedTable(number=0, X=X, questions=questions)
+    table = DenseTable(number=0, X=X, questions=questions)
     one = objective_of(LearningQuestions.of_cells(cells), values)
     other = objective_of(LearningQuestions.of([table]), values)
     for _ in range(3):
@@ -107,7 +107,7 @@ def test_slopes_are_those_of_the_value(rows, cells):
 
 def test_a_value_from_cells_is_near_that_from_rows(rows):
     X, questions, values = rows
-    table = AskedTable(number=0, X=X, questions=questions)
+    table = DenseTable(number=0, X=X, questions=questions)
     exact = objective_of(LearningQuestions.of([table], most=600), values)
     near = objective_of(LearningQuestions.of_cells(gathered(X, questions, cells=15)), values)
     for position in (np.zeros(4), np.array([0.5, -0.5, 0.3, 0.2]), np.array([-1.0, 1.0, 0, -0.5])):
@@ -116,7 +116,7 @@ def test_a_value_from_cells_is_near_that_from_rows(rows):
 
 def test_what_is_learned_from_cells_is_learned_from_rows(rows):
     X, questions, values = rows
-    table = AskedTable(number=0, X=X, questions=questions)
+    table = DenseTable(number=0, X=X, questions=questions)
     declared = prior_of(lengthscales=(8.0, 0.3))
     (expected,) = minimise(
         objective_of(LearningQuestions.of([table], most=300), values, prior=declared),

@@ -18,7 +18,7 @@ from cloakgp.models.likelihoods import ClassLikelihood
 from cloakgp.models.likelihoods.classes import link
 from cloakgp.release.posterior import classification as module
 from cloakgp.release.posterior.classification import SignAnswers, label_posterior
-from cloakgp.release.posterior.dense import AskedTable
+from cloakgp.release.posterior.dense import DenseTable
 from cloakgp.utils.names import LINKS
 
 NUGGET = 1e-6
@@ -45,7 +45,7 @@ def prior_of(variance, *, mean=0.0, approximation=None, scale=1.0):
 
 
 def answers_of(X, questions, values, *, number=0):
-    table = AskedTable(number=number, X=X, questions=questions)
+    table = DenseTable(number=number, X=X, questions=questions)
     return SignAnswers(tables=(table,), values=values)
 
 
@@ -187,8 +187,8 @@ def test_one_table_in_two_is_one_table(rng):
     whole = label_posterior(prior, answers_of(X, questions, values), likelihood=probit)
     parts = SignAnswers(
         tables=(
-            AskedTable(number=0, X=X[:7], questions=questions[:2, :7]),
-            AskedTable(number=1, X=X[7:], questions=questions[2:, 7:]),
+            DenseTable(number=0, X=X[:7], questions=questions[:2, :7]),
+            DenseTable(number=1, X=X[7:], questions=questions[2:, 7:]),
         ),
         values=values,
     )

@@ -20,7 +20,7 @@ from cloakgp.privacy.labels import Classes, LabelAnswers, measure_labels, signed
 from cloakgp.release.posterior import classification as rows_module
 from cloakgp.release.posterior import label_sums as module
 from cloakgp.release.posterior.classification import SignAnswers, label_posterior
-from cloakgp.release.posterior.dense import AskedTable
+from cloakgp.release.posterior.dense import DenseTable
 from cloakgp.release.posterior.label_sums import CellSigns, label_sums, row_marginals
 from cloakgp.release.posterior.mixture import WeightedPrior
 
@@ -113,7 +113,7 @@ class Task:
         prior = prior or self.prior
         values, noise_sd = self.answers.signed()
         shift = signed_centre(self.classes) * self.strategy.sum(axis=1)
-        table = AskedTable(number=0, X=self.X, questions=self.strategy / noise_sd)
+        table = DenseTable(number=0, X=self.X, questions=self.strategy / noise_sd)
         return [
             label_posterior(
                 replace(prior.prior, mean=mean),

@@ -9,7 +9,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteK
 
 from cloakgp.data import ArrayRows
 from cloakgp.design.streaming.rules import BallRule, LinearRule
-from cloakgp.design.streaming.sums import asked_sums
+from cloakgp.design.streaming.sums import sum_strategy
 from cloakgp.models import APPROXIMATIONS, SparsePrior
 from cloakgp.privacy import Answers, Guarantee
 from cloakgp.release import Measurement
@@ -53,7 +53,7 @@ def asked(rng, make_release):
     def build(prior, rule, *, noise_sd=0.5, chunk_rows=7):
         X = rng.uniform(0, 4, size=(30, 2))
         outputs = np.sin(2 * X[:, 0]) + X[:, 1]
-        sums = asked_sums(
+        sums = sum_strategy(
             ArrayRows(X, outputs, chunk_rows=chunk_rows, jobs=1), model=prior, rule=rule
         )
         release = make_release(
@@ -115,7 +115,7 @@ def test_rows_under_another_prior_than_the_one_that_asked(asked, rng):
     X = measurements[0].strategy.X
     features, noise = looking.features_and_noise(X)
     R = measurements[0].strategy.matrix
-    sums = asked_sums(ArrayRows(X, np.zeros(len(X)), jobs=1), model=asking, rule=rule)
+    sums = sum_strategy(ArrayRows(X, np.zeros(len(X)), jobs=1), model=asking, rule=rule)
     seen = type(sums)(
         features=R @ features.T,
         noise=(R * noise) @ R.T,
@@ -142,7 +142,7 @@ def test_without_answers_it_is_the_prior(answers):
     )
     X = np.zeros((3, 2))
     rule = LinearRule(matrix=np.zeros((answers, 5)))
-    sums = asked_sums(ArrayRows(X, np.zeros(3), jobs=1), model=prior, rule=rule)
+    sums = sum_strategy(ArrayRows(X, np.zeros(3), jobs=1), model=prior, rule=rule)
     found = summed(prior, sums, nothing)
     np.testing.assert_array_equal(found.mean(POINTS), np.full(4, prior.mean))
     np.testing.assert_array_equal(found.variance(POINTS), prior.query_variance(POINTS))
@@ -166,6 +166,6 @@ def test_how_rows_are_cut_does_not_matter(asked, rng):
     rows = ArrayRows(measurements[0].strategy.X, np.zeros(30), chunk_rows=4, jobs=1)
     one, other = (
         summed(prior, each, answers).mean(POINTS)
-        for each in (sums, asked_sums(rows, model=prior, rule=rule))
+        for each in (sums, sum_strategy(rows, model=prior, rule=rule))
     )
     np.testing.assert_allclose(one, other, rtol=1e-9)

@@ -27,7 +27,7 @@ from cloakgp.design.solver import Progress
 from cloakgp.design.strategy import LOOSE, Certificate, warn_if_short
 from cloakgp.design.streaming.binning import Cells, cell_sums
 from cloakgp.design.streaming.rules import BallRule, RowModel
-from cloakgp.design.streaming.sums import AskedSums, asked_sums
+from cloakgp.design.streaming.sums import StrategySums, sum_strategy
 from cloakgp.design.weak_duality import RowSupports
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import Chunk, Passes
@@ -52,7 +52,7 @@ class StreamedDesign:
     ----------
     rule : Rule
         Its columns are at most 1 long.
-    sums : AskedSums
+    sums : StrategySums
         Over all rows.
     certificate : Certificate
     unexplained : float
@@ -60,7 +60,7 @@ class StreamedDesign:
     """
 
     rule: BallRule
-    sums: AskedSums
+    sums: StrategySums
     certificate: Certificate
     unexplained: float
 
@@ -180,10 +180,10 @@ def design_streamed_bayes(
         queries=directions,
         noise_sd=noise_sd,
     )
-    best: tuple[float, BallRule, AskedSums] | None = None
+    best: tuple[float, BallRule, StrategySums] | None = None
     for step in range(STEPS):
         rule, state = state.rule()
-        sums = asked_sums(
+        sums = sum_strategy(
             passes, model=model, rule=rule, cells=tally, what=f"designing, step {step + 1}"
         )
         reached = replace(state, features=sums.features, noise=sums.noise)

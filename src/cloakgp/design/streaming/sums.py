@@ -19,7 +19,7 @@ from cloakgp.utils.passes import Chunk, Passes
 
 
 @dataclass(frozen=True, eq=False)
-class AskedSums:
+class StrategySums:
     """Sums over rows of what a rule asks of them.
 
     Attributes
@@ -51,9 +51,9 @@ class AskedSums:
     cells: Array | None = None
     squares: Array | None = None
 
-    def merged(self, other: AskedSums) -> AskedSums:
+    def merged(self, other: StrategySums) -> StrategySums:
         """Return the sums over the rows of both."""
-        return AskedSums(
+        return StrategySums(
             features=self.features + other.features,
             noise=self.noise + other.noise,
             totals=self.totals + other.totals,
@@ -74,7 +74,7 @@ def _added(mine: Array | None, theirs: Array | None) -> Array | None:
 class _Several:
     """Sums under several models."""
 
-    parts: tuple[AskedSums, ...]
+    parts: tuple[StrategySums, ...]
 
     def merged(self, other: _Several) -> _Several:
         pairs = zip(self.parts, other.parts, strict=True)
@@ -95,7 +95,7 @@ class _Asking:
         columns = self.rule.columns(features, noise)
         squares = np.einsum("kn,kn->n", columns, columns)
         membership = None if self.cells is None else self.cells.membership(chunk.X)
-        first = AskedSums(
+        first = StrategySums(
             features=columns @ features.T,
             noise=(columns * noise) @ columns.T,
             totals=columns.sum(axis=1),
@@ -114,14 +114,14 @@ class _Asking:
         return _Several(parts=(first, *others))
 
 
-def asked_sums(
+def sum_strategy(
     passes: Passes,
     *,
     model: RowModel,
     rule: Rule,
     cells: Cells | None = None,
     what: str = "summing questions",
-) -> AskedSums:
+) -> StrategySums:
     """Go through a table once and sum what a rule asks of every row.
 
     Parameters
@@ -138,9 +138,9 @@ def asked_sums(
     return passes.over_inputs(asking, what=what).parts[0]
 
 
-def asked_sums_under(
+def sum_strategy_under(
     passes: Passes, models: Sequence[RowModel], *, model: RowModel, rule: Rule
-) -> tuple[AskedSums, ...]:
+) -> tuple[StrategySums, ...]:
     """Sum what a rule asks of every row as other models see the rows, in one pass.
 
     Parameters

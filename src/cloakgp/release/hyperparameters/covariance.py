@@ -18,11 +18,11 @@ from sklearn.gaussian_process.kernels import Kernel
 from threadpoolctl import threadpool_limits
 
 from cloakgp.design.streaming.condensing import CellQuestions
-from cloakgp.design.streaming.sums import AskedSums
+from cloakgp.design.streaming.sums import StrategySums
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.latent import RELATIVE_JITTER, has_white_noise
 from cloakgp.privacy import Answers
-from cloakgp.release.posterior.dense import AskedTable
+from cloakgp.release.posterior.dense import DenseTable
 from cloakgp.utils.arrays import Array
 
 LEARNING_POINTS = 600
@@ -152,7 +152,7 @@ class LearningQuestions:
         )
 
     @classmethod
-    def of(cls, asked: Sequence[AskedTable], *, most: int | None = None) -> LearningQuestions:
+    def of(cls, asked: Sequence[DenseTable], *, most: int | None = None) -> LearningQuestions:
         """Move the rows of tables to at most so many points each, 600 if not said."""
         limit = LEARNING_POINTS if most is None else most
         tables, points, questions = [], [], []
@@ -206,12 +206,12 @@ class LearningAnswers(LearningQuestions):
     values: Array
 
 
-def gather(tables: Sequence[AskedTable], values: Array) -> LearningAnswers:
+def gather(tables: Sequence[DenseTable], values: Array) -> LearningAnswers:
     """Bring answers about rows that are kept into the form that learning needs.
 
     Parameters
     ----------
-    tables : sequence of AskedTable
+    tables : sequence of DenseTable
         At least one.
     values : array of shape (k,)
         R y + noise of unit variance, in the order of the tables.
@@ -222,14 +222,14 @@ def gather(tables: Sequence[AskedTable], values: Array) -> LearningAnswers:
     )
 
 
-def gather_sums(sums: AskedSums, answers: Answers, *, points: Array) -> LearningAnswers:
+def gather_sums(sums: StrategySums, answers: Answers, *, points: Array) -> LearningAnswers:
     """Bring answers about rows that nobody keeps into the form that learning needs.
 
     The rows of a cell are taken to be at its centre, and asked alike but for their lengths.
 
     Parameters
     ----------
-    sums : AskedSums
+    sums : StrategySums
         With the sums over cells.
     answers : Answers
         With noise.

@@ -25,7 +25,7 @@ from scipy import linalg
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.covariance import DenseCovariance, LowRankCovariance
 from cloakgp.models.likelihoods import Likelihood
-from cloakgp.release.posterior.dense import AskedTable, Posterior
+from cloakgp.release.posterior.dense import DenseTable, Posterior
 from cloakgp.utils.arrays import Array
 
 STEPS = 100
@@ -43,13 +43,13 @@ class SignAnswers:
 
     Attributes
     ----------
-    tables : tuple of AskedTable
+    tables : tuple of DenseTable
         With questions divided by the noise sd.
     values : array of shape (k,)
         R v + z of unit variance, in the order of the tables.
     """
 
-    tables: tuple[AskedTable, ...]
+    tables: tuple[DenseTable, ...]
     values: Array
 
 

@@ -163,7 +163,7 @@ class Posterior:
         asked = [
             known.questions
             for known in self.tables
-            if known.number == table and isinstance(known, AskedTable)
+            if known.number == table and isinstance(known, DenseTable)
         ]
         return float(np.linalg.norm(asked[0], 2)) ** 2 if asked else 0.0
 
@@ -184,7 +184,7 @@ BLOCK_ROWS = 2048
 
 
 @dataclass(frozen=True, eq=False)
-class AskedTable(AnsweredTable):
+class DenseTable(AnsweredTable):
     """The rows of one table, and what was asked of their latent values.
 
     Attributes
@@ -212,7 +212,7 @@ class AskedTable(AnsweredTable):
 
     def shared(self, prior: ExactPrior | SparsePrior, other: AnsweredTable) -> Array:
         """Return R K_ff Rᵀ, never holding more than a block of rows of K_ff."""
-        if not isinstance(other, AskedTable):
+        if not isinstance(other, DenseTable):
             return self.questions @ other.cross(prior, self.X)
         products = [
             prior.row_covariance(block, other.X) @ other.questions.T for block in _blocks(self.X)

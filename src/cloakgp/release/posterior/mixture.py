@@ -12,7 +12,7 @@ from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import LatentJoint, LatentMarginals, Likelihood
 from cloakgp.release.measurement import Measurement, asked
 from cloakgp.release.posterior.classification import SignAnswers, label_posterior
-from cloakgp.release.posterior.dense import AskedTable, Posterior
+from cloakgp.release.posterior.dense import DenseTable, Posterior
 from cloakgp.release.posterior.laplace import NewtonState, iterated
 from cloakgp.release.posterior.streamed import SummedTable
 from cloakgp.release.posterior.tables import AnsweredTable
@@ -176,7 +176,7 @@ def answered_tables(
     return tuple(tables), np.vstack([nothing, *values])
 
 
-def kept_tables(tables: Sequence[AnsweredTable]) -> tuple[AskedTable, ...]:
+def kept_tables(tables: Sequence[AnsweredTable]) -> tuple[DenseTable, ...]:
     """Return tables whose rows are kept, or refuse them.
 
     Raises
@@ -184,7 +184,7 @@ def kept_tables(tables: Sequence[AnsweredTable]) -> tuple[AskedTable, ...]:
     ValueError
         If the rows of one are not.
     """
-    kept = tuple(one for one in tables if isinstance(one, AskedTable))
+    kept = tuple(one for one in tables if isinstance(one, DenseTable))
     if len(kept) < len(tables):
         raise ValueError("what was asked of every row of a table is not kept: fit it anew")
     return kept
