@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from cloakgp.design.streaming.rules import Rule
     from cloakgp.design.streaming.sums import StrategySums
     from cloakgp.models import ExactPrior, SparsePrior
-    from cloakgp.models.likelihoods import LatentPrior, Likelihood
+    from cloakgp.models.likelihoods import LatentPrior, Likelihood, Linearisation
     from cloakgp.models.summary import Summary
     from cloakgp.utils.arrays import Array
     from cloakgp.utils.names import LinkName
@@ -57,6 +57,8 @@ class Problem:
         The number of the table in what is known.
     groups : array of shape (N,) or None
     progress : callable or None
+    account : Linearisation or None
+        Of what is asked by outputs given what is known; None where outputs themselves are asked.
     """
 
     prior: Prior
@@ -69,6 +71,7 @@ class Problem:
     table: int = 0
     groups: Groups | None = None
     progress: Progress | None = None
+    account: Linearisation | None = None
 
 
 @dataclass(frozen=True, eq=False)

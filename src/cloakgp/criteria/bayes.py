@@ -20,7 +20,7 @@ class _Bayes(Criterion):
         import numpy as np
 
         from cloakgp.design import design_bayes
-        from cloakgp.models import ConditionedCovariance
+        from cloakgp.models import ConditionedCovariance, LinearisedCovariance
 
         prior, X, points = problem.prior, problem.X, problem.X_query
         weights = np.ones(len(points)) if problem.weights is None else problem.weights
@@ -37,6 +37,10 @@ class _Bayes(Criterion):
             covariance = ConditionedCovariance(prior=covariance, known=at_rows, least_noise=floor)
             crossed = crossed - at_rows @ at_points.T
             variance = np.maximum(variance - np.square(at_points).sum(axis=1), 0.0)
+        if problem.account is not None:
+            slope = problem.account.slope
+            covariance = LinearisedCovariance(covariance, slope, problem.account.residual)
+            crossed = slope[:, None] * crossed
         design = design_bayes(
             covariance,
             crossed * np.sqrt(weights),

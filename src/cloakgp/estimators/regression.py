@@ -20,6 +20,7 @@ from cloakgp.estimators.base import (
     column_name,
     count_queries,
 )
+from cloakgp.fitting.bands import ONE_STAGE, Stage, Stages, checked_stages
 from cloakgp.fitting.defaults import choose_prior
 from cloakgp.fitting.dense import release_outputs
 from cloakgp.fitting.planning import FitPlan, plan_fit
@@ -72,9 +73,12 @@ class DPGPRegressor(
         their maximum a posteriori, if it is more probable than the declared values by a nat, or an
         average over their posterior. Free are those that the
         kernel does not mark "fixed", the noise variance and the mean unless given.
-    budget_split : float, optional
-        Share of μ² spent on a first stage whose answers teach the hyperparameters with which the
-        second stage is designed.
+    stages : "auto", None, or sequence of (share, width)
+        How the budget is spread over several measurements of the same outputs (`docs/adaptive.md`).
+        Each stage spends its share of μ² and clips outputs to so many predictive sds on either side
+        of what the answers before it predict; the first has no band, so its width is None. "auto":
+        three stages, (0.2, None), (0.3, 1.5) and (0.5, 1), and a small one that asks how noisy
+        outputs are, wherever criterion "bayes" keeps its rows. None: everything at once.
     gap : float
         Certified relative gap at which the design stops.
     memory : float, optional
@@ -134,7 +138,7 @@ class DPGPRegressor(
         approximation: Approximation = "fitc",
         mean: float | None = None,
         learn: Literal["map", "average"] | None = "map",
-        budget_split: float | None = None,
+        stages: Stages = "auto",
         gap: float = 1e-3,
         memory: float | None = None,
         random_state: int = 0,
@@ -150,7 +154,7 @@ class DPGPRegressor(
         self.approximation = approximation
         self.mean = mean
         self.learn = learn
-        self.budget_split = budget_split
+        self.stages = stages
         self.gap = gap
         self.memory = memory
         self.random_state = random_state
@@ -250,7 +254,7 @@ class DPGPRegressor(
             gap=self.gap,
             hyperprior=hyperprior,
             average=self.learn == "average",
-            budget_split=self.budget_split,
+            stages=self._stages(),
             input_names=self._names(),
             output_name=column_name(y),
             progress=progress,
@@ -301,8 +305,8 @@ class DPGPRegressor(
         >>> model.fit_rows(ArrayRows(X, np.sin(X).ravel())).release_.n_rows
         5000
         """
-        if self.budget_split is not None:
-            raise ValueError("budget_split is for tables that are fitted at once: leave it out")
+        if self.stages is not None and self.stages != "auto":
+            raise ValueError("stages are for tables that are fitted at once: leave them out")
         self._look_at(rows)
         self.release_ = release_rows(
             rows,
@@ -416,7 +420,8 @@ class DPGPRegressor(
         True
         """
         criterion = self._criterion()
-        at_once = grouped or self.budget_split is not None or "many rows" not in criterion.uses
+        staged = self.stages is not None and self.stages != "auto"
+        at_once = grouped or staged or "many rows" not in criterion.uses
         return plan_fit(
             shape[0],
             n_inputs=shape[1],
@@ -425,4 +430,15 @@ class DPGPRegressor(
             memory=self.memory,
             passes=not at_once,
             at_rows=criterion.at_rows,
+        )
+
+    def _stages(self) -> tuple[Stage, ...]:
+        """Return the schedule of stages: one, if the criterion knows of no other answers."""
+        schedule = checked_stages(self.stages)
+        if self.criterion == "bayes":
+            return schedule
+        if self.stages == "auto" or len(schedule) == 1:
+            return ONE_STAGE
+        raise ValueError(
+            f"several stages are for criterion='bayes', not {self.criterion!r}: leave stages out"
         )

@@ -7,15 +7,10 @@ from collections.abc import Hashable, Iterable, Sequence
 from numpy.typing import ArrayLike
 
 from cloakgp.design import Progress
+from cloakgp.fitting.bands import ONE_STAGE, Stage, schedule_stages
 from cloakgp.fitting.measuring import measured
-from cloakgp.fitting.remeasure import refine
-from cloakgp.fitting.strategies import (
-    Budget,
-    Encoding,
-    Query,
-    choose_strategy,
-    split_budget,
-)
+from cloakgp.fitting.remeasure import ask_spread, refine
+from cloakgp.fitting.strategies import Encoding, Query, choose_strategy
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import NUMBERS, Likelihood
 from cloakgp.privacy.accounting import check_budget
@@ -43,7 +38,7 @@ def release_outputs(
     gap: float = 1e-3,
     hyperprior: Hyperprior | None = None,
     average: bool = False,
-    budget_split: float | None = None,
+    stages: Sequence[Stage] = ONE_STAGE,
     input_names: Sequence[str] = (),
     output_name: str = "y",
     progress: Progress | None = None,
@@ -78,9 +73,9 @@ def release_outputs(
         What to learn from the answers, at no cost; None to keep the prior as declared.
     average : bool
         Average over the posterior of the hyperparameters rather than take its maximum.
-    budget_split : float, optional
-        Share of μ² spent on a first stage, from which hyperparameters are learned that the second
-        stage is designed with. Both stages' answers are in the release. For numbers.
+    stages : sequence of Stage
+        How the budget is spread over measurements, each designed with what those before taught, and
+        about outputs in bands that these leave open. For numbers, and criterion "bayes".
     input_names, output_name
         What the release calls its columns.
     progress : callable, optional
@@ -100,7 +95,14 @@ def release_outputs(
         For anything that does not make sense; no message quotes an output.
     """
     check_budget(epsilon, delta)
-    stages = _stages(epsilon, delta, budget_split=budget_split)
+    schedule = schedule_stages(
+        stages,
+        epsilon=epsilon,
+        delta=delta,
+        rows=len(X),
+        ask_spread=hyperprior is not None and hyperprior.noise_variance,
+    )
+    first = schedule.stages[0][1]
     units = checked_groups(groups, rows=len(X))
     tell("preparing the design")
     strategy = choose_strategy(
@@ -109,7 +111,7 @@ def release_outputs(
         likelihood=likelihood,
         encoding=encoding,
         query=query,
-        budget=stages[0],
+        budget=first,
         criterion=criterion,
         groups=units,
         gap=gap,
@@ -120,7 +122,7 @@ def release_outputs(
         prior=prior,
         likelihood=likelihood,
         measurements=(
-            measured(strategy, y, encoding=encoding, budget=stages[0], insecure_seed=insecure_seed),
+            measured(strategy, y, encoding=encoding, budget=first, insecure_seed=insecure_seed),
         ),
         input_names=tuple(input_names),
         output_name=output_name,
@@ -128,26 +130,27 @@ def release_outputs(
     if hyperprior is not None:
         tell("learning from the noisy answers")
         release = release.learn(hyperprior, average=average)
-    for stage in stages[1:]:
-        tell("preparing the second design")
+    for number, (stage, budget) in enumerate(schedule.stages[1:], start=1):
+        tell(f"asking again, in bands ({number + 1} of {len(schedule.stages)})")
         with already_warned():
             release = refine(
                 release,
                 y,
                 query.X,
                 query_weight=query.weights,
-                epsilon=stage.epsilon,
-                delta=stage.delta,
+                epsilon=budget.epsilon,
+                delta=budget.delta,
+                band=stage.width,
                 gap=gap,
                 progress=progress,
-                insecure_seed=None if insecure_seed is None else insecure_seed + 1,
+                insecure_seed=None if insecure_seed is None else insecure_seed + number,
             )
+    if schedule.spread is not None:
+        tell("asking how noisy outputs are")
+        release = ask_spread(
+            release,
+            y,
+            budget=schedule.spread,
+            insecure_seed=None if insecure_seed is None else insecure_seed + len(stages),
+        )
     return release
-
-
-def _stages(epsilon: float, delta: float, *, budget_split: float | None) -> tuple[Budget, ...]:
-    if budget_split is None:
-        return (Budget(epsilon=epsilon, delta=delta),)
-    if not 0 < budget_split < 1:
-        raise ValueError(f"budget_split must lie strictly between 0 and 1, got {budget_split}")
-    return split_budget(epsilon, delta, shares=(budget_split, 1.0 - budget_split))

@@ -6,6 +6,7 @@ from numpy.typing import ArrayLike
 
 from cloakgp.fitting.strategies import Budget, Encoding
 from cloakgp.privacy import measure
+from cloakgp.privacy.bands import Bands, SpreadQuestion, measure_in_bands
 from cloakgp.privacy.labels import Classes, measure_labels
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import DenseStrategy, Measurement
@@ -16,20 +17,21 @@ def measured(
     strategy: DenseStrategy,
     y: ArrayLike,
     *,
-    encoding: Encoding,
+    encoding: Encoding | Bands | SpreadQuestion,
     budget: Budget,
     insecure_seed: int | None = None,
 ) -> Measurement:
     """Put a strategy to private outputs, under (ε, δ)-differential privacy.
 
-    Mechanism: `cloakgp.privacy.gaussian` for numbers, `cloakgp.privacy.labels` for classes.
+    Mechanism: `cloakgp.privacy.gaussian` for numbers, `cloakgp.privacy.bands` for numbers in bands,
+    `cloakgp.privacy.labels` for classes.
 
     Parameters
     ----------
     strategy : DenseStrategy
     y : array-like of shape (N,)
         Private outputs.
-    encoding : OutputBounds or Classes
+    encoding : OutputBounds, Bands, SpreadQuestion or Classes
     budget : Budget
     insecure_seed : int, optional
         Makes the noise reproducible and the measurement **not private**.
@@ -51,6 +53,17 @@ def measured(
             insecure_seed=insecure_seed,
         )
         return Measurement(strategy=strategy, answers=labels)
+    if isinstance(encoding, Bands | SpreadQuestion):
+        placed = measure_in_bands(
+            strategy.matrix,
+            y,
+            bands=encoding,
+            epsilon=budget.epsilon,
+            delta=budget.delta,
+            groups=strategy.groups,
+            insecure_seed=insecure_seed,
+        )
+        return Measurement(strategy=strategy, answers=placed, encoding=encoding)
     answers = measure(
         strategy.matrix,
         y,

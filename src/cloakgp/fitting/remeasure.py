@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from dataclasses import replace
 from typing import Required, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakgp.design import Progress
+from cloakgp.design import Certificate, Progress
+from cloakgp.fitting.bands import account_in_bands, choose_bands
 from cloakgp.fitting.measuring import measured
 from cloakgp.fitting.strategies import Budget, Query, choose_strategy
 from cloakgp.privacy import Answers, OutputBounds
 from cloakgp.privacy.accounting import check_budget
+from cloakgp.privacy.bands import UNIT_BAND, SpreadQuestion
 from cloakgp.privacy.checks import warn_of_parameters
 from cloakgp.privacy.groups import checked_groups
 from cloakgp.privacy.tracebacks import forget_on_failure
@@ -30,6 +33,9 @@ class Settings(TypedDict, total=False):
         The budget of this measurement, on top of what was spent. Required.
     query_weight : array-like of shape (P,)
         Positive importance of the query points.
+    band : float or None
+        To how many predictive sds on either side of their predicted means outputs are clipped, so
+        that questions cost less; 1 if not given. None clips them to the bounds alone.
     groups : iterable of N hashables
         Whose row it is: all rows of one group are protected together. A table that is asked again
         keeps its groups.
@@ -44,6 +50,7 @@ class Settings(TypedDict, total=False):
     epsilon: Required[float]
     delta: Required[float]
     query_weight: ArrayLike | None
+    band: float | None
     groups: Iterable[Hashable] | None
     gap: float
     progress: Progress | None
@@ -191,6 +198,7 @@ def _measured(
     epsilon: float,
     delta: float,
     query_weight: ArrayLike | None = None,
+    band: float | None = 1.0,
     groups: Iterable[Hashable] | None = None,
     gap: float = 1e-3,
     progress: Progress | None = None,
@@ -199,17 +207,25 @@ def _measured(
     """Return a release that knows one more measurement."""
     check_budget(epsilon, delta)
     warn_of_parameters(epsilon=epsilon, delta=delta, rows=len(X))
+    if band is not None and not 0 < band < np.inf:
+        raise ValueError(f"band must be positive and finite, or None, got {band}")
     weights = None if query_weight is None else np.asarray(query_weight, dtype=np.float64)
     units = checked_groups(groups, rows=len(X))
     answers = release.measurements[0].answers
     if not isinstance(answers, Answers):
         raise TypeError("only answers about numbers can be added to")
     bounds, budget = OutputBounds(*answers.bounds), Budget(epsilon=epsilon, delta=delta)
+    known = release.posterior
+    bands, account = None, None
+    if band is not None:
+        mean, variance = known.outputs(X, table=table)
+        bands = choose_bands(mean, variance, width=band, bounds=bounds)
+        account = account_in_bands(mean, variance, bands=bands)
     strategy = choose_strategy(
         X,
         prior=release.fitted_prior,
         likelihood=release.likelihood,
-        encoding=bounds,
+        encoding=bounds if bands is None else OutputBounds(*UNIT_BAND),
         query=Query(
             X=as_inputs(
                 X_query,
@@ -221,10 +237,53 @@ def _measured(
         ),
         budget=budget,
         gap=gap,
-        known=release.posterior,
+        known=known,
         table=table,
         groups=units,
+        account=account,
         progress=progress,
     )
-    measurement = measured(strategy, y, encoding=bounds, budget=budget, insecure_seed=insecure_seed)
+    encoding = bounds if bands is None else bands
+    measurement = measured(
+        strategy, y, encoding=encoding, budget=budget, insecure_seed=insecure_seed
+    )
+    return release.with_measurements((*release.measurements, measurement))
+
+
+@forget_on_failure
+def ask_spread(
+    release: Release, y: ArrayLike, *, budget: Budget, insecure_seed: int | None = None
+) -> Release:
+    """Ask how far outside of their predicted intervals the outputs of the first table lie.
+
+    One number: the mean over rows of what `cloakgp.privacy.bands.SpreadQuestion` says. It tells how
+    noisy outputs are, which answers about sums of outputs hardly do.
+
+    Parameters
+    ----------
+    release : Release
+        It is left as it is.
+    y : array-like of shape (N,)
+        Private: the same outputs, in the same order, as when the table was first asked.
+    budget : Budget
+        On top of what was spent.
+    insecure_seed : int, optional
+        Makes the noise reproducible and the release **not private**.
+    """
+    first = _kept_strategy(release)
+    answers = release.measurements[0].answers
+    assert isinstance(answers, Answers)
+    mean, variance = release.posterior.outputs(first.X, table=first.table)
+    bounds = OutputBounds(*answers.bounds)
+    question = SpreadQuestion(mean=bounds.clip(mean), sd=np.sqrt(variance))
+    strategy = replace(
+        first,
+        matrix=np.ones((1, first.n_rows)),
+        reconstruction=None,
+        representers=None,
+        certificate=Certificate(criterion="given", gap=np.inf),
+    )
+    measurement = measured(
+        strategy, y, encoding=question, budget=budget, insecure_seed=insecure_seed
+    )
     return release.with_measurements((*release.measurements, measurement))

@@ -14,7 +14,7 @@ from cloakgp.data import InputRows
 from cloakgp.design import Progress
 from cloakgp.design.streaming.binning import Cells
 from cloakgp.models import ExactPrior, SparsePrior
-from cloakgp.models.likelihoods import NUMBERS, Likelihood
+from cloakgp.models.likelihoods import NUMBERS, Likelihood, Linearisation
 from cloakgp.models.summary import Summary, summarise
 from cloakgp.privacy import Guarantee, OutputBounds
 from cloakgp.privacy.accounting import exact_noise_multiplier
@@ -68,7 +68,7 @@ def split_budget(epsilon: float, delta: float, *, shares: Sequence[float]) -> tu
     Raises
     ------
     ValueError
-        If a part would have ε = 0 at this δ.
+        If every part would have ε = 0 at this δ.
 
     Examples
     --------
@@ -77,13 +77,21 @@ def split_budget(epsilon: float, delta: float, *, shares: Sequence[float]) -> tu
     """
     mu = (1.0 - STAGE_MARGIN) / exact_noise_multiplier(epsilon, delta)
     whole = Guarantee(epsilon=epsilon, delta=delta, mu=mu)
-    parts = [replace(whole, mu=mu * math.sqrt(share)).epsilon_at(delta) for share in shares]
-    if min(parts) <= 0:
+    parts = [replace(whole, mu=mu * math.sqrt(share)) for share in shares]
+    if max(part.epsilon_at(delta) for part in parts) <= 0:
         raise ValueError(
-            "splitting the budget leaves a part with epsilon = 0 at this delta: use a smaller "
+            "splitting the budget leaves only parts with epsilon = 0 at this delta: use a smaller "
             "delta or no split"
         )
-    return tuple(Budget(epsilon=part, delta=delta) for part in parts)
+    return tuple(_stated(part) for part in parts)
+
+
+def _stated(part: Guarantee) -> Budget:
+    """Return a pair (ε, δ) on the curve of a part: at a smaller δ where ε would be zero."""
+    delta = part.delta
+    while part.epsilon_at(delta) <= 0:
+        delta /= 2.0
+    return Budget(epsilon=part.epsilon_at(delta), delta=delta)
 
 
 def unit_noise_sd(encoding: Encoding, budget: Budget) -> float:
@@ -118,6 +126,7 @@ def choose_strategy(
     known: Posterior | None = None,
     table: int = 0,
     groups: Groups | None = None,
+    account: Linearisation | None = None,
     progress: Progress | None = None,
 ) -> DenseStrategy:
     """Design the questions to put to a table. Sees public arrays and earlier answers only.
@@ -145,6 +154,9 @@ def choose_strategy(
     groups : array of shape (N,), optional
         Which group each row belongs to, from `cloakgp.privacy.groups.checked_groups`: all rows of a
         group are protected together.
+    account : Linearisation, optional
+        Of what is asked by outputs, given what is known, where outputs are clipped to bands; for
+        "bayes".
     progress : callable, optional
 
     Returns
@@ -194,6 +206,7 @@ def choose_strategy(
             table=table,
             groups=groups,
             progress=progress,
+            account=account,
         )
     )
     return DenseStrategy(

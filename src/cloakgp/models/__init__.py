@@ -1,6 +1,10 @@
 """Gaussian-process mathematics on public inputs. Nothing here ever sees an output."""
 
-from cloakgp.models.covariance import ConditionedCovariance, OutputCovariance
+from cloakgp.models.covariance import (
+    ConditionedCovariance,
+    LinearisedCovariance,
+    OutputCovariance,
+)
 from cloakgp.models.defaults import (
     default_kernel,
     default_latent_kernel,
@@ -21,6 +25,7 @@ __all__ = [
     "ExactPrior",
     "GibbsKernel",
     "IntegralRBF",
+    "LinearisedCovariance",
     "NotPositiveDefiniteError",
     "OutputCovariance",
     "Prior",

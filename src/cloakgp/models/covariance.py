@@ -115,3 +115,39 @@ class ConditionedCovariance:
         """Return (K_y − A Aᵀ) B."""
         product: Array = self.prior.times(columns) - self.known @ (self.known.T @ columns)
         return product
+
+
+@dataclass(frozen=True, eq=False)
+class LinearisedCovariance:
+    """Covariance of linearised functions of outputs, A C A + diag(e).
+
+    Attributes
+    ----------
+    outputs : OutputCovariance
+        C.
+    slope, residual : arrays of shape (N,)
+        A, and the variance that it leaves out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> outputs = DenseCovariance(latent=np.eye(2), noise=np.ones(2))
+    >>> clipped = LinearisedCovariance(outputs, slope=np.full(2, 0.5), residual=np.ones(2))
+    >>> clipped.times(np.ones((2, 1)))
+    array([[1.5],
+           [1.5]])
+    """
+
+    outputs: OutputCovariance
+    slope: Array
+    residual: Array
+
+    def times(self, columns: Array) -> Array:
+        """Return (A C A + diag(e)) B."""
+        product: Array = self.slope[:, None] * self.outputs.times(self.slope[:, None] * columns)
+        return product + self.residual[:, None] * columns
+
+    @property
+    def least_noise(self) -> float:
+        """A lower bound of the eigenvalues: of both parts for the same row."""
+        return float((self.slope**2 * self.outputs.least_noise + self.residual).min())

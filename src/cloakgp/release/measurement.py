@@ -10,6 +10,7 @@ import numpy as np
 from cloakgp.criteria import criteria_for
 from cloakgp.privacy import Answers, Guarantee
 from cloakgp.privacy.accounting import check_budget, short_form
+from cloakgp.privacy.bands import UNIT_BAND, Bands, SpreadQuestion
 from cloakgp.privacy.groups import Groups
 from cloakgp.privacy.labels import LabelAnswers
 from cloakgp.privacy.pure_dp import PureGuarantee
@@ -53,10 +54,14 @@ class Measurement:
     strategy : Strategy
     answers : Answers or LabelAnswers
         They say how outputs were encoded before they were asked: clipped to bounds, or as classes.
+    encoding : Bands, SpreadQuestion or None
+        What was done to the output of every row instead, in later stages: answers are then about
+        numbers from −½ to ½.
     """
 
     strategy: Strategy
     answers: Answers | LabelAnswers
+    encoding: Bands | SpreadQuestion | None = None
 
     @property
     def guarantee(self) -> Guarantee:
@@ -133,6 +138,7 @@ class Measurement:
             If shapes disagree, the noise does not keep the guarantee, or that does not hold.
         """
         answers, guarantee = self.answers, self.answers.guarantee
+        self._validate_encoding()
         asked = self.strategy.asks_something
         if answers.values.shape[:1] != (self.strategy.n_answers,):
             raise ValueError(MISFIT)
@@ -152,6 +158,18 @@ class Measurement:
             raise ValueError("its guarantee is damaged")
         if guarantee.mu and not guarantee.delta_at(guarantee.epsilon) <= guarantee.delta:
             raise ValueError("its guarantee does not hold")
+
+
+    def _validate_encoding(self) -> None:
+        if self.encoding is None:
+            return
+        if not isinstance(self.answers, Answers) or self.answers.bounds != UNIT_BAND:
+            raise ValueError("its answers are not about bands")
+        per_row = self.encoding.lower if isinstance(self.encoding, Bands) else self.encoding.mean
+        if not isinstance(self.strategy, DenseStrategy) or len(per_row) != self.strategy.n_rows:
+            raise ValueError(MISFIT)
+        if isinstance(self.encoding, SpreadQuestion) and self.strategy.n_answers != 1:
+            raise ValueError(MISFIT)
 
 
 def asked(measurements: Sequence[Measurement]) -> list[Measurement]:

@@ -201,9 +201,12 @@ class LearningAnswers(LearningQuestions):
     ----------
     values : array of shape (k,)
         R y + noise of unit variance.
+    residual : array of shape (k, k) or None
+        The covariance of what else they hold; see `cloakgp.release.posterior.dense.DenseTable`.
     """
 
     values: Array
+    residual: Array | None = None
 
 
 def gather(tables: Sequence[DenseTable], values: Array) -> LearningAnswers:
@@ -217,8 +220,21 @@ def gather(tables: Sequence[DenseTable], values: Array) -> LearningAnswers:
         R y + noise of unit variance, in the order of the tables.
     """
     placed = LearningQuestions.of(tables)
+    residual = None
+    if any(table.residual is not None for table in tables):
+        blocks = [
+            np.zeros((table.n_answers, table.n_answers))
+            if table.residual is None
+            else table.residual
+            for table in tables
+        ]
+        residual = np.asarray(linalg.block_diag(*blocks), dtype=np.float64)
     return LearningAnswers(
-        points=placed.points, questions=placed.questions, tables=placed.tables, values=values
+        points=placed.points,
+        questions=placed.questions,
+        tables=placed.tables,
+        values=values,
+        residual=residual,
     )
 
 

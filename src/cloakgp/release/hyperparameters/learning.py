@@ -7,11 +7,15 @@ objective: minus the log density of the answers under it, with weak priors aroun
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Protocol
+
+import numpy as np
 
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import ClassLikelihood, Likelihood, Numbers
 from cloakgp.privacy import Answers
+from cloakgp.privacy.bands import SpreadQuestion
 from cloakgp.release.hyperparameters.classification import (
     LEARNING_CELLS,
     LEARNING_POINTS,
@@ -24,10 +28,13 @@ from cloakgp.release.hyperparameters.covariance import (
 )
 from cloakgp.release.hyperparameters.hyperprior import Hyperprior
 from cloakgp.release.hyperparameters.quadrature import posterior_points
+from cloakgp.release.hyperparameters.noise import with_learned_noise
 from cloakgp.release.hyperparameters.regression import NumbersObjective
 from cloakgp.release.measurement import Measurement, asked
+from cloakgp.release.posterior.clipped import clipped_posterior, is_in_stages
 from cloakgp.release.posterior.label_sums import CellSigns
 from cloakgp.release.posterior.mixture import WeightedPrior, answered_tables, kept_tables
+from cloakgp.release.posterior.tables import AnsweredTable
 from cloakgp.utils.arrays import Array
 
 
@@ -86,11 +93,16 @@ def learn(
     make = OBJECTIVES.get(type(likelihood))
     if not answered or make is None:
         return (WeightedPrior(prior=prior, likelihood=likelihood, weight=1.0),)
-    return minimise(
+    learned = minimise(
         make(prior, likelihood, answered, hyperprior),
         declared=WeightedPrior(prior=prior, likelihood=likelihood, weight=1.0),
         average=average,
     )
+    if hyperprior.noise_variance and any(
+        isinstance(each.encoding, SpreadQuestion) for each in answered
+    ):
+        return with_learned_noise(learned, answered)
+    return learned
 
 
 def learn_numbers(
@@ -180,12 +192,22 @@ def _of_numbers(
     answers = answered[0].answers
     if not isinstance(answers, Answers):
         raise TypeError("these are no answers about numbers")
-    tables, values = answered_tables(prior, answered)
+    if is_in_stages(answered):
+        known = clipped_posterior(prior, answered)
+        tables: Sequence[AnsweredTable] = known.tables
+        totals = np.concatenate([table.questions.sum(axis=1) for table in kept_tables(tables)])
+        # What the posterior is conditioned on: S times its weights, and the mean.
+        linear = known.factor @ (known.factor.T @ known.weights) + prior.mean * totals
+    else:
+        tables, values = answered_tables(prior, answered)
+        linear = values[:, 0]
+    spread = any(isinstance(each.encoding, SpreadQuestion) for each in answered)
     return NumbersObjective.of(
         prior,
-        gather(kept_tables(tables), values[:, 0]),
+        gather(kept_tables(tables), linear),
         bounds=answers.bounds,
-        hyperprior=hyperprior,
+        # Sums of outputs say little of how noisy each is: where that was asked, it is learned alone.
+        hyperprior=replace(hyperprior, noise_variance=hyperprior.noise_variance and not spread),
     )
 
 

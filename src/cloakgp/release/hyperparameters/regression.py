@@ -139,6 +139,8 @@ class NumbersObjective:
         if not np.isfinite(covariance).all():
             raise np.linalg.LinAlgError("the kernel is not finite")
         covariance[np.diag_indices(len(covariance))] += 1.0
+        if self.answers.residual is not None:
+            covariance += self.answers.residual
         factor = linalg.cho_factor(covariance, lower=True)
         residuals = self.answers.values - candidate.mean * self.answers.sums
         solved = linalg.cho_solve(factor, residuals)

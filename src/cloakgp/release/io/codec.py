@@ -22,6 +22,7 @@ from cloakgp.design.streaming.rules import BallRule, LinearRule
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import LIKELIHOODS
 from cloakgp.privacy import Answers
+from cloakgp.privacy.bands import Bands, SpreadQuestion
 from cloakgp.privacy.labels import LabelAnswers
 from cloakgp.release.io.kernel_tree import kernel_from_tree, kernel_to_tree
 from cloakgp.release.strategy import DenseStrategy, StreamedStrategy
@@ -38,6 +39,8 @@ TYPES: dict[str, type] = {
     "ball rule": BallRule,
     "numbers answered": Answers,
     "classes answered": LabelAnswers,
+    "bands": Bands,
+    "spread question": SpreadQuestion,
 }
 TYPE = "type"
 

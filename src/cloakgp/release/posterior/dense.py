@@ -22,6 +22,10 @@ from cloakgp.release.posterior.tables import AnsweredTable
 from cloakgp.utils.arrays import Array
 
 
+# Of the noise of an output: what answers leave of its variance is not taken for less.
+SMALLEST_SHARE = 1e-3
+
+
 @dataclass(frozen=True, eq=False)
 class Marginals:
     """What is known of the latent function at every one of P points.
@@ -158,6 +162,24 @@ class Posterior:
         root = linalg.solve_triangular(self.factor, crossed.T, lower=True)
         return np.asarray(root.T, dtype=np.float64)
 
+    def outputs(self, X: Array, *, table: int) -> tuple[Array, Array]:
+        """Return mean and variance of the outputs of the rows of a table, shapes (N,).
+
+        Parameters
+        ----------
+        X : array of shape (N, D)
+            Its rows.
+        table : int
+        """
+        root = self.row_root(X, table=table)
+        latent = self.prior.query_variance(X)
+        noise = self.prior.row_noise(X)
+        if isinstance(self.prior, SparsePrior):
+            latent = np.square(self.prior.features(X)).sum(axis=0)
+        variance: Array = latent + noise - np.square(root).sum(axis=1)
+        whitened = self.factor.T @ self.weights
+        return self.prior.mean + root @ whitened, np.maximum(variance, noise * SMALLEST_SHARE)
+
     def precision_of(self, table: int) -> float:
         """Return the largest eigenvalue of RᵀR of a table's noise-scaled questions."""
         asked = [
@@ -193,10 +215,14 @@ class DenseTable(AnsweredTable):
     X : array of shape (N, D)
     questions : array of shape (k, N)
         Divided by the noise sd of their answers.
+    residual : array of shape (k, k) or None
+        The covariance of what else the answers hold, beside noise of unit variance: what linear
+        questions leave out of outputs that were clipped (`cloakgp.release.posterior.clipped`).
     """
 
     X: Array
     questions: Array
+    residual: Array | None = None
 
     @property
     def n_answers(self) -> int:
@@ -220,8 +246,9 @@ class DenseTable(AnsweredTable):
         return self.questions @ np.vstack(products)
 
     def own(self, prior: ExactPrior | SparsePrior) -> Array:
-        """Return R Λ Rᵀ."""
-        return (self.questions * prior.row_noise(self.X)) @ self.questions.T
+        """Return R Λ Rᵀ, and what linear questions leave out."""
+        own: Array = (self.questions * prior.row_noise(self.X)) @ self.questions.T
+        return own if self.residual is None else own + self.residual
 
     def row_cross(self, prior: ExactPrior | SparsePrior, X: Array) -> Array:
         """Return Λ Rᵀ, shape (N, k)."""

@@ -12,6 +12,7 @@ from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import LatentJoint, LatentMarginals, Likelihood
 from cloakgp.release.measurement import Measurement, asked
 from cloakgp.release.posterior.classification import SignAnswers, label_posterior
+from cloakgp.release.posterior.clipped import clipped_posterior, is_in_stages
 from cloakgp.release.posterior.dense import DenseTable, Posterior
 from cloakgp.release.posterior.laplace import NewtonState, iterated
 from cloakgp.release.posterior.streamed import SummedTable
@@ -95,6 +96,8 @@ def condition(
         prior if mean == prior.mean else replace(prior, mean=mean)
         for mean in likelihood.means(prior)
     ]
+    if likelihood.linear and is_in_stages(measurements):
+        return tuple(clipped_posterior(each, measurements) for each in priors)
     if likelihood.linear:
         tables, values = answered_tables(prior, measurements, prior.mean)
         return tuple(

@@ -1,0 +1,260 @@
+r"""Assumed-density filtering: the posterior given answers about outputs that were clipped to bands.
+
+Stage by stage, every output is y_j ~ N(m_j, v_j) given the answers so far. What was asked of it,
+t_j = clip(y_j; l_j, u_j), is replaced by its best linear account under that law
+(`cloakgp.models.clipping`), t ≈ h + A (y − m) + e, and the Gaussian process is conditioned on
+
+    R t + noise ≈ R (h + A (y − m) + e + o β) + noise.
+
+β ~ N(0, τ²) is one number per table, in predictive sds: how far clipped residuals are off centre,
+because outputs are skewed. First stages, which clip at the declared bounds alone, tell; o is zero
+there. Since each stage is linear given its account, all of them together are one linear Gaussian
+measurement of the outputs: questions R A, noise I + R diag(var e) Rᵀ + τ² (R o)(R o)ᵀ. That is what
+the `Posterior` holds which comes back, and conditioning stage by stage or at once is the same.
+
+Answers about the spread of outputs carry nothing about where the process is high, to first order,
+and are left out; they tell how noisy outputs are (`spread_log_density`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy import linalg, special
+
+from cloakgp.models import ExactPrior, OutputCovariance, SparsePrior
+from cloakgp.models.clipping import OFFSET_SD, linearise_clipped, offset_per_sd
+from cloakgp.models.covariance import DenseCovariance, LowRankCovariance
+from cloakgp.privacy.bands import Bands, SpreadQuestion
+from cloakgp.release.measurement import Measurement, asked
+from cloakgp.release.posterior.dense import DenseTable, Posterior
+from cloakgp.release.strategy import DenseStrategy
+from cloakgp.utils.arrays import Array
+
+# Of the variance of an output: what is left of it is not taken for less, whatever rounding says.
+SMALLEST_VARIANCE = 1e-9
+# Normal quantiles over which what lies outside of an interval is averaged.
+QUANTILES = 201
+
+
+def is_in_stages(measurements: Sequence[Measurement]) -> bool:
+    """Return whether any of these measurements was made in bands."""
+    return any(each.encoding is not None for each in measurements)
+
+
+def clipped_posterior(
+    prior: ExactPrior | SparsePrior, measurements: Sequence[Measurement]
+) -> Posterior:
+    """Condition a prior on answers, some of which are about outputs in bands.
+
+    Parameters
+    ----------
+    prior : ExactPrior or SparsePrior
+    measurements : sequence of Measurement
+        Of each table in the order in which they were made; their rows are kept.
+
+    Returns
+    -------
+    Posterior
+        Its questions are R A: what the answers ask of the outputs.
+
+    Raises
+    ------
+    ValueError
+        If the rows of a table are not kept.
+    """
+    return _Filter.after(prior, measurements).posterior()
+
+
+@dataclass(frozen=True, eq=False)
+class _Stage:
+    """One measurement, linearised: in units of its noise."""
+
+    table: int
+    questions: Array
+    residual: Array
+    offset: Array
+
+
+@dataclass(eq=False)
+class _Filter:
+    """What is known of all rows of all tables, while answers come in.
+
+    With S = L Lᵀ the covariance of the answers so far, ``known`` is A = cov(y, a) L⁻ᵀ over all rows,
+    ``whitened`` is L⁻¹ (a − E a), and ``offsets`` is L⁻¹ o of every table.
+    """
+
+    prior: ExactPrior | SparsePrior
+    strategies: dict[int, DenseStrategy]
+    spans: dict[int, slice]
+    covariance: OutputCovariance
+    variance: Array
+    known: Array
+    factor: Array
+    whitened: Array
+    offsets: dict[int, Array]
+    stages: list[_Stage] = field(default_factory=list)
+
+    @classmethod
+    def after(
+        cls, prior: ExactPrior | SparsePrior, measurements: Sequence[Measurement]
+    ) -> _Filter:
+        """Return what is known after these measurements."""
+        answered = [
+            each for each in asked(measurements) if not isinstance(each.encoding, SpreadQuestion)
+        ]
+        strategies: dict[int, DenseStrategy] = {}
+        for each in answered:
+            if not isinstance(each.strategy, DenseStrategy):
+                raise ValueError(
+                    "some of these rows were asked in bands and others are not kept: they cannot "
+                    "be combined"
+                )
+            strategies.setdefault(each.strategy.table, each.strategy)
+        spans, rows = {}, 0
+        for table, strategy in strategies.items():
+            spans[table] = slice(rows, rows + strategy.n_rows)
+            rows += strategy.n_rows
+        covariance = prior.output_covariance(np.vstack([each.X for each in strategies.values()]))
+        filtered = cls(
+            prior=prior,
+            strategies=strategies,
+            spans=spans,
+            covariance=covariance,
+            variance=_diagonal(covariance),
+            known=np.zeros((rows, 0)),
+            factor=np.zeros((0, 0)),
+            whitened=np.zeros(0),
+            offsets={table: np.zeros(0) for table in strategies},
+        )
+        for each in answered:
+            filtered.add(each)
+        return filtered
+
+    def marginals(self, table: int) -> tuple[Array, Array]:
+        """Return means and variances of the outputs of one table."""
+        known = self.known[self.spans[table]]
+        prior = self.variance[self.spans[table]]
+        variance = prior - np.square(known).sum(axis=1)
+        return self.prior.mean + known @ self.whitened, np.maximum(
+            variance, SMALLEST_VARIANCE * prior
+        )
+
+    def add(self, measurement: Measurement) -> None:
+        """Condition on one more measurement."""
+        strategy, noise_sd = measurement.strategy, measurement.noise_sd
+        assert isinstance(strategy, DenseStrategy)
+        table = strategy.table
+        mean, variance = self.marginals(table)
+        matrix = strategy.matrix / noise_sd
+        bands = measurement.encoding
+        if isinstance(bands, Bands):
+            account = linearise_clipped(mean, variance, lower=bands.lower, upper=bands.upper)
+            questions = matrix * (account.slope / bands.width)
+            left_out = matrix * (np.sqrt(account.residual) / bands.width)
+            residual = left_out @ left_out.T
+            offset = matrix @ (offset_per_sd(account.slope, variance) / bands.width)
+            values = measurement.answers.values / noise_sd
+            surprise = values - matrix @ ((account.expected - bands.middle) / bands.width)
+        else:
+            questions, residual = matrix, np.zeros((len(matrix), len(matrix)))
+            offset = np.zeros(len(matrix))
+            surprise = measurement.residuals()[:, 0] / noise_sd - matrix @ mean
+        self.stages.append(_Stage(table, questions, residual, offset))
+        self._condition(table, questions, residual=residual, offset=offset, surprise=surprise)
+
+    def _condition(
+        self, table: int, questions: Array, *, residual: Array, offset: Array, surprise: Array
+    ) -> None:
+        """Add rows to L and to all that is divided by it."""
+        span, whitened_offset = self.spans[table], self.offsets[table]
+        wide = np.zeros((len(self.variance), len(questions)))
+        wide[span] = questions.T
+        crossed = self.covariance.times(wide)
+        # L₂₁ = S₂₁ L₁₁⁻ᵀ, and L₂₂ L₂₂ᵀ is what is left of S₂₂.
+        shared = questions @ self.known[span] + OFFSET_SD**2 * np.outer(offset, whitened_offset)
+        own = questions @ crossed[span] + residual + OFFSET_SD**2 * np.outer(offset, offset)
+        left = (own + own.T) / 2 - shared @ shared.T
+        left[np.diag_indices(len(left))] += 1.0
+        corner = np.asarray(np.linalg.cholesky((left + left.T) / 2), dtype=np.float64)
+        # `surprise` is about the mean of the outputs given all answers; β has a mean, too.
+        expected_offset = OFFSET_SD**2 * offset * float(whitened_offset @ self.whitened)
+        solved = linalg.solve_triangular(corner, surprise - expected_offset, lower=True)
+        gained = linalg.solve_triangular(corner, (crossed - self.known @ shared.T).T, lower=True)
+        for other, before in self.offsets.items():
+            own_offset = offset if other == table else np.zeros_like(offset)
+            added = linalg.solve_triangular(corner, own_offset - shared @ before, lower=True)
+            self.offsets[other] = np.concatenate([before, added])
+        answers = len(self.factor)
+        self.factor = np.block([[self.factor, np.zeros((answers, len(corner)))], [shared, corner]])
+        self.whitened = np.concatenate([self.whitened, solved])
+        self.known = np.hstack([self.known, gained.T])
+
+    def posterior(self) -> Posterior:
+        """Return all of it as one linear Gaussian measurement."""
+        tables = []
+        for number, strategy in self.strategies.items():
+            stages = [stage for stage in self.stages if stage.table == number]
+            offset = np.concatenate([stage.offset for stage in stages])
+            residual = linalg.block_diag(*(stage.residual for stage in stages))
+            tables.append(
+                DenseTable(
+                    number=number,
+                    X=strategy.X,
+                    questions=np.vstack([stage.questions for stage in stages]),
+                    residual=residual + OFFSET_SD**2 * np.outer(offset, offset),
+                )
+            )
+        weights = self.whitened
+        if len(weights):
+            weights = linalg.solve_triangular(self.factor, weights, lower=True, trans="T")
+        return Posterior(
+            prior=self.prior, tables=tuple(tables), factor=self.factor, weights=weights
+        )
+
+
+def _diagonal(covariance: OutputCovariance) -> Array:
+    """Return the diagonal of K_y."""
+    if isinstance(covariance, LowRankCovariance):
+        diagonal: Array = np.square(covariance.features).sum(axis=0) + covariance.noise
+        return diagonal
+    assert isinstance(covariance, DenseCovariance)
+    return np.asarray(np.diag(covariance.latent) + covariance.noise, dtype=np.float64)
+
+
+def log_evidence(prior: ExactPrior | SparsePrior, measurements: Sequence[Measurement]) -> float:
+    """Return the log density of all answers under a prior, in nats, up to a constant.
+
+    Parameters
+    ----------
+    prior : ExactPrior or SparsePrior
+    measurements : sequence of Measurement
+        As for `clipped_posterior`; answers about the spread of outputs count, too.
+    """
+    filtered = _Filter.after(prior, measurements)
+    density = -0.5 * float(filtered.whitened @ filtered.whitened)
+    density -= float(np.log(np.diag(filtered.factor)).sum())
+    for each in asked(measurements):
+        if isinstance(each.encoding, SpreadQuestion):
+            mean, variance = filtered.marginals(each.strategy.table)
+            density += _spread_log_density(each, mean=mean, variance=variance)
+    return density
+
+
+def _spread_log_density(measurement: Measurement, *, mean: Array, variance: Array) -> float:
+    """Return the log density of an answer about the spread of outputs with given marginals.
+
+    Rows count as independent given the process: their noise is most of what they scatter by.
+    """
+    question, strategy = measurement.encoding, measurement.strategy
+    assert isinstance(question, SpreadQuestion)
+    assert isinstance(strategy, DenseStrategy)
+    steps = special.ndtri((np.arange(QUANTILES) + 0.5) / QUANTILES)
+    distances = (mean - question.mean)[:, None] + np.sqrt(variance)[:, None] * steps
+    outside = question.outside(np.abs(distances) / question.sd[:, None]) - 0.5
+    [weights], [value] = strategy.matrix, measurement.answers.values
+    expected = float(weights @ outside.mean(axis=1))
+    scatter = float(np.square(weights) @ outside.var(axis=1)) + measurement.answers.noise_sd**2
+    return -0.5 * (float(value) - expected) ** 2 / scatter - 0.5 * float(np.log(scatter))
