@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold
 
+from cloakgp.fitting.bands import ONE_STAGE, Stage
 from cloakgp.fitting.defaults import choose_query
 from cloakgp.fitting.dense import release_outputs
 from cloakgp.privacy.workers import in_order
@@ -265,8 +266,8 @@ class Row:
     prior_for : callable
         Training inputs → declared prior.
     learn : {"map", "average"} or None
-    budget_split : float, optional
-        As for `DPGPRegressor`.
+    stages : tuple of Stage
+        How the budget is spread over measurements; see `cloakgp.fitting.bands`.
     at_held_out : bool
         Whether the design is told where predictions will be wanted, as the papers' is; else it
         takes the training rows, the estimator's default.
@@ -275,7 +276,7 @@ class Row:
     name: str
     prior_for: PriorFor
     learn: Learning = None
-    budget_split: float | None = None
+    stages: tuple[Stage, ...] = ONE_STAGE
     at_held_out: bool = False
 
 
@@ -302,7 +303,7 @@ def posterior_errors(
         seeds = [protocol.seed(fold, draw) for draw in range(protocol.draws)]
         answered: dict[tuple[PriorFor, bool], list[Release]] = {}
         for row in rows:
-            if row.budget_split is not None:
+            if len(row.stages) > 1:
                 releases = [
                     _released_in_stages(X[train], y[train], row=row, budget=budget, seed=seed)
                     for seed in seeds
@@ -340,7 +341,7 @@ def _released_in_stages(
         delta=budget.delta,
         hyperprior=Hyperprior(),
         average=row.learn == "average",
-        budget_split=row.budget_split,
+        stages=row.stages,
         insecure_seed=seed,
     )
 

@@ -19,6 +19,7 @@ from rich.table import Table as Printed
 from sklearn import datasets as sklearn_datasets
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Kernel, Matern
 
+from cloakgp.fitting.bands import DEFAULT_STAGES
 from cloakgp.fitting.defaults import choose_query
 from cloakgp.fitting.dense import release_outputs
 from cloakgp.models import ExactPrior
@@ -262,8 +263,7 @@ def _errors_of_shapes(
 
 
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
-BUDGET_SPLIT = 0.3
-WAYS = ("None", "map", "average", f"map, budget_split={BUDGET_SPLIT:g}")
+WAYS = ("None", "map", "average", "map, in stages")
 
 
 @dataclass(frozen=True, eq=False)
@@ -353,7 +353,7 @@ def _errors_of(split: Split, *, scale: Scale, draw: int) -> list[float]:
             epsilon=scale.epsilon,
             delta=scale.delta,
             hyperprior=Hyperprior(),
-            budget_split=BUDGET_SPLIT,
+            stages=DEFAULT_STAGES,
             insecure_seed=seed,
         )
     )

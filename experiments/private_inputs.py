@@ -18,7 +18,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern
 
 from cloakgp.estimators.private_inputs import FEATURES_PER_INPUT
 from cloakgp.fitting.defaults import choose_prior
-from cloakgp.models import default_kernel, default_noise_variance
+from cloakgp.models import default_noise_variance, matern_kernel
 from cloakgp.models.exact import ExactPrior
 from cloakgp.models.features import BinBasis, EigenBasis, InputBox
 from cloakgp.privacy.statistics import NEIGHBOURS, Neighbours, Statistics, measure_statistics
@@ -77,7 +77,7 @@ def declared_priors() -> tuple[PriorChoice, ...]:
     return (
         PriorChoice(
             "defaults",
-            default_kernel(np.array([AGES.lo, AGES.hi]), width=width),
+            matern_kernel(np.array([AGES.lo, AGES.hi]), width=width),
             default_noise_variance(width=width),
         ),
         PriorChoice(

@@ -19,7 +19,7 @@ from cloakgp.data import FileRows
 from cloakgp.data.tables import read_labelled_rows, read_rows
 from cloakgp.estimators.classification import DPGPClassifier
 from cloakgp.estimators.regression import DPGPRegressor
-from cloakgp.models import default_kernel, default_latent_kernel
+from cloakgp.models import default_latent_kernel, matern_kernel
 from cloakgp.models.defaults import LATENT_SD, SIGNAL_SD_SHARE
 from cloakgp.models.summary import summarise
 from cloakgp.privacy import OutputBounds
@@ -51,7 +51,7 @@ def release_numbers(plan: ReleaseOptions, given: NumberOptions) -> Release:
             plan.kernel(
                 looked.ranges,
                 variance=(SIGNAL_SD_SHARE * limits.width) ** 2,
-                default=partial(default_kernel, width=limits.width),
+                default=partial(matern_kernel, width=limits.width),
             ),
             given.noise_variance,
             bounds=given.bounds,

@@ -22,7 +22,7 @@ from cloakgp.fitting.defaults import choose_prior
 from cloakgp.fitting.dense import release_outputs
 from cloakgp.fitting.planning import plan_fit
 from cloakgp.fitting.strategies import Query
-from cloakgp.models import Approximation, ExactPrior, SparsePrior, default_kernel
+from cloakgp.models import Approximation, ExactPrior, SparsePrior, matern_kernel
 from cloakgp.models.kernels.coregion import CoregionKernel, as_entries, checked_coregion
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.accounting import check_budget
@@ -241,7 +241,7 @@ class DPGPMultiOutputRegressor(
         kernel = self.kernel
         if kernel is None:
             level = ConstantKernel(LEVEL_SD**2, constant_value_bounds="fixed")
-            kernel = default_kernel(inputs, width=STANDARD_BOUNDS.width) + level
+            kernel = matern_kernel(inputs, width=STANDARD_BOUNDS.width) + level
         prior = choose_prior(
             inputs,
             bounds=STANDARD_BOUNDS,

@@ -9,7 +9,7 @@ from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cloakgp.estimators.base import PosteriorMixin
-from cloakgp.models import default_kernel, default_noise_variance
+from cloakgp.models import default_noise_variance, matern_kernel
 from cloakgp.models.features import EigenBasis, InputBox
 from cloakgp.privacy import Guarantee, OutputBounds
 from cloakgp.privacy.accounting import check_budget
@@ -178,7 +178,7 @@ class DPGPRegressorPrivateInputs(PosteriorMixin[Guarantee], RegressorMixin, Base
 
     def _kernel(self, box: InputBox, *, width: float) -> Kernel:
         if self.kernel is None:
-            return default_kernel(np.array([box.lo, box.hi]), width=width)
+            return matern_kernel(np.array([box.lo, box.hi]), width=width)
         if not isinstance(self.kernel, Kernel) or isinstance(self.kernel, CompoundKernel):
             raise ValueError("kernel must be one of scikit-learn's kernels, or a sum or product")
         return clone(self.kernel)

@@ -8,8 +8,8 @@ on published answers, so that whatever is done with them is as private as the an
 
 Shares of μ² and widths are a fixed schedule. Choosing them by the variance that the prior predicts
 does not work: it believes its own bands too much, prefers narrow ones and a first stage that is too
-small. Bands of less than one predictive sd, and first shares below 0.15, did worse than one stage on
-tables; two to five stages differ by less than a hundredth of an output's sd.
+small. Bands of less than one predictive sd, and first shares below 0.15, did worse than one stage
+on tables; two to five stages differ by less than a hundredth of an output's sd.
 """
 
 from __future__ import annotations

@@ -213,7 +213,7 @@ def _prior(summary: Summary, *, bounds: OutputBounds, settings: RowSettings) -> 
     if isinstance(inducing, int | np.integer) and not isinstance(inducing, bool):
         inducing = summary.centres(int(inducing), random_state=settings.random_state)[0]
     prior = choose_prior(
-        summary.ranges,
+        summary.sample,
         bounds=bounds,
         kernel=settings.kernel,
         noise_variance=settings.noise_variance,

@@ -9,10 +9,12 @@ from cloakgp.models.defaults import (
     default_kernel,
     default_latent_kernel,
     default_noise_variance,
+    matern_kernel,
 )
 from cloakgp.models.exact import ExactPrior
 from cloakgp.models.kernels.gibbs import GibbsKernel, gibbs_kernel
 from cloakgp.models.kernels.integral import IntegralRBF, points_as_boxes
+from cloakgp.models.kernels.linear import LinearKernel
 from cloakgp.models.latent import NotPositiveDefiniteError
 from cloakgp.models.prior import Prior
 from cloakgp.models.row_noise import RowNoisePrior
@@ -25,6 +27,7 @@ __all__ = [
     "ExactPrior",
     "GibbsKernel",
     "IntegralRBF",
+    "LinearKernel",
     "LinearisedCovariance",
     "NotPositiveDefiniteError",
     "OutputCovariance",
@@ -36,5 +39,6 @@ __all__ = [
     "default_noise_variance",
     "gibbs_kernel",
     "kmeans_centres",
+    "matern_kernel",
     "points_as_boxes",
 ]

@@ -1,6 +1,6 @@
 r"""Clipped normal variables: their first two moments, and their best linear account.
 
-For y ~ N(m, v) and t = clip(y; l, u), with a = (l − m)/√v, b = (u − m)/√v and ψ(a) = φ(a) − a Φ(−a),
+For y ~ N(m, v), t = clip(y; l, u), a = (l − m)/√v, b = (u − m)/√v and ψ(a) = φ(a) − a Φ(−a),
 
     E[t] = l + √v (ψ(a) − ψ(b)),    cov(t, y)/v = E[t'] = Φ(b) − Φ(a)   (Stein's lemma),
 

@@ -1,25 +1,93 @@
-"""Default kernels and noise, from bounds and public inputs: no output is looked at."""
+r"""Default kernels and noise, from bounds and public inputs: no output is looked at.
+
+The default for numbers is a sum of three independent functions,
+
+    level + linear + Matérn 3/2,   of sds 0.25, 0.1 and 0.15 of the width of the bounds,
+
+on inputs that are standardised by public statistics of their own: so that a level far from the
+middle of wide bounds, a trend, and a curve each cost what they should. How it compares with others
+is recorded in ``docs/default-prior.md``.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Matern
 
+from cloakgp.models.kernels.linear import LinearKernel
 from cloakgp.utils.arrays import Array
 
-SIGNAL_SD_SHARE = 3 / 10
+# Sds of the parts of the default prior, as shares of the bounds' width.
+LEVEL_SD_SHARE, LINEAR_SD_SHARE, CURVE_SD_SHARE = 0.25, 0.1, 0.15
 NOISE_SD_SHARE = 1 / 10
-LENGTHSCALE_SHARE = 1 / 2
 SMOOTHNESS = 1.5
+# Of the Matérn part, in standard deviations of each input; distances over D inputs grow as √D.
+LENGTHSCALE_SDS = 2.0
+# The scale of an input that never varies, in its own magnitude: it then tells nothing.
+UNVARIED = 1e9
+# The Matérn kernel alone: sd as a share of the width, lengthscale as one of each input's range.
+SIGNAL_SD_SHARE = 3 / 10
+LENGTHSCALE_SHARE = 1 / 2
 # Of a latent function behind classes.
 LATENT_SD = 2.0
 
 
 def default_kernel(X: Array, *, width: float) -> Kernel:
-    """Return a Matérn 3/2 kernel scaled to the inputs and the bounds.
+    """Return a level, a linear and a Matérn 3/2 part, scaled to the inputs and the bounds.
 
-    Signal sd: 0.3 of the width of the bounds. Lengthscale: 0.5 √D of each of D inputs' ranges. How
-    it compares with others on twelve tables is recorded in ``docs/default-prior.md``.
+    Parameters
+    ----------
+    X : array of shape (N, D)
+        Public inputs.
+    width : float
+        hi − lo, in output units.
+
+    Examples
+    --------
+    >>> default_kernel(np.array([[0.0], [40.0]]), width=100.0)
+    25**2 + 10**2 * Linear(20 ± 20) + 15**2 * Matern(length_scale=40, nu=1.5)
+    """
+    centre, scale = X.mean(axis=0), input_scales(X)
+    lengthscales = LENGTHSCALE_SDS * np.sqrt(X.shape[1]) * scale
+    return (
+        ConstantKernel((LEVEL_SD_SHARE * width) ** 2)
+        + ConstantKernel((LINEAR_SD_SHARE * width) ** 2) * LinearKernel(centre, scale)
+        + ConstantKernel((CURVE_SD_SHARE * width) ** 2) * _matern(lengthscales)
+    )
+
+
+def input_scales(X: Array) -> Array:
+    """Return how far each input typically lies from its mean, shape (D,); never zero.
+
+    The standard deviation. Of an input with two values, half their distance, however rare one is: a
+    rare category is no farther off than a common one. Of one that never varies, so much that it
+    tells nothing.
+
+    Parameters
+    ----------
+    X : array of shape (N, D)
+
+    Examples
+    --------
+    >>> input_scales(np.array([[0.0, 1.0, 5.0], [0.0, 0.0, 5.0], [6.0, 0.0, 5.0]]))
+    array([3.0e+00, 5.0e-01, 5.0e+09])
+    """
+    scales = []
+    for column in X.T:
+        values = np.unique(column)
+        if len(values) == 1:
+            scales.append(UNVARIED * max(abs(float(values[0])), 1.0))
+        elif len(values) == 2:
+            scales.append(float(np.ptp(values)) / 2)
+        else:
+            scales.append(float(column.std()))
+    return np.array(scales)
+
+
+def matern_kernel(X: Array, *, width: float) -> Kernel:
+    """Return a Matérn 3/2 kernel alone, scaled to the inputs and the bounds.
+
+    Signal sd: 0.3 of the width of the bounds. Lengthscale: 0.5 √D of each of D inputs' ranges.
 
     Parameters
     ----------
@@ -35,7 +103,7 @@ def default_kernel(X: Array, *, width: float) -> Kernel:
 
     Examples
     --------
-    >>> default_kernel(np.array([[0.0], [40.0]]), width=100.0)
+    >>> matern_kernel(np.array([[0.0], [40.0]]), width=100.0)
     30**2 * Matern(length_scale=20, nu=1.5)
     """
     ranges = np.ptp(X, axis=0)
@@ -45,11 +113,12 @@ def default_kernel(X: Array, *, width: float) -> Kernel:
             f"input columns {constant.tolist()} are constant, so no default lengthscale can be "
             "had from their range: drop them, or give a kernel with lengthscales"
         )
-    # Distances over D inputs grow as √D.
     lengthscales = LENGTHSCALE_SHARE * np.sqrt(len(ranges)) * ranges
-    return ConstantKernel((SIGNAL_SD_SHARE * width) ** 2) * Matern(
-        lengthscales if len(lengthscales) > 1 else float(lengthscales[0]), nu=SMOOTHNESS
-    )
+    return ConstantKernel((SIGNAL_SD_SHARE * width) ** 2) * _matern(lengthscales)
+
+
+def _matern(lengthscales: Array) -> Kernel:
+    return Matern(lengthscales if len(lengthscales) > 1 else float(lengthscales[0]), nu=SMOOTHNESS)
 
 
 def default_noise_variance(*, width: float) -> float:
@@ -58,7 +127,7 @@ def default_noise_variance(*, width: float) -> float:
 
 
 def default_latent_kernel(X: Array) -> Kernel:
-    """Return the kernel of a latent function behind classes: as `default_kernel`, with sd 2.
+    """Return the kernel of a latent function behind classes: as `matern_kernel`, with sd 2.
 
     At two sds of its prior a probit link gives 98 % to one class wherever the latent function is
     known: classes may, and need not, be told apart well.
@@ -78,4 +147,4 @@ def default_latent_kernel(X: Array) -> Kernel:
     >>> default_latent_kernel(np.array([[0.0], [40.0]]))
     2**2 * Matern(length_scale=20, nu=1.5)
     """
-    return default_kernel(X, width=LATENT_SD / SIGNAL_SD_SHARE)
+    return matern_kernel(X, width=LATENT_SD / SIGNAL_SD_SHARE)

@@ -87,7 +87,7 @@ class Bands:
 
     @property
     def width(self) -> Array:
-        """u − l, in output units."""
+        """U − l, in output units."""
         return self.upper - self.lower
 
     @property

@@ -159,7 +159,6 @@ class Measurement:
         if guarantee.mu and not guarantee.delta_at(guarantee.epsilon) <= guarantee.delta:
             raise ValueError("its guarantee does not hold")
 
-
     def _validate_encoding(self) -> None:
         if self.encoding is None:
             return

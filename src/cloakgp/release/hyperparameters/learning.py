@@ -27,8 +27,8 @@ from cloakgp.release.hyperparameters.covariance import (
     gather,
 )
 from cloakgp.release.hyperparameters.hyperprior import Hyperprior
-from cloakgp.release.hyperparameters.quadrature import posterior_points
 from cloakgp.release.hyperparameters.noise import with_learned_noise
+from cloakgp.release.hyperparameters.quadrature import posterior_points
 from cloakgp.release.hyperparameters.regression import NumbersObjective
 from cloakgp.release.measurement import Measurement, asked
 from cloakgp.release.posterior.clipped import clipped_posterior, is_in_stages
@@ -206,7 +206,7 @@ def _of_numbers(
         prior,
         gather(kept_tables(tables), linear),
         bounds=answers.bounds,
-        # Sums of outputs say little of how noisy each is: where that was asked, it is learned alone.
+        # Sums of outputs say little of their noise: where that was asked, it is learned alone.
         hyperprior=replace(hyperprior, noise_variance=hyperprior.noise_variance and not spread),
     )
 

@@ -12,13 +12,16 @@ from sklearn.gaussian_process.kernels import Kernel
 from cloakgp.models.kernels.coregion import CoregionKernel
 from cloakgp.models.kernels.gibbs import GibbsKernel
 from cloakgp.models.kernels.integral import IntegralRBF
+from cloakgp.models.kernels.linear import LinearKernel
 
 KNOWN_KERNELS: dict[str, type[Kernel]] = {
     name: kernel
     for name, kernel in vars(sklearn_kernels).items()
     if isinstance(kernel, type) and issubclass(kernel, Kernel)
 }
-KNOWN_KERNELS |= {kernel.__name__: kernel for kernel in (CoregionKernel, GibbsKernel, IntegralRBF)}
+KNOWN_KERNELS |= {
+    kernel.__name__: kernel for kernel in (CoregionKernel, GibbsKernel, IntegralRBF, LinearKernel)
+}
 
 # How deep kernels may be nested, as a sum of so many terms is, and how many there may be.
 MOST_NESTED, MOST_KERNELS = 100, 1000

@@ -82,8 +82,8 @@ class _Stage:
 class _Filter:
     """What is known of all rows of all tables, while answers come in.
 
-    With S = L Lᵀ the covariance of the answers so far, ``known`` is A = cov(y, a) L⁻ᵀ over all rows,
-    ``whitened`` is L⁻¹ (a − E a), and ``offsets`` is L⁻¹ o of every table.
+    With S = L Lᵀ the covariance of the answers so far, ``known`` is A = cov(y, a) L⁻ᵀ over all
+    rows, ``whitened`` is L⁻¹ (a − E a), and ``offsets`` is L⁻¹ o of every table.
     """
 
     prior: ExactPrior | SparsePrior
@@ -98,9 +98,7 @@ class _Filter:
     stages: list[_Stage] = field(default_factory=list)
 
     @classmethod
-    def after(
-        cls, prior: ExactPrior | SparsePrior, measurements: Sequence[Measurement]
-    ) -> _Filter:
+    def after(cls, prior: ExactPrior | SparsePrior, measurements: Sequence[Measurement]) -> _Filter:
         """Return what is known after these measurements."""
         answered = [
             each for each in asked(measurements) if not isinstance(each.encoding, SpreadQuestion)

@@ -21,7 +21,6 @@ from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.release.posterior.tables import AnsweredTable
 from cloakgp.utils.arrays import Array
 
-
 # Of the noise of an output: what answers leave of its variance is not taken for less.
 SMALLEST_SHARE = 1e-3
 
