@@ -85,7 +85,9 @@ def test_what_it_costs_is_what_its_release_says(name):
         unfitted.predict([[1.0]])
     fitted = clone(unfitted).fit(*table(name))
     assert fitted.guarantee_ == fitted.release_.guarantee
-    assert (fitted.guarantee_.epsilon, fitted.guarantee_.delta) == (1.0, 1e-3)
+    assert fitted.guarantee_.delta == 1e-3
+    # Stages together spend a millionth less, which rounding could otherwise add.
+    assert 1.0 - 1e-5 < fitted.guarantee_.epsilon <= 1.0
 
 
 @pytest.mark.parametrize("name", names_where(PosteriorMixin))
@@ -121,9 +123,9 @@ def test_query_points_and_their_weights(name):
         assert np.array_equal(query.X, points)
         assert query.weights.tolist() == [1.0, 3.0]
         if name == "DPGPRegressor":
-            (asked,) = fitted.release_.measurements
-            assert np.array_equal(asked.strategy.X_query, points)
-            assert asked.strategy.query_weights.tolist() == [1.0, 3.0]
+            for asked in fitted.release_.measurements:
+                assert np.array_equal(asked.strategy.X_query, points)
+                assert asked.strategy.query_weights.tolist() == [1.0, 3.0]
 
 
 @pytest.mark.parametrize("name", [name for name in MODELS if "learn" in MODELS[name]])
@@ -223,18 +225,20 @@ def test_query_points_need_no_names_and_are_found_by_them(name, rng):
 def test_whoever_waits_is_told_what_begins(rng):
     X, y = rng.uniform(size=(20, 1)), rng.uniform(size=20)
     usual = {"epsilon": 1.0, "delta": 1e-3, "gap": 0.1}
+    regressor = DPGPRegressor(bounds=(0, 1), **usual)
     for model, column, asked in (
-        (DPGPRegressor(bounds=(0, 1), **usual), y, "asking the outputs"),
+        (regressor, y, "asking the outputs"),
         (DPGPClassifier(classes=[0, 1], **usual), y > 0.5, "asking the outputs"),
     ):
         told, gaps = [], []
         model.fit(X, column, progress=gaps.append, tell=told.append)
-        assert told == [
+        assert told[:5] == [
             "choosing the prior",
             "choosing where predictions matter",
             "preparing the design",
             asked,
             "learning from the noisy answers",
         ]
-        assert gaps == sorted(gaps, reverse=True)
+        later = [f"asking again, in bands ({stage} of 3)" for stage in (2, 3)]
+        assert told[5:] == later * (model is regressor)
         assert gaps[-1] <= 0.1

@@ -116,8 +116,8 @@ def test_fit_takes_the_way_of_many_rows_by_itself(table):
 def test_fit_rows_refuses_what_it_cannot_do(table):
     X, y = table[["age", "weight"]].to_numpy(), table["height"].to_numpy()
     settings = {"bounds": (40, 200), "epsilon": 1.0, "delta": 1e-6}
-    with pytest.raises(ValueError, match="budget_split"):
-        DPGPRegressor(**settings, budget_split=0.2).fit_rows(ArrayRows(X, y))
+    with pytest.raises(ValueError, match="stages"):
+        DPGPRegressor(**settings, stages=[(0.3, None), (0.7, 1.0)]).fit_rows(ArrayRows(X, y))
     with pytest.raises(ValueError, match="functional"):
         DPGPRegressor(**settings, criterion="functional").fit_rows(ArrayRows(X, y))
     with pytest.raises(ValueError, match="inducing must"):

@@ -59,7 +59,13 @@ def test_one_output_is_as_ever(table):
     kernel = RBF(2.0)
     joint = regressor(bounds=[(-2, 2)], kernel=0.06 * kernel, noise_variance=0.01, learn=None)
     alone = DPGPRegressor(
-        16 * 0.06 * kernel, 0.16, bounds=(-2, 2), epsilon=1.0, delta=1e-3, learn=None
+        16 * 0.06 * kernel,
+        0.16,
+        bounds=(-2, 2),
+        epsilon=1.0,
+        delta=1e-3,
+        learn=None,
+        stages=None,
     )
     joint_sd = joint.fit(X, y[:, 1:]).predict(X, return_std=True)[1][:, 0]
     alone_sd = alone.fit(X, y[:, 1]).predict(X, return_std=True)[1]

@@ -47,7 +47,9 @@ def default_kernel(X: Array, *, width: float) -> Kernel:
     >>> default_kernel(np.array([[0.0], [40.0]]), width=100.0)
     25**2 + 10**2 * Linear(20 ± 20) + 15**2 * Matern(length_scale=40, nu=1.5)
     """
-    centre, scale = X.mean(axis=0), input_scales(X)
+    # Column by column, so that the sums do not depend on how the table lies in memory.
+    centre = np.array([column.mean() for column in np.ascontiguousarray(X.T)])
+    scale = input_scales(X)
     lengthscales = LENGTHSCALE_SDS * np.sqrt(X.shape[1]) * scale
     return (
         ConstantKernel((LEVEL_SD_SHARE * width) ** 2)
@@ -73,7 +75,7 @@ def input_scales(X: Array) -> Array:
     array([3.0e+00, 5.0e-01, 5.0e+09])
     """
     scales = []
-    for column in X.T:
+    for column in np.ascontiguousarray(X.T):
         values = np.unique(column)
         if len(values) == 1:
             scales.append(UNVARIED * max(abs(float(values[0])), 1.0))
