@@ -36,6 +36,9 @@ class Known(Protocol):
     def precision_of(self, table: int) -> float:
         """Return how precisely any output of a table is known already."""
 
+    def inducing_root(self) -> Array:
+        """Return what is not known of the inducing variables of a sparse prior."""
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:
@@ -106,6 +109,8 @@ class StreamedProblem:
         As for `Problem`.
     tally : Cells or None
         In which what is asked is added up, too.
+    known : Known or None
+        Of other rows.
     progress : callable or None
     """
 
@@ -117,6 +122,7 @@ class StreamedProblem:
     noise_sd: float
     gap: float
     tally: Cells | None
+    known: Known | None = None
     progress: Progress | None = None
 
 

@@ -238,6 +238,7 @@ def design_rows(
     criterion: str = "bayes",
     gap: float = 1e-3,
     tally: Cells | None = None,
+    known: Posterior | None = None,
     progress: Progress | None = None,
 ) -> ChosenRule:
     """Choose what to ask of every row of a table, reading its public inputs a few times.
@@ -257,6 +258,9 @@ def design_rows(
         For "bayes", of the smaller problem that the design starts from.
     tally : Cells, optional
         The questions are summed over the rows of each of these, too.
+    known : Posterior, optional
+        Earlier answers, to ask for what they leave open; for "bayes". The rows' own noise is taken
+        to be independent of them, as that of other rows is.
     progress : callable, optional
         Called with the gap while the design improves.
 
@@ -282,6 +286,7 @@ def design_rows(
             noise_sd=noise_sd,
             gap=gap,
             tally=tally,
+            known=known,
             progress=progress,
         )
     )

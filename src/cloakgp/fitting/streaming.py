@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
@@ -36,6 +36,7 @@ INDUCING = 200
 LEARNING_CELLS = 400
 
 
+@runtime_checkable
 class Rows(Passes, PrivateRows, Protocol):
     """A table in chunks: public inputs, and private outputs that `measure_rows` alone reads."""
 
@@ -79,14 +80,32 @@ class RowSettings:
 
 
 @dataclass(frozen=True, eq=False)
-class _Columns:
-    """The columns of rows from their inputs: what the private pass asks."""
+class RuleColumns:
+    """The columns of rows from their inputs: what the private pass asks.
+
+    Attributes
+    ----------
+    prior : SparsePrior
+        Over outputs; whose features and noise variances the rule goes by.
+    rule : Rule
+    """
 
     prior: SparsePrior
     rule: Rule
 
     def __call__(self, X: Array) -> Array:
+        """Return the columns of rows, shape (k, n)."""
         return self.rule.columns(*self.prior.features_and_noise(X))
+
+
+def bound_of(asked: ChosenRule) -> StrategyBound:
+    """Return what is known of questions before any output is read."""
+    return StrategyBound(
+        answers=asked.rule.answers,
+        longest=asked.sums.longest,
+        chunk_rows=asked.sums.chunk_rows,
+        count=asked.sums.count,
+    )
 
 
 @forget_on_failure
@@ -171,13 +190,8 @@ def release_rows(
     )
     answers = measure_rows(
         rows,
-        _Columns(prior=prior, rule=asked.rule),
-        bound=StrategyBound(
-            answers=asked.rule.answers,
-            longest=asked.sums.longest,
-            chunk_rows=asked.sums.chunk_rows,
-            count=asked.sums.count,
-        ),
+        RuleColumns(prior=prior, rule=asked.rule),
+        bound=bound_of(asked),
         bounds=bounds,
         epsilon=epsilon,
         delta=delta,
@@ -253,7 +267,7 @@ def _sums_under(
         for one in learned
         if one.prior is not prior and isinstance(one.prior, SparsePrior)
     ]
-    seen = sum_strategy_under(rows, others, model=prior, rule=asked.rule) if others else ()
+    seen = sum_strategy_under(rows, others, asked=[(prior, asked.rule)]) if others else ()
     return tuple(
         PriorSums(
             prior=each,

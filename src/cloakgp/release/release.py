@@ -36,7 +36,7 @@ from cloakgp.release.posterior.mixture import (
     Mixture,
     WeightedPrior,
 )
-from cloakgp.release.strategy import StreamedStrategy
+from cloakgp.release.streamed_strategy import StreamedStrategy
 from cloakgp.utils.arrays import Array, as_inputs
 from cloakgp.utils.files import write_file
 from cloakgp.utils.passes import Passes

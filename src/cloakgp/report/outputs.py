@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from cloakgp.privacy import Answers
-from cloakgp.release import Measurement, Release
+from cloakgp.release import Measurement, Release, StreamedStrategy
 from cloakgp.report.facts import Fact
 from cloakgp.report.measurements import (
     describe_answers,
@@ -94,7 +94,15 @@ class NumberWords(OutputWords):
     def designed(self, measurement: Measurement, release: Release) -> str:
         """Say what the questions were chosen for."""
         del release
-        return describe_design(measurement.strategy.certificate)
+        strategy = measurement.strategy
+        said = describe_design(strategy.certificate)
+        if isinstance(strategy, StreamedStrategy) and strategy.earlier:
+            return (
+                f"{said} Both hold for new rows at the places of these, which had been asked "
+                "before: that their earlier answers hold some of the rows' own noise was left out "
+                "of the design, and is in the predictions."
+            )
+        return said
 
     def sharpness(self, release: Release) -> tuple[Fact, ...]:
         """Say how sharp predictions are."""

@@ -24,7 +24,8 @@ from cloakgp.models.likelihoods import LIKELIHOODS
 from cloakgp.privacy import Answers
 from cloakgp.privacy.labels import LabelAnswers
 from cloakgp.release.io.kernel_tree import kernel_from_tree, kernel_to_tree
-from cloakgp.release.strategy import DenseStrategy, StreamedStrategy
+from cloakgp.release.strategy import DenseStrategy
+from cloakgp.release.streamed_strategy import StreamedStrategy
 from cloakgp.utils.arrays import Array
 
 # What stands in a file for a class, where an annotation leaves a choice of classes.

@@ -158,6 +158,28 @@ class Posterior:
         root = linalg.solve_triangular(self.factor, crossed.T, lower=True)
         return np.asarray(root.T, dtype=np.float64)
 
+    def inducing_root(self) -> Array:
+        """Return G with G Gᵀ the covariance of a sparse prior's inducing variables, shape (M, M).
+
+        Of u with f = m + Vᵀu, which has the covariance I before any answer, and
+        I − (R Vᵀ)ᵀ S⁻¹ R Vᵀ after them.
+
+        Raises
+        ------
+        TypeError
+            If the prior has no inducing inputs.
+        """
+        if not isinstance(self.prior, SparsePrior):
+            raise TypeError("rows that are read in passes need a prior with inducing inputs")
+        covariance = np.eye(len(self.prior.inducing))
+        if self.tables:
+            asked = np.vstack([table.inducing_cross(self.prior) for table in self.tables])
+            explained = linalg.solve_triangular(self.factor, asked, lower=True)
+            covariance = covariance - explained.T @ explained
+        values, vectors = linalg.eigh(covariance)
+        root: Array = vectors * np.sqrt(np.maximum(values, 0.0))
+        return root
+
     def precision_of(self, table: int) -> float:
         """Return the largest eigenvalue of RᵀR of a table's noise-scaled questions."""
         asked = [
@@ -222,6 +244,14 @@ class DenseTable(AnsweredTable):
     def own(self, prior: ExactPrior | SparsePrior) -> Array:
         """Return R Λ Rᵀ."""
         return (self.questions * prior.row_noise(self.X)) @ self.questions.T
+
+    def inducing_cross(self, prior: SparsePrior) -> Array:
+        """Return R Vᵀ, never holding more than a block of rows of V."""
+        crossed = np.zeros((self.n_answers, len(prior.inducing)))
+        for start in range(0, len(self.X), BLOCK_ROWS):
+            rows = slice(start, start + BLOCK_ROWS)
+            crossed += self.questions[:, rows] @ prior.features(self.X[rows]).T
+        return crossed
 
     def row_cross(self, prior: ExactPrior | SparsePrior, X: Array) -> Array:
         """Return Λ Rᵀ, shape (N, k)."""

@@ -16,7 +16,7 @@ from cloakgp.release.posterior.dense import DenseTable, Posterior
 from cloakgp.release.posterior.laplace import NewtonState, iterated
 from cloakgp.release.posterior.streamed import SummedTable
 from cloakgp.release.posterior.tables import AnsweredTable
-from cloakgp.release.strategy import StreamedStrategy
+from cloakgp.release.streamed_strategy import StreamedStrategy
 from cloakgp.utils.arrays import Array
 
 Inference = Literal["posterior", "laplace"]

@@ -51,6 +51,11 @@ class SummedTable(AnsweredTable):
         del prior
         return self.noise
 
+    def inducing_cross(self, prior: SparsePrior) -> Array:
+        """Return A."""
+        del prior
+        return self.features
+
     def row_cross(self, prior: ExactPrior | SparsePrior, X: Array) -> Array:
         """Refuse: what was asked of every row is not kept."""
         del prior, X

@@ -39,6 +39,15 @@ class AnsweredTable(ABC):
         """Return R Λ Rᵀ, what the noise of the rows adds to the covariance, shape (k, k)."""
 
     @abstractmethod
+    def inducing_cross(self, prior: SparsePrior) -> Array:
+        """Return R Vᵀ, the covariance of the answers with the inducing variables, shape (k, M).
+
+        Parameters
+        ----------
+        prior : SparsePrior
+        """
+
+    @abstractmethod
     def row_cross(self, prior: ExactPrior | SparsePrior, X: Array) -> Array:
         """Return Λ Rᵀ, what its rows' own noise shares with the answers, shape (N, k).
 
