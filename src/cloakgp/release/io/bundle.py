@@ -29,13 +29,12 @@ from cloakgp.release.io.members import (
     open_members,
     open_ordinary,
 )
+from cloakgp.release.io.upgrade import FIRST_KIND
 from cloakgp.utils.arrays import Array
 
 FORMAT = "cloakgp release"
-FIRST_VERSION, FORMAT_VERSION = 1, 2
+FIRST_VERSION, FORMAT_VERSION = 1, 3
 MANIFEST, MANIFEST_DIGEST = "manifest.json", "manifest.sha256"
-# What a file without this entry holds: files are older than there being kinds.
-FIRST_KIND = "regression"
 # What kinds are called that format version 1 told apart.
 RENAMED = dict.fromkeys(("regression", "regression of many rows", "classification"), "one output")
 # How to open a file of each kind.
@@ -45,8 +44,8 @@ LOADERS = {
     "statistics": "cloakgp.StatisticsRelease.load",
     "histogram": "cloakgp.estimators.baselines.NoisyHistogram.load",
 }
-# Of files of text, in which histograms were first written.
-TEXT_FORMAT = "cloakgp histogram"
+# Of files of text, in which histograms were first written, and no other kind.
+TEXT_FORMAT, TEXT_FORMAT_VERSION, TEXT_KIND = "cloakgp histogram", 1, "histogram"
 EDITED = "the file was changed after it was written: get it again from its publisher"
 # Of a manifest: its bytes, the brackets and commas in it, and how deep it is nested.
 MOST_TEXT, MOST_MARKS, MOST_NESTED = 2**24, 2 * 10**6, 256
@@ -321,7 +320,7 @@ def _text_kind(tree: Any) -> str:
     """Return what a file of text holds: only histograms were ever written so."""
     if not isinstance(tree, dict) or tree.get("format") != TEXT_FORMAT:
         raise ReleaseFileError("this is not a cloakgp release file")
-    return "histogram"
+    return TEXT_KIND
 
 
 def _kind(manifest: dict[str, Any]) -> str:

@@ -20,9 +20,11 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from cloakgp.design.streaming.rules import BallRule, LinearRule
 from cloakgp.models import ExactPrior, SparsePrior
+from cloakgp.models.features import BinBasis, EigenBasis
 from cloakgp.models.likelihoods import LIKELIHOODS
-from cloakgp.privacy import Answers
+from cloakgp.privacy import Answers, Guarantee
 from cloakgp.privacy.labels import LabelAnswers
+from cloakgp.privacy.pure_dp import PureGuarantee
 from cloakgp.release.io.kernel_tree import kernel_from_tree, kernel_to_tree
 from cloakgp.release.strategy import DenseStrategy
 from cloakgp.release.streamed_strategy import StreamedStrategy
@@ -39,6 +41,10 @@ TYPES: dict[str, type] = {
     "ball rule": BallRule,
     "numbers answered": Answers,
     "classes answered": LabelAnswers,
+    "Gaussian differential privacy": Guarantee,
+    "pure differential privacy": PureGuarantee,
+    "eigenfunctions": EigenBasis,
+    "bins": BinBasis,
 }
 TYPE = "type"
 
