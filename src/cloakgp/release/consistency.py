@@ -76,7 +76,7 @@ def check_parts(release: Release) -> None:
     if any(one.strategy.n_inputs != release.n_inputs for one in measurements):
         raise ValueError(MISFIT)
     check_tables(measurements)
-    classified = isinstance(release.likelihood, ClassLikelihood)
+    classified = release.likelihood.outputs == "classes"
     classes = declared_classes(measurements)
     if classified != (classes is not None) or any(
         declared_classes([one]) != classes for one in measurements

@@ -253,12 +253,10 @@ class Release:
         Raises
         ------
         ValueError
-            If the answers do not determine them, or outputs are no numbers.
+            If the answers do not determine them, or outputs are no latent values plus noise.
         """
         if not self.likelihood.linear:
-            raise ValueError(
-                f"outputs are {self.likelihood.outputs}: raw predictions are of numbers"
-            )
+            raise ValueError(f"outputs are {self.likelihood.name}: raw predictions are of numbers")
         return self.measurements[measurement].published(self.prior.mean)
 
     def function(self, measurement: int = 0) -> ReleasedFunction:

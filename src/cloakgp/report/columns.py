@@ -6,7 +6,6 @@ from typing import Protocol
 
 import numpy as np
 
-from cloakgp.models.likelihoods import ClassLikelihood
 from cloakgp.release import DenseStrategy, Release
 from cloakgp.release.measurement import tables_of
 from cloakgp.utils.arrays import Array
@@ -33,7 +32,7 @@ def input_names(release: Named) -> tuple[str, ...]:
 
 def has_classes(release: Release) -> bool:
     """Return whether a release is about classes."""
-    return isinstance(release.likelihood, ClassLikelihood)
+    return release.likelihood.outputs == "classes"
 
 
 def keeps_rows(release: Release) -> bool:

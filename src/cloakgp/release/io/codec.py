@@ -30,11 +30,11 @@ from cloakgp.release.strategy import DenseStrategy
 from cloakgp.release.streamed_strategy import StreamedStrategy
 from cloakgp.utils.arrays import Array
 
-# What stands in a file for a class, where an annotation leaves a choice of classes.
+# What stands in a file for a class, where an annotation leaves a choice of classes; of likelihoods,
+# which may be registered later, their own names.
 TYPES: dict[str, type] = {
     "exact": ExactPrior,
     "sparse": SparsePrior,
-    **LIKELIHOODS,
     "dense": DenseStrategy,
     "streamed": StreamedStrategy,
     "linear rule": LinearRule,
@@ -75,7 +75,7 @@ def to_tree(value: Any, *, stored: Callable[[Array], Any] = np.ndarray.tolist) -
     if isinstance(value, Kernel):
         return kernel_to_tree(value)
     if is_dataclass(value) and not isinstance(value, type):
-        named = {kind: name for name, kind in TYPES.items()}.get(type(value))
+        named = {kind: name for name, kind in _types().items()}.get(type(value))
         inner = {
             field.name: to_tree(getattr(value, field.name), stored=stored)
             for field in fields(value)
@@ -155,7 +155,7 @@ class Reader:
         left = [hint for hint in hints if hint not in plain and hint is not type(None)]
         if len(left) == 1:
             return self._value(tree, left[0], place=place)
-        named = TYPES.get(str(tree.get(TYPE))) if isinstance(tree, dict) else None
+        named = _types().get(str(tree.get(TYPE))) if isinstance(tree, dict) else None
         for hint in left:
             if named is not None and isinstance(hint, type) and issubclass(named, hint):
                 return self._dataclass(tree, named, place=place)
@@ -187,7 +187,7 @@ class Reader:
         if not isinstance(tree, dict):
             raise ValueError(f"{place} is damaged")
         if TYPE in tree:
-            named = TYPES.get(tree[TYPE]) if isinstance(tree[TYPE], str) else None
+            named = _types().get(tree[TYPE]) if isinstance(tree[TYPE], str) else None
             if named is None or not issubclass(named, kind):
                 raise ValueError(f"{place} is of an unknown kind: {tree[TYPE]!r}")
             kind = named
@@ -218,6 +218,10 @@ def _plain(tree: Any, hint: type, *, place: str) -> Any:
     if type(tree) is not hint:
         raise ValueError(f"{place} is damaged")
     return tree
+
+
+def _types() -> dict[str, type]:
+    return {**TYPES, **LIKELIHOODS}
 
 
 @cache
