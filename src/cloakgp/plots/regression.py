@@ -87,7 +87,7 @@ def plot_release(release: Release, *, vary: Sequence[str] = ()) -> Figure:
         raise TypeError(f"there is no picture of a {type(release).__name__}")
     if has_classes(release):
         raise TypeError("probabilities of classes are drawn by plot_classes")
-    if any(isinstance(one, IntegralRBF) for one in components(release.prior.kernel)):
+    if any(isinstance(kernel, IntegralRBF) for kernel in components(release.prior.kernel)):
         raise ValueError("there is no picture of a release whose inputs are boxes")
     chosen = chosen_inputs(release, vary=vary)
     figure = new_figure(width=8.0, height=5.2 if len(chosen) == 1 else 5.8)

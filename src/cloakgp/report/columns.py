@@ -75,5 +75,5 @@ def class_names(release: Release) -> tuple[str, ...]:
     >>> class_names(model.fit([[0.0], [1.0], [2.0]], [0, 1, 1]).release_)
     ('0', '1')
     """
-    plain = tuple(str(one) for one in release.classes)
-    return plain if len(set(plain)) == len(plain) else tuple(repr(one) for one in release.classes)
+    plain = tuple(map(str, release.classes))
+    return plain if len(set(plain)) == len(plain) else tuple(map(repr, release.classes))

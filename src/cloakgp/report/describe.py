@@ -92,7 +92,7 @@ def _of_release(release: Release) -> tuple[Section, ...]:
             guarantee_facts(
                 release.guarantee,
                 output=release.output_name,
-                parts=[one.guarantee for one in release.measurements],
+                parts=[measurement.guarantee for measurement in release.measurements],
                 choice=release.choice,
                 grouped=_grouped(release),
             ),
@@ -174,19 +174,19 @@ def _protection(release: Release, words: OutputWords) -> tuple[Fact, ...]:
 
 def _noise(release: Release, words: OutputWords) -> tuple[Fact, ...]:
     facts = []
-    for number, one in enumerate(release.measurements):
+    for number, measurement in enumerate(release.measurements):
         ordinal = f" {number + 1}" if len(release.measurements) > 1 else ""
         facts += [
-            Fact(f"answers{ordinal}", words.answered(one, release)),
-            Fact(f"design{ordinal}", words.designed(one, release)),
+            Fact(f"answers{ordinal}", words.answered(measurement, release)),
+            Fact(f"design{ordinal}", words.designed(measurement, release)),
         ]
-        if isinstance(one.strategy, StreamedStrategy):
+        if isinstance(measurement.strategy, StreamedStrategy):
             facts.append(
                 Fact(
                     f"checked{ordinal}",
-                    f"what was asked of every one of {one.strategy.n_rows:,} rows was measured "
-                    "while it was asked, and none weighs more than the guarantee allows. Whoever "
-                    "has the inputs can do so again.",
+                    f"what was asked of every one of {measurement.strategy.n_rows:,} rows was "
+                    "measured while it was asked, and none weighs more than the guarantee allows. "
+                    "Whoever has the inputs can do so again.",
                 )
             )
     return (*facts, *words.sharpness(release))
@@ -219,16 +219,18 @@ def describe_several_outputs(release: MultiOutputRelease) -> tuple[Section, ...]
     in_widths = replace(entries, output_name=WIDTHS)
     count = len(release.columns.bounds)
     measurements = entries.measurements
-    grouped = all(_people(one) < one.strategy.n_rows // count for one in measurements)
+    grouped = all(
+        _people(measurement) < measurement.strategy.n_rows // count for measurement in measurements
+    )
     noise = []
-    for number, one in enumerate(measurements):
+    for number, measurement in enumerate(measurements):
         ordinal = f" {number + 1}" if len(measurements) > 1 else ""
         noise += [
             Fact(
                 f"answers{ordinal}",
-                NumberWords().answered(one, in_widths),
+                NumberWords().answered(measurement, in_widths),
             ),
-            Fact(f"design{ordinal}", describe_design(one.strategy.certificate)),
+            Fact(f"design{ordinal}", describe_design(measurement.strategy.certificate)),
         ]
     X = known_inputs(entries)[::count, :-1]
     return (
@@ -254,7 +256,7 @@ def describe_several_outputs(release: MultiOutputRelease) -> tuple[Section, ...]
             guarantee_facts(
                 release.guarantee,
                 output="outputs (all together)",
-                parts=[one.answers.guarantee for one in measurements],
+                parts=[measurement.answers.guarantee for measurement in measurements],
                 choice=entries.choice,
                 grouped=grouped,
             ),
@@ -272,20 +274,20 @@ def describe_several_outputs(release: MultiOutputRelease) -> tuple[Section, ...]
                 *(
                     Fact(
                         f"output {number + 1}",
-                        f"private; declared to lie in {one.lo:g} to {one.hi:g}; values outside "
-                        "were clipped, uncounted.",
+                        f"private; declared to lie in {limits.lo:g} to {limits.hi:g}; values "
+                        "outside were clipped, uncounted.",
                     )
-                    for number, one in enumerate(release.columns.bounds)
+                    for number, limits in enumerate(release.columns.bounds)
                 ),
             ),
         ),
     )
 
 
-def _people(one: Measurement) -> int:
+def _people(measurement: Measurement) -> int:
     """Return how many groups of entries are protected together."""
-    groups = one.strategy.groups
-    return one.strategy.n_rows if groups is None else int(groups.max()) + 1
+    groups = measurement.strategy.groups
+    return measurement.strategy.n_rows if groups is None else int(groups.max()) + 1
 
 
 _sections.register(MultiOutputRelease, describe_several_outputs)

@@ -106,7 +106,7 @@ class NumberWords(OutputWords):
 
     def sharpness(self, release: Release) -> tuple[Fact, ...]:
         """Say how sharp predictions are."""
-        points = np.vstack([one.strategy.X_query for one in release.measurements])
+        points = np.vstack([measurement.strategy.X_query for measurement in release.measurements])
         return (describe_sharpness(release, points),)
 
     def predictions(self, release: Release) -> tuple[Fact, ...]:
@@ -121,7 +121,9 @@ class NumberWords(OutputWords):
     def declared(self, release: Release) -> str:
         """Say what was declared of the private column."""
         pairs = dict.fromkeys(
-            one.answers.bounds for one in release.measurements if isinstance(one.answers, Answers)
+            measurement.answers.bounds
+            for measurement in release.measurements
+            if isinstance(measurement.answers, Answers)
         )
         stated = " and ".join(f"{lo:g} to {hi:g}" for lo, hi in pairs)
         return f"private; declared to lie in {stated}; values outside were clipped, uncounted."
@@ -130,6 +132,10 @@ class NumberWords(OutputWords):
 def bounds(release: Release) -> tuple[float, float]:
     """Return the declared range of one output; of several measurements, what spans them all."""
     pairs = np.array(
-        [one.answers.bounds for one in release.measurements if isinstance(one.answers, Answers)]
+        [
+            measurement.answers.bounds
+            for measurement in release.measurements
+            if isinstance(measurement.answers, Answers)
+        ]
     )
     return float(pairs[:, 0].min()), float(pairs[:, 1].max())

@@ -276,8 +276,8 @@ class DaskRows:
         RuntimeError
             If the work fails, or the cluster does.
         """
-        found: PartOf = self._pass(work, what=what, private=False)
-        return found
+        part: PartOf = self._pass(work, what=what, private=False)
+        return part
 
     def over_rows(
         self,
@@ -310,8 +310,8 @@ class DaskRows:
         ValueError, RuntimeError
             As `over_inputs`. Nothing is said of private entries: of an error, only the class.
         """
-        found: PartOf = self._pass(RowWork(work, labels), what=what, private=True)
-        return found
+        part: PartOf = self._pass(RowWork(work, labels), what=what, private=True)
+        return part
 
     # Tasks that partitions share may hold outputs.
     @forget_on_failure

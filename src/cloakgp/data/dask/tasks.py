@@ -362,13 +362,13 @@ def work_on_block(
                 f"rows {span.first_row} to {span.first_row + span.rows - 1}, counted from 0, came "
                 "out differently than in an earlier pass: rows must be the same in every pass"
             )
-        wanted = work.unpack()
+        row_work = work.unpack()
         with _one_thread():
             if unpacked.private:
-                numbered = _NumberedWork(wanted.work, span.first_chunk)
-                part: Any = rows.over_rows(numbered, what=what, labels=wanted.labels)
+                numbered = _NumberedWork(row_work.work, span.first_chunk)
+                part: Any = rows.over_rows(numbered, what=what, labels=row_work.labels)
             else:
-                part = rows.over_inputs(_NumberedWork(wanted, span.first_chunk), what=what)
+                part = rows.over_inputs(_NumberedWork(row_work, span.first_chunk), what=what)
             return Parcel.pack(part)
 
     part: Parcel | Failure = attempt(do, what=f"{what}: rows {span.first_row} and after")

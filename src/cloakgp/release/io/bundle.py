@@ -163,9 +163,9 @@ def read_bundle(
 
     def contents(members: Members) -> Contents:
         manifest = _manifest(members)
-        found = _kind(manifest)
-        if found != kind:
-            raise ReleaseFileError(other_kind(found))
+        stated = _kind(manifest)
+        if stated != kind:
+            raise ReleaseFileError(other_kind(stated))
         return parse(manifest, _arrays(members, manifest))
 
     text_kind = read_text(path, parse=_text_kind)
@@ -174,7 +174,7 @@ def read_bundle(
     return _read(path, contents, max_bytes=max_bytes)
 
 
-def other_kind(found: str) -> str:
+def other_kind(kind: str) -> str:
     """Say what kind of release a file holds, and how to open it.
 
     Examples
@@ -183,11 +183,9 @@ def other_kind(found: str) -> str:
     'this is a release of histogram: open it with cloakgp.load, or \
 cloakgp.estimators.baselines.NoisyHistogram.load'
     """
-    if found not in LOADERS:
-        return (
-            f"this is a release of {found}, which this package does not know: install a newer one"
-        )
-    return f"this is a release of {found}: open it with cloakgp.load, or {LOADERS[found]}"
+    if kind not in LOADERS:
+        return f"this is a release of {kind}, which this package does not know: install a newer one"
+    return f"this is a release of {kind}: open it with cloakgp.load, or {LOADERS[kind]}"
 
 
 def kind_of(path: str | Path, *, max_bytes: int | None = None) -> str:
@@ -263,8 +261,8 @@ def _objections(path: str | Path) -> Iterator[None]:
 
 def _shortened(error: Exception) -> str:
     """Return what an error says, which may quote as much of a file as it likes."""
-    said = str(error)
-    return said if len(said) <= MOST_SHOWN else f"{said[:MOST_SHOWN]} …"
+    message = str(error)
+    return message if len(message) <= MOST_SHOWN else f"{message[:MOST_SHOWN]} …"
 
 
 def _manifest(members: Members) -> dict[str, Any]:
@@ -325,10 +323,10 @@ def _text_kind(tree: Any) -> str:
 
 def _kind(manifest: dict[str, Any]) -> str:
     old = manifest["version"] == FIRST_VERSION
-    found = manifest.get("kind", FIRST_KIND if old else None)
-    if not isinstance(found, str):
+    kind = manifest.get("kind", FIRST_KIND if old else None)
+    if not isinstance(kind, str):
         raise ReleaseFileError("its kind is damaged")
-    return RENAMED.get(found, found) if old else found
+    return RENAMED.get(kind, kind) if old else kind
 
 
 def _arrays(members: Members, manifest: dict[str, Any]) -> Load:
