@@ -230,7 +230,7 @@ def test_an_array_is_loaded_once(tmp_path):
     path = pack(tmp_path / "file", members({"a.npy": GOOD}, arrays=["a.npy"] * 100_000))
     with bounded(seconds=5):
         first, *others = read(path)
-    assert all(one is first for one in others)
+    assert all(other is first for other in others)
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])

@@ -50,7 +50,7 @@ def brute_force(prior, rows, X_query, questions, noise_sds, answers):
     X = np.vstack(rows)
     starts = np.cumsum([0, *map(len, rows)])
     K_y = prior.row_covariance(X, X.copy()) + np.diag(
-        np.concatenate([prior.row_noise(one) for one in rows])
+        np.concatenate([prior.row_noise(inputs) for inputs in rows])
     )
     stacked = np.zeros((sum(len(R) for _, R in questions), len(X)))
     noise, row = np.zeros(len(stacked)), 0
@@ -67,7 +67,7 @@ def brute_force(prior, rows, X_query, questions, noise_sds, answers):
 
 def raw_answers(release):
     """R y + noise, undoing the centre."""
-    return np.concatenate([one.residuals()[:, 0] for one in release.measurements])
+    return np.concatenate([measurement.residuals()[:, 0] for measurement in release.measurements])
 
 
 def test_one_table_against_brute_force(prior, tables, make_release, rng):
