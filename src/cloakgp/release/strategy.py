@@ -21,8 +21,7 @@ from cloakgp.design import Certificate
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.privacy.grid import SMALLEST_ENTRY
 from cloakgp.privacy.groups import Groups, checked_groups, greatest_gauge
-from cloakgp.release.posterior.dense import DenseTable
-from cloakgp.release.posterior.tables import AnsweredTable
+from cloakgp.release.tables import AnsweredTable, DenseTable
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import Chunk, Passes
 

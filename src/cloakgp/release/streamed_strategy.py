@@ -11,9 +11,9 @@ from cloakgp.design.streaming.rules import Rule
 from cloakgp.design.streaming.sums import StrategySums, sum_strategy
 from cloakgp.models import SparsePrior
 from cloakgp.models.likelihoods import NUMBERS, Likelihood
-from cloakgp.release.posterior.streamed import SummedTable
 from cloakgp.release.strategy import MISFIT, LatentPrior, Strategy
 from cloakgp.release.sums import ChannelSums, PriorSums
+from cloakgp.release.tables import SummedTable
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import Passes
 

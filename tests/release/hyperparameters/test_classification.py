@@ -23,7 +23,7 @@ from cloakgp.release.hyperparameters.hyperprior import LOG_SD
 from cloakgp.release.hyperparameters.learning import minimise
 from cloakgp.release.hyperparameters.quadrature import posterior_maximum
 from cloakgp.release.posterior.classification import SignAnswers
-from cloakgp.release.posterior.dense import DenseTable
+from cloakgp.release.tables import DenseTable
 
 KERNELS = [
     RBF(1.3),

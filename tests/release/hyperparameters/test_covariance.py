@@ -22,7 +22,7 @@ from cloakgp.release.hyperparameters.covariance import (
     LearningQuestions,
     latent_covariance_and_slopes,
 )
-from cloakgp.release.posterior.dense import DenseTable
+from cloakgp.release.tables import DenseTable
 
 KERNELS = {
     "rbf": RBF(1.3),

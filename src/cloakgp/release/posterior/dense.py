@@ -18,7 +18,7 @@ import numpy as np
 from scipy import linalg
 
 from cloakgp.models import ExactPrior, SparsePrior
-from cloakgp.release.posterior.tables import AnsweredTable
+from cloakgp.release.tables import AnsweredTable, DenseTable
 from cloakgp.utils.arrays import Array
 
 
@@ -199,65 +199,3 @@ def _answer_covariance(prior: ExactPrior | SparsePrior, tables: Sequence[Answere
     covariance = (covariance + covariance.T) / 2
     covariance[np.diag_indices(len(covariance))] += 1.0
     return covariance
-
-
-# Rows of a covariance held in memory at a time.
-BLOCK_ROWS = 2048
-
-
-@dataclass(frozen=True, eq=False)
-class DenseTable(AnsweredTable):
-    """The rows of one table, and what was asked of their latent values.
-
-    Attributes
-    ----------
-    number : int
-    X : array of shape (N, D)
-    questions : array of shape (k, N)
-        Divided by the noise sd of their answers.
-    """
-
-    X: Array
-    questions: Array
-
-    @property
-    def n_answers(self) -> int:
-        """k, the number of questions."""
-        return len(self.questions)
-
-    def cross(self, prior: ExactPrior | SparsePrior, X: Array) -> Array:
-        """Return K_*f Rᵀ, never holding more than a block of rows of K_*f, shape (P, k)."""
-        products = [
-            prior.cross_covariance(block, self.X) @ self.questions.T for block in _blocks(X)
-        ]
-        return np.vstack(products) if products else np.zeros((0, self.n_answers))
-
-    def shared(self, prior: ExactPrior | SparsePrior, other: AnsweredTable) -> Array:
-        """Return R K_ff Rᵀ, never holding more than a block of rows of K_ff."""
-        if not isinstance(other, DenseTable):
-            return self.questions @ other.cross(prior, self.X)
-        products = [
-            prior.row_covariance(block, other.X) @ other.questions.T for block in _blocks(self.X)
-        ]
-        return self.questions @ np.vstack(products)
-
-    def own(self, prior: ExactPrior | SparsePrior) -> Array:
-        """Return R Λ Rᵀ."""
-        return (self.questions * prior.row_noise(self.X)) @ self.questions.T
-
-    def inducing_cross(self, prior: SparsePrior) -> Array:
-        """Return R Vᵀ, never holding more than a block of rows of V."""
-        crossed = np.zeros((self.n_answers, len(prior.inducing)))
-        for start in range(0, len(self.X), BLOCK_ROWS):
-            rows = slice(start, start + BLOCK_ROWS)
-            crossed += self.questions[:, rows] @ prior.features(self.X[rows]).T
-        return crossed
-
-    def row_cross(self, prior: ExactPrior | SparsePrior, X: Array) -> Array:
-        """Return Λ Rᵀ, shape (N, k)."""
-        crossed: Array = prior.row_noise(X)[:, None] * self.questions.T
-        return crossed
-
-
-def _blocks(X: Array) -> list[Array]:
-    return [X[start : start + BLOCK_ROWS] for start in range(0, len(X), BLOCK_ROWS)]

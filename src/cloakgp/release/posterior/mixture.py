@@ -12,11 +12,10 @@ from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import LatentJoint, LatentMarginals, Likelihood
 from cloakgp.release.measurement import Measurement, asked
 from cloakgp.release.posterior.classification import SignAnswers, label_posterior
-from cloakgp.release.posterior.dense import DenseTable, Posterior
+from cloakgp.release.posterior.dense import Posterior
 from cloakgp.release.posterior.laplace import NewtonState, iterated
-from cloakgp.release.posterior.streamed import SummedTable
-from cloakgp.release.posterior.tables import AnsweredTable
 from cloakgp.release.streamed_strategy import StreamedStrategy
+from cloakgp.release.tables import AnsweredTable, DenseTable, SummedTable
 from cloakgp.utils.arrays import Array
 
 Inference = Literal["posterior", "laplace"]
