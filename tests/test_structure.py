@@ -222,6 +222,14 @@ def test_modules_are_short_and_everything_public_is_documented(path):
     assert [name for name, node in definitions if not ast.get_docstring(node)] == []
 
 
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_a_module_begins_with_the_name_of_what_is_in_it(path):
+    """In one line that is a sentence; a question, or what one does with it, is no name."""
+    head = ast.get_docstring(tree_of(path)).splitlines()[0]
+    assert head.endswith(".")
+    assert head.split()[0] not in {"What", "How", "Where", "Which", "Who", "When", "Why", "Open"}
+
+
 def test_the_public_names_show_themselves_at_work():
     for name in cloakgp.__all__:
         assert getattr(cloakgp, name).__doc__, name

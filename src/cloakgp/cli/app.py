@@ -1,4 +1,4 @@
-"""The application: its commands, its version, and where it is entered."""
+"""Application: its commands, its version, and where it is entered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What it cost to choose a release's prior by looking at the private data."""
+"""Private choice of a release's prior: what looking at the private data for it cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A release: a prior, a likelihood and measurements. Public, and predicts anywhere."""
+"""Release: a prior, a likelihood and measurements. Public, and predicts anywhere."""
 
 from __future__ import annotations
 

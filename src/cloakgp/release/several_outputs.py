@@ -1,4 +1,4 @@
-"""A release about several outputs of each person, in their own units."""
+"""Release of several outputs of each person, in their own units."""
 
 from __future__ import annotations
 

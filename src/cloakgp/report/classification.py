@@ -1,4 +1,4 @@
-"""What is said of a release about classes."""
+"""Releases about classes in words."""
 
 from __future__ import annotations
 

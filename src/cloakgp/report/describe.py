@@ -1,4 +1,4 @@
-"""A release in words: everything that a custodian should know about it, in sections.
+"""Releases in words: everything that a custodian should know about it, in sections.
 
 Pure functions of the public object: nothing here computes anything from an output.
 """

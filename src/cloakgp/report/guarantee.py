@@ -1,4 +1,4 @@
-"""A guarantee in words: what it promises, what it means to an attacker, and what it is made of."""
+"""Guarantees in words: what one promises, means to an attacker, and is made of."""
 
 from __future__ import annotations
 

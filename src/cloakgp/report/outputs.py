@@ -1,4 +1,4 @@
-"""What is said of a release that depends on its likelihood: the interface, and numbers."""
+"""Outputs in words, what is said that depends on the likelihood: the interface, and numbers."""
 
 from __future__ import annotations
 

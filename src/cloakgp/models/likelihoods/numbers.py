@@ -1,4 +1,4 @@
-"""The Gaussian likelihood: outputs are latent values plus noise.
+"""Gaussian likelihood: outputs are latent values plus noise.
 
 The variance of the noise is part of the prior (``noise_variance``): the sparse approximations add
 to it, row by row, what inducing inputs leave out.

@@ -1,4 +1,4 @@
-"""A file of a JSON manifest and plain arrays, with checksums: what every release is saved as.
+"""Archive of a JSON manifest and plain arrays, with checksums: what every release is saved as.
 
 The checksums find damage and careless edits. They are no signature: whoever can write the file can
 write its checksums. Reading is therefore strict, and bounded in memory and time: members that the

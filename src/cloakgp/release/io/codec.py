@@ -1,4 +1,4 @@
-"""Releases as trees of plain values, by the fields of their dataclasses.
+"""Codec: releases as trees of plain values, by the fields of their dataclasses.
 
 A dataclass becomes a dictionary of its fields, an array the name under which it is kept, a kernel a
 tree of its own (`cloakgp.release.io.kernel_tree`); everything else is plain already. Reading back

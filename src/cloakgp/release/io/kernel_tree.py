@@ -1,4 +1,4 @@
-"""Kernels as plain JSON trees: no pickle, and only classes that are known to be kernels."""
+"""Codec of kernels: plain JSON trees, no pickle, and only classes that are known to be kernels."""
 
 from __future__ import annotations
 

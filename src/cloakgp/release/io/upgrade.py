@@ -1,4 +1,4 @@
-"""Manifests of earlier format versions, as the trees that are read today.
+"""Upgrade of manifests of earlier format versions to the trees that are read today.
 
 Version 1 had a kind of file for every kind of release, each with a form of its own; version 2 still
 had such forms for statistics and histograms. Plain dictionaries go in and come out; what they hold
