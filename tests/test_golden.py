@@ -21,11 +21,9 @@ from cloakgp.report.describe import describe
 
 GOLDEN = Path(__file__).parent / "data" / "golden"
 KINDS = sorted(path.stem for path in GOLDEN.glob("*.cloak"))
-# Words for the others are missing. Those about a choice by the exponential mechanism take long.
+# Those about a choice by the exponential mechanism take long.
 IN_WORDS = [
-    pytest.param(kind, marks=[pytest.mark.slow] * ("exponential" in kind))
-    for kind in KINDS
-    if not kind.startswith(("statistics", "several_outputs", "histogram"))
+    pytest.param(kind, marks=[pytest.mark.slow] * ("exponential" in kind)) for kind in KINDS
 ]
 TOLERANCE = 1e-9
 
