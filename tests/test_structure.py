@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import cloakgp
-from benchmarks.structure import circles_of, imports_of, modules_of
+from benchmarks.structure import circles_in_folders, circles_of, imports_of, modules_of
 
 ROOT = Path(cloakgp.__file__).parent
 PROJECT = ROOT.parents[1]
@@ -193,6 +193,13 @@ def test_imports_go_one_way():
 
 def test_no_module_imports_another_in_a_circle():
     assert circles_of(imports_of(modules_of(PROJECT))) == []
+
+
+def test_no_folder_imports_another_in_a_circle():
+    imports = imports_of(modules_of(PROJECT))
+    assert circles_in_folders(imports) == []
+    imports["cloakgp.release.tables"].add("cloakgp.release.posterior.mixture")
+    assert len(circles_in_folders(imports)) == 1
 
 
 def public_definitions(tree: ast.Module):
