@@ -124,8 +124,8 @@ def folders_of(imports: dict[str, set[str]], *, within: str = PACKAGE) -> dict[s
 
     Examples
     --------
-    >>> folders_of({"cloakgp.a.b": {"cloakgp.c"}, "cloakgp.c": set()})
-    {'cloakgp.a': {'cloakgp.c'}, 'cloakgp.c': set()}
+    >>> folders_of({"top.a.b": {"top.c"}, "top.c": set()}, within="top")
+    {'top.a': {'top.c'}, 'top.c': set()}
     """
     depth = within.count(".") + 2
     inside = [name for name in imports if name.startswith(f"{within}.")]
