@@ -395,7 +395,7 @@ def test_other_rows_are_not_refined(wrong, tables):
         ({"X_query": POINTS, "query_weight": [1.0]}, "query weights"),
         ({"query_weight": [1.0]}, "query_weight goes with X_query"),
         ({"gap": 0.0}, "gap must be positive"),
-        ({"groups": [0] * 70}, "one by one"),
+        ({"groups": [0] * 70}, "go with the rows"),
     ],
 )
 @pytest.mark.parametrize("ask", [refine, extend])

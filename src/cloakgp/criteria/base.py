@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from cloakgp.design import Certificate, Progress
     from cloakgp.design.groups import Groups
     from cloakgp.design.streaming.binning import Cells
+    from cloakgp.design.streaming.grouping import Grouping
     from cloakgp.design.streaming.rules import Rule
     from cloakgp.design.streaming.sums import StrategySums
     from cloakgp.models import ExactPrior, SparsePrior
@@ -111,6 +112,9 @@ class StreamedProblem:
         In which what is asked is added up, too.
     known : Known or None
         Of other rows.
+    grouped : bool
+        Whether inputs end with the sizes of groups that are protected together; see
+        `cloakgp.design.streaming.grouping`. What is chosen is then a rule over the sizes.
     progress : callable or None
     """
 
@@ -123,6 +127,7 @@ class StreamedProblem:
     gap: float
     tally: Cells | None
     known: Known | None = None
+    grouped: bool = False
     progress: Progress | None = None
 
 
@@ -137,12 +142,15 @@ class ChosenRule:
     certificate : Certificate
     reconstruction : array of shape (P, k) or None
         As for `Chosen`.
+    grouping : Grouping or None
+        Of rows that are protected together.
     """
 
     rule: Rule
     sums: StrategySums
     certificate: Certificate
     reconstruction: Array | None
+    grouping: Grouping | None = None
 
 
 @dataclass(frozen=True)

@@ -277,7 +277,8 @@ class DPGPRegressor(
         Parameters
         ----------
         rows : ArrayRows, FileRows or DaskRows
-            From `cloakgp.data`. Every row is protected on its own.
+            From `cloakgp.data`. Every row is protected on its own, unless they were given
+            ``groups``: then all rows of one group are protected together.
         X_query, query_weight
             As for `fit`.
         progress, tell

@@ -173,7 +173,14 @@ def extend(
     rows = as_inputs(X, input_names=release.input_names, n_inputs=release.n_inputs)
     if any(isinstance(one.strategy, StreamedStrategy) for one in release.measurements):
         names, name = release.input_names, release.output_name
-        table_rows = ArrayRows(rows, y, input_names=names, output_name=name)
+        groups = settings.pop("groups", None)
+        table_rows = ArrayRows(
+            rows,
+            y,
+            input_names=names,
+            output_name=name,
+            groups=None if groups is None else list(groups),
+        )
         return extend_rows(release, table_rows, _later(release, X_query, **settings))
     _kept_strategy(release)
     table = 1 + max(one.strategy.table for one in release.measurements)
@@ -191,7 +198,9 @@ def _later(release: Release, X_query: ArrayLike | None, **settings: Unpack[Setti
     """
     check_budget(settings["epsilon"], settings["delta"])
     if settings.get("groups") is not None:
-        raise ValueError("rows that are read in passes are protected one by one: leave out groups")
+        raise ValueError(
+            "groups of rows that are read in passes go with the rows: ArrayRows(..., groups=...)"
+        )
     weights = settings.get("query_weight")
     if X_query is None and weights is not None:
         raise ValueError("query_weight goes with X_query: give both")

@@ -13,6 +13,7 @@ from cloakgp.criteria.base import ChosenRule
 from cloakgp.data import InputRows
 from cloakgp.design import Progress
 from cloakgp.design.streaming.binning import Cells
+from cloakgp.design.streaming.grouping import GroupedPasses, sum_grouped
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import NUMBERS, Likelihood
 from cloakgp.models.summary import Summary, summarise
@@ -246,6 +247,7 @@ def design_rows(
     Parameters
     ----------
     rows : Passes
+        With `GroupedPasses`, all rows of a group are protected together.
     summary : Summary
         Of these rows.
     prior : SparsePrior
@@ -276,7 +278,7 @@ def design_rows(
     by = criterion_named(criterion, use="many rows")
     # Of another dimension, points could broadcast in a kernel and waste the budget.
     as_matrix(query.X, name="X_query", columns=rows.n_inputs)
-    return by.choose_rule(
+    chosen = by.choose_rule(
         StreamedProblem(
             rows=rows,
             summary=summary,
@@ -287,6 +289,12 @@ def design_rows(
             gap=gap,
             tally=tally,
             known=known,
+            grouped=isinstance(rows, GroupedPasses),
             progress=progress,
         )
     )
+    if not isinstance(rows, GroupedPasses):
+        return chosen
+    # So far they are sums of outputs over the sizes of groups.
+    [sums], grouping = sum_grouped(rows, [prior], model=prior, rule=chosen.rule, cells=tally)
+    return replace(chosen, sums=sums, grouping=grouping)

@@ -125,6 +125,11 @@ def release_label_rows(
     chosen = LabelRowSettings() if settings is None else settings
     criterion = criterion_named(chosen.criterion, use="classes")
     criterion_named(chosen.criterion, use="many rows")
+    if rows.grouped:
+        raise ValueError(
+            "groups are for numbers: labels are protected row by row, so leave them out, and take "
+            "the budget for one row accordingly"
+        )
     summary = summarise(rows)
     rates = None if chosen.class_rates is None else np.asarray(chosen.class_rates, np.float64)
     warn_of_parameters(

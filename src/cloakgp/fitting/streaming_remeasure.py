@@ -11,7 +11,9 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
 from cloakgp.criteria.base import ChosenRule
+from cloakgp.data.grouped import GroupedRows
 from cloakgp.design import Progress
+from cloakgp.design.streaming.grouping import GroupedPasses, sum_grouped
 from cloakgp.design.streaming.sums import sum_strategy_under
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY
 from cloakgp.fitting.strategies import Budget, Query, design_rows, query_weights, unit_noise_sd
@@ -62,6 +64,7 @@ def extend_rows(release: Release, rows: Rows, later: Later) -> Release:
     release : Release
         About numbers, with a sparse prior; of few rows or of many.
     rows : Rows
+        If they say whose they are, all rows of a group are protected together.
     later : Later
 
     Returns
@@ -112,6 +115,11 @@ def refine_rows(release: Release, rows: Rows, later: Later) -> Release:
         raise TypeError(
             "the release keeps the rows that are to be asked again: give their outputs alone, in "
             "the order of its rows"
+        )
+    if rows.grouped or first.grouped:
+        raise ValueError(
+            "groups of many rows cannot be asked again: guarantees add up if the groups are the "
+            "same, and a release does not keep which row belongs to which group"
         )
     first.verify(rows)
     if later.query is None:
@@ -184,8 +192,9 @@ def _measured(
     budget = later.budget
     warn_of_parameters(epsilon=budget.epsilon, delta=budget.delta, rows=summary.count)
     query = later.query or Query(*summary.centres(LARGEST_DEFAULT_QUERY))
+    asking: Rows | GroupedRows = GroupedRows.of(rows) if rows.grouped else rows
     asked = design_rows(
-        rows,
+        asking,
         summary,
         prior=prior,
         query=query,
@@ -195,10 +204,10 @@ def _measured(
         progress=later.progress,
     )
     # Before outputs are read: what fails here has spent nothing.
-    sums = _sums(rows, release, prior=prior, asked=asked, earlier=earlier)
+    sums = _sums(asking, release, prior=prior, asked=asked, earlier=earlier)
     answers = measure_rows(
-        rows,
-        RuleColumns(prior=prior, rule=asked.rule),
+        asking,
+        RuleColumns(prior=prior, rule=asked.rule, grouped=rows.grouped),
         bound=bound_of(asked),
         bounds=bounds,
         epsilon=budget.epsilon,
@@ -220,6 +229,7 @@ def _measured(
         certificate=asked.certificate,
         table=table,
         earlier=tuple(one.row_totals for one in earlier),
+        grouping=asked.grouping,
     )
     return added(release, Measurement(strategy=strategy, answers=answers))
 
@@ -258,6 +268,11 @@ def _sums(
     rules = [(prior, asked.rule), *((one.prior, one.rule) for one in earlier)]
     stops = list(accumulate(rule.answers for _, rule in rules))
     own, *others = [slice(*ends) for ends in pairwise([0, *stops])]
+    if isinstance(rows, GroupedPasses):
+        # Groups are not asked again: there is one rule.
+        found, _ = sum_grouped(rows, priors, model=prior, rule=asked.rule)
+    else:
+        found = sum_strategy_under(rows, priors, asked=rules)
     return tuple(
         PriorSums(
             prior=each,
@@ -270,5 +285,5 @@ def _sums(
                 ),
             ),
         )
-        for each, sums in zip(priors, sum_strategy_under(rows, priors, asked=rules), strict=True)
+        for each, sums in zip(priors, found, strict=True)
     )

@@ -89,6 +89,11 @@ class Strategy(ABC):
         """Which group each row belongs to, if rows are protected together; shape (N,)."""
         return None
 
+    @property
+    def grouped(self) -> bool:
+        """Whether all rows of one group are protected together."""
+        return self.groups is not None
+
     @abstractmethod
     def stacked(
         self, others: Sequence[Strategy], *, noise_sds: Sequence[float], prior: LatentPrior

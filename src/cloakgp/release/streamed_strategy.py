@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cloakgp.design.streaming.grouping import GroupedPasses, Grouping, sum_grouped
 from cloakgp.design.streaming.rules import Rule
-from cloakgp.design.streaming.sums import StrategySums, sum_strategy
+from cloakgp.design.streaming.sums import sum_strategy
 from cloakgp.models import SparsePrior
 from cloakgp.models.likelihoods import NUMBERS, Likelihood
 from cloakgp.release.strategy import MISFIT, LatentPrior, Strategy
@@ -52,6 +53,9 @@ class StreamedStrategy(Strategy):
     earlier : tuple of arrays of shape (k',)
         R' 1 of the other questions that the same rows had been asked before, by which these are
         known again; sums over what they share with these questions are in `sums`.
+    grouping : Grouping or None
+        Of rows that are protected together. The rule then goes by the sizes of groups, too, and
+        ``longest`` is the most that the lengths of one group's columns add up to.
     """
 
     prior: SparsePrior
@@ -63,6 +67,7 @@ class StreamedStrategy(Strategy):
     longest: float
     input_ranges: Array
     earlier: tuple[Array, ...] = ()
+    grouping: Grouping | None = None
 
     @property
     def n_answers(self) -> int:
@@ -86,8 +91,13 @@ class StreamedStrategy(Strategy):
 
     @property
     def max_column_norm(self) -> float:
-        """The norm of the longest column, over every row."""
+        """The norm of the longest column, over every row; or of a group's columns together."""
         return self.longest
+
+    @property
+    def grouped(self) -> bool:
+        """Whether all rows of one group are protected together."""
+        return self.grouping is not None
 
     @property
     def asks_something(self) -> bool:
@@ -145,9 +155,16 @@ class StreamedStrategy(Strategy):
 
     def verify(self, passes: Passes) -> float:
         """Compute what was asked of every row anew, from the public inputs, and check it."""
-        found: StrategySums = sum_strategy(
-            passes, model=self.prior, rule=self.rule, what="verifying"
-        )
+        if self.grouping is None:
+            found = sum_strategy(passes, model=self.prior, rule=self.rule, what="verifying")
+        else:
+            [found], _ = sum_grouped(
+                GroupedPasses.of(passes),
+                [self.prior],
+                model=self.prior,
+                rule=self.rule,
+                what="verifying",
+            )
         if found.count != self.rows:
             raise ValueError(f"the release is about {self.rows} rows, not {found.count}")
         if not found.longest <= self.longest * (1 + LENGTH_TOLERANCE):

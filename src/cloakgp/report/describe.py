@@ -12,7 +12,6 @@ import numpy as np
 
 from cloakgp.models.likelihoods import ClassLikelihood, Likelihood
 from cloakgp.privacy import CloakedPredictions
-from cloakgp.privacy.groups import Groups
 from cloakgp.privacy.pure_dp import PureGuarantee
 from cloakgp.release import (
     Measurement,
@@ -122,29 +121,34 @@ def headline(release: OpenedRelease | CloakedPredictions) -> str:
     return f"({ceiling(guarantee.epsilon)}, {guarantee.delta:.4g})-differentially private"
 
 
-def _groups(release: Release) -> dict[int, Groups | None]:
-    """Return whose rows are protected together in each table."""
-    tables = tables_of(release.measurements)
-    return {number: strategy.groups for number, strategy in tables.items()}
+def _groups(release: Release) -> list[str]:
+    """Say how many people are in each table that protects all rows of one together."""
+    said = []
+    for strategy in tables_of(release.measurements).values():
+        groups = strategy.groups
+        if groups is not None:
+            count, most = int(groups.max()) + 1, int(np.bincount(groups).max())
+            said.append(f"{count:,} people with up to {most:,} rows each")
+        elif isinstance(strategy, StreamedStrategy) and strategy.grouping is not None:
+            known = strategy.grouping
+            said.append(
+                f"at least {known.groups:,} people with up to {known.most_rows:,} rows each"
+            )
+    return said
 
 
 def _grouped(release: Release) -> bool:
     """Return whether every table protects all rows of one person together."""
-    return all(each is not None for each in _groups(release).values())
+    return all(strategy.grouped for strategy in tables_of(release.measurements).values())
 
 
 def _unit(release: Release) -> str:
     """Say whose values are protected together."""
-    output, groups = release.output_name, _groups(release)
-    together = [each for each in groups.values() if each is not None]
-    if not together:
+    output, people = release.output_name, _groups(release)
+    if not people:
         return f"the value of {output} in every single row"
-    people = " and ".join(
-        f"{int(each.max()) + 1:,} people with up to {int(np.bincount(each).max()):,} rows each"
-        for each in together
-    )
-    said = f"all values of {output} of one person, in every row of theirs ({people})"
-    if len(together) == len(groups):
+    said = f"all values of {output} of one person, in every row of theirs ({' and '.join(people)})"
+    if _grouped(release):
         return said
     return f"{said}; in tables that do not say whose rows they are, every single row"
 
@@ -157,7 +161,6 @@ def _protection(release: Release, words: OutputWords) -> tuple[Fact, ...]:
         else f"the inputs ({names}): of these, the file holds centres of where the rows are, "
         "ranges and sums"
     )
-    any_groups = any(each is not None for each in _groups(release).values())
     return (
         Fact(
             "protected",
@@ -166,7 +169,7 @@ def _protection(release: Release, words: OutputWords) -> tuple[Fact, ...]:
         Fact(
             "not protected",
             f"{inputs}; that somebody is in the table; "
-            f"{'which rows are the same person; ' * any_groups}{words.also_public()}.",
+            f"{'which rows are the same person; ' * bool(_groups(release))}{words.also_public()}.",
         ),
         *describe_exclusions(release.output_name),
     )
@@ -184,9 +187,10 @@ def _noise(release: Release, words: OutputWords) -> tuple[Fact, ...]:
             facts.append(
                 Fact(
                     f"checked{ordinal}",
-                    f"what was asked of every one of {measurement.strategy.n_rows:,} rows was "
-                    "measured while it was asked, and none weighs more than the guarantee allows. "
-                    "Whoever has the inputs can do so again.",
+                    f"what was asked of every one of {measurement.strategy.n_rows:,} rows was measured "
+                    f"while it was asked, and {'nobody' if measurement.strategy.grouped else 'none'} "
+                    "weighs more than the guarantee allows. Whoever has the inputs can do so "
+                    "again.",
                 )
             )
     return (*facts, *words.sharpness(release))

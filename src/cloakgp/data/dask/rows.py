@@ -72,6 +72,8 @@ class DaskRows:
         The most rows of a chunk.
     watch : callable or None
         Told what is being done, how many rows are done, and of how many.
+    grouped : bool
+        False: every row is protected on its own.
 
     Examples
     --------
@@ -88,6 +90,8 @@ class DaskRows:
     >>> rows, sums.features, sums.noise
     (DaskRows(6 rows, 1 inputs), array([15.]), array([6]))
     """
+
+    grouped = False
 
     def __init__(self, source: Source, *, client: Any, watch: Watch | None = None) -> None:
         self.watch = watch

@@ -15,9 +15,12 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from cloakgp.data import chunks
 from cloakgp.data.chunks import LocalRows
@@ -133,6 +136,11 @@ class PublicErrorBlock:
         """Return public inputs, or raise `PublicError` if one is not finite."""
         with public_errors():
             return self.chunk.inputs()
+
+    def groups(self) -> NDArray[np.intp] | None:
+        """Return whose rows these are, or raise `PublicError` if that is not said of one."""
+        with public_errors():
+            return self.chunk.groups()
 
     def outputs(self) -> Array:
         """Return private outputs, with NaN for what is missing or no number."""
@@ -442,7 +450,7 @@ class _NumberedWork:
 
     def __call__(self, chunk: Chunk, *private: Array) -> Any:
         try:
-            return self.work(Chunk(number=self.first + chunk.number, X=chunk.X), *private)
+            return self.work(replace(chunk, number=self.first + chunk.number), *private)
         except Exception as error:
             kind = type(error).__name__
             # Of public inputs alone, the message helps and may be shown.
