@@ -272,7 +272,7 @@ def draw_errors(rows: Sequence[Mapping[str, Cell]], *, path: Path) -> None:
         methods = [str(row["method"]) for row in here]
         errors = [float(row["RMSE"] or 0) for row in here]
         spread = [float(row["sd over draws"] or 0) for row in here]
-        colours = ["tab:blue" if one.startswith("cloakgp") else "0.65" for one in methods]
+        colours = ["tab:blue" if method.startswith("cloakgp") else "0.65" for method in methods]
         axis.barh(methods, errors, xerr=spread, color=colours, ecolor="black")
         axis.invert_yaxis()
         axis.set_title(name, fontsize=10)

@@ -51,7 +51,7 @@ def claims(rows: Sequence[Mapping[str, Cell]]) -> Table:
     for problem in dict.fromkeys(str(row["problem"]) for row in rows):
         of = {str(row["solver"]): row for row in rows if row["problem"] == problem}
         theirs = of.get(DP4GP_DEFAULT.name, {})
-        logdet, trace = (of.get(one.name, {}) for one in OURS)
+        logdet, trace = (of.get(our.name, {}) for our in OURS)
         whole = all(map(is_measured, (theirs, logdet, trace))) and not is_shortened(theirs)
         if not whole:
             found.append({"problem": problem, "faster by": None, "verdict": "not measured"})

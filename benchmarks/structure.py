@@ -119,20 +119,36 @@ def _reachable(start: str, imports: dict[str, set[str]]) -> set[str]:
     return seen
 
 
-def folders_of(imports: dict[str, set[str]]) -> dict[str, set[str]]:
-    """Return the same between the folders of the package, and the modules that lie in none."""
+def folders_of(imports: dict[str, set[str]], *, within: str = PACKAGE) -> dict[str, set[str]]:
+    """Return the same between the folders in a folder, and the modules that lie in none of them.
+
+    Examples
+    --------
+    >>> folders_of({"top.a.b": {"top.c"}, "top.c": set()}, within="top")
+    {'top.a': {'top.c'}, 'top.c': set()}
+    """
+    depth = within.count(".") + 2
+    inside = [name for name in imports if name.startswith(f"{within}.")]
 
     def folder(name: str) -> str:
-        return ".".join(name.split(".")[:2])
+        return ".".join(name.split(".")[:depth])
 
     found: dict[str, set[str]] = {}
-    for name, targets in imports.items():
-        # The package itself hands names on, and is imported for its version alone.
-        if name == PACKAGE:
-            continue
-        into = {folder(each) for each in targets if each != PACKAGE} - {folder(name)}
-        found.setdefault(folder(name), set()).update(into)
+    # The folder itself hands names on, and is no part of a circle.
+    for name in inside:
+        targets = {folder(each) for each in imports[name] if each.startswith(f"{within}.")}
+        found.setdefault(folder(name), set()).update(targets - {folder(name)})
     return found
+
+
+def circles_in_folders(imports: dict[str, set[str]]) -> list[set[str]]:
+    """Return the circles of folders and modules in every folder, at any depth."""
+    parents = {name.rpartition(".")[0] for name in imports} - {""}
+    return [
+        circle
+        for parent in sorted(parents)
+        for circle in circles_of(folders_of(imports, within=parent))
+    ]
 
 
 def lines_of(paths: Iterable[Path]) -> list[int]:
@@ -173,7 +189,7 @@ def structure_of(checkout: Path) -> dict[str, str]:
         "lines installed": f"{sum(lines):,}",
         "lines of a module, median and most": f"{statistics.median(lines):.0f}, {max(lines)}",
         "circles of modules": str(len(circles_of(imports))),
-        "circles of folders": str(len(circles_of(folders))),
+        "circles of folders, at any depth": str(len(circles_in_folders(imports))),
         "modules entered by a fit": str(entered_modules),
         "functions entered by a fit": str(entered_functions),
         **{f"files that name {axis}": str(named(pattern)) for axis, pattern in AXES.items()},

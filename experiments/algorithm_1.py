@@ -242,11 +242,17 @@ def sound_choice(
     """
     errors = np.array(
         [
-            error_of(one.residual_map @ (bounds.clip(y) - one.mean), one.noise_variance, loss=loss)
-            for one in candidates
+            error_of(
+                candidate.residual_map @ (bounds.clip(y) - candidate.mean),
+                candidate.noise_variance,
+                loss=loss,
+            )
+            for candidate in candidates
         ]
     )
-    sensitivity = max(error_band(one, bounds=bounds, loss=loss).moved for one in candidates)
+    sensitivity = max(
+        error_band(candidate, bounds=bounds, loss=loss).moved for candidate in candidates
+    )
     return (
         errors,
         sensitivity,

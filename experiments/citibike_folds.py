@@ -232,7 +232,7 @@ def cloaking_errors(
                 for draw in range(draws)
             )
             found[noise.name][epsilon] = [
-                root_mean_square(one.published().values - fold.truth) for one in releases
+                root_mean_square(release.published().values - fold.truth) for release in releases
             ]
     return found
 
@@ -318,7 +318,7 @@ def posterior_means(releases: Sequence[Release], *, X_query: Array) -> list[Arra
         If their questions differ.
     """
     first = releases[0].measurements[0]
-    if any(one.measurements[0].strategy is not first.strategy for one in releases):
+    if any(release.measurements[0].strategy is not first.strategy for release in releases):
         raise ValueError("these releases did not ask the same questions")
     prior = releases[0].prior
     posterior = releases[0].posterior
@@ -395,11 +395,13 @@ def binning_errors(
                 for draw in range(draws)
             ]
             simple[name][epsilon] = [
-                root_mean_square(_simple(one, fold.X_query, elsewhere=population) - fold.truth)
-                for one in histograms
+                root_mean_square(
+                    _simple(histogram, fold.X_query, elsewhere=population) - fold.truth
+                )
+                for histogram in histograms
             ]
             integral[name][epsilon] = [
-                integral_error(one.means, one.noise_sd) for one in histograms
+                integral_error(histogram.means, histogram.noise_sd) for histogram in histograms
             ]
     return {"simple": simple, "integral": integral}
 

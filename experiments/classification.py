@@ -204,8 +204,8 @@ def compare(
         tick()
     return {
         name: Outcome(
-            integrated=np.array([one.integrated for one in forecasts]),
-            plugged=np.array([one.plugged for one in forecasts]),
+            integrated=np.array([forecast.integrated for forecast in forecasts]),
+            plugged=np.array([forecast.plugged for forecast in forecasts]),
             truths=np.array(truths),
         )
         for name, forecasts in said.items()

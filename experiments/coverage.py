@@ -164,10 +164,10 @@ def synthetic_coverage(
     # Truths are drawn here, one after another from one generator, and looked at anywhere.
     tasks = map(drawn, range(scale.draws))
     draws = list(ticked(in_order(tasks, n_jobs=n_jobs), tick=tick))
-    outside = float(np.mean([one.clipped for one in draws]))
+    outside = float(np.mean([draw.clipped for draw in draws]))
     return (
-        Coverage(shares=np.array([one.latent for one in draws]).T, clipped=outside),
-        Coverage(shares=np.array([one.outputs for one in draws]).T, clipped=outside),
+        Coverage(shares=np.array([draw.latent for draw in draws]).T, clipped=outside),
+        Coverage(shares=np.array([draw.outputs for draw in draws]).T, clipped=outside),
     )
 
 
@@ -188,8 +188,8 @@ def _shares(
     answered = asked.released(outputs[:rows], insecure_seed=insecure_seed)
     releases = [learned(answered, learning) for learning in LEARNINGS]
     return _Shares(
-        latent=[covered(one, new, latent[rows:], new_output=False) for one in releases],
-        outputs=[covered(one, new, outputs[rows:], new_output=True) for one in releases],
+        latent=[covered(release, new, latent[rows:], new_output=False) for release in releases],
+        outputs=[covered(release, new, outputs[rows:], new_output=True) for release in releases],
         clipped=float(np.mean(BOUNDS.clip(outputs) != outputs)),
     )
 
@@ -223,8 +223,8 @@ def _shares_of_split(table: Table, draw: int, *, scale: Scale) -> list[float]:
     asked = Asked.designed(split.X, prior=split.prior(DEFAULT_SHAPE), budget=split.budget(scale))
     answered = asked.released(split.outputs, insecure_seed=scale.seed(draw))
     return [
-        covered(learned(answered, one), split.X_test, split.outputs_test, new_output=True)
-        for one in LEARNINGS
+        covered(learned(answered, learning), split.X_test, split.outputs_test, new_output=True)
+        for learning in LEARNINGS
     ]
 
 

@@ -193,12 +193,13 @@ def cross_validate(
     )
     folds = list(ticked(in_order(tasks, n_jobs=n_jobs), tick=tick))
     return CrossValidation(
-        no_privacy=Errors(np.array([[one.no_privacy] for one in folds])),
+        no_privacy=Errors(np.array([[fold.no_privacy] for fold in folds])),
         raw={
-            noise.name: Errors(np.array([one.raw[noise.name] for one in folds])) for noise in noises
+            noise.name: Errors(np.array([fold.raw[noise.name] for fold in folds]))
+            for noise in noises
         },
         posterior={
-            noise.name: Errors(np.array([one.posterior[noise.name] for one in folds]))
+            noise.name: Errors(np.array([fold.posterior[noise.name] for fold in folds]))
             for noise in posterior_of
         },
     )
@@ -322,7 +323,10 @@ def posterior_errors(
                     ]
                 releases = [learned(release, row.learn) for release in answered[questions]]
             found[row.name].append(
-                [root_mean_square(one.predict(X[held_out]) - truth[held_out]) for one in releases]
+                [
+                    root_mean_square(release.predict(X[held_out]) - truth[held_out])
+                    for release in releases
+                ]
             )
         tick()
     return {name: Errors(np.array(errors)) for name, errors in found.items()}

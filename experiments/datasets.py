@@ -234,7 +234,7 @@ def load_citibike() -> pd.DataFrame:
         return pd.read_csv(io.BytesIO(gzip.decompress(content)))
     days = [pd.read_csv(io.BytesIO(_download(day, instead=name))) for day in CITIBIKE_TRIPS]
     newest, older = (
-        pd.read_csv(io.BytesIO(_download(one, instead=name))) for one in CITIBIKE_STATIONS
+        pd.read_csv(io.BytesIO(_download(station, instead=name))) for station in CITIBIKE_STATIONS
     )
     gone = older[~older["station_id"].isin(newest["station_id"])]
     stations = pd.concat([newest, gone]).set_index("station_id")

@@ -188,7 +188,7 @@ def command_of(kind: type[Experiment[Any]]) -> Callable[..., None]:
             experiment = replace(experiment, **kind.small)
         experiment.run(output_dir=output_dir)
 
-    parameters = [(one.name, hints[one.name], one.default) for one in settings]
+    parameters = [(setting.name, hints[setting.name], setting.default) for setting in settings]
     parameters += [("output_dir", OutputDir, Path("output")), ("fast", Fast, False)]
     command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [

@@ -328,7 +328,7 @@ def prior_mean_report(found: Mapping[float, Mapping[str, Errors]]) -> Table:
         right=next(iter(found.values())),
     )
     for mean, errors in found.items():
-        table.add_row(f"{mean:g}", *(one.with_error for one in errors.values()))
+        table.add_row(f"{mean:g}", *(error.with_error for error in errors.values()))
     return table
 
 

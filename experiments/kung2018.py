@@ -340,7 +340,7 @@ def kung2018_report(found: Mapping[int, ByFolds], *, title: str) -> Table:
         rows[f"{name}:\n  posterior mean"] = [one.cloaked.posterior[name] for one in every]
     rows["bayes"] = [one.bayes for one in every]
     for name, errors in rows.items():
-        table.add_row(name, *(f"{one.with_error}\npooled {one.pooled:.2f}" for one in errors))
+        table.add_row(name, *(f"{error.with_error}\npooled {error.pooled:.2f}" for error in errors))
     return table
 
 

@@ -189,7 +189,9 @@ def errors_of(
             split, divided=divided, delta=budget.delta, insecure_seed=insecure_seed
         )
         releases += [release, learned(release, "map")]
-    return [root_mean_square(one.predict(split.X_test) - split.outputs_test) for one in releases]
+    return [
+        root_mean_square(release.predict(split.X_test) - split.outputs_test) for release in releases
+    ]
 
 
 def compare(
@@ -305,7 +307,7 @@ def learning_or_selection_report(
     table.add_section()
     for label, then_map in (("best share less map", False), ("the same, then map", True)):
         differences = (best_choice(one, then_map=then_map) - one[MAP] for one in by_epsilon)
-        table.add_row(label, *(mean_of_draws(one, sign="+") for one in differences))
+        table.add_row(label, *(mean_of_draws(difference, sign="+") for difference in differences))
     return table
 
 

@@ -240,7 +240,10 @@ def _row_noises_of(
                 for draw in range(protocol.draws)
             )
             errors[way].append(
-                [root_mean_square(one.published().values - truth[held_out]) for one in releases]
+                [
+                    root_mean_square(release.published().values - truth[held_out])
+                    for release in releases
+                ]
             )
         tick()
     return RowNoises(

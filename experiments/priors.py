@@ -403,7 +403,7 @@ def learning_report(found: Mapping[float, Paired], *, title: str) -> Printed:
                 gain, gain_error = mean_and_error(gains)
                 cells.append(f"{gain:+.4f} ({gain_error:.4f})")
                 quantiles = np.quantile(gains, (0.25, 0.5, 0.75, 1.0))
-                cells += [f"{one:+.3f}" for one in quantiles]
+                cells += [f"{quantile:+.3f}" for quantile in quantiles]
                 cells.append(f"{np.mean(gains > 0):.0%}")
             table.add_row(*cells)
         table.add_section()

@@ -133,7 +133,7 @@ class Methods:
                 (prior, EigenBasis(kernel=prior.kernel, box=AGES, wanted=FEATURES_PER_INPUT))
                 for prior in priors
             ),
-            bins={one: BinBasis(kernel=tuned.kernel, box=AGES, bins=(one,)) for one in bins},
+            bins={count: BinBasis(kernel=tuned.kernel, box=AGES, bins=(count,)) for count in bins},
             bins_prior=tuned,
         )
 
@@ -326,7 +326,9 @@ def errors_report(found: dict[float, Found], *, neighbours: str, protocol: Proto
     first = next(iter(found.values()))
     for name in first.errors:
         cells = (one.errors[name] for one in found.values())
-        table.add_row(name, *(f"{one.mean:.2f} ({one.standard_error or 0:.2f})" for one in cells))
+        table.add_row(
+            name, *(f"{cell.mean:.2f} ({cell.standard_error or 0:.2f})" for cell in cells)
+        )
     for name in first.coverage:
         shares = (one.coverage[name] for one in found.values())
         table.add_row(f"coverage, {name}", *(f"{share:.1%}" for share in shares))

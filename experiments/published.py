@@ -91,7 +91,7 @@ def table_1_report(found: Mapping[str, CrossValidation], *, title: str) -> Table
         table.add_row(name, *(figures[setting].shown for setting in found), style="dim")
 
     def ours(name: str, errors: Sequence[Errors]) -> None:
-        table.add_row(name, *(one.with_spread("\nse {:.2f}") for one in errors))
+        table.add_row(name, *(error.with_spread("\nse {:.2f}") for error in errors))
 
     others("published", TABLE_1_PRIVATE)
     others("authors' code re-run", RERUN_PRIVATE)

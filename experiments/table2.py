@@ -237,7 +237,9 @@ def lengthscales_figure(
                 color="white" if share > 0.55 else "black",
             )
         axes.set_xticks(range(len(epsilons)), [f"{epsilon:g}" for epsilon in epsilons])
-        axes.set_yticks(range(len(lengthscales)), [f"{one:g}" for one in lengthscales])
+        axes.set_yticks(
+            range(len(lengthscales)), [f"{lengthscale:g}" for lengthscale in lengthscales]
+        )
         axes.set_xlabel("ε of the choice, and of the release")
         axes.set_title(name, fontsize=10)
     row[0].set_ylabel(f"lengthscale ({unit})")

@@ -182,7 +182,9 @@ def expected_rmse(rmse: Array, probabilities: Array) -> float:
 def by_lengthscale(probabilities: Array) -> Array:
     """Return the probability of every lengthscale, shape (5,)."""
     lengthscales = np.array([lengthscale for lengthscale, _, _ in GRID])
-    return np.array([float(probabilities[lengthscales == one].sum()) for one in LENGTHSCALES])
+    return np.array(
+        [float(probabilities[lengthscales == lengthscale].sum()) for lengthscale in LENGTHSCALES]
+    )
 
 
 def with_exact_noise(candidates: Sequence[Sequence[Fold]], *, epsilon: float) -> list[list[Fold]]:
@@ -239,8 +241,12 @@ def our_candidates(
 def our_rmse(candidates: Sequence[HeldOutErrors], half: Half) -> Array:
     """Return each candidate's expected RMSE by the posterior mean, shape (n,), in cm."""
     errors = [
-        error_of(one.residual_map @ (half.heights - one.mean), one.noise_variance, loss="squared")
-        for one in candidates
+        error_of(
+            candidate.residual_map @ (half.heights - candidate.mean),
+            candidate.noise_variance,
+            loss="squared",
+        )
+        for candidate in candidates
     ]
     rmse: Array = np.array(errors) / np.sqrt(len(half.X))
     return rmse

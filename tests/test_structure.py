@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import cloakgp
-from benchmarks.structure import circles_of, imports_of, modules_of
+from benchmarks.structure import circles_in_folders, circles_of, imports_of, modules_of
 
 ROOT = Path(cloakgp.__file__).parent
 PROJECT = ROOT.parents[1]
@@ -195,6 +195,13 @@ def test_no_module_imports_another_in_a_circle():
     assert circles_of(imports_of(modules_of(PROJECT))) == []
 
 
+def test_no_folder_imports_another_in_a_circle():
+    imports = imports_of(modules_of(PROJECT))
+    assert circles_in_folders(imports) == []
+    imports["cloakgp.release.tables"].add("cloakgp.release.posterior.mixture")
+    assert len(circles_in_folders(imports)) == 1
+
+
 def public_definitions(tree: ast.Module):
     """Public functions and classes of a module, and the public methods of those classes."""
     kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -220,6 +227,14 @@ def test_modules_are_short_and_everything_public_is_documented(path):
     assert ast.get_docstring(tree), "the module says nothing of itself"
     definitions = [each for each in public_definitions(tree) if not is_overload(each[1])]
     assert [name for name, node in definitions if not ast.get_docstring(node)] == []
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_a_module_begins_with_the_name_of_what_is_in_it(path):
+    """In one line that is a sentence; a question, or what one does with it, is no name."""
+    head = ast.get_docstring(tree_of(path)).splitlines()[0]
+    assert head.endswith(".")
+    assert head.split()[0] not in {"What", "How", "Where", "Which", "Who", "When", "Why", "Open"}
 
 
 def test_the_public_names_show_themselves_at_work():

@@ -14,6 +14,9 @@ from typer.testing import CliRunner, Result
 import cloakgp
 from cloakgp import Release
 from cloakgp.cli import app
+from cloakgp.data import FileRows
+from cloakgp.privacy.labels import Classes
+from cloakgp.release import DenseStrategy, StreamedStrategy
 
 # A class that nobody declares.
 SECRET = "hushhush"
@@ -307,3 +310,38 @@ def test_unforeseen_errors_show_neither_message_nor_variables(monkeypatch, kind)
 
     monkeypatch.setattr("cloakgp.estimators.classification.release_outputs", broken)
     fails(release(), rf"unforeseen happened \({kind.__name__} at test_classes.py, line \d+\)")
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_classes_of_many_rows_go_by_passes_over_the_file(suffix, folder, monkeypatch):
+    """As `DPGPClassifier.fit_rows` asks them, to the last bit, but for the noise."""
+    monkeypatch.setattr("cloakgp.fitting.planning.MANY_ROWS", 50)
+    monkeypatch.setattr("cloakgp.cli.estimators.read_labelled_rows", None)
+    made = release(f"people.{suffix}", output="stage", classes="none,late,early", queries="new.csv")
+    assert made.exit_code == 0, made.output
+    assert "probabilities of stage, from 60 rows" in made.stdout
+    kept = Release.load("ill.cloak")
+    [measurement] = kept.measurements
+    assert isinstance(measurement.strategy, StreamedStrategy)
+    assert kept.classes == ("none", "late", "early")
+    assert (kept.input_names, kept.output_name) == (("age", "weight"), "stage")
+    rows = FileRows(folder / f"people.{suffix}", inputs=["age", "weight"], output="stage")
+    model = cloakgp.DPGPClassifier(
+        classes=Classes(kept.classes), epsilon=1.0, delta=1e-3, inducing=5
+    )
+    asked = model.fit_rows(rows, pd.read_csv("new.csv")).release_.measurements[0]
+    assert measurement.strategy.same_questions(asked.strategy)
+    np.testing.assert_array_equal(measurement.strategy.X_query, asked.strategy.X_query)
+    assert measurement.answers.noise_sd == asked.answers.noise_sd
+
+
+def test_what_cannot_be_asked_in_passes_is_held_in_memory(monkeypatch):
+    monkeypatch.setattr("cloakgp.fitting.planning.MANY_ROWS", 50)
+    assert release(criterion="laplace").exit_code == 0
+    assert isinstance(Release.load("ill.cloak").measurements[0].strategy, DenseStrategy)
+
+
+def test_undeclared_classes_of_many_rows_are_not_shown(monkeypatch):
+    monkeypatch.setattr("cloakgp.fitting.planning.MANY_ROWS", 50)
+    fails(release(output="odd"), "not among the declared classes")
+    fails(release(output="height", classes="100,101"), "not among the declared classes")

@@ -128,7 +128,7 @@ ENTRIES = [
 
 @given(st.lists(st.sampled_from(ENTRIES), min_size=1, max_size=12), st.integers(1, 5))
 def test_every_entry_of_a_list_is_read_on_its_own(entries, chunk_rows):
-    given_, expected = [one[0] for one in entries], [one[1] for one in entries]
+    given_, expected = [entry[0] for entry in entries], [entry[1] for entry in entries]
     X = np.zeros((len(entries), 1))
     as_objects = np.empty(len(entries), dtype=object)
     for place, one in enumerate(given_):

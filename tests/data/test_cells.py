@@ -151,9 +151,9 @@ def test_decimals_are_read_to_the_last_bit():
     """Arrow's own conversion is not: it is off for some of these."""
     rng = np.random.default_rng(1)
     decimals = [Decimal(int(one)).scaleb(-7) for one in rng.integers(-(2**62), 2**62, size=20000)]
-    column = pa.array([100 * one for one in decimals], pa.decimal128(30, 7))
+    column = pa.array([100 * decimal for decimal in decimals], pa.decimal128(30, 7))
     _, values = as_numbers(column)
-    np.testing.assert_array_equal(values, [float(100 * one) for one in decimals])
+    np.testing.assert_array_equal(values, [float(100 * decimal) for decimal in decimals])
 
 
 def test_columns_in_pieces():

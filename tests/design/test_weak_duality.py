@@ -44,7 +44,7 @@ def best_known(task, seed):
     rows = len(task.noise)
     candidates = [random_questions(rng, rows) for _ in range(20)]
     candidates += [np.eye(rows), np.ones((1, rows)), task.design(gap=1e-2).strategy]
-    return task.prior_variance - min(task.unexplained(one) for one in candidates)
+    return task.prior_variance - min(task.unexplained(candidate) for candidate in candidates)
 
 
 @given(seed=st.integers(0, 2**32 - 1), noise_sd=st.floats(0.03, 30.0), share=st.floats(0.01, 10.0))

@@ -64,7 +64,7 @@ def test_every_estimator_is_here():
         if inspect.isclass(one) and issubclass(one, BaseEstimator)
     }
     assert exported - {cloakgp.DPGridSearchCV} == set(CLASSES.values())
-    assert all(issubclass(one, ReleaseMixin) for one in CLASSES.values())
+    assert all(issubclass(estimator, ReleaseMixin) for estimator in CLASSES.values())
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -38,7 +38,7 @@ def files(table, tmp_path_factory):
 
 
 def run(*arguments):
-    return CliRunner().invoke(app, [str(one) for one in arguments])
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def release_command(files, name, *more, to):

@@ -66,7 +66,7 @@ class ToldTheLabels(DPGPClassifier):
         labels = [] if y is None else np.unique(np.asarray(y)).tolist()
         # Numbers that are not whole are no labels, and one class is no choice.
         if len(labels) > 1 and not any(
-            isinstance(one, float) and not one.is_integer() for one in labels
+            isinstance(label, float) and not label.is_integer() for label in labels
         ):
             self.classes = labels
         try:

@@ -199,6 +199,6 @@ def test_more_budget_predicts_better():
     errors = []
     for epsilon in (0.05, 1.0, 20.0):
         fits = [model(input_bounds=[(0, 10)], epsilon=epsilon).fit(X, f) for _ in range(3)]
-        errors.append(np.mean([np.sqrt(np.mean((one.predict(X) - f) ** 2)) for one in fits]))
+        errors.append(np.mean([np.sqrt(np.mean((fit.predict(X) - f) ** 2)) for fit in fits]))
     assert errors[0] > errors[1] > errors[2]
     assert errors[2] < 0.15

@@ -67,7 +67,7 @@ def test_contours_are_near_the_papers_and_ours_have_less_noise(since_2013):
     assert papers.mean.max() == pytest.approx(437e3, abs=20e3)
     summaries = [london.summarise_noise(surface) for surface in (papers, ours)]
     assert summaries[1].rms < 0.5 * summaries[0].rms
-    assert all(one.gap <= london.GAP for one in summaries)
+    assert all(summary.gap <= london.GAP for summary in summaries)
     assert 0.0 < summaries[0].largest < 1.0
 
 

@@ -46,7 +46,7 @@ def test_every_method_is_judged_on_every_row(toy):
     found = private_inputs.kung_errors(
         toy, epsilon=1e6, neighbours="add-remove", protocol=protocol, bins=(5,)
     )
-    assert {one.by_fold.shape for one in found.errors.values()} == {(4, 2)}
+    assert {error.by_fold.shape for error in found.errors.values()} == {(4, 2)}
     assert set(found.coverage) == {name for name in found.errors if name.startswith("stat")}
     # Without noise to speak of, the smooth curve is found, and five bins cannot say it.
     best = found.errors["statistics, RBF 15 years"].mean

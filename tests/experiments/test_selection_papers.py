@@ -45,7 +45,9 @@ def candidates_of(split):
 
 
 def without_noise(folds):
-    return [Fold(one.train, one.held_out, one.cloaking, 0 * one.noise_variance) for one in folds]
+    return [
+        Fold(fold.train, fold.held_out, fold.cloaking, 0 * fold.noise_variance) for fold in folds
+    ]
 
 
 def test_the_cloaking_matrices_that_the_paper_prints():

@@ -73,9 +73,11 @@ def test_newton_steps_share_the_budget(steps, criterion):
     assert release.guarantee.delta_at(1.0) <= 0.01
     assert release.guarantee.epsilon <= 1.0
     assert release.guarantee.mu == pytest.approx(1 / exact_noise_multiplier(1.0, 0.01), rel=1e-4)
-    assert {one.strategy.certificate.criterion for one in release.measurements} == {criterion}
+    assert {measurement.strategy.certificate.criterion for measurement in release.measurements} == {
+        criterion
+    }
     # Later designs see the steps before them.
-    questions = [one.strategy.matrix for one in release.measurements]
+    questions = [measurement.strategy.matrix for measurement in release.measurements]
     assert all(
         one.shape != other.shape or not np.array_equal(one, other)
         for one, other in pairwise(questions)

@@ -55,7 +55,7 @@ def test_two_stages_spend_the_budget_and_no_more(budget, share):
         least = Guarantee(epsilon=0.0, delta=delta, mu=whole * np.sqrt(min(share, 1 - share)))
         assert least.delta_at(0.0) <= delta
         return
-    mus = [1 / exact_noise_multiplier(one.epsilon, one.delta) for one in stages]
+    mus = [1 / exact_noise_multiplier(stage.epsilon, stage.delta) for stage in stages]
     both = compose(
         *(
             Guarantee(epsilon=one.epsilon, delta=one.delta, mu=mu)
@@ -79,7 +79,7 @@ def test_a_split_release_keeps_its_guarantee_and_uses_it(share, budget, table):
     assert 0.999 * delta <= guarantee.delta_at(epsilon) <= delta
     assert guarantee.epsilon <= epsilon
     assert guarantee.delta == delta
-    mus = [one.answers.guarantee.mu for one in release.measurements]
+    mus = [measurement.answers.guarantee.mu for measurement in release.measurements]
     assert mus[0] ** 2 / guarantee.mu**2 == pytest.approx(share, rel=1e-3)
     # The noise that was drawn is what it says.
     for one, mu in zip(release.measurements, mus, strict=True):
@@ -93,7 +93,8 @@ def test_the_second_stage_is_designed_with_what_the_first_taught(table):
     learning = fit(X, y, hyperprior=Hyperprior(), **settings)
     plain = fit(X, y, **settings)
     first, second = (
-        [one.strategy.matrix for one in release.measurements] for release in (learning, plain)
+        [measurement.strategy.matrix for measurement in release.measurements]
+        for release in (learning, plain)
     )
     np.testing.assert_array_equal(first[0], second[0])
     assert first[1].shape != second[1].shape or not np.allclose(first[1], second[1])

@@ -34,10 +34,12 @@ def table(rng):
 
 def condition(prior, release, points):
     """Posterior of f_* by dense inverses over all rows of all tables."""
-    rows = {one.strategy.table: one.strategy.X for one in release.measurements}
+    rows = {
+        measurement.strategy.table: measurement.strategy.X for measurement in release.measurements
+    }
     starts = dict(zip(rows, np.cumsum([0, *map(len, rows.values())]), strict=False))
     X = np.vstack(list(rows.values()))
-    noise = np.concatenate([prior.row_noise(one) for one in rows.values()])
+    noise = np.concatenate([prior.row_noise(inputs) for inputs in rows.values()])
     K_y = prior.row_covariance(X, X.copy()) + np.diag(noise)
     questions, values, variances = [], [], []
     for one in release.measurements:
@@ -67,7 +69,7 @@ def test_visits_are_conditioning(approximation, learn, table, rng):
     visited = refine(release, y, [[1.0], [5.0]], insecure_seed=1, **SPENDING)
     visited = extend(visited, new, np.sin(new[:, 0]), insecure_seed=2, **SPENDING)
     visited = refine(visited, y, insecure_seed=3, **SPENDING)
-    assert [one.strategy.table for one in visited.measurements] == [0, 0, 1, 0]
+    assert [measurement.strategy.table for measurement in visited.measurements] == [0, 0, 1, 0]
     assert visited.insecure
     points = rng.uniform(-1, 7, size=(6, 1))
     mean, covariance = condition(visited.fitted_prior, visited, points)
@@ -125,7 +127,7 @@ def test_guarantees_compose(table):
     first = model(kernel=KERNEL).fit(X, y).release_
     second = refine(first, y, epsilon=0.7, delta=1e-4)
     third = extend(second, X + 1, y, epsilon=0.3, delta=1e-5)
-    parts = [one.answers.guarantee for one in third.measurements]
+    parts = [measurement.answers.guarantee for measurement in third.measurements]
     assert [part.epsilon for part in parts] == [2.0, 0.7, 0.3]
     assert [part.delta for part in parts] == [1e-3, 1e-4, 1e-5]
     assert third.guarantee == compose(*parts)
@@ -229,7 +231,9 @@ def test_files_keep_visits_and_what_was_learned(learn, sparse, table, tmp_path, 
             np.testing.assert_array_equal(first, second)
     assert len(loaded.learned) == {None: 0, "map": 1, "average": 7}[learn]
     assert loaded.guarantee == release.guarantee
-    assert [one.weight for one in loaded.learned] == [one.weight for one in release.learned]
+    assert [weighted.weight for weighted in loaded.learned] == [
+        weighted.weight for weighted in release.learned
+    ]
     assert loaded.hyperprior == release.hyperprior
     assert loaded.average == release.average
     # And it goes on from there.

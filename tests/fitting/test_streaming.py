@@ -271,7 +271,7 @@ def test_what_was_learned_sees_every_row(average, fit, table, any_evidence):  # 
     assert len(strategy.sums) == 1 + len(release.learned)
     assert strategy.sums[0].prior is release.prior
     np.testing.assert_allclose(strategy.totals, R.sum(axis=1), atol=1e-8)
-    assert sum(one.weight for one in release.learned) == pytest.approx(1)
+    assert sum(weighted.weight for weighted in release.learned) == pytest.approx(1)
     for one, sums in zip(release.learned, strategy.sums[1:], strict=True):
         features, noise = one.prior.features_and_noise(X)
         [channel] = sums.channels

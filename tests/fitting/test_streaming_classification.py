@@ -291,7 +291,7 @@ def test_what_is_learned_predicts(learning, fit):
     sums = asked_of(asked)[0].sums
     assert len(asked.learned) == len(sums)
     assert (len(asked.learned) > 1) == (learning == "average")
-    assert sum(one.weight for one in asked.learned) == pytest.approx(1.0)
+    assert sum(weighted.weight for weighted in asked.learned) == pytest.approx(1.0)
     for under, one in zip(sums, asked.learned, strict=True):
         assert under.prior is one.prior
         assert under.likelihood == one.likelihood

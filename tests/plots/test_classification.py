@@ -45,7 +45,7 @@ def _edges(axes, label: str) -> np.ndarray:
 def test_a_curve_shows_the_probability_and_its_limits(line):
     figure = plot_classes(line)
     (axes,) = figure.axes
-    curve = next(one for one in axes.get_lines() if one.get_label() == "predicted probability")
+    curve = next(line for line in axes.get_lines() if line.get_label() == "predicted probability")
     points = np.asarray(curve.get_xdata())[:, None]
     np.testing.assert_allclose(curve.get_ydata(), line.predict_proba(points)[:, 1])
     lower, upper = probability_limits(line, points)
@@ -67,7 +67,7 @@ def test_a_curve_shows_the_probability_and_its_limits(line):
 def test_the_class_can_be_chosen(line):
     (axes,) = plot_classes(line, only="0").axes
     assert axes.get_ylabel() == "probability of ill_$ = 0"
-    curve = next(one for one in axes.get_lines() if one.get_label() == "predicted probability")
+    curve = next(line for line in axes.get_lines() if line.get_label() == "predicted probability")
     points = np.asarray(curve.get_xdata())[:, None]
     np.testing.assert_allclose(curve.get_ydata(), line.predict_proba(points)[:, 0])
     with pytest.raises(ValueError, match="no class 2; its classes are: 0, 1"):

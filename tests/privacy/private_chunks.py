@@ -26,11 +26,14 @@ class PrivateChunks:
     cuts : tuple of int
     order : tuple of int or None
         In which chunks are merged.
+    groups : array of int, shape (N,), or None
+        Numbers of the rows' groups.
     """
 
     entries: Any
     cuts: tuple[int, ...] = ()
     order: tuple[int, ...] | None = None
+    groups: Any = None
 
     @property
     def numbers(self):
@@ -40,7 +43,14 @@ class PrivateChunks:
         assert what
         entries = self.entries if labels is None else read_labels(self.entries, labels)
         parts = [
-            work(Chunk(number=number, X=rows[:, None].astype(np.float64)), entries[rows])
+            work(
+                Chunk(
+                    number=number,
+                    X=rows[:, None].astype(np.float64),
+                    groups=None if self.groups is None else np.asarray(self.groups)[rows],
+                ),
+                entries[rows],
+            )
             for number, rows in enumerate(self.numbers)
         ]
         taken = range(len(parts)) if self.order is None else self.order

@@ -75,7 +75,8 @@ def test_rounding_of_long_sums_with_wild_weights_is_covered(seed, rows, columns)
     grid, guarantee = calibrate(strategy, sensitivity=sensitivity, epsilon=1, delta=1e-6)
     integers = [np.rint(strategy @ one / grid.step).astype(np.int64) for one in (V, moved)]
     squared = sum(
-        (int(a) - int(b)) ** 2 for a, b in zip(*(one.ravel() for one in integers), strict=True)
+        (int(a) - int(b)) ** 2
+        for a, b in zip(*(integer.ravel() for integer in integers), strict=True)
     )
     assert squared <= grid.sensitivity**2
     assert squared >= (0.999 * grid.sensitivity) ** 2

@@ -167,7 +167,7 @@ def test_visits_compose_for_somebody_in_all_of_them():
     release, y = first_release(rng, RBF(2.0), learn="map", sparse=False)
     for _ in range(3):
         release = refine(release, y, epsilon=1.0, delta=1e-4)
-    mus = [one.answers.guarantee.mu for one in release.measurements]
+    mus = [measurement.answers.guarantee.mu for measurement in release.measurements]
     assert release.guarantee.mu >= math.sqrt(math.fsum(mu**2 for mu in mus))
     assert release.guarantee.mu == pytest.approx(2 * mus[0], rel=1e-6)
     assert release.guarantee.delta_at(release.guarantee.epsilon) <= release.guarantee.delta

@@ -265,9 +265,9 @@ def test_statistics_are_unbiased_with_the_stated_noise(name):
         for _ in range(60)
     ]
     first = draws[0]
-    moments = np.array([one.moments for one in draws]) - features.T @ centred
+    moments = np.array([draw.moments for draw in draws]) - features.T @ centred
     moments /= first.moment_sd
-    grams = np.array([one.gram for one in draws]) - features.T @ features
+    grams = np.array([draw.gram for draw in draws]) - features.T @ features
     assert np.array_equal(grams, grams.transpose(0, 2, 1))
     diagonal = np.diagonal(grams, axis1=1, axis2=2) / first.gram_sd
     for standardised in (moments, diagonal):

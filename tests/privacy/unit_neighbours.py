@@ -39,7 +39,7 @@ def spent_over_units(run, y, *, members, bounds, seed=0, inner=5):
         for entries in members:
             lo, hi = bounds[entries].T
             corners = [np.array(one) for one in itertools.product((0.0, 1.0), repeat=len(entries))]
-            pairs = [(one, 1 - one) for one in corners]
+            pairs = [(corner, 1 - corner) for corner in corners]
             pairs += [tuple(rng.uniform(size=(2, len(entries)))) for _ in range(inner)]
             for pair in pairs:
                 for share in pair:

@@ -93,6 +93,20 @@ def many(seed, **changes):
     return model.fit_rows(rows).release_
 
 
+def many_groups(seed):
+    people = [number // 2 for number in range(ROWS)]
+    rows = ArrayRows(X, Y, input_names=NAMES, groups=people, chunk_rows=10)
+    return DPGPRegressor(**NUMBERS, **SPARSE, insecure_seed=seed).fit_rows(rows).release_
+
+
+def many_later(seed):
+    rows = ArrayRows(X, Y, input_names=NAMES, chunk_rows=10)
+    new = ArrayRows(X + 0.125, Y, input_names=NAMES, chunk_rows=10)
+    release = refine(many(seed, learn=None), rows, POINTS, **BUDGET, insecure_seed=later(seed))
+    last = None if seed is None else seed + 2
+    return extend(release, new, **BUDGET, insecure_seed=last)
+
+
 def many_labels(seed, labels=LABELS, **changes):
     rows = ArrayRows(X, labels, input_names=NAMES, chunk_rows=10)
     settings = {"classes": sorted(set(labels)), **BUDGET, **SPARSE, "insecure_seed": seed}
@@ -174,6 +188,8 @@ KINDS = {
     "many rows": Kind(many),
     "many rows, trace": Kind(lambda seed: many(seed, criterion="trace", learn=None)),
     "many rows, logdet": Kind(lambda seed: many(seed, criterion="logdet", learn=None)),
+    "many rows, groups": Kind(many_groups),
+    "many rows, refined and extended": Kind(many_later, spent=3),
     "many rows, two classes": Kind(many_labels),
     "many rows, three classes": Kind(lambda seed: many_labels(seed, THREE, learn="average")),
     "private inputs": Kind(private_inputs, drawn=False),

@@ -32,8 +32,8 @@ def release(table):
 def with_groups(release, groups):
     """The release as somebody would forge it."""
     measurements = tuple(
-        replace(one, strategy=replace(one.strategy, row_groups=groups))
-        for one in release.measurements
+        replace(measurement, strategy=replace(measurement.strategy, row_groups=groups))
+        for measurement in release.measurements
     )
     return replace(release, measurements=measurements)
 

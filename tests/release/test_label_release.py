@@ -105,11 +105,15 @@ def test_an_average_has_the_total_variance():
     release = fitted(learn="average")
     parts = [
         replace(
-            release, hyperprior=None, learned=(), prior=one.prior, likelihood=one.likelihood
+            release,
+            hyperprior=None,
+            learned=(),
+            prior=weighted.prior,
+            likelihood=weighted.likelihood,
         ).predict_latent(Z)
-        for one in release.learned
+        for weighted in release.learned
     ]
-    weights = [one.weight for one in release.learned]
+    weights = [weighted.weight for weighted in release.learned]
     assert len(parts) > 1
     mean = sum(w * one.mean for w, one in zip(weights, parts, strict=True))
     second = sum(w * (one.sd**2 + one.mean**2) for w, one in zip(weights, parts, strict=True))
@@ -125,8 +129,11 @@ def test_ties_go_to_the_first_class():
         silent = replace(
             release,
             measurements=tuple(
-                Measurement(strategy=one.strategy, answers=replace(one.answers, noise_sd=0.0))
-                for one in release.measurements
+                Measurement(
+                    strategy=measurement.strategy,
+                    answers=replace(measurement.answers, noise_sd=0.0),
+                )
+                for measurement in release.measurements
             ),
         )
         np.testing.assert_allclose(silent.predict_proba(Z), 1 / count, atol=1e-12)

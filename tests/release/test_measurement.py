@@ -56,7 +56,7 @@ def test_published_noise_has_the_covariance_that_is_stated(table):
         .release_.published()
         for seed in range(200)
     ]
-    values = np.array([one.values for one in draws])
+    values = np.array([draw.values for draw in draws])
     prior = (
         DPGPRegressor(criterion="trace", learn=None, bounds=(-1, 3), epsilon=1.0, delta=1e-2)
         .fit(X, y)

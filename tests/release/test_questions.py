@@ -48,7 +48,7 @@ def asked(monkeypatch):
 def joint(prior, tables, X_query):
     """Prior covariance of (outputs of all tables, f_*), each table's noise its own."""
     X = np.vstack(tables)
-    noise = np.concatenate([prior.row_noise(one) for one in tables])
+    noise = np.concatenate([prior.row_noise(table) for table in tables])
     crossed = prior.cross_covariance(X_query, X)
     outputs = prior.row_covariance(X, X.copy()) + np.diag(noise)
     return np.block([[outputs, crossed.T], [crossed, prior.query_covariance(X_query)]])

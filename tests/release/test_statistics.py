@@ -243,7 +243,7 @@ def test_they_are_shown_in_one_line_without_arrays():
 def edited(release, path, **changes):
     """Save a release whose statistics say something else, with checksums that agree."""
     guarantee = replace(
-        release.guarantee, **{k: changes.pop(k) for k in ("mu", "delta") if k in changes}
+        release.guarantee, **{k: changes.pop(k) for k in ("mu", "delta", "answers") if k in changes}
     )
     replace(release, statistics=replace(release.statistics, guarantee=guarantee, **changes)).save(
         path
@@ -263,16 +263,37 @@ def edited(release, path, **changes):
         ({"rows": None}, "rows"),
         ({"neighbours": "friends"}, "neighbours"),
         ({"neighbours": "add-remove"}, "rows"),
-        ({"exclusive": True}, "basis"),
+        ({"exclusive": True}, "guarantee"),
+        ({"exclusive": True, "answers": 24}, "basis"),
+        ({"gram": np.zeros((12, 11))}, "fit"),
         ({"bounds": (1.0, 1.0)}, "bound"),
         ({"weighting": -1.0}, "noise"),
         ({"moments": np.zeros(3)}, "fit"),
+        ({"gram": np.zeros((3, 3)), "moments": np.zeros(3), "answers": 9}, "fit its basis"),
         ({"moments": np.full(12, np.nan)}, "finite"),
     ],
 )
 def test_files_that_were_tampered_with_are_refused(changes, complaint, tmp_path):
     with pytest.raises(ReleaseFileError, match=complaint):
         StatisticsRelease.load(edited(released(), tmp_path / "bad.cloak", **changes))
+
+
+@pytest.mark.parametrize(
+    "basis",
+    [
+        replace(EIGEN, wanted=0),
+        replace(EIGEN, box=InputBox((10.0,), (0.0,))),
+        replace(EIGEN, box=InputBox((0.0, 0.0), (10.0,))),
+        replace(BINS, bins=(2, 3)),
+        replace(BINS, box=InputBox((0.0, 0.0), (1.0, 1.0)), bins=(-2, -3)),
+    ],
+    ids=repr,
+)
+def test_files_of_a_basis_that_is_none_are_refused(basis, tmp_path):
+    release = released(BINS if isinstance(basis, BinBasis) else EIGEN)
+    replace(release, basis=basis).save(tmp_path / "bad.cloak")
+    with pytest.raises(ReleaseFileError):
+        StatisticsRelease.load(tmp_path / "bad.cloak")
 
 
 def test_other_files_are_refused(tmp_path):

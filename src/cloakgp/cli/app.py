@@ -1,4 +1,4 @@
-"""The application: its commands, its version, and where it is entered."""
+"""Application: its commands, its version, and where it is entered."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ app = typer.Typer(
 )
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(requested: bool) -> None:
+    if requested:
         say(f"cloakgp {__version__}")
         raise typer.Exit
 

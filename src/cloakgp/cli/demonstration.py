@@ -231,10 +231,10 @@ def _trial(
 
 def _noised_again(release: Release, people: People) -> Release:
     """Ask the same questions of the same people with fresh noise: the design is reused."""
-    (one,) = release.measurements
-    assert isinstance(one.strategy, DenseStrategy)
+    (measurement,) = release.measurements
+    assert isinstance(measurement.strategy, DenseStrategy)
     budget = Budget(epsilon=EPSILON, delta=DELTA)
-    answered = measured(one.strategy, people.y, encoding=BOUNDS, budget=budget)
+    answered = measured(measurement.strategy, people.y, encoding=BOUNDS, budget=budget)
     again = replace(release, measurements=(answered,))
     return again if release.hyperprior is None else again.learn(release.hyperprior)
 

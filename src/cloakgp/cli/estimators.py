@@ -106,11 +106,13 @@ def release_classes(plan: ReleaseOptions, given: ClassOptions) -> Release:
     rates = None
     if given.class_rates:
         rates = options.positive_numbers(given.class_rates, option="--class-rates")
-    with reporting("reading the table", gap=plan.gap) as reporter, showing_warnings():
-        X, y = read_labelled_rows(plan.table, inputs=plan.inputs, output=plan.output, classes=names)
-        plan.check_ranges(X)
+    rows = FileRows(plan.table, inputs=plan.inputs, output=plan.output)
+    with reporting("opening the table", gap=plan.gap) as reporter, showing_warnings():
+        rows = rows.watched(reporter.rows)
+        looked = summarise(rows, size=1)
+        plan.check_ranges(looked.ranges)
         model = DPGPClassifier(
-            plan.kernel(X, variance=LATENT_SD**2, default=default_latent_kernel),
+            plan.kernel(looked.ranges, variance=LATENT_SD**2, default=default_latent_kernel),
             classes=classes,
             epsilon=plan.epsilon,
             delta=plan.delta,
@@ -124,10 +126,20 @@ def release_classes(plan: ReleaseOptions, given: ClassOptions) -> Release:
             gap=plan.gap,
             memory=plan.memory,
         )
-        table, labels = as_table(X, y, inputs=plan.inputs, output=plan.output)
-        return model.fit(
-            table, labels, plan.query_table(), progress=reporter.gap, tell=reporter.step
-        ).release_
+        query = plan.query_table()
+        how = model.plan(
+            (looked.count, len(plan.inputs)), queries=None if query is None else len(query)
+        )
+        if how.by_passes:
+            how.announce()
+            model.fit_rows(rows, query, progress=reporter.gap, tell=reporter.step)
+        else:
+            X, y = read_labelled_rows(
+                plan.table, inputs=plan.inputs, output=plan.output, classes=names
+            )
+            table, labels = as_table(X, y, inputs=plan.inputs, output=plan.output)
+            model.fit(table, labels, query, progress=reporter.gap, tell=reporter.step)
+        return model.release_
 
 
 def _link(given: ClassOptions) -> LinkName | None:

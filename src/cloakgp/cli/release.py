@@ -205,7 +205,7 @@ def _tell(made: Release, plan: ReleaseOptions, *, to: Path) -> None:
 
     what = "probabilities" if has_classes(made) else "predictions"
     say(f"Wrote {to}: {what} of {plan.output}, from {made.n_rows:,} rows.", style="green")
-    print_sections([one for one in describe(made) if one.title in SHOWN_AFTERWARDS])
+    print_sections([section for section in describe(made) if section.title in SHOWN_AFTERWARDS])
     explain(
         f"This spent ({plan.epsilon:g}, {plan.delta:g}) about these people. Running it again "
         "spends again, unless the first file is never seen by anybody. All that is protected, and "

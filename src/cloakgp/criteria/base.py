@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from cloakgp.design import Certificate, Progress
     from cloakgp.design.groups import Groups
     from cloakgp.design.streaming.binning import Cells
+    from cloakgp.design.streaming.grouping import Grouping
     from cloakgp.design.streaming.rules import Rule
     from cloakgp.design.streaming.sums import StrategySums
     from cloakgp.models import ExactPrior, SparsePrior
@@ -35,6 +36,9 @@ class Known(Protocol):
 
     def precision_of(self, table: int) -> float:
         """Return how precisely any output of a table is known already."""
+
+    def inducing_root(self) -> Array:
+        """Return what is not known of the inducing variables of a sparse prior."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +113,11 @@ class StreamedProblem:
         As for `Problem`.
     tally : Cells or None
         In which what is asked is added up, too.
+    known : Known or None
+        Of other rows.
+    grouped : bool
+        Whether inputs end with the sizes of groups that are protected together; see
+        `cloakgp.design.streaming.grouping`. What is chosen is then a rule over the sizes.
     progress : callable or None
     """
 
@@ -120,6 +129,8 @@ class StreamedProblem:
     noise_sd: float
     gap: float
     tally: Cells | None
+    known: Known | None = None
+    grouped: bool = False
     progress: Progress | None = None
 
 
@@ -134,12 +145,15 @@ class ChosenRule:
     certificate : Certificate
     reconstruction : array of shape (P, k) or None
         As for `Chosen`.
+    grouping : Grouping or None
+        Of rows that are protected together.
     """
 
     rule: Rule
     sums: StrategySums
     certificate: Certificate
     reconstruction: Array | None
+    grouping: Grouping | None = None
 
 
 @dataclass(frozen=True)

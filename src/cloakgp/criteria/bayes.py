@@ -57,20 +57,35 @@ class _Bayes(Criterion):
 
         from cloakgp.design.streaming.bayes import design_streamed_bayes
         from cloakgp.design.streaming.binning import Cells
+        from cloakgp.design.streaming.conditioning import ConditionedModel
+        from cloakgp.design.streaming.grouping import GroupedModel
+        from cloakgp.design.streaming.sums import sum_strategy
 
         prior, points, summary = problem.prior, problem.X_query, problem.summary
+        queries, variance = prior.features(points), prior.query_variance(points)
+        model = GroupedModel(prior) if problem.grouped else prior
+        conditioned = None
+        if problem.known is not None:
+            conditioned = ConditionedModel(model=model, root=problem.known.inducing_root())
+            queries = conditioned.root.T @ queries
+            explained = np.square(problem.known.query_root(points)).sum(axis=1)
+            variance = np.maximum(variance - explained, 0.0)
         design = design_streamed_bayes(
             problem.rows,
-            prior.features(points) * np.sqrt(problem.weights),
-            model=prior,
+            queries * np.sqrt(problem.weights),
+            model=conditioned or model,
             cells=Cells(centres=summary.centres(DESIGN_CELLS)[0], units=summary.units),
-            prior_variance=float(problem.weights @ prior.query_variance(points)),
+            prior_variance=float(problem.weights @ variance),
             noise_sd=problem.noise_sd,
             tally=problem.tally,
             gap=problem.gap,
             progress=problem.progress,
         )
-        return ChosenRule(design.rule, design.sums, design.certificate, reconstruction=None)
+        if conditioned is None:
+            return ChosenRule(design.rule, design.sums, design.certificate, reconstruction=None)
+        rule = conditioned.unconditioned(design.rule)
+        sums = sum_strategy(problem.rows, model=model, rule=rule, cells=problem.tally)
+        return ChosenRule(rule, sums, design.certificate, reconstruction=None)
 
     def prior_over_outputs(
         self, prior: LatentPrior, likelihood: Likelihood, X: Array

@@ -39,20 +39,26 @@ class CloakingCriterion(Criterion):
 
     def choose_rule(self, problem: StreamedProblem) -> ChosenRule:
         """Choose a rule of such questions for a table that is read in passes."""
+        import numpy as np
+
+        from cloakgp.design.streaming.grouping import GroupedModel
         from cloakgp.design.streaming.noise import design_streamed
         from cloakgp.design.streaming.sums import sum_strategy
 
+        model = GroupedModel(problem.prior) if problem.grouped else problem.prior
+        sample = problem.summary.sample[:FIRST_COLUMNS]
+        if problem.grouped:
+            # Of groups of one row: their columns are shorter than any, and may be among the first.
+            sample = np.column_stack([sample, np.ones(len(sample))])
         design = design_streamed(
             problem.rows,
             problem.prior.features(problem.X_query),
-            model=problem.prior,
-            sample=problem.summary.sample[:FIRST_COLUMNS],
+            model=model,
+            sample=sample,
             criterion=self.shape,
             weights=problem.weights if self.weighted else None,
             gap=problem.gap,
             progress=problem.progress,
         )
-        sums = sum_strategy(
-            problem.rows, model=problem.prior, rule=design.rule, cells=problem.tally
-        )
+        sums = sum_strategy(problem.rows, model=model, rule=design.rule, cells=problem.tally)
         return ChosenRule(design.rule, sums, design.certificate, design.reconstruction)

@@ -5,18 +5,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cloakgp.data.chunks import CHUNK_ROWS, LocalRows
 from cloakgp.privacy.entries import read_entries, read_labels
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.utils.arrays import Array
-from cloakgp.utils.passes import Chunk, PartOf
+from cloakgp.utils.passes import Chunk, PartOf, group_number
 
 
 class ArrayRows(LocalRows):
@@ -34,6 +35,8 @@ class ArrayRows(LocalRows):
     input_names : sequence of str
         If empty, a pandas table's names are taken.
     output_name : str
+    groups : sequence of N hashables, optional
+        Public: whose row it is. All rows of one group are protected together.
     chunk_rows : int
     jobs : int, optional
         How many threads; if not given, as many as there are processors to be used.
@@ -41,7 +44,7 @@ class ArrayRows(LocalRows):
     Raises
     ------
     ValueError
-        If shapes do not agree, there are no rows, or X has a type that holds no numbers.
+        If lengths do not agree, there are no rows, or X has a type that holds no numbers.
 
     Examples
     --------
@@ -58,6 +61,7 @@ class ArrayRows(LocalRows):
         *,
         input_names: Sequence[str] = (),
         output_name: str = "y",
+        groups: Sequence[Hashable] | None = None,
         chunk_rows: int = CHUNK_ROWS,
         jobs: int | None = None,
     ) -> None:
@@ -68,12 +72,19 @@ class ArrayRows(LocalRows):
             raise ValueError(f"X has {shape[0]} rows and y has {len(outputs)}: they must agree")
         if len(getattr(outputs, "shape", (0,))) > 1 and outputs.shape[1:] != (1,):
             raise ValueError("y must have one dimension, with one entry per row")
+        if groups is not None and (isinstance(groups, str) or len(groups) != shape[0]):
+            raise ValueError(f"groups must name a group for each of {shape[0]} rows")
         names = tuple(input_names) or tuple(str(name) for name in getattr(X, "columns", ()))
         if names and len(names) != shape[1]:
             raise ValueError(f"X has {shape[1]} columns and {len(names)} names: they must agree")
         super().__init__(
-            input_names=names, output_name=output_name, chunk_rows=chunk_rows, jobs=jobs
+            input_names=names,
+            output_name=output_name,
+            grouped=groups is not None,
+            chunk_rows=chunk_rows,
+            jobs=jobs,
         )
+        self._groups = groups
         self._X = X
         self._outputs = outputs
         self._shape = shape
@@ -97,6 +108,7 @@ class ArrayRows(LocalRows):
             yield _ArrayBlock(
                 X=_cut(self._X, span),
                 private=_cut(self._outputs, span) if private else None,
+                whose=None if self._groups is None else _cut(self._groups, span),
                 first_row=first,
                 names=self.input_names,
             )
@@ -124,6 +136,7 @@ def _cut(table: Any, span: slice) -> Any:
 class _ArrayBlock:
     X: Any
     private: Any
+    whose: Any
     first_row: int
     names: tuple[str, ...]
 
@@ -149,6 +162,24 @@ class _ArrayBlock:
         if X.ndim != 2:
             raise ValueError("X must have two dimensions, and as many columns in every row")
         return np.ascontiguousarray(X)
+
+    def groups(self) -> NDArray[np.intp] | None:
+        if self.whose is None:
+            return None
+        numbers = np.empty(self.rows, dtype=np.intp)
+        for row, group in enumerate(self.whose):
+            try:
+                # What is not itself, such as NaN, would be a group of its own wherever it stands.
+                missing = group is None or bool(group != group)
+                numbers[row] = group_number(group)
+            except (TypeError, ValueError):
+                missing = True
+            if missing:
+                raise ValueError(
+                    f"groups name none for row {self.first_row + row}, counted from 0: they must "
+                    "be one number, string or other hashable for each row"
+                )
+        return numbers
 
     def outputs(self) -> Array:
         return read_entries(self._entries()).values.reshape(self.rows)

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 import joblib
+import numpy as np
+from numpy.typing import NDArray
 
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.utils.arrays import Array
@@ -41,6 +43,9 @@ class Block(Protocol):
     def inputs(self) -> Array:
         """Return public inputs, shape (n, D), or raise ValueError if one is not finite."""
 
+    def groups(self) -> NDArray[np.intp] | None:
+        """Return whose rows these are, shape (n,), or None if that is not said."""
+
     def outputs(self) -> Array:
         """Return private outputs, shape (n,), with NaN for what is missing or no number."""
 
@@ -63,6 +68,8 @@ class LocalRows(ABC):
         May be empty.
     output_name : str
         Of the private column.
+    grouped : bool
+        Whether the rows say whose they are: all rows of one group are then protected together.
     chunk_rows : int
         The most rows of a chunk.
     jobs : int
@@ -76,6 +83,7 @@ class LocalRows(ABC):
         *,
         input_names: tuple[str, ...],
         output_name: str,
+        grouped: bool,
         chunk_rows: int,
         jobs: int | None,
     ) -> None:
@@ -84,6 +92,7 @@ class LocalRows(ABC):
                 raise ValueError(f"{name} must be at least 1, got {number}")
         self.input_names = input_names
         self.output_name = output_name
+        self.grouped = grouped
         self.chunk_rows = chunk_rows
         # Processors that this process may use, which can be fewer than there are.
         self.jobs = joblib.cpu_count() if jobs is None else jobs
@@ -197,7 +206,7 @@ class _OnInputs(Generic[PartOf]):
     work: Callable[[Chunk], PartOf]
 
     def __call__(self, number: int, block: Block) -> PartOf:
-        return self.work(Chunk(number=number, X=block.inputs()))
+        return self.work(Chunk(number=number, X=block.inputs(), groups=block.groups()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +215,7 @@ class _OnRows(Generic[PartOf]):
     labels: tuple[object, ...] | None
 
     def __call__(self, number: int, block: Block) -> PartOf:
-        chunk = Chunk(number=number, X=block.inputs())
+        chunk = Chunk(number=number, X=block.inputs(), groups=block.groups())
         return self.work(
             chunk, block.outputs() if self.labels is None else block.places(self.labels)
         )

@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from cloakgp.data.cells import as_numbers, check_cells, check_labels, label_places
+from cloakgp.data.cells import as_numbers, as_texts, check_cells, check_labels, label_places
 from cloakgp.data.chunks import CHUNK_ROWS, LocalRows
 from cloakgp.data.formats import Batch, format_of
 from cloakgp.data.schema import SUFFIXES, checked_names
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.passes import group_number
 
 Paths = str | Path | Sequence[str | Path]
 
@@ -35,6 +37,9 @@ class FileRows(LocalRows):
         Names of the public columns, in the order wanted.
     output : str
         Name of the private column.
+    groups : str, optional
+        Name of a public column that says whose row it is: those whose cells are written alike are
+        protected together.
     chunk_rows : int
     jobs : int, optional
         How many threads; if not given, as many as there are processors to be used.
@@ -63,15 +68,20 @@ class FileRows(LocalRows):
         *,
         inputs: Sequence[str],
         output: str,
+        groups: str | None = None,
         chunk_rows: int = CHUNK_ROWS,
         jobs: int | None = None,
     ) -> None:
+        if groups is not None and groups in (*inputs, output):
+            raise ValueError(f"column {groups!r} says whose rows they are, and can be nothing else")
         super().__init__(
             input_names=checked_names(inputs, output=output),
             output_name=output,
+            grouped=groups is not None,
             chunk_rows=chunk_rows,
             jobs=jobs,
         )
+        self._groups = groups
         self.paths = table_paths(path)
         self._states = tuple(_state(file) for file in self.paths)
         self._counts: tuple[int | None, ...] = ()
@@ -86,7 +96,7 @@ class FileRows(LocalRows):
         for path in self.paths:
             if not path.name.lower().endswith(suffixes):
                 raise ValueError(f"{path}: names must end in {' or '.join(suffixes)}")
-        names = [*self.input_names, self.output_name]
+        names = [*self._public, self.output_name]
         counts = tuple(self._format.check(path, names=names) for path in self.paths)
         if not any(count is None or count for count in counts):
             raise ValueError(f"{self.paths[0]} has column names but no rows")
@@ -103,18 +113,24 @@ class FileRows(LocalRows):
         """D, the number of public inputs."""
         return len(self.input_names)
 
+    @property
+    def _public(self) -> tuple[str, ...]:
+        """Names of the inputs and, behind them, of the column that says whose rows they are."""
+        return self.input_names if self._groups is None else (*self.input_names, self._groups)
+
     def _batches(self, path: Path, names: Sequence[str]) -> Generator[Batch, None, None]:
         return self._format.batches(path, names, rows=self.chunk_rows, threads=self.jobs > 1)
 
     def _blocks(self, *, private: bool) -> Generator[FileBlock, None, None]:
         self._check_unchanged()
-        names = (*self.input_names, *((self.output_name,) if private else ()))
+        names = (*self._public, *((self.output_name,) if private else ()))
         with closing(self._pieces(names)) as pieces:
             yield from cut_blocks(
                 pieces,
                 inputs=self.input_names,
                 output=self.output_name,
                 chunk_rows=self.chunk_rows,
+                whose=self._groups,
             )
         self._check_unchanged()
 
@@ -201,7 +217,8 @@ class Piece:
     Attributes
     ----------
     batch : pyarrow.RecordBatch
-        Columns of inputs, and behind them that of outputs if it is wanted.
+        Columns of inputs; behind them the one that says whose rows they are, if there is one; and
+        behind that the one of outputs, if it is wanted.
     first_row : int
         How many rows of the file come before.
     place : str
@@ -228,11 +245,14 @@ class FileBlock:
         Of the inputs.
     output : str
         Name of the private column.
+    whose : str or None
+        Name of the column that says whose rows they are.
     """
 
     pieces: tuple[Piece, ...]
     names: tuple[str, ...]
     output: str
+    whose: str | None = None
 
     @property
     def rows(self) -> int:
@@ -250,19 +270,38 @@ class FileBlock:
             check_cells(name, missing, X[:, column], first_row=piece.first_row, place=piece.place)
         return X
 
+    def groups(self) -> NDArray[np.intp] | None:
+        """Return whose rows these are, shape (n,), or raise ValueError if a cell is empty."""
+        if self.whose is None:
+            return None
+        return np.concatenate([self._groups(piece) for piece in self.pieces])
+
+    def _groups(self, piece: Piece) -> NDArray[np.intp]:
+        assert self.whose is not None
+        cells = as_texts(piece.batch.column(len(self.names)), name=self.whose)
+        empty = np.array([not cell for cell in cells], dtype=bool)
+        nothing = np.zeros(len(cells))
+        check_cells(self.whose, empty, nothing, first_row=piece.first_row, place=piece.place)
+        return np.array([group_number(cell) for cell in cells], dtype=np.intp)
+
+    @property
+    def _private(self) -> int:
+        """Where the private column is."""
+        return len(self.names) + (self.whose is not None)
+
     def outputs(self) -> Array:
         """Return private outputs, shape (n,), with NaN for what is missing or no number."""
-        column = len(self.names)
+        column = self._private
         return np.concatenate([as_numbers(piece.batch.column(column))[1] for piece in self.pieces])
 
     def check_labels(self, labels: tuple[object, ...]) -> None:
         """Refuse labels that cells cannot be told to be, and say nothing of cells."""
-        column = self.pieces[0].batch.column(len(self.names))
+        column = self.pieces[0].batch.column(self._private)
         check_labels(column.type, labels, name=self.output)
 
     def places(self, labels: tuple[object, ...]) -> Array:
         """Return which of the labels each private cell is, shape (n,), with NaN for none."""
-        column = len(self.names)
+        column = self._private
         return np.concatenate(
             [
                 label_places(piece.batch.column(column), labels, name=self.output)
@@ -272,7 +311,12 @@ class FileBlock:
 
 
 def cut_blocks(
-    pieces: Iterator[Piece], *, inputs: tuple[str, ...], output: str, chunk_rows: int
+    pieces: Iterator[Piece],
+    *,
+    inputs: tuple[str, ...],
+    output: str,
+    chunk_rows: int,
+    whose: str | None = None,
 ) -> Generator[FileBlock, None, None]:
     """Cut rows into blocks of equal length, however they were read."""
     held: list[Piece] = []
@@ -284,7 +328,7 @@ def cut_blocks(
             held.append(piece.part(first, taken))
             first, room = first + taken, room - taken
             if room == 0:
-                yield FileBlock(pieces=tuple(held), names=inputs, output=output)
+                yield FileBlock(pieces=tuple(held), names=inputs, output=output, whose=whose)
                 held, room = [], chunk_rows
     if held:
-        yield FileBlock(pieces=tuple(held), names=inputs, output=output)
+        yield FileBlock(pieces=tuple(held), names=inputs, output=output, whose=whose)

@@ -262,7 +262,7 @@ def _split(
     file: _WithEndRow, *, columns: Sequence[int], cells: int, separator: str
 ) -> Generator[Batch, None, None]:
     """Split a file into cells, header and all, and yield the columns wanted as bytes."""
-    wanted = [str(column) for column in columns]
+    included = [str(column) for column in columns]
     with arrow_csv.open_csv(
         pa.PythonFile(file, mode="r"),
         read_options=arrow_csv.ReadOptions(
@@ -272,7 +272,7 @@ def _split(
         ),
         parse_options=arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=True),
         convert_options=arrow_csv.ConvertOptions(
-            include_columns=wanted, column_types=dict.fromkeys(wanted, pa.binary())
+            include_columns=included, column_types=dict.fromkeys(included, pa.binary())
         ),
     ) as reader:
         yield from reader

@@ -97,15 +97,15 @@ def check_header(path: Path, header: Sequence[str], *, names: Sequence[str], cer
     """
     missing = [name for name in names if name not in header]
     if missing:
-        wanted = ", ".join(missing)
+        listed = ", ".join(missing)
         if not certain and len(missing) == len(names):
             raise ValueError(
-                f"{path} has no column {wanted}. Its first line has {len(header)} cells, none of "
+                f"{path} has no column {listed}. Its first line has {len(header)} cells, none of "
                 "which is a name that was asked for. It may be a person's row, and is not shown: "
                 "the first line must name the columns"
             )
         existing = ", ".join(name for name in header if name)
-        raise ValueError(f"{path} has no column {wanted}; its columns are: {existing}")
+        raise ValueError(f"{path} has no column {listed}; its columns are: {existing}")
     for name in names:
         if list(header).count(name) > 1:
             raise ValueError(f"{path} has several columns called {name!r}: rename all but one")

@@ -23,7 +23,7 @@ from cloakgp.estimators.base import (
 from cloakgp.fitting.defaults import choose_label_prior
 from cloakgp.fitting.dense import release_outputs
 from cloakgp.fitting.iteration import release_iteration
-from cloakgp.fitting.planning import plan_fit
+from cloakgp.fitting.planning import FitPlan, plan_fit
 from cloakgp.fitting.strategies import Query
 from cloakgp.fitting.streaming import Rows
 from cloakgp.fitting.streaming_classification import LabelRowSettings, release_label_rows
@@ -217,14 +217,7 @@ class DPGPClassifier(DesignMixin, ReleaseMixin[Guarantee], ClassifierMixin, Base
             rows=len(inputs),
             rates=() if rates is None else rates.tolist(),
         )
-        plan = plan_fit(
-            len(inputs),
-            n_inputs=inputs.shape[1],
-            queries=count_queries(X_query),
-            inducing=self.inducing,
-            memory=self.memory,
-            at_rows=self._criterion().at_rows,
-        )
+        plan = self._plan(inputs.shape, queries=count_queries(X_query), passes=False)
         plan.announce()
         tell("choosing the prior")
         prior, likelihood = choose_label_prior(
@@ -354,6 +347,35 @@ class DPGPClassifier(DesignMixin, ReleaseMixin[Guarantee], ClassifierMixin, Base
         self.classes_ = _as_array(classes)
         return self
 
+    def plan(self, shape: tuple[int, int], *, queries: int | None = None) -> FitPlan:
+        """Say beforehand how a table is best fitted; nothing is read or spent.
+
+        Parameters
+        ----------
+        shape : (int, int)
+            N and D, of X.
+        queries : int, optional
+            How many query points will be given.
+
+        Returns
+        -------
+        FitPlan
+            With ``by_passes``, by `fit_rows`: `fit` holds all rows at once, and so does its
+            release.
+
+        Raises
+        ------
+        ValueError
+            If there is no room for a sparse process either.
+
+        Examples
+        --------
+        >>> model = DPGPClassifier(classes=[0, 1], epsilon=1.0, delta=1e-6, inducing=50)
+        >>> model.plan((40_000, 2)).by_passes
+        True
+        """
+        return self._plan(shape, queries=queries, passes="many rows" in self._criterion().uses)
+
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the most probable class, at no further cost in privacy, shape (P,)."""
         best = self.predict_proba(X).argmax(axis=1)
@@ -383,6 +405,17 @@ class DPGPClassifier(DesignMixin, ReleaseMixin[Guarantee], ClassifierMixin, Base
         """
         points = self._points(X)
         return self.release_.predict_latent(points)
+
+    def _plan(self, shape: tuple[int, int], *, queries: int | None, passes: bool) -> FitPlan:
+        return plan_fit(
+            shape[0],
+            n_inputs=shape[1],
+            queries=queries,
+            inducing=self.inducing,
+            memory=self.memory,
+            passes=passes,
+            at_rows=self._criterion().at_rows,
+        )
 
     def _in_order(self, declared: Classes) -> Classes:
         """Return classes in the order of scikit-learn, unless another was insisted on."""

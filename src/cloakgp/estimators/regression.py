@@ -281,7 +281,8 @@ class DPGPRegressor(
         Parameters
         ----------
         rows : ArrayRows, FileRows or DaskRows
-            From `cloakgp.data`. Every row is protected on its own.
+            From `cloakgp.data`. Every row is protected on its own, unless they were given
+            ``groups``: then all rows of one group are protected together.
         X_query, query_weight
             As for `fit`.
         progress, tell
@@ -337,7 +338,7 @@ class DPGPRegressor(
     @forget_on_failure
     def refine(
         self,
-        y: ArrayLike,
+        y: ArrayLike | Rows,
         X_query: ArrayLike | None = None,
         **settings: Unpack[Settings],
     ) -> DPGPRegressor:
@@ -345,8 +346,9 @@ class DPGPRegressor(
 
         Parameters
         ----------
-        y : array-like of shape (N,)
-            Private: the outputs that `fit` was given, in the same order.
+        y : array-like of shape (N,), or ArrayRows, FileRows or DaskRows
+            Private: the outputs that `fit` was given, in the same order, or the rows that
+            `fit_rows` was given.
         X_query : array-like or table of shape (P, D), optional
         **settings
             ``epsilon`` and ``delta``, on top of what was spent, and others of `cloakgp.refine`.
@@ -363,8 +365,8 @@ class DPGPRegressor(
     @forget_on_failure
     def extend(
         self,
-        X: ArrayLike,
-        y: ArrayLike,
+        X: ArrayLike | Rows,
+        y: ArrayLike | None = None,
         X_query: ArrayLike | None = None,
         **settings: Unpack[Settings],
     ) -> DPGPRegressor:
@@ -372,10 +374,10 @@ class DPGPRegressor(
 
         Parameters
         ----------
-        X : array-like or table of shape (N, D)
-            Public inputs of the new rows.
-        y : array-like of shape (N,)
-            Their private outputs.
+        X : array-like or table of shape (N, D), or ArrayRows, FileRows or DaskRows
+            Public inputs of the new rows, or new rows with their outputs.
+        y : array-like of shape (N,), optional
+            Their private outputs, unless X has them.
         X_query : array-like or table of shape (P, D), optional
         **settings
             ``epsilon`` and ``delta``, on top of what was spent, and others of `cloakgp.extend`.

@@ -9,17 +9,20 @@ from typing import Required, TypedDict, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cloakgp.data import ArrayRows
 from cloakgp.design import Certificate, Progress
 from cloakgp.fitting.bands import account_in_bands, choose_bands
 from cloakgp.fitting.measuring import measured
 from cloakgp.fitting.strategies import Budget, Query, choose_strategy
+from cloakgp.fitting.streaming import Rows
+from cloakgp.fitting.streaming_remeasure import Later, added, extend_rows, refine_rows
 from cloakgp.privacy import Answers, OutputBounds
 from cloakgp.privacy.accounting import check_budget
 from cloakgp.privacy.bands import UNIT_BAND, SpreadQuestion
 from cloakgp.privacy.checks import warn_of_parameters
 from cloakgp.privacy.groups import checked_groups
 from cloakgp.privacy.tracebacks import forget_on_failure
-from cloakgp.release import DenseStrategy, Release
+from cloakgp.release import DenseStrategy, Release, StreamedStrategy
 from cloakgp.release.measurement import same_groups
 from cloakgp.utils.arrays import Array, as_inputs
 
@@ -60,7 +63,7 @@ class Settings(TypedDict, total=False):
 @forget_on_failure
 def refine(
     release: Release,
-    y: ArrayLike,
+    y: ArrayLike | Rows,
     X_query: ArrayLike | None = None,
     **settings: Unpack[Settings],
 ) -> Release:
@@ -72,9 +75,10 @@ def refine(
     Parameters
     ----------
     release : Release
-        It is left as it is. One that keeps no rows is refused.
-    y : array-like of shape (N,)
-        Private: the same outputs, in the same order, as when the table was first asked.
+        It is left as it is.
+    y : array-like of shape (N,), or ArrayRows, FileRows or DaskRows
+        Private: the same outputs, in the same order, as when the table was first asked. Of a table
+        that was read in passes the rows themselves, in any order.
     X_query : array-like or table of shape (P, D), optional
         Where predictions matter now; as at first if not given. Columns of a table are found by
         name, as by `Release.predict`.
@@ -88,7 +92,7 @@ def refine(
     Raises
     ------
     TypeError
-        If it is another kind of release, which does not keep what was asked of every row.
+        If it is another kind of release, or its rows are needed and it keeps none.
     ValueError
         For anything that does not make sense; no message quotes an output.
 
@@ -101,6 +105,8 @@ def refine(
     >>> len(second.measurements)
     2
     """
+    if isinstance(y, Rows):
+        return refine_rows(release, y, _later(release, X_query, **settings))
     first = _kept_strategy(release)
     points = X_query
     if points is None:
@@ -119,8 +125,8 @@ def refine(
 @forget_on_failure
 def extend(
     release: Release,
-    X: ArrayLike,
-    y: ArrayLike,
+    X: ArrayLike | Rows,
+    y: ArrayLike | None = None,
     X_query: ArrayLike | None = None,
     **settings: Unpack[Settings],
 ) -> Release:
@@ -133,14 +139,15 @@ def extend(
     Parameters
     ----------
     release : Release
-        It is left as it is. One that keeps no rows is refused.
-    X : array-like or table of shape (N, D)
+        It is left as it is.
+    X : array-like or table of shape (N, D), or ArrayRows, FileRows or DaskRows
         Public inputs of the new rows. Columns of a table are found by name, as by
-        `Release.predict`.
-    y : array-like of shape (N,)
-        Their private outputs.
+        `Release.predict`. Rows from `cloakgp.data` are read in passes, with their outputs; so are
+        arrays, if the release keeps no rows.
+    y : array-like of shape (N,), optional
+        Their private outputs, unless X has them.
     X_query : array-like or table of shape (P, D), optional
-        Where predictions matter; the new rows if not given.
+        Where predictions matter; the new rows if not given, or k-means centres of many.
     **settings
         ``epsilon`` and ``delta``, and what else `Settings` lists.
 
@@ -151,7 +158,7 @@ def extend(
     Raises
     ------
     TypeError
-        If it is another kind of release, which does not keep what was asked of every row.
+        If it is another kind of release, or its rows are needed and it keeps none.
     ValueError
         For anything that does not make sense; no message quotes an output.
 
@@ -164,11 +171,66 @@ def extend(
     >>> [one.strategy.n_rows for one in both.measurements]
     [50, 50]
     """
-    _kept_strategy(release)
+    if isinstance(X, Rows):
+        if y is not None:
+            raise ValueError("rows have their outputs with them: leave out y")
+        return extend_rows(release, X, _later(release, X_query, **settings))
+    if y is None:
+        raise ValueError("y is missing: give an output for every row of X")
     rows = as_inputs(X, input_names=release.input_names, n_inputs=release.n_inputs)
+    if any(isinstance(one.strategy, StreamedStrategy) for one in release.measurements):
+        names, name = release.input_names, release.output_name
+        groups = settings.pop("groups", None)
+        table_rows = ArrayRows(
+            rows,
+            y,
+            input_names=names,
+            output_name=name,
+            groups=None if groups is None else list(groups),
+        )
+        return extend_rows(release, table_rows, _later(release, X_query, **settings))
+    _kept_strategy(release)
     table = 1 + max(one.strategy.table for one in release.measurements)
     points = rows if X_query is None else X_query
     return _measured(release, rows, y, points, table=table, **settings)
+
+
+def _later(release: Release, X_query: ArrayLike | None, **settings: Unpack[Settings]) -> Later:
+    """Return how rows that are read in passes are to be asked.
+
+    Raises
+    ------
+    ValueError
+        If a setting makes no sense, or does not go with passes.
+    """
+    check_budget(settings["epsilon"], settings["delta"])
+    if settings.get("groups") is not None:
+        raise ValueError(
+            "groups of rows that are read in passes go with the rows: ArrayRows(..., groups=...)"
+        )
+    weights = settings.get("query_weight")
+    if X_query is None and weights is not None:
+        raise ValueError("query_weight goes with X_query: give both")
+    query = None if X_query is None else _query(release, X_query, weights)
+    return Later(
+        budget=Budget(epsilon=settings["epsilon"], delta=settings["delta"]),
+        query=query,
+        gap=settings.get("gap", 1e-3),
+        progress=settings.get("progress"),
+        insecure_seed=settings.get("insecure_seed"),
+    )
+
+
+def _query(release: Release, X_query: ArrayLike, query_weight: ArrayLike | None) -> Query:
+    return Query(
+        X=as_inputs(
+            X_query,
+            input_names=release.input_names,
+            n_inputs=release.n_inputs,
+            name="X_query",
+        ),
+        weights=None if query_weight is None else np.asarray(query_weight, dtype=np.float64),
+    )
 
 
 def _kept_strategy(release: Release) -> DenseStrategy:
@@ -182,10 +244,12 @@ def _kept_strategy(release: Release) -> DenseStrategy:
     strategy, answers = release.measurements[0].strategy, release.measurements[0].answers
     if isinstance(strategy, DenseStrategy) and isinstance(answers, Answers):
         return strategy
-    raise TypeError(
-        "this release cannot be measured again: only one that keeps what was asked of every row "
-        "about a number can"
-    )
+    if isinstance(answers, Answers):
+        raise TypeError(
+            "this release keeps no row: to ask them again, give the rows with their outputs, as to "
+            "fit_rows"
+        )
+    raise TypeError("this release cannot be measured again: only one about numbers can")
 
 
 def _measured(
@@ -209,7 +273,6 @@ def _measured(
     warn_of_parameters(epsilon=epsilon, delta=delta, rows=len(X))
     if band is not None and not 0 < band < np.inf:
         raise ValueError(f"band must be positive and finite, or None, got {band}")
-    weights = None if query_weight is None else np.asarray(query_weight, dtype=np.float64)
     units = checked_groups(groups, rows=len(X))
     answers = release.measurements[0].answers
     if not isinstance(answers, Answers):
@@ -226,15 +289,7 @@ def _measured(
         prior=release.fitted_prior,
         likelihood=release.likelihood,
         encoding=bounds if bands is None else OutputBounds(*UNIT_BAND),
-        query=Query(
-            X=as_inputs(
-                X_query,
-                input_names=release.input_names,
-                n_inputs=release.n_inputs,
-                name="X_query",
-            ),
-            weights=weights,
-        ),
+        query=_query(release, X_query, query_weight),
         budget=budget,
         gap=gap,
         known=known,
@@ -247,6 +302,8 @@ def _measured(
     measurement = measured(
         strategy, y, encoding=encoding, budget=budget, insecure_seed=insecure_seed
     )
+    if release.hyperprior is None:
+        return added(release, measurement)
     return release.with_measurements((*release.measurements, measurement))
 
 

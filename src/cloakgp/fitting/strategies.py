@@ -13,6 +13,7 @@ from cloakgp.criteria.base import ChosenRule
 from cloakgp.data import InputRows
 from cloakgp.design import Progress
 from cloakgp.design.streaming.binning import Cells
+from cloakgp.design.streaming.grouping import GroupedPasses, sum_grouped
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import NUMBERS, Likelihood, Linearisation
 from cloakgp.models.summary import Summary, summarise
@@ -251,6 +252,7 @@ def design_rows(
     criterion: str = "bayes",
     gap: float = 1e-3,
     tally: Cells | None = None,
+    known: Posterior | None = None,
     progress: Progress | None = None,
 ) -> ChosenRule:
     """Choose what to ask of every row of a table, reading its public inputs a few times.
@@ -258,6 +260,7 @@ def design_rows(
     Parameters
     ----------
     rows : Passes
+        With `GroupedPasses`, all rows of a group are protected together.
     summary : Summary
         Of these rows.
     prior : SparsePrior
@@ -270,6 +273,9 @@ def design_rows(
         For "bayes", of the smaller problem that the design starts from.
     tally : Cells, optional
         The questions are summed over the rows of each of these, too.
+    known : Posterior, optional
+        Earlier answers, to ask for what they leave open; for "bayes". The rows' own noise is taken
+        to be independent of them, as that of other rows is.
     progress : callable, optional
         Called with the gap while the design improves.
 
@@ -285,7 +291,7 @@ def design_rows(
     by = criterion_named(criterion, use="many rows")
     # Of another dimension, points could broadcast in a kernel and waste the budget.
     as_matrix(query.X, name="X_query", columns=rows.n_inputs)
-    return by.choose_rule(
+    chosen = by.choose_rule(
         StreamedProblem(
             rows=rows,
             summary=summary,
@@ -295,6 +301,13 @@ def design_rows(
             noise_sd=noise_sd,
             gap=gap,
             tally=tally,
+            known=known,
+            grouped=isinstance(rows, GroupedPasses),
             progress=progress,
         )
     )
+    if not isinstance(rows, GroupedPasses):
+        return chosen
+    # So far they are sums of outputs over the sizes of groups.
+    [sums], grouping = sum_grouped(rows, [prior], model=prior, rule=chosen.rule, cells=tally)
+    return replace(chosen, sums=sums, grouping=grouping)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from cloakgp.criteria import criterion_named
 from cloakgp.criteria.base import ChosenRule
+from cloakgp.data.grouped import GroupedRows
 from cloakgp.design import Progress
 from cloakgp.design.streaming.binning import Cells
+from cloakgp.design.streaming.grouping import GroupedPasses, grouped_columns, sum_grouped
 from cloakgp.design.streaming.rules import Rule
 from cloakgp.design.streaming.sums import StrategySums, sum_strategy_under
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_prior
@@ -36,6 +38,7 @@ INDUCING = 200
 LEARNING_CELLS = 400
 
 
+@runtime_checkable
 class Rows(Passes, PrivateRows, Protocol):
     """A table in chunks: public inputs, and private outputs that `measure_rows` alone reads."""
 
@@ -46,6 +49,10 @@ class Rows(Passes, PrivateRows, Protocol):
     @property
     def output_name(self) -> str:
         """Name of the private column."""
+
+    @property
+    def grouped(self) -> bool:
+        """Whether the rows say whose they are, to be protected together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,14 +86,40 @@ class RowSettings:
 
 
 @dataclass(frozen=True, eq=False)
-class _Columns:
-    """The columns of rows from their inputs: what the private pass asks."""
+class RuleColumns:
+    """The columns of rows from their inputs: what the private pass asks.
+
+    Attributes
+    ----------
+    prior : SparsePrior
+        Over outputs; whose features and noise variances the rule goes by.
+    rule : Rule
+    grouped : bool
+        Whether inputs end with the sizes of groups, which it goes by, too.
+    """
 
     prior: SparsePrior
     rule: Rule
+    grouped: bool = False
 
     def __call__(self, X: Array) -> Array:
+        """Return the columns of rows, shape (k, n)."""
+        if self.grouped:
+            return grouped_columns(X, model=self.prior, rule=self.rule)
         return self.rule.columns(*self.prior.features_and_noise(X))
+
+
+def bound_of(asked: ChosenRule) -> StrategyBound:
+    """Return what is known of questions before any output is read."""
+    bound = StrategyBound(
+        answers=asked.rule.answers,
+        longest=asked.sums.longest,
+        chunk_rows=asked.sums.chunk_rows,
+        count=asked.sums.count,
+    )
+    if asked.grouping is None:
+        return bound
+    return replace(bound, group_rows=asked.grouping.most_rows, chunks=asked.grouping.chunks)
 
 
 @forget_on_failure
@@ -109,10 +142,10 @@ def release_rows(
     Parameters
     ----------
     rows : Rows
-        See `cloakgp.data`.
+        See `cloakgp.data`. If they say whose they are, all rows of a group are protected together.
     bounds : OutputBounds
     epsilon, delta : float
-        The whole budget, protecting the output of one row.
+        The whole budget, protecting the output of one row, or all outputs of one group.
     query : Query, optional
         Where predictions matter; k-means centres of the rows if not given.
     settings : RowSettings, optional
@@ -153,13 +186,14 @@ def release_rows(
         bounds=[(bounds.lo, bounds.hi)],
         mean=chosen.mean,
     )
+    asking: Rows | GroupedRows = GroupedRows.of(rows) if rows.grouped else rows
     tell("choosing the prior")
     prior = _prior(summary, bounds=bounds, settings=chosen)
     tell("choosing where predictions matter")
     points = query or Query(*summary.centres(LARGEST_DEFAULT_QUERY))
     tally = Cells(centres=summary.centres(LEARNING_CELLS)[0], units=summary.units)
     asked = design_rows(
-        rows,
+        asking,
         summary,
         prior=prior,
         query=points,
@@ -170,14 +204,9 @@ def release_rows(
         progress=progress,
     )
     answers = measure_rows(
-        rows,
-        _Columns(prior=prior, rule=asked.rule),
-        bound=StrategyBound(
-            answers=asked.rule.answers,
-            longest=asked.sums.longest,
-            chunk_rows=asked.sums.chunk_rows,
-            count=asked.sums.count,
-        ),
+        asking,
+        RuleColumns(prior=prior, rule=asked.rule, grouped=rows.grouped),
+        bound=bound_of(asked),
         bounds=bounds,
         epsilon=epsilon,
         delta=delta,
@@ -188,7 +217,7 @@ def release_rows(
     strategy = StreamedStrategy(
         prior=prior,
         rule=asked.rule,
-        sums=_sums_under(rows, learned, prior=prior, asked=asked),
+        sums=_sums_under(asking, learned, prior=prior, asked=asked),
         row_totals=asked.sums.totals,
         rows=asked.sums.count,
         chunk_rows=asked.sums.chunk_rows,
@@ -198,6 +227,7 @@ def release_rows(
         query_weights=query_weights(points),
         reconstruction=asked.reconstruction,
         certificate=asked.certificate,
+        grouping=asked.grouping,
     )
     return Release(
         prior=prior,
@@ -253,7 +283,11 @@ def _sums_under(
         for one in learned
         if one.prior is not prior and isinstance(one.prior, SparsePrior)
     ]
-    seen = sum_strategy_under(rows, others, model=prior, rule=asked.rule) if others else ()
+    seen: tuple[StrategySums, ...] = ()
+    if others and isinstance(rows, GroupedPasses):
+        seen, _ = sum_grouped(rows, others, model=prior, rule=asked.rule)
+    elif others:
+        seen = sum_strategy_under(rows, others, asked=[(prior, asked.rule)])
     return tuple(
         PriorSums(
             prior=each,

@@ -12,17 +12,16 @@ from cloakgp.criteria import criterion_named
 from cloakgp.design import Progress
 from cloakgp.design.streaming.binning import Cells
 from cloakgp.design.streaming.condensing import condense
-from cloakgp.design.streaming.rules import Rule
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_label_prior
 from cloakgp.fitting.strategies import Query, design_rows, query_weights
-from cloakgp.fitting.streaming import INDUCING, Rows
+from cloakgp.fitting.streaming import INDUCING, Rows, RuleColumns, bound_of
 from cloakgp.models import Approximation, SparsePrior
 from cloakgp.models.likelihoods import ClassLikelihood
 from cloakgp.models.summary import Summary, summarise
 from cloakgp.privacy.accounting import check_budget, exact_noise_multiplier
 from cloakgp.privacy.checks import warn_of_parameters
 from cloakgp.privacy.labels import Classes, signed_width
-from cloakgp.privacy.streaming import StrategyBound, measure_label_rows
+from cloakgp.privacy.streaming import measure_label_rows
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import Hyperprior, Measurement, Release, StreamedStrategy, WeightedPrior
 from cloakgp.release.hyperparameters.learning import learn_classes
@@ -66,17 +65,6 @@ class LabelRowSettings:
     hyperprior: Hyperprior | None = None
     average: bool = False
     random_state: int = 0
-
-
-@dataclass(frozen=True, eq=False)
-class _Columns:
-    """The columns of rows from their inputs: what the private pass asks."""
-
-    linear: SparsePrior
-    rule: Rule
-
-    def __call__(self, X: Array) -> Array:
-        return self.rule.columns(*self.linear.features_and_noise(X))
 
 
 @forget_on_failure
@@ -137,6 +125,11 @@ def release_label_rows(
     chosen = LabelRowSettings() if settings is None else settings
     criterion = criterion_named(chosen.criterion, use="classes")
     criterion_named(chosen.criterion, use="many rows")
+    if rows.grouped:
+        raise ValueError(
+            "groups are for numbers: labels are protected row by row, so leave them out, and take "
+            "the budget for one row accordingly"
+        )
     summary = summarise(rows)
     rates = None if chosen.class_rates is None else np.asarray(chosen.class_rates, np.float64)
     warn_of_parameters(
@@ -169,13 +162,8 @@ def release_label_rows(
     )
     answers = measure_label_rows(
         rows,
-        _Columns(linear=linear, rule=found.rule),
-        bound=StrategyBound(
-            answers=found.rule.answers,
-            longest=found.sums.longest,
-            chunk_rows=found.sums.chunk_rows,
-            count=found.sums.count,
-        ),
+        RuleColumns(prior=linear, rule=found.rule),
+        bound=bound_of(found),
         classes=classes,
         epsilon=epsilon,
         delta=delta,

@@ -91,6 +91,16 @@ class InputBox:
             raise ValueError(f"X has {n_inputs} columns, input_bounds {len(pairs)} pairs: {advice}")
         return cls(lo=tuple(pairs[:, 0].tolist()), hi=tuple(pairs[:, 1].tolist()))
 
+    def validate(self) -> None:
+        """Refuse a box that `checked` would not have made.
+
+        Raises
+        ------
+        ValueError
+            If it is none.
+        """
+        InputBox.checked(list(zip(self.lo, self.hi, strict=True)))
+
     @property
     def n_inputs(self) -> int:
         """D, the number of inputs."""
@@ -181,6 +191,17 @@ class EigenBasis:
 
     exclusive = False
 
+    def validate(self) -> None:
+        """Refuse a basis without features.
+
+        Raises
+        ------
+        ValueError
+            If none is wanted.
+        """
+        if self.wanted < 1:
+            raise ValueError("its basis is damaged")
+
     @cached_property
     def _spectrum(self) -> tuple[Array, Array]:
         """λ, shape (M,), and the matrix that maps k(x, Z) to λ_j^¼ ψ_j(x), shape (n, M)."""
@@ -263,6 +284,17 @@ class BinBasis:
     bins: tuple[int, ...]
 
     exclusive = True
+
+    def validate(self) -> None:
+        """Refuse numbers of bins that are not one for each input.
+
+        Raises
+        ------
+        ValueError
+            If they are not, or an input has no bin.
+        """
+        if len(self.bins) != self.box.n_inputs or min(self.bins) < 1:
+            raise ValueError("its basis is damaged")
 
     @property
     def count(self) -> int:

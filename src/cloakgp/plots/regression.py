@@ -11,7 +11,6 @@ import numpy as np
 
 from cloakgp.models.kernels.integral import IntegralRBF
 from cloakgp.models.latent import components
-from cloakgp.models.likelihoods import ClassLikelihood
 from cloakgp.plots.figures import (
     BAND,
     CURVE,
@@ -32,7 +31,7 @@ from cloakgp.plots.figures import (
     write_title,
 )
 from cloakgp.release import Published, Release
-from cloakgp.report.columns import input_names, known_inputs, what_inputs_are
+from cloakgp.report.columns import has_classes, input_names, known_inputs, what_inputs_are
 from cloakgp.report.outputs import bounds
 from cloakgp.utils.extras import extra
 from cloakgp.utils.formatting import NORMAL_95
@@ -86,9 +85,9 @@ def plot_release(release: Release, *, vary: Sequence[str] = ()) -> Figure:
     """
     if not isinstance(release, Release):
         raise TypeError(f"there is no picture of a {type(release).__name__}")
-    if isinstance(release.likelihood, ClassLikelihood):
+    if has_classes(release):
         raise TypeError("probabilities of classes are drawn by plot_classes")
-    if any(isinstance(one, IntegralRBF) for one in components(release.prior.kernel)):
+    if any(isinstance(kernel, IntegralRBF) for kernel in components(release.prior.kernel)):
         raise ValueError("there is no picture of a release whose inputs are boxes")
     chosen = chosen_inputs(release, vary=vary)
     figure = new_figure(width=8.0, height=5.2 if len(chosen) == 1 else 5.8)
@@ -207,8 +206,8 @@ def draw_map(
 def _raw_predictions(release: Release) -> list[Published]:
     return [
         release.published(number)
-        for number, one in enumerate(release.measurements)
-        if one.strategy.reconstruction is not None
+        for number, measurement in enumerate(release.measurements)
+        if release.likelihood.linear and measurement.strategy.reconstruction is not None
     ]
 
 

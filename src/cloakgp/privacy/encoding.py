@@ -1,4 +1,4 @@
-"""What mechanisms must know of a private entry: which numbers stand for it, and how far they go."""
+"""Encoding of private entries: which numbers stand for one, and how far they go."""
 
 from __future__ import annotations
 

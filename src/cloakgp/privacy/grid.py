@@ -112,6 +112,8 @@ class Magnitudes:
         At least the norm of (‖r_i‖₁)_i, over the rows of one floating-point sum.
     answer : float
         At least the largest ‖r_i‖₁, over all rows.
+    sums : int
+        In how many floating-point sums, each rounded to integers, one neighbour can differ.
     """
 
     answers: int
@@ -119,9 +121,12 @@ class Magnitudes:
     entry: float
     summed: float
     answer: float
+    sums: int = 1
 
     @classmethod
-    def of_columns(cls, *, answers: int, longest: float, rows: int, count: int) -> Magnitudes:
+    def of_columns(
+        cls, *, answers: int, longest: float, rows: int, count: int, sums: int = 1
+    ) -> Magnitudes:
         """Bound a strategy from the lengths of its columns, none longer than stated.
 
         No entry is larger than its column is long, and (‖r_i‖₁)_i = Σ_j |r_j| is at most the sum of
@@ -135,10 +140,17 @@ class Magnitudes:
             The most of a chunk.
         count : int
             Of all chunks together.
+        sums : int
+            The most chunks that one neighbour has rows in.
         """
         length = longest * (1 + 4 * UNIT_ROUNDOFF)
         return cls(
-            answers=answers, rows=rows, entry=length, summed=rows * length, answer=count * length
+            answers=answers,
+            rows=rows,
+            entry=length,
+            summed=rows * length,
+            answer=count * length,
+            sums=sums,
         )
 
     @classmethod
@@ -302,7 +314,9 @@ def integer_sensitivity(
     by γ of their own lengths, and the result is rounded up to an integer.
 
     Where R V is summed chunk by chunk, every chunk is rounded to integers before these are added,
-    which is exact: neighbours differ in one chunk only, and its rows are all that counts.
+    which is exact. Neighbours differ in one chunk, or in as many as ``sums`` says where all rows of
+    a group change: by the triangle inequality, what rounding adds to each of these adds up. The
+    others are the same for both.
 
     Parameters
     ----------
@@ -324,7 +338,8 @@ def integer_sensitivity(
         raise ValueError(f"{magnitudes.rows} rows are too many to be summed at once")
     columns = math.sqrt(sensitivity.columns) * (1 + 4 * UNIT_ROUNDOFF)
     arithmetic = 2 * gamma(magnitudes.rows + 2) * sensitivity.largest * magnitudes.summed * columns
-    rounding = math.sqrt(magnitudes.answers) * columns * (1 + 4 * UNIT_ROUNDOFF)
+    arithmetic *= magnitudes.sums * (1 + 4 * UNIT_ROUNDOFF)
+    rounding = math.sqrt(magnitudes.answers) * columns * (1 + 4 * UNIT_ROUNDOFF) * magnitudes.sums
     moved = (sensitivity.distance + arithmetic) / step * (1 + 8 * UNIT_ROUNDOFF) + rounding
     return math.ceil(moved * (1 + 4 * UNIT_ROUNDOFF))
 

@@ -82,6 +82,8 @@ NEIGHBOURS: tuple[Neighbours, ...] = ("replace", "add-remove")
 # still fit 64 bits, and the discretisation costs about 1e-15 of δ.
 GRID_BITS = 32
 INTEGER_BITS = 61
+# What recomputed noise may differ from the stated one by: float64 in another order.
+TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +129,40 @@ class Statistics:
     def centre(self) -> float:
         """The middle of the bounds, which was subtracted from y, in output units."""
         return OutputBounds(*self.bounds).middle
+
+    def validate(self) -> None:
+        """Refuse arrays that do not fit each other, and noise that does not keep the guarantee.
+
+        Raises
+        ------
+        ValueError
+            If there are such.
+        """
+        size, guarantee = self.moments.size, self.guarantee
+        if self.gram.shape != (size, size) or self.moments.shape != (size,):
+            raise ValueError("its arrays do not fit each other")
+        if (self.rows is None) != (self.neighbours == "add-remove"):
+            raise ValueError("its number of rows is damaged")
+        if self.rows is not None and self.rows < 1:
+            raise ValueError("its number of rows is damaged")
+        half_width = OutputBounds.checked(self.bounds).width / 2
+        check_budget(guarantee.epsilon, guarantee.delta)
+        # Written so that NaN fails every one of them.
+        if not (0 < self.gram_sd < math.inf and 0 < self.weighting < math.inf):
+            raise ValueError("its statistics carry no noise")
+        expected_sd = self.gram_sd * half_width / self.weighting
+        if not abs(self.moment_sd - expected_sd) <= TOLERANCE * expected_sd:
+            raise ValueError("its noise is damaged")
+        published = _n_published(size, exclusive=self.exclusive)
+        if not (guarantee.answers == published and guarantee.coarseness >= 0):
+            raise ValueError("its guarantee is damaged")
+        moved = joint_sensitivity(
+            self.weighting, neighbours=self.neighbours, exclusive=self.exclusive
+        )
+        if not moved / self.gram_sd <= guarantee.mu * (1 + TOLERANCE):
+            raise ValueError("its noise is less than its guarantee needs")
+        if not guarantee.delta_at(guarantee.epsilon) <= guarantee.delta:
+            raise ValueError("its guarantee does not hold")
 
     def __repr__(self) -> str:
         return short_form(
@@ -279,6 +315,10 @@ def _unit_feature(feature: Array, *, exclusive: bool) -> Array:
     return shortened
 
 
+def _n_published(features: int, *, exclusive: bool) -> int:
+    return 2 * features if exclusive else features * (features + 3) // 2
+
+
 def _pairs(basis: Basis) -> tuple[Integers, Integers]:
     """Return which products of features are asked: (i, j) with i ≤ j, or i = j if exclusive."""
     if basis.exclusive:
@@ -403,7 +443,7 @@ def calibrate_statistics(
     weighting = float(weighting)
     if not 1e-6 < weighting < 1e6:
         raise ValueError(f"the weighting must lie between 1e-6 and 1e6, got {weighting}")
-    entries = 2 * features if exclusive else features * (features + 3) // 2
+    entries = _n_published(features, exclusive=exclusive)
     sigma = exact_noise_multiplier(epsilon, delta)
     exact = joint_sensitivity(weighting, neighbours=neighbours, exclusive=exclusive)
     step = math.ldexp(1.0, math.floor(math.log2(sigma * exact)) - GRID_BITS)

@@ -11,7 +11,8 @@ of them is in.
 
 Neighbours
     One entry changes: an output within [lo, hi], or a label to any other declared class; everything
-    else is equal.
+    else is equal. Where rows say whose they are, all entries of one group change, each so; which
+    row belongs to which group is public.
 Sensitivity
     A row of V moves by at most d, the encoding's distance: the width of the bounds, 2 for signs,
     √2 for indicators, of which one change moves two. Neighbours differ in one row of one chunk, so
@@ -21,6 +22,19 @@ Sensitivity
     columns that are asked, every one of them, are measured in the pass that asks them; if one is
     longer than was promised, or a chunk has more rows, nothing is released. That depends on public
     inputs only.
+
+    Of a group g whose rows are in T chunks, Σ_c n_c moves by what its rows move:
+    ‖Σ_j r_j (v_j − v_j')ᵀ‖ ≤ d Σ_{j∈g} ‖r_j‖, by the triangle inequality, and what rounding adds to
+    the k C sums of each of T chunks. Here L is promised to be at least Σ_{j∈g} ‖r_j‖ for every
+    group. In the pass that asks, the lengths of columns are added up by the numbers of groups
+    (`cloakgp.utils.passes.group_number`). All rows of a group have one number, whatever chunk they
+    are in, so the sum of its number is at least that of the group: another group of the same number
+    makes it larger, never smaller. The greatest of these sums, inflated by what n additions can
+    round it down, n being the most rows of one number, must not exceed L. Nor may T exceed what
+    was counted for: a group has rows in no more chunks than there are, or than it has rows, and
+    both are counted in the same pass. If one of them is more than was promised, nothing is
+    released. So sizes of groups that were counted earlier, by which columns were made short, need
+    not be right.
 Theorem
     Balle and Wang 2018, theorem 8, in k C dimensions; `discretisation_delta` for the discrete
     noise.
@@ -30,11 +44,11 @@ Argument
     came when, or whether one was computed twice because a machine failed: the sum is the same, no
     noise exists before it is complete, and one draw is made. Another machine may round a chunk's
     last digit otherwise; given which machine did what, which is no matter of private entries, all
-    chunks but one are the same for neighbours, and what rounding adds to that one is counted for
-    any machine. Which number stands for an entry depends on that entry and on what was declared,
-    and on no other entry. Entries of a chunk that is not as promised, or of which one is not what
-    was declared, are not multiplied at all, so that no warning or overflow on the way can tell of
-    them.
+    chunks but those that hold what changed are the same for neighbours, and what rounding adds to
+    these is counted for any machine. Which number stands for an entry depends on that entry and on
+    what was declared, and on no other entry. Entries of a chunk that is not as promised, or of
+    which one is not what was declared, are not multiplied at all, so that no warning or overflow on
+    the way can tell of them.
 
 Before noise, the sums of chunks are private. On one machine they stay in this process. On a cluster
 they travel: see `cloakgp.data.dask.rows` for whom one must trust.
@@ -47,6 +61,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cloakgp.privacy.accounting import Guarantee, check_budget
 from cloakgp.privacy.bounds import OutputBounds
@@ -55,10 +70,11 @@ from cloakgp.privacy.gaussian import Answers
 from cloakgp.privacy.grid import Grid, Magnitudes, Sensitivity, calibrate, rounded, with_noise
 from cloakgp.privacy.groups import column_lengths
 from cloakgp.privacy.labels import Classes, LabelAnswers
+from cloakgp.privacy.rounding import gamma
 from cloakgp.privacy.sampler import Integers
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.utils.arrays import Array
-from cloakgp.utils.passes import Chunk, PartOf
+from cloakgp.utils.passes import GROUP_NUMBERS, Chunk, PartOf
 
 # Of a promised length, to allow for another order of summation when columns are had again.
 LENGTH_SLACK = 1e-9
@@ -102,17 +118,68 @@ class StrategyBound:
         The most rows of a chunk.
     count : int
         Rows in all.
+    group_rows : int or None
+        Where all rows of a group are protected together, the most rows of one number of groups;
+        ``longest`` is then at least what the lengths of their columns add up to, for any number.
+    chunks : int
+        The most chunks of the table; asked for with groups only.
     """
 
     answers: int
     longest: float
     chunk_rows: int
     count: int
+    group_rows: int | None = None
+    chunks: int = 1
 
     @property
     def limit(self) -> float:
         """The longest column that is let through."""
         return float(self.longest) * (1 + LENGTH_SLACK)
+
+    @property
+    def sums(self) -> int:
+        """The most chunks that the rows of one neighbour are in."""
+        return 1 if self.group_rows is None else min(self.group_rows, self.chunks)
+
+
+@dataclass(frozen=True, eq=False)
+class _Together:
+    """What is asked of the rows of each number of groups. Public."""
+
+    lengths: Array
+    counts: NDArray[np.intp]
+    chunks: int
+
+    @classmethod
+    def of(cls, chunk: Chunk, lengths: Array) -> _Together:
+        groups = chunk.groups
+        if groups is None or groups.shape != lengths.shape or groups.dtype != np.intp:
+            raise TypeError("rows must give the number of a group for each of their inputs")
+        # Smaller or larger numbers are refused by NumPy, or make the arrays longer.
+        together = np.bincount(groups, weights=lengths, minlength=GROUP_NUMBERS)
+        return cls(
+            lengths=together.astype(np.float64),
+            counts=np.bincount(groups, minlength=GROUP_NUMBERS),
+            chunks=1,
+        )
+
+    def merged(self, other: _Together) -> _Together:
+        return _Together(
+            lengths=self.lengths + other.lengths,
+            counts=self.counts + other.counts,
+            chunks=self.chunks + other.chunks,
+        )
+
+    def within(self, bound: StrategyBound) -> bool:
+        """Return whether no group moves answers by more than was promised."""
+        most_rows = int(self.counts.max())
+        if bound.group_rows is None or most_rows > bound.group_rows or self.chunks > bound.chunks:
+            return False
+        # Every length is rounded where its chunk adds it up, and where chunks are added up.
+        longest = float(self.lengths.max()) * (1 + 2 * gamma(2 * most_rows + 2))
+        # Written so that NaN fails.
+        return longest <= bound.limit
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -123,6 +190,7 @@ class _Answered:
     count: int
     within_bound: bool
     faults: tuple[bool, ...]
+    together: _Together | None = None
 
     def merged(self, other: _Answered) -> _Answered:
         return _Answered(
@@ -130,7 +198,18 @@ class _Answered:
             count=self.count + other.count,
             within_bound=self.within_bound and other.within_bound,
             faults=tuple(one or two for one, two in zip(self.faults, other.faults, strict=True)),
+            together=None
+            if self.together is None or other.together is None
+            else self.together.merged(other.together),
         )
+
+    def as_promised(self, bound: StrategyBound) -> bool:
+        """Return whether columns, rows and groups are what noise was calibrated for."""
+        if not self.within_bound or self.count != bound.count:
+            return False
+        if bound.group_rows is None:
+            return True
+        return self.together is not None and self.together.within(bound)
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +229,9 @@ class _Answering:
             raise TypeError("columns must be float64, one question per row and one column per row")
         if entries.shape != (count,) or entries.dtype != np.float64:
             raise TypeError("rows must give one float64 entry for each of their inputs")
-        longest = float(column_lengths(columns).max(initial=0.0))
+        lengths = column_lengths(columns)
+        together = None if self.bound.group_rows is None else _Together.of(chunk, lengths)
+        longest = float(lengths.max(initial=0.0))
         # Written so that NaN fails.
         within_bound = longest <= self.bound.limit and count <= self.bound.chunk_rows
         faults = self.encoding.faults(entries)
@@ -159,7 +240,13 @@ class _Answering:
         else:
             # Not computed: what overflows on the way would warn, and so tell of entries.
             integers = np.zeros((self.bound.answers, self.encoding.channels), dtype=np.int64)
-        return _Answered(integers=integers, count=count, within_bound=within_bound, faults=faults)
+        return _Answered(
+            integers=integers,
+            count=count,
+            within_bound=within_bound,
+            faults=faults,
+            together=together,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,6 +403,7 @@ def _asked(
             longest=bound.limit,
             rows=bound.chunk_rows,
             count=bound.count,
+            sums=bound.sums,
         ),
         sensitivity=Sensitivity.of_one_row(bound.limit, encoding=encoding),
         epsilon=epsilon,
@@ -326,7 +414,7 @@ def _asked(
         what="asking the private column",
         labels=encoding.labels,
     )
-    if not answered.within_bound or answered.count != bound.count:
+    if not answered.as_promised(bound):
         raise ValueError(
             "the table's inputs changed while it was read, so nothing was released: run it again"
         )

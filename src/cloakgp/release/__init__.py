@@ -1,4 +1,4 @@
-"""What is published: predict, combine, save, load. Nothing here sees an output."""
+"""Releases, what is published: predict, combine, save, load. Nothing here sees an output."""
 
 from cloakgp.release.choice import Choice
 from cloakgp.release.functional import ReleasedFunction
@@ -9,7 +9,8 @@ from cloakgp.release.posterior.mixture import LatentPrediction, WeightedPrior
 from cloakgp.release.release import Release
 from cloakgp.release.several_outputs import MultiOutputRelease
 from cloakgp.release.statistics import StatisticsRelease
-from cloakgp.release.strategy import DenseStrategy, Strategy, StreamedStrategy
+from cloakgp.release.strategy import DenseStrategy, Strategy
+from cloakgp.release.streamed_strategy import StreamedStrategy
 
 __all__ = [
     "Choice",

@@ -1,4 +1,4 @@
-"""What it cost to choose a release's prior by looking at the private data."""
+"""Private choice of a release's prior: what looking at the private data for it cost."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ class Choice:
 
 
 def same_choice(
-    one: tuple[Choice | None, Sequence[Measurement]],
-    other: tuple[Choice | None, Sequence[Measurement]],
+    first: tuple[Choice | None, Sequence[Measurement]],
+    second: tuple[Choice | None, Sequence[Measurement]],
 ) -> bool:
     """Return whether two releases carry one and the same choice, rather than two that look alike.
 
@@ -84,9 +84,9 @@ def same_choice(
 
     Parameters
     ----------
-    one, other : pair of a choice and the measurements of its release
+    first, second : pair of a choice and the measurements of its release
     """
-    (mine, measurements), (theirs, others) = one, other
+    (mine, measurements), (theirs, others) = first, second
     if mine is None or mine != theirs:
         return False
     covered = list(zip(measurements[: mine.covers], others[: mine.covers], strict=True))

@@ -3,24 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
-from cloakgp.models import SparsePrior
-from cloakgp.models.likelihoods import ClassLikelihood
+from cloakgp.models import ExactPrior, SparsePrior
+from cloakgp.models.likelihoods import ClassLikelihood, Likelihood
 from cloakgp.privacy.labels import Classes, LabelAnswers
-from cloakgp.release.choice import same_choice
+from cloakgp.release.choice import Choice, same_choice
 from cloakgp.release.io.codec import to_tree
 from cloakgp.release.measurement import Measurement, check_tables, tables_of
-from cloakgp.release.posterior.mixture import WeightedPrior
+from cloakgp.release.posterior.mixture import Inference, WeightedPrior
 from cloakgp.release.strategy import MISFIT, DenseStrategy
-
-if TYPE_CHECKING:
-    from cloakgp.release.release import Release
 
 # What weights of priors, which add up to 1, may miss it by.
 WEIGHT_TOLERANCE = 1e-9
+
+
+class Parts(Protocol):
+    """What a release consists of; see `cloakgp.Release`."""
+
+    @property
+    def prior(self) -> ExactPrior | SparsePrior:
+        """Of the latent functions, as declared."""
+
+    @property
+    def likelihood(self) -> Likelihood:
+        """How outputs depend on the latent functions."""
+
+    @property
+    def measurements(self) -> Sequence[Measurement]:
+        """Strategies and the answers to them."""
+
+    @property
+    def learned(self) -> Sequence[WeightedPrior]:
+        """What the answers say about the hyperparameters."""
+
+    @property
+    def inference(self) -> Inference:
+        """How predictions are read off the answers."""
+
+    @property
+    def choice(self) -> Choice | None:
+        """What choosing the prior cost."""
+
+    @property
+    def input_names(self) -> Sequence[str]:
+        """Names of the public columns."""
+
+    @property
+    def output_name(self) -> str:
+        """Name of the private column."""
+
+    @property
+    def n_inputs(self) -> int:
+        """D, the number of public inputs."""
 
 
 def declared_classes(measurements: Sequence[Measurement]) -> Classes | None:
@@ -29,12 +66,12 @@ def declared_classes(measurements: Sequence[Measurement]) -> Classes | None:
     return answers.classes if isinstance(answers, LabelAnswers) else None
 
 
-def check_alike(release: Release, other: Release) -> None:
+def check_alike(release: Parts, other: Parts) -> None:
     """Refuse to combine releases that are about different things.
 
     Parameters
     ----------
-    release, other : Release
+    release, other : Parts
 
     Raises
     ------
@@ -58,12 +95,12 @@ def check_alike(release: Release, other: Release) -> None:
         raise ValueError("releases about different columns cannot be combined")
 
 
-def check_parts(release: Release) -> None:
+def check_parts(release: Parts) -> None:
     """Refuse a release whose parts do not fit each other.
 
     Parameters
     ----------
-    release : Release
+    release : Parts
 
     Raises
     ------
@@ -73,23 +110,23 @@ def check_parts(release: Release) -> None:
     measurements = release.measurements
     if not measurements:
         raise ValueError("the file holds no measurement")
-    if any(one.strategy.n_inputs != release.n_inputs for one in measurements):
+    if any(measurement.strategy.n_inputs != release.n_inputs for measurement in measurements):
         raise ValueError(MISFIT)
     check_tables(measurements)
-    classified = isinstance(release.likelihood, ClassLikelihood)
+    classified = release.likelihood.outputs == "classes"
     classes = declared_classes(measurements)
     if classified != (classes is not None) or any(
-        declared_classes([one]) != classes for one in measurements
+        declared_classes([measurement]) != classes for measurement in measurements
     ):
         raise ValueError("its answers are about something else than its prior")
     _check_priors(release)
     if release.choice is not None:
-        release.choice.check_covers([one.guarantee for one in measurements])
+        release.choice.check_covers([measurement.guarantee for measurement in measurements])
     if release.inference == "laplace" and not _determines_iteration(release):
         raise ValueError("its answers do not determine the papers' iteration")
 
 
-def _check_priors(release: Release) -> None:
+def _check_priors(release: Parts) -> None:
     """Refuse priors for other inputs or outputs, and weights that are not shares of one."""
     channels = release.measurements[0].residuals().shape[1]
     declared = WeightedPrior(prior=release.prior, likelihood=release.likelihood, weight=1.0)
@@ -101,21 +138,21 @@ def _check_priors(release: Release) -> None:
         shape = (release.n_inputs,)
         if isinstance(each.prior, SparsePrior) and each.prior.inducing.shape[1:] != shape:
             raise ValueError("inducing inputs and rows have different dimensions")
-    weights = [one.weight for one in release.learned]
+    weights = [weighted.weight for weighted in release.learned]
     if weights and not (min(weights) >= 0 and abs(sum(weights) - 1) <= WEIGHT_TOLERANCE):
         raise ValueError("the weights of its priors are damaged")
 
 
-def _determines_iteration(release: Release) -> bool:
+def _determines_iteration(release: Parts) -> bool:
     """Return whether the papers' Newton steps at the rows can be read off the answers."""
     return (
         isinstance(release.likelihood, ClassLikelihood)
         and release.likelihood.channels == 1
         and len(tables_of(release.measurements)) == 1
         and all(
-            isinstance(one.strategy, DenseStrategy)
-            and one.strategy.reconstruction is not None
-            and np.array_equal(one.strategy.X_query, one.strategy.X)
-            for one in release.measurements
+            isinstance(measurement.strategy, DenseStrategy)
+            and measurement.strategy.reconstruction is not None
+            and np.array_equal(measurement.strategy.X_query, measurement.strategy.X)
+            for measurement in release.measurements
         )
     )

@@ -1,4 +1,4 @@
-"""A published function: the posterior mean plus noise, one and the same wherever it is asked."""
+"""Functional release: the posterior mean plus noise, one function wherever it is evaluated."""
 
 from __future__ import annotations
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,15 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from cloakgp.privacy import Guarantee, OutputBounds
 from cloakgp.privacy.accounting import check_budget, short_form
 from cloakgp.privacy.pure_dp import PureGuarantee
-from cloakgp.release.io.bundle import (
-    TEXT_FORMAT,
-    Load,
-    ReleaseFileError,
-    Store,
-    bundle_bytes,
-    read_bundle,
-    read_text,
-)
+from cloakgp.release.io import release_file
 from cloakgp.utils.arrays import Array, as_inputs
 from cloakgp.utils.files import write_file
 
@@ -32,8 +25,6 @@ Noise = Literal["gaussian", "laplace"]
 NOISES: tuple[Noise, ...] = ("gaussian", "laplace")
 
 KIND = "histogram"
-# Of files of text, before histograms were written as releases are.
-TEXT_FORMAT_VERSION = 1
 # What a recomputed noise may fall short of the stated one by: float64 in another order.
 TOLERANCE = 1e-9
 # Bins are numbered by 64-bit integers.
@@ -47,8 +38,8 @@ class NoisyHistogram:
     Attributes
     ----------
     bins : Bins
-    cells : array of shape (m,)
-        The numbers of the bins that hold rows, ascending.
+    places : array of shape (m, D)
+        Where the bins that hold rows lie along each input, counted from 0; by number, ascending.
     counts : array of shape (m,)
         How many rows each holds; public, as the inputs are.
     sums : array of shape (m,)
@@ -76,7 +67,8 @@ class NoisyHistogram:
     """
 
     bins: Bins
-    cells: Indices
+    # Not their numbers, which may be larger than the doubles of a file tell apart.
+    places: Indices
     counts: Array
     sums: Array
     noise_sd: float
@@ -90,6 +82,11 @@ class NoisyHistogram:
     def n_inputs(self) -> int:
         """D, the number of public inputs."""
         return len(self.bins.edges)
+
+    @cached_property
+    def cells(self) -> Indices:
+        """The numbers of the bins that hold rows, ascending, shape (m,)."""
+        return self.bins.cells_at(self.places)
 
     @property
     def centre(self) -> float:
@@ -156,24 +153,7 @@ class NoisyHistogram:
 
     def to_bytes(self) -> bytes:
         """Return the file that `save` would write."""
-
-        def tree(stored: Store) -> dict[str, Any]:
-            # Along each input: numbers of cells may be larger than doubles tell apart.
-            places = np.unravel_index(self.cells, self.bins.shape)
-            return {
-                "edges": [stored(edges) for edges in self.bins.edges],
-                "places": stored(np.column_stack(places).astype(np.float64)),
-                "counts": stored(self.counts),
-                "sums": stored(self.sums),
-                "noise_sd": self.noise_sd,
-                "noise": self.noise,
-                "bounds": list(self.bounds),
-                "guarantee": asdict(self.guarantee),
-                "insecure": self.insecure,
-                "input_names": list(self.input_names),
-            }
-
-        return bundle_bytes(kind=KIND, tree=tree)
+        return release_file.to_bytes(self, kind=KIND)
 
     @classmethod
     def load(cls, path: str | Path, *, max_bytes: int | None = None) -> NoisyHistogram:
@@ -191,10 +171,41 @@ class NoisyHistogram:
         ReleaseFileError
             If the file is no histogram, is damaged, or states a guarantee that it does not keep.
         """
-        first = read_text(path, parse=_from_text)
-        if first is not None:
-            return first
-        return read_bundle(path, kind=KIND, parse=_from_tree, max_bytes=max_bytes)
+        return release_file.read(path, cls, kind=KIND, max_bytes=max_bytes)
+
+    def validate(self) -> None:
+        """Refuse arrays that do not fit each other, and noise that is less than the guarantee says.
+
+        Raises
+        ------
+        ValueError
+            If there are such.
+        """
+        counts, places, shape = self.counts, self.places, self.counts.shape
+        if len(shape) != 1 or self.sums.shape != shape or places.shape != (*shape, self.n_inputs):
+            raise ValueError("its arrays do not fit each other")
+        if not (
+            len(counts) > 0
+            and (counts >= 1).all()
+            and ((places >= 0) & (places < self.bins.shape)).all()
+            and (np.diff(self.cells) > 0).all()
+        ):
+            raise ValueError("its arrays hold what no histogram has")
+        width = OutputBounds.checked(self.bounds).width
+        guarantee, noise_sd = self.guarantee, self.noise_sd
+        pure = isinstance(guarantee, PureGuarantee)
+        # Written so that NaN fails every one of them.
+        if pure != (self.noise == "laplace") or not 0 < noise_sd < math.inf:
+            raise ValueError("its noise is damaged")
+        if isinstance(guarantee, PureGuarantee):
+            kept = math.sqrt(2) * width / noise_sd <= guarantee.epsilon * (1 + TOLERANCE)
+        else:
+            check_budget(guarantee.epsilon, guarantee.delta)
+            kept = width / noise_sd <= guarantee.mu * (1 + TOLERANCE)
+            kept = kept and guarantee.answers == len(counts) and guarantee.coarseness >= 0
+            kept = kept and guarantee.delta_at(guarantee.epsilon) <= guarantee.delta
+        if not kept:
+            raise ValueError("its noise is less than its guarantee needs")
 
     def __repr__(self) -> str:
         return short_form(
@@ -260,18 +271,27 @@ class Bins:
             raise ValueError(f"ranges must be {dimensions} pairs, one for each input column")
         elif not all(np.isfinite(pair).all() and pair[0] < pair[1] for pair in ranges):
             raise ValueError("ranges must be finite, the lower end below the upper")
-        return cls(
+        made = cls(
             edges=tuple(
                 _edges(spec, lo=float(lo), hi=float(hi))
                 for spec, (lo, hi) in zip(bins, ranges, strict=True)
             )
-        ).checked()
+        )
+        made.validate()
+        return made
 
-    def checked(self) -> Bins:
-        """Return itself, or say that there are too many bins to number."""
+    def validate(self) -> None:
+        """Refuse edges that do not ascend, and more bins than can be numbered.
+
+        Raises
+        ------
+        ValueError
+            If there are such.
+        """
+        if not self.edges or not all(map(_ascend, self.edges)):
+            raise ValueError("its edges do not ascend")
         if math.prod(self.shape) > MOST_BINS:
             raise ValueError(f"{' × '.join(map(str, self.shape))} bins are too many")
-        return self
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -284,11 +304,29 @@ class Bins:
             np.clip(np.searchsorted(edges, column, side="right") - 1, 0, len(edges) - 2)
             for edges, column in zip(self.edges, X.T, strict=True)
         ]
-        return np.asarray(np.ravel_multi_index(positions, self.shape), dtype=np.intp)
+        return self.cells_at(np.column_stack(positions))
+
+    def cells_at(self, places: Indices) -> Indices:
+        """Return the numbers of bins from where they lie along each input, shape (n,).
+
+        Parameters
+        ----------
+        places : array of shape (n, D)
+        """
+        return np.asarray(np.ravel_multi_index(tuple(places.T), self.shape), dtype=np.intp)
+
+    def places(self, cells: Indices) -> Indices:
+        """Return where bins lie along each input, shape (n, D).
+
+        Parameters
+        ----------
+        cells : array of shape (n,)
+        """
+        return np.column_stack(np.unravel_index(cells, self.shape))
 
     def boxes(self, cells: Indices) -> Array:
         """Return the lower, then the upper corners of bins, shape (n, 2D)."""
-        positions = np.unravel_index(cells, self.shape)
+        positions = self.places(cells).T
         lower = [edges[at] for edges, at in zip(self.edges, positions, strict=True)]
         upper = [edges[at + 1] for edges, at in zip(self.edges, positions, strict=True)]
         return np.stack([*lower, *upper], axis=1)
@@ -347,88 +385,8 @@ def _edges(spec: int | ArrayLike, *, lo: float, hi: float) -> Array:
     return edges
 
 
-def _from_text(tree: dict[str, Any]) -> NoisyHistogram:
-    """Rebuild and check a histogram from a file of text, in which lists stand for arrays."""
-    if tree["format"] != TEXT_FORMAT or tree["version"] != TEXT_FORMAT_VERSION:
-        raise ReleaseFileError("unknown format or version")
-    shape = tuple(len(edges) - 1 for edges in tree["edges"])
-    places = np.column_stack(np.unravel_index(np.array(tree["cells"], dtype=np.intp), shape))
-    return _from_tree({**tree, "places": places}, lambda listed: np.array(listed, dtype=np.float64))
-
-
-def _from_tree(tree: dict[str, Any], loaded: Load) -> NoisyHistogram:
-    """Rebuild and check a histogram.
-
-    Raises
-    ------
-    ReleaseFileError, ValueError
-        If it is damaged, or its guarantee does not hold.
-    """
-    guarantee = PureGuarantee if tree["noise"] == "laplace" else Guarantee
-    lo, hi = (float(end) for end in tree["bounds"])
-    bins = Bins(edges=tuple(loaded(edges) for edges in tree["edges"])).checked()
-    histogram = NoisyHistogram(
-        bins=bins,
-        cells=_cells(loaded(tree["places"]), bins=bins),
-        counts=loaded(tree["counts"]),
-        sums=loaded(tree["sums"]),
-        noise_sd=float(tree["noise_sd"]),
-        noise=tree["noise"],
-        bounds=(lo, hi),
-        guarantee=guarantee(**tree["guarantee"]),
-        insecure=bool(tree["insecure"]),
-        input_names=tuple(map(str, tree["input_names"])),
-    )
-    _check(histogram)
-    return histogram
-
-
-def _cells(places: Array, *, bins: Bins) -> Indices:
-    """Return the numbers of bins from their places along each input."""
-    if not (
-        places.ndim == 2
-        and places.shape[1] == len(bins.shape)
-        and ((places >= 0) & (places < bins.shape) & (places == np.floor(places))).all()
-    ):
-        raise ReleaseFileError("its bins are damaged")
-    numbers = np.ravel_multi_index(tuple(places.astype(np.intp).T), bins.shape)
-    return np.asarray(numbers, dtype=np.intp)
-
-
-def _check(histogram: NoisyHistogram) -> None:
-    """Refuse arrays that do not fit each other, and noise that is less than the guarantee says."""
-    limits = OutputBounds.checked(histogram.bounds)
-    shape = histogram.cells.shape
-    counts, sums = histogram.counts, histogram.sums
-    arrays_fit = len(shape) == 1 and counts.shape == shape and sums.shape == shape and shape[0] > 0
-    edges_ascend = all(
-        edges.ndim == 1
-        and len(edges) > 1
-        and np.isfinite(edges).all()
-        and ((np.diff(edges) > 0).all() or (len(edges) == 2 and edges[0] == edges[1]))
-        for edges in histogram.bins.edges
-    )
-    if not (histogram.bins.edges and edges_ascend and arrays_fit):
-        raise ValueError("its arrays do not fit each other")
-    if not (
-        np.isfinite(sums).all()
-        and np.isfinite(counts).all()
-        and counts.min() >= 1
-        and (np.diff(histogram.cells) > 0).all()
-        and histogram.cells[0] >= 0
-        and histogram.cells[-1] < math.prod(histogram.bins.shape)
-    ):
-        raise ValueError("its arrays hold what no histogram has")
-    guarantee, noise_sd = histogram.guarantee, histogram.noise_sd
-    # Written so that NaN fails every one of them.
-    if histogram.noise not in NOISES or not 0 < noise_sd < math.inf:
-        raise ValueError("its noise is damaged")
-    if isinstance(guarantee, PureGuarantee):
-        kept = math.sqrt(2) * limits.width / noise_sd <= guarantee.epsilon * (1 + TOLERANCE)
-    else:
-        check_budget(guarantee.epsilon, guarantee.delta)
-        kept = limits.width / noise_sd <= guarantee.mu * (1 + TOLERANCE)
-        kept = kept and guarantee.answers == len(sums) and guarantee.coarseness >= 0
-        kept = kept and guarantee.delta_at(guarantee.epsilon) <= guarantee.delta
-    if not kept:
-        raise ValueError("its noise is less than its guarantee needs")
+def _ascend(edges: Array) -> bool:
+    """Return whether edges ascend; those of an input that never varies are two that are equal."""
+    if edges.ndim != 1 or len(edges) < 2 or not np.isfinite(edges).all():
+        return False
+    return bool((np.diff(edges) > 0).all()) or (len(edges) == 2 and edges[0] == edges[1])

@@ -199,7 +199,8 @@ def check_tables(measurements: Sequence[Measurement]) -> None:
         first = tables[one.strategy.table]
         if not first.same_rows(one.strategy):
             raise ValueError("one of its tables has different rows in different places")
-        if not same_groups(first.groups, one.strategy.groups):
+        alike = same_groups(first.groups, one.strategy.groups)
+        if not alike or first.grouped != one.strategy.grouped:
             raise ValueError("one of its tables has different groups in different places")
 
 
@@ -230,8 +231,32 @@ def stacked(
             for known in together:
                 _check_together(moved, known)
             if not any(_same_answers(moved, known) for known in together):
+                _check_groups_are_kept(moved, together)
                 together.append(moved)
+    check_kept_where_in_bands(together)
     return tuple(together)
+
+
+def is_in_bands(measurements: Sequence[Measurement]) -> bool:
+    """Return whether any of these measurements was made in bands."""
+    return any(measurement.encoding is not None for measurement in measurements)
+
+
+def check_kept_where_in_bands(measurements: Sequence[Measurement]) -> None:
+    """Refuse rows that are not kept beside others that were asked in bands.
+
+    Raises
+    ------
+    ValueError
+        If there are both.
+    """
+    if is_in_bands(measurements) and not all(
+        isinstance(measurement.strategy, DenseStrategy) for measurement in measurements
+    ):
+        raise ValueError(
+            "some of these rows were asked in bands and others are not kept: they cannot be "
+            "combined (stages=None asks without bands)"
+        )
 
 
 def renumbered(
@@ -277,7 +302,8 @@ def same_groups(one: Groups | None, other: Groups | None) -> bool:
 def _check_together(added: Measurement, known: Measurement) -> None:
     """Refuse measurements whose guarantees would not add up, or whose noise is one draw."""
     if added.strategy.table == known.strategy.table:
-        if not same_groups(added.strategy.groups, known.strategy.groups):
+        alike = same_groups(added.strategy.groups, known.strategy.groups)
+        if not alike or added.strategy.grouped != known.strategy.grouped:
             raise ValueError(
                 "the releases protect different groups of the same rows, so their guarantees do "
                 "not add up: use the same groups (or same_rows=False, for other rows)"
@@ -291,6 +317,24 @@ def _check_together(added: Measurement, known: Measurement) -> None:
         raise ValueError(
             "the releases share noisy answers, so they are copies of one visit and not about "
             "different rows: combine them without same_rows=False, the one with more tables first"
+        )
+
+
+def _check_groups_are_kept(added: Measurement, together: Sequence[Measurement]) -> None:
+    """Refuse groups of rows that were asked before, where nobody can tell that they are the same.
+
+    Raises
+    ------
+    ValueError
+        If they are not kept.
+    """
+    strategy = added.strategy
+    before = any(strategy.table == known.strategy.table for known in together)
+    if before and strategy.grouped and strategy.groups is None:
+        raise ValueError(
+            "the releases protect groups of rows that are not kept, and whether these are the same "
+            "groups cannot be told, so their guarantees need not add up (same_rows=False, for "
+            "other rows)"
         )
 
 

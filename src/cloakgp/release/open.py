@@ -1,4 +1,4 @@
-"""Open a release file, whatever kind of release it holds."""
+"""Loading of release files, whatever kind of release they hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A release: a prior, a likelihood and measurements. Public, and predicts anywhere."""
+"""Release: a prior, a likelihood and measurements. Public, and predicts anywhere."""
 
 from __future__ import annotations
 
@@ -23,12 +23,7 @@ from cloakgp.release.functional import ReleasedFunction
 from cloakgp.release.hyperparameters.hyperprior import Hyperprior
 from cloakgp.release.hyperparameters.learning import learn
 from cloakgp.release.io import release_file
-from cloakgp.release.measurement import (
-    Measurement,
-    Published,
-    stacked,
-    tables_of,
-)
+from cloakgp.release.measurement import Measurement, Published, stacked, tables_of
 from cloakgp.release.posterior.dense import Posterior
 from cloakgp.release.posterior.mixture import (
     Inference,
@@ -36,7 +31,7 @@ from cloakgp.release.posterior.mixture import (
     Mixture,
     WeightedPrior,
 )
-from cloakgp.release.strategy import StreamedStrategy
+from cloakgp.release.streamed_strategy import StreamedStrategy
 from cloakgp.utils.arrays import Array, as_inputs
 from cloakgp.utils.files import write_file
 from cloakgp.utils.passes import Passes
@@ -101,13 +96,13 @@ class Release:
     @property
     def guarantee(self) -> Guarantee | MixedGuarantee:
         """What it all cost anyone whose output was in every measurement, and in the choice."""
-        parts = [one.guarantee for one in self.measurements]
+        parts = [measurement.guarantee for measurement in self.measurements]
         return compose(*parts) if self.choice is None else self.choice.total(parts)
 
     @property
     def insecure(self) -> bool:
         """True if any noise came from a fixed seed: the release is then not private."""
-        return any(one.answers.insecure for one in self.measurements)
+        return any(measurement.answers.insecure for measurement in self.measurements)
 
     @property
     def n_inputs(self) -> int:
@@ -253,12 +248,10 @@ class Release:
         Raises
         ------
         ValueError
-            If the answers do not determine them, or outputs are no numbers.
+            If the answers do not determine them, or outputs are no latent values plus noise.
         """
         if not self.likelihood.linear:
-            raise ValueError(
-                f"outputs are {self.likelihood.outputs}: raw predictions are of numbers"
-            )
+            raise ValueError(f"outputs are {self.likelihood.name}: raw predictions are of numbers")
         return self.measurements[measurement].published(self.prior.mean)
 
     def function(self, measurement: int = 0) -> ReleasedFunction:
@@ -452,7 +445,7 @@ class Release:
             If they do not, or the guarantee of a choice does not hold.
         """
         check_parts(self)
-        if any(isinstance(one.strategy, StreamedStrategy) for one in self.measurements):
+        if self._keeps_sums:
             # Raises where sums are no covariances, or not those of its priors.
             _ = self._mixture
 
@@ -479,6 +472,10 @@ class Release:
         """The prior that predictions use most: the learned one, or the declared one."""
         return self.fitted.prior
 
+    @property
+    def _keeps_sums(self) -> bool:
+        return any(isinstance(each.strategy, StreamedStrategy) for each in self.measurements)
+
     @cached_property
     def _mixture(self) -> Mixture:
         declared = WeightedPrior(prior=self.prior, likelihood=self.likelihood, weight=1.0)
@@ -490,9 +487,9 @@ class Release:
         return as_inputs(X, input_names=self.input_names, n_inputs=self.n_inputs)
 
     def __repr__(self) -> str:
-        answers = sum(one.answers.values.size for one in self.measurements)
+        answers = sum(measurement.answers.values.size for measurement in self.measurements)
         about = "" if self.likelihood.linear else f" about {self.likelihood.outputs}"
-        if any(isinstance(one.strategy, StreamedStrategy) for one in self.measurements):
+        if self._keeps_sums:
             about += f"{' of' if about else ' about'} {self.n_rows:,} rows"
         return short_form(
             f"Release of {answers} noisy answers{about}, {self.guarantee}", insecure=self.insecure

@@ -1,4 +1,4 @@
-"""A release about several outputs of each person, in their own units."""
+"""Release of several outputs of each person, in their own units."""
 
 from __future__ import annotations
 
@@ -101,8 +101,8 @@ class MultiOutputRelease:
         """
         points = as_inputs(X, input_names=self.input_names, n_inputs=self.n_inputs)
         shape = len(points), len(self.columns.bounds)
-        asked = as_entries(points, count=shape[1])
-        mean, std = self.entries.predict(asked, return_std=True, new_output=new_output)
+        entries = as_entries(points, count=shape[1])
+        mean, std = self.entries.predict(entries, return_std=True, new_output=new_output)
         means = self.columns.middles + self.columns.widths * mean.reshape(shape)
         return (means, self.columns.widths * std.reshape(shape)) if return_std else means
 
@@ -158,23 +158,23 @@ class MultiOutputRelease:
             raise ValueError("its kernel is not one of several outputs")
         if len(np.asarray(kernel.coregion)) != count:
             raise ValueError("its kernel is about another number of outputs")
-        for one in self.entries.measurements:
-            _check_entries(one, count=count)
+        for measurement in self.entries.measurements:
+            _check_entries(measurement, count=count)
 
     def __repr__(self) -> str:
         return f"<MultiOutputRelease of {len(self.columns.bounds)} outputs: {self.entries!r}>"
 
 
-def _check_entries(one: Measurement, *, count: int) -> None:
+def _check_entries(measurement: Measurement, *, count: int) -> None:
     """Refuse entries that are not all outputs of each row in turn, or not of one group."""
-    strategy = one.strategy
-    if not isinstance(strategy, DenseStrategy) or not isinstance(one.answers, Answers):
+    strategy = measurement.strategy
+    if not isinstance(strategy, DenseStrategy) or not isinstance(measurement.answers, Answers):
         raise ValueError("its entries are not kept")
     X, groups = strategy.X, strategy.groups
     people, rest = divmod(len(X), count)
     if rest or not np.array_equal(X, as_entries(X[::count, :-1], count=count)):
         raise ValueError("its entries are not all outputs of each row")
-    if one.answers.bounds != (STANDARD_BOUNDS.lo, STANDARD_BOUNDS.hi):
+    if measurement.answers.bounds != (STANDARD_BOUNDS.lo, STANDARD_BOUNDS.hi):
         raise ValueError("its answers are not in widths of the outputs' bounds")
     if count == 1:
         return

@@ -1,4 +1,4 @@
-r"""What is published where inputs are private too: noisy statistics, and a posterior that knows it.
+r"""Bayesian linear regression from noisy sufficient statistics, for inputs that are private too.
 
 f(x) = m + φ(x)ᵀ w + what the features leave out, w ~ N(0, P). Published are G̃ = G + E for
 G = ΦᵀΦ, and b̃ = Φᵀ(y − m) + e, with noise E and e of known variances. Given the rows,
@@ -24,36 +24,34 @@ Bayesian linear regression*) sample from a like model.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Literal, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import linalg
 from sklearn.gaussian_process.kernels import Kernel
 
-from cloakgp.models.features import BinBasis, EigenBasis, InputBox
-from cloakgp.privacy import Guarantee, OutputBounds
-from cloakgp.privacy.accounting import check_budget, short_form
-from cloakgp.privacy.statistics import NEIGHBOURS, Statistics, joint_sensitivity
-from cloakgp.release.io.bundle import Load, Store, bundle_bytes, read_bundle
-from cloakgp.release.io.kernel_tree import kernel_from_tree, kernel_to_tree
-from cloakgp.release.predicting import LatentRelease, check_spread
-from cloakgp.utils.arrays import Array
+from cloakgp.models.features import BinBasis, EigenBasis
+from cloakgp.privacy import Guarantee
+from cloakgp.privacy.accounting import short_form
+from cloakgp.privacy.statistics import Statistics
+from cloakgp.release.io import release_file
+from cloakgp.utils.arrays import Array, as_inputs
 from cloakgp.utils.files import write_file
 
 KIND = "statistics"
 ITERATIONS, TOLERANCE = 100, 1e-8
 # Directions of φφᵀ that vary less than this share of the first over the box carry nothing.
 SMALLEST_VARIATION = 1e-12
-MU_TOLERANCE = 1e-9
 # Of the prior covariance of the weights, so that it can be inverted.
 JITTER = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class StatisticsRelease(LatentRelease):
+class StatisticsRelease:
     """Predictions anywhere in the box, from noisy statistics; a public object.
 
     Attributes
@@ -67,6 +65,7 @@ class StatisticsRelease(LatentRelease):
 
     Examples
     --------
+    >>> from cloakgp.models.features import InputBox
     >>> from cloakgp.privacy.statistics import measure_statistics
     >>> from sklearn.gaussian_process.kernels import RBF
     >>> basis = EigenBasis(kernel=RBF(3.0), box=InputBox((0.0,), (10.0,)), wanted=6)
@@ -110,10 +109,58 @@ class StatisticsRelease(LatentRelease):
         """D, the number of inputs; predictions clip them to the box."""
         return self.basis.box.n_inputs
 
-    def _predicted(
-        self, points: Array, *, return_std: bool, return_cov: bool, new_output: bool
+    @overload
+    def predict(self, X: ArrayLike, *, new_output: bool = ...) -> Array: ...
+
+    @overload
+    def predict(
+        self, X: ArrayLike, *, return_std: Literal[True], new_output: bool = ...
+    ) -> tuple[Array, Array]: ...
+
+    @overload
+    def predict(
+        self, X: ArrayLike, *, return_cov: Literal[True], new_output: bool = ...
+    ) -> tuple[Array, Array]: ...
+
+    def predict(
+        self,
+        X: ArrayLike,
+        *,
+        return_std: bool = False,
+        return_cov: bool = False,
+        new_output: bool = False,
     ) -> Array | tuple[Array, Array]:
-        check_spread(return_std=return_std, return_cov=return_cov)
+        """Predict at any inputs, at no further cost in privacy.
+
+        Parameters
+        ----------
+        X : array-like or table of shape (P, D)
+            Columns of a table are found by the inputs' names, if these have any; others are
+            ignored.
+        return_std : bool
+            Also return the posterior sd, shape (P,), in output units.
+        return_cov : bool
+            Also return the posterior covariance, shape (P, P), in squared output units.
+        new_output : bool
+            Uncertainty of a new output at X, rather than of the latent function: adds the
+            observation noise.
+
+        Returns
+        -------
+        mean : array of shape (P,)
+            In output units.
+        std or cov : array
+            If asked for. Both include what is due to the privacy noise.
+
+        Raises
+        ------
+        ValueError
+            If X lacks an input or has another number of columns than the release, or sd and
+            covariance are both asked for.
+        """
+        if return_std and return_cov:
+            raise ValueError("ask for return_std or return_cov, not both")
+        points = as_inputs(X, input_names=self.input_names, n_inputs=self.n_inputs)
         features = self.basis.features(points)
         weights, covariance = self.weights
         mean: Array = self.statistics.centre + features @ weights
@@ -144,18 +191,7 @@ class StatisticsRelease(LatentRelease):
 
     def to_bytes(self) -> bytes:
         """Return the file that `save` would write."""
-
-        def tree(stored: Store) -> dict[str, Any]:
-            stated = asdict(self.statistics)
-            stated |= {name: stored(stated[name]) for name in ("gram", "moments")}
-            return {
-                "basis": _basis_to_tree(self.basis),
-                "noise_variance": float(self.noise_variance),
-                "input_names": list(self.input_names),
-                "statistics": stated,
-            }
-
-        return bundle_bytes(kind=KIND, tree=tree)
+        return release_file.to_bytes(self, kind=KIND)
 
     @classmethod
     def load(
@@ -183,24 +219,22 @@ class StatisticsRelease(LatentRelease):
         ReleaseFileError
             If it is no such file, is damaged, edited or newer, or does not keep its guarantee.
         """
-        known = tuple(kernels)
+        return release_file.read(path, cls, kind=KIND, kernels=tuple(kernels), max_bytes=max_bytes)
 
-        def parse(manifest: dict[str, Any], loaded: Load) -> StatisticsRelease:
-            stated = dict(manifest["statistics"])
-            stated |= {name: loaded(stated[name]) for name in ("gram", "moments")}
-            stated["guarantee"] = Guarantee(**stated["guarantee"])
-            stated["bounds"] = tuple(float(end) for end in stated["bounds"])
-            release = cls(
-                basis=_basis_from_tree(manifest["basis"], kernels=known),
-                statistics=Statistics(**stated),
-                noise_variance=float(manifest["noise_variance"]),
-                # Files from before inputs had names here have no such entry.
-                input_names=tuple(str(name) for name in manifest.get("input_names", ())),
-            )
-            _check(release)
-            return release
+    def validate(self) -> None:
+        """Refuse statistics that are not about the features of the basis.
 
-        return read_bundle(path, kind=KIND, parse=parse, max_bytes=max_bytes)
+        Raises
+        ------
+        ValueError
+            If they are not, or the noise variance is none.
+        """
+        if len(self.statistics.moments) != self.basis.count:
+            raise ValueError("its arrays do not fit its basis")
+        if self.statistics.exclusive != self.basis.exclusive:
+            raise ValueError("its basis is damaged")
+        if not 0 <= self.noise_variance < np.inf:
+            raise ValueError("its noise variance is damaged")
 
 
 def posterior_weights(
@@ -275,63 +309,3 @@ def _posterior_gram(statistics: Statistics, reference: Array) -> tuple[Array, Ar
     gram: Array = (vectors * np.maximum(values, 0.0)) @ vectors.T
     directions = np.tensordot(rotation.T, symmetric, axes=1)
     return gram, directions, shrinkage * noise
-
-
-def _basis_to_tree(basis: EigenBasis | BinBasis) -> dict[str, Any]:
-    tree: dict[str, Any] = {
-        "kernel": kernel_to_tree(basis.kernel),
-        "box": [list(pair) for pair in zip(basis.box.lo, basis.box.hi, strict=True)],
-    }
-    if isinstance(basis, BinBasis):
-        return tree | {"kind": "bins", "bins": list(basis.bins)}
-    return tree | {"kind": "eigen", "wanted": basis.wanted}
-
-
-def _basis_from_tree(
-    tree: dict[str, Any], *, kernels: tuple[type[Kernel], ...]
-) -> EigenBasis | BinBasis:
-    kernel = kernel_from_tree(tree["kernel"], classes=kernels)
-    box = InputBox.checked(tree["box"])
-    if tree["kind"] == "bins":
-        return BinBasis(kernel=kernel, box=box, bins=tuple(int(one) for one in tree["bins"]))
-    if tree["kind"] != "eigen":
-        raise ValueError("unknown basis")
-    return EigenBasis(kernel=kernel, box=box, wanted=int(tree["wanted"]))
-
-
-def _check(release: StatisticsRelease) -> None:
-    """Raise ValueError unless arrays fit each other and the noise keeps the guarantee."""
-    statistics, size = release.statistics, release.basis.count
-    if statistics.gram.shape != (size, size) or statistics.moments.shape != (size,):
-        raise ValueError("its arrays do not fit its basis")
-    if not (np.isfinite(release.noise_variance) and release.noise_variance >= 0):
-        raise ValueError("its noise variance is damaged")
-    if statistics.neighbours not in NEIGHBOURS or statistics.exclusive != release.basis.exclusive:
-        raise ValueError("its neighbours or its basis are damaged")
-    if (statistics.rows is None) != (statistics.neighbours == "add-remove"):
-        raise ValueError("its number of rows is damaged")
-    if not isinstance(statistics.insecure, bool):
-        raise ValueError("whether its noise was seeded is damaged")
-    if statistics.rows is not None and not (
-        isinstance(statistics.rows, int) and statistics.rows > 0
-    ):
-        raise ValueError("its number of rows is damaged")
-    half_width = OutputBounds.checked(statistics.bounds).width / 2
-    check_budget(statistics.guarantee.epsilon, statistics.guarantee.delta)
-    moved = joint_sensitivity(
-        statistics.weighting, neighbours=statistics.neighbours, exclusive=statistics.exclusive
-    )
-    # Written so that NaN fails every one of them.
-    if not (0 < statistics.gram_sd < np.inf and 0 < statistics.weighting < np.inf):
-        raise ValueError("its statistics carry no noise")
-    expected_sd = statistics.gram_sd * half_width / statistics.weighting
-    if not abs(statistics.moment_sd - expected_sd) <= MU_TOLERANCE * expected_sd:
-        raise ValueError("its noise is damaged")
-    guarantee = statistics.guarantee
-    published = 2 * size if statistics.exclusive else size * (size + 3) // 2
-    if not (guarantee.answers == published and guarantee.coarseness >= 0):
-        raise ValueError("its guarantee is damaged")
-    if not moved / statistics.gram_sd <= guarantee.mu * (1 + MU_TOLERANCE):
-        raise ValueError("its noise is less than its guarantee needs")
-    if not guarantee.delta_at(guarantee.epsilon) <= guarantee.delta:
-        raise ValueError("its guarantee does not hold")

@@ -2,7 +2,8 @@
 
 A strategy R has a column r_j for every row. It is kept whole, beside the rows (`DenseStrategy`), or
 as a rule that gives every row's column from its public inputs, with the few sums over rows that
-predictions need (`StreamedStrategy`): the first grows with the number of rows, the second does not.
+predictions need (`cloakgp.release.streamed_strategy`): the first grows with the number of rows, the
+second does not.
 """
 
 from __future__ import annotations
@@ -17,24 +18,14 @@ import numpy as np
 
 from cloakgp.criteria import CRITERIA
 from cloakgp.design import Certificate
-from cloakgp.design.streaming.rules import Rule
-from cloakgp.design.streaming.sums import StrategySums, sum_strategy
 from cloakgp.models import ExactPrior, SparsePrior
-from cloakgp.models.likelihoods import NUMBERS, Likelihood
 from cloakgp.privacy.grid import SMALLEST_ENTRY
 from cloakgp.privacy.groups import Groups, checked_groups, greatest_gauge
-from cloakgp.release.posterior.dense import DenseTable
-from cloakgp.release.posterior.streamed import SummedTable
-from cloakgp.release.posterior.tables import AnsweredTable
-from cloakgp.release.sums import ChannelSums, PriorSums
+from cloakgp.release.tables import AnsweredTable, DenseTable
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import Chunk, Passes
 
 MISFIT = "its arrays do not fit each other"
-# What recomputed columns may be longer by: float64 in another order of summation.
-LENGTH_TOLERANCE = 1e-9
-# What sums of recomputed columns may be off by, as a share of all their lengths.
-SUM_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -97,6 +88,11 @@ class Strategy(ABC):
     def groups(self) -> Groups | None:
         """Which group each row belongs to, if rows are protected together; shape (N,)."""
         return None
+
+    @property
+    def grouped(self) -> bool:
+        """Whether all rows of one group are protected together."""
+        return self.groups is not None
 
     @abstractmethod
     def stacked(
@@ -315,182 +311,3 @@ class _Inputs:
 
     def together(self) -> Array:
         return np.vstack(self.parts)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class StreamedStrategy(Strategy):
-    """A strategy kept as a rule, with its sums over rows; no row is kept.
-
-    Attributes
-    ----------
-    prior : SparsePrior
-        As declared.
-    rule : Rule
-        Gives the column of a row from its features under that prior.
-    sums : tuple of PriorSums
-        Under every prior that was learned when the rows were there, or else the declared one.
-    row_totals : array of shape (k,)
-        R 1.
-    rows : int
-        N, how many rows were asked.
-    chunk_rows : int
-        The most rows that were seen together.
-    longest : float
-        The norm of the longest column, over every row.
-    input_ranges : array of shape (2, D)
-        The least and the greatest of every input.
-    """
-
-    prior: SparsePrior
-    rule: Rule
-    sums: tuple[PriorSums, ...]
-    row_totals: Array
-    rows: int
-    chunk_rows: int
-    longest: float
-    input_ranges: Array
-
-    @property
-    def n_answers(self) -> int:
-        """k, the number of questions."""
-        return self.rule.answers
-
-    @property
-    def n_rows(self) -> int:
-        """N, the number of rows of the table."""
-        return self.rows
-
-    @property
-    def ranges(self) -> Array:
-        """The least and the greatest of every input, shape (2, D)."""
-        return self.input_ranges
-
-    @property
-    def totals(self) -> Array:
-        """R 1, shape (k,)."""
-        return self.row_totals
-
-    @property
-    def max_column_norm(self) -> float:
-        """The norm of the longest column, over every row."""
-        return self.longest
-
-    @property
-    def asks_something(self) -> bool:
-        """Whether any question depends on any output."""
-        return self.n_answers > 0 and self.longest > 0
-
-    def stacked(
-        self, others: Sequence[Strategy], *, noise_sds: Sequence[float], prior: LatentPrior
-    ) -> SummedTable:
-        """Return the sums over rows, in units of the noise."""
-        if not all(self.same_questions(other) for other in others):
-            raise ValueError(
-                "the same rows were asked different questions, and what these have in common "
-                "cannot be told without the rows: combine with same_rows=False if rows differ"
-            )
-        scales = np.repeat(1.0 / np.array(noise_sds), self.n_answers)
-        [sums], visits = self.sums_under(prior, NUMBERS).channels, len(noise_sds)
-        return SummedTable(
-            number=self.table,
-            features=np.tile(sums.features, (visits, 1)) * scales[:, None],
-            noise=np.tile(sums.noise, (visits, visits)) * np.outer(scales, scales),
-        )
-
-    def same_rows(self, other: Strategy) -> bool:
-        """Return whether as many rows, with inputs of the same ranges, were asked."""
-        return (
-            isinstance(other, StreamedStrategy)
-            and self.rows == other.rows
-            and np.array_equal(self.input_ranges, other.input_ranges)
-        )
-
-    def same_questions(self, other: Strategy) -> bool:
-        """Return whether another strategy goes by the same rule over rows of the same sums."""
-        return (
-            isinstance(other, StreamedStrategy)
-            and type(self.rule) is type(other.rule)
-            and np.array_equal(self.rule.matrix, other.rule.matrix)
-            and np.array_equal(self.row_totals, other.row_totals)
-        )
-
-    def verify(self, passes: Passes) -> float:
-        """Compute what was asked of every row anew, from the public inputs, and check it."""
-        found: StrategySums = sum_strategy(
-            passes, model=self.prior, rule=self.rule, what="verifying"
-        )
-        if found.count != self.rows:
-            raise ValueError(f"the release is about {self.rows} rows, not {found.count}")
-        if not found.longest <= self.longest * (1 + LENGTH_TOLERANCE):
-            raise ValueError(
-                f"the longest column is {found.longest:.12g}, and the guarantee allows "
-                f"{self.longest:.12g}"
-            )
-        differences = np.abs(found.totals - self.row_totals)
-        # Written so that NaN fails.
-        if not (differences <= SUM_TOLERANCE * self.rows * self.longest).all():
-            raise ValueError("the release is about other rows: these add up to something else")
-        return found.longest
-
-    def validate(self) -> None:
-        """Refuse sums that do not fit each other, or that say something where nothing was asked."""
-        if not self.sums:
-            raise ValueError("its priors do not fit its sums")
-        answers, inducing = self.n_answers, len(self.prior.inducing)
-        fit = (
-            self.row_totals.shape == (answers,)
-            and self.rule.matrix.shape == (answers, inducing)
-            and all(one.prior.inducing.shape == (inducing, self.n_inputs) for one in self.sums)
-            and all(len(one.channels) == one.likelihood.channels for one in self.sums)
-            and all(each.features.shape == (answers, inducing) for each in self._channels())
-            and all(each.noise.shape == (answers, answers) for each in self._channels())
-            and all(
-                each.offset is None or each.offset.shape == (answers,) for each in self._channels()
-            )
-        )
-        if not fit:
-            raise ValueError(MISFIT)
-        super().validate()
-        # Written so that NaN fails.
-        if not (1 <= self.chunk_rows <= self.rows and 0 <= self.longest < np.inf):
-            raise ValueError("its rows are damaged")
-        said = [self.row_totals]
-        for each in self._channels():
-            said += [each.features, each.noise]
-        if not self.asks_something and any(array.any() for array in said):
-            raise ValueError("it has answers to questions of length 0")
-
-    def _channels(self) -> list[ChannelSums]:
-        return [each for one in self.sums for each in one.channels]
-
-    def sums_under(self, prior: LatentPrior, likelihood: Likelihood) -> PriorSums:
-        """Return the sums under a prior and a likelihood that they were made for.
-
-        Parameters
-        ----------
-        prior : ExactPrior or SparsePrior
-        likelihood : Likelihood
-
-        Raises
-        ------
-        ValueError
-            If they were not: that takes a pass over the rows.
-        """
-        for one in self.sums:
-            if one.likelihood == likelihood and _same_covariance(one.prior, prior):
-                return one
-        raise ValueError(
-            "what was asked of many rows is known under the priors of their fit alone: another "
-            "takes the rows again (fit_rows)"
-        )
-
-
-def _same_covariance(one: SparsePrior, other: LatentPrior) -> bool:
-    """Return whether two priors differ in their means at most."""
-    return one is other or (
-        isinstance(other, SparsePrior)
-        and one.kernel == other.kernel
-        and one.noise_variance == other.noise_variance
-        and one.approximation == other.approximation
-        and np.array_equal(one.inducing, other.inducing)
-    )

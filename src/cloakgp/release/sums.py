@@ -23,11 +23,14 @@ class ChannelSums:
     noise : array of shape (k, k)
     offset : array of shape (k,) or None
         None for numbers: m R 1.
+    shared : tuple of arrays of shape (k, k')
+        R Λ R'ᵀ with what the same rows were asked earlier: their own noise is in both answers.
     """
 
     features: Array
     noise: Array
     offset: Array | None = None
+    shared: tuple[Array, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

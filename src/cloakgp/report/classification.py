@@ -1,4 +1,4 @@
-"""What is said of a release about classes."""
+"""Releases about classes in words."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class ClassWords(OutputWords):
 
     def predictions(self, release: Release) -> tuple[Fact, ...]:
         """Say how probabilities are made, and how sharp they are."""
-        points = np.vstack([one.strategy.X_query for one in release.measurements])
+        points = np.vstack([measurement.strategy.X_query for measurement in release.measurements])
         latent = release.predict_latent(points)
         prior_sd = np.sqrt(release.prior.query_variance(points))
         surest = release.predict_proba(points).max(axis=1)

@@ -6,7 +6,6 @@ from typing import Protocol
 
 import numpy as np
 
-from cloakgp.models.likelihoods import ClassLikelihood
 from cloakgp.release import DenseStrategy, Release
 from cloakgp.release.measurement import tables_of
 from cloakgp.utils.arrays import Array
@@ -33,7 +32,7 @@ def input_names(release: Named) -> tuple[str, ...]:
 
 def has_classes(release: Release) -> bool:
     """Return whether a release is about classes."""
-    return isinstance(release.likelihood, ClassLikelihood)
+    return release.likelihood.outputs == "classes"
 
 
 def keeps_rows(release: Release) -> bool:
@@ -76,5 +75,5 @@ def class_names(release: Release) -> tuple[str, ...]:
     >>> class_names(model.fit([[0.0], [1.0], [2.0]], [0, 1, 1]).release_)
     ('0', '1')
     """
-    plain = tuple(str(one) for one in release.classes)
-    return plain if len(set(plain)) == len(plain) else tuple(repr(one) for one in release.classes)
+    plain = tuple(map(str, release.classes))
+    return plain if len(set(plain)) == len(plain) else tuple(map(repr, release.classes))

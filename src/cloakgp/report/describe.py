@@ -1,4 +1,4 @@
-"""A release in words: everything that a custodian should know about it, in sections.
+"""Releases in words: everything that a custodian should know about it, in sections.
 
 Pure functions of the public object: nothing here computes anything from an output.
 """
@@ -12,7 +12,6 @@ import numpy as np
 
 from cloakgp.models.likelihoods import ClassLikelihood, Likelihood
 from cloakgp.privacy import CloakedPredictions
-from cloakgp.privacy.groups import Groups
 from cloakgp.privacy.pure_dp import PureGuarantee
 from cloakgp.release import (
     Measurement,
@@ -92,7 +91,7 @@ def _of_release(release: Release) -> tuple[Section, ...]:
             guarantee_facts(
                 release.guarantee,
                 output=release.output_name,
-                parts=[one.guarantee for one in release.measurements],
+                parts=[measurement.guarantee for measurement in release.measurements],
                 choice=release.choice,
                 grouped=_grouped(release),
             ),
@@ -122,29 +121,34 @@ def headline(release: OpenedRelease | CloakedPredictions) -> str:
     return f"({ceiling(guarantee.epsilon)}, {guarantee.delta:.4g})-differentially private"
 
 
-def _groups(release: Release) -> dict[int, Groups | None]:
-    """Return whose rows are protected together in each table."""
-    tables = tables_of(release.measurements)
-    return {number: strategy.groups for number, strategy in tables.items()}
+def _groups(release: Release) -> list[str]:
+    """Say how many people are in each table that protects all rows of one together."""
+    said = []
+    for strategy in tables_of(release.measurements).values():
+        groups = strategy.groups
+        if groups is not None:
+            count, most = int(groups.max()) + 1, int(np.bincount(groups).max())
+            said.append(f"{count:,} people with up to {most:,} rows each")
+        elif isinstance(strategy, StreamedStrategy) and strategy.grouping is not None:
+            known = strategy.grouping
+            said.append(
+                f"at least {known.groups:,} people with up to {known.most_rows:,} rows each"
+            )
+    return said
 
 
 def _grouped(release: Release) -> bool:
     """Return whether every table protects all rows of one person together."""
-    return all(each is not None for each in _groups(release).values())
+    return all(strategy.grouped for strategy in tables_of(release.measurements).values())
 
 
 def _unit(release: Release) -> str:
     """Say whose values are protected together."""
-    output, groups = release.output_name, _groups(release)
-    together = [each for each in groups.values() if each is not None]
-    if not together:
+    output, people = release.output_name, _groups(release)
+    if not people:
         return f"the value of {output} in every single row"
-    people = " and ".join(
-        f"{int(each.max()) + 1:,} people with up to {int(np.bincount(each).max()):,} rows each"
-        for each in together
-    )
-    said = f"all values of {output} of one person, in every row of theirs ({people})"
-    if len(together) == len(groups):
+    said = f"all values of {output} of one person, in every row of theirs ({' and '.join(people)})"
+    if _grouped(release):
         return said
     return f"{said}; in tables that do not say whose rows they are, every single row"
 
@@ -157,7 +161,6 @@ def _protection(release: Release, words: OutputWords) -> tuple[Fact, ...]:
         else f"the inputs ({names}): of these, the file holds centres of where the rows are, "
         "ranges and sums"
     )
-    any_groups = any(each is not None for each in _groups(release).values())
     return (
         Fact(
             "protected",
@@ -166,7 +169,7 @@ def _protection(release: Release, words: OutputWords) -> tuple[Fact, ...]:
         Fact(
             "not protected",
             f"{inputs}; that somebody is in the table; "
-            f"{'which rows are the same person; ' * any_groups}{words.also_public()}.",
+            f"{'which rows are the same person; ' * bool(_groups(release))}{words.also_public()}.",
         ),
         *describe_exclusions(release.output_name),
     )
@@ -174,19 +177,20 @@ def _protection(release: Release, words: OutputWords) -> tuple[Fact, ...]:
 
 def _noise(release: Release, words: OutputWords) -> tuple[Fact, ...]:
     facts = []
-    for number, one in enumerate(release.measurements):
+    for number, measurement in enumerate(release.measurements):
         ordinal = f" {number + 1}" if len(release.measurements) > 1 else ""
         facts += [
-            Fact(f"answers{ordinal}", words.answered(one, release)),
-            Fact(f"design{ordinal}", words.designed(one, release)),
+            Fact(f"answers{ordinal}", words.answered(measurement, release)),
+            Fact(f"design{ordinal}", words.designed(measurement, release)),
         ]
-        if isinstance(one.strategy, StreamedStrategy):
+        if isinstance(measurement.strategy, StreamedStrategy):
             facts.append(
                 Fact(
                     f"checked{ordinal}",
-                    f"what was asked of every one of {one.strategy.n_rows:,} rows was measured "
-                    "while it was asked, and none weighs more than the guarantee allows. Whoever "
-                    "has the inputs can do so again.",
+                    "what was asked of every one of "
+                    f"{measurement.strategy.n_rows:,} rows was measured while it was asked, and "
+                    f"{'nobody' if measurement.strategy.grouped else 'none'} weighs more than the "
+                    "guarantee allows. Whoever has the inputs can do so again.",
                 )
             )
     return (*facts, *words.sharpness(release))
@@ -219,16 +223,18 @@ def describe_several_outputs(release: MultiOutputRelease) -> tuple[Section, ...]
     in_widths = replace(entries, output_name=WIDTHS)
     count = len(release.columns.bounds)
     measurements = entries.measurements
-    grouped = all(_people(one) < one.strategy.n_rows // count for one in measurements)
+    grouped = all(
+        _people(measurement) < measurement.strategy.n_rows // count for measurement in measurements
+    )
     noise = []
-    for number, one in enumerate(measurements):
+    for number, measurement in enumerate(measurements):
         ordinal = f" {number + 1}" if len(measurements) > 1 else ""
         noise += [
             Fact(
                 f"answers{ordinal}",
-                NumberWords().answered(one, in_widths),
+                NumberWords().answered(measurement, in_widths),
             ),
-            Fact(f"design{ordinal}", describe_design(one.strategy.certificate)),
+            Fact(f"design{ordinal}", describe_design(measurement.strategy.certificate)),
         ]
     X = known_inputs(entries)[::count, :-1]
     return (
@@ -254,7 +260,7 @@ def describe_several_outputs(release: MultiOutputRelease) -> tuple[Section, ...]
             guarantee_facts(
                 release.guarantee,
                 output="outputs (all together)",
-                parts=[one.answers.guarantee for one in measurements],
+                parts=[measurement.answers.guarantee for measurement in measurements],
                 choice=entries.choice,
                 grouped=grouped,
             ),
@@ -272,20 +278,20 @@ def describe_several_outputs(release: MultiOutputRelease) -> tuple[Section, ...]
                 *(
                     Fact(
                         f"output {number + 1}",
-                        f"private; declared to lie in {one.lo:g} to {one.hi:g}; values outside "
-                        "were clipped, uncounted.",
+                        f"private; declared to lie in {limits.lo:g} to {limits.hi:g}; values "
+                        "outside were clipped, uncounted.",
                     )
-                    for number, one in enumerate(release.columns.bounds)
+                    for number, limits in enumerate(release.columns.bounds)
                 ),
             ),
         ),
     )
 
 
-def _people(one: Measurement) -> int:
+def _people(measurement: Measurement) -> int:
     """Return how many groups of entries are protected together."""
-    groups = one.strategy.groups
-    return one.strategy.n_rows if groups is None else int(groups.max()) + 1
+    groups = measurement.strategy.groups
+    return measurement.strategy.n_rows if groups is None else int(groups.max()) + 1
 
 
 _sections.register(MultiOutputRelease, describe_several_outputs)

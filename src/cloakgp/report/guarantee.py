@@ -1,4 +1,4 @@
-"""A guarantee in words: what it promises, what it means to an attacker, and what it is made of."""
+"""Guarantees in words: what one promises, means to an attacker, and is made of."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def _choice(choice: Choice | None) -> tuple[Fact, ...]:
 def _parts(parts: Sequence[Guarantee]) -> tuple[Fact, ...]:
     if len(parts) < 2:
         return ()
-    listed = ", ".join(f"({ceiling(one.epsilon)}, {one.delta:.4g})" for one in parts)
+    listed = ", ".join(f"({ceiling(part.epsilon)}, {part.delta:.4g})" for part in parts)
     return (
         Fact(
             "adds up",

@@ -1,4 +1,4 @@
-"""What is said of a release that depends on its likelihood: the interface, and numbers."""
+"""Outputs in words, what is said that depends on the likelihood: the interface, and numbers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from cloakgp.privacy import Answers
-from cloakgp.release import Measurement, Release
+from cloakgp.release import Measurement, Release, StreamedStrategy
 from cloakgp.report.facts import Fact
 from cloakgp.report.measurements import (
     describe_answers,
@@ -94,11 +94,19 @@ class NumberWords(OutputWords):
     def designed(self, measurement: Measurement, release: Release) -> str:
         """Say what the questions were chosen for."""
         del release
-        return describe_design(measurement.strategy.certificate)
+        strategy = measurement.strategy
+        said = describe_design(strategy.certificate)
+        if isinstance(strategy, StreamedStrategy) and strategy.earlier:
+            return (
+                f"{said} Both hold for new rows at the places of these, which had been asked "
+                "before: that their earlier answers hold some of the rows' own noise was left out "
+                "of the design, and is in the predictions."
+            )
+        return said
 
     def sharpness(self, release: Release) -> tuple[Fact, ...]:
         """Say how sharp predictions are."""
-        points = np.vstack([one.strategy.X_query for one in release.measurements])
+        points = np.vstack([measurement.strategy.X_query for measurement in release.measurements])
         return (describe_sharpness(release, points),)
 
     def predictions(self, release: Release) -> tuple[Fact, ...]:
@@ -113,7 +121,9 @@ class NumberWords(OutputWords):
     def declared(self, release: Release) -> str:
         """Say what was declared of the private column."""
         pairs = dict.fromkeys(
-            one.answers.bounds for one in release.measurements if isinstance(one.answers, Answers)
+            measurement.answers.bounds
+            for measurement in release.measurements
+            if isinstance(measurement.answers, Answers)
         )
         stated = " and ".join(f"{lo:g} to {hi:g}" for lo, hi in pairs)
         return f"private; declared to lie in {stated}; values outside were clipped, uncounted."
@@ -122,6 +132,10 @@ class NumberWords(OutputWords):
 def bounds(release: Release) -> tuple[float, float]:
     """Return the declared range of one output; of several measurements, what spans them all."""
     pairs = np.array(
-        [one.answers.bounds for one in release.measurements if isinstance(one.answers, Answers)]
+        [
+            measurement.answers.bounds
+            for measurement in release.measurements
+            if isinstance(measurement.answers, Answers)
+        ]
     )
     return float(pairs[:, 0].min()), float(pairs[:, 1].max())

@@ -113,16 +113,16 @@ def as_inputs(X: ArrayLike, *, input_names: Sequence[str], n_inputs: int, name: 
     present = column_names(X)
     if len(input_names) != n_inputs or not any(isinstance(column, str) for column in present):
         return as_matrix(X, name=name, columns=n_inputs)
-    missing = [wanted for wanted in input_names if wanted not in present]
+    missing = [column for column in input_names if column not in present]
     if missing:
         raise ValueError(
             f"{name} has no column {', '.join(missing)}: the inputs are {', '.join(input_names)}"
         )
-    repeated = [wanted for wanted in input_names if present.count(wanted) > 1]
+    repeated = [column for column in input_names if present.count(column) > 1]
     if repeated:
         raise ValueError(f"{name} has more than one column {', '.join(repeated)}")
     table: Any = X
-    columns = [np.asarray(table[wanted], dtype=np.float64) for wanted in input_names]
+    columns = [np.asarray(table[column], dtype=np.float64) for column in input_names]
     return as_matrix(np.column_stack(columns), name=name, columns=n_inputs)
 
 

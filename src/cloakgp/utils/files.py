@@ -118,11 +118,11 @@ class ReservedFile:
     def _open_named(self, mode: int) -> int:
         for name in self._names():
             with suppress(FileExistsError):
-                found = os.open(
+                descriptor = os.open(
                     name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode, dir_fd=self._folder
                 )
                 self._name = name
-                return found
+                return descriptor
         raise AssertionError("there is no end to names")
 
     def _names(self) -> Iterator[str]:
@@ -195,8 +195,8 @@ class ReservedFile:
         except BaseException:
             with suppress(OSError):
                 # Not what another has put there meanwhile, nor this file if it arrived after all.
-                found = os.stat(target, dir_fd=self._folder, follow_symlinks=False)
-                if os.path.samestat(found, empty):
+                present = os.stat(target, dir_fd=self._folder, follow_symlinks=False)
+                if os.path.samestat(present, empty):
                     os.unlink(target, dir_fd=self._folder)
             raise
 
@@ -256,7 +256,7 @@ def reserve_file(
     """
     target = Path(path)
     with _errors_name(target):
-        _check_target(target, overwrite=overwrite, inputs=[Path(one) for one in inputs])
+        _check_target(target, overwrite=overwrite, inputs=[Path(path) for path in inputs])
         folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
         with _errors_name(target):
@@ -305,8 +305,8 @@ def _check_target(target: Path, *, overwrite: bool, inputs: Sequence[Path]) -> N
         raise IsADirectoryError(f"{target} is a folder: name a file")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {target.parent}: create it first")
-    for one in inputs:
-        _check_apart(target, one)
+    for path in inputs:
+        _check_apart(target, path)
     try:
         # Raises for names that cannot be, too.
         os.lstat(target)
@@ -321,7 +321,7 @@ def _check_target(target: Path, *, overwrite: bool, inputs: Sequence[Path]) -> N
 def _check_apart(target: Path, read: Path) -> None:
     """Raise ValueError if a file to be written is one that is read, or belongs to what is read."""
     within = target.parent.resolve()
-    around = {_identity(one) for one in (within, *within.parents, *target.resolve().parents)}
+    around = {_identity(folder) for folder in (within, *within.parents, *target.resolve().parents)}
     parts = [read, *(read.iterdir() if read.is_dir() else ())]
     known = _identity(target)
     if known is not None and known in map(_identity, parts):
@@ -335,10 +335,10 @@ def _check_apart(target: Path, read: Path) -> None:
 def _identity(path: Path) -> tuple[int, int] | None:
     """Return what a file has in common with all its names; None if there is none."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _keep_elsewhere(content: bytes | memoryview, *, name: str) -> Path | None:

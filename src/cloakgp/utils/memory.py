@@ -1,4 +1,4 @@
-"""How much memory a fit may take: of what is free in this machine and its container."""
+"""Memory that a fit may take, of what is free in this machine and its container."""
 
 from __future__ import annotations
 

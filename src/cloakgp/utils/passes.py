@@ -10,8 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, Self, TypeVar
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
 
 from cloakgp.utils.arrays import Array
+
+# Groups of rows are told apart by numbers below this; sums over them are kept by number.
+GROUP_NUMBERS = 2**20
 
 Tell = Callable[[str], None]
 """Told what begins, in a few words."""
@@ -41,10 +48,37 @@ class Chunk:
         From 0, in the order of the table.
     X : array of shape (n, D)
         Public inputs.
+    groups : array of int, shape (n,), or None
+        Whose rows these are, if the table says so: numbers from 0, below `GROUP_NUMBERS`. All rows
+        of one group have the same number, in whatever chunk; so may those of several groups.
     """
 
     number: int
     X: Array
+    groups: NDArray[np.intp] | None = None
+
+
+def group_number(group: object) -> int:
+    """Return the number of a group, the same for groups that are equal.
+
+    Parameters
+    ----------
+    group : hashable
+        Text has the same number everywhere; anything else at least in this process.
+
+    Raises
+    ------
+    TypeError
+        If it cannot be hashed.
+
+    Examples
+    --------
+    >>> group_number(1) == group_number(1.0) == group_number(True)
+    True
+    """
+    if isinstance(group, str):
+        return crc32(group.encode("utf-8", "surrogatepass")) % GROUP_NUMBERS
+    return crc32(hash(group).to_bytes(8, "little", signed=True)) % GROUP_NUMBERS
 
 
 class Passes(Protocol):

@@ -346,7 +346,7 @@ def test_keys_are_no_hashes_of_outputs(table, client):
     seen = "\n".join(client.run_on_scheduler(keys))
     assert "cloakgp-rows" in seen
     assert len(hashes) == 2
-    assert not [one for one in hashes if one in seen]
+    assert not [digest for digest in hashes if digest in seen]
 
 
 def fails(*_):

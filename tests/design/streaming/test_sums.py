@@ -91,7 +91,7 @@ def test_other_models_see_the_same_columns(task):
     inducing = np.random.default_rng(1).normal(size=(3, 2))
     others = [prior_on(inducing, length=2.0, approximation="dtc"), model]
     strategy = dense(table, model, rule)[0]
-    seen = sum_strategy_under(table, others, model=model, rule=rule)
+    seen = sum_strategy_under(table, others, asked=[(model, rule)])
     assert len(seen) == 2
     for sums, other in zip(seen, others, strict=True):
         features, noise = other.features_and_noise(table.X)

@@ -86,8 +86,8 @@ def test_the_box_model_is_nearly_the_model_of_rows():
             mean=prior.mean,
         ),
         [
-            replace(one, strategy=replace(one.strategy, X=X, X_query=X))
-            for one in fitted.release_.measurements
+            replace(measurement, strategy=replace(measurement.strategy, X=X, X_query=X))
+            for measurement in fitted.release_.measurements
         ],
     )
     np.testing.assert_allclose(fitted.predict(X[::50]), exact.mean(X[::50]), atol=1e-4)

@@ -37,4 +37,4 @@ def test_the_certificate_claims_nothing(rng):
 
 def test_learning(rng):
     _, release = released(rng, hyperprior=Hyperprior(), average=True)
-    assert sum(one.weight for one in release.learned) == pytest.approx(1)
+    assert sum(weighted.weight for weighted in release.learned) == pytest.approx(1)

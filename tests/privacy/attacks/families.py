@@ -286,6 +286,47 @@ def streamed(name: str, make_rows: Callable[[pd.DataFrame, Path], Any], **settin
     return Attack(name, one_output_moves, run)
 
 
+def streamed_groups(name: str, *, groups: str, file: bool = False, **settings: Any) -> Attack:
+    """Fit groups of rows in passes, and add the same people's rows of another table."""
+
+    def neighbourhoods(table: Table) -> list[list[np.ndarray]]:
+        whose = table.cycled(groups)
+        return one_group_moves(whose, table.outputs, [BOUNDS] * len(whose))
+
+    def run(y: np.ndarray, table: Table) -> Outcome:
+        whose = table.cycled(groups)
+        model = DPGPRegressor(**{**BUDGET, **SMALL, "inducing": table.plane[:3], **settings})
+        if not file:
+            rows = ArrayRows(table.plane, y, groups=whose, chunk_rows=3, jobs=1)
+            new = ArrayRows(table.plane[:5], y[:5], groups=whose[:5], chunk_rows=2, jobs=1)
+            release = model.fit_rows(rows).release_
+            return of_release(extend(release, new, epsilon=0.7, delta=1e-4))
+        frame = pd.DataFrame({"a": table.plane[:, 0], "b": table.plane[:, 1]})
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "people.parquet"
+            frame.assign(y=y, who=whose).to_parquet(path, index=False)
+            rows = FileRows(path, inputs=["a", "b"], output="y", groups="who", chunk_rows=2)
+            return of_model(model.fit_rows(rows))
+
+    # Columns of one person need not point the same way.
+    return Attack(name, neighbourhoods, run, tight=None)
+
+
+def streamed_visits(name: str, **settings: Any) -> Attack:
+    """Fit, ask again, and ask the same people about new rows, all in passes."""
+
+    def run(y: np.ndarray, table: Table) -> Outcome:
+        rows = ArrayRows(table.plane, y, chunk_rows=3, jobs=1)
+        new = ArrayRows(table.plane[:5] + 0.1, y[:5], chunk_rows=3, jobs=1)
+        model = DPGPRegressor(**{**BUDGET, **SMALL, "inducing": table.plane[:3], **settings})
+        release = model.fit_rows(rows).release_
+        release = refine(release, rows, [[2.0, 1.0]], epsilon=0.5, delta=1e-5)
+        return of_release(extend(release, new, epsilon=0.7, delta=1e-4))
+
+    # Nobody need be moved most by all of them.
+    return Attack(name, one_output_moves, run, tight=0.01)
+
+
 def wavy_columns(X: np.ndarray) -> np.ndarray:
     """Ask three questions that nobody designed, about rows on a plane."""
     return np.vstack([np.sin(X[:, 0]), 1e-5 * X[:, 1], np.cos(X[:, 0] + X[:, 1])])
@@ -539,6 +580,10 @@ ATTACKS = [
     streamed("arrays in chunks", arrays),
     streamed("arrays in chunks, trace", arrays, criterion="trace"),
     streamed("arrays in chunks, logdet, learning", arrays, criterion="logdet", learn="map"),
+    streamed_groups("groups of many rows", groups="abbccca"),
+    streamed_groups("groups of many rows, trace", groups="aab", file=True, criterion="trace"),
+    streamed_visits("many rows refined and extended"),
+    streamed_visits("many rows refined and extended, averaging", learn="average"),
     streamed("CSV", csv, approximation="dtc"),
     streamed("Parquet", parquet, approximation="sor", criterion="trace"),
     streamed("Dask", dask_rows),
@@ -574,6 +619,8 @@ BY_NAME = {attack.name: attack for attack in ATTACKS}
 LONG = {
     "arrays in chunks, logdet, learning",
     "classes of many rows, learning",
+    "many rows refined and extended, averaging",
+    "groups of many rows, trace",
     "average, small budget",
     "two stages",
     "groups",

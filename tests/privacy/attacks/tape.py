@@ -77,7 +77,7 @@ class Tape:
 
     def draw(self, noise: Noise, integers: Sequence[int], *, scale: float, told: int) -> list[int]:
         """Note a draw, and return its result."""
-        if not all(isinstance(one, int) for one in integers):
+        if not all(isinstance(integer, int) for integer in integers):
             raise TypeError("noise was to be added to something that is no Python integer")
         if self.played is not None:
             if len(self.draws) == len(self.played):

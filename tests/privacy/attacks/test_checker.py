@@ -105,9 +105,9 @@ def test_the_tape_catches_every_kind_of_noise():
         for noise in ("exponential", "gumbel"):
             chosen = sampler.report_noisy_max(integers, scale=7.0, sensitivity=1, noise=noise)
             assert chosen == 2
-    assert [one.noise for one in tape.draws] == ["gaussian", "laplace", "exponential", "gumbel"]
-    assert all(one.integers == (3, -5, 8) for one in tape.draws)
-    assert [one.sensitivity for one in tape.draws] == [3, 1, 1, 1]
+    assert [draw.noise for draw in tape.draws] == ["gaussian", "laplace", "exponential", "gumbel"]
+    assert all(draw.integers == (3, -5, 8) for draw in tape.draws)
+    assert [draw.sensitivity for draw in tape.draws] == [3, 1, 1, 1]
     assert not np.array_equal(gaussian, integers)
     with catching(Tape(played=tape.draws)):
         again = sampler.add_discrete_gaussian(integers + 1, scale=2.0**20, sensitivity=3)

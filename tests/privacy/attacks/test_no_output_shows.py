@@ -130,7 +130,12 @@ def test_nothing_that_is_kept_or_said_shows_an_output(fit, caplog):
     ):
         warnings.simplefilter("always")
         model = fit(X, Y)
-    said = [caplog.text, printed.getvalue(), *(str(one.message) for one in caught), repr(model)]
+    said = [
+        caplog.text,
+        printed.getvalue(),
+        *(str(warning.message) for warning in caught),
+        repr(model),
+    ]
     assert says("\n".join(said)) == []
     assert holds(pickle.dumps(model)) == []
     kept = vars(model)
@@ -196,7 +201,9 @@ def test_no_message_about_bad_outputs_quotes_one(fit, bad):
         warnings.simplefilter("always")
         with pytest.raises((ValueError, TypeError)) as raised:
             fit(X, bad)
-    assert says("\n".join([chain(raised.value), *(str(one.message) for one in caught)])) == []
+    assert (
+        says("\n".join([chain(raised.value), *(str(warning.message) for warning in caught)])) == []
+    )
 
 
 BAD_LABELS = {
@@ -207,7 +214,7 @@ BAD_LABELS = {
     "too long": [*WORDS, WORD],
     "too short": [WORD],
     "one word": WORD,
-    "two columns": [[one, WORD] for one in WORDS],
+    "two columns": [[word, WORD] for word in WORDS],
     "ragged": [*WORDS[:11], [WORD, WORD]],
 }
 
@@ -219,6 +226,6 @@ def test_no_message_about_bad_labels_quotes_one(fit, bad):
         warnings.simplefilter("always")
         with pytest.raises((ValueError, TypeError)) as raised:
             fit(X, bad)
-    said = "\n".join([chain(raised.value), *(str(one.message) for one in caught)])
+    said = "\n".join([chain(raised.value), *(str(warning.message) for warning in caught)])
     assert WORD not in said
     assert says(said) == []

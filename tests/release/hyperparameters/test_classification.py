@@ -23,7 +23,7 @@ from cloakgp.release.hyperparameters.hyperprior import LOG_SD
 from cloakgp.release.hyperparameters.learning import minimise
 from cloakgp.release.hyperparameters.quadrature import posterior_maximum
 from cloakgp.release.posterior.classification import SignAnswers
-from cloakgp.release.posterior.dense import DenseTable
+from cloakgp.release.tables import DenseTable
 
 KERNELS = [
     RBF(1.3),
@@ -66,7 +66,7 @@ def objective_of(prior, answers, *, means=True):
         prior=prior.prior,
         likelihood=prior.likelihood,
         questions=LearningQuestions.of(answers[0].tables),
-        values=np.array([one.values for one in answers]),
+        values=np.array([answer.values for answer in answers]),
         means=means,
     )
 
@@ -201,8 +201,8 @@ def test_answers_drowned_in_noise_leave_the_declared_values(rng):
     drowned = tuple(
         SignAnswers(
             tables=tuple(
-                DenseTable(number=one.number, X=one.X, questions=1e-8 * one.questions)
-                for one in answers[0].tables
+                DenseTable(number=table.number, X=table.X, questions=1e-8 * table.questions)
+                for table in answers[0].tables
             ),
             values=rng.normal(size=7),
         )

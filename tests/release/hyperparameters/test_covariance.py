@@ -22,7 +22,7 @@ from cloakgp.release.hyperparameters.covariance import (
     LearningQuestions,
     latent_covariance_and_slopes,
 )
-from cloakgp.release.posterior.dense import DenseTable
+from cloakgp.release.tables import DenseTable
 
 KERNELS = {
     "rbf": RBF(1.3),
@@ -87,14 +87,14 @@ def measurements(make_release, rng, inputs):
         for seed, (rows, count, sd) in enumerate([(X, 3, 0.3), (Z, 2, 1.1), (X, 2, 0.7)])
     ]
     whole = parts[0].combine(*parts[1:])
-    assert [one.strategy.table for one in whole.measurements] == [0, 1, 0]
+    assert [measurement.strategy.table for measurement in whole.measurements] == [0, 1, 0]
     return whole.measurements
 
 
 def dense(prior, measurements):
     """R K_y Rᵀ by dense matrices over all rows of all tables, in the order of `gather`."""
-    tables = list(dict.fromkeys(one.strategy.table for one in measurements))
-    rows = {one.strategy.table: one.strategy.X for one in measurements}
+    tables = list(dict.fromkeys(measurement.strategy.table for measurement in measurements))
+    rows = {measurement.strategy.table: measurement.strategy.X for measurement in measurements}
     X = np.vstack([rows[table] for table in tables])
     starts = dict(zip(tables, np.cumsum([0, *(len(rows[t]) for t in tables)]), strict=False))
     stacked = []
@@ -225,7 +225,7 @@ def test_rows_at_one_point_are_added_up_once(rng, rows):
         for number, count in enumerate((5, 3))
     )
     asked = LearningQuestions.of(tables)
-    assert [one.squares is None for one in asked.tables] == [rows == 30] * 2
+    assert [table.squares is None for table in asked.tables] == [rows == 30] * 2
     variances, matrix = rng.uniform(1, 2, size=len(asked.points)), rng.normal(size=(8, 8))
     expected, forms, start = np.zeros((8, 8)), np.zeros(len(asked.points)), 0
     for one in asked.tables:

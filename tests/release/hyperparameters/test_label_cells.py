@@ -16,9 +16,9 @@ from cloakgp.release.hyperparameters.classification import LabelObjective
 from cloakgp.release.hyperparameters.covariance import CellAnswers, LearningQuestions
 from cloakgp.release.hyperparameters.hyperprior import Hyperprior
 from cloakgp.release.hyperparameters.learning import learn_classes, minimise
-from cloakgp.release.posterior.dense import DenseTable
 from cloakgp.release.posterior.label_sums import CellSigns
 from cloakgp.release.posterior.mixture import WeightedPrior
+from cloakgp.release.tables import DenseTable
 
 
 def prior_of(*, means=(0.2,), lengthscales=(1.0, 1.5)):

@@ -88,10 +88,12 @@ def tables(make_release, rng):
 
 def log_posterior(prior, declared, measurements, position):
     """Log density of the answers and of N(0, I) at ψ, by dense matrices and scipy."""
-    rows = {one.strategy.table: one.strategy.X for one in measurements}
+    rows = {measurement.strategy.table: measurement.strategy.X for measurement in measurements}
     X = np.vstack([rows[0], rows[1]])
     columns = {0: slice(0, len(rows[0])), 1: slice(len(rows[0]), len(X))}
-    questions = np.zeros((sum(one.strategy.n_answers for one in measurements), len(X)))
+    questions = np.zeros(
+        (sum(measurement.strategy.n_answers for measurement in measurements), len(X))
+    )
     answers, variances, row = [], [], 0
     for one in measurements:
         k = one.strategy.n_answers
@@ -302,8 +304,8 @@ def test_averaging_gives_a_few_priors_whose_weights_sum_to_one(approximation, ta
     measurements = tables(prior)
     priors = learn_numbers(prior, measurements, hyperprior=Hyperprior(), average=True)
     assert len(priors) == 9
-    assert sum(one.weight for one in priors) == pytest.approx(1.0, abs=1e-12)
-    assert all(one.weight >= 0 for one in priors)
+    assert sum(prior.weight for prior in priors) == pytest.approx(1.0, abs=1e-12)
+    assert all(prior.weight >= 0 for prior in priors)
     (best,) = learn_numbers(prior, measurements, hyperprior=Hyperprior())
     same_prior(priors[0].prior, best.prior)
 
@@ -311,7 +313,7 @@ def test_averaging_gives_a_few_priors_whose_weights_sum_to_one(approximation, ta
 def average_moments(prior, measurements):
     """Mean and covariance of ψ under the averaging weights."""
     priors = learn_numbers(prior, measurements, hyperprior=Hyperprior(), average=True)
-    weights = np.array([one.weight for one in priors])
+    weights = np.array([prior.weight for prior in priors])
     positions = np.array(
         [
             [
@@ -433,16 +435,16 @@ def test_answers_about_other_units_teach_the_same(tables):
     measurements = tables(prior)
     scaled = [
         replace(
-            one,
+            measurement,
             answers=replace(
-                one.answers,
-                values=1e3 * one.answers.values,
-                noise_sd=1e3 * one.answers.noise_sd,
-                centre=1e3 * one.answers.centre,
-                bounds=tuple(1e3 * end for end in one.answers.bounds),
+                measurement.answers,
+                values=1e3 * measurement.answers.values,
+                noise_sd=1e3 * measurement.answers.noise_sd,
+                centre=1e3 * measurement.answers.centre,
+                bounds=tuple(1e3 * end for end in measurement.answers.bounds),
             ),
         )
-        for one in measurements
+        for measurement in measurements
     ]
     other = ExactPrior(kernel=ConstantKernel(2e6) * RBF(1.3), noise_variance=0.3e6, mean=400.0)
     (first,), (second,) = (

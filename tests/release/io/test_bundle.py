@@ -35,7 +35,7 @@ ARRAYS = [np.arange(6.0).reshape(2, 3), np.zeros((0, 4)), np.array([1 / 3, -0.0,
 def write(path, *, kind="one output", arrays=ARRAYS, extra=None):
     content = bundle_bytes(
         kind=kind,
-        tree=lambda stored: {"arrays": [stored(one) for one in arrays], **(extra or {})},
+        tree=lambda stored: {"arrays": [stored(array) for array in arrays], **(extra or {})},
     )
     path.write_bytes(content)
     return path

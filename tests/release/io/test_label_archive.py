@@ -52,7 +52,7 @@ def test_the_same_doubles_come_back(name, tmp_path):
     release.save(tmp_path / "file")
     back = Release.load(tmp_path / "file")
     assert back.classes == release.classes
-    assert [type(one) for one in back.classes] == [type(one) for one in release.classes]
+    assert [type(label) for label in back.classes] == [type(label) for label in release.classes]
     assert back.guarantee == release.guarantee
     assert back.insecure == release.insecure
     assert (back.inference, back.hyperprior) == (release.inference, release.hyperprior)

@@ -18,7 +18,7 @@ from cloakgp.models.likelihoods import ClassLikelihood
 from cloakgp.models.likelihoods.classes import link
 from cloakgp.release.posterior import classification as module
 from cloakgp.release.posterior.classification import SignAnswers, label_posterior
-from cloakgp.release.posterior.dense import DenseTable
+from cloakgp.release.tables import DenseTable
 from cloakgp.utils.names import LINKS
 
 NUGGET = 1e-6

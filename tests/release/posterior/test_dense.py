@@ -14,7 +14,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteK
 
 from cloakgp.models import APPROXIMATIONS, ExactPrior, SparsePrior
 from cloakgp.privacy import Answers, Guarantee
-from cloakgp.release.posterior import dense as posterior_module
+from cloakgp.release import tables as tables_module
 
 KERNEL = 2.0 * RBF(1.1) + WhiteKernel(0.05)
 
@@ -50,7 +50,7 @@ def brute_force(prior, rows, X_query, questions, noise_sds, answers):
     X = np.vstack(rows)
     starts = np.cumsum([0, *map(len, rows)])
     K_y = prior.row_covariance(X, X.copy()) + np.diag(
-        np.concatenate([prior.row_noise(one) for one in rows])
+        np.concatenate([prior.row_noise(inputs) for inputs in rows])
     )
     stacked = np.zeros((sum(len(R) for _, R in questions), len(X)))
     noise, row = np.zeros(len(stacked)), 0
@@ -67,7 +67,7 @@ def brute_force(prior, rows, X_query, questions, noise_sds, answers):
 
 def raw_answers(release):
     """R y + noise, undoing the centre."""
-    return np.concatenate([one.residuals()[:, 0] for one in release.measurements])
+    return np.concatenate([measurement.residuals()[:, 0] for measurement in release.measurements])
 
 
 def test_one_table_against_brute_force(prior, tables, make_release, rng):
@@ -216,7 +216,7 @@ def test_blocks_of_rows_and_of_query_points_change_nothing(
     X, X_query, y = tables
     release = make_release(prior, X, y, strategy=rng.normal(size=(4, 14)))
     whole = posterior_of(prior, release.measurements)
-    monkeypatch.setattr(posterior_module, "BLOCK_ROWS", 3)
+    monkeypatch.setattr(tables_module, "BLOCK_ROWS", 3)
     parts = posterior_of(prior, release.measurements)
     np.testing.assert_allclose(parts.mean(X_query), whole.mean(X_query), atol=1e-12)
     np.testing.assert_allclose(parts.covariance(X_query), whole.covariance(X_query), atol=1e-12)
@@ -226,9 +226,9 @@ def test_more_query_points_than_a_block(make_release, rng):
     X = rng.uniform(0, 1, size=(10, 1))
     prior = ExactPrior(kernel=RBF(0.3), noise_variance=0.1, mean=0.0)
     release = make_release(prior, X, np.sin(X).ravel())
-    many = np.linspace(0, 1, posterior_module.BLOCK_ROWS + 5)[:, None]
+    many = np.linspace(0, 1, tables_module.BLOCK_ROWS + 5)[:, None]
     mean, std = release.predict(many, return_std=True)
-    ends = [0, posterior_module.BLOCK_ROWS - 1, posterior_module.BLOCK_ROWS, len(many) - 1]
+    ends = [0, tables_module.BLOCK_ROWS - 1, tables_module.BLOCK_ROWS, len(many) - 1]
     few = release.predict(many[ends], return_std=True)
     np.testing.assert_allclose(mean[ends], few[0], atol=1e-12)
     np.testing.assert_allclose(std[ends], few[1], atol=1e-12)

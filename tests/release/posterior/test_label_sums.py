@@ -20,9 +20,9 @@ from cloakgp.privacy.labels import Classes, LabelAnswers, measure_labels, signed
 from cloakgp.release.posterior import classification as rows_module
 from cloakgp.release.posterior import label_sums as module
 from cloakgp.release.posterior.classification import SignAnswers, label_posterior
-from cloakgp.release.posterior.dense import DenseTable
 from cloakgp.release.posterior.label_sums import CellSigns, label_sums, row_marginals
 from cloakgp.release.posterior.mixture import WeightedPrior
+from cloakgp.release.tables import DenseTable
 
 tables = importlib.import_module("chunks")
 Chunks = tables.Chunks

@@ -135,7 +135,7 @@ def both_mixtures(make_release, rng):
         noise_sd=0.8,
     ).measurements
     rows = ArrayRows(X, np.zeros(20), chunk_rows=6, jobs=1)
-    sums = sum_strategy_under(rows, priors, model=priors[1], rule=rule)
+    sums = sum_strategy_under(rows, priors, asked=[(priors[1], rule)])
     others = tuple(zip(priors[1:], sums[1:], strict=True))
     strategy = streamed(priors[0], rule, sums[0], others=others)
     summed = Measurement(strategy=strategy, answers=measurements[0].answers)

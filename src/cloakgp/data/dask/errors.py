@@ -1,4 +1,4 @@
-"""Errors that may be shown: what they say is about public things alone."""
+"""Public errors: what they say is about public things alone, and may be shown."""
 
 from __future__ import annotations
 

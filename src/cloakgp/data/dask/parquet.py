@@ -120,6 +120,7 @@ class _RowGroupRows(LocalRows):
         super().__init__(
             input_names=block.inputs,
             output_name=block.output,
+            grouped=False,
             chunk_rows=block.chunk_rows,
             jobs=1,
         )

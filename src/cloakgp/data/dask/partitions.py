@@ -108,15 +108,15 @@ class ArraySource(Source):
         """Return one block for each chunk of rows."""
         dask: Any = import_module("dask")
         with _in_order():
-            wanted = dask.optimize(*((self._X, self._private) if private else (self._X,)))
+            collections = dask.optimize(*((self._X, self._private) if private else (self._X,)))
             graph = {
                 key: task
-                for collection in wanted
+                for collection in collections
                 for key, task in collection.__dask_graph__().items()
             }
-        keys = [(key,) for (key,) in wanted[0].__dask_keys__()]
+        keys = [(key,) for (key,) in collections[0].__dask_keys__()]
         if private:
-            pairs = zip(keys, wanted[1].__dask_keys__(), strict=True)
+            pairs = zip(keys, collections[1].__dask_keys__(), strict=True)
             return _partitions(
                 self, graph, [(*x_key, y_key) for x_key, y_key in pairs], private=True
             )
@@ -134,9 +134,9 @@ def _in_order() -> Iterator[None]:
 
 
 def _partitions(
-    source: Source, graph: Any, wanted: Sequence[tuple[Any, ...]], *, private: bool
+    source: Source, graph: Any, partition_keys: Sequence[tuple[Any, ...]], *, private: bool
 ) -> tuple[list[PackedBlock], Graph]:
-    split, shared = split_graph(graph, wanted)
+    split, shared = split_graph(graph, partition_keys)
     packed = [
         PackedBlock(
             parcel=Parcel.pack(
@@ -152,7 +152,7 @@ def _partitions(
             ),
             others=partition.others,
         )
-        for partition, keys in zip(split, wanted, strict=True)
+        for partition, keys in zip(split, partition_keys, strict=True)
     ]
     return packed, shared
 
@@ -174,7 +174,7 @@ class PartitionGraph:
 
 
 def split_graph(
-    graph: Mapping[Any, Any], wanted: Sequence[Sequence[Any]]
+    graph: Mapping[Any, Any], partition_keys: Sequence[Sequence[Any]]
 ) -> tuple[list[PartitionGraph], Graph]:
     """Give every partition the tasks that it alone needs.
 
@@ -182,7 +182,7 @@ def split_graph(
     ----------
     graph : mapping
         A collection's.
-    wanted : sequence of sequences of keys
+    partition_keys : sequence of sequences of keys
         What every partition consists of.
 
     Returns
@@ -205,7 +205,7 @@ def split_graph(
     # it, and finds that out by failing there with `Reschedule`.
     barriers = {key for key in needed if getattr(nodes[key], "block_fusion", False)}
     owner: dict[Any, int] = {}
-    for number, keys in enumerate(wanted):
+    for number, keys in enumerate(partition_keys):
         stack = [(key, number) for key in keys]
         while stack:
             key, asking = stack.pop()
@@ -214,13 +214,13 @@ def split_graph(
             alone = key not in owner and barriers.isdisjoint(needed[key])
             owner[key] = asking if alone else _SHARED
             stack += [(dependency, owner[key]) for dependency in needed[key]]
-    own: list[Graph] = [{} for _ in wanted]
+    own: list[Graph] = [{} for _ in partition_keys]
     shared: Graph = {}
     for key, number in owner.items():
         (shared if number == _SHARED else own[number])[key] = nodes[key]
     return [
         PartitionGraph(own=mine, others=_others(mine, keys, needed))
-        for mine, keys in zip(own, wanted, strict=True)
+        for mine, keys in zip(own, partition_keys, strict=True)
     ], shared
 
 

@@ -72,6 +72,8 @@ class DaskRows:
         The most rows of a chunk.
     watch : callable or None
         Told what is being done, how many rows are done, and of how many.
+    grouped : bool
+        False: every row is protected on its own.
 
     Examples
     --------
@@ -88,6 +90,8 @@ class DaskRows:
     >>> rows, sums.features, sums.noise
     (DaskRows(6 rows, 1 inputs), array([15.]), array([6]))
     """
+
+    grouped = False
 
     def __init__(self, source: Source, *, client: Any, watch: Watch | None = None) -> None:
         self.watch = watch
@@ -276,8 +280,8 @@ class DaskRows:
         RuntimeError
             If the work fails, or the cluster does.
         """
-        found: PartOf = self._pass(work, what=what, private=False)
-        return found
+        part: PartOf = self._pass(work, what=what, private=False)
+        return part
 
     def over_rows(
         self,
@@ -310,8 +314,8 @@ class DaskRows:
         ValueError, RuntimeError
             As `over_inputs`. Nothing is said of private entries: of an error, only the class.
         """
-        found: PartOf = self._pass(RowWork(work, labels), what=what, private=True)
-        return found
+        part: PartOf = self._pass(RowWork(work, labels), what=what, private=True)
+        return part
 
     # Tasks that partitions share may hold outputs.
     @forget_on_failure

@@ -15,9 +15,12 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from cloakgp.data import chunks
 from cloakgp.data.chunks import LocalRows
@@ -133,6 +136,11 @@ class PublicErrorBlock:
         """Return public inputs, or raise `PublicError` if one is not finite."""
         with public_errors():
             return self.chunk.inputs()
+
+    def groups(self) -> NDArray[np.intp] | None:
+        """Return whose rows these are, or raise `PublicError` if that is not said of one."""
+        with public_errors():
+            return self.chunk.groups()
 
     def outputs(self) -> Array:
         """Return private outputs, with NaN for what is missing or no number."""
@@ -362,13 +370,13 @@ def work_on_block(
                 f"rows {span.first_row} to {span.first_row + span.rows - 1}, counted from 0, came "
                 "out differently than in an earlier pass: rows must be the same in every pass"
             )
-        wanted = work.unpack()
+        row_work = work.unpack()
         with _one_thread():
             if unpacked.private:
-                numbered = _NumberedWork(wanted.work, span.first_chunk)
-                part: Any = rows.over_rows(numbered, what=what, labels=wanted.labels)
+                numbered = _NumberedWork(row_work.work, span.first_chunk)
+                part: Any = rows.over_rows(numbered, what=what, labels=row_work.labels)
             else:
-                part = rows.over_inputs(_NumberedWork(wanted, span.first_chunk), what=what)
+                part = rows.over_inputs(_NumberedWork(row_work, span.first_chunk), what=what)
             return Parcel.pack(part)
 
     part: Parcel | Failure = attempt(do, what=f"{what}: rows {span.first_row} and after")
@@ -442,7 +450,7 @@ class _NumberedWork:
 
     def __call__(self, chunk: Chunk, *private: Array) -> Any:
         try:
-            return self.work(Chunk(number=self.first + chunk.number, X=chunk.X), *private)
+            return self.work(replace(chunk, number=self.first + chunk.number), *private)
         except Exception as error:
             kind = type(error).__name__
             # Of public inputs alone, the message helps and may be shown.

@@ -46,8 +46,13 @@ class Cells:
         return KDTree(self.centres / self.units)
 
     def membership(self, X: Array) -> sparse.csr_array:
-        """Return the matrix of shape (n, rows) with a 1 where a row belongs to a cell."""
-        _, nearest = self._tree.query(X / self.units)
+        """Return the matrix of shape (n, rows) with a 1 where a row belongs to a cell.
+
+        Parameters
+        ----------
+        X : array of shape (rows, D), or with more columns, which are passed over
+        """
+        _, nearest = self._tree.query(X[:, : len(self.units)] / self.units)
         rows = len(X)
         ones = np.ones(rows)
         return sparse.csr_array((ones, (nearest, np.arange(rows))), shape=(len(self.centres), rows))

@@ -1,4 +1,4 @@
-r"""What a rule asks of all rows, kept cell by cell where no row is kept.
+r"""Condensed questions: what a rule asks of all rows, cell by cell where no row is kept.
 
 The rows of a cell are at about the same place, and so are known by about the same variance λ_c of
 their own. Of them, sums over rows need their number n_c, Q_c = Σ_j r_j and Σ_j r_j r_jᵀ. The last

@@ -83,16 +83,18 @@ class _Several:
 
 @dataclass(frozen=True, eq=False)
 class _Asking:
-    """The sums of one chunk."""
+    """The sums of one chunk, over what one rule asks, or several under each other."""
 
-    model: RowModel
-    rule: Rule
+    asked: tuple[tuple[RowModel, Rule], ...]
     seen_by: tuple[RowModel, ...]
     cells: Cells | None
 
     def __call__(self, chunk: Chunk) -> _Several:
-        features, noise = self.model.features_and_noise(chunk.X)
-        columns = self.rule.columns(features, noise)
+        known = [model.features_and_noise(chunk.X) for model, _ in self.asked]
+        columns = np.vstack(
+            [rule.columns(*each) for (_, rule), each in zip(self.asked, known, strict=True)]
+        )
+        features, noise = known[0]
         squares = np.einsum("kn,kn->n", columns, columns)
         membership = None if self.cells is None else self.cells.membership(chunk.X)
         first = StrategySums(
@@ -134,23 +136,23 @@ def sum_strategy(
     what : str
         Shown to whoever waits.
     """
-    asking = _Asking(model=model, rule=rule, seen_by=(), cells=cells)
+    asking = _Asking(asked=((model, rule),), seen_by=(), cells=cells)
     return passes.over_inputs(asking, what=what).parts[0]
 
 
 def sum_strategy_under(
-    passes: Passes, models: Sequence[RowModel], *, model: RowModel, rule: Rule
+    passes: Passes, models: Sequence[RowModel], *, asked: Sequence[tuple[RowModel, Rule]]
 ) -> tuple[StrategySums, ...]:
-    """Sum what a rule asks of every row as other models see the rows, in one pass.
+    """Sum what rules ask of every row as other models see the rows, in one pass.
 
     Parameters
     ----------
     passes : Passes
     models : sequence of RowModel
         Whose features and noise variances the sums are of.
-    model : RowModel
-        Whose features and noise variances the rule goes by.
-    rule : Rule
+    asked : sequence of pairs of RowModel and Rule
+        Each rule with the model whose features and noise variances it goes by. With several, their
+        columns are put under each other, and noise says what they have in common.
     """
-    asking = _Asking(model=model, rule=rule, seen_by=tuple(models), cells=None)
+    asking = _Asking(asked=tuple(asked), seen_by=tuple(models), cells=None)
     return passes.over_inputs(asking, what="summing what was learned").parts[1:]

@@ -102,7 +102,7 @@ def release_histogram(
         )
     return NoisyHistogram(
         bins=bins,
-        cells=occupancy.cells,
+        places=bins.places(occupancy.cells),
         counts=occupancy.counts,
         sums=answers.values,
         noise_sd=answers.noise_sd,

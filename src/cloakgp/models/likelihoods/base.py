@@ -15,7 +15,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 from cloakgp.models.exact import ExactPrior
 from cloakgp.models.sparse import SparsePrior
@@ -107,15 +107,15 @@ class Likelihood(ABC):
     ----------
     name : str
         As files spell it.
-    outputs : str
-        What outputs are, in a word, for messages.
+    outputs : {"numbers", "classes"}
+        What answers are about: numbers within bounds, or declared classes.
     linear : bool
         Whether v = f but for the noise that the prior gives every row: conditioning on answers is
         then exact, and the latent functions are in output units.
     """
 
     name: ClassVar[str]
-    outputs: ClassVar[str]
+    outputs: ClassVar[Literal["numbers", "classes"]]
     linear: ClassVar[bool] = False
 
     @property

@@ -32,7 +32,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -254,7 +254,7 @@ class ClassLikelihood(Likelihood):
     latent_means: tuple[float, ...]
 
     name: ClassVar[str] = "classes"
-    outputs: ClassVar[str] = "classes"
+    outputs: ClassVar[Literal["numbers", "classes"]] = "classes"
 
     def validate(self) -> None:
         """Refuse links that there are not, and means that are no numbers.

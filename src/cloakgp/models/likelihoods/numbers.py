@@ -1,4 +1,4 @@
-"""The Gaussian likelihood: outputs are latent values plus noise.
+"""Gaussian likelihood: outputs are latent values plus noise.
 
 The variance of the noise is part of the prior (``noise_variance``): the sparse approximations add
 to it, row by row, what inducing inputs leave out.
@@ -7,7 +7,7 @@ to it, row by row, what inducing inputs leave out.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -31,7 +31,7 @@ class Numbers(Likelihood):
     """
 
     name: ClassVar[str] = "numbers"
-    outputs: ClassVar[str] = "numbers"
+    outputs: ClassVar[Literal["numbers", "classes"]] = "numbers"
     linear: ClassVar[bool] = True
 
     def linearise(self, mean: Array, variance: Array) -> Linearisation:

@@ -22,7 +22,7 @@ from cloakgp.design.streaming.sums import StrategySums
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.latent import RELATIVE_JITTER, has_white_noise
 from cloakgp.privacy import Answers
-from cloakgp.release.posterior.dense import DenseTable
+from cloakgp.release.tables import DenseTable
 from cloakgp.utils.arrays import Array
 
 LEARNING_POINTS = 600

@@ -30,11 +30,12 @@ from cloakgp.release.hyperparameters.hyperprior import Hyperprior
 from cloakgp.release.hyperparameters.noise import with_learned_noise
 from cloakgp.release.hyperparameters.quadrature import posterior_points
 from cloakgp.release.hyperparameters.regression import NumbersObjective
-from cloakgp.release.measurement import Measurement, asked
-from cloakgp.release.posterior.clipped import clipped_posterior, is_in_stages
+from cloakgp.release.measurement import Measurement, asked, is_in_bands
+from cloakgp.release.posterior.clipped import clipped_posterior
+from cloakgp.release.posterior.dense import Posterior
 from cloakgp.release.posterior.label_sums import CellSigns
 from cloakgp.release.posterior.mixture import WeightedPrior, answered_tables, kept_tables
-from cloakgp.release.posterior.tables import AnsweredTable
+from cloakgp.release.tables import AnsweredTable
 from cloakgp.utils.arrays import Array
 
 
@@ -162,6 +163,46 @@ def learn_classes(
     return minimise(objective, declared=declared, average=average)
 
 
+def reweighed(
+    priors: Sequence[WeightedPrior],
+    *,
+    before: Sequence[Measurement],
+    after: Sequence[Measurement],
+) -> tuple[WeightedPrior, ...]:
+    """Return priors with the weights that they have when more answers about numbers are known.
+
+    By Bayes' rule each weight is multiplied by how probable the later answers are, given the
+    earlier ones, under its prior. Hyperparameters stay where they are.
+
+    Parameters
+    ----------
+    priors : sequence of WeightedPrior
+        With their weights given the answers before.
+    before, after : sequences of Measurement
+        The latter with all of the former.
+    """
+    if len(priors) < 2:
+        return tuple(priors)
+    logs = np.array(
+        [
+            np.log(one.weight) + _log_evidence(one.prior, after) - _log_evidence(one.prior, before)
+            for one in priors
+        ]
+    )
+    weights = np.exp(logs - logs.max())
+    weights /= weights.sum()
+    pairs = zip(priors, weights.tolist(), strict=True)
+    return tuple(replace(one, weight=weight) for one, weight in pairs)
+
+
+def _log_evidence(prior: ExactPrior | SparsePrior, measurements: Sequence[Measurement]) -> float:
+    """Return the log density of answers about numbers, but for what is the same for all priors."""
+    tables, values = answered_tables(prior, measurements, prior.mean)
+    posterior = Posterior.given(prior, tables, values[:, 0])
+    quadratic = float(values[:, 0] @ posterior.weights)
+    return -quadratic / 2 - float(np.log(np.diag(posterior.factor)).sum())
+
+
 def minimise(
     objective: Objective, *, declared: WeightedPrior, average: bool
 ) -> tuple[WeightedPrior, ...]:
@@ -192,7 +233,7 @@ def _of_numbers(
     answers = answered[0].answers
     if not isinstance(answers, Answers):
         raise TypeError("these are no answers about numbers")
-    if is_in_stages(answered):
+    if is_in_bands(answered):
         known = clipped_posterior(prior, answered)
         tables: Sequence[AnsweredTable] = known.tables
         totals = np.concatenate([table.questions.sum(axis=1) for table in kept_tables(tables)])

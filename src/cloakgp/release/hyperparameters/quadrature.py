@@ -1,4 +1,4 @@
-"""Where a posterior over hyperparameters is highest, and a few points that stand for all of it.
+"""Quadrature over hyperparameters: the posterior's maximum, and points that stand for all of it.
 
 Hyperparameters are standardised: each less its declared value and divided by its prior sd, so that
 the declared values are the origin and the prior is N(0, I).

@@ -1,4 +1,4 @@
-"""A file of a JSON manifest and plain arrays, with checksums: what every release is saved as.
+"""Archive of a JSON manifest and plain arrays, with checksums: what every release is saved as.
 
 The checksums find damage and careless edits. They are no signature: whoever can write the file can
 write its checksums. Reading is therefore strict, and bounded in memory and time: members that the
@@ -29,13 +29,12 @@ from cloakgp.release.io.members import (
     open_members,
     open_ordinary,
 )
+from cloakgp.release.io.upgrade import FIRST_KIND
 from cloakgp.utils.arrays import Array
 
 FORMAT = "cloakgp release"
-FIRST_VERSION, FORMAT_VERSION = 1, 2
+FIRST_VERSION, FORMAT_VERSION = 1, 3
 MANIFEST, MANIFEST_DIGEST = "manifest.json", "manifest.sha256"
-# What a file without this entry holds: files are older than there being kinds.
-FIRST_KIND = "regression"
 # What kinds are called that format version 1 told apart.
 RENAMED = dict.fromkeys(("regression", "regression of many rows", "classification"), "one output")
 # How to open a file of each kind.
@@ -45,8 +44,8 @@ LOADERS = {
     "statistics": "cloakgp.StatisticsRelease.load",
     "histogram": "cloakgp.estimators.baselines.NoisyHistogram.load",
 }
-# Of files of text, in which histograms were first written.
-TEXT_FORMAT = "cloakgp histogram"
+# Of files of text, in which histograms were first written, and no other kind.
+TEXT_FORMAT, TEXT_FORMAT_VERSION, TEXT_KIND = "cloakgp histogram", 1, "histogram"
 EDITED = "the file was changed after it was written: get it again from its publisher"
 # Of a manifest: its bytes, the brackets and commas in it, and how deep it is nested.
 MOST_TEXT, MOST_MARKS, MOST_NESTED = 2**24, 2 * 10**6, 256
@@ -164,9 +163,9 @@ def read_bundle(
 
     def contents(members: Members) -> Contents:
         manifest = _manifest(members)
-        found = _kind(manifest)
-        if found != kind:
-            raise ReleaseFileError(other_kind(found))
+        stated = _kind(manifest)
+        if stated != kind:
+            raise ReleaseFileError(other_kind(stated))
         return parse(manifest, _arrays(members, manifest))
 
     text_kind = read_text(path, parse=_text_kind)
@@ -175,7 +174,7 @@ def read_bundle(
     return _read(path, contents, max_bytes=max_bytes)
 
 
-def other_kind(found: str) -> str:
+def other_kind(kind: str) -> str:
     """Say what kind of release a file holds, and how to open it.
 
     Examples
@@ -184,11 +183,9 @@ def other_kind(found: str) -> str:
     'this is a release of histogram: open it with cloakgp.load, or \
 cloakgp.estimators.baselines.NoisyHistogram.load'
     """
-    if found not in LOADERS:
-        return (
-            f"this is a release of {found}, which this package does not know: install a newer one"
-        )
-    return f"this is a release of {found}: open it with cloakgp.load, or {LOADERS[found]}"
+    if kind not in LOADERS:
+        return f"this is a release of {kind}, which this package does not know: install a newer one"
+    return f"this is a release of {kind}: open it with cloakgp.load, or {LOADERS[kind]}"
 
 
 def kind_of(path: str | Path, *, max_bytes: int | None = None) -> str:
@@ -264,8 +261,8 @@ def _objections(path: str | Path) -> Iterator[None]:
 
 def _shortened(error: Exception) -> str:
     """Return what an error says, which may quote as much of a file as it likes."""
-    said = str(error)
-    return said if len(said) <= MOST_SHOWN else f"{said[:MOST_SHOWN]} …"
+    message = str(error)
+    return message if len(message) <= MOST_SHOWN else f"{message[:MOST_SHOWN]} …"
 
 
 def _manifest(members: Members) -> dict[str, Any]:
@@ -321,15 +318,15 @@ def _text_kind(tree: Any) -> str:
     """Return what a file of text holds: only histograms were ever written so."""
     if not isinstance(tree, dict) or tree.get("format") != TEXT_FORMAT:
         raise ReleaseFileError("this is not a cloakgp release file")
-    return "histogram"
+    return TEXT_KIND
 
 
 def _kind(manifest: dict[str, Any]) -> str:
     old = manifest["version"] == FIRST_VERSION
-    found = manifest.get("kind", FIRST_KIND if old else None)
-    if not isinstance(found, str):
+    kind = manifest.get("kind", FIRST_KIND if old else None)
+    if not isinstance(kind, str):
         raise ReleaseFileError("its kind is damaged")
-    return RENAMED.get(found, found) if old else found
+    return RENAMED.get(kind, kind) if old else kind
 
 
 def _arrays(members: Members, manifest: dict[str, Any]) -> Load:

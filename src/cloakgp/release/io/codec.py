@@ -1,4 +1,4 @@
-"""Releases as trees of plain values, by the fields of their dataclasses.
+"""Codec: releases as trees of plain values, by the fields of their dataclasses.
 
 A dataclass becomes a dictionary of its fields, an array the name under which it is kept, a kernel a
 tree of its own (`cloakgp.release.io.kernel_tree`); everything else is plain already. Reading back
@@ -20,19 +20,22 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from cloakgp.design.streaming.rules import BallRule, LinearRule
 from cloakgp.models import ExactPrior, SparsePrior
+from cloakgp.models.features import BinBasis, EigenBasis
 from cloakgp.models.likelihoods import LIKELIHOODS
-from cloakgp.privacy import Answers
+from cloakgp.privacy import Answers, Guarantee
 from cloakgp.privacy.bands import Bands, SpreadQuestion
 from cloakgp.privacy.labels import LabelAnswers
+from cloakgp.privacy.pure_dp import PureGuarantee
 from cloakgp.release.io.kernel_tree import kernel_from_tree, kernel_to_tree
-from cloakgp.release.strategy import DenseStrategy, StreamedStrategy
+from cloakgp.release.strategy import DenseStrategy
+from cloakgp.release.streamed_strategy import StreamedStrategy
 from cloakgp.utils.arrays import Array
 
-# What stands in a file for a class, where an annotation leaves a choice of classes.
+# What stands in a file for a class, where an annotation leaves a choice of classes; of likelihoods,
+# which may be registered later, their own names.
 TYPES: dict[str, type] = {
     "exact": ExactPrior,
     "sparse": SparsePrior,
-    **LIKELIHOODS,
     "dense": DenseStrategy,
     "streamed": StreamedStrategy,
     "linear rule": LinearRule,
@@ -41,6 +44,10 @@ TYPES: dict[str, type] = {
     "classes answered": LabelAnswers,
     "bands": Bands,
     "spread question": SpreadQuestion,
+    "Gaussian differential privacy": Guarantee,
+    "pure differential privacy": PureGuarantee,
+    "eigenfunctions": EigenBasis,
+    "bins": BinBasis,
 }
 TYPE = "type"
 
@@ -71,7 +78,7 @@ def to_tree(value: Any, *, stored: Callable[[Array], Any] = np.ndarray.tolist) -
     if isinstance(value, Kernel):
         return kernel_to_tree(value)
     if is_dataclass(value) and not isinstance(value, type):
-        named = {kind: name for name, kind in TYPES.items()}.get(type(value))
+        named = {kind: name for name, kind in _types().items()}.get(type(value))
         inner = {
             field.name: to_tree(getattr(value, field.name), stored=stored)
             for field in fields(value)
@@ -151,7 +158,7 @@ class Reader:
         left = [hint for hint in hints if hint not in plain and hint is not type(None)]
         if len(left) == 1:
             return self._value(tree, left[0], place=place)
-        named = TYPES.get(str(tree.get(TYPE))) if isinstance(tree, dict) else None
+        named = _types().get(str(tree.get(TYPE))) if isinstance(tree, dict) else None
         for hint in left:
             if named is not None and isinstance(hint, type) and issubclass(named, hint):
                 return self._dataclass(tree, named, place=place)
@@ -183,7 +190,7 @@ class Reader:
         if not isinstance(tree, dict):
             raise ValueError(f"{place} is damaged")
         if TYPE in tree:
-            named = TYPES.get(tree[TYPE]) if isinstance(tree[TYPE], str) else None
+            named = _types().get(tree[TYPE]) if isinstance(tree[TYPE], str) else None
             if named is None or not issubclass(named, kind):
                 raise ValueError(f"{place} is of an unknown kind: {tree[TYPE]!r}")
             kind = named
@@ -214,6 +221,10 @@ def _plain(tree: Any, hint: type, *, place: str) -> Any:
     if type(tree) is not hint:
         raise ValueError(f"{place} is damaged")
     return tree
+
+
+def _types() -> dict[str, type]:
+    return {**TYPES, **LIKELIHOODS}
 
 
 @cache

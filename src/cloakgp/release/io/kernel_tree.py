@@ -1,4 +1,4 @@
-"""Kernels as plain JSON trees: no pickle, and only classes that are known to be kernels."""
+"""Codec of kernels: plain JSON trees, no pickle, and only classes that are known to be kernels."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _check_extent(tree: Any) -> None:
         count += len(level)
         if count > MOST_KERNELS:
             raise ValueError(f"there are more than {MOST_KERNELS} kernels in its kernel")
-        level = [inner for one in level for inner in _kernels_in(one)]
+        level = [inner for outer in level for inner in _kernels_in(outer)]
         if not level:
             return
     raise ValueError(f"its kernels are nested more than {MOST_NESTED} deep")
@@ -100,7 +100,7 @@ def _kernels_in(tree: Any) -> list[Any]:
     """Return the descriptions among a kernel's parameters."""
     parameters = tree.get("parameters") if isinstance(tree, dict) else None
     inner = parameters.values() if isinstance(parameters, dict) else ()
-    return [one for one in inner if isinstance(one, dict) and set(one) != {"array"}]
+    return [value for value in inner if isinstance(value, dict) and set(value) != {"array"}]
 
 
 def _kernel_from_tree(tree: Any, *, known: Mapping[str, type[Kernel]]) -> Kernel:

@@ -1,4 +1,4 @@
-"""Files of releases that are dataclasses: the container, the codec, and what older files held."""
+"""Release files: the container, the codec, and what files of earlier versions held."""
 
 from __future__ import annotations
 
@@ -7,13 +7,21 @@ from typing import Any, TypeVar
 
 from sklearn.gaussian_process.kernels import Kernel
 
-from cloakgp.release.io.bundle import FIRST_VERSION, Load, Store, bundle_bytes, read_bundle
+from cloakgp.release.io.bundle import (
+    TEXT_FORMAT,
+    TEXT_FORMAT_VERSION,
+    TEXT_KIND,
+    Load,
+    ReleaseFileError,
+    Store,
+    bundle_bytes,
+    read_bundle,
+    read_text,
+)
 from cloakgp.release.io.codec import Reader, to_tree
-from cloakgp.release.io.upgrade import upgraded
+from cloakgp.release.io.upgrade import current_tree, tree_of_text
 
 RELEASE = "one output"
-# What every manifest says beside what its release holds.
-ENVELOPE = ("format", "version", "kind", "sha256")
 
 Read = TypeVar("Read")
 
@@ -64,10 +72,16 @@ def read(
     """
 
     def parse(manifest: dict[str, Any], loaded: Load) -> Read:
-        if manifest["version"] == FIRST_VERSION:
-            tree = upgraded(manifest)
-        else:
-            tree = {name: entry for name, entry in manifest.items() if name not in ENVELOPE}
-        return Reader(loaded=loaded, kernels=kernels).read(tree, made)
+        return Reader(loaded=loaded, kernels=kernels).read(current_tree(manifest), made)
 
+    def parse_text(manifest: dict[str, Any]) -> Read:
+        if (manifest["format"], manifest["version"]) != (TEXT_FORMAT, TEXT_FORMAT_VERSION):
+            raise ReleaseFileError("unknown format or version")
+        tree, arrays = tree_of_text(manifest)
+        return Reader(loaded=arrays.__getitem__).read(tree, made)
+
+    if kind == TEXT_KIND:
+        release = read_text(path, parse=parse_text)
+        if release is not None:
+            return release
     return read_bundle(path, kind=kind, parse=parse, max_bytes=max_bytes)

@@ -1,41 +1,78 @@
-"""Manifests of format version 1, as the trees that are read today.
+"""Upgrade of manifests of earlier format versions to the trees that are read today.
 
-Version 1 had a kind of file for every kind of release, each with a form of its own. Plain
-dictionaries go in and come out; what they hold is checked when it is read.
+Version 1 had a kind of file for every kind of release, each with a form of its own; version 2 still
+had such forms for statistics and histograms. Plain dictionaries go in and come out; what they hold
+is checked when it is read.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+
+import numpy as np
+
+from cloakgp.utils.arrays import Array
 
 Tree = dict[str, Any]
 
+# What every manifest says beside what its release holds.
+ENVELOPE = ("format", "version", "kind", "sha256")
+
 NUMBERS: Tree = {"type": "numbers"}
+BASES = {"eigen": "eigenfunctions", "bins": "bins"}
+# What a file without this entry holds: files are older than there being kinds.
+FIRST_KIND = "regression"
 # How strategies, answers and priors were written.
 CARRIED = ("X", "X_query", "reconstruction", "query_weights", "table", "certificate")
 
 
-def upgraded(manifest: Tree) -> Tree:
-    """Return the tree of a release from a manifest of version 1.
+def current_tree(manifest: Tree) -> Tree:
+    """Return the tree of a release, as it is written today, from a manifest of any version.
 
     Parameters
     ----------
     manifest : dict
-        Of kind "regression", "classification" or "regression of many rows", or of several outputs.
 
     Raises
     ------
-    KeyError, TypeError, AttributeError
+    KeyError, TypeError, ValueError, AttributeError
+        If it is of an earlier version and damaged.
+
+    Examples
+    --------
+    >>> current_tree({"format": "cloakgp release", "version": 3, "kind": "one output", "a": 1})
+    {'a': 1}
+    """
+    last, change = EARLIER_FORMS.get(manifest.get("kind", FIRST_KIND), (0, _inner))
+    return change(manifest) if manifest["version"] <= last else _inner(manifest)
+
+
+def tree_of_text(tree: Tree) -> tuple[Tree, dict[str, Array]]:
+    """Return the tree of a histogram, and its arrays by name, from a file of text.
+
+    Parameters
+    ----------
+    tree : dict
+        In which lists stand for arrays, and bins are numbered.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError
         If it is damaged.
     """
-    kind = manifest.get("kind", "regression")
-    if kind == "classification":
-        return _classification(manifest)
-    if kind == "regression of many rows":
-        return _many_rows(manifest)
-    if kind == "regression of several outputs":
-        return {"entries": _regression(manifest), "columns": {"bounds": manifest["outputs"]}}
-    return _regression(manifest)
+    edges = {f"edges {place}": each for place, each in enumerate(tree["edges"])}
+    shape = tuple(len(each) - 1 for each in tree["edges"])
+    places = np.column_stack(np.unravel_index(np.array(tree["cells"], dtype=np.intp), shape))
+    listed = {**edges, "places": places, "counts": tree["counts"], "sums": tree["sums"]}
+    arrays = {name: np.array(values, dtype=np.float64) for name, values in listed.items()}
+    names = {"edges": list(edges), "places": "places", "counts": "counts", "sums": "sums"}
+    entries = {name: entry for name, entry in tree.items() if name != "cells"}
+    return _histogram({**entries, **names}), arrays
+
+
+def _inner(manifest: Tree) -> Tree:
+    return {name: entry for name, entry in manifest.items() if name not in ENVELOPE}
 
 
 def _regression(manifest: Tree) -> Tree:
@@ -44,14 +81,18 @@ def _regression(manifest: Tree) -> Tree:
         "prior": _prior(manifest["prior"]),
         "likelihood": NUMBERS,
         "measurements": [
-            {"strategy": _strategy(one), "answers": _answers(one)}
-            for one in manifest["measurements"]
+            {"strategy": _strategy(measurement), "answers": _answers(measurement)}
+            for measurement in manifest["measurements"]
         ],
         "learned": _learned(manifest),
         "hyperprior": manifest["hyperprior"],
         "average": manifest["average"],
         "choice": manifest["choice"],
     }
+
+
+def _several_outputs(manifest: Tree) -> Tree:
+    return {"entries": _regression(manifest), "columns": {"bounds": manifest["outputs"]}}
 
 
 def _classification(manifest: Tree) -> Tree:
@@ -65,23 +106,23 @@ def _classification(manifest: Tree) -> Tree:
         "likelihood": _link(manifest["prior"]),
         "measurements": [
             {
-                "strategy": _strategy(one),
+                "strategy": _strategy(measurement),
                 "answers": {
                     "type": "classes answered",
-                    "values": one["answers"],
+                    "values": measurement["answers"],
                     "classes": {"labels": manifest["classes"]},
-                    **{name: one[name] for name in ("noise_sd", "insecure", "guarantee")},
+                    **{name: measurement[name] for name in ("noise_sd", "insecure", "guarantee")},
                 },
             }
-            for one in manifest["measurements"]
+            for measurement in manifest["measurements"]
         ],
         "learned": [
             {
-                "prior": _prior(one["prior"]["latent"]),
-                "likelihood": _link(one["prior"]),
-                "weight": one["weight"],
+                "prior": _prior(weighted["prior"]["latent"]),
+                "likelihood": _link(weighted["prior"]),
+                "weight": weighted["weight"],
             }
-            for one in manifest["learned"]
+            for weighted in manifest["learned"]
         ],
         "hyperprior": None if learning is None else hyperprior,
         "average": learning == "average",
@@ -91,7 +132,7 @@ def _classification(manifest: Tree) -> Tree:
 
 def _many_rows(manifest: Tree) -> Tree:
     learned = _learned(manifest)
-    priors = [one["prior"] for one in learned] or [_prior(manifest["prior"])]
+    priors = [weighted["prior"] for weighted in learned] or [_prior(manifest["prior"])]
     rule = dict(manifest["rule"])
     strategy = {
         "type": "streamed",
@@ -118,14 +159,39 @@ def _many_rows(manifest: Tree) -> Tree:
     }
 
 
+def _statistics(manifest: Tree) -> Tree:
+    """Return a release of statistics. The first files have no names of inputs."""
+    basis = dict(manifest["basis"])
+    form = basis.pop("kind")
+    if form not in BASES:
+        raise ValueError("unknown basis")
+    lower, upper = zip(*basis.pop("box"), strict=True)
+    return {
+        **_inner(manifest),
+        "basis": {**basis, "type": BASES[form], "box": {"lo": list(lower), "hi": list(upper)}},
+    }
+
+
+def _histogram(manifest: Tree) -> Tree:
+    tree = _inner(manifest)
+    tree["bins"] = {"edges": tree.pop("edges")}
+    privacy = "pure" if tree["noise"] == "laplace" else "Gaussian"
+    tree["guarantee"] = {"type": f"{privacy} differential privacy", **tree["guarantee"]}
+    return tree
+
+
 def _names(manifest: Tree) -> Tree:
     return {name: manifest[name] for name in ("input_names", "output_name")}
 
 
 def _learned(manifest: Tree) -> list[Tree]:
     return [
-        {"prior": _prior(one["prior"]), "likelihood": NUMBERS, "weight": one["weight"]}
-        for one in manifest["learned"]
+        {
+            "prior": _prior(weighted["prior"]),
+            "likelihood": NUMBERS,
+            "weight": weighted["weight"],
+        }
+        for weighted in manifest["learned"]
     ]
 
 
@@ -160,3 +226,14 @@ def _answers(tree: Tree) -> Tree:
         **{name: tree[name] for name in ("noise_sd", "centre", "bounds", "insecure", "guarantee")},
         "noise": tree.get("noise", "gaussian"),
     }
+
+
+# Of each kind, the last version that wrote it in another form than today's, and what to make of it.
+EARLIER_FORMS: dict[str, tuple[int, Callable[[Tree], Tree]]] = {
+    FIRST_KIND: (1, _regression),
+    "classification": (1, _classification),
+    "regression of many rows": (1, _many_rows),
+    "regression of several outputs": (1, _several_outputs),
+    "statistics": (2, _statistics),
+    "histogram": (2, _histogram),
+}

@@ -25,7 +25,8 @@ from scipy import linalg
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.covariance import DenseCovariance, LowRankCovariance
 from cloakgp.models.likelihoods import Likelihood
-from cloakgp.release.posterior.dense import DenseTable, Posterior
+from cloakgp.release.posterior.dense import Posterior
+from cloakgp.release.tables import DenseTable
 from cloakgp.utils.arrays import Array
 
 STEPS = 100

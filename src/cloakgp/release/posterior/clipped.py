@@ -28,20 +28,16 @@ from cloakgp.models import ExactPrior, OutputCovariance, SparsePrior
 from cloakgp.models.clipping import OFFSET_SD, linearise_clipped, offset_per_sd
 from cloakgp.models.covariance import DenseCovariance, LowRankCovariance
 from cloakgp.privacy.bands import Bands, SpreadQuestion
-from cloakgp.release.measurement import Measurement, asked
-from cloakgp.release.posterior.dense import DenseTable, Posterior
+from cloakgp.release.measurement import Measurement, asked, check_kept_where_in_bands
+from cloakgp.release.posterior.dense import Posterior
 from cloakgp.release.strategy import DenseStrategy
+from cloakgp.release.tables import DenseTable
 from cloakgp.utils.arrays import Array
 
 # Of the variance of an output: what is left of it is not taken for less, whatever rounding says.
 SMALLEST_VARIANCE = 1e-9
 # Normal quantiles over which what lies outside of an interval is averaged.
 QUANTILES = 201
-
-
-def is_in_stages(measurements: Sequence[Measurement]) -> bool:
-    """Return whether any of these measurements was made in bands."""
-    return any(each.encoding is not None for each in measurements)
 
 
 def clipped_posterior(
@@ -100,16 +96,13 @@ class _Filter:
     @classmethod
     def after(cls, prior: ExactPrior | SparsePrior, measurements: Sequence[Measurement]) -> _Filter:
         """Return what is known after these measurements."""
+        check_kept_where_in_bands(measurements)
         answered = [
             each for each in asked(measurements) if not isinstance(each.encoding, SpreadQuestion)
         ]
         strategies: dict[int, DenseStrategy] = {}
         for each in answered:
-            if not isinstance(each.strategy, DenseStrategy):
-                raise ValueError(
-                    "some of these rows were asked in bands and others are not kept: they cannot "
-                    "be combined"
-                )
+            assert isinstance(each.strategy, DenseStrategy)
             strategies.setdefault(each.strategy.table, each.strategy)
         spans, rows = {}, 0
         for table, strategy in strategies.items():

@@ -18,7 +18,7 @@ import numpy as np
 from scipy import linalg
 
 from cloakgp.models import ExactPrior, SparsePrior
-from cloakgp.release.posterior.tables import AnsweredTable
+from cloakgp.release.tables import AnsweredTable, DenseTable
 from cloakgp.utils.arrays import Array
 
 # Of the noise of an output: what answers leave of its variance is not taken for less.
@@ -179,6 +179,28 @@ class Posterior:
         whitened = self.factor.T @ self.weights
         return self.prior.mean + root @ whitened, np.maximum(variance, noise * SMALLEST_SHARE)
 
+    def inducing_root(self) -> Array:
+        """Return G with G Gᵀ the covariance of a sparse prior's inducing variables, shape (M, M).
+
+        Of u with f = m + Vᵀu, which has the covariance I before any answer, and
+        I − (R Vᵀ)ᵀ S⁻¹ R Vᵀ after them.
+
+        Raises
+        ------
+        TypeError
+            If the prior has no inducing inputs.
+        """
+        if not isinstance(self.prior, SparsePrior):
+            raise TypeError("rows that are read in passes need a prior with inducing inputs")
+        covariance = np.eye(len(self.prior.inducing))
+        if self.tables:
+            asked = np.vstack([table.inducing_cross(self.prior) for table in self.tables])
+            explained = linalg.solve_triangular(self.factor, asked, lower=True)
+            covariance = covariance - explained.T @ explained
+        values, vectors = linalg.eigh(covariance)
+        root: Array = vectors * np.sqrt(np.maximum(values, 0.0))
+        return root
+
     def precision_of(self, table: int) -> float:
         """Return the largest eigenvalue of RᵀR of a table's noise-scaled questions."""
         asked = [
@@ -198,62 +220,3 @@ def _answer_covariance(prior: ExactPrior | SparsePrior, tables: Sequence[Answere
     covariance = (covariance + covariance.T) / 2
     covariance[np.diag_indices(len(covariance))] += 1.0
     return covariance
-
-
-# Rows of a covariance held in memory at a time.
-BLOCK_ROWS = 2048
-
-
-@dataclass(frozen=True, eq=False)
-class DenseTable(AnsweredTable):
-    """The rows of one table, and what was asked of their latent values.
-
-    Attributes
-    ----------
-    number : int
-    X : array of shape (N, D)
-    questions : array of shape (k, N)
-        Divided by the noise sd of their answers.
-    residual : array of shape (k, k) or None
-        The covariance of what else the answers hold, beside noise of unit variance: what linear
-        questions leave out of outputs that were clipped (`cloakgp.release.posterior.clipped`).
-    """
-
-    X: Array
-    questions: Array
-    residual: Array | None = None
-
-    @property
-    def n_answers(self) -> int:
-        """k, the number of questions."""
-        return len(self.questions)
-
-    def cross(self, prior: ExactPrior | SparsePrior, X: Array) -> Array:
-        """Return K_*f Rᵀ, never holding more than a block of rows of K_*f, shape (P, k)."""
-        products = [
-            prior.cross_covariance(block, self.X) @ self.questions.T for block in _blocks(X)
-        ]
-        return np.vstack(products) if products else np.zeros((0, self.n_answers))
-
-    def shared(self, prior: ExactPrior | SparsePrior, other: AnsweredTable) -> Array:
-        """Return R K_ff Rᵀ, never holding more than a block of rows of K_ff."""
-        if not isinstance(other, DenseTable):
-            return self.questions @ other.cross(prior, self.X)
-        products = [
-            prior.row_covariance(block, other.X) @ other.questions.T for block in _blocks(self.X)
-        ]
-        return self.questions @ np.vstack(products)
-
-    def own(self, prior: ExactPrior | SparsePrior) -> Array:
-        """Return R Λ Rᵀ, and what linear questions leave out."""
-        own: Array = (self.questions * prior.row_noise(self.X)) @ self.questions.T
-        return own if self.residual is None else own + self.residual
-
-    def row_cross(self, prior: ExactPrior | SparsePrior, X: Array) -> Array:
-        """Return Λ Rᵀ, shape (N, k)."""
-        crossed: Array = prior.row_noise(X)[:, None] * self.questions.T
-        return crossed
-
-
-def _blocks(X: Array) -> list[Array]:
-    return [X[start : start + BLOCK_ROWS] for start in range(0, len(X), BLOCK_ROWS)]

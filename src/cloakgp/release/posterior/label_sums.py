@@ -7,7 +7,7 @@ and what V leaves of each row to itself, answers R v + z are then
     offset + F u + noise of covariance B + I,    F = R A Vᵀ,
     offset = R (h − A (μ − m)),    B = R Λ Rᵀ,    λ = A² (var f_j − v_jᵀv_j) + var e_j,
 
-and what is known of u follows as in `cloakgp.release.posterior.streamed`. These sums are over all
+and what is known of u follows as in `cloakgp.release.tables`. These sums are over all
 rows, and every step of the search for the marginals needs them anew. Where rows are gathered in
 cells (`cloakgp.design.streaming.condensing`) the sums of cells are near them, and cost next to
 nothing; but not near enough, for the answers about many rows are very exact. So cells are trusted
@@ -34,7 +34,7 @@ from cloakgp.privacy.labels import LabelAnswers, signed_centre
 from cloakgp.release.posterior.classification import settled
 from cloakgp.release.posterior.dense import Posterior
 from cloakgp.release.posterior.mixture import WeightedPrior
-from cloakgp.release.posterior.streamed import SummedTable
+from cloakgp.release.tables import SummedTable
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import Chunk, Passes
 

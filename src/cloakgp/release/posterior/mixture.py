@@ -10,14 +10,13 @@ import numpy as np
 
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import LatentJoint, LatentMarginals, Likelihood
-from cloakgp.release.measurement import Measurement, asked
+from cloakgp.release.measurement import Measurement, asked, is_in_bands
 from cloakgp.release.posterior.classification import SignAnswers, label_posterior
-from cloakgp.release.posterior.clipped import clipped_posterior, is_in_stages
-from cloakgp.release.posterior.dense import DenseTable, Posterior
+from cloakgp.release.posterior.clipped import clipped_posterior
+from cloakgp.release.posterior.dense import Posterior
 from cloakgp.release.posterior.laplace import NewtonState, iterated
-from cloakgp.release.posterior.streamed import SummedTable
-from cloakgp.release.posterior.tables import AnsweredTable
-from cloakgp.release.strategy import StreamedStrategy
+from cloakgp.release.streamed_strategy import StreamedStrategy
+from cloakgp.release.tables import AnsweredTable, DenseTable, SummedTable
 from cloakgp.utils.arrays import Array
 
 Inference = Literal["posterior", "laplace"]
@@ -96,7 +95,7 @@ def condition(
         prior if mean == prior.mean else replace(prior, mean=mean)
         for mean in likelihood.means(prior)
     ]
-    if likelihood.linear and is_in_stages(measurements):
+    if likelihood.linear and is_in_bands(measurements):
         return tuple(clipped_posterior(each, measurements) for each in priors)
     if likelihood.linear:
         tables, values = answered_tables(prior, measurements, prior.mean)

@@ -1,0 +1,46 @@
+r"""Rows as a sparse model knows them after earlier answers, for designs of later questions.
+
+A sparse model knows rows by features v and noise variances λ: y = Vᵀu + e with u ~ N(0, I). After
+earlier answers about other rows, u has a covariance Σ = G Gᵀ. New rows then have features Gᵀv and
+the same noise, and query points have features GᵀF: the same problem again, for which the same
+designs serve. A rule asks a row by a matrix times its features, T Gᵀv = (T Gᵀ) v, and so what is
+found is a rule of the features as they were before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from cloakgp.design.streaming.rules import RowModel, Rule
+from cloakgp.utils.arrays import Array
+
+
+@dataclass(frozen=True, eq=False)
+class ConditionedModel:
+    """A sparse model after earlier answers.
+
+    Attributes
+    ----------
+    model : RowModel
+        Before them.
+    root : array of shape (M, M)
+        G, with G Gᵀ the covariance of u given the answers.
+    """
+
+    model: RowModel
+    root: Array
+
+    def features_and_noise(self, X: Array) -> tuple[Array, Array]:
+        """Return GᵀV, shape (M, n), and λ, shape (n,)."""
+        features, noise = self.model.features_and_noise(X)
+        return self.root.T @ features, noise
+
+    def unconditioned(self, rule: Rule) -> Rule:
+        """Return the rule over features before the answers that asks the same of every row.
+
+        Parameters
+        ----------
+        rule : Rule
+            Over features after them.
+        """
+        return replace(rule, matrix=rule.matrix @ self.root.T)
