@@ -159,6 +159,7 @@ def chosen_release(
             epsilon=divided.release,
             delta=delta,
             learn=None,
+            stages=None,
             insecure_seed=insecure_seed,
         ),
         [{"kernel": [prior.kernel], "noise_variance": [prior.noise_variance]} for prior in priors],

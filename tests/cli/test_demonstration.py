@@ -36,11 +36,12 @@ def test_privacy_costs_little_and_knowing_nothing_costs_more(found):
     assert len(kept.private_rmse) == 3
     assert kept.private_rmse.mean() < 1.15 * kept.rmse
     assert kept.private_rmse.mean() < found.output_sd < found.middle_rmse
-    raw = found.trials[0]
+    raw, *_ = found.trials
     assert kept.private_rmse.mean() < raw.private_rmse.mean()
-    assert (kept.release.guarantee.epsilon, kept.release.guarantee.delta) == (1.0, 1e-3)
+    assert kept.release.guarantee.delta == 1e-3
+    assert 1.0 - 1e-5 < kept.release.guarantee.epsilon <= 1.0
     assert not kept.release.insecure
-    assert len(kept.release.measurements) == 1
+    assert len(kept.release.measurements) == 4
 
 
 def test_the_picture_compares_with_no_privacy(found):

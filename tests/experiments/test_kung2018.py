@@ -102,6 +102,7 @@ def test_defaults_are_the_estimator_s(women):
             epsilon=kung2018.TOTAL_EPSILON,
             delta=0.01,
             learn=learn,
+            stages=None,
             insecure_seed=SEED,
         ).fit(split.X[split.fitted], split.heights[split.fitted], X_query=X_query)
         expected = root_mean_square(model.predict(X_query) - split.heights[split.validation])

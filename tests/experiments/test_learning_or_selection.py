@@ -12,6 +12,7 @@ from rich.measure import Measurement
 from typer.testing import CliRunner
 
 from cloakgp import DPGPRegressor
+from cloakgp.models import matern_kernel
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.composition import compose_with_selection, worst_release
 from experiments import __main__ as command_line
@@ -79,7 +80,13 @@ def test_ways_are_the_estimator_s_on_the_same_split(wave):
     assert len(errors) == len(study.ways((0.3,)))
     for error, learn in zip(errors[:3], (None, "map", "average"), strict=True):
         model = DPGPRegressor(
-            bounds=(-2.0, 2.0), epsilon=1.0, delta=DELTA, learn=learn, insecure_seed=SEED
+            matern_kernel(split.X, width=4.0),
+            bounds=(-2.0, 2.0),
+            epsilon=1.0,
+            delta=DELTA,
+            learn=learn,
+            stages=None,
+            insecure_seed=SEED,
         ).fit(split.X, split.outputs)
         expected = root_mean_square(model.predict(split.X_test) - split.outputs_test)
         assert error == pytest.approx(expected, rel=1e-6)
@@ -95,7 +102,13 @@ def test_one_candidate_is_a_release_with_what_the_choice_leaves(wave):
         insecure_seed=SEED,
     )
     model = DPGPRegressor(
-        bounds=(-2.0, 2.0), epsilon=0.8, delta=DELTA, learn=None, insecure_seed=SEED
+        matern_kernel(split.X, width=4.0),
+        bounds=(-2.0, 2.0),
+        epsilon=0.8,
+        delta=DELTA,
+        learn=None,
+        stages=None,
+        insecure_seed=SEED,
     ).fit(split.X, split.outputs)
     np.testing.assert_allclose(release.predict(split.X_test), model.predict(split.X_test))
 

@@ -8,6 +8,7 @@ from sklearn.gaussian_process.kernels import RBF
 from typer.testing import CliRunner
 
 from cloakgp import DPGPRegressor
+from cloakgp.fitting.bands import DEFAULT_STAGES
 from cloakgp.fitting.defaults import choose_prior
 from cloakgp.models import ExactPrior
 from cloakgp.privacy import OutputBounds
@@ -47,7 +48,7 @@ def defaults(X):
 
 @pytest.mark.parametrize(
     "settings",
-    [{"learn": "map"}, {"learn": "average"}, {"learn": "map", "budget_split": 0.3}],
+    [{"learn": "map"}, {"learn": "average"}, {"learn": "map", "stages": DEFAULT_STAGES}],
     ids=str,
 )
 def test_rows_are_the_estimator_s(toy, settings):
@@ -63,7 +64,8 @@ def test_rows_are_the_estimator_s(toy, settings):
                 epsilon=1.0,
                 delta=0.01,
                 insecure_seed=protocol.seed(fold, draw),
-                **settings,
+                learn=settings["learn"],
+                stages="auto" if "stages" in settings else None,
             ).fit(X[train], y[train])
             expected = root_mean_square(model.predict(X[held_out]) - y[held_out])
             assert found.by_fold[fold, draw] == pytest.approx(expected, rel=1e-6)
