@@ -187,10 +187,10 @@ def _noise(release: Release, words: OutputWords) -> tuple[Fact, ...]:
             facts.append(
                 Fact(
                     f"checked{ordinal}",
-                    f"what was asked of every one of {measurement.strategy.n_rows:,} rows was measured "
-                    f"while it was asked, and {'nobody' if measurement.strategy.grouped else 'none'} "
-                    "weighs more than the guarantee allows. Whoever has the inputs can do so "
-                    "again.",
+                    "what was asked of every one of "
+                    f"{measurement.strategy.n_rows:,} rows was measured while it was asked, and "
+                    f"{'nobody' if measurement.strategy.grouped else 'none'} weighs more than the "
+                    "guarantee allows. Whoever has the inputs can do so again.",
                 )
             )
     return (*facts, *words.sharpness(release))
