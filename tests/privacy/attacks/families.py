@@ -49,6 +49,7 @@ from cloakgp.privacy.pure_dp import PureGuarantee
 from cloakgp.privacy.selection import select
 from cloakgp.privacy.statistics import measure_statistics
 from cloakgp.privacy.streaming import StrategyBound, measure_label_rows
+from cloakgp.release import Hyperprior
 
 BOUNDS = (-3.3, 7.1)
 BUDGET = {"bounds": BOUNDS, "epsilon": 1.3, "delta": 1e-4}
@@ -594,7 +595,10 @@ ATTACKS = [
     released_classes("classes of many rows", classes=["a", "b", "c"]),
     released_classes("classes of many rows, trace", classes=[0, 1], criterion="trace"),
     released_classes(
-        "classes of many rows, learning", classes=[0, 1], criterion="logdet", learning="map"
+        "classes of many rows, learning",
+        classes=[0, 1],
+        criterion="logdet",
+        hyperprior=Hyperprior(noise_variance=False),
     ),
     streamed_classes("Dask, classes", dask_rows, classes=["a", "b", "c"]),
     private_inputs("private inputs, replaced", neighbours="replace"),
