@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import mpmath
 import numpy as np
 import pytest
@@ -34,7 +36,7 @@ def by_quadrature(mean, variance, lower, upper):
             integrate.quad(
                 lambda z: function(mean + sd * z) * stats.norm.pdf(z), one, two, epsabs=1e-13
             )[0]
-            for one, two in zip(places, places[1:], strict=False)
+            for one, two in itertools.pairwise(places)
         ]
         return sum(parts)
 

@@ -77,7 +77,7 @@ def test_an_input_that_never_varies_tells_nothing(rng):
     """Predictions where it is otherwise are nearly those where it is what it always was."""
     X = np.column_stack([rng.normal(size=20), np.full(20, 7.0)])
     kernel = default_kernel(X, width=1.0)
-    elsewhere = X + [0.0, 700.0]
+    elsewhere = X + np.array([0.0, 700.0])
     np.testing.assert_allclose(kernel(X, elsewhere), kernel(X), atol=1e-6)
     assert np.isfinite(kernel(elsewhere)).all()
 
