@@ -159,7 +159,9 @@ def test_the_account_is_that_of_where_outputs_lie_in_their_bands():
     """Oracle: draws, placed by the very encoding that is asked about."""
     rng = np.random.default_rng(0)
     mean, variance = rng.normal(size=5), rng.uniform(0.3, 3.0, size=5)
-    bands = Bands(lower=mean - [0.5, 1, 2, 0.1, 3], upper=mean + [0.5, 2, 1, 4, 3])
+    bands = Bands(
+        lower=mean - np.array([0.5, 1, 2, 0.1, 3]), upper=mean + np.array([0.5, 2, 1, 4, 3])
+    )
     account = account_in_bands(mean, variance, bands=bands)
     y = mean + np.sqrt(variance) * rng.normal(size=(200_000, 5))
     placed = np.array([bands.encoded(one) for one in y])
