@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF, CompoundKernel, ConstantKernel
 
 from cloakgp.fitting import defaults as choices
-from cloakgp.fitting.defaults import choose_prior, choose_query
-from cloakgp.models import APPROXIMATIONS, ExactPrior, SparsePrior
+from cloakgp.fitting.defaults import choose_label_prior, choose_prior, choose_query
+from cloakgp.models import APPROXIMATIONS, ExactPrior, SparsePrior, default_kernel
 from cloakgp.privacy import OutputBounds
+from cloakgp.privacy.labels import Classes
 
 BOUNDS = OutputBounds(-10.0, 30.0)
 
@@ -30,9 +31,7 @@ def test_the_default_prior(rng):
     assert isinstance(prior, ExactPrior)
     assert prior.mean == 10.0
     assert prior.noise_variance == pytest.approx(16.0)
-    assert prior.kernel.k1.constant_value == pytest.approx(144.0)
-    np.testing.assert_allclose(prior.kernel.k2.length_scale, 0.5 * np.sqrt(2) * np.ptp(X, axis=0))
-    assert prior.kernel.k2.nu == 1.5
+    assert prior.kernel == default_kernel(X, width=40.0)
 
 
 @given(
@@ -99,9 +98,17 @@ def test_what_makes_no_sense_is_named(changes, message):
         choose_prior(np.linspace(0, 1, 4)[:, None], bounds=BOUNDS, **changes)
 
 
-def test_constant_inputs_have_no_default_lengthscale():
+def test_an_input_that_never_varies_has_a_default():
+    X = np.array([[0.0, 1.0], [2.0, 1.0], [3.0, 1.0]])
+    prior = choose_prior(X, bounds=BOUNDS)
+    np.testing.assert_allclose(
+        prior.row_covariance(X, X + np.array([0.0, 50.0])), prior.row_covariance(X, X), rtol=1e-6
+    )
+
+
+def test_a_latent_function_has_no_default_lengthscale_of_an_input_that_never_varies():
     with pytest.raises(ValueError, match=r"input columns \[1\] are constant"):
-        choose_prior(np.array([[0.0, 1.0], [2.0, 1.0]]), bounds=BOUNDS)
+        choose_label_prior(np.array([[0.0, 1.0], [2.0, 1.0]]), classes=Classes(("no", "yes")))
 
 
 @given(seed=st.integers(0, 2**32 - 1), rows=st.integers(1, 60))

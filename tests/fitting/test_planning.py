@@ -193,12 +193,12 @@ def test_candidates_side_by_side_take_more():
     assert search.set_params(n_jobs=1).fit(X, y).best_estimator_.memory == 2e-3
 
 
-def test_groups_and_split_budgets_keep_their_rows():
+def test_groups_and_stages_keep_their_rows():
     X, _ = table(MANY_ROWS + 10)
     model = DPGPRegressor(bounds=(-1, 1), inducing=20, memory=4.0, **BUDGET)
     assert model.plan(X.shape).by_passes
     assert not model.plan(X.shape, grouped=True).by_passes
-    assert not model.set_params(budget_split=0.3).plan(X.shape).by_passes
+    assert not model.set_params(stages=[(0.3, None), (0.7, 1.0)]).plan(X.shape).by_passes
 
 
 def test_inducing_inputs_may_be_an_array():

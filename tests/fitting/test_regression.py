@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
+from cloakgp.fitting.bands import ONE_STAGE, Stage
 from cloakgp.fitting.defaults import choose_prior, choose_query
 from cloakgp.fitting.dense import release_outputs
 from cloakgp.fitting.strategies import Query, split_budget
@@ -17,6 +18,14 @@ from cloakgp.privacy.accounting import exact_noise_multiplier
 from cloakgp.release import Hyperprior
 
 BOUNDS = OutputBounds(-3.0, 3.0)
+
+
+# Of what may be learned, all but how noisy outputs are: that is not asked about then.
+NO_SPREAD = Hyperprior(noise_variance=False)
+
+
+def two(share):
+    return Stage(share), Stage(1 - share, 1.0)
 
 
 def fit(X, y, **changes):
@@ -73,7 +82,7 @@ def test_two_stages_spend_the_budget_and_no_more(budget, share):
 @pytest.mark.parametrize("budget", [(0.1, 1e-6), (1.0, 1e-3), (10.0, 1e-8), (1.0, 1e-12)])
 def test_a_split_release_keeps_its_guarantee_and_uses_it(share, budget, table):
     epsilon, delta = budget
-    release = fit(*table, epsilon=epsilon, delta=delta, budget_split=share, hyperprior=Hyperprior())
+    release = fit(*table, epsilon=epsilon, delta=delta, stages=two(share), hyperprior=NO_SPREAD)
     assert len(release.measurements) == 2
     guarantee = release.guarantee
     assert 0.999 * delta <= guarantee.delta_at(epsilon) <= delta
@@ -89,8 +98,8 @@ def test_a_split_release_keeps_its_guarantee_and_uses_it(share, budget, table):
 @pytest.mark.usefixtures("any_evidence")
 def test_the_second_stage_is_designed_with_what_the_first_taught(table):
     X, y = table
-    settings = {"budget_split": 0.5, "insecure_seed": 3, "epsilon": 20.0}
-    learning = fit(X, y, hyperprior=Hyperprior(), **settings)
+    settings = {"stages": two(0.5), "insecure_seed": 3, "epsilon": 20.0}
+    learning = fit(X, y, hyperprior=NO_SPREAD, **settings)
     plain = fit(X, y, **settings)
     first, second = (
         [measurement.strategy.matrix for measurement in release.measurements]
@@ -104,21 +113,24 @@ def test_the_second_stage_is_designed_with_what_the_first_taught(table):
 
 def test_stages_have_their_own_noise(table):
     X, _ = table
-    release = fit(X, np.zeros(30), budget_split=0.5, insecure_seed=3)
+    release = fit(X, np.zeros(30), stages=two(0.5), insecure_seed=3)
     one, other = (part.answers.values / part.answers.noise_sd for part in release.measurements)
     short = min(len(one), len(other))
     assert not np.allclose(one[:short], other[:short], atol=1e-6)
 
 
-@pytest.mark.parametrize("share", [0.0, 1.0, -0.5, 2.0, np.nan])
-def test_shares_that_are_none(share, table):
-    with pytest.raises(ValueError, match="budget_split must lie strictly between 0 and 1"):
-        fit(*table, budget_split=share)
+def test_a_stage_that_delta_alone_would_allow_is_stated_at_a_smaller_one(table):
+    release = fit(*table, epsilon=0.01, delta=0.01, stages=two(0.05))
+    small, large = (one.answers.guarantee for one in release.measurements)
+    assert 0 < small.delta < large.delta == 0.01
+    assert small.epsilon > 0
+    assert 0.999 * 0.01 <= release.guarantee.delta_at(0.01) <= 0.01
 
 
-def test_stages_that_delta_alone_would_allow_are_refused(table):
-    with pytest.raises(ValueError, match="leaves a part with epsilon = 0"):
-        fit(*table, epsilon=0.01, delta=0.01, budget_split=0.05)
+def test_where_delta_alone_would_allow_every_stage_there_is_one(table):
+    release = fit(*table, epsilon=0.001, delta=0.2, stages=two(0.5))
+    assert len(release.measurements) == 1
+    assert (release.guarantee.epsilon, release.guarantee.delta) == (0.001, 0.2)
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 0.1), (1.0, 0.0), (np.inf, 0.1), (1.0, 1.0)])
@@ -158,16 +170,16 @@ def test_names_and_learning_reach_the_release(table):
 def test_progress_is_told_of_both_stages(table):
     once, twice = [], []
     fit(*table, progress=once.append)
-    fit(*table, progress=twice.append, budget_split=0.5)
+    fit(*table, progress=twice.append, stages=two(0.5))
     assert len(twice) > len(once) >= 1
 
 
-@pytest.mark.parametrize("split", [None, 0.5])
-def test_the_questions_do_not_look_at_y(split, table):
+@pytest.mark.parametrize("stages", [ONE_STAGE, two(0.5)])
+def test_the_questions_do_not_look_at_y(stages, table):
     """With the first answers equal, also those of the second stage."""
     X, y = table
     first, second = (
-        fit(X, outputs, budget_split=split).measurements[0].strategy.matrix for outputs in (y, -y)
+        fit(X, outputs, stages=stages).measurements[0].strategy.matrix for outputs in (y, -y)
     )
     np.testing.assert_array_equal(first, second)
 

@@ -22,7 +22,13 @@ SPENDING = {"epsilon": 2.0, "delta": 1e-3}
 
 
 def model(**changes):
-    settings = {"bounds": (-3, 3), "noise_variance": 0.2, "insecure_seed": 0, **SPENDING}
+    settings = {
+        "bounds": (-3, 3),
+        "noise_variance": 0.2,
+        "stages": None,
+        "insecure_seed": 0,
+        **SPENDING,
+    }
     return DPGPRegressor(**(settings | changes))
 
 
@@ -66,9 +72,10 @@ def test_visits_are_conditioning(approximation, learn, table, rng):
     release = model(kernel=KERNEL, learn=learn, **inducing).fit(X, y).release_
     new = rng.uniform(0, 6, size=(12, 1))
     new[:4] = X[:4]
-    visited = refine(release, y, [[1.0], [5.0]], insecure_seed=1, **SPENDING)
-    visited = extend(visited, new, np.sin(new[:, 0]), insecure_seed=2, **SPENDING)
-    visited = refine(visited, y, insecure_seed=3, **SPENDING)
+    whole = {"band": None, **SPENDING}
+    visited = refine(release, y, [[1.0], [5.0]], insecure_seed=1, **whole)
+    visited = extend(visited, new, np.sin(new[:, 0]), insecure_seed=2, **whole)
+    visited = refine(visited, y, insecure_seed=3, **whole)
     assert [measurement.strategy.table for measurement in visited.measurements] == [0, 0, 1, 0]
     assert visited.insecure
     points = rng.uniform(-1, 7, size=(6, 1))
@@ -91,7 +98,7 @@ def test_asking_given_what_is_known_beats_asking_afresh(kernel, table):
     known = [[1.0], [3.0], [5.0]]
     first = model(kernel=kernel, learn=None, epsilon=20.0).fit(X, y, known).release_
     afresh = model(kernel=kernel, learn=None, epsilon=5.0, insecure_seed=1).fit(X, y, points)
-    informed = refine(first, y, points, epsilon=5.0, delta=1e-3, insecure_seed=1)
+    informed = refine(first, y, points, epsilon=5.0, delta=1e-3, band=None, insecure_seed=1)
     combined = first.combine(afresh.release_)
     assert informed.guarantee.mu == pytest.approx(combined.guarantee.mu, rel=1e-9)
     assert left_open(informed, points) < 0.97 * left_open(combined, points)
@@ -197,8 +204,8 @@ def test_after_nothing_was_asked(table):
     first = model(kernel=RBF(0.1), learn=None).fit(X, y, [[100.0]]).release_
     assert first.measurements[0].strategy.n_answers == 0
     for visited in (
-        refine(first, y, X, insecure_seed=1, **SPENDING),
-        extend(first, X, y, insecure_seed=1, **SPENDING),
+        refine(first, y, X, band=None, insecure_seed=1, **SPENDING),
+        extend(first, X, y, band=None, insecure_seed=1, **SPENDING),
     ):
         mean, covariance = condition(visited.prior, visited, X)
         np.testing.assert_allclose(visited.predict(X), mean, atol=1e-8)

@@ -12,6 +12,7 @@ from cloakgp.models import APPROXIMATIONS, ExactPrior, SparsePrior
 from cloakgp.models.covariance import (
     ConditionedCovariance,
     DenseCovariance,
+    LinearisedCovariance,
     LowRankCovariance,
 )
 
@@ -28,6 +29,12 @@ def drawn(kind, rng):
     low_rank = LowRankCovariance(features=features, noise=noise)
     if kind == "low rank":
         return low_rank, matrix
+    if kind == "linearised":
+        # One row that was clipped to a point, one that was not clipped.
+        slope, residual = rng.uniform(0, 1, size=ROWS), rng.uniform(0.01, 1.0, size=ROWS)
+        slope[:2], residual[1] = (0.0, 1.0), 1e-12
+        scaled = np.diag(slope) @ matrix @ np.diag(slope)
+        return LinearisedCovariance(low_rank, slope, residual), scaled + np.diag(residual)
     # Answers R y + z with z ~ N(0, I).
     questions = rng.normal(size=(4, ROWS))
     answers = questions @ matrix @ questions.T + np.eye(4)
@@ -39,7 +46,7 @@ def drawn(kind, rng):
     )
 
 
-KINDS = ["dense", "low rank", "conditioned"]
+KINDS = ["dense", "low rank", "linearised", "conditioned"]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -4,14 +4,97 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import Matern, Product
 
-from cloakgp.models import default_kernel, default_noise_variance
+from cloakgp.models import default_kernel, default_noise_variance, matern_kernel
+from cloakgp.models.defaults import default_latent_kernel, input_scales
+
+
+def three_parts(X, Z, *, width):
+    """The covariance of level, line and curve, from their definitions."""
+    centre, scale = X.mean(axis=0), X.std(axis=0)
+    D = X.shape[1]
+    left, right = (X - centre) / scale, (Z - centre) / scale
+    distance = np.sqrt(np.square(left[:, None] - right[None]).sum(axis=2)) / (2 * np.sqrt(D))
+    curve = (1 + np.sqrt(3) * distance) * np.exp(-np.sqrt(3) * distance)
+    return width**2 * (0.25**2 + 0.1**2 * left @ right.T / D + 0.15**2 * curve)
+
+
+@given(seed=st.integers(0, 2**32 - 1), inputs=st.integers(1, 3))
+def test_the_default_is_a_level_a_line_and_a_curve(seed, inputs):
+    rng = np.random.default_rng(seed)
+    units = 10.0 ** rng.integers(-4, 5, size=inputs)
+    X = (rng.standard_t(3, size=(12, inputs)) + 3) * units
+    Z = X[:4] + rng.normal(size=(4, inputs)) * units
+    kernel = default_kernel(X, width=40.0)
+    np.testing.assert_allclose(kernel(X, Z), three_parts(X, Z, width=40.0), rtol=1e-9, atol=1e-6)
+    # Over the rows themselves, each part varies as it says.
+    variance = 40.0**2 * (0.25**2 + 0.1**2 + 0.15**2)
+    assert kernel.diag(X).mean() == pytest.approx(variance)
+
+
+def test_units_do_not_matter(rng):
+    X = rng.uniform(size=(30, 2))
+    units, origin = np.array([1e-3, 1e6]), np.array([5.0, -2e6])
+    plain, other = default_kernel(X, width=2.0), default_kernel(X * units + origin, width=2e3)
+    np.testing.assert_allclose(other(X * units + origin), 1e6 * plain(X), rtol=1e-6)
+
+
+def test_the_order_of_rows_does_not_matter(rng):
+    X = rng.uniform(size=(50, 2))
+    one, other = (default_kernel(rows, width=2.0) for rows in (X, X[rng.permutation(50)]))
+    np.testing.assert_allclose(one(X), other(X), rtol=1e-12)
+
+
+@given(
+    values=st.tuples(*[st.floats(-1e6, 1e6)] * 2),
+    counts=st.tuples(st.integers(1, 50), st.integers(1, 50)),
+)
+def test_two_values_lie_half_their_distance_off(values, counts):
+    column = np.repeat(values, counts)[:, None]
+    [scale] = input_scales(column)
+    if values[0] == values[1]:
+        assert scale == 1e9 * max(abs(values[0]), 1.0)
+    else:
+        assert scale == pytest.approx(abs(values[1] - values[0]) / 2)
+
+
+def test_more_values_have_their_standard_deviation(rng):
+    X = rng.normal(size=(40, 3)) * [1.0, 1e-5, 1e7] + [0.0, 1.0, -1e8]
+    np.testing.assert_allclose(input_scales(X), X.std(axis=0), rtol=1e-9)
+
+
+@pytest.mark.parametrize("unit", [1e-250, 1e-200, 1e160, 1e250])
+def test_scales_of_any_unit_are_neither_zero_nor_infinite(unit):
+    column = np.array([[0.0], [1.0], [5.0], [2.0]])
+    [scale] = input_scales(unit * column)
+    assert scale == pytest.approx(unit * column.std(), rel=1e-9)
+
+
+def test_an_input_that_never_varies_tells_nothing(rng):
+    """Predictions where it is otherwise are nearly those where it is what it always was."""
+    X = np.column_stack([rng.normal(size=20), np.full(20, 7.0)])
+    kernel = default_kernel(X, width=1.0)
+    elsewhere = X + np.array([0.0, 700.0])
+    np.testing.assert_allclose(kernel(X, elsewhere), kernel(X), atol=1e-6)
+    assert np.isfinite(kernel(elsewhere)).all()
+
+
+@pytest.mark.parametrize("X", [np.ones((4, 1)), np.full((1, 2), -3.0), np.zeros((3, 2))])
+def test_tables_that_never_vary_have_a_default(X):
+    kernel = default_kernel(X, width=2.0)
+    # The level and the curve, which are one number there.
+    np.testing.assert_allclose(kernel(X), 4.0 * (0.25**2 + 0.15**2))
+
+
+# --- the Matérn kernel alone ---
 
 
 def test_the_rule_in_one_dimension():
     X = np.array([[3.0], [43.0], [10.0]])
-    kernel = default_kernel(X, width=100.0)
+    kernel = matern_kernel(X, width=100.0)
     assert isinstance(kernel, Product)
     assert isinstance(kernel.k2, Matern)
     assert kernel.k2.nu == 1.5
@@ -23,13 +106,19 @@ def test_the_rule_in_one_dimension():
 def test_one_lengthscale_for_each_input():
     X = np.array([[0.0, 5.0, -1.0], [8.0, 6.0, 1.0]])
     np.testing.assert_allclose(
-        default_kernel(X, width=1.0).k2.length_scale, 0.5 * np.sqrt(3) * np.array([8.0, 1.0, 2.0])
+        matern_kernel(X, width=1.0).k2.length_scale, 0.5 * np.sqrt(3) * np.array([8.0, 1.0, 2.0])
     )
 
 
 def test_it_sees_ranges_alone(rng):
     X = rng.uniform(size=(50, 2))
-    assert default_kernel(X, width=2.0) == default_kernel(X[rng.permutation(50)], width=2.0)
+    assert matern_kernel(X, width=2.0) == matern_kernel(X[rng.permutation(50)], width=2.0)
+
+
+def test_a_latent_function_has_an_sd_of_two(rng):
+    X = rng.uniform(size=(9, 2))
+    latent = default_latent_kernel(X)
+    np.testing.assert_allclose(latent(X), 4.0 * matern_kernel(X, width=1 / 0.3)(X), rtol=1e-12)
 
 
 def test_noise_is_a_tenth_of_the_width():
@@ -46,4 +135,4 @@ def test_noise_is_a_tenth_of_the_width():
 )
 def test_constant_inputs_are_named(X, columns):
     with pytest.raises(ValueError, match=f"input columns {columns} are constant"):
-        default_kernel(X, width=1.0)
+        matern_kernel(X, width=1.0)

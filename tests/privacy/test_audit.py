@@ -5,6 +5,9 @@ import math
 import numpy as np
 import pytest
 
+from cloakgp.fitting.bands import choose_bands
+from cloakgp.fitting.strategies import split_budget
+from cloakgp.privacy.bands import UNIT_BAND
 from cloakgp.privacy.bounds import OutputBounds
 from cloakgp.privacy.grid import Sensitivity, calibrate
 from cloakgp.privacy.sampler import add_discrete_gaussian
@@ -60,4 +63,72 @@ def test_the_attack_attains_the_claimed_delta_and_no_more(epsilon, delta):
 def test_the_audit_notices_a_seventh_less_noise():
     """Mutation: the same attack on noise that is a seventh short exceeds the claim."""
     attained, error = audited_delta(epsilon=1.0, delta=0.05, noise_share=6 / 7)
+    assert attained > 0.05 + 5 * error
+
+
+def audited_delta_of_two_stages(
+    *, epsilon: float, delta: float, width_share: float
+) -> tuple[float, float]:
+    """Return the same for two stages, of which the second has bands around what the first said.
+
+    Noise of the second stage is for bands of ``width_share`` of what they are.
+    """
+    rng = np.random.default_rng(7)
+    budgets = split_budget(epsilon, delta, shares=(0.4, 0.6))
+    first, second = (
+        calibrate(
+            STRATEGY,
+            sensitivity=Sensitivity.of_one_output(STRATEGY, bounds=limits),
+            epsilon=budget.epsilon,
+            delta=budget.delta,
+        )[0]
+        for budget, limits in zip(budgets, (BOUNDS, OutputBounds(*UNIT_BAND)), strict=True)
+    )
+    y, neighbour = np.array([0.3, 0.4, 0.8]), np.array([0.3, 0.4, 0.8])
+    y[WORST_ROW], neighbour[WORST_ROW] = BOUNDS.lo, BOUNDS.hi
+    draws = DRAWS // 2
+
+    def noise(scale: float, sensitivity: int) -> np.ndarray:
+        return add_discrete_gaussian(
+            np.zeros((draws, len(STRATEGY)), dtype=np.int64).ravel(),
+            scale=scale,
+            sensitivity=sensitivity,
+        ).reshape(draws, -1)
+
+    def log_ratios(outputs: np.ndarray) -> np.ndarray:
+        """Return log density of what is published of ``outputs``, under y over the neighbour."""
+        centres = [np.rint(STRATEGY @ (v - 0.5) / first.step) for v in (y, neighbour)]
+        own = np.rint(STRATEGY @ (outputs - 0.5) / first.step)
+        published = own + noise(first.scale, first.sensitivity)
+        ratios = _log_ratios(published, centres, scale=first.scale)
+        scale = second.scale * width_share
+        hidden = noise(scale, second.sensitivity)
+        # Any function of the first answers will do for a mean.
+        means = 0.5 + published * first.step @ STRATEGY / 3 + 0.1 * rng.normal(size=3)
+        for draw, mean in enumerate(means):
+            bands = choose_bands(mean, np.full(3, 0.04), width=1.0, bounds=BOUNDS)
+            both = [np.rint(STRATEGY @ bands.encoded(v) / second.step) for v in (y, neighbour)]
+            told = np.rint(STRATEGY @ bands.encoded(outputs) / second.step) + hidden[draw]
+            ratios[draw] += _log_ratios(told[None], both, scale=scale)[0]
+        return ratios
+
+    here, there = (float(np.mean(log_ratios(v) > epsilon)) for v in (y, neighbour))
+    error = math.sqrt((here * (1 - here) + math.exp(2 * epsilon) * there * (1 - there)) / draws)
+    return here - math.exp(epsilon) * there, error
+
+
+def _log_ratios(published: np.ndarray, centres: list[np.ndarray], *, scale: float) -> np.ndarray:
+    distances = [np.square((published - other) / scale).sum(axis=1) for other in centres]
+    return (distances[1] - distances[0]) / 2
+
+
+def test_two_stages_attain_the_claimed_delta_and_no_more():
+    attained, error = audited_delta_of_two_stages(epsilon=1.0, delta=0.05, width_share=1.0)
+    assert attained <= 0.05 + 5 * error
+    assert attained >= 0.05 - 5 * error
+
+
+def test_the_audit_notices_bands_that_count_for_too_little():
+    """Mutation: a second stage that counts bands as four fifths of what they are."""
+    attained, error = audited_delta_of_two_stages(epsilon=1.0, delta=0.05, width_share=0.8)
     assert attained > 0.05 + 5 * error

@@ -116,7 +116,7 @@ def test_every_other_door_warns_before_it_reads_outputs(door, fitted):
 
 
 def test_stages_of_one_fit_are_warned_of_once():
-    model = DPGPRegressor(bounds=(-1, 1), budget_split=0.5, gap=0.1, **LOUD)
+    model = DPGPRegressor(bounds=(-1, 1), stages=[(0.5, None), (0.5, 1.0)], gap=0.1, **LOUD)
     with pytest.warns(PrivacyParameterWarning) as said:
         model.fit(X, np.sin(X[:, 0]))
     assert len(said) == 2

@@ -20,7 +20,14 @@ def table():
 
 def fitted(table, *, groups=True, **settings):
     X, y, people = table
-    chosen = {"bounds": (-1, 1), "epsilon": 1.0, "delta": 1e-3, "learn": None, **settings}
+    chosen = {
+        "bounds": (-1, 1),
+        "epsilon": 1.0,
+        "delta": 1e-3,
+        "learn": None,
+        "stages": None,
+        **settings,
+    }
     return DPGPRegressor(**chosen).fit(X, y, groups=people if groups else None).release_
 
 
@@ -70,8 +77,8 @@ def test_groups_of_one_row_each_are_no_groups(table):
     )
 
 
-def test_a_split_budget_protects_groups_in_both_stages(table):
-    release = fitted(table, learn="map", budget_split=0.5)
+def test_both_stages_protect_groups(table):
+    release = fitted(table, learn="map", stages=[(0.5, None), (0.5, 1.0)])
     assert len(release.measurements) == 2
     for one in release.measurements:
         np.testing.assert_array_equal(one.strategy.groups, release.measurements[0].strategy.groups)

@@ -82,7 +82,9 @@ def input_scales(X: Array) -> Array:
         elif len(values) == 2:
             scales.append(float(np.ptp(values)) / 2)
         else:
-            scales.append(float(column.std()))
+            # In units of the range: squares of tiny or huge values leave what float64 holds.
+            spread = float(np.ptp(values))
+            scales.append(spread * float(((column - values[0]) / spread).std()))
     return np.array(scales)
 
 

@@ -55,7 +55,9 @@ BOUNDS = (-3.3, 7.1)
 BUDGET = {"bounds": BOUNDS, "epsilon": 1.3, "delta": 1e-4}
 LABELS = {"epsilon": 1.3, "delta": 1e-4}
 KERNEL = 4.0 * Matern(1.0, nu=1.5)
-SMALL = {"kernel": KERNEL, "noise_variance": 1.0, "learn": None}
+SMALL = {"kernel": KERNEL, "noise_variance": 1.0, "learn": None, "stages": None}
+TWO_STAGES = [(0.4, None), (0.6, 1.0)]
+FOUR_STAGES = [(0.15, None), (0.2, 2.0), (0.25, 1.5), (0.4, 1.0)]
 
 OUTSIDE = (BOUNDS[0] - 1e6, BOUNDS[1] + 1e300)
 # Beside them: values inside the bounds, just inside, and not in the middle of a double.
@@ -169,8 +171,22 @@ def regression(name: str, *, inputs: str = "line", **settings: Any) -> Attack:
         model = DPGPRegressor(**{**BUDGET, **SMALL, **settings})
         return of_model(model.fit(getattr(table, inputs), y))
 
-    tight = 1e-5 if "budget_split" in settings else 1e-6
+    # A part of the budget is kept back, so that rounding in stages cannot add up beyond it.
+    tight = 1e-5 if settings.get("stages") else 1e-6
     return Attack(name, one_output_moves, run, tight=tight)
+
+
+def asks_spread(name: str, **settings: Any) -> Attack:
+    """All outputs at one end, where they are predicted: then one can move all stages by most."""
+
+    def neighbourhoods(table: Table) -> list[list[np.ndarray]]:
+        return ends_of_each(np.full(len(table.line), BOUNDS[0]))
+
+    def run(y: np.ndarray, table: Table) -> Outcome:
+        model = DPGPRegressor(KERNEL, learn="map", **{**BUDGET, "epsilon": 100.0, **settings})
+        return of_model(model.fit(table.line, y))
+
+    return Attack(name, neighbourhoods, run, tight=1e-5)
 
 
 def grouped(name: str, *, groups: str, **settings: Any) -> Attack:
@@ -182,7 +198,8 @@ def grouped(name: str, *, groups: str, **settings: Any) -> Attack:
         model = DPGPRegressor(**{**BUDGET, **SMALL, **settings})
         return of_model(model.fit(table.line, y, groups=table.cycled(groups)))
 
-    return Attack(name, neighbourhoods, run)
+    # One group need not be moved most in every stage.
+    return Attack(name, neighbourhoods, run, tight=0.01 if settings.get("stages") else 1e-6)
 
 
 def cloaked(name: str, **settings: Any) -> Attack:
@@ -536,15 +553,21 @@ ATTACKS = [
     regression("trace", criterion="trace"),
     regression("logdet", criterion="logdet"),
     regression("functional", criterion="functional"),
-    regression("defaults", kernel=None, noise_variance=None, learn="map"),
-    regression("average, small budget", learn="average", epsilon=0.05),
-    regression("two stages", learn="map", budget_split=0.3, epsilon=20.0),
+    regression("defaults", kernel=None, noise_variance=None, learn="map", stages="auto"),
+    regression("average, small budget", learn="average", epsilon=0.05, stages="auto"),
+    regression("two stages", stages=TWO_STAGES),
+    regression("two stages, learning", learn="map", stages=TWO_STAGES, epsilon=20.0),
+    regression("two stages, both of the whole width", stages=[(0.3, None), (0.7, None)]),
+    regression("four stages, sparse", learn="map", stages=FOUR_STAGES, **SPARSE),
+    regression("three stages, several inputs", inputs="plane", stages="auto"),
+    asks_spread("two stages and the spread", stages=TWO_STAGES),
     regression("several inputs", inputs="plane", criterion="trace"),
     regression("fitc", **SPARSE),
     regression("dtc", approximation="dtc", criterion="trace", **SPARSE),
     regression("sor", approximation="sor", criterion="logdet", **SPARSE),
     regression("sparse functional", criterion="functional", **SPARSE),
     grouped("groups", groups="abbccca"),
+    grouped("groups in stages", groups="abbccca", stages=TWO_STAGES),
     grouped("groups, trace", groups="abbccca", criterion="trace"),
     grouped("groups, functional", groups="abbccca", criterion="functional"),
     grouped("everybody in one group", groups="aaaaabb", criterion="logdet"),
@@ -559,6 +582,7 @@ ATTACKS = [
     baseline("integral histogram, Laplace", DPIntegralHistogramRegressor, bins=2, **LAPLACE),
     visits("refine, extend and combine"),
     visits("refine, extend and combine, learning", learn="map"),
+    visits("refine, extend and combine, in stages", learn="map", stages=TWO_STAGES),
     visits("refine, extend and combine groups", groups="abbccca"),
     classification("two classes", classes=[False, True]),
     classification("two classes, trace", classes=["no", "yes"], criterion="trace"),
@@ -626,11 +650,13 @@ LONG = {
     "many rows refined and extended, averaging",
     "groups of many rows, trace",
     "average, small budget",
-    "two stages",
+    "two stages, both of the whole width",
+    "four stages, sparse",
     "groups",
     "everybody in one group",
     "integral histogram, Laplace",
     "refine, extend and combine, learning",
+    "refine, extend and combine, in stages",
     "refine, extend and combine groups",
     "two outputs",
     "grid search, exponential, trace",

@@ -36,6 +36,7 @@ def test_names_are_different_and_known():
 @pytest.mark.usefixtures("cluster")
 @pytest.mark.filterwarnings("ignore:.*:DeprecationWarning:distributed")
 @pytest.mark.filterwarnings("ignore:.*:ResourceWarning")
+@pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
 @pytest.mark.parametrize(
     "attack",
     [
@@ -51,6 +52,7 @@ def test_it_keeps_what_it_states(attack):
 @pytest.mark.usefixtures("cluster")
 @pytest.mark.filterwarnings("ignore:.*:DeprecationWarning:distributed")
 @pytest.mark.filterwarnings("ignore:.*:ResourceWarning")
+@pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize("attack", ATTACKS, ids=[attack.name for attack in ATTACKS])
 def test_it_keeps_it_on_other_tables(attack, seed):

@@ -378,10 +378,12 @@ def test_only_answers_teach(learn_by, rng, monkeypatch):
         answers = measure(strategy, outputs, **settings)
         return frozen.setdefault(strategy.tobytes(), answers)
 
-    monkeypatch.setattr("cloakgp.fitting.measuring.measure", the_same_answers)
+    for module in ("cloakgp.fitting.measuring", "cloakgp.privacy.bands"):
+        monkeypatch.setattr(f"{module}.measure", the_same_answers)
     neighbour = y.copy()
     neighbour[7] = -1.0
-    settings = {"bounds": (-1, 1), "epsilon": 1.0, "delta": 1e-3, "budget_split": 0.4}
+    stages = [(0.4, None), (0.6, 1.0)]
+    settings = {"bounds": (-1, 1), "epsilon": 1.0, "delta": 1e-3, "stages": stages}
     one, other, third = (
         DPGPRegressor(**settings, learn=learn_by).fit(X, outputs).release_
         for outputs in (y, neighbour, np.ones(30))

@@ -20,6 +20,7 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
+from cloakgp.models.kernels.linear import LinearKernel
 from cloakgp.release.io.kernel_tree import kernel_from_tree, kernel_to_tree
 
 KERNELS = [
@@ -35,6 +36,8 @@ KERNELS = [
     DotProduct(0.8) ** np.int64(3),
     RationalQuadratic(0.9, alpha=1.7),
     PairwiseKernel(metric="rbf", gamma=0.4),
+    LinearKernel([1 / 3], [0.7]),
+    2.0 * LinearKernel(np.float64(1 / 3), np.float64(0.7)) + RBF(0.4),
     2.0 * RBF(0.7) * Matern([1.0, 2.0], nu=2.5) + WhiteKernel(0.3) + ConstantKernel(4),
 ]
 

@@ -92,13 +92,14 @@ def learn(
     """
     answered = asked(measurements)
     make = OBJECTIVES.get(type(likelihood))
+    declared = WeightedPrior(prior=prior, likelihood=likelihood, weight=1.0)
     if not answered or make is None:
-        return (WeightedPrior(prior=prior, likelihood=likelihood, weight=1.0),)
-    learned = minimise(
-        make(prior, likelihood, answered, hyperprior),
-        declared=WeightedPrior(prior=prior, likelihood=likelihood, weight=1.0),
-        average=average,
-    )
+        return (declared,)
+    learned: tuple[WeightedPrior, ...] = (declared,)
+    if not all(isinstance(each.encoding, SpreadQuestion) for each in answered):
+        learned = minimise(
+            make(prior, likelihood, measurements, hyperprior), declared=declared, average=average
+        )
     if hyperprior.noise_variance and any(
         isinstance(each.encoding, SpreadQuestion) for each in answered
     ):
@@ -226,11 +227,12 @@ def minimise(
 def _of_numbers(
     prior: ExactPrior | SparsePrior,
     likelihood: Likelihood,
-    answered: Sequence[Measurement],
+    measurements: Sequence[Measurement],
     hyperprior: Hyperprior,
 ) -> NumbersObjective:
     del likelihood
-    answers = answered[0].answers
+    # The first is about outputs within the declared bounds, also where it asked nothing.
+    answers, answered = measurements[0].answers, asked(measurements)
     if not isinstance(answers, Answers):
         raise TypeError("these are no answers about numbers")
     if is_in_bands(answered):
@@ -255,12 +257,12 @@ def _of_numbers(
 def _of_classes(
     prior: ExactPrior | SparsePrior,
     likelihood: Likelihood,
-    answered: Sequence[Measurement],
+    measurements: Sequence[Measurement],
     hyperprior: Hyperprior,
 ) -> LabelObjective:
     if not isinstance(likelihood, ClassLikelihood):
         raise TypeError("these are no answers about classes")
-    tables, values = answered_tables(prior, answered)
+    tables, values = answered_tables(prior, measurements)
     return LabelObjective(
         prior=prior,
         likelihood=likelihood,

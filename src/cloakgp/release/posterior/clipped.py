@@ -13,7 +13,7 @@ measurement of the outputs: questions R A, noise I + R diag(var e) Rᵀ + τ² (
 the `Posterior` holds which comes back, and conditioning stage by stage or at once is the same.
 
 Answers about the spread of outputs carry nothing about where the process is high, to first order,
-and are left out; they tell how noisy outputs are (`spread_log_density`).
+and are left out; they tell how noisy outputs are (`log_evidence`).
 """
 
 from __future__ import annotations
@@ -61,6 +61,8 @@ def clipped_posterior(
     ValueError
         If the rows of a table are not kept.
     """
+    if not asked(measurements):
+        return Posterior.given(prior, (), np.zeros(0))
     return _Filter.after(prior, measurements).posterior()
 
 
@@ -97,9 +99,7 @@ class _Filter:
     def after(cls, prior: ExactPrior | SparsePrior, measurements: Sequence[Measurement]) -> _Filter:
         """Return what is known after these measurements."""
         check_kept_where_in_bands(measurements)
-        answered = [
-            each for each in asked(measurements) if not isinstance(each.encoding, SpreadQuestion)
-        ]
+        answered = asked(measurements)
         strategies: dict[int, DenseStrategy] = {}
         for each in answered:
             assert isinstance(each.strategy, DenseStrategy)
@@ -121,7 +121,8 @@ class _Filter:
             offsets={table: np.zeros(0) for table in strategies},
         )
         for each in answered:
-            filtered.add(each)
+            if not isinstance(each.encoding, SpreadQuestion):
+                filtered.add(each)
         return filtered
 
     def marginals(self, table: int) -> tuple[Array, Array]:
@@ -188,6 +189,8 @@ class _Filter:
         tables = []
         for number, strategy in self.strategies.items():
             stages = [stage for stage in self.stages if stage.table == number]
+            if not stages:
+                continue
             offset = np.concatenate([stage.offset for stage in stages])
             residual = linalg.block_diag(*(stage.residual for stage in stages))
             tables.append(

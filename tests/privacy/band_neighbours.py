@@ -1,0 +1,90 @@
+"""Brute force over all values that one output, or a group's outputs, can take, in every stage."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import pickle
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from neighbours import door
+
+# Integers to which noise would be added, and its scale, of every draw.
+Draws = list[tuple[np.ndarray, float]]
+
+
+def recorded(
+    run: Callable[[], Any], *, published: Sequence[np.ndarray] | None = None
+) -> tuple[Any, Draws]:
+    """Run a mechanism that draws no noise; return its result and what it would have hidden.
+
+    Parameters
+    ----------
+    run : callable
+    published : sequence of arrays, optional
+        What every draw returns, in turn; the integers themselves if not given.
+    """
+    draws: Draws = []
+
+    def record(integers, *, scale, sensitivity):  # noqa: ARG001
+        draws.append((integers, scale))
+        return integers if published is None else published[len(draws) - 1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(door, "add_discrete_gaussian", record)
+        return run(), draws
+
+
+def squared_moves(one: Draws, other: Draws) -> list[float]:
+    """Return, of every draw, how far two data sets are apart: squared, in units of its noise."""
+    assert [scale for _, scale in one] == [scale for _, scale in other]
+    return [
+        sum((int(a) - int(b)) ** 2 for a, b in zip(here, there, strict=True)) / scale**2
+        for (here, scale), (there, _) in zip(one, other, strict=True)
+    ]
+
+
+def furthest(
+    run: Callable[[np.ndarray], Any],
+    y: np.ndarray,
+    *,
+    values: Callable[[int], Iterable[float]],
+    together: Iterable[Sequence[int]] | None = None,
+    public: Callable[[Any], Any] = lambda _: None,
+) -> tuple[Any, list[float], float]:
+    """Try all neighbours, with what is published held equal.
+
+    Returns the result for y, the greatest move of every draw and that of all of them together, in
+    units of their noise.
+
+    Parameters
+    ----------
+    run : callable
+        From outputs to a result.
+    y : array of shape (N,)
+    values : callable
+        From a row to the values that its output takes. Any two of them are neighbours.
+    together : sequences of rows, optional
+        Which outputs change at once; every one on its own if not given.
+    public : callable
+        From a result to what must be the same for all neighbours, to the last bit.
+    """
+    result, base = recorded(lambda: run(y))
+    published = [integers for integers, _ in base]
+    alone, all_of_them = np.zeros(len(base)), 0.0
+    for rows in [[row] for row in range(len(y))] if together is None else together:
+        tried = []
+        for taken in itertools.product(*(list(values(row)) for row in rows)):
+            neighbour = np.array(y, dtype=np.float64)
+            neighbour[list(rows)] = taken
+            other, draws = recorded(lambda: run(neighbour), published=published)  # noqa: B023
+            assert pickle.dumps(public(other)) == pickle.dumps(public(result)), "it shows outputs"
+            tried.append(draws)
+        for one, other in itertools.combinations(tried, 2):
+            squares = squared_moves(one, other)
+            alone = np.maximum(alone, squares)
+            all_of_them = max(all_of_them, math.fsum(squares))
+    return result, list(np.sqrt(alone)), math.sqrt(all_of_them)
