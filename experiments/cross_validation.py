@@ -343,7 +343,7 @@ def _released_in_stages(
         encoding=budget.bounds,
         epsilon=budget.epsilon,
         delta=budget.delta,
-        hyperprior=Hyperprior(),
+        hyperprior=None if row.learn is None else Hyperprior(),
         average=row.learn == "average",
         stages=row.stages,
         insecure_seed=seed,
