@@ -31,9 +31,9 @@ from cloakgp.utils.arrays import Array
 
 # The narrowest band, as a share of the bounds' width.
 NARROWEST = 1e-3
-# Of μ², for the question how noisy outputs are; and the most noise, on a share of the rows, with
+# Of μ², for each question how noisy outputs are; and the most noise, on a share of the rows, with
 # which its answer is worth having.
-SPREAD_SHARE, NOISIEST_SPREAD = 0.05, 0.1
+SPREAD_SHARE, NOISIEST_SPREAD = 0.03, 0.1
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,10 @@ class Stage:
 
 ONE_STAGE = (Stage(share=1.0),)
 DEFAULT_STAGES = (
-    Stage(share=0.2),
-    Stage(share=0.3, width=1.5),
-    Stage(share=0.5, width=1.0),
+    Stage(share=0.15),
+    Stage(share=0.2, width=2.0),
+    Stage(share=0.25, width=1.5),
+    Stage(share=0.4, width=1.0),
 )
 Stages = Sequence[tuple[float, float | None]] | Literal["auto"] | None
 
@@ -107,26 +108,28 @@ def checked_stages(stages: Stages) -> tuple[Stage, ...]:
 
 
 @dataclass(frozen=True)
-class Schedule:
-    """Stages with their budgets.
+class Step:
+    """One measurement of a schedule, and what it may spend.
 
     Attributes
     ----------
-    stages : tuple of (Stage, Budget)
-    spread : Budget or None
-        For the question how noisy outputs are, last; None if it is not worth its noise.
+    stage : Stage or None
+        None for the question how noisy outputs are.
+    budget : Budget
     """
 
-    stages: tuple[tuple[Stage, Budget], ...]
-    spread: Budget | None
+    stage: Stage | None
+    budget: Budget
 
 
 def schedule_stages(
     stages: Sequence[Stage], *, epsilon: float, delta: float, rows: int, ask_spread: bool
-) -> Schedule:
+) -> tuple[Step, ...]:
     """Split a budget over stages. Depends on public numbers alone.
 
-    Where the budget is so small that a stage would have ε = 0 at this δ, there is one stage.
+    How noisy outputs are is asked before the last stage, whose bands then suit it, and once more at
+    the end, for the intervals; not at all where the answer would be mostly noise. Where the budget
+    is so small that every stage would have ε = 0 at this δ, there is one stage.
 
     Parameters
     ----------
@@ -140,25 +143,31 @@ def schedule_stages(
 
     Examples
     --------
-    >>> schedule = schedule_stages(DEFAULT_STAGES, epsilon=1.0, delta=1e-5, rows=300,
-    ...                            ask_spread=True)
-    >>> [round(budget.epsilon, 2) for _, budget in schedule.stages], schedule.spread is not None
-    ([0.4, 0.5, 0.67], True)
+    >>> steps = schedule_stages(DEFAULT_STAGES, epsilon=1.0, delta=1e-5, rows=300,
+    ...                         ask_spread=True)
+    >>> [step.stage and step.stage.width for step in steps]
+    [None, 2.0, 1.5, None, 1.0, None]
+    >>> [round(step.budget.epsilon, 2) for step in steps]
+    [0.34, 0.4, 0.45, 0.14, 0.59, 0.14]
     """
     if len(stages) > 1:
         multiplier = exact_noise_multiplier(epsilon, delta) / math.sqrt(SPREAD_SHARE)
         asked = ask_spread and multiplier / rows <= NOISIEST_SPREAD
-        kept = 1.0 - SPREAD_SHARE * asked
-        shares = [stage.share * kept for stage in stages] + [SPREAD_SHARE] * asked
+        kept = 1.0 - 2 * SPREAD_SHARE * asked
+        parts: list[tuple[Stage | None, float]] = [(stage, stage.share * kept) for stage in stages]
+        if asked:
+            spread = (None, SPREAD_SHARE)
+            parts = [*parts[:-1], spread, parts[-1], spread]
         try:
-            budgets = split_budget(epsilon, delta, shares=shares)
+            budgets = split_budget(epsilon, delta, shares=[share for _, share in parts])
         except ValueError:
             pass
         else:
-            parts = tuple(zip(stages, budgets[: len(stages)], strict=True))
-            return Schedule(stages=parts, spread=budgets[-1] if asked else None)
-    whole = Budget(epsilon=epsilon, delta=delta)
-    return Schedule(stages=((ONE_STAGE[0], whole),), spread=None)
+            return tuple(
+                Step(stage=stage, budget=budget)
+                for (stage, _), budget in zip(parts, budgets, strict=True)
+            )
+    return (Step(stage=ONE_STAGE[0], budget=Budget(epsilon=epsilon, delta=delta)),)
 
 
 def choose_bands(mean: Array, variance: Array, *, width: float, bounds: OutputBounds) -> Bands:

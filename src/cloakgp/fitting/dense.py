@@ -95,14 +95,14 @@ def release_outputs(
         For anything that does not make sense; no message quotes an output.
     """
     check_budget(epsilon, delta)
-    schedule = schedule_stages(
+    steps = schedule_stages(
         stages,
         epsilon=epsilon,
         delta=delta,
         rows=len(X),
         ask_spread=hyperprior is not None and hyperprior.noise_variance,
     )
-    first = schedule.stages[0][1]
+    first = steps[0].budget
     units = checked_groups(groups, rows=len(X))
     tell("preparing the design")
     strategy = choose_strategy(
@@ -130,27 +130,26 @@ def release_outputs(
     if hyperprior is not None:
         tell("learning from the noisy answers")
         release = release.learn(hyperprior, average=average)
-    for number, (stage, budget) in enumerate(schedule.stages[1:], start=1):
-        tell(f"asking again, in bands ({number + 1} of {len(schedule.stages)})")
+    asked = 1
+    for number, step in enumerate(steps[1:], start=1):
+        seed = None if insecure_seed is None else insecure_seed + number
+        if step.stage is None:
+            tell("asking how noisy outputs are")
+            release = ask_spread(release, y, budget=step.budget, insecure_seed=seed)
+            continue
+        asked += 1
+        tell(f"asking again, in bands ({asked} of {len(stages)})")
         with already_warned():
             release = refine(
                 release,
                 y,
                 query.X,
                 query_weight=query.weights,
-                epsilon=budget.epsilon,
-                delta=budget.delta,
-                band=stage.width,
+                epsilon=step.budget.epsilon,
+                delta=step.budget.delta,
+                band=step.stage.width,
                 gap=gap,
                 progress=progress,
-                insecure_seed=None if insecure_seed is None else insecure_seed + number,
+                insecure_seed=seed,
             )
-    if schedule.spread is not None:
-        tell("asking how noisy outputs are")
-        release = ask_spread(
-            release,
-            y,
-            budget=schedule.spread,
-            insecure_seed=None if insecure_seed is None else insecure_seed + len(stages),
-        )
     return release
