@@ -31,9 +31,9 @@ from cloakgp.utils.arrays import Array
 
 # The narrowest band, as a share of the bounds' width.
 NARROWEST = 1e-3
-# Of μ², for each question how noisy outputs are; and the most noise, on a share of the rows, with
+# Of μ², for the question how noisy outputs are; and the most noise, on a share of the rows, with
 # which its answer is worth having.
-SPREAD_SHARE, NOISIEST_SPREAD = 0.03, 0.1
+SPREAD_SHARE, NOISIEST_SPREAD = 0.05, 0.1
 
 
 @dataclass(frozen=True)
@@ -127,9 +127,9 @@ def schedule_stages(
 ) -> tuple[Step, ...]:
     """Split a budget over stages. Depends on public numbers alone.
 
-    How noisy outputs are is asked before the last stage, whose bands then suit it, and once more at
-    the end, for the intervals; not at all where the answer would be mostly noise. Where the budget
-    is so small that every stage would have ε = 0 at this δ, there is one stage.
+    How noisy outputs are is asked last, and not at all where the answer would be mostly noise. (Asked
+    earlier, so that later bands suit it, it made predictions no better and intervals too short.)
+    Where the budget is so small that every stage would have ε = 0 at this δ, there is one stage.
 
     Parameters
     ----------
@@ -146,18 +146,17 @@ def schedule_stages(
     >>> steps = schedule_stages(DEFAULT_STAGES, epsilon=1.0, delta=1e-5, rows=300,
     ...                         ask_spread=True)
     >>> [step.stage and step.stage.width for step in steps]
-    [None, 2.0, 1.5, None, 1.0, None]
+    [None, 2.0, 1.5, 1.0, None]
     >>> [round(step.budget.epsilon, 2) for step in steps]
-    [0.34, 0.4, 0.45, 0.14, 0.59, 0.14]
+    [0.34, 0.4, 0.46, 0.59, 0.19]
     """
     if len(stages) > 1:
         multiplier = exact_noise_multiplier(epsilon, delta) / math.sqrt(SPREAD_SHARE)
         asked = ask_spread and multiplier / rows <= NOISIEST_SPREAD
-        kept = 1.0 - 2 * SPREAD_SHARE * asked
+        kept = 1.0 - SPREAD_SHARE * asked
         parts: list[tuple[Stage | None, float]] = [(stage, stage.share * kept) for stage in stages]
         if asked:
-            spread = (None, SPREAD_SHARE)
-            parts = [*parts[:-1], spread, parts[-1], spread]
+            parts.append((None, SPREAD_SHARE))
         try:
             budgets = split_budget(epsilon, delta, shares=[share for _, share in parts])
         except ValueError:
