@@ -127,9 +127,10 @@ def schedule_stages(
 ) -> tuple[Step, ...]:
     """Split a budget over stages. Depends on public numbers alone.
 
-    How noisy outputs are is asked last, and not at all where the answer would be mostly noise. (Asked
-    earlier, so that later bands suit it, it made predictions no better and intervals too short.)
-    Where the budget is so small that every stage would have ε = 0 at this δ, there is one stage.
+    How noisy outputs are is asked last, and not at all where the answer would be mostly noise.
+    (Asked earlier, so that later bands suit it, it made predictions no better and intervals too
+    short.) Where the budget is so small that every stage would have ε = 0 at this δ, there is one
+    stage.
 
     Parameters
     ----------

@@ -78,6 +78,11 @@ def extend_rows(release: Release, rows: Rows, later: Later) -> Release:
         If the release or the rows cannot be used, or anything else makes no sense; no message
         quotes an output.
     """
+    if is_in_bands(release.measurements):
+        raise TypeError(
+            "this release asked outputs in bands, and rows that are read in passes cannot be added "
+            "to it: fit it with stages=None, or these rows on their own"
+        )
     bounds, prior = _numbers(release)
     _check_columns(release, rows)
     table = 1 + max(one.strategy.table for one in release.measurements)
@@ -145,11 +150,6 @@ def _numbers(release: Release) -> tuple[OutputBounds, SparsePrior]:
         If it is about classes, or its prior is an exact one.
     """
     answers, prior = release.measurements[0].answers, release.fitted_prior
-    if is_in_bands(release.measurements):
-        raise TypeError(
-            "this release asked outputs in bands, and rows that are read in passes cannot be added "
-            "to it: fit it with stages=None, or these rows on their own"
-        )
     if not isinstance(answers, Answers):
         raise TypeError(
             "this release cannot be measured again: labels were linearised where its answers say "
