@@ -419,6 +419,23 @@ def test_learning_goes_by_the_declared_bounds_where_the_first_stage_asked_nothin
     assert learned.fitted_prior.mean > 2.0
 
 
+def test_rows_at_one_place_in_two_tables_need_no_noise():
+    """As without bands: only what was asked need have a covariance."""
+    prior = ExactPrior(kernel=ConstantKernel(2.0) * RBF(1.1), noise_variance=0.0, mean=0.0)
+    X = np.array([[-1.0], [0.5]])
+    tables = [
+        stage(X, np.eye(2), np.ones(2), encoding=band(0.0, 60.0, rows=2), noise_sd=0.1, table=table)
+        for table in (0, 1)
+    ]
+    once, twice = (clipped_posterior(prior, made).variance(X) for made in (tables[:1], tables))
+    assert (twice < once).all()
+    mean, covariance = filtered(prior, tables, POINTS)
+    np.testing.assert_allclose(clipped_posterior(prior, tables).mean(POINTS), mean, atol=1e-7)
+    np.testing.assert_allclose(
+        clipped_posterior(prior, tables).covariance(POINTS), covariance, atol=1e-7
+    )
+
+
 # --- intervals ---
 
 
