@@ -18,8 +18,9 @@ from cloakgp.models import APPROXIMATIONS, ExactPrior, SparsePrior
 from cloakgp.models.clipping import OFFSET_SD, linearise_clipped
 from cloakgp.privacy.bands import Bands, SpreadQuestion
 from cloakgp.release import Hyperprior, Measurement
+from cloakgp.release.measurement import is_in_bands
 from cloakgp.release.posterior import clipped as clipped_module
-from cloakgp.release.posterior.clipped import clipped_posterior, is_in_stages, log_evidence
+from cloakgp.release.posterior.clipped import clipped_posterior, log_evidence
 from cloakgp.release.posterior.dense import _answer_covariance
 
 KERNEL = ConstantKernel(2.0) * RBF(1.1) + WhiteKernel(0.05)
@@ -195,7 +196,7 @@ def test_without_bands_it_is_the_linear_posterior(prior, rng):
     expected, ours = posterior_of(prior, made), clipped_posterior(prior, made)
     np.testing.assert_allclose(ours.joint(POINTS)[0], expected.joint(POINTS)[0], atol=1e-10)
     np.testing.assert_allclose(ours.joint(POINTS)[1], expected.joint(POINTS)[1], atol=1e-10)
-    assert not is_in_stages(made)
+    assert not is_in_bands(made)
 
 
 @pytest.mark.parametrize("approximation", APPROXIMATIONS)
