@@ -127,8 +127,9 @@ def schedule_stages(
 ) -> tuple[Step, ...]:
     """Split a budget over stages. Depends on public numbers alone.
 
-    How noisy outputs are is asked last, and not at all where the answer would be mostly noise. (Asked
-    earlier, so that later bands suit it, it made predictions no better and intervals too short.)
+    How noisy outputs are is asked last, and not at all where the answer would be mostly noise.
+    (Asked earlier, so that later bands suit it, it made predictions no better and intervals too
+    short.)
     Where the budget is so small that every stage would have ε = 0 at this δ, there is one stage.
 
     Parameters
@@ -148,7 +149,7 @@ def schedule_stages(
     >>> [step.stage and step.stage.width for step in steps]
     [None, 2.0, 1.5, 1.0, None]
     >>> [round(step.budget.epsilon, 2) for step in steps]
-    [0.34, 0.4, 0.46, 0.59, 0.19]
+    [0.35, 0.4, 0.46, 0.59, 0.2]
     """
     if len(stages) > 1:
         multiplier = exact_noise_multiplier(epsilon, delta) / math.sqrt(SPREAD_SHARE)
