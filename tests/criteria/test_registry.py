@@ -81,7 +81,11 @@ def test_the_command_line_lists_what_there_is():
 
 def test_files_with_unknown_criteria_are_damaged(tmp_path):
     X = np.linspace(0, 4, 9)[:, None]
-    made = DPGPRegressor(bounds=(0, 1), epsilon=1.0, delta=1e-3).fit(X, X[:, 0] / 4).release_
+    made = (
+        DPGPRegressor(bounds=(0, 1), epsilon=1.0, delta=1e-3, stages=None)
+        .fit(X, X[:, 0] / 4)
+        .release_
+    )
     (one,) = made.measurements
     strategy = replace(one.strategy, certificate=Certificate(criterion="best", gap=0.0))
     forged = replace(one, strategy=strategy)

@@ -77,18 +77,16 @@ def test_schedules_that_are_none_are_named(stages, message):
 )
 def test_budgets_add_up_to_the_whole(epsilon, delta, rows, ask_spread, several):
     """Oracle: the mu of every part, from its own (ε, δ); squares add up."""
-    schedule = schedule_stages(
+    steps = schedule_stages(
         DEFAULT_STAGES if several else ONE_STAGE,
         epsilon=epsilon,
         delta=delta,
         rows=rows,
         ask_spread=ask_spread,
     )
-    budgets = [budget for _, budget in schedule.stages]
-    if schedule.spread is not None:
-        assert several
-        assert ask_spread
-        budgets.append(schedule.spread)
+    budgets = [step.budget for step in steps]
+    asks_spread = steps[-1].stage is None
+    assert not asks_spread or (several and ask_spread)
     squares = [exact_noise_multiplier(one.epsilon, one.delta) ** -2 for one in budgets]
     whole = exact_noise_multiplier(epsilon, delta) ** -2
     assert math.fsum(squares) <= whole
@@ -96,34 +94,31 @@ def test_budgets_add_up_to_the_whole(epsilon, delta, rows, ask_spread, several):
     together = Guarantee(epsilon=epsilon, delta=delta, mu=math.sqrt(math.fsum(squares)))
     # Rounding of a root of squares, not of the budgets.
     assert together.delta_at(epsilon) <= delta * (1 + 1e-12)
-    if len(schedule.stages) > 1:
-        kept = 0.95 if schedule.spread is not None else 1.0
-        shares = [square / whole for square in squares[:3]]
-        assert shares == pytest.approx([0.2 * kept, 0.3 * kept, 0.5 * kept], rel=1e-4)
+    if len(steps) > 1:
+        assert [step.stage for step in steps] == [*DEFAULT_STAGES, *[None] * asks_spread]
+        kept = 0.95 if asks_spread else 1.0
+        shares = [square / whole / kept for square in squares[: len(DEFAULT_STAGES)]]
+        assert shares == pytest.approx([stage.share for stage in DEFAULT_STAGES], rel=1e-4)
 
 
 def test_the_spread_is_asked_where_its_answer_is_worth_having():
     """Noise of a tenth of the rows, at most."""
     found = [
-        schedule_stages(DEFAULT_STAGES, epsilon=1.0, delta=1e-5, rows=rows, ask_spread=True).spread
+        schedule_stages(DEFAULT_STAGES, epsilon=1.0, delta=1e-5, rows=rows, ask_spread=True)[-1]
         for rows in (20, 100, 170, 300, 3000)
     ]
-    assert [one is not None for one in found] == [False, False, True, True, True]
-    for rows, spread in zip((170, 300, 3000), found[2:], strict=True):
-        assert exact_noise_multiplier(spread.epsilon, spread.delta) / rows <= 0.1
+    assert [step.stage is None for step in found] == [False, False, True, True, True]
+    for rows, step in zip((170, 300, 3000), found[2:], strict=True):
+        assert exact_noise_multiplier(step.budget.epsilon, step.budget.delta) / rows <= 0.1
     never = schedule_stages(DEFAULT_STAGES, epsilon=1.0, delta=1e-5, rows=3000, ask_spread=False)
-    assert never.spread is None
+    assert [step.stage for step in never] == list(DEFAULT_STAGES)
 
 
 def test_budgets_too_small_for_stages_are_spent_at_once():
     """Where every part would have ε = 0 at this δ."""
-    schedule = schedule_stages(
-        DEFAULT_STAGES, epsilon=0.001, delta=0.2, rows=10_000, ask_spread=True
-    )
-    [(stage, budget)] = schedule.stages
-    assert stage == ONE_STAGE[0]
-    assert (budget.epsilon, budget.delta) == (0.001, 0.2)
-    assert schedule.spread is None
+    [step] = schedule_stages(DEFAULT_STAGES, epsilon=0.001, delta=0.2, rows=10_000, ask_spread=True)
+    assert step.stage == ONE_STAGE[0]
+    assert (step.budget.epsilon, step.budget.delta) == (0.001, 0.2)
 
 
 # --- bands ---
@@ -213,8 +208,8 @@ def test_a_fit_follows_its_schedule(table):
     assert 0.999e-3 <= release.guarantee.delta_at(2.0) <= 1e-3
 
 
-def test_the_default_is_three_stages_and_perhaps_the_spread(table):
-    kinds = [type(None), Bands, Bands]
+def test_the_default_schedule_and_perhaps_the_spread(table):
+    kinds = [type(None), *[Bands] * (len(DEFAULT_STAGES) - 1)]
     small = fitted(table)
     assert [type(one.encoding) for one in small.measurements] == kinds
     X = np.repeat(table[0], 8, axis=0)

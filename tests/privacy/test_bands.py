@@ -17,6 +17,7 @@ from neighbours import ACHIEVED_SHARE, door
 from sklearn.gaussian_process.kernels import Matern
 
 from cloakgp import DPGPRegressor
+from cloakgp.fitting.bands import DEFAULT_STAGES
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.bands import Bands, SpreadQuestion, measure_in_bands
 from cloakgp.privacy.gaussian import measure
@@ -326,7 +327,7 @@ def test_all_stages_together_spend_what_the_release_states(others):
     mus = [one.answers.guarantee.mu for one in release.measurements]
     stages = others.get("stages", FOUR)
     asks_spread = others["epsilon"] == 100.0
-    assert len(mus) == (3 if stages == "auto" else len(stages)) + asks_spread
+    assert len(mus) == (len(DEFAULT_STAGES) if stages == "auto" else len(stages)) + asks_spread
     encodings = [type(one.encoding) for one in release.measurements]
     assert (SpreadQuestion in encodings) == asks_spread
     for spent, claimed in zip(alone, mus, strict=True):
@@ -411,7 +412,7 @@ def test_later_stages_that_count_bands_as_half_as_wide_are_caught(monkeypatch):
     calls = itertools.count()
 
     def half(*arguments, **settings_):
-        return whole(*arguments, **settings_) // (2 if next(calls) % 3 else 1)
+        return whole(*arguments, **settings_) // (2 if next(calls) % len(DEFAULT_STAGES) else 1)
 
     monkeypatch.setattr(door, "integer_sensitivity", half)
     release, _, together = attacked()

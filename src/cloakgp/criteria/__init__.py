@@ -43,7 +43,7 @@ def criteria_for(use: Use) -> tuple[Criterion, ...]:
 
     Parameters
     ----------
-    use : {"numbers", "classes", "many rows", "held-out rows"}
+    use : {"numbers", "classes", "many rows", "held-out rows", "stages"}
 
     Examples
     --------
@@ -59,7 +59,7 @@ def criterion_named(name: object, *, use: Use, parameter: str = "criterion") -> 
     Parameters
     ----------
     name : str
-    use : {"numbers", "classes", "many rows", "held-out rows"}
+    use : {"numbers", "classes", "many rows", "held-out rows", "stages"}
     parameter : str
         What errors call it.
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     Prior = ExactPrior | SparsePrior
 # What questions are chosen for: a table of numbers or of classes, a table that is read in passes,
-# and the comparison of candidate priors at held-out rows.
-Use = Literal["numbers", "classes", "many rows", "held-out rows"]
+# the comparison of candidate priors at held-out rows, and stages given earlier answers.
+Use = Literal["numbers", "classes", "many rows", "held-out rows", "stages"]
 
 
 class Known(Protocol):

@@ -99,7 +99,7 @@ BAYES = _Bayes(
     aim="the questions were chosen for the sharpest predictions under {prior}.",
     certified="The variance that remains is certified to be within {gap} of the least possible "
     "under this guarantee.",
-    uses=frozenset({"numbers", "classes", "many rows", "held-out rows"}),
+    uses=frozenset({"numbers", "classes", "many rows", "held-out rows", "stages"}),
     weighted=True,
     raw=False,
 )

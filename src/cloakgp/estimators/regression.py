@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
 
+from cloakgp.criteria import criteria_for
 from cloakgp.data import ArrayRows
 from cloakgp.design import Progress
 from cloakgp.estimators.base import (
@@ -438,10 +439,11 @@ class DPGPRegressor(
     def _stages(self) -> tuple[Stage, ...]:
         """Return the schedule of stages: one, if the criterion knows of no other answers."""
         schedule = checked_stages(self.stages)
-        if self.criterion == "bayes":
+        if "stages" in self._criterion().uses:
             return schedule
         if self.stages == "auto" or len(schedule) == 1:
             return ONE_STAGE
+        able = " or ".join(repr(each.name) for each in criteria_for("stages"))
         raise ValueError(
-            f"several stages are for criterion='bayes', not {self.criterion!r}: leave stages out"
+            f"several stages are for criterion={able}, not {self.criterion!r}: leave stages out"
         )

@@ -149,7 +149,7 @@ def schedule_stages(
     >>> [step.stage and step.stage.width for step in steps]
     [None, 2.0, 1.5, 1.0, None]
     >>> [round(step.budget.epsilon, 2) for step in steps]
-    [0.34, 0.4, 0.46, 0.59, 0.19]
+    [0.35, 0.4, 0.46, 0.59, 0.2]
     """
     if len(stages) > 1:
         multiplier = exact_noise_multiplier(epsilon, delta) / math.sqrt(SPREAD_SHARE)

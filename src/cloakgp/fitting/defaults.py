@@ -71,7 +71,7 @@ def choose_prior(
     Examples
     --------
     >>> choose_prior(np.array([[0.0], [8.0]]), bounds=OutputBounds(0.0, 10.0)).kernel
-    3**2 * Matern(length_scale=4, nu=1.5)
+    2.5**2 + 1**2 * Linear(4 ± 4) + 1.5**2 * Matern(length_scale=8, nu=1.5)
     """
     if kernel is None:
         kernel = default_kernel(X, width=bounds.width)

@@ -16,11 +16,12 @@ from cloakgp.fitting.measuring import measured
 from cloakgp.fitting.strategies import Budget, Query, choose_strategy
 from cloakgp.fitting.streaming import Rows
 from cloakgp.fitting.streaming_remeasure import Later, added, extend_rows, refine_rows
+from cloakgp.models import NotPositiveDefiniteError
 from cloakgp.privacy import Answers, OutputBounds
 from cloakgp.privacy.accounting import check_budget
-from cloakgp.privacy.bands import UNIT_BAND, SpreadQuestion
+from cloakgp.privacy.bands import UNIT_BAND, Bands, SpreadQuestion
 from cloakgp.privacy.checks import warn_of_parameters
-from cloakgp.privacy.groups import checked_groups
+from cloakgp.privacy.groups import Groups, checked_groups
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import DenseStrategy, Release, StreamedStrategy
 from cloakgp.release.measurement import same_groups
@@ -102,8 +103,8 @@ def refine(
     >>> X = np.linspace(0, 10, 50)[:, None]
     >>> first = DPGPRegressor(bounds=(-1, 1), epsilon=0.5, delta=1e-3).fit(X, X[:, 0] / 10).release_
     >>> second = refine(first, X[:, 0] / 10, [[2.0]], epsilon=0.5, delta=1e-3)
-    >>> len(second.measurements)
-    2
+    >>> len(first.measurements), len(second.measurements)
+    (4, 5)
     """
     if isinstance(y, Rows):
         return refine_rows(release, y, _later(release, X_query, **settings))
@@ -168,8 +169,8 @@ def extend(
     >>> X = np.linspace(0, 10, 50)[:, None]
     >>> first = DPGPRegressor(bounds=(-1, 1), epsilon=0.5, delta=1e-3).fit(X, X[:, 0] / 10).release_
     >>> both = extend(first, X + 10, X[:, 0] / 10, epsilon=0.5, delta=1e-3)
-    >>> [one.strategy.n_rows for one in both.measurements]
-    [50, 50]
+    >>> [one.strategy.table for one in both.measurements]
+    [0, 0, 0, 0, 1]
     """
     if isinstance(X, Rows):
         if y is not None:
@@ -278,6 +279,58 @@ def _measured(
     if not isinstance(answers, Answers):
         raise TypeError("only answers about numbers can be added to")
     bounds, budget = OutputBounds(*answers.bounds), Budget(epsilon=epsilon, delta=delta)
+    query = _query(release, X_query, query_weight)
+    try:
+        strategy, bands = _designed(
+            release,
+            X,
+            query,
+            bounds=bounds,
+            budget=budget,
+            table=table,
+            groups=units,
+            band=band,
+            gap=gap,
+            progress=progress,
+        )
+    except NotPositiveDefiniteError:
+        # Hyperparameters that were learned may make no covariance of these rows; those that were
+        # declared do, or the first stage would have been refused.
+        strategy, bands = _designed(
+            release.without_learning(),
+            X,
+            query,
+            bounds=bounds,
+            budget=budget,
+            table=table,
+            groups=units,
+            band=band,
+            gap=gap,
+            progress=progress,
+        )
+    encoding = bounds if bands is None else bands
+    measurement = measured(
+        strategy, y, encoding=encoding, budget=budget, insecure_seed=insecure_seed
+    )
+    if release.hyperprior is None:
+        return added(release, measurement)
+    return release.with_measurements((*release.measurements, measurement))
+
+
+def _designed(
+    release: Release,
+    X: Array,
+    query: Query,
+    *,
+    bounds: OutputBounds,
+    budget: Budget,
+    table: int,
+    groups: Groups | None,
+    band: float | None,
+    gap: float,
+    progress: Progress | None,
+) -> tuple[DenseStrategy, Bands | None]:
+    """Choose bands and questions given what a release knows. Sees no output."""
     known = release.posterior
     bands, account = None, None
     if band is not None:
@@ -289,22 +342,16 @@ def _measured(
         prior=release.fitted_prior,
         likelihood=release.likelihood,
         encoding=bounds if bands is None else OutputBounds(*UNIT_BAND),
-        query=_query(release, X_query, query_weight),
+        query=query,
         budget=budget,
         gap=gap,
         known=known,
         table=table,
-        groups=units,
+        groups=groups,
         account=account,
         progress=progress,
     )
-    encoding = bounds if bands is None else bands
-    measurement = measured(
-        strategy, y, encoding=encoding, budget=budget, insecure_seed=insecure_seed
-    )
-    if release.hyperprior is None:
-        return added(release, measurement)
-    return release.with_measurements((*release.measurements, measurement))
+    return strategy, bands
 
 
 @forget_on_failure

@@ -72,7 +72,7 @@ def input_scales(X: Array) -> Array:
     Examples
     --------
     >>> input_scales(np.array([[0.0, 1.0, 5.0], [0.0, 0.0, 5.0], [6.0, 0.0, 5.0]]))
-    array([3.0e+00, 5.0e-01, 5.0e+09])
+    array([3.e+00, 5.e-01, 5.e+09])
     """
     scales = []
     for column in np.ascontiguousarray(X.T):

@@ -14,12 +14,14 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from stages import band, stage
 
 from cloakgp import DPGPRegressor, Release
+from cloakgp.fitting.bands import DEFAULT_STAGES
 from cloakgp.models import APPROXIMATIONS, ExactPrior, SparsePrior
 from cloakgp.models.clipping import OFFSET_SD, linearise_clipped
 from cloakgp.privacy.bands import Bands, SpreadQuestion
 from cloakgp.release import Hyperprior, Measurement
+from cloakgp.release.measurement import is_in_bands
 from cloakgp.release.posterior import clipped as clipped_module
-from cloakgp.release.posterior.clipped import clipped_posterior, is_in_stages, log_evidence
+from cloakgp.release.posterior.clipped import clipped_posterior, log_evidence
 from cloakgp.release.posterior.dense import _answer_covariance
 
 KERNEL = ConstantKernel(2.0) * RBF(1.1) + WhiteKernel(0.05)
@@ -195,7 +197,7 @@ def test_without_bands_it_is_the_linear_posterior(prior, rng):
     expected, ours = posterior_of(prior, made), clipped_posterior(prior, made)
     np.testing.assert_allclose(ours.joint(POINTS)[0], expected.joint(POINTS)[0], atol=1e-10)
     np.testing.assert_allclose(ours.joint(POINTS)[1], expected.joint(POINTS)[1], atol=1e-10)
-    assert not is_in_stages(made)
+    assert not is_in_bands(made)
 
 
 @pytest.mark.parametrize("approximation", APPROXIMATIONS)
@@ -419,6 +421,23 @@ def test_learning_goes_by_the_declared_bounds_where_the_first_stage_asked_nothin
     assert learned.fitted_prior.mean > 2.0
 
 
+def test_rows_at_one_place_in_two_tables_need_no_noise():
+    """As without bands: only what was asked need have a covariance."""
+    prior = ExactPrior(kernel=ConstantKernel(2.0) * RBF(1.1), noise_variance=0.0, mean=0.0)
+    X = np.array([[-1.0], [0.5]])
+    tables = [
+        stage(X, np.eye(2), np.ones(2), encoding=band(0.0, 60.0, rows=2), noise_sd=0.1, table=table)
+        for table in (0, 1)
+    ]
+    once, twice = (clipped_posterior(prior, made).variance(X) for made in (tables[:1], tables))
+    assert (twice < once).all()
+    mean, covariance = filtered(prior, tables, POINTS)
+    np.testing.assert_allclose(clipped_posterior(prior, tables).mean(POINTS), mean, atol=1e-7)
+    np.testing.assert_allclose(
+        clipped_posterior(prior, tables).covariance(POINTS), covariance, atol=1e-7
+    )
+
+
 # --- intervals ---
 
 
@@ -441,7 +460,7 @@ def test_intervals_cover_95_percent_of_functions_from_the_prior():
             insecure_seed=10 * seed,
         )
         model.fit(X, f[:50] + 0.4 * rng.normal(size=50), np.linspace(0, 6, 20)[:, None])
-        assert len(model.release_.measurements) == 3
+        assert len(model.release_.measurements) == len(DEFAULT_STAGES)
         mean, sd = model.predict(points, return_std=True)
         inside.append(np.abs(f[50:] - mean) < -special.ndtri(0.025) * sd)
     # 540 intervals, six of a kind: a standard error of 0.02 at most.

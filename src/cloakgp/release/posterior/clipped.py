@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import linalg, special
 
-from cloakgp.models import ExactPrior, OutputCovariance, SparsePrior
+from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.clipping import OFFSET_SD, linearise_clipped, offset_per_sd
 from cloakgp.models.covariance import DenseCovariance, LowRankCovariance
 from cloakgp.privacy.bands import Bands, SpreadQuestion
@@ -87,7 +87,7 @@ class _Filter:
     prior: ExactPrior | SparsePrior
     strategies: dict[int, DenseStrategy]
     spans: dict[int, slice]
-    covariance: OutputCovariance
+    covariance: DenseCovariance | LowRankCovariance
     variance: Array
     known: Array
     factor: Array
@@ -108,7 +108,7 @@ class _Filter:
         for table, strategy in strategies.items():
             spans[table] = slice(rows, rows + strategy.n_rows)
             rows += strategy.n_rows
-        covariance = prior.output_covariance(np.vstack([each.X for each in strategies.values()]))
+        covariance = _row_covariance(prior, [each.X for each in strategies.values()])
         filtered = cls(
             prior=prior,
             strategies=strategies,
@@ -209,12 +209,26 @@ class _Filter:
         )
 
 
-def _diagonal(covariance: OutputCovariance) -> Array:
+def _row_covariance(
+    prior: ExactPrior | SparsePrior, tables: Sequence[Array]
+) -> DenseCovariance | LowRankCovariance:
+    """Return K_y over the rows of all tables.
+
+    Unlike `ExactPrior.output_covariance`, whatever the kernel: one that was learned need be a
+    covariance function for what was asked alone.
+    """
+    X = np.vstack(tables)
+    if isinstance(prior, SparsePrior):
+        return prior.output_covariance(X)
+    noise = np.concatenate([prior.row_noise(each) for each in tables])
+    return DenseCovariance(latent=prior.row_covariance(X, X.copy()), noise=noise)
+
+
+def _diagonal(covariance: DenseCovariance | LowRankCovariance) -> Array:
     """Return the diagonal of K_y."""
     if isinstance(covariance, LowRankCovariance):
         diagonal: Array = np.square(covariance.features).sum(axis=0) + covariance.noise
         return diagonal
-    assert isinstance(covariance, DenseCovariance)
     return np.asarray(np.diag(covariance.latent) + covariance.noise, dtype=np.float64)
 
 
