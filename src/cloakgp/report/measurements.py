@@ -10,6 +10,7 @@ from cloakgp.criteria import CRITERIA
 from cloakgp.design import Certificate
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.privacy import Answers
+from cloakgp.privacy.bands import Bands, SpreadQuestion
 from cloakgp.release import Release
 from cloakgp.release.io.codec import to_tree
 from cloakgp.report.facts import Fact
@@ -53,6 +54,35 @@ def describe_answers(
     return (
         f"{answered} Raw predictions at the {len(queries):,} queried points follow from them, "
         f"with noise of {root_mean_square(raw_sd):.4g} (root mean square)."
+    )
+
+
+def describe_stage(answers: Answers, encoding: Bands | SpreadQuestion, *, output: str) -> str:
+    """Say what a later stage asked, how many numbers were published, and with what noise.
+
+    Parameters
+    ----------
+    answers : Answers
+    encoding : Bands or SpreadQuestion
+    output : str
+        Name of the private column.
+    """
+    if answers.noise_sd == 0:
+        return "nothing was asked."
+    source = "a FIXED SEED" if answers.insecure else "the operating system's randomness"
+    if isinstance(encoding, SpreadQuestion):
+        return (
+            "1 number: on how many rows, in all, values lie outside of what was predicted from the "
+            "answers before (counting from 1.5 predictive sds, in full from 3), with "
+            f"{LAWS[answers.noise]} noise of sd {answers.noise_sd:.4g} rows, drawn from {source}."
+        )
+    count = len(answers.values)
+    return (
+        f"{count} {'number' if count == 1 else 'numbers, each'} with {LAWS[answers.noise]} noise "
+        f"of sd {answers.noise_sd:.4g} in units of a row's band, drawn from {source}. Bands are "
+        "around what was predicted from the answers before; values outside were clipped to them, "
+        f"uncounted. Their widths: {float(np.median(encoding.width)):.4g} (median), in units of "
+        f"{output}."
     )
 
 

@@ -7,12 +7,14 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from cloakgp.privacy import Answers
+from cloakgp.privacy.bands import SpreadQuestion
 from cloakgp.release import Measurement, Release, StreamedStrategy
 from cloakgp.report.facts import Fact
 from cloakgp.report.measurements import (
     describe_answers,
     describe_design,
     describe_sharpness,
+    describe_stage,
     prior_facts,
 )
 
@@ -84,6 +86,10 @@ class NumberWords(OutputWords):
     def answered(self, measurement: Measurement, release: Release) -> str:
         """Say how many numbers were published, and with what noise."""
         assert isinstance(measurement.answers, Answers)
+        if measurement.encoding is not None:
+            return describe_stage(
+                measurement.answers, measurement.encoding, output=release.output_name
+            )
         return describe_answers(
             measurement.answers,
             queries=measurement.strategy.X_query,
@@ -94,6 +100,8 @@ class NumberWords(OutputWords):
     def designed(self, measurement: Measurement, release: Release) -> str:
         """Say what the questions were chosen for."""
         del release
+        if isinstance(measurement.encoding, SpreadQuestion):
+            return "one question about all rows alike, which tells how noisy outputs are."
         strategy = measurement.strategy
         said = describe_design(strategy.certificate)
         if isinstance(strategy, StreamedStrategy) and strategy.earlier:
@@ -123,7 +131,7 @@ class NumberWords(OutputWords):
         pairs = dict.fromkeys(
             measurement.answers.bounds
             for measurement in release.measurements
-            if isinstance(measurement.answers, Answers)
+            if isinstance(measurement.answers, Answers) and measurement.encoding is None
         )
         stated = " and ".join(f"{lo:g} to {hi:g}" for lo, hi in pairs)
         return f"private; declared to lie in {stated}; values outside were clipped, uncounted."
@@ -135,7 +143,7 @@ def bounds(release: Release) -> tuple[float, float]:
         [
             measurement.answers.bounds
             for measurement in release.measurements
-            if isinstance(measurement.answers, Answers)
+            if isinstance(measurement.answers, Answers) and measurement.encoding is None
         ]
     )
     return float(pairs[:, 0].min()), float(pairs[:, 1].max())
