@@ -165,10 +165,11 @@ def test_how_rows_are_cut_and_ordered_does_not_matter(tables):
 def test_few_rows_that_are_kept_and_many_that_are_not(tables):
     """A sparse release of a table at once goes on with rows in passes, and with either again."""
     first, second = tables
-    release = model_of(first, learn="map").fit(first, outputs_at(first), first[::7]).release_
+    model = model_of(first, learn="map", stages=None)
+    release = model.fit(first, outputs_at(first), first[::7]).release_
     both = extend(release, rows_of(second), insecure_seed=1, **SPENDING)
     assert both.fitted_prior is release.fitted_prior
-    again = refine(both, outputs_at(first), POINTS, insecure_seed=2, **SPENDING)
+    again = refine(both, outputs_at(first), POINTS, band=None, insecure_seed=2, **SPENDING)
     for each in (both, again):
         assert_alike(each, keeping_rows(each, tables))
     assert [type(one.strategy) for one in again.measurements] == [
@@ -429,6 +430,8 @@ def test_what_is_missing_is_asked_for(tables):
         refine(few, rows, **SPENDING)
     with pytest.raises(TypeError, match="need inducing inputs"):
         extend(exact, rows, **SPENDING)
+    with pytest.raises(TypeError, match="asked outputs in bands"):
+        extend(few, rows, **SPENDING)
     for release in (many, few):
         with pytest.raises(ValueError, match="y is missing"):
             extend(release, X, **SPENDING)

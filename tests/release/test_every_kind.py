@@ -40,6 +40,8 @@ from cloakgp.estimators.baselines import (
     DPMeanRegressor,
     DPRowNoiseRegressor,
 )
+from cloakgp.fitting.remeasure import ask_spread
+from cloakgp.fitting.strategies import Budget
 from cloakgp.models.kernels.integral import points_as_boxes
 from cloakgp.plots.classification import plot_classes
 from cloakgp.plots.regression import plot_release
@@ -91,6 +93,11 @@ def many(seed, **changes):
     rows = ArrayRows(X, Y, input_names=NAMES, chunk_rows=10)
     model = DPGPRegressor(**NUMBERS, **SPARSE, insecure_seed=seed, **changes)
     return model.fit_rows(rows).release_
+
+
+def spread(seed):
+    release = numbers(seed, stages=None)
+    return ask_spread(release, Y, budget=Budget(EPSILON, DELTA), insecure_seed=later(seed))
 
 
 def many_groups(seed):
@@ -177,6 +184,7 @@ KINDS = {
     "sparse": Kind(lambda seed: numbers(seed, **SPARSE, learn=None)),
     "one stage": Kind(lambda seed: numbers(seed, stages=None)),
     "two stages": Kind(lambda seed: numbers(seed, stages=[(0.5, None), (0.5, 1.0)])),
+    "spread": Kind(spread, spent=2),
     "groups": Kind(groups),
     "grid search": Kind(chosen, guarantee=MixedGuarantee),
     "combined": Kind(combined, spent=2),

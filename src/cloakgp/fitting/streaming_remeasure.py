@@ -78,12 +78,12 @@ def extend_rows(release: Release, rows: Rows, later: Later) -> Release:
         If the release or the rows cannot be used, or anything else makes no sense; no message
         quotes an output.
     """
+    bounds, prior = _numbers(release)
     if is_in_bands(release.measurements):
         raise TypeError(
             "this release asked outputs in bands, and rows that are read in passes cannot be added "
             "to it: fit it with stages=None, or these rows on their own"
         )
-    bounds, prior = _numbers(release)
     _check_columns(release, rows)
     table = 1 + max(one.strategy.table for one in release.measurements)
     return _measured(release, rows, later, bounds=bounds, prior=prior, table=table, earlier=())

@@ -53,7 +53,8 @@ KERNEL = 2.0 * Matern([3.0, 1.5], nu=1.5)
 
 
 def regression(**settings: Any) -> DPGPRegressor:
-    return DPGPRegressor(KERNEL, **{"noise_variance": 0.2, "learn": None, **BUDGET, **settings})
+    once = {"noise_variance": 0.2, "learn": None, "stages": None}
+    return DPGPRegressor(KERNEL, **{**once, **BUDGET, **settings})
 
 
 def numbers() -> Any:
@@ -66,7 +67,16 @@ def numbers() -> Any:
 def numbers_averaged_in_two_visits() -> Any:
     model = regression(learn="average", epsilon=60.0, inducing=4, insecure_seed=1)
     model.fit(X, y, QUERY, groups=list("aabbbcdddddefg"))
-    return refine(model.release_, y, epsilon=1.0, delta=1e-4, insecure_seed=7)
+    return refine(model.release_, y, epsilon=1.0, delta=1e-4, band=None, insecure_seed=7)
+
+
+def numbers_in_stages() -> Any:
+    model = regression(stages="auto", learn="map", noise_variance=None, epsilon=60.0)
+    return model.fit(NAMED, y, QUERY).release_
+
+
+def default_prior_in_stages() -> Any:
+    return DPGPRegressor(**BUDGET).fit(X, y, groups=list("aabbbcdddddefg")).release_
 
 
 def numbers_of_many_rows() -> Any:
@@ -127,6 +137,8 @@ def histogram_laplace() -> Any:
 RELEASES: tuple[Callable[[], Any], ...] = (
     numbers,
     numbers_averaged_in_two_visits,
+    numbers_in_stages,
+    default_prior_in_stages,
     numbers_of_many_rows,
     classes,
     classes_of_many_rows,
