@@ -150,12 +150,14 @@ def noisy_mean(split: Split, setting: Setting) -> Predicted:
 
 Way = Callable[[Split, Setting], Predicted]
 ONE_STAGE, DEFAULT = "one stage", "default"
-MATERN, NO_PRIVACY, NOISY_MEAN = "Matérn alone, one stage", "no privacy", "noisy mean"
+MATERN, STAGED_MATERN = "Matérn alone, one stage", "Matérn alone, in stages"
+NO_PRIVACY, NOISY_MEAN = "no privacy", "noisy mean"
 WAYS: Mapping[str, Way] = MappingProxyType(
     {
         ONE_STAGE: partial(released, stages=None),
         DEFAULT: released,
         MATERN: partial(released, stages=None, matern=True),
+        STAGED_MATERN: partial(released, matern=True),
         NO_PRIVACY: without_privacy,
         NOISY_MEAN: noisy_mean,
     }

@@ -284,6 +284,7 @@ def kung_rows(setting: Setting) -> tuple[Row, ...]:
     """
     tuned = partial(_tuned_prior, setting.inputs)
     defaults = partial(choose_prior, bounds=BUDGET.bounds)
+    matern = partial(_matern_prior, BUDGET.bounds)
     return (
         Row("bayes, papers' hyperparameters", setting.prior_for, at_held_out=True),
         Row("bayes, RBF, sds 25.5 and 6.7 cm", tuned, at_held_out=True),
@@ -294,7 +295,8 @@ def kung_rows(setting: Setting) -> tuple[Row, ...]:
         Row("one stage, learn=None", defaults),
         Row("one stage, told the held-out inputs", defaults, learn="map", at_held_out=True),
         Row("the same, learn=None", defaults, at_held_out=True),
-        Row("one stage, Matérn kernel alone", partial(_matern_prior, BUDGET.bounds), learn="map"),
+        Row("one stage, Matérn kernel alone", matern, learn="map"),
+        Row("in stages, Matérn kernel alone", matern, learn="map", stages=DEFAULT_STAGES),
         Row("default prior, no privacy", defaults, private=False),
     )
 
