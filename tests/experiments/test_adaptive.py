@@ -14,13 +14,17 @@ from cloakgp.models import default_kernel
 from cloakgp.privacy import OutputBounds
 from experiments import __main__ as command_line
 from experiments import adaptive, bands
-from experiments.adaptive import (
+from experiments.adaptive import Adaptive, split_tables
+from experiments.citibike_folds import Trips
+from experiments.datasets import DatasetUnavailableError, load_kung
+from experiments.framework import progress
+from experiments.priors import Table
+from experiments.ways import (
     DEFAULT,
     LEVELS,
     NO_PRIVACY,
     NOISY_MEAN,
     ONE_STAGE,
-    Adaptive,
     Compared,
     Predicted,
     Setting,
@@ -28,13 +32,8 @@ from experiments.adaptive import (
     compare,
     noisy_mean,
     released,
-    split_tables,
     without_privacy,
 )
-from experiments.citibike_folds import Trips
-from experiments.datasets import DatasetUnavailableError, load_kung
-from experiments.framework import progress
-from experiments.priors import Table
 
 SETTING = Setting(epsilon=1.0, insecure_seed=1)
 
@@ -138,7 +137,7 @@ def test_tables_and_ways_are_told_apart_and_workers_change_no_figure(wave):
 
 def test_permuted_outputs_are_the_same_numbers_on_other_rows(wave):
     (plain,) = split_tables([wave], draws=1, rows=75)["wave"]
-    first, second = split_tables([wave], draws=2, rows=75, permuted=True)["wave"]
+    first, second = split_tables([wave], draws=2, rows=75, change=adaptive.permuted)["wave"]
     assert np.array_equal(first.X, plain.X)
 
     def everything(one):
@@ -149,6 +148,13 @@ def test_permuted_outputs_are_the_same_numbers_on_other_rows(wave):
     # Nothing is left of the sine.
     assert abs(np.corrcoef(np.sin(first.X[:, 0]), first.outputs)[0, 1]) < 0.4
     assert not np.array_equal(first.outputs, second.outputs)
+
+
+def test_wide_bounds_leave_outputs_in_their_lowest_part(wave):
+    (plain,) = split_tables([wave], draws=1, rows=75)["wave"]
+    (wide,) = split_tables([wave], draws=1, rows=75, change=adaptive.widened)["wave"]
+    assert np.array_equal(wide.outputs, plain.outputs)
+    assert wide.bounds == OutputBounds(-2.0, 14.0)
 
 
 def test_folds_of_trips_are_those_of_the_2018_paper_with_more_held_out(rng):
