@@ -84,23 +84,32 @@ def released_in_stages(age: Array, height: Array, *, insecure_seed: int | None =
 
 
 def bands_figure(found: Stages) -> Figure:
-    """Draw the band of every stage, and what is published in the end."""
-    figure = Figure(figsize=(10.0, 7.2), layout="constrained")
-    panels = figure.subplots(2, 2, sharex=True, sharey=True)
-    *stages, last = panels.ravel()
-    drawn = zip(stages, DEFAULT_STAGES, found.shares, found.bands, strict=True)
-    for number, (axes, stage, share, bands) in enumerate(drawn, start=1):
-        _draw_stage(axes, found, bands=bands)
+    """Draw the band of every stage, and what is published with stages and without."""
+    columns = (len(found.bands) + 3) // 2
+    figure = Figure(figsize=(4.4 * columns, 7.0), layout="constrained")
+    panels = figure.subplots(2, columns, sharex=True, sharey=True)
+    drawn = zip(DEFAULT_STAGES, found.shares, found.bands, strict=True)
+    axes = iter(panels.ravel())
+    for number, (stage, share, bands) in enumerate(drawn, start=1):
+        one = next(axes)
+        _draw_stage(one, found, bands=bands)
         band = "the declared bounds" if stage.width is None else f"mean ± {stage.width:g} sd"
-        axes.set_title(f"Stage {number}, {_percent(share)} of μ²: {band}", fontsize=11)
-    _draw_release(last, found)
-    last.set_title("What is published: mean and 95 % interval", fontsize=11)
-    last.set_xlim(AGES[0], AGES[-1])
-    last.set_ylim(BOUNDS.lo - 10, TOP)
-    for axes in panels[:, 0]:
-        axes.set_ylabel("height (cm)")
-    for axes in panels[-1]:
-        axes.set_xlabel("age (years)")
+        one.set_title(f"Stage {number}, {_percent(share)} of μ²: {band}", fontsize=11)
+    for title, release, colour in (
+        ("Published: mean, 95 % interval", found.release, BLUE),
+        ("The same budget in one stage", found.one_stage, RED),
+    ):
+        one = next(axes)
+        _draw_release(one, found, release=release, colour=colour)
+        one.set_title(title, fontsize=11)
+    for left_over in axes:
+        left_over.set_axis_off()
+    panels[0, 0].set_xlim(AGES[0], AGES[-1])
+    panels[0, 0].set_ylim(BOUNDS.lo - 10, TOP)
+    for one in panels[:, 0]:
+        one.set_ylabel("height (cm)")
+    for one in panels[-1]:
+        one.set_xlabel("age (years)")
     figure.suptitle(
         f"Heights of {len(found.age)} !Kung women, ({EPSILON:g}, {DELTA:g})-DP, bounds "
         f"{BOUNDS.lo:g} to {BOUNDS.hi:g} cm",
@@ -131,16 +140,12 @@ def _draw_stage(axes: Axes, found: Stages, *, bands: Bands) -> None:
         write(46, clipped_share, color=RED)
 
 
-def _draw_release(axes: Axes, found: Stages) -> None:
-    mean, sd = found.release.predict(AGES[:, None], return_std=True, new_output=True)
-    axes.fill_between(AGES, mean - 1.96 * sd, mean + 1.96 * sd, color=BLUE, alpha=0.16, linewidth=0)
+def _draw_release(axes: Axes, found: Stages, *, release: Release, colour: str) -> None:
+    mean, sd = release.predict(AGES[:, None], return_std=True, new_output=True)
+    lower, upper = mean - 1.96 * sd, mean + 1.96 * sd
+    axes.fill_between(AGES, lower, upper, color=colour, alpha=0.16, linewidth=0)
     axes.plot(found.age, found.height, ".", color=BLACK, markersize=3.5)
-    alone = found.one_stage.predict(AGES[:, None])
-    axes.plot(
-        AGES, alone, color=RED, linewidth=1.6, linestyle="--", label="everything in one stage"
-    )
-    axes.plot(AGES, mean, color=BLUE, linewidth=2.2, label="three stages")
-    axes.legend(loc="lower right", fontsize=10, frameon=False)
+    axes.plot(AGES, mean, color=colour, linewidth=2.2)
 
 
 def _percent(share: float) -> str:
