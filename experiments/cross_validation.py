@@ -272,6 +272,9 @@ class Row:
     at_held_out : bool
         Whether the design is told where predictions will be wanted, as the papers' is; else it
         takes the training rows, the estimator's default.
+    private : bool
+        False for the posterior mean that an owner of the outputs would have under the declared
+        prior: one draw.
     """
 
     name: str
@@ -279,6 +282,7 @@ class Row:
     learn: Learning = None
     stages: tuple[Stage, ...] = ONE_STAGE
     at_held_out: bool = False
+    private: bool = True
 
 
 def posterior_errors(
@@ -304,6 +308,16 @@ def posterior_errors(
         seeds = [protocol.seed(fold, draw) for draw in range(protocol.draws)]
         answered: dict[tuple[PriorFor, bool], list[Release]] = {}
         for row in rows:
+            if not row.private:
+                unnoised = mean_without_privacy(
+                    X[train],
+                    y[train],
+                    X_query=X[held_out],
+                    prior=row.prior_for(X[train]),
+                    bounds=budget.bounds,
+                )
+                found[row.name].append([root_mean_square(unnoised - truth[held_out])])
+                continue
             if len(row.stages) > 1:
                 releases = [
                     _released_in_stages(X[train], y[train], row=row, budget=budget, seed=seed)

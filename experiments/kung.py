@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 
 from cloakgp.fitting.bands import DEFAULT_STAGES
 from cloakgp.fitting.defaults import choose_prior
-from cloakgp.models import ExactPrior, SparsePrior, kmeans_centres
+from cloakgp.models import ExactPrior, SparsePrior, kmeans_centres, matern_kernel
 from cloakgp.privacy import OutputBounds
 from cloakgp.utils.arrays import Array
 from experiments.cloaking import (
@@ -284,6 +284,7 @@ def kung_rows(setting: Setting) -> tuple[Row, ...]:
     """
     tuned = partial(_tuned_prior, setting.inputs)
     defaults = partial(choose_prior, bounds=BUDGET.bounds)
+    matern = partial(_matern_prior, BUDGET.bounds)
     return (
         Row("bayes, papers' hyperparameters", setting.prior_for, at_held_out=True),
         Row("bayes, RBF, sds 25.5 and 6.7 cm", tuned, at_held_out=True),
@@ -294,6 +295,9 @@ def kung_rows(setting: Setting) -> tuple[Row, ...]:
         Row("one stage, learn=None", defaults),
         Row("one stage, told the held-out inputs", defaults, learn="map", at_held_out=True),
         Row("the same, learn=None", defaults, at_held_out=True),
+        Row("one stage, Matérn kernel alone", matern, learn="map"),
+        Row("in stages, Matérn kernel alone", matern, learn="map", stages=DEFAULT_STAGES),
+        Row("default prior, no privacy", defaults, private=False),
     )
 
 
@@ -318,6 +322,11 @@ def kung_posterior_errors(
 def _tuned_prior(inputs: str, _: Array) -> Prior:
     kernel = ConstantKernel(TUNED_SIGNAL) * RBF(TUNED_LENGTHSCALES[inputs])
     return ExactPrior(kernel=kernel, noise_variance=TUNED_NOISE, mean=PRIOR_MEAN)
+
+
+def _matern_prior(bounds: OutputBounds, X: Array) -> Prior:
+    kernel = matern_kernel(X, width=bounds.width)
+    return choose_prior(X, bounds=bounds, kernel=kernel)
 
 
 def prior_mean_report(found: Mapping[float, Mapping[str, Errors]]) -> Table:

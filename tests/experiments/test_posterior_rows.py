@@ -8,7 +8,7 @@ from sklearn.gaussian_process.kernels import RBF
 from typer.testing import CliRunner
 
 from cloakgp import DPGPRegressor
-from cloakgp.fitting.bands import DEFAULT_STAGES
+from cloakgp.fitting.bands import DEFAULT_STAGES, ONE_STAGE
 from cloakgp.fitting.defaults import choose_prior
 from cloakgp.models import ExactPrior
 from cloakgp.privacy import OutputBounds
@@ -48,8 +48,13 @@ def defaults(X):
 
 @pytest.mark.parametrize(
     "settings",
-    [{"learn": "map"}, {"learn": "average"}, {"learn": "map", "stages": DEFAULT_STAGES}],
-    ids=str,
+    [
+        {"learn": "map", "stages": ONE_STAGE},
+        {"learn": "average", "stages": ONE_STAGE},
+        {"learn": "map", "stages": DEFAULT_STAGES},
+        {"learn": None, "stages": DEFAULT_STAGES},
+    ],
+    ids=["map", "average", "map in stages", "None in stages"],
 )
 def test_rows_are_the_estimator_s(toy, settings):
     """What a row computes in shared pieces is what `DPGPRegressor` does in one."""
@@ -65,7 +70,7 @@ def test_rows_are_the_estimator_s(toy, settings):
                 delta=0.01,
                 insecure_seed=protocol.seed(fold, draw),
                 learn=settings["learn"],
-                stages="auto" if "stages" in settings else None,
+                stages=[(stage.share, stage.width) for stage in settings["stages"]],
             ).fit(X[train], y[train])
             expected = root_mean_square(model.predict(X[held_out]) - y[held_out])
             assert found.by_fold[fold, draw] == pytest.approx(expected, rel=1e-6)
@@ -99,6 +104,19 @@ def test_with_a_vast_budget_errors_are_those_without_privacy(toy):
 
 def test_pooled_errors_weigh_squares():
     assert Errors(np.array([[1.0], [7.0]])).pooled == pytest.approx(5.0)
+
+
+def test_without_privacy_a_row_is_the_declared_posterior_mean_and_has_one_draw(toy):
+    X, y = toy
+    protocol = Protocol(folds=3, draws=4)
+    row = Row("owner", toy_prior, private=False)
+    found = posterior_errors(X, y, rows=(row,), budget=BUDGET, protocol=protocol)["owner"]
+    assert found.by_fold.shape == (3, 1)
+    for fold, (train, held_out) in enumerate(protocol.splits(len(X))):
+        mean = mean_without_privacy(
+            X[train], y[train], X_query=X[held_out], prior=toy_prior(X), bounds=BUDGET.bounds
+        )
+        assert found.by_fold[fold, 0] == pytest.approx(root_mean_square(mean - y[held_out]))
 
 
 def test_the_report_stands_beside_the_papers_figures():

@@ -50,8 +50,8 @@ class DPGPRegressor(
     ----------
     kernel : sklearn.gaussian_process.kernels.Kernel, optional
         Covariance of the latent function, in squared output units, with the hyperparameters to use.
-        If not given: Matérn 3/2, signal sd 0.3 of the bounds' width, lengthscale 0.5 √D
-        of the range of each of D inputs.
+        If not given: a level, a linear and a Matérn 3/2 part on standardised inputs, of sds 0.25,
+        0.1 and 0.15 of the bounds' width (`docs/default-prior.md`).
     noise_variance : float, optional
         Of each output, in squared output units. If not given: the square of a tenth of the width.
     bounds : (float, float)
