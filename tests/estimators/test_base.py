@@ -239,6 +239,6 @@ def test_whoever_waits_is_told_what_begins(rng):
             asked,
             "learning from the noisy answers",
         ]
-        later = [f"asking again, in bands ({stage} of 4)" for stage in (2, 3, 4)]
+        later = [f"asking again, in bands ({stage} of 3)" for stage in (2, 3)]
         assert told[5:] == later * (model is regressor)
         assert gaps[-1] <= 0.1

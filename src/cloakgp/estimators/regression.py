@@ -78,8 +78,8 @@ class DPGPRegressor(
         How the budget is spread over several measurements of the same outputs (`docs/adaptive.md`).
         Each stage spends its share of μ² and clips outputs to so many predictive sds on either side
         of what the answers before it predict; the first has no band, so its width is None. "auto":
-        four stages, (0.15, None), (0.2, 2), (0.25, 1.5) and (0.4, 1), wherever criterion "bayes"
-        keeps its rows. None: everything at once. Of several stages, 5 % are for the question how
+        three stages, (0.2, None), (0.3, 1.5) and (0.5, 1), wherever criterion "bayes" keeps its
+        rows. None: everything at once. Of several stages, 5 % are for the question how
         noisy outputs are, if that is learned and can be told.
     gap : float
         Certified relative gap at which the design stops.

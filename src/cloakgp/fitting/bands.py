@@ -54,10 +54,9 @@ class Stage:
 
 ONE_STAGE = (Stage(share=1.0),)
 DEFAULT_STAGES = (
-    Stage(share=0.15),
-    Stage(share=0.2, width=2.0),
-    Stage(share=0.25, width=1.5),
-    Stage(share=0.4, width=1.0),
+    Stage(share=0.2),
+    Stage(share=0.3, width=1.5),
+    Stage(share=0.5, width=1.0),
 )
 Stages = Sequence[tuple[float, float | None]] | Literal["auto"] | None
 
@@ -147,9 +146,9 @@ def schedule_stages(
     >>> steps = schedule_stages(DEFAULT_STAGES, epsilon=1.0, delta=1e-5, rows=300,
     ...                         ask_spread=True)
     >>> [step.stage and step.stage.width for step in steps]
-    [None, 2.0, 1.5, 1.0, None]
+    [None, 1.5, 1.0, None]
     >>> [round(step.budget.epsilon, 2) for step in steps]
-    [0.35, 0.4, 0.46, 0.59, 0.2]
+    [0.4, 0.5, 0.67, 0.2]
     """
     if len(stages) > 1:
         multiplier = exact_noise_multiplier(epsilon, delta) / math.sqrt(SPREAD_SHARE)
