@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Literal, Unpack
 
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
 
-from cloakgp.criteria import criteria_for
 from cloakgp.data import ArrayRows
 from cloakgp.design import Progress
 from cloakgp.estimators.base import (
@@ -21,19 +20,21 @@ from cloakgp.estimators.base import (
     column_name,
     count_queries,
 )
-from cloakgp.fitting.bands import ONE_STAGE, Stage, Stages, checked_stages
+from cloakgp.fitting.bands import Stage, Stages, stages_for
 from cloakgp.fitting.defaults import choose_prior
 from cloakgp.fitting.dense import release_outputs
+from cloakgp.fitting.forecast import Forecast, forecast_release
 from cloakgp.fitting.planning import FitPlan, plan_fit
 from cloakgp.fitting.remeasure import Settings, extend, refine
 from cloakgp.fitting.streaming import Rows, RowSettings, release_rows
-from cloakgp.models import Approximation
+from cloakgp.models import Approximation, ExactPrior, SparsePrior
 from cloakgp.privacy import Guarantee, OutputBounds
 from cloakgp.privacy.accounting import check_budget
 from cloakgp.privacy.checks import warn_of_parameters
 from cloakgp.privacy.composition import MixedGuarantee
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import Release
+from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import Tell, tell_nobody
 
 
@@ -230,17 +231,7 @@ class DPGPRegressor(
             mean=self.mean,
         )
         tell("choosing the prior")
-        prior = choose_prior(
-            inputs,
-            bounds=limits,
-            kernel=self.kernel,
-            noise_variance=self.noise_variance,
-            mean=self.mean,
-            inducing=plan.inducing,
-            approximation=self.approximation,
-            input_names=self._names(),
-            random_state=self.random_state,
-        )
+        prior = self._prior(inputs, inducing=plan.inducing)
         tell("choosing where predictions matter")
         query = self._query(inputs, X_query, query_weight)
         self.release_ = release_outputs(
@@ -436,14 +427,72 @@ class DPGPRegressor(
             at_rows=criterion.at_rows,
         )
 
-    def _stages(self) -> tuple[Stage, ...]:
-        """Return the schedule of stages: one, if the criterion knows of no other answers."""
-        schedule = checked_stages(self.stages)
-        if "stages" in self._criterion().uses:
-            return schedule
-        if self.stages == "auto" or len(schedule) == 1:
-            return ONE_STAGE
-        able = " or ".join(repr(each.name) for each in criteria_for("stages"))
-        raise ValueError(
-            f"several stages are for criterion={able}, not {self.criterion!r}: leave stages out"
+    def forecast(
+        self,
+        X: ArrayLike,
+        X_query: ArrayLike | None = None,
+        query_weight: ArrayLike | None = None,
+        *,
+        epsilons: Sequence[float] | None = None,
+    ) -> tuple[Forecast, ...]:
+        """Say what `fit` would be worth at several budgets, from public inputs; nothing is spent.
+
+        Expectations are those of the declared prior, which may be wrong: see `docs/adaptive.md`.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, D)
+            Public inputs.
+        X_query, query_weight
+            As for `fit`.
+        epsilons : sequence of float, optional
+            Budgets, all at the declared δ; the declared ε alone if not given.
+
+        Returns
+        -------
+        tuple of Forecast
+            One for each.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> model = DPGPRegressor(bounds=(0, 100), epsilon=1.0, delta=1e-5)
+        >>> X = np.linspace(0, 10, 300)[:, None]
+        >>> weak, strong = model.forecast(X, epsilons=[0.1, 1.0])
+        >>> strong.error < weak.error < weak.prior_error
+        True
+        """
+        model = clone(self)
+        inputs = check_inputs(model, X)
+        plan = model.plan(inputs.shape, queries=count_queries(X_query))
+        if plan.by_passes:
+            raise ValueError("tables that are read in passes cannot be forecast: take some rows")
+        return forecast_release(
+            inputs,
+            prior=model._prior(inputs, inducing=plan.inducing),
+            bounds=OutputBounds.checked(self.bounds),
+            query=model._query(inputs, X_query, query_weight),
+            epsilons=[self.epsilon] if epsilons is None else epsilons,
+            delta=self.delta,
+            stages=self._stages(),
+            ask_spread=self.learn is not None and self.noise_variance is None,
+            criterion=self.criterion,
         )
+
+    def _prior(
+        self, inputs: Array, *, inducing: int | ArrayLike | None
+    ) -> ExactPrior | SparsePrior:
+        return choose_prior(
+            inputs,
+            bounds=OutputBounds.checked(self.bounds),
+            kernel=self.kernel,
+            noise_variance=self.noise_variance,
+            mean=self.mean,
+            inducing=inducing,
+            approximation=self.approximation,
+            input_names=self._names(),
+            random_state=self.random_state,
+        )
+
+    def _stages(self) -> tuple[Stage, ...]:
+        return stages_for(self.stages, criterion=self._criterion())

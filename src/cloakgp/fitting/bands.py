@@ -21,6 +21,7 @@ from typing import Literal
 
 import numpy as np
 
+from cloakgp.criteria import Criterion, criteria_for
 from cloakgp.fitting.strategies import Budget, split_budget
 from cloakgp.models.clipping import linearise_clipped
 from cloakgp.models.likelihoods import Linearisation
@@ -104,6 +105,31 @@ def checked_stages(stages: Stages) -> tuple[Stage, ...]:
         if stage.width is not None and not 0 < stage.width < np.inf:
             raise ValueError(f"widths of bands must be positive and finite: {advice}")
     return schedule
+
+
+def stages_for(stages: Stages, *, criterion: Criterion) -> tuple[Stage, ...]:
+    """Return a schedule of stages that a criterion can follow.
+
+    Parameters
+    ----------
+    stages : "auto", None, or sequence of (share, width)
+        As for `checked_stages`; "auto" is one stage where there cannot be several.
+    criterion : Criterion
+
+    Raises
+    ------
+    ValueError
+        As `checked_stages`, or for several stages of a criterion that knows of no other answers.
+    """
+    schedule = checked_stages(stages)
+    if len(schedule) == 1 or "stages" in criterion.uses:
+        return schedule
+    if isinstance(stages, str):
+        return ONE_STAGE
+    known = " or ".join(repr(each.name) for each in criteria_for("stages"))
+    raise ValueError(
+        f"several stages are for criterion={known}, not {criterion.name!r}: leave stages out"
+    )
 
 
 @dataclass(frozen=True)

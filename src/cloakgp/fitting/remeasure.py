@@ -281,7 +281,7 @@ def _measured(
     bounds, budget = OutputBounds(*answers.bounds), Budget(epsilon=epsilon, delta=delta)
     query = _query(release, X_query, query_weight)
     try:
-        strategy, bands = _designed(
+        strategy, bands = design_stage(
             release,
             X,
             query,
@@ -296,7 +296,7 @@ def _measured(
     except NotPositiveDefiniteError:
         # Hyperparameters that were learned may make no covariance of these rows; those that were
         # declared do, or the first stage would have been refused.
-        strategy, bands = _designed(
+        strategy, bands = design_stage(
             release.without_learning(),
             X,
             query,
@@ -317,7 +317,7 @@ def _measured(
     return release.with_measurements((*release.measurements, measurement))
 
 
-def _designed(
+def design_stage(
     release: Release,
     X: Array,
     query: Query,
@@ -330,7 +330,30 @@ def _designed(
     gap: float,
     progress: Progress | None,
 ) -> tuple[DenseStrategy, Bands | None]:
-    """Choose bands and questions given what a release knows. Sees no output."""
+    """Choose bands and questions given what a release knows. Sees no output.
+
+    Parameters
+    ----------
+    release : Release
+    X : array of shape (N, D)
+        The rows to ask.
+    query : Query
+    bounds : OutputBounds
+        Declared.
+    budget : Budget
+        Of this stage.
+    table : int
+    groups : array of shape (N,) or None
+    band : float or None
+        To how many predictive sds on either side outputs are clipped.
+    gap : float
+    progress : callable or None
+
+    Returns
+    -------
+    DenseStrategy
+    Bands or None
+    """
     known = release.posterior
     bands, account = None, None
     if band is not None:
