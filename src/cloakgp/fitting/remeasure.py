@@ -104,7 +104,7 @@ def refine(
     >>> first = DPGPRegressor(bounds=(-1, 1), epsilon=0.5, delta=1e-3).fit(X, X[:, 0] / 10).release_
     >>> second = refine(first, X[:, 0] / 10, [[2.0]], epsilon=0.5, delta=1e-3)
     >>> len(first.measurements), len(second.measurements)
-    (4, 5)
+    (3, 4)
     """
     if isinstance(y, Rows):
         return refine_rows(release, y, _later(release, X_query, **settings))
@@ -170,7 +170,7 @@ def extend(
     >>> first = DPGPRegressor(bounds=(-1, 1), epsilon=0.5, delta=1e-3).fit(X, X[:, 0] / 10).release_
     >>> both = extend(first, X + 10, X[:, 0] / 10, epsilon=0.5, delta=1e-3)
     >>> [one.strategy.table for one in both.measurements]
-    [0, 0, 0, 0, 1]
+    [0, 0, 0, 1]
     """
     if isinstance(X, Rows):
         if y is not None:

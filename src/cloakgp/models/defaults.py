@@ -50,10 +50,13 @@ def default_kernel(X: Array, *, width: float) -> Kernel:
     # Column by column, so that the sums do not depend on how the table lies in memory.
     centre = np.array([column.mean() for column in np.ascontiguousarray(X.T)])
     scale = input_scales(X)
-    lengthscales = LENGTHSCALE_SDS * np.sqrt(X.shape[1]) * scale
+    # Inputs that never vary tell nothing, and are no dimensions.
+    varying = max(int((np.ptp(X, axis=0) > 0).sum()), 1)
+    lengthscales = LENGTHSCALE_SDS * np.sqrt(varying) * scale
+    slope = (LINEAR_SD_SHARE * width) ** 2 * X.shape[1] / varying
     return (
         ConstantKernel((LEVEL_SD_SHARE * width) ** 2)
-        + ConstantKernel((LINEAR_SD_SHARE * width) ** 2) * LinearKernel(centre, scale)
+        + ConstantKernel(slope) * LinearKernel(centre, scale)
         + ConstantKernel((CURVE_SD_SHARE * width) ** 2) * _matern(lengthscales)
     )
 
