@@ -171,7 +171,7 @@ class Measurement:
             raise ValueError(MISFIT)
 
 
-def asked(measurements: Sequence[Measurement]) -> list[Measurement]:
+def answered_measurements(measurements: Sequence[Measurement]) -> list[Measurement]:
     """Return those that asked something, in the order of their tables."""
     return sorted(
         (one for one in measurements if one.noise_sd > 0), key=lambda one: one.strategy.table

@@ -30,7 +30,7 @@ from cloakgp.release.hyperparameters.hyperprior import Hyperprior
 from cloakgp.release.hyperparameters.noise import with_learned_noise
 from cloakgp.release.hyperparameters.quadrature import posterior_points
 from cloakgp.release.hyperparameters.regression import NumbersObjective
-from cloakgp.release.measurement import Measurement, asked, is_in_bands
+from cloakgp.release.measurement import Measurement, answered_measurements, is_in_bands
 from cloakgp.release.posterior.clipped import clipped_posterior
 from cloakgp.release.posterior.dense import Posterior
 from cloakgp.release.posterior.label_sums import CellSigns
@@ -90,7 +90,7 @@ def learn(
     ValueError
         If what was asked of every row is not kept.
     """
-    answered = asked(measurements)
+    answered = answered_measurements(measurements)
     make = OBJECTIVES.get(type(likelihood))
     declared = WeightedPrior(prior=prior, likelihood=likelihood, weight=1.0)
     if not answered or make is None:
@@ -232,7 +232,7 @@ def _of_numbers(
 ) -> NumbersObjective:
     del likelihood
     # The first is about outputs within the declared bounds, also where it asked nothing.
-    answers, answered = measurements[0].answers, asked(measurements)
+    answers, answered = measurements[0].answers, answered_measurements(measurements)
     if not isinstance(answers, Answers):
         raise TypeError("these are no answers about numbers")
     if is_in_bands(answered):

@@ -28,7 +28,11 @@ from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.clipping import OFFSET_SD, linearise_clipped, offset_per_sd
 from cloakgp.models.covariance import DenseCovariance, LowRankCovariance
 from cloakgp.privacy.bands import Bands, SpreadQuestion
-from cloakgp.release.measurement import Measurement, asked, check_kept_where_in_bands
+from cloakgp.release.measurement import (
+    Measurement,
+    answered_measurements,
+    check_kept_where_in_bands,
+)
 from cloakgp.release.posterior.dense import Posterior
 from cloakgp.release.strategy import DenseStrategy
 from cloakgp.release.tables import DenseTable
@@ -61,7 +65,7 @@ def clipped_posterior(
     ValueError
         If the rows of a table are not kept.
     """
-    if not asked(measurements):
+    if not answered_measurements(measurements):
         return Posterior.given(prior, (), np.zeros(0))
     return _Filter.after(prior, measurements).posterior()
 
@@ -99,7 +103,7 @@ class _Filter:
     def after(cls, prior: ExactPrior | SparsePrior, measurements: Sequence[Measurement]) -> _Filter:
         """Return what is known after these measurements."""
         check_kept_where_in_bands(measurements)
-        answered = asked(measurements)
+        answered = answered_measurements(measurements)
         strategies: dict[int, DenseStrategy] = {}
         for each in answered:
             assert isinstance(each.strategy, DenseStrategy)
@@ -244,7 +248,7 @@ def log_evidence(prior: ExactPrior | SparsePrior, measurements: Sequence[Measure
     filtered = _Filter.after(prior, measurements)
     density = -0.5 * float(filtered.whitened @ filtered.whitened)
     density -= float(np.log(np.diag(filtered.factor)).sum())
-    for each in asked(measurements):
+    for each in answered_measurements(measurements):
         if isinstance(each.encoding, SpreadQuestion):
             mean, variance = filtered.marginals(each.strategy.table)
             density += _spread_log_density(each, mean=mean, variance=variance)

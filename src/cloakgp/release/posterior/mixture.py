@@ -10,7 +10,7 @@ import numpy as np
 
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import LatentJoint, LatentMarginals, Likelihood
-from cloakgp.release.measurement import Measurement, asked, is_in_bands
+from cloakgp.release.measurement import Measurement, answered_measurements, is_in_bands
 from cloakgp.release.posterior.classification import SignAnswers, label_posterior
 from cloakgp.release.posterior.clipped import clipped_posterior
 from cloakgp.release.posterior.dense import Posterior
@@ -104,7 +104,7 @@ def condition(
             for one, column in zip(priors, values.T, strict=True)
         )
     if any(isinstance(one.strategy, StreamedStrategy) for one in measurements):
-        return _condition_sums(priors, likelihood, asked(measurements))
+        return _condition_sums(priors, likelihood, answered_measurements(measurements))
     tables, values = answered_tables(prior, measurements)
     kept = kept_tables(tables)
     return tuple(
@@ -162,7 +162,7 @@ def answered_tables(
     array of shape (k, channels)
         In the order of the tables.
     """
-    answered = asked(measurements)
+    answered = answered_measurements(measurements)
     tables = []
     for number in dict.fromkeys(one.strategy.table for one in answered):
         first, *others = [one for one in answered if one.strategy.table == number]
