@@ -217,10 +217,19 @@ def test_bad_tables_never_show_a_private_value(folder, content):
     fails(release(), r"column|cannot be read|no rows|is empty|same in every row")
 
 
-def test_constant_inputs_are_named():
+def test_constant_inputs_are_named_where_they_leave_a_lengthscale_open():
     people = pd.read_csv("people.csv").assign(weight=3.0)
     people.to_csv("people.csv", index=False)
-    fails(release(), "input weight is the same in every row")
+    fails(release(signal_variance=100), "input weight is the same in every row")
+    assert release().exit_code == 0
+
+
+def test_everything_may_be_asked_at_once():
+    assert release(stages="one", inducing=None).exit_code == 0
+    assert len(Release.load("heights.cloak").measurements) == 1
+    assert release(overwrite=(), stages="auto", inducing=None).exit_code == 0
+    assert len(Release.load("heights.cloak").measurements) > 1
+    fails(release(stages="two"), "--stages must be")
 
 
 def test_nothing_is_asked_if_the_result_could_not_be_written(folder, monkeypatch):

@@ -46,7 +46,8 @@ def release_numbers(plan: ReleaseOptions, given: NumberOptions) -> Release:
     with reporting("opening the table", gap=plan.gap) as reporter, showing_warnings():
         rows = rows.watched(reporter.rows)
         looked = summarise(rows, size=1)
-        plan.check_ranges(looked.ranges)
+        if plan.signal_variance is not None and not plan.lengthscale:
+            plan.check_ranges(looked.ranges)
         model = DPGPRegressor(
             plan.kernel(
                 looked.ranges,
@@ -61,6 +62,7 @@ def release_numbers(plan: ReleaseOptions, given: NumberOptions) -> Release:
             inducing=plan.inducing,
             mean=given.mean,
             learn=plan.learning,
+            stages="auto" if given.stages == "auto" else None,
             gap=plan.gap,
             memory=plan.memory,
         )
@@ -110,7 +112,8 @@ def release_classes(plan: ReleaseOptions, given: ClassOptions) -> Release:
     with reporting("opening the table", gap=plan.gap) as reporter, showing_warnings():
         rows = rows.watched(reporter.rows)
         looked = summarise(rows, size=1)
-        plan.check_ranges(looked.ranges)
+        if not plan.lengthscale:
+            plan.check_ranges(looked.ranges)
         model = DPGPClassifier(
             plan.kernel(looked.ranges, variance=LATENT_SD**2, default=default_latent_kernel),
             classes=classes,

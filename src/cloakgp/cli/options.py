@@ -130,6 +130,7 @@ class NumberOptions:
     bounds: tuple[float, float]
     noise_variance: float | None
     mean: float | None
+    stages: str
 
 
 @dataclass(frozen=True)
@@ -207,7 +208,7 @@ class ReleaseOptions:
 
         extents = zip(self.inputs, np.ptp(X, axis=0), strict=True)
         constant = [name for name, extent in extents if extent == 0]
-        if constant and not self.lengthscale:
+        if constant:
             raise ValueError(
                 f"input {', '.join(constant)} is the same in every row: leave it out of --inputs, "
                 "or give a --lengthscale"

@@ -35,6 +35,7 @@ def _choices() -> str:
     return ", ".join(listed) + "."
 
 
+STAGES = ("auto", "one")
 SHOWN_AFTERWARDS = ("Guarantee", "Noise")
 # Of the disk, before anything is asked; few releases are larger.
 RESERVED_BYTES = 2**24
@@ -96,6 +97,13 @@ def release(
     mean: Annotated[
         float | None, typer.Option(help="With --bounds: prior mean; their middle if not given.")
     ] = None,
+    stages: Annotated[
+        str,
+        typer.Option(
+            help="With --bounds: auto (if not given) asks several times under the one budget, each "
+            "time about narrower bands around what the answers so far predict; one asks at once."
+        ),
+    ] = "",
     class_rates: Annotated[
         str,
         typer.Option(
@@ -138,7 +146,11 @@ def release(
             "if it holds classes"
         )
     _check_company(
-        of_numbers={"--noise-variance": noise_variance, "--mean": mean},
+        of_numbers={
+            "--noise-variance": noise_variance,
+            "--mean": mean,
+            "--stages": stages or None,
+        },
         of_classes={
             "--class-rates": class_rates or None,
             "--link": link or None,
@@ -149,7 +161,12 @@ def release(
     )
     given: NumberOptions | ClassOptions
     if bounds is not None:
-        given = NumberOptions(bounds=bounds, noise_variance=noise_variance, mean=mean)
+        given = NumberOptions(
+            bounds=bounds,
+            noise_variance=noise_variance,
+            mean=mean,
+            stages=options.one_of(STAGES, stages or "auto", option="--stages"),
+        )
     else:
         given = ClassOptions(
             classes=classes,
