@@ -273,6 +273,7 @@ def test_more_budget_brings_learning_nearer(rng):
             bounds=(-8, 8),
             epsilon=epsilon,
             delta=1e-3,
+            stages=None,
             insecure_seed=5,
         ).fit(X, y)
         distances.append(abs(fitted.release_.fitted_prior.kernel.theta[0]))

@@ -31,7 +31,7 @@ from cloakgp.release.hyperparameters.noise import with_learned_noise
 from cloakgp.release.hyperparameters.quadrature import posterior_points
 from cloakgp.release.hyperparameters.regression import NumbersObjective
 from cloakgp.release.measurement import Measurement, answered_measurements, is_in_bands
-from cloakgp.release.posterior.clipped import clipped_posterior
+from cloakgp.release.posterior.clipped import clipped_posterior, log_evidence
 from cloakgp.release.posterior.dense import Posterior
 from cloakgp.release.posterior.label_sums import CellSigns
 from cloakgp.release.posterior.mixture import WeightedPrior, answered_tables, kept_tables
@@ -100,11 +100,30 @@ def learn(
         learned = minimise(
             make(prior, likelihood, measurements, hyperprior), declared=declared, average=average
         )
+    if is_in_bands(answered):
+        # They were learned with outputs in bands linearised under the declared prior.
+        learned = _conditionable(learned, answered) or (declared,)
     if hyperprior.noise_variance and any(
         isinstance(each.encoding, SpreadQuestion) for each in answered
     ):
         return with_learned_noise(learned, answered)
     return learned
+
+
+def _conditionable(
+    priors: Sequence[WeightedPrior], answered: Sequence[Measurement]
+) -> tuple[WeightedPrior, ...]:
+    """Return the priors under which the answers have a covariance, their weights adding up to 1."""
+    kept = []
+    for candidate in priors:
+        try:
+            evidence = log_evidence(candidate.prior, answered)
+        except np.linalg.LinAlgError:
+            continue
+        if np.isfinite(evidence):
+            kept.append(candidate)
+    total = sum(candidate.weight for candidate in kept)
+    return tuple(replace(candidate, weight=candidate.weight / total) for candidate in kept)
 
 
 def learn_numbers(

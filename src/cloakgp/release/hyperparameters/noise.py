@@ -14,6 +14,7 @@ import numpy as np
 from scipy import optimize
 
 from cloakgp.models import ExactPrior, SparsePrior
+from cloakgp.release.hyperparameters.quadrature import IMPOSSIBLE
 from cloakgp.release.measurement import Measurement
 from cloakgp.release.posterior.clipped import log_evidence
 from cloakgp.release.posterior.mixture import WeightedPrior
@@ -39,8 +40,11 @@ def with_learned_noise(
     main = max(priors, key=lambda prior: prior.weight).prior
 
     def minus_log_posterior(position: float) -> float:
-        candidate = scaled_noise(main, position)
-        return 0.5 * position**2 - log_evidence(candidate, measurements)
+        try:
+            evidence = log_evidence(scaled_noise(main, position), measurements)
+        except np.linalg.LinAlgError:
+            return IMPOSSIBLE
+        return 0.5 * position**2 - evidence
 
     found = optimize.minimize_scalar(
         minus_log_posterior,
