@@ -39,7 +39,7 @@ BOUNDS = OutputBounds(lo=0.0, hi=350.0)
 EPSILON, DELTA = 1.0, 1e-3
 TEST_SHARE = 0.2
 SPLIT_SEED = 0
-REPETITIONS = 20
+REPETITIONS = 12
 
 Tell = Callable[[str], None]
 
