@@ -16,7 +16,6 @@ from cloakgp.fitting.bands import (
     NARROWEST,
     ONE_STAGE,
     Stage,
-    account_in_bands,
     checked_stages,
     choose_bands,
     schedule_stages,
@@ -24,6 +23,7 @@ from cloakgp.fitting.bands import (
 from cloakgp.privacy import Guarantee, OutputBounds
 from cloakgp.privacy.accounting import exact_noise_multiplier
 from cloakgp.privacy.bands import UNIT_BAND, Bands, SpreadQuestion
+from cloakgp.release.posterior.clipped import account_in_bands
 
 BOUNDS = OutputBounds(-3.0, 7.0)
 KERNEL = ConstantKernel(2.0) * RBF(1.1)

@@ -33,7 +33,7 @@ from cloakgp.privacy.accounting import check_budget
 from cloakgp.privacy.checks import warn_of_parameters
 from cloakgp.privacy.composition import MixedGuarantee
 from cloakgp.privacy.tracebacks import forget_on_failure
-from cloakgp.release import Release
+from cloakgp.release import Hyperprior, Release
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import Tell, tell_nobody
 
@@ -211,9 +211,7 @@ class DPGPRegressor(
         inputs = check_inputs(self, X)
         check_budget(self.epsilon, self.delta)
         limits = OutputBounds.checked(self.bounds)
-        hyperprior = choose_hyperprior(
-            self.learn, noise_variance=self.noise_variance, mean=self.mean
-        )
+        hyperprior = self._hyperprior()
         plan = self.plan(
             inputs.shape,
             queries=count_queries(X_query),
@@ -316,9 +314,7 @@ class DPGPRegressor(
                 approximation=self.approximation,
                 criterion=self.criterion,
                 gap=self.gap,
-                hyperprior=choose_hyperprior(
-                    self.learn, noise_variance=self.noise_variance, mean=self.mean
-                ),
+                hyperprior=self._hyperprior(),
                 average=self.learn == "average",
                 random_state=self.random_state,
             ),
@@ -475,7 +471,7 @@ class DPGPRegressor(
             epsilons=[self.epsilon] if epsilons is None else epsilons,
             delta=self.delta,
             stages=self._stages(),
-            ask_spread=self.learn is not None and self.noise_variance is None,
+            hyperprior=model._hyperprior(),
             criterion=self.criterion,
         )
 
@@ -493,6 +489,9 @@ class DPGPRegressor(
             input_names=self._names(),
             random_state=self.random_state,
         )
+
+    def _hyperprior(self) -> Hyperprior | None:
+        return choose_hyperprior(self.learn, noise_variance=self.noise_variance, mean=self.mean)
 
     def _stages(self) -> tuple[Stage, ...]:
         return stages_for(self.stages, criterion=self._criterion())

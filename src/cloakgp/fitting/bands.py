@@ -23,8 +23,6 @@ import numpy as np
 
 from cloakgp.criteria import Criterion, criteria_for
 from cloakgp.fitting.strategies import Budget, split_budget
-from cloakgp.models.clipping import linearise_clipped
-from cloakgp.models.likelihoods import Linearisation
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.accounting import exact_noise_multiplier
 from cloakgp.privacy.bands import Bands
@@ -218,26 +216,4 @@ def choose_bands(mean: Array, variance: Array, *, width: float, bounds: OutputBo
     middle = np.clip(mean, bounds.lo, bounds.hi)
     return Bands(
         lower=np.maximum(middle - reach, bounds.lo), upper=np.minimum(middle + reach, bounds.hi)
-    )
-
-
-def account_in_bands(mean: Array, variance: Array, *, bands: Bands) -> Linearisation:
-    """Return the best linear account of where outputs lie in their bands, by the outputs.
-
-    Parameters
-    ----------
-    mean, variance : arrays of shape (N,)
-        Predicted from published answers.
-    bands : Bands
-
-    Returns
-    -------
-    Linearisation
-        In units of the bands.
-    """
-    account = linearise_clipped(mean, variance, lower=bands.lower, upper=bands.upper)
-    return Linearisation(
-        expected=(account.expected - bands.middle) / bands.width,
-        slope=account.slope / bands.width,
-        residual=account.residual / bands.width**2,
     )

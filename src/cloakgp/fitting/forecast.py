@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cloakgp.fitting.bands import Stage, account_in_bands, schedule_stages
+from cloakgp.fitting.bands import Stage, schedule_stages
 from cloakgp.fitting.planning import fit_cost
 from cloakgp.fitting.remeasure import design_stage
 from cloakgp.fitting.strategies import Budget, Query, choose_strategy, query_weights, unit_noise_sd
@@ -24,7 +24,7 @@ from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.privacy import Answers, Guarantee, OutputBounds
 from cloakgp.privacy.accounting import check_budget, exact_noise_multiplier
 from cloakgp.privacy.bands import UNIT_BAND, Bands
-from cloakgp.release import DenseStrategy, Measurement, Release
+from cloakgp.release import DenseStrategy, Hyperprior, Measurement, Release
 from cloakgp.utils.arrays import Array
 
 
@@ -71,7 +71,7 @@ def forecast_release(
     epsilons: Sequence[float],
     delta: float,
     stages: Sequence[Stage],
-    ask_spread: bool = False,
+    hyperprior: Hyperprior | None = None,
     criterion: str = "bayes",
     gap: float = 1e-2,
 ) -> tuple[Forecast, ...]:
@@ -88,8 +88,8 @@ def forecast_release(
         Each the whole of a budget.
     delta : float
     stages : sequence of Stage
-    ask_spread : bool
-        Whether outputs' noise would be learned.
+    hyperprior : Hyperprior, optional
+        What would be learned.
     criterion : str
     gap : float
         Of the designs: coarser than a release's own, which changes little.
@@ -108,7 +108,7 @@ def forecast_release(
             epsilon=float(epsilon),
             delta=delta,
             stages=stages,
-            ask_spread=ask_spread,
+            hyperprior=hyperprior,
             criterion=criterion,
             gap=gap,
         )
@@ -125,13 +125,17 @@ def _forecast(
     epsilon: float,
     delta: float,
     stages: Sequence[Stage],
-    ask_spread: bool,
+    hyperprior: Hyperprior | None,
     criterion: str,
     gap: float,
 ) -> Forecast:
     check_budget(epsilon, delta)
     steps = schedule_stages(
-        stages, epsilon=epsilon, delta=delta, rows=len(X), ask_spread=ask_spread
+        stages,
+        epsilon=epsilon,
+        delta=delta,
+        rows=len(X),
+        ask_spread=hyperprior is not None and hyperprior.noise_variance,
     )
     first = choose_strategy(
         X,
@@ -145,10 +149,10 @@ def _forecast(
     expected = first.totals * (prior.mean - bounds.middle)
     measurements = [_expected(first, expected, encoding=bounds, budget=steps[0].budget)]
     release = Release(prior=prior, measurements=tuple(measurements))
-    asked = [step for step in steps[1:] if step.stage is not None]
-    for step in asked:
-        assert step.stage is not None
-        strategy, bands = design_stage(
+    for step in steps[1:]:
+        if step.stage is None:
+            continue
+        stage = design_stage(
             release,
             X,
             query,
@@ -160,14 +164,8 @@ def _forecast(
             gap=gap,
             progress=None,
         )
-        mean, variance = release.posterior.outputs(X, table=0)
-        if bands is None:
-            values = strategy.matrix @ (mean - bounds.middle)
-            added = _expected(strategy, values, encoding=bounds, budget=step.budget)
-        else:
-            account = account_in_bands(mean, variance, bands=bands)
-            values = strategy.matrix @ account.expected
-            added = _expected(strategy, values, encoding=bands, budget=step.budget)
+        values = stage.strategy.matrix @ stage.expected
+        added = _expected(stage.strategy, values, encoding=stage.encoding, budget=step.budget)
         release = release.with_measurements((*release.measurements, added))
     return _summarised(release, query, epsilon=epsilon, delta=delta, steps=len(steps))
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Required, TypedDict, Unpack
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from cloakgp.data import ArrayRows
 from cloakgp.design import Certificate, Progress
-from cloakgp.fitting.bands import account_in_bands, choose_bands
+from cloakgp.fitting.bands import choose_bands
 from cloakgp.fitting.measuring import measured
 from cloakgp.fitting.strategies import Budget, Query, choose_strategy
 from cloakgp.fitting.streaming import Rows
@@ -25,6 +26,7 @@ from cloakgp.privacy.groups import Groups, checked_groups
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import DenseStrategy, Release, StreamedStrategy
 from cloakgp.release.measurement import same_groups
+from cloakgp.release.posterior.clipped import account_in_bands
 from cloakgp.utils.arrays import Array, as_inputs
 
 
@@ -280,41 +282,47 @@ def _measured(
         raise TypeError("only answers about numbers can be added to")
     bounds, budget = OutputBounds(*answers.bounds), Budget(epsilon=epsilon, delta=delta)
     query = _query(release, X_query, query_weight)
+    design = partial(
+        design_stage,
+        X=X,
+        query=query,
+        bounds=bounds,
+        budget=budget,
+        table=table,
+        groups=units,
+        band=band,
+        gap=gap,
+        progress=progress,
+    )
     try:
-        strategy, bands = design_stage(
-            release,
-            X,
-            query,
-            bounds=bounds,
-            budget=budget,
-            table=table,
-            groups=units,
-            band=band,
-            gap=gap,
-            progress=progress,
-        )
+        stage = design(release)
     except NotPositiveDefiniteError:
         # Hyperparameters that were learned may make no covariance of these rows; those that were
         # declared do, or the first stage would have been refused.
-        strategy, bands = design_stage(
-            release.without_learning(),
-            X,
-            query,
-            bounds=bounds,
-            budget=budget,
-            table=table,
-            groups=units,
-            band=band,
-            gap=gap,
-            progress=progress,
-        )
-    encoding = bounds if bands is None else bands
+        stage = design(release.without_learning())
     measurement = measured(
-        strategy, y, encoding=encoding, budget=budget, insecure_seed=insecure_seed
+        stage.strategy, y, encoding=stage.encoding, budget=budget, insecure_seed=insecure_seed
     )
     if release.hyperprior is None:
         return added(release, measurement)
     return release.with_measurements((*release.measurements, measurement))
+
+
+@dataclass(frozen=True, eq=False)
+class StageDesign:
+    """What a later stage will ask, and of what.
+
+    Attributes
+    ----------
+    strategy : DenseStrategy
+    encoding : OutputBounds or Bands
+    expected : array of shape (N,)
+        Encoded outputs, as the answers so far expect them.
+    """
+
+    strategy: DenseStrategy
+    encoding: OutputBounds | Bands
+    expected: Array
 
 
 def design_stage(
@@ -329,7 +337,7 @@ def design_stage(
     band: float | None,
     gap: float,
     progress: Progress | None,
-) -> tuple[DenseStrategy, Bands | None]:
+) -> StageDesign:
     """Choose bands and questions given what a release knows. Sees no output.
 
     Parameters
@@ -348,23 +356,20 @@ def design_stage(
         To how many predictive sds on either side outputs are clipped.
     gap : float
     progress : callable or None
-
-    Returns
-    -------
-    DenseStrategy
-    Bands or None
     """
     known = release.posterior
-    bands, account = None, None
+    mean, variance = known.outputs(X, table=table)
+    encoding: OutputBounds | Bands = bounds
+    account, expected = None, mean - bounds.middle
     if band is not None:
-        mean, variance = known.outputs(X, table=table)
-        bands = choose_bands(mean, variance, width=band, bounds=bounds)
-        account = account_in_bands(mean, variance, bands=bands)
+        encoding = choose_bands(mean, variance, width=band, bounds=bounds)
+        account = account_in_bands(mean, variance, bands=encoding)
+        expected = account.expected
     strategy = choose_strategy(
         X,
         prior=release.fitted_prior,
         likelihood=release.likelihood,
-        encoding=bounds if bands is None else OutputBounds(*UNIT_BAND),
+        encoding=bounds if band is None else OutputBounds(*UNIT_BAND),
         query=query,
         budget=budget,
         gap=gap,
@@ -374,7 +379,7 @@ def design_stage(
         account=account,
         progress=progress,
     )
-    return strategy, bands
+    return StageDesign(strategy=strategy, encoding=encoding, expected=expected)
 
 
 @forget_on_failure

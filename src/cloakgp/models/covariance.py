@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+
 from cloakgp.utils.arrays import Array
 
 
@@ -21,6 +23,14 @@ class OutputCovariance(Protocol):
     @property
     def least_noise(self) -> float:
         """A positive lower bound of the eigenvalues of K_y, in squared output units."""
+
+
+class RowCovariance(OutputCovariance, Protocol):
+    """K_y of rows under a prior, whose diagonal is known."""
+
+    @property
+    def variance(self) -> Array:
+        """The diagonal of K_y, shape (N,)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +57,11 @@ class DenseCovariance:
         """Return K_y B."""
         product: Array = self.latent @ columns + self.noise[:, None] * columns
         return product
+
+    @property
+    def variance(self) -> Array:
+        """The diagonal of K_y."""
+        return np.asarray(np.diag(self.latent) + self.noise, dtype=np.float64)
 
     @property
     def least_noise(self) -> float:
@@ -79,6 +94,12 @@ class LowRankCovariance:
         """Return K_y B."""
         product: Array = self.features.T @ (self.features @ columns)
         return product + self.noise[:, None] * columns
+
+    @property
+    def variance(self) -> Array:
+        """The diagonal of K_y."""
+        variance: Array = np.square(self.features).sum(axis=0) + self.noise
+        return variance
 
     @property
     def least_noise(self) -> float:

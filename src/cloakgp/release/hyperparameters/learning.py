@@ -103,11 +103,13 @@ def learn(
     if is_in_bands(answered):
         # They were learned with outputs in bands linearised under the declared prior.
         learned = _conditionable(learned, answered) or (declared,)
-    if hyperprior.noise_variance and any(
-        isinstance(each.encoding, SpreadQuestion) for each in answered
-    ):
+    if hyperprior.noise_variance and _asks_spread(answered):
         return with_learned_noise(learned, answered)
     return learned
+
+
+def _asks_spread(measurements: Sequence[Measurement]) -> bool:
+    return any(isinstance(each.encoding, SpreadQuestion) for each in measurements)
 
 
 def _conditionable(
@@ -263,13 +265,14 @@ def _of_numbers(
     else:
         tables, values = answered_tables(prior, answered)
         linear = values[:, 0]
-    spread = any(isinstance(each.encoding, SpreadQuestion) for each in answered)
     return NumbersObjective.of(
         prior,
         gather(kept_tables(tables), linear),
         bounds=answers.bounds,
         # Sums of outputs say little of their noise: where that was asked, it is learned alone.
-        hyperprior=replace(hyperprior, noise_variance=hyperprior.noise_variance and not spread),
+        hyperprior=replace(
+            hyperprior, noise_variance=hyperprior.noise_variance and not _asks_spread(answered)
+        ),
     )
 
 

@@ -23,7 +23,7 @@ import numpy as np
 from scipy import linalg
 
 from cloakgp.models import ExactPrior, SparsePrior
-from cloakgp.models.covariance import DenseCovariance, LowRankCovariance
+from cloakgp.models.covariance import RowCovariance
 from cloakgp.models.likelihoods import Likelihood
 from cloakgp.release.posterior.dense import Posterior
 from cloakgp.release.tables import DenseTable
@@ -188,21 +188,17 @@ class _Rows:
     """All rows of all tables under the prior, and the questions put to them."""
 
     prior_mean: float
-    covariance: DenseCovariance | LowRankCovariance
+    covariance: RowCovariance
     variance: Array
     questions: Array
 
     @classmethod
     def of(cls, prior: ExactPrior | SparsePrior, answers: SignAnswers) -> _Rows:
         covariance = prior.output_covariance(np.vstack([table.X for table in answers.tables]))
-        if isinstance(covariance, LowRankCovariance):
-            latent = np.square(covariance.features).sum(axis=0)
-        else:
-            latent = np.diag(covariance.latent)
         return cls(
             prior_mean=prior.mean,
             covariance=covariance,
-            variance=latent + covariance.noise,
+            variance=covariance.variance,
             questions=linalg.block_diag(*(table.questions for table in answers.tables)),
         )
 

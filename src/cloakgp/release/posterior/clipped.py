@@ -26,7 +26,8 @@ from scipy import linalg, special
 
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.clipping import OFFSET_SD, linearise_clipped, offset_per_sd
-from cloakgp.models.covariance import DenseCovariance, LowRankCovariance
+from cloakgp.models.covariance import DenseCovariance, RowCovariance
+from cloakgp.models.likelihoods import Linearisation
 from cloakgp.privacy.bands import Bands, SpreadQuestion
 from cloakgp.release.measurement import (
     Measurement,
@@ -91,7 +92,7 @@ class _Filter:
     prior: ExactPrior | SparsePrior
     strategies: dict[int, DenseStrategy]
     spans: dict[int, slice]
-    covariance: DenseCovariance | LowRankCovariance
+    covariance: RowCovariance
     variance: Array
     known: Array
     factor: Array
@@ -118,7 +119,7 @@ class _Filter:
             strategies=strategies,
             spans=spans,
             covariance=covariance,
-            variance=_diagonal(covariance),
+            variance=covariance.variance,
             known=np.zeros((rows, 0)),
             factor=np.zeros((0, 0)),
             whitened=np.zeros(0),
@@ -147,13 +148,14 @@ class _Filter:
         matrix = strategy.matrix / noise_sd
         bands = measurement.encoding
         if isinstance(bands, Bands):
-            account = linearise_clipped(mean, variance, lower=bands.lower, upper=bands.upper)
-            questions = matrix * (account.slope / bands.width)
-            left_out = matrix * (np.sqrt(account.residual) / bands.width)
+            account = account_in_bands(mean, variance, bands=bands)
+            questions = matrix * account.slope
+            left_out = matrix * np.sqrt(account.residual)
             residual = left_out @ left_out.T
-            offset = matrix @ (offset_per_sd(account.slope, variance) / bands.width)
-            values = measurement.answers.values / noise_sd
-            surprise = values - matrix @ ((account.expected - bands.middle) / bands.width)
+            # The probability of not being clipped is the slope in output units.
+            unclipped = account.slope * bands.width
+            offset = matrix @ (offset_per_sd(unclipped, variance) / bands.width)
+            surprise = measurement.answers.values / noise_sd - matrix @ account.expected
         else:
             questions, residual = matrix, np.zeros((len(matrix), len(matrix)))
             offset = np.zeros(len(matrix))
@@ -213,9 +215,29 @@ class _Filter:
         )
 
 
-def _row_covariance(
-    prior: ExactPrior | SparsePrior, tables: Sequence[Array]
-) -> DenseCovariance | LowRankCovariance:
+def account_in_bands(mean: Array, variance: Array, *, bands: Bands) -> Linearisation:
+    """Return the best linear account of where outputs lie in their bands, by the outputs.
+
+    Parameters
+    ----------
+    mean, variance : arrays of shape (N,)
+        Predicted from published answers.
+    bands : Bands
+
+    Returns
+    -------
+    Linearisation
+        In units of the bands.
+    """
+    account = linearise_clipped(mean, variance, lower=bands.lower, upper=bands.upper)
+    return Linearisation(
+        expected=(account.expected - bands.middle) / bands.width,
+        slope=account.slope / bands.width,
+        residual=account.residual / bands.width**2,
+    )
+
+
+def _row_covariance(prior: ExactPrior | SparsePrior, tables: Sequence[Array]) -> RowCovariance:
     """Return K_y over the rows of all tables.
 
     Unlike `ExactPrior.output_covariance`, whatever the kernel: one that was learned need be a
@@ -226,14 +248,6 @@ def _row_covariance(
         return prior.output_covariance(X)
     noise = np.concatenate([prior.row_noise(each) for each in tables])
     return DenseCovariance(latent=prior.row_covariance(X, X.copy()), noise=noise)
-
-
-def _diagonal(covariance: DenseCovariance | LowRankCovariance) -> Array:
-    """Return the diagonal of K_y."""
-    if isinstance(covariance, LowRankCovariance):
-        diagonal: Array = np.square(covariance.features).sum(axis=0) + covariance.noise
-        return diagonal
-    return np.asarray(np.diag(covariance.latent) + covariance.noise, dtype=np.float64)
 
 
 def log_evidence(prior: ExactPrior | SparsePrior, measurements: Sequence[Measurement]) -> float:
