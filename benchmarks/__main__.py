@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from benchmarks import growth, jobs, peers, problems, solver_report, solvers, workloads
+from benchmarks import chaos, growth, jobs, peers, problems, solver_report, solvers, workloads
 from benchmarks.processes import Limits
 from benchmarks.store import Store
 from benchmarks.tables import Cell, shown
+from cloakgp.ledger.keys import HOME
 from experiments.datasets import DatasetUnavailableError
 
 SMALL_DRAWS, SMALL_REPEATS = 2, 2
@@ -127,6 +129,29 @@ def run_jobs(
         said=("job", "method", "RMSE", "sd over draws", "seconds per fit", "status"),
     )
     jobs.report(found, folder=out, setting=_setting(limits))
+
+
+@app.command("chaos")
+def run_chaos(
+    url: Annotated[
+        str, typer.Option(help="Where a ledger is made; a file in a temporary folder if not given.")
+    ] = "",
+    charges: Annotated[int, typer.Option(min=1, help="To be tried.")] = 10_000,
+    processes: Annotated[int, typer.Option(min=1, help="That charge at once.")] = 4,
+) -> None:
+    """Charge one ledger from several processes that are killed, and compare with what they drew."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ.setdefault(HOME, folder)
+        found = chaos.wreak(
+            url or f"{folder}/people.db",
+            charges=charges,
+            processes=processes,
+            folder=Path(folder),
+        )
+    for name, value in asdict(found).items():
+        console.print(f"{name:>10}  {value}")
+    if found.lost or found.spent > found.limit or not found.sound:
+        raise SystemExit("the ledger does not say what was drawn")
 
 
 @app.command("growth")

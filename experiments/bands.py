@@ -53,7 +53,7 @@ class Stages:
 
 
 def released_in_stages(age: Array, height: Array, *, insecure_seed: int | None = None) -> Stages:
-    """Fit untouched defaults, and one stage.
+    """Fit with Gaussian noise and without looking for an interval, and in one stage.
 
     Parameters
     ----------
@@ -65,6 +65,8 @@ def released_in_stages(age: Array, height: Array, *, insecure_seed: int | None =
         bounds=(BOUNDS.lo, BOUNDS.hi),
         epsilon=EPSILON,
         delta=DELTA,
+        noise="gaussian",
+        interval=False,
         insecure_seed=insecure_seed,
     )
     model = regressor().fit(age[:, None], height)

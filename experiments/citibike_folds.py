@@ -30,8 +30,9 @@ from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.kernels.integral import IntegralRBF, points_as_boxes
 from cloakgp.privacy import OutputBounds
 from cloakgp.release import Release
-from cloakgp.release.histogram import Bins, Indices, Noise, NoisyHistogram, Occupancy
+from cloakgp.release.histogram import Bins, Indices, NoisyHistogram, Occupancy
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.names import NoiseName
 from experiments.cloaking import (
     LOGDET_NOISE,
     PAPERS_NOISE,
@@ -338,7 +339,7 @@ def _error_without_privacy(fold: Fold, *, prior: Prior) -> float:
 
 
 # What the paper adds, and what (ε, δ) allows.
-HISTOGRAM_NOISES: tuple[tuple[str, Noise], ...] = (
+HISTOGRAM_NOISES: tuple[tuple[str, NoiseName], ...] = (
     ("Laplace as the paper", "laplace"),
     ("Gaussian, exact", "gaussian"),
 )

@@ -339,7 +339,7 @@ def papers_release(
 ) -> Release:
     """Publish noisy Newton steps, with the papers' noise if wanted.
 
-    As `DPGPClassifier(criterion="laplace")`, which takes the exact calibration and splits budgets
+    As `DPGPClassifier(criterion="newton")`, which takes the exact calibration and splits budgets
     by μ². The design is the log-det optimum, which the authors' descent does not reach.
 
     Parameters

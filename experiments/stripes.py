@@ -49,7 +49,7 @@ SAME_KERNEL, DEFAULTS = "bayes, this kernel", "bayes, untouched defaults"
 # Accuracy in the paper.
 PUBLISHED = {NO_PRIVACY: 0.81, PAPERS_ONE: 0.69, PAPERS_TWO: 0.51}
 LAPLACE: dict[str, Any] = {
-    "criterion": "laplace",
+    "criterion": "newton",
     "step_criterion": "logdet",
     "link": "logit",
     "learn": None,

@@ -18,10 +18,11 @@ from cloakgp import DPGPRegressor
 from cloakgp.fitting.bands import Stages
 from cloakgp.fitting.defaults import choose_prior
 from cloakgp.models import matern_kernel
-from cloakgp.privacy.laplace import measure_laplace
+from cloakgp.privacy import measure
 from cloakgp.privacy.workers import in_order
 from cloakgp.release import Release
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.names import NoiseChoice
 from experiments.cloaking import mean_without_privacy, sd_without_privacy
 from experiments.cross_validation import Protocol
 from experiments.framework import Tick, no_tick, ticked
@@ -86,7 +87,12 @@ class Predicted:
 
 
 def released(
-    split: Split, setting: Setting, *, stages: Stages = "auto", matern: bool = False
+    split: Split,
+    setting: Setting,
+    *,
+    stages: Stages = "auto",
+    matern: bool = False,
+    noise: NoiseChoice = "auto",
 ) -> Predicted:
     """Fit `DPGPRegressor`, its defaults untouched but for these."""
     bounds = split.bounds
@@ -95,6 +101,7 @@ def released(
         bounds=(bounds.lo, bounds.hi),
         epsilon=setting.epsilon,
         delta=setting.delta,
+        noise=noise,
         inducing=setting.inducing,
         stages=stages,
         insecure_seed=setting.insecure_seed,
@@ -115,11 +122,13 @@ def without_privacy(split: Split, setting: Setting) -> Predicted:
 def noisy_mean(split: Split, setting: Setting) -> Predicted:
     """Spend all of ε on the mean of the outputs, with Laplace noise, and predict it everywhere."""
     bounds, rows = split.bounds, len(split.X)
-    answers = measure_laplace(
+    answers = measure(
         np.full((1, rows), 1.0 / rows),
         split.outputs,
         bounds=(bounds.lo, bounds.hi),
         epsilon=setting.epsilon,
+        delta=0.0,
+        noise="laplace",
         insecure_seed=setting.insecure_seed,
     )
     mean = bounds.clip(answers.values + answers.centre)

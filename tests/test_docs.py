@@ -76,7 +76,10 @@ def test_options_of_commands_are_there(page):
     commands = typer.main.get_command(app).commands
     shell = "\n".join(SHELL.findall(page.read_text(encoding="utf-8")))
     for name, words in COMMAND.findall(shell):
-        known = {option for parameter in commands[name].params for option in parameter.opts}
+        command = commands[name]
+        if hasattr(command, "commands"):
+            command = command.commands[words.split()[0]]
+        known = {option for parameter in command.params for option in parameter.opts}
         assert set(re.findall(r"(?<= )--?[a-z][a-z-]*", words)) <= known
 
 

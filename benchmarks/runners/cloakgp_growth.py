@@ -31,7 +31,7 @@ def answer(arrays, options):
         found |= {
             "answers": strategy.n_answers,
             "gap": strategy.certificate.gap,
-            "longest": strategy.max_column_norm,
+            "longest": strategy.longest_column(),
         }
     return {}, found
 

@@ -89,12 +89,13 @@ def test_from_table_to_picture(folder, suffix):
     assert result.exit_code == 0, result.output
     read = pd.read_csv if suffix == "csv" else pd.read_parquet
     table = read(f"out.{suffix}")
-    assert list(table) == ["age", "weight", "mean", "sd", "lower", "upper"]
+    assert list(table) == ["weight", "age", "mean", "sd", "lower", "upper"]
     mean, sd = kept.predict(read(f"new.{suffix}")[["age", "weight"]], return_std=True)
-    np.testing.assert_allclose(table["mean"], mean)
-    np.testing.assert_allclose(table["sd"], sd)
-    np.testing.assert_allclose(table["upper"] - table["mean"], 1.96 * sd, rtol=1e-4)
-    np.testing.assert_allclose(table["mean"] - table["lower"], 1.96 * sd, rtol=1e-4)
+    lower, upper = (np.clip(mean + sign * 1.96 * sd, 84.6, 184.6) for sign in (-1, 1))
+    oracle = {"mean": np.clip(mean, 84.6, 184.6), "sd": sd, "lower": lower, "upper": upper}
+    for name, column in oracle.items():
+        # Three digits of the smallest sd are written.
+        np.testing.assert_allclose(table[name], column, rtol=0, atol=0.0051 * sd.min())
 
     shown = run("show", "heights.cloak")
     assert shown.exit_code == 0
@@ -112,7 +113,7 @@ def test_new_outputs_are_less_certain():
     run("predict", "heights.cloak", "--at", "new.csv", "-o", "output.csv", "--new-output")
     curve, output = pd.read_csv("curve.csv"), pd.read_csv("output.csv")
     noise_variance = Release.load("heights.cloak").fitted_prior.noise_variance
-    np.testing.assert_allclose(output["sd"], np.sqrt(curve["sd"] ** 2 + noise_variance))
+    np.testing.assert_allclose(output["sd"], np.sqrt(curve["sd"] ** 2 + noise_variance), rtol=1e-2)
 
 
 def test_options_reach_the_release():
@@ -159,10 +160,9 @@ def test_bounds_may_be_negative():
     ("options", "advice"),
     [
         ({"table": "none.csv"}, "there is no file none.csv"),
-        ({"table": "people.xlsx"}, "must end in"),
+        ({"table": "people.docx"}, "must end in"),
         ({"inputs": "age,size"}, "no column size; its columns are: age, weight, height, name"),
         ({"inputs": "age,"}, "no list of names"),
-        ({"inputs": "name"}, "'name' is not a number in row 1"),
         ({"inputs": "height"}, "as input and as output"),
         ({"output": "name"}, "'name' has cells that are not numbers"),
         ({"bounds": (5, -5)}, "lower bound must be below"),
@@ -180,7 +180,7 @@ def test_bounds_may_be_negative():
         ({"inducing": 0}, "at least 1"),
         ({"lengthscale": "long"}, "--lengthscale takes positive numbers"),
         ({"lengthscale": "-1"}, "--lengthscale takes positive numbers"),
-        ({"lengthscale": "1,2,3"}, "has 3 numbers and --inputs 2 names"),
+        ({"lengthscale": "1,2,3"}, "has 3 numbers and --inputs 2 parts"),
         ({"signal_variance": 0}, "--signal-variance must be positive"),
         ({"noise_variance": -1}, "noise_variance must be at least 0"),
         ({"queries": "none.csv"}, "there is no file none.csv"),
@@ -203,7 +203,7 @@ def test_bad_options_fail_with_advice(folder, options, advice):
     [
         f"age,weight,height\n1,2,{SECRET}cm\n",
         f"age,weight,height\n1,2,\n3,4,{SECRET}\n",
-        f"age,weight,height\n1,2,{SECRET}\nx,4,{SECRET}\n",
+        "age,weight,height\n" + f"1,2,{SECRET}\n" * 20 + f"x,4,{SECRET}\n",
         f"age,weight,height\n1,2,3\n1,2,3,{SECRET}\n",
         f"1,2,{SECRET}\n",
         f'age,weight,height\n1,2,"{SECRET}',
@@ -271,7 +271,8 @@ def test_predictions_do_not_overwrite_inputs_of_the_same_name():
     people.to_csv("people.csv", index=False)
     assert release(inputs="mean").exit_code == 0
     assert run("predict", "heights.cloak", "--at", "people.csv", "-o", "out.csv").exit_code == 0
-    assert list(pd.read_csv("out.csv"))[:2] == ["mean", "predicted_mean"]
+    columns = ["mean", "weight", "name", "predicted_mean"]
+    assert list(pd.read_csv("out.csv"))[:4] == columns
 
 
 def test_bad_predictions_fail_with_advice(folder):

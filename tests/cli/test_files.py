@@ -54,7 +54,7 @@ def unasked(monkeypatch):
     def asked(*_, **__):
         raise AssertionError("asked the private outputs in vain")
 
-    for name in ("read_rows", "FileRows"):
+    for name in ("read_people", "FileRows"):
         monkeypatch.setattr(f"cloakgp.cli.estimators.{name}", asked)
 
 

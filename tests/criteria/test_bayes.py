@@ -11,12 +11,12 @@ from stages import stage
 
 from cloakgp.criteria import Problem, criterion_named
 from cloakgp.design import design_bayes
-from cloakgp.fitting.bands import choose_bands
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.covariance import DenseCovariance
 from cloakgp.privacy import OutputBounds
+from cloakgp.release.bands import account_in_bands, choose_bands
 from cloakgp.release.posterior import clipped as clipped_module
-from cloakgp.release.posterior.clipped import account_in_bands, clipped_posterior
+from cloakgp.release.posterior.clipped import clipped_posterior
 
 GAP = 1e-4
 POINTS = np.linspace(-2, 2, 5)[:, None]

@@ -76,7 +76,7 @@ def test_the_command_line_lists_what_there_is():
     for each in (*criteria_for("numbers"), *criteria_for("classes")):
         assert each.name in option.help
         assert each.option in option.help
-    assert "laplace (with --classes: the papers' iteration)" in option.help
+    assert "newton (with --classes: the papers' iteration)" in option.help
 
 
 def test_files_with_unknown_criteria_are_damaged(tmp_path):
@@ -100,7 +100,7 @@ def test_nothing_else_decides_by_a_criterions_name(path):
     inside = path.relative_to(ROOT)
     if inside.parts[0] in (*NUMERICS, "experiments"):
         return
-    names = set(CRITERIA) - {"laplace"}
+    names = set(CRITERIA) - {"newton"}
     compared = [
         node.lineno
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))

@@ -176,7 +176,7 @@ def test_columns_in_pieces():
         (pa.array([True, False, None]), ["True", "False", ""]),
         (pa.array([Decimal("1.50"), None]), ["1.50", ""]),
         (pa.nulls(1), [""]),
-        (pa.array([b"\xff"]), ["\udcff"]),
+        (pa.array([b"\xff", "ä".encode(), b"\xe4"]), ["ÿ", "ä", "ä"]),
     ],
     ids=lambda one: str(one.type) if isinstance(one, pa.Array) else "",
 )

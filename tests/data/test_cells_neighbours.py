@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from cloakgp.data import FileRows
 from cloakgp.data.cells import as_numbers
 from cloakgp.data.tables import read_rows
-from cloakgp.privacy import grid
 from cloakgp.privacy.entries import read_entry
 from cloakgp.privacy.gaussian import measure
 
@@ -166,7 +165,7 @@ def test_a_person_among_long_integers_moves_answers_by_no_more_than_is_counted(
         asked.append((integers, sensitivity))
         return integers
 
-    monkeypatch.setattr(grid, "add_discrete_gaussian", record)
+    monkeypatch.setattr("cloakgp.privacy.noise.gaussian.add_discrete_gaussian", record)
     for first in (str(middle + 2048), other):
         path = tmp_path / name
         if name.endswith(".csv"):

@@ -10,8 +10,8 @@ from cloakgp.data.schema import check_file, check_header, checked_names, table_s
 
 
 def test_tables_need_a_format():
-    with pytest.raises(ValueError, match=r"must end in \.csv, \.csv\.gz, \.parquet"):
-        table_suffix("out.xlsx")
+    with pytest.raises(ValueError, match=r"must end in \.csv, \.tsv, \.parquet"):
+        table_suffix("out.docx")
 
 
 def test_every_column_has_one_role():

@@ -81,10 +81,6 @@ BAD_TABLES = {
     "no rows": (_text("age,height\n"), "no rows"),
     "nothing": (_text(""), "is empty"),
     "blank lines": (_text("\n\n"), "cannot be read"),
-    "header not UTF-8": (
-        _bytes("a.csv", f"age,height,\xe9\n1,{SECRET},x\n".encode("latin-1")),
-        "UTF-8",
-    ),
     "output not UTF-8": (
         _bytes("a.csv", f"age,height\n1,{SECRET}\xe9\n".encode("latin-1")),
         "'height' has cells that are not numbers",
@@ -124,7 +120,7 @@ HEADERLESS = {
     ids=["rows", "labels", "inputs", "streamed"],
 )
 def test_a_first_line_without_a_name_that_was_asked_for_is_not_shown(tmp_path, content, read):
-    cells = 1 if "\t" in content or content.startswith("hiv") else 2
+    cells = 1 if content.startswith("hiv") else 2
     with pytest.raises(ValueError, match=f"first line has {cells} cells") as caught:
         read(_text(content)(tmp_path))
     said = "".join(traceback.format_exception(caught.value))

@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 from cloakgp.design import DesignGapWarning, bayes, design_bayes
+from cloakgp.design.explained import NEGLIGIBLE, main_directions
 from cloakgp.models import SparsePrior
 from cloakgp.models.covariance import DenseCovariance, LowRankCovariance
 
@@ -204,13 +205,13 @@ def test_what_is_cut_off_is_certified(rng):
     tiny = 1e-4 * np.sqrt(task.noise.min() * task.prior_variance / 5)
     crossed = np.hstack([task.crossed, tiny * rng.normal(size=(5, 2))])
     problem = replace(task, crossed=crossed)
-    kept, lost = bayes._main_directions(
+    kept, lost = main_directions(
         crossed, DenseCovariance(task.latent, task.noise), prior_variance=task.prior_variance
     )
     assert kept.shape[1] < 6
     cut = np.linalg.svd(crossed)[1][kept.shape[1] :] if kept.shape[1] < 5 else np.zeros(1)
     assert lost >= 0.99 * np.square(cut).sum() / task.noise.min()
-    assert lost <= bayes.NEGLIGIBLE * task.prior_variance
+    assert lost <= NEGLIGIBLE * task.prior_variance
     design = problem.design()
     check(design, replace(task, crossed=kept))
 

@@ -19,7 +19,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from cloakgp import DPGPClassifier
-from cloakgp.privacy import grid
 from cloakgp.privacy.labels import Classes, measure_labels
 
 # Budgets here are as large, or tables as small, as each test needs.
@@ -123,7 +122,7 @@ def test_clones_keep_every_parameter():
         "classes": ["a", "b"],
         "epsilon": 0.7,
         "delta": 1e-4,
-        "criterion": "laplace",
+        "criterion": "newton",
         "link": "logit",
         "class_rates": [0.2, 0.8],
         "inducing": 4,
@@ -145,7 +144,7 @@ def test_clones_keep_every_parameter():
 
 
 def test_classes_and_the_budget_have_no_default():
-    for missing in ("classes", "epsilon", "delta"):
+    for missing in ("classes", "epsilon"):
         given = {"classes": [0, 1], **BUDGET}
         del given[missing]
         with pytest.raises(TypeError, match=missing):
@@ -261,7 +260,8 @@ def test_ties_go_to_the_first_class(count, table, monkeypatch):
     """Answers of exactly nothing leave classes as probable as each other."""
     X, y = table
     monkeypatch.setattr(
-        grid, "add_discrete_gaussian", lambda integers, **_: np.zeros_like(integers)
+        "cloakgp.privacy.noise.gaussian.add_discrete_gaussian",
+        lambda integers, **_: np.zeros_like(integers),
     )
     fitted = model(classes=range(count)).fit(X, y)
     probabilities = fitted.predict_proba(X)
@@ -354,18 +354,18 @@ BAD_PARAMETERS = {
     "rates beyond one": ({"class_rates": [0.5, 0.6]}, "class_rates must add up to 1"),
     "a rate of zero": ({"class_rates": [0.0, 1.0]}, "strictly between 0 and 1"),
     "a rate of NaN": ({"class_rates": [np.nan, 0.5]}, "strictly between 0 and 1"),
-    "steps of zero": ({"criterion": "laplace", "steps": 0}, "steps must be a whole number"),
-    "the probit for laplace": ({"criterion": "laplace", "link": "probit"}, "use link='logit'"),
-    "steps for bayes": ({"steps": 2}, "steps goes with criterion='laplace'"),
+    "steps of zero": ({"criterion": "newton", "steps": 0}, "steps must be a whole number"),
+    "the probit for laplace": ({"criterion": "newton", "link": "probit"}, "use link='logit'"),
+    "steps for bayes": ({"steps": 2}, "steps goes with criterion='newton'"),
     "a criterion for trace": (
         {"criterion": "trace", "step_criterion": "trace"},
-        "step_criterion goes with criterion='laplace'",
+        "step_criterion goes with criterion='newton'",
     ),
     "three classes for laplace": (
-        {"criterion": "laplace", "classes": ["a", "b", "c"]},
+        {"criterion": "newton", "classes": ["a", "b", "c"]},
         "for two classes",
     ),
-    "laplace, undeclared": ({"criterion": "laplace", "steps": 2}, "not among the declared"),
+    "laplace, undeclared": ({"criterion": "newton", "steps": 2}, "not among the declared"),
 }
 
 
@@ -415,7 +415,7 @@ BAD_CALLS = {
         {"X_query": [[0.0]], "query_weight": [1.0]},
         "query_weight applies to criteria",
     ),
-    "query for laplace": ({"criterion": "laplace"}, {"X_query": [[0.0]]}, "X_query is for the"),
+    "query for laplace": ({"criterion": "newton"}, {"X_query": [[0.0]]}, "X_query is for the"),
     "too few weights": (
         {},
         {"X_query": [[0.0], [1.0]], "query_weight": [1.0]},
@@ -459,7 +459,7 @@ def test_a_column_of_labels_warns_without_quoting_it(plain):
         {"criterion": "logdet"},
         {"inducing": 4},
         {"learn": "map"},
-        {"criterion": "laplace", "link": "logit", "steps": 2},
+        {"criterion": "newton", "link": "logit", "steps": 2},
         {"count": 3},
     ],
 )
@@ -491,7 +491,7 @@ def test_no_label_is_kept(changes, seed, rng):
         {"criterion": "trace"},
         {"criterion": "logdet", "inducing": 5},
         {"learn": "map"},
-        {"criterion": "laplace", "link": "logit", "steps": 2},
+        {"criterion": "newton", "link": "logit", "steps": 2},
         {"classes": [0, 1, 2]},
     ],
 )
@@ -501,7 +501,8 @@ def test_every_published_double_is_a_function_of_the_answers(changes, table, mon
     neighbour = y.copy()
     neighbour[7] = 1 - y[7]
     monkeypatch.setattr(
-        grid, "add_discrete_gaussian", lambda integers, **_: np.arange(len(integers)) * 2**37
+        "cloakgp.privacy.noise.gaussian.add_discrete_gaussian",
+        lambda integers, **_: np.arange(len(integers)) * 2**37,
     )
     first, second = (model(**changes).fit(X, labels) for labels in (y, neighbour))
     assert first.predict_proba(X).tobytes() == second.predict_proba(X).tobytes()

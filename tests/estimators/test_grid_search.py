@@ -247,3 +247,16 @@ def test_scikit_learns_own_checks():
         # It skips what needs an environment variable, and says so.
         warnings.simplefilter("ignore", SkipTestWarning)
         check_estimator(checked)
+
+
+def test_a_release_that_was_chosen_has_gaussian_noise():
+    """Its total is stated for every candidate, of which each might choose another by forecast."""
+    estimator = DPGPRegressor(bounds=(-1.5, 1.5), epsilon=0.05, delta=1e-9, learn=None)
+    assert estimator.forecast(waves()[0])[0].noise == "laplace"
+    found = DPGridSearchCV(estimator, GRID, selection_epsilon=0.5, cv=3).fit(*waves())
+    assert all(one.guarantee.mu > 0 for one in found.release_.measurements)
+    assert not any(one.guarantee.laplace for one in found.release_.measurements)
+    with pytest.raises(ValueError, match="Gaussian noise"):
+        DPGridSearchCV(
+            clone(estimator).set_params(noise="laplace"), GRID, selection_epsilon=0.5
+        ).fit(*waves())

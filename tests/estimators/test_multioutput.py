@@ -64,6 +64,7 @@ def test_one_output_is_as_ever(table):
         bounds=(-2, 2),
         epsilon=1.0,
         delta=1e-3,
+        noise="gaussian",
         learn=None,
         stages=None,
     )

@@ -98,7 +98,7 @@ def test_clones_keep_every_parameter():
 
 
 def test_the_budget_and_bounds_have_no_default():
-    for missing in ("bounds", "epsilon", "delta"):
+    for missing in ("bounds", "epsilon"):
         given = {"bounds": (0, 1), "epsilon": 1.0, "delta": 0.1}
         del given[missing]
         with pytest.raises(TypeError, match=missing):
@@ -405,11 +405,11 @@ BAD_PARAMETERS = {
     "epsilon below zero": ({"epsilon": -1.0}, "epsilon must be positive and finite"),
     "infinite epsilon": ({"epsilon": np.inf}, "epsilon must be positive and finite"),
     "epsilon of NaN": ({"epsilon": np.nan}, "epsilon must be positive and finite"),
-    "delta of zero": ({"delta": 0.0}, "delta must lie strictly between 0 and 1, got 0.0"),
-    "delta of one": ({"delta": 1.0}, "delta must lie strictly between 0 and 1"),
-    "delta below zero": ({"delta": -0.1}, "delta must lie strictly between 0 and 1"),
-    "delta of NaN": ({"delta": np.nan}, "delta must lie strictly between 0 and 1"),
-    "delta too small": ({"delta": 1e-40}, "too small"),
+    "delta of zero": ({"delta": 0.0, "noise": "gaussian"}, "needs a delta above 0"),
+    "delta of one": ({"delta": 1.0}, "delta must be at least 0 and below 1"),
+    "delta below zero": ({"delta": -0.1}, "delta must be at least 0 and below 1"),
+    "delta of NaN": ({"delta": np.nan}, "delta must be at least 0 and below 1"),
+    "delta too small": ({"delta": 1e-40, "noise": "gaussian"}, "too small"),
     "unknown criterion": ({"criterion": "volume"}, "must be one of .*, got 'volume'"),
     "unknown approximation": (
         {"inducing": 2, "approximation": "vfe"},

@@ -29,7 +29,7 @@ def test_one_exact_step_is_the_packages_own(task):
         classes=[False, True],
         epsilon=1.0,
         delta=0.01,
-        criterion="laplace",
+        criterion="newton",
         link="logit",
         learn=None,
         insecure_seed=3,
@@ -100,7 +100,7 @@ def test_steps_of_different_draws_share_no_noise(task, monkeypatch):
         return DPGPClassifier(*args, **parameters)
 
     monkeypatch.setattr(classification, "DPGPClassifier", recorded)
-    laplace = {"criterion": "laplace", "link": "logit", "learn": None}
+    laplace = {"criterion": "newton", "link": "logit", "learn": None}
     for steps in (1, 2):
         method = classification.ours(RBF(1.0), steps=steps, **laplace)
         for number in range(3):

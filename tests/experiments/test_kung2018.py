@@ -103,6 +103,8 @@ def test_defaults_are_the_estimator_s(women):
             delta=0.01,
             learn=learn,
             stages=None,
+            interval=False,
+            noise="gaussian",
             insecure_seed=SEED,
         ).fit(split.X[split.fitted], split.heights[split.fitted], X_query=X_query)
         expected = root_mean_square(model.predict(X_query) - split.heights[split.validation])

@@ -86,6 +86,8 @@ def test_ways_are_the_estimator_s_on_the_same_split(wave):
             delta=DELTA,
             learn=learn,
             stages=None,
+            interval=False,
+            noise="gaussian",
             insecure_seed=SEED,
         ).fit(split.X, split.outputs)
         expected = root_mean_square(model.predict(split.X_test) - split.outputs_test)
@@ -108,6 +110,8 @@ def test_one_candidate_is_a_release_with_what_the_choice_leaves(wave):
         delta=DELTA,
         learn=None,
         stages=None,
+        interval=False,
+        noise="gaussian",
         insecure_seed=SEED,
     ).fit(split.X, split.outputs)
     np.testing.assert_allclose(release.predict(split.X_test), model.predict(split.X_test))

@@ -68,6 +68,8 @@ def test_rows_are_the_estimator_s(toy, settings):
                 bounds=(-1.0, 1.0),
                 epsilon=1.0,
                 delta=0.01,
+                interval=False,
+                noise="gaussian",
                 insecure_seed=protocol.seed(fold, draw),
                 learn=settings["learn"],
                 stages=[(stage.share, stage.width) for stage in settings["stages"]],

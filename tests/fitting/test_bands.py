@@ -13,17 +13,16 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from cloakgp import DPGPRegressor, Release, refine
 from cloakgp.fitting.bands import (
     DEFAULT_STAGES,
-    NARROWEST,
     ONE_STAGE,
     Stage,
     checked_stages,
-    choose_bands,
     schedule_stages,
 )
+from cloakgp.fitting.strategies import Budget
 from cloakgp.privacy import Guarantee, OutputBounds
 from cloakgp.privacy.accounting import exact_noise_multiplier
 from cloakgp.privacy.bands import UNIT_BAND, Bands, SpreadQuestion
-from cloakgp.release.posterior.clipped import account_in_bands
+from cloakgp.release.bands import NARROWEST, account_in_bands, choose_bands
 
 BOUNDS = OutputBounds(-3.0, 7.0)
 KERNEL = ConstantKernel(2.0) * RBF(1.1)
@@ -79,8 +78,7 @@ def test_budgets_add_up_to_the_whole(epsilon, delta, rows, ask_spread, several):
     """Oracle: the mu of every part, from its own (ε, δ); squares add up."""
     steps = schedule_stages(
         DEFAULT_STAGES if several else ONE_STAGE,
-        epsilon=epsilon,
-        delta=delta,
+        budget=Budget(epsilon, delta),
         rows=rows,
         ask_spread=ask_spread,
     )
@@ -104,19 +102,21 @@ def test_budgets_add_up_to_the_whole(epsilon, delta, rows, ask_spread, several):
 def test_the_spread_is_asked_where_its_answer_is_worth_having():
     """Noise of a tenth of the rows, at most."""
     found = [
-        schedule_stages(DEFAULT_STAGES, epsilon=1.0, delta=1e-5, rows=rows, ask_spread=True)[-1]
+        schedule_stages(DEFAULT_STAGES, budget=Budget(1.0, 1e-5), rows=rows, ask_spread=True)[-1]
         for rows in (20, 100, 170, 300, 3000)
     ]
     assert [step.stage is None for step in found] == [False, False, True, True, True]
     for rows, step in zip((170, 300, 3000), found[2:], strict=True):
         assert exact_noise_multiplier(step.budget.epsilon, step.budget.delta) / rows <= 0.1
-    never = schedule_stages(DEFAULT_STAGES, epsilon=1.0, delta=1e-5, rows=3000, ask_spread=False)
+    never = schedule_stages(DEFAULT_STAGES, budget=Budget(1.0, 1e-5), rows=3000, ask_spread=False)
     assert [step.stage for step in never] == list(DEFAULT_STAGES)
 
 
 def test_budgets_too_small_for_stages_are_spent_at_once():
     """Where every part would have ε = 0 at this δ."""
-    [step] = schedule_stages(DEFAULT_STAGES, epsilon=0.001, delta=0.2, rows=10_000, ask_spread=True)
+    [step] = schedule_stages(
+        DEFAULT_STAGES, budget=Budget(0.001, 0.2), rows=10_000, ask_spread=True
+    )
     assert step.stage == ONE_STAGE[0]
     assert (step.budget.epsilon, step.budget.delta) == (0.001, 0.2)
 
@@ -182,6 +182,7 @@ def fitted(table, **changes):
         "bounds": (-3.0, 7.0),
         "epsilon": 2.0,
         "delta": 1e-3,
+        "noise": "gaussian",
         "insecure_seed": 4,
     }
     return DPGPRegressor(KERNEL, **(settings | changes)).fit(*table).release_
@@ -214,12 +215,12 @@ def test_the_default_schedule_and_perhaps_the_spread(table):
     assert [type(one.encoding) for one in small.measurements] == kinds
     X = np.repeat(table[0], 8, axis=0)
     many = X, table[1].repeat(8)
-    large = fitted(many, noise_variance=None)
+    large = fitted(many, noise_variance=None, interval=False)
     assert [type(one.encoding) for one in large.measurements] == [*kinds, SpreadQuestion]
     np.testing.assert_array_equal(large.measurements[-1].strategy.matrix, np.ones((1, 320)))
     assert 0.999e-3 <= large.guarantee.delta_at(2.0) <= 1e-3
     # Noise that is given is not asked about.
-    assert [type(one.encoding) for one in fitted(many).measurements] == kinds
+    assert [type(one.encoding) for one in fitted(many, interval=False).measurements] == kinds
 
 
 @pytest.mark.parametrize("criterion", ["trace", "logdet", "functional"])

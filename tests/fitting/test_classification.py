@@ -32,7 +32,7 @@ def released(y, *, count=2, link_name="logit", rows=X, query=None, **changes):
         rows, classes=classes, kernel=KERNEL, link_name=link_name
     )
     settings = {"prior": prior, "likelihood": likelihood, "epsilon": 1.0, "delta": 0.01} | changes
-    if settings.get("criterion") == "laplace":
+    if settings.get("criterion") == "newton":
         del settings["criterion"]
         return release_iteration(rows, y, classes=classes, **settings)
     query = choose_query(rows) if query is None else query
@@ -65,9 +65,7 @@ def test_a_fit_spends_its_budget_and_no_more(criterion, count):
 @pytest.mark.parametrize("criterion", ["trace", "logdet"])
 @pytest.mark.parametrize("steps", [1, 2, 5])
 def test_newton_steps_share_the_budget(steps, criterion):
-    release = released(
-        np.arange(20) % 2, criterion="laplace", steps=steps, step_criterion=criterion
-    )
+    release = released(np.arange(20) % 2, criterion="newton", steps=steps, step_criterion=criterion)
     assert len(release.measurements) == steps
     assert release.inference == "laplace"
     assert release.guarantee.delta_at(1.0) <= 0.01
@@ -86,7 +84,7 @@ def test_newton_steps_share_the_budget(steps, criterion):
 
 def test_seeded_steps_have_noise_of_their_own():
     first, second = (
-        released(np.arange(20) % 2, criterion="laplace", steps=2, insecure_seed=5) for _ in range(2)
+        released(np.arange(20) % 2, criterion="newton", steps=2, insecure_seed=5) for _ in range(2)
     )
     assert first.insecure
     np.testing.assert_array_equal(first.predict_proba(Z), second.predict_proba(Z))
@@ -166,7 +164,7 @@ def test_progress_and_names_and_learning():
 
 def test_names_go_with_the_papers_iteration_and_nothing_is_learned():
     release = released(
-        np.arange(20) % 2, criterion="laplace", input_names=["age"], output_name="ill"
+        np.arange(20) % 2, criterion="newton", input_names=["age"], output_name="ill"
     )
     assert (release.input_names, release.output_name) == (("age",), "ill")
     assert release.learned == ()
@@ -175,17 +173,17 @@ def test_names_go_with_the_papers_iteration_and_nothing_is_learned():
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"criterion": "functional"}, "criterion must be one of bayes, trace, logdet, laplace"),
-        ({"criterion": "laplace", "steps": 0}, "steps must be a whole number"),
-        ({"criterion": "laplace", "steps": -1}, "steps must be a whole number"),
-        ({"criterion": "laplace", "steps": 1.5}, "steps must be a whole number"),
-        ({"criterion": "laplace", "steps": "2"}, "steps must be a whole number"),
-        ({"criterion": "laplace", "steps": None}, "steps must be a whole number"),
-        ({"criterion": "laplace", "count": 3}, "for two classes: use 'bayes'"),
+        ({"criterion": "functional"}, "criterion must be one of bayes, trace, logdet, newton"),
+        ({"criterion": "newton", "steps": 0}, "steps must be a whole number"),
+        ({"criterion": "newton", "steps": -1}, "steps must be a whole number"),
+        ({"criterion": "newton", "steps": 1.5}, "steps must be a whole number"),
+        ({"criterion": "newton", "steps": "2"}, "steps must be a whole number"),
+        ({"criterion": "newton", "steps": None}, "steps must be a whole number"),
+        ({"criterion": "newton", "count": 3}, "for two classes: use 'bayes'"),
         ({"epsilon": 0.0}, "epsilon"),
         ({"delta": 1.0}, "delta"),
         ({"gap": 0.0}, "gap must be positive"),
-        ({"criterion": "laplace", "step_criterion": "volume"}, "criterion"),
+        ({"criterion": "newton", "step_criterion": "volume"}, "criterion"),
     ],
 )
 def test_bad_settings(changes, complaint):
@@ -196,7 +194,7 @@ def test_bad_settings(changes, complaint):
 @pytest.mark.parametrize("steps", [True, 1.0])
 def test_what_equals_one_is_no_number_of_steps(steps):
     with pytest.raises(ValueError, match="steps must be a whole number"):
-        released(np.zeros(20, dtype=int), criterion="laplace", steps=steps)
+        released(np.zeros(20, dtype=int), criterion="newton", steps=steps)
 
 
 @pytest.mark.slow
@@ -210,7 +208,7 @@ def test_ours_beats_the_papers_mechanism():
     for seed in range(12):
         y = (truth(rows) ^ (rng.uniform(size=150) < 0.05)).astype(int)
         losses, hits = [], []
-        for criterion in ("bayes", "laplace"):
+        for criterion in ("bayes", "newton"):
             release = released(
                 y, rows=rows, criterion=criterion, gap=0.01, insecure_seed=100 + seed
             )

@@ -7,9 +7,10 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 from cloakgp import DPGPRegressor
-from cloakgp.fitting.bands import DEFAULT_STAGES, ONE_STAGE
+from cloakgp.fitting.bands import DEFAULT_STAGES, LAPLACE_STAGES, ONE_STAGE
 from cloakgp.fitting.defaults import choose_query
-from cloakgp.fitting.forecast import forecast_release
+from cloakgp.fitting.forecast import choose_noise, forecast_release
+from cloakgp.fitting.strategies import Budget
 from cloakgp.models import ExactPrior
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.accounting import exact_noise_multiplier
@@ -17,16 +18,16 @@ from cloakgp.privacy.accounting import exact_noise_multiplier
 BOUNDS = OutputBounds(-6.0, 6.0)
 X = np.linspace(0.0, 8.0, 60)[:, None]
 PRIOR = ExactPrior(kernel=RBF(2.0), noise_variance=0.25, mean=0.0)
-SETTINGS = {"prior": PRIOR, "bounds": BOUNDS, "query": choose_query(X), "delta": 1e-3}
+SETTINGS = {"prior": PRIOR, "bounds": BOUNDS, "query": choose_query(X)}
 
 
 def test_one_row_in_one_stage_is_a_closed_form():
     """One question about one output: the posterior variance of a normal with more noise."""
     alone = np.zeros((1, 1))
-    [forecast] = forecast_release(
+    forecast = forecast_release(
         alone,
         **{**SETTINGS, "query": choose_query(alone)},
-        epsilons=[1.0],
+        budget=Budget(1.0, 1e-3),
         stages=ONE_STAGE,
     )
     noise = 0.25 + (BOUNDS.width * exact_noise_multiplier(1.0, 1e-3)) ** 2
@@ -35,14 +36,23 @@ def test_one_row_in_one_stage_is_a_closed_form():
     assert (forecast.prior_error, forecast.stages, forecast.questions) == (1.0, 1, 1)
 
 
-@pytest.mark.parametrize("stages", [ONE_STAGE, DEFAULT_STAGES], ids=["one stage", "three stages"])
-def test_it_is_what_fits_reach_where_the_prior_is_true(stages, rng):
+@pytest.mark.parametrize(
+    ("stages", "noise", "delta"),
+    [
+        (ONE_STAGE, "gaussian", 1e-3),
+        (DEFAULT_STAGES, "gaussian", 1e-3),
+        (ONE_STAGE, "laplace", 0.0),
+        (LAPLACE_STAGES, "laplace", 0.0),
+    ],
+    ids=["one stage", "three stages", "one stage, Laplace", "two stages, Laplace"],
+)
+def test_it_is_what_fits_reach_where_the_prior_is_true(stages, noise, delta, rng):
     """Mean squared errors over tables drawn from the prior: to a seventh, and three of their ses.
 
     In stages outputs are taken for normal given the answers, which they nearly are.
     """
     epsilon = 3.0
-    [forecast] = forecast_release(X, **SETTINGS, epsilons=[epsilon], stages=stages)
+    forecast = forecast_release(X, **SETTINGS, budget=Budget(epsilon, delta, noise), stages=stages)
     root = np.linalg.cholesky(PRIOR.kernel(X) + 1e-9 * np.eye(len(X)))
     model = DPGPRegressor(
         PRIOR.kernel,
@@ -50,7 +60,8 @@ def test_it_is_what_fits_reach_where_the_prior_is_true(stages, rng):
         mean=0.0,
         bounds=(BOUNDS.lo, BOUNDS.hi),
         epsilon=epsilon,
-        delta=1e-3,
+        delta=delta,
+        noise=noise,
         learn=None,
         gap=1e-2,
         stages=None if len(stages) == 1 else "auto",
@@ -69,15 +80,18 @@ def test_it_is_what_fits_reach_where_the_prior_is_true(stages, rng):
 
 
 def test_more_budget_and_more_stages_are_worth_more():
-    weak, strong = forecast_release(X, **SETTINGS, epsilons=[0.3, 3.0], stages=DEFAULT_STAGES)
+    weak, strong = (
+        forecast_release(X, **SETTINGS, budget=Budget(epsilon, 1e-3), stages=DEFAULT_STAGES)
+        for epsilon in (0.3, 3.0)
+    )
     assert strong.error < weak.error < weak.prior_error
-    [once] = forecast_release(X, **SETTINGS, epsilons=[3.0], stages=ONE_STAGE)
+    once = forecast_release(X, **SETTINGS, budget=Budget(3.0, 1e-3), stages=ONE_STAGE)
     assert strong.error < once.error
     assert strong.seconds > once.seconds
 
 
 def test_the_estimators_forecast_is_of_its_own_fit():
-    model = DPGPRegressor(bounds=(-6, 6), epsilon=3.0, delta=1e-3)
+    model = DPGPRegressor(bounds=(-6, 6), epsilon=3.0, delta=1e-3, noise="gaussian")
     [forecast] = model.forecast(X)
     assert not hasattr(model, "n_features_in_")
     release = model.fit(X, np.sin(X[:, 0])).release_
@@ -89,3 +103,36 @@ def test_the_estimators_forecast_is_of_its_own_fit():
     assert [one.epsilon for one in several] == [0.5, 1.0]
     with pytest.raises(ValueError, match="epsilon must be positive"):
         model.forecast(X, epsilons=[-1.0])
+
+
+# --- which noise ---
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
+@pytest.mark.parametrize("delta", [1e-6, 1e-3])
+def test_the_noise_that_is_taken_is_the_better_one(epsilon, delta):
+    model = DPGPRegressor(PRIOR.kernel, 0.25, bounds=(-6, 6), epsilon=epsilon, delta=delta)
+    [chosen] = model.forecast(X)
+    errors = {
+        noise: model.set_params(noise=noise).forecast(X)[0].error
+        for noise in ("gaussian", "laplace")
+    }
+    assert chosen.noise == min(errors, key=errors.__getitem__)
+    assert chosen.error == errors[chosen.noise]
+
+
+def test_a_choice_reads_no_output_and_forecasts_only_where_it_may_matter():
+    def never(_):
+        raise AssertionError("no forecast is needed")
+
+    assert choose_noise("auto", epsilon=1.0, delta=0.0, expected_error=never) == "laplace"
+    assert choose_noise("gaussian", epsilon=1.0, delta=1e-3, expected_error=never) == "gaussian"
+    assert choose_noise("laplace", epsilon=1.0, delta=1e-3, expected_error=never) == "laplace"
+    # There Gaussian noise has the smaller sd on one question, and asks more at once.
+    assert choose_noise("auto", epsilon=1.0, delta=0.4, expected_error=never) == "gaussian"
+    better = {"laplace": 1.0, "gaussian": 2.0}.__getitem__
+    assert choose_noise("auto", epsilon=1.0, delta=1e-6, expected_error=better) == "laplace"
+    with pytest.raises(ValueError, match="needs a delta"):
+        choose_noise("gaussian", epsilon=1.0, delta=0.0, expected_error=never)
+    with pytest.raises(ValueError, match="noise must be one of auto, gaussian, laplace"):
+        choose_noise("cauchy", epsilon=1.0, delta=1e-3, expected_error=never)

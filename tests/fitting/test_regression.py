@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from cloakgp.fitting.bands import ONE_STAGE, Stage
 from cloakgp.fitting.defaults import choose_prior, choose_query
 from cloakgp.fitting.dense import release_outputs
-from cloakgp.fitting.strategies import Query, split_budget
+from cloakgp.fitting.strategies import Budget, Query, split_budget
 from cloakgp.models import ExactPrior
 from cloakgp.privacy import Guarantee, OutputBounds, compose
 from cloakgp.privacy.accounting import exact_noise_multiplier
@@ -56,7 +57,7 @@ BUDGETS = st.tuples(
 def test_two_stages_spend_the_budget_and_no_more(budget, share):
     epsilon, delta = budget
     try:
-        stages = split_budget(epsilon, delta, shares=(share, 1.0 - share))
+        stages = split_budget(Budget(epsilon, delta), shares=(share, 1.0 - share))
     except ValueError as error:
         # A stage of so little that δ alone allows it.
         assert "epsilon = 0" in str(error)  # noqa: PT017
@@ -78,6 +79,36 @@ def test_two_stages_spend_the_budget_and_no_more(budget, share):
     assert mus[0] ** 2 / both.mu**2 == pytest.approx(share, rel=1e-4)
 
 
+@given(
+    epsilon=st.floats(0.02, 20.0),
+    delta=st.sampled_from([0.0, 1e-9, 1e-4, 1e-2]),
+    weights=st.lists(st.floats(0.1, 1.0), min_size=1, max_size=4),
+)
+@hypothesis_settings(max_examples=25)
+def test_parts_of_laplace_noise_spend_the_budget_and_no_more(epsilon, delta, weights):
+    shares = [weight / sum(weights) for weight in weights]
+    parts = split_budget(Budget(epsilon, delta, noise="laplace"), shares=shares)
+    assert all((part.delta, part.noise) == (delta, "laplace") for part in parts)
+    spent = tuple(part.epsilon for part in parts)
+    whole = sum(spent)
+    assert [part / whole for part in spent] == pytest.approx(shares, rel=1e-12)
+    together = compose(
+        *(Guarantee(epsilon=one, delta=delta, mu=0.0, laplace=(one,)) for one in spent)
+    )
+    assert together.delta_at(epsilon) <= delta
+    assert together.epsilon <= epsilon
+    assert whole >= epsilon * (1 - 2e-6)
+    # What δ allows is taken where it is more than a hundredth.
+    assert whole <= epsilon or (delta > 0 and len(parts) > 1 and whole > 1.01 * epsilon)
+
+
+def test_laplace_parts_that_are_larger_than_a_delta_allows_are_caught():
+    """Mutation: what one part gains at this δ is no measure for several."""
+    parts = split_budget(Budget(1.0, 1e-3, noise="laplace"), shares=(0.4, 0.6))
+    larger = tuple(1.02 * part.epsilon for part in parts)
+    assert Guarantee(epsilon=1.0, delta=1e-3, mu=0.0, laplace=larger).delta_at(1.0) > 1e-3
+
+
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
 @pytest.mark.parametrize("budget", [(0.1, 1e-6), (1.0, 1e-3), (10.0, 1e-8), (1.0, 1e-12)])
 def test_a_split_release_keeps_its_guarantee_and_uses_it(share, budget, table):
@@ -92,7 +123,7 @@ def test_a_split_release_keeps_its_guarantee_and_uses_it(share, budget, table):
     assert mus[0] ** 2 / guarantee.mu**2 == pytest.approx(share, rel=1e-3)
     # The noise that was drawn is what it says.
     for one, mu in zip(release.measurements, mus, strict=True):
-        assert one.attained_mu == pytest.approx(mu, rel=1e-9)
+        assert one.moved == pytest.approx(mu, rel=1e-9)
 
 
 @pytest.mark.usefixtures("any_evidence")

@@ -26,6 +26,7 @@ def model(**changes):
         "bounds": (-3, 3),
         "noise_variance": 0.2,
         "stages": None,
+        "noise": "gaussian",
         "insecure_seed": 0,
         **SPENDING,
     }

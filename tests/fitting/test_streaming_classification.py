@@ -372,7 +372,7 @@ def test_nothing_is_read_before_all_else_is_well(fit):
     for change, complaint in (
         ({"epsilon": -1.0}, "epsilon"),
         ({"delta": 2.0}, "delta"),
-        ({"criterion": "laplace"}, "many rows"),
+        ({"criterion": "newton"}, "many rows"),
         ({"criterion": "functional"}, "classes"),
         ({"class_rates": [0.5, 0.2]}, "class_rates"),
         ({"inducing": 0}, "at least 1"),

@@ -49,9 +49,10 @@ def model_of(X, **changes):
         "inducing": X[:12],
         "gap": 0.05,
         "learn": None,
+        "stages": None,
         "insecure_seed": 0,
     }
-    return DPGPRegressor(**(settings | SPENDING | changes))
+    return DPGPRegressor(**(settings | SPENDING | {"noise": "gaussian"} | changes))
 
 
 def columns_of(strategy, X, people):
@@ -74,7 +75,8 @@ def keeping_rows(release, tables):
             table=kept.table,
             row_groups=checked_groups(people, rows=len(X)),
         )
-        measurements.append(replace(one, strategy=dense))
+        encoding = one.encoding if kept.bands is None else kept.bands(X)
+        measurements.append(replace(one, strategy=dense, encoding=encoding))
     return replace(release, measurements=tuple(measurements))
 
 

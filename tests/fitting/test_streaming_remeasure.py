@@ -28,6 +28,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning
 KERNEL = 1.5 * RBF([1.5, 4.0]) + WhiteKernel(0.05)
 POINTS = np.array([[0.2, 1.0], [3.0, 3.0], [1.5, 0.1], [6.0, 2.0], [40.0, -7.0]])
 SPENDING = {"epsilon": 2.0, "delta": 1e-3, "gap": 0.05}
+# Of what comes later: about outputs as they are, and in bands in `test_streaming_stages`.
+LATER = SPENDING | {"band": None}
 
 
 def outputs_at(X, *, seed=0):
@@ -53,9 +55,10 @@ def model_of(X, **changes):
         "bounds": (-2.0, 3.0),
         "inducing": X[:12],
         "learn": None,
+        "stages": None,
         "insecure_seed": 0,
     }
-    return DPGPRegressor(**(settings | SPENDING | changes))
+    return DPGPRegressor(**(settings | SPENDING | {"noise": "gaussian"} | changes))
 
 
 def first_of(X, **changes):
@@ -70,13 +73,15 @@ def keeping_rows(release, tables):
         if isinstance(kept, StreamedStrategy):
             kept = DenseStrategy(
                 X=X,
-                matrix=kept.rule.columns(*kept.prior.features_and_noise(X)),
+                matrix=kept.columns(X),
                 X_query=kept.X_query,
                 reconstruction=kept.reconstruction,
                 certificate=kept.certificate,
                 table=kept.table,
             )
-        measurements.append(replace(one, strategy=kept))
+        bands = getattr(one.strategy, "bands", None)
+        encoding = one.encoding if bands is None else bands(X)
+        measurements.append(replace(one, strategy=kept, encoding=encoding))
     return replace(release, measurements=tuple(measurements))
 
 
@@ -101,9 +106,9 @@ def left_open(release, points):
 def test_it_predicts_as_one_that_keeps_every_row(approximation, learn, criterion, tables):
     first, second = tables
     release = first_of(first, approximation=approximation, learn=learn, criterion=criterion)
-    release = refine(release, rows_of(first), POINTS[:2], insecure_seed=1, **SPENDING)
-    release = extend(release, rows_of(second), X_query=POINTS, insecure_seed=2, **SPENDING)
-    release = refine(release, rows_of(first), insecure_seed=3, **SPENDING)
+    release = refine(release, rows_of(first), POINTS[:2], insecure_seed=1, **LATER)
+    release = extend(release, rows_of(second), X_query=POINTS, insecure_seed=2, **LATER)
+    release = refine(release, rows_of(first), insecure_seed=3, **LATER)
     assert [one.strategy.table for one in release.measurements] == [0, 0, 1, 0]
     assert all(isinstance(one.strategy, StreamedStrategy) for one in release.measurements)
     assert release.n_rows == 120
@@ -119,7 +124,7 @@ def test_it_predicts_as_one_that_keeps_every_row(approximation, learn, criterion
 def test_averages_are_weighed_by_the_later_answers(tables):
     first, second = tables
     release = first_of(first, learn="average", kernel=1.5 * RBF(1.5), epsilon=50.0)
-    both = extend(release, rows_of(second), insecure_seed=2, **SPENDING | {"epsilon": 50.0})
+    both = extend(release, rows_of(second), insecure_seed=2, **LATER | {"epsilon": 50.0})
     assert_alike(both, keeping_rows(both, tables))
     # Bayes' rule, with densities of answers as SciPy has them.
     ratios = []
@@ -156,8 +161,7 @@ def test_how_rows_are_cut_and_ordered_does_not_matter(tables):
     release = first_of(X)
     backwards = rows_of(X[::-1], outputs_at(X)[::-1], chunk_rows=9)
     one, other = (
-        refine(release, rows, POINTS, insecure_seed=1, **SPENDING)
-        for rows in (rows_of(X), backwards)
+        refine(release, rows, POINTS, insecure_seed=1, **LATER) for rows in (rows_of(X), backwards)
     )
     np.testing.assert_allclose(one.predict(POINTS), other.predict(POINTS), atol=1e-6)
 
@@ -167,9 +171,9 @@ def test_few_rows_that_are_kept_and_many_that_are_not(tables):
     first, second = tables
     model = model_of(first, learn="map", stages=None)
     release = model.fit(first, outputs_at(first), first[::7]).release_
-    both = extend(release, rows_of(second), insecure_seed=1, **SPENDING)
+    both = extend(release, rows_of(second), insecure_seed=1, **LATER)
     assert both.fitted_prior is release.fitted_prior
-    again = refine(both, outputs_at(first), POINTS, band=None, insecure_seed=2, **SPENDING)
+    again = refine(both, outputs_at(first), POINTS, insecure_seed=2, **LATER)
     for each in (both, again):
         assert_alike(each, keeping_rows(each, tables))
     assert [type(one.strategy) for one in again.measurements] == [
@@ -183,7 +187,7 @@ def test_releases_that_share_nothing_but_rows_cannot_be_combined(tables):
     X = tables[0]
     release = first_of(X)
     one, other = (
-        refine(release, rows_of(X), POINTS[place : place + 1], insecure_seed=place, **SPENDING)
+        refine(release, rows_of(X), POINTS[place : place + 1], insecure_seed=place, **LATER)
         for place in (1, 2)
     )
     assert_alike(release.combine(one), one)
@@ -195,7 +199,7 @@ def test_a_rule_that_was_asked_twice_is_shared_once(tables):
     X = tables[0]
     release = first_of(X)
     twice = release.combine(first_of(X, insecure_seed=8))
-    again = refine(twice, rows_of(X), POINTS, insecure_seed=1, **SPENDING)
+    again = refine(twice, rows_of(X), POINTS, insecure_seed=1, **LATER)
     assert len(again.measurements[2].strategy.earlier) == 1
     assert_alike(again, keeping_rows(again, tables))
 
@@ -205,8 +209,8 @@ def test_after_nothing_was_asked(tables):
     release = model_of(first, kernel=RBF(0.1)).fit_rows(rows_of(first), [[99.0, 99.0]]).release_
     assert release.measurements[0].noise_sd == 0
     for each in (
-        refine(release, rows_of(first), POINTS, insecure_seed=1, **SPENDING),
-        extend(release, rows_of(second), X_query=POINTS, insecure_seed=1, **SPENDING),
+        refine(release, rows_of(first), POINTS, insecure_seed=1, **LATER),
+        extend(release, rows_of(second), X_query=POINTS, insecure_seed=1, **LATER),
     ):
         assert_alike(each, keeping_rows(each, tables))
 
@@ -218,7 +222,7 @@ def test_questions_about_new_rows_are_designed_given_what_is_known(tables):
     """The certificate holds against the design of a model that was conditioned by hand."""
     first, second = tables
     release = first_of(first, epsilon=20.0)
-    both = extend(release, rows_of(second), X_query=POINTS[:4], insecure_seed=1, **SPENDING)
+    both = extend(release, rows_of(second), X_query=POINTS[:4], insecure_seed=1, **LATER)
     added = both.measurements[1].strategy
 
     class ByHand:
@@ -252,7 +256,9 @@ def test_asking_given_what_is_known_beats_asking_afresh(visit, tables):
     known, points = POINTS[:1], POINTS[:3]
     first = model_of(X, epsilon=30.0).fit_rows(rows_of(X), known).release_
     ask = refine if visit == "refine" else extend
-    informed = ask(first, rows_of(X), X_query=points, epsilon=3.0, delta=1e-3, insecure_seed=1)
+    informed = ask(
+        first, rows_of(X), X_query=points, epsilon=3.0, delta=1e-3, band=None, insecure_seed=1
+    )
     afresh = model_of(X, epsilon=3.0).fit_rows(rows_of(X), points).release_
     last = informed.measurements[-1]
     strategy = replace(afresh.measurements[0].strategy, table=last.strategy.table)
@@ -267,9 +273,9 @@ def test_more_visits_never_leave_more_open(tables):
     release = first_of(X)
     left = [left_open(release, X)]
     for seed in (1, 2):
-        release = refine(release, rows_of(X), insecure_seed=seed, **SPENDING)
+        release = refine(release, rows_of(X), insecure_seed=seed, **LATER)
         left.append(left_open(release, X))
-        release = extend(release, rows_of(X), insecure_seed=seed + 5, **SPENDING)
+        release = extend(release, rows_of(X), insecure_seed=seed + 5, **LATER)
         left.append(left_open(release, X))
     assert left == sorted(left, reverse=True)
 
@@ -295,8 +301,8 @@ def test_guarantees_compose_and_every_table_verifies(tables):
 def test_files_keep_later_measurements(learn, tables, tmp_path):
     first, second = tables
     release = first_of(first, learn=learn)
-    release = refine(release, rows_of(first), POINTS, insecure_seed=1, **SPENDING)
-    release = extend(release, rows_of(second), insecure_seed=2, **SPENDING)
+    release = refine(release, rows_of(first), POINTS, insecure_seed=1, **LATER)
+    release = extend(release, rows_of(second), insecure_seed=2, **LATER)
     release.save(tmp_path / "visits.cloak")
     loaded = Release.load(tmp_path / "visits.cloak")
     for form in ({"return_std": True}, {"return_cov": True, "new_output": True}):
@@ -306,14 +312,14 @@ def test_files_keep_later_measurements(learn, tables, tmp_path):
     assert loaded.guarantee == release.guarantee
     # And it goes on from there.
     one, other = (
-        refine(part, rows_of(first), insecure_seed=9, **SPENDING) for part in (release, loaded)
+        refine(part, rows_of(first), insecure_seed=9, **LATER) for part in (release, loaded)
     )
     np.testing.assert_array_equal(one.predict(POINTS), other.predict(POINTS))
 
 
 def test_shared_noise_that_does_not_fit_is_refused(tables):
     X = tables[0]
-    strategy = refine(first_of(X), rows_of(X), **SPENDING).measurements[1].strategy
+    strategy = refine(first_of(X), rows_of(X), **LATER).measurements[1].strategy
     strategy.validate()
     [totals] = strategy.earlier
     for wrong in ((), (totals[:-1],), (totals, totals), (totals[:, None],)):
@@ -325,8 +331,8 @@ def test_it_says_that_the_design_is_that_of_new_rows(tables):
     X = tables[0]
     release = first_of(X)
     for visited, times in (
-        (extend(release, rows_of(X), **SPENDING), 0),
-        (refine(release, rows_of(X), **SPENDING), 1),
+        (extend(release, rows_of(X), **LATER), 0),
+        (refine(release, rows_of(X), **LATER), 1),
     ):
         said = as_text(describe(visited), width=10_000)
         assert said.count("Both hold for new rows at the places of these") == times
@@ -335,13 +341,13 @@ def test_it_says_that_the_design_is_that_of_new_rows(tables):
 def test_query_points_default_to_those_of_before(tables):
     first, second = tables
     release = first_of(first)
-    again = refine(release, rows_of(first), **SPENDING).measurements[1].strategy
+    again = refine(release, rows_of(first), **LATER).measurements[1].strategy
     np.testing.assert_array_equal(again.X_query, first[::7])
-    added = extend(release, rows_of(second), **SPENDING).measurements[1].strategy
+    added = extend(release, rows_of(second), **LATER).measurements[1].strategy
     np.testing.assert_array_equal(added.X_query, np.unique(second, axis=0))
     np.testing.assert_array_equal(added.ranges, [second.min(axis=0), second.max(axis=0)])
     weights = [1.0, 5.0]
-    given = refine(release, rows_of(first), POINTS[:2], query_weight=weights, **SPENDING)
+    given = refine(release, rows_of(first), POINTS[:2], query_weight=weights, **LATER)
     np.testing.assert_array_equal(given.measurements[1].strategy.query_weights, weights)
 
 
@@ -355,16 +361,16 @@ def test_estimators_and_arrays_do_what_functions_of_rows_do(tables, tmp_path):
         tmp_path / "new.csv", inputs=["a", "b"], output="height", chunk_rows=16, jobs=1
     )
     alone = model.release_
-    expected = extend(alone, files, X_query=POINTS, insecure_seed=1, **SPENDING)
+    expected = extend(alone, files, X_query=POINTS, insecure_seed=1, **LATER)
     swapped = frame[["b", "a"]].assign(id="p")
-    by_arrays = extend(alone, swapped, outputs_at(second), POINTS, insecure_seed=1, **SPENDING)
-    for release in (by_arrays, model.extend(files, X_query=POINTS, insecure_seed=1, **SPENDING)):
+    by_arrays = extend(alone, swapped, outputs_at(second), POINTS, insecure_seed=1, **LATER)
+    for release in (by_arrays, model.extend(files, X_query=POINTS, insecure_seed=1, **LATER)):
         found = release if isinstance(release, Release) else release.release_
         np.testing.assert_allclose(found.predict(POINTS), expected.predict(POINTS), atol=1e-9)
         assert isinstance(found.measurements[1].strategy, StreamedStrategy)
     assert (expected.input_names, expected.output_name) == (("a", "b"), "height")
-    refined = refine(expected, named, POINTS, insecure_seed=2, **SPENDING)
-    model.refine(named, POINTS, insecure_seed=2, **SPENDING)
+    refined = refine(expected, named, POINTS, insecure_seed=2, **LATER)
+    model.refine(named, POINTS, insecure_seed=2, **LATER)
     np.testing.assert_allclose(model.release_.predict(POINTS), refined.predict(POINTS), atol=1e-9)
 
 
@@ -384,7 +390,7 @@ def test_other_rows_are_not_refined(wrong, tables):
     release = first_of(X, criterion="trace")
     others = {"fewer": X[:-1], "moved": X * 1.5, "others": np.vstack([X[:-1], X[:1]])}[wrong]
     with pytest.raises(ValueError, match=r"the release is about|the guarantee allows"):
-        refine(release, Unread(others, np.zeros(len(others)), jobs=1), **SPENDING)
+        refine(release, Unread(others, np.zeros(len(others)), jobs=1), **LATER)
 
 
 @pytest.mark.parametrize(
@@ -403,7 +409,7 @@ def test_other_rows_are_not_refined(wrong, tables):
 def test_nonsense_is_refused_before_outputs_are_read(ask, changes, complaint, tables):
     X = tables[0]
     with pytest.raises(ValueError, match=complaint):
-        ask(first_of(X), Unread(X, np.zeros(70), jobs=1), **(SPENDING | changes))
+        ask(first_of(X), Unread(X, np.zeros(70), jobs=1), **(LATER | changes))
 
 
 def test_rows_must_have_the_columns_of_the_release(tables):
@@ -412,31 +418,32 @@ def test_rows_must_have_the_columns_of_the_release(tables):
     release = model_of(X).fit_rows(named, X[::7]).release_
     for ask in (refine, extend):
         with pytest.raises(ValueError, match="1 inputs, expected 2"):
-            ask(release, Unread(X[:, :1], np.zeros(70)), **SPENDING)
+            ask(release, Unread(X[:, :1], np.zeros(70)), **LATER)
         with pytest.raises(
             ValueError, match="inputs are b, a: name them as the release does, a, b"
         ):
-            ask(release, Unread(X, np.zeros(70), input_names=("b", "a")), **SPENDING)
+            ask(release, Unread(X, np.zeros(70), input_names=("b", "a")), **LATER)
 
 
 def test_what_is_missing_is_asked_for(tables):
     X, y = tables[0], outputs_at(tables[0])
     many, rows = first_of(X), rows_of(X)
     few = model_of(X).fit(X, y).release_
+    in_bands = model_of(X, stages="auto").fit(X, y).release_
     exact = model_of(X, inducing=None).fit(X, y).release_
     with pytest.raises(TypeError, match="keeps no row: to ask them again, give the rows"):
-        refine(many, y, **SPENDING)
+        refine(many, y, **LATER)
     with pytest.raises(TypeError, match="give their outputs alone"):
-        refine(few, rows, **SPENDING)
+        refine(few, rows, **LATER)
     with pytest.raises(TypeError, match="need inducing inputs"):
-        extend(exact, rows, **SPENDING)
+        extend(exact, rows, **LATER)
     with pytest.raises(TypeError, match="asked outputs in bands"):
-        extend(few, rows, **SPENDING)
+        extend(in_bands, rows, **LATER)
     for release in (many, few):
         with pytest.raises(ValueError, match="y is missing"):
-            extend(release, X, **SPENDING)
+            extend(release, X, **LATER)
         with pytest.raises(ValueError, match="leave out y"):
-            extend(release, rows, y, **SPENDING)
+            extend(release, rows, y, **LATER)
 
 
 def test_classes_say_why_they_cannot_be_asked_again(tables):
@@ -446,7 +453,7 @@ def test_classes_say_why_they_cannot_be_asked_again(tables):
     release = model.fit_rows(ArrayRows(X, labels, jobs=1)).release_
     for ask in (refine, extend):
         with pytest.raises(TypeError, match="linearised where its answers say"):
-            ask(release, Unread(X, labels, jobs=1), **SPENDING)
+            ask(release, Unread(X, labels, jobs=1), **LATER)
 
 
 @pytest.mark.parametrize("ask", [refine, extend])
@@ -456,7 +463,7 @@ def test_errors_about_outputs_quote_none(ask, tables):
     outputs = [*map(float, outputs_at(X))]
     outputs[41] = "s3cret-cell"
     with pytest.raises(ValueError, match="y contains") as caught:
-        ask(release, rows_of(X, outputs), **SPENDING)
+        ask(release, rows_of(X, outputs), **LATER)
     told = "".join(traceback.format_exception(caught.value))
     assert "s3cret" not in told
     assert "41" not in str(caught.value)

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from neighbours import door
 
 # Integers to which noise would be added, and its scale, of every draw.
 Draws = list[tuple[np.ndarray, float]]
@@ -34,7 +33,7 @@ def recorded(
         return integers if published is None else published[len(draws) - 1]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(door, "add_discrete_gaussian", record)
+        patch.setattr("cloakgp.privacy.noise.gaussian.add_discrete_gaussian", record)
         return run(), draws
 
 

@@ -7,7 +7,6 @@ import math
 
 import numpy as np
 import pytest
-from neighbours import door
 
 
 def spent_over_labels(run, y, *, classes):
@@ -29,7 +28,7 @@ def spent_over_labels(run, y, *, classes):
         return claimed, list(visits)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(door, "add_discrete_gaussian", record)
+        patch.setattr("cloakgp.privacy.noise.gaussian.add_discrete_gaussian", record)
         claimed, base = seen(list(y))
         largest = 0.0
         for row, other in itertools.product(range(len(y)), classes):

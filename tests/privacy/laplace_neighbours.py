@@ -1,23 +1,99 @@
 """Brute force over all neighbours, for Laplace noise: the largest loss of any outcome."""
 
-import importlib
-from collections.abc import Callable
+from __future__ import annotations
+
+import itertools
+import pickle
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 
-laplace_door = importlib.import_module("cloakgp.privacy.laplace")
+# Integers to which noise would be added, and its scale, of every draw.
+Draws = list[tuple[np.ndarray, float]]
+
+
+def recorded(
+    run: Callable[[], Any], *, published: Sequence[np.ndarray] | None = None
+) -> tuple[Any, Draws]:
+    """Run a mechanism that draws no noise; return its result and what it would have hidden.
+
+    Parameters
+    ----------
+    run : callable
+    published : sequence of arrays, optional
+        What every draw returns, in turn; the integers themselves if not given.
+    """
+    draws: Draws = []
+
+    def record(integers, *, scale, sensitivity):  # noqa: ARG001
+        draws.append((integers, scale))
+        return integers if published is None else published[len(draws) - 1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cloakgp.privacy.noise.laplace.add_discrete_laplace", record)
+        return run(), draws
+
+
+def losses_between(one: Draws, other: Draws) -> list[Fraction]:
+    """Return, of every draw, the ℓ1 distance of the integers over the noise scale: exact.
+
+    Some outcome attains that ratio of probabilities.
+    """
+    assert [scale for _, scale in one] == [scale for _, scale in other]
+    return [
+        sum(abs(int(a) - int(b)) for a, b in zip(here, there, strict=True)) / Fraction(scale)
+        for (here, scale), (there, _) in zip(one, other, strict=True)
+    ]
+
+
+def furthest(
+    run: Callable[[Any], Any],
+    neighbourhoods: Iterable[Sequence[Any]],
+    *,
+    public: Callable[[Any], Any] = lambda _: None,
+) -> tuple[Any, list[Fraction], Fraction]:
+    """Try all neighbours, with what is published held equal.
+
+    Returns the result for the first data set, the greatest loss of every draw, and the greatest of
+    all draws together.
+
+    Parameters
+    ----------
+    run : callable
+        From a data set to a result.
+    neighbourhoods : iterable of sequences of data sets
+        Any two of one sequence are neighbours.
+    public : callable
+        From a result to what must be the same for all neighbours, to the last bit.
+    """
+    result: Any = None
+    published: list[np.ndarray] | None = None
+    alone: list[Fraction] = []
+    together = Fraction(0)
+    for neighbourhood in neighbourhoods:
+        tried = []
+        for data in neighbourhood:
+            found, draws = recorded(lambda: run(data), published=published)  # noqa: B023
+            if published is None:
+                result, published = found, [integers for integers, _ in draws]
+                alone = [Fraction(0)] * len(draws)
+            assert pickle.dumps(public(found)) == pickle.dumps(public(result)), "it shows outputs"
+            tried.append(draws)
+        for one, other in itertools.combinations(tried, 2):
+            losses = losses_between(one, other)
+            alone = [max(pair) for pair in zip(alone, losses, strict=True)]
+            together = max(together, sum(losses, Fraction(0)))
+    assert alone, "no noise was drawn"
+    return result, alone, together
 
 
 def loss_over_neighbours(
     run: Callable[[np.ndarray], float], y: np.ndarray, *, bounds: tuple[float, float]
 ) -> tuple[Fraction, float]:
-    """Return (largest privacy loss over all neighbours of y, claimed ε).
-
-    Replaces the sampler, records the integers to which noise would be added for y and for each data
-    set in which one output moved to either bound, and divides their ℓ1 distance by the noise scale:
-    some outcome attains that ratio. Python integers and fractions: exact.
+    """Return (largest privacy loss over all neighbours of y, claimed ε): every row to either bound.
 
     Parameters
     ----------
@@ -26,22 +102,21 @@ def loss_over_neighbours(
     y : array of shape (N,)
     bounds : (float, float)
     """
-    seen: list[tuple[np.ndarray, float]] = []
+    outputs = np.array(y, dtype=np.float64)
+    claimed, _, spent = furthest(
+        run, ([outputs, *moved(outputs, [row], bounds=bounds)] for row in range(len(outputs)))
+    )
+    return spent, claimed
 
-    def record(integers, *, scale, sensitivity):  # noqa: ARG001
-        seen.append((integers, scale))
-        return integers
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(laplace_door, "add_discrete_laplace", record)
-        claimed = run(y)
-        for row in range(len(y)):
-            for end in bounds:
-                neighbour = np.array(y, dtype=np.float64)
-                neighbour[row] = end
-                run(neighbour)
-    base, scale = seen[0]
-    moves = [
-        sum(abs(int(a) - int(b)) for a, b in zip(base, other, strict=True)) for other, _ in seen[1:]
-    ]
-    return Fraction(max(moves)) / Fraction(scale), claimed
+def moved(
+    y: np.ndarray, rows: Sequence[int], *, bounds: Sequence[float] | Sequence[Sequence[float]]
+) -> list[np.ndarray]:
+    """Return y with some rows at every corner of their bounds."""
+    limits = np.broadcast_to(bounds, (len(y), 2))
+    found = []
+    for corner in itertools.product((0, 1), repeat=len(rows)):
+        changed = np.array(y, dtype=np.float64)
+        changed[list(rows)] = limits[list(rows), list(corner)]
+        found.append(changed)
+    return found

@@ -37,7 +37,7 @@ def spent_over_neighbours(
         return integers
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(door, "add_discrete_gaussian", record)
+        patch.setattr("cloakgp.privacy.noise.gaussian.add_discrete_gaussian", record)
         claimed = run(y)
         for row in range(len(y)):
             for end in bounds:

@@ -21,7 +21,6 @@ from cloakgp.privacy.accounting import (
     papers_noise_multiplier,
 )
 from cloakgp.privacy.composition import compose_with_selection
-from cloakgp.privacy.pure_dp import PureGuarantee
 
 EPSILONS = st.floats(1e-4, 100)
 DELTAS = st.floats(1e-20, 0.9)
@@ -188,7 +187,7 @@ def test_impossible_epsilon(epsilon):
 def test_impossible_delta(delta):
     with pytest.raises(ValueError, match="delta must lie strictly"):
         check_budget(1, delta)
-    with pytest.raises(ValueError, match="delta must lie strictly"):
+    with pytest.raises(ValueError, match="delta must be strictly"):
         Guarantee(epsilon=1, delta=0.01, mu=0.5).epsilon_at(delta)
 
 
@@ -202,14 +201,12 @@ def test_composing_nothing_is_refused():
     [
         ([Guarantee(epsilon=1, delta=0.01, mu=0.5)] * 2,),
         ((guarantee for guarantee in ()),),
-        (PureGuarantee(epsilon=1.0),),
-        (Guarantee(epsilon=1, delta=0.01, mu=0.5), PureGuarantee(epsilon=1.0)),
         (compose_with_selection(Guarantee(epsilon=1, delta=0.01, mu=0.5), 0.5),),
         (1.0, None),
         ("(1, 0.01)",),
     ],
 )
-def test_only_gaussian_guarantees_add_up(parts):
+def test_only_guarantees_of_one_kind_add_up(parts):
     """A list was handed back as it was, as if it were what everything costs together."""
     with pytest.raises(TypeError, match=r"one by one|only guarantees of type Guarantee"):
         compose(*parts)

@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from cloakgp.fitting.bands import choose_bands
-from cloakgp.fitting.strategies import split_budget
+from cloakgp.fitting.strategies import Budget, split_budget
 from cloakgp.privacy.bands import UNIT_BAND
 from cloakgp.privacy.bounds import OutputBounds
 from cloakgp.privacy.grid import Sensitivity, calibrate
 from cloakgp.privacy.sampler import add_discrete_gaussian
+from cloakgp.release.bands import choose_bands
 
 DRAWS = 40_000
 BOUNDS = OutputBounds(0.0, 1.0)
@@ -74,7 +74,7 @@ def audited_delta_of_two_stages(
     Noise of the second stage is for bands of ``width_share`` of what they are.
     """
     rng = np.random.default_rng(7)
-    budgets = split_budget(epsilon, delta, shares=(0.4, 0.6))
+    budgets = split_budget(Budget(epsilon, delta), shares=(0.4, 0.6))
     first, second = (
         calibrate(
             STRATEGY,

@@ -281,13 +281,14 @@ def test_a_row_that_counts_more_than_one_is_caught(monkeypatch):
 
 # Whole releases.
 
+ASKED = {"noise": "gaussian", "interval": False}
 FOUR = [(0.15, None), (0.2, 2.0), (0.25, 1.5), (0.4, 1.0)]
 
 
 def several_stages(*, groups=None, **others):
     """Return a fit of four stages, and a question about the spread where ε is large."""
     X = np.array([[0.1], [0.1], [1.3], [2.2], [3.9], [4.4]])
-    chosen = {"bounds": LIMITS, "epsilon": 1.0, "delta": 1e-4, "stages": FOUR} | others
+    chosen = {"bounds": LIMITS, "epsilon": 1.0, "delta": 1e-4, "stages": FOUR, **ASKED} | others
     model = DPGPRegressor(4.0 * Matern(1.0, nu=1.5), **chosen)
     return lambda y: model.fit(X, y, groups=groups).release_
 

@@ -1,6 +1,5 @@
 """The papers' mechanism as one function: noise, unbiasedness, and what it refuses."""
 
-import importlib
 import math
 
 import numpy as np
@@ -11,7 +10,6 @@ from hypothesis import strategies as st
 from cloakgp import cloak
 
 # The package re-exports the function `measure` under the name of its module.
-door = importlib.import_module("cloakgp.privacy.grid")
 
 BUDGET = {"bounds": (0.0, 1.0), "epsilon": 1.0, "delta": 0.01}
 
@@ -109,7 +107,8 @@ def test_weights_shift_the_noise():
         ({"C": [[1.0]], "y": [1.0]}, "1 sample"),
         ({"y": [1.0, 2.0, 3.0]}, "must agree"),
         ({"epsilon": -1}, "epsilon"),
-        ({"delta": 0}, "delta"),
+        ({"delta": 0, "noise": "gaussian"}, "delta"),
+        ({"delta": -1.0}, "delta"),
         ({"bounds": (1, 0)}, "below"),
         ({"criterion": "volume"}, "criterion"),
         ({"criterion": "logdet", "weights": [1.0]}, "weights apply"),
@@ -140,7 +139,9 @@ def test_nothing_published_depends_on_outputs_but_through_the_answers(monkeypatc
     neighbour = y.copy()
     neighbour[2] = 1.0 - y[2]
     fixed = rng.integers(-(2**42), 2**42, size=4)
-    monkeypatch.setattr(door, "add_discrete_gaussian", lambda *_, **__: fixed)
+    monkeypatch.setattr(
+        "cloakgp.privacy.noise.gaussian.add_discrete_gaussian", lambda *_, **__: fixed
+    )
     first, second = cloak(C, y, **BUDGET), cloak(C, neighbour, **BUDGET)
     assert first.values.tobytes() == second.values.tobytes()
     assert first.noise_cov.tobytes() == second.noise_cov.tobytes()

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from cloakgp.privacy.accounting import Guarantee, exact_noise_multiplier, gaussian_delta
+from cloakgp.privacy.accounting import Guarantee, compose, exact_noise_multiplier, gaussian_delta
 from cloakgp.privacy.bounds import OutputBounds
 from cloakgp.privacy.composition import (
     PIECES,
@@ -265,3 +265,31 @@ def test_a_delta_that_the_grid_cannot_hold():
     coarse = Guarantee(epsilon=1.0, delta=0.01, mu=0.5, answers=3, coarseness=1e-4)
     with pytest.raises(ValueError, match="too small"):
         compose_with_selection(coarse, 1.0, delta=1e-9)
+
+
+# --- beside Laplace noise ---
+
+LATER = Guarantee(epsilon=0.5, delta=0.0, mu=0.0, laplace=(0.5,))
+
+
+@pytest.mark.parametrize("mechanism", ["permute-and-flip", "exponential"])
+def test_measurements_with_laplace_noise_count_beside_a_choice(mechanism):
+    """They were left out: whoever asked again with Laplace noise was told the old total."""
+    once = Guarantee(epsilon=1.0, delta=0.01, mu=0.5325)
+    alone = compose_with_selection(once, 0.5, mechanism=mechanism)
+    both = compose_with_selection(compose(once, LATER), 0.5, mechanism=mechanism)
+    assert both.epsilon == pytest.approx(alone.epsilon + 0.5, rel=1e-6)
+    assert both.mu > np.hypot(alone.mu, 0.5)
+    for epsilon in (0.0, 0.3, 1.0, 2.0):
+        # At least what an attacker gains from the Laplace part, and from the rest.
+        assert both.delta_at(epsilon) >= LATER.delta_at(epsilon)
+        assert both.delta_at(epsilon) >= alone.delta_at(epsilon)
+        assert both.delta_at(epsilon + 0.5) <= alone.delta_at(epsilon) * (1 + 1e-9)
+    for delta in (1e-6, 1e-2):
+        assert both.delta_at(both.epsilon_at(delta)) <= delta
+
+
+def test_a_choice_beside_laplace_noise_alone():
+    total = compose_with_selection(LATER, 0.5, delta=1e-3)
+    assert total.epsilon <= 1.0 * (1 + 1e-9)
+    assert total.delta_at(1.0 + 1e-6) == 0.0

@@ -75,7 +75,7 @@ def moved_over_sensitivity(monkeypatch, tables, **kept):
         seen.append((integers, sensitivity))
         return integers
 
-    monkeypatch.setattr(statistics, "add_discrete_gaussian", record)
+    monkeypatch.setattr("cloakgp.privacy.noise.gaussian.add_discrete_gaussian", record)
     for X, y in tables:
         statistics.measure_statistics(X, y, bounds=(0, 1), epsilon=1.0, delta=1e-5, **kept)
     (one, sensitivity), (other, _) = seen

@@ -121,7 +121,8 @@ def test_everything_published_is_a_function_of_the_answers(monkeypatch, rng):
     neighbour[3] = BOUNDS[1]
     prior = ExactPrior(kernel=2.0 * RBF(1.0), noise_variance=0.5, mean=1.0)
     monkeypatch.setattr(
-        door, "add_discrete_gaussian", lambda integers, **_: np.arange(len(integers)) * 2**30
+        "cloakgp.privacy.noise.gaussian.add_discrete_gaussian",
+        lambda integers, **_: np.arange(len(integers)) * 2**30,
     )
     first, second = (
         ReleasedFunction.given(

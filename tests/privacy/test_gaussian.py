@@ -75,8 +75,7 @@ def test_a_broken_sensitivity_is_caught(monkeypatch):
 def test_a_broken_calibration_is_refused(monkeypatch):
     """Mutation: σ rounded down is noticed before anything is drawn."""
     monkeypatch.setattr(
-        door,
-        "exact_noise_multiplier",
+        "cloakgp.privacy.noise.gaussian.exact_noise_multiplier",
         lambda epsilon, delta: exact_noise_multiplier(epsilon, delta) * (1 - 1e-9),
     )
     with pytest.raises(RuntimeError, match="nothing released"):

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from neighbours import door
 
 from cloakgp.privacy.accounting import exact_noise_multiplier
 from cloakgp.privacy.bounds import OutputBounds
@@ -19,9 +18,9 @@ from cloakgp.privacy.grid import (
     Sensitivity,
     calibrate,
     integer_sensitivity,
-    max_column_norm,
     noisy,
 )
+from cloakgp.privacy.noise import GAUSSIAN
 
 
 def exact_square(column):
@@ -35,7 +34,7 @@ def test_the_longest_column_is_rounded_up(seed):
     strategy = rng.normal(size=(rng.integers(1, 20), rng.integers(1, 9)))
     strategy *= 10.0 ** rng.uniform(-8, 8, size=strategy.shape[1])
     longest = max(exact_square(column) for column in strategy.T)
-    found = Fraction(max_column_norm(strategy))
+    found = Fraction(float(GAUSSIAN.lengths(strategy).max()))
     assert longest <= found**2 <= longest * (1 + Fraction(1, 10**12))
 
 
@@ -70,7 +69,9 @@ def test_rounding_of_long_sums_with_wild_weights_is_covered(seed, rows, columns)
     heaviest = int(np.square(strategy).sum(axis=0).argmax())
     moved = V.copy()
     moved[heaviest] = -V[heaviest]
-    distance = 2 * np.linalg.norm(V[heaviest]) * max_column_norm(strategy) * (1 + 1e-12)
+    distance = (
+        2 * np.linalg.norm(V[heaviest]) * float(GAUSSIAN.lengths(strategy).max()) * (1 + 1e-12)
+    )
     sensitivity = Sensitivity(distance=distance, largest=1.0, columns=columns)
     grid, guarantee = calibrate(strategy, sensitivity=sensitivity, epsilon=1, delta=1e-6)
     integers = [np.rint(strategy @ one / grid.step).astype(np.int64) for one in (V, moved)]
@@ -109,7 +110,9 @@ def test_rounding_can_move_that_far():
 @given(epsilon=st.floats(0.05, 20), delta=st.floats(1e-9, 0.4), columns=st.integers(1, 12))
 def test_a_calibration_keeps_its_guarantee_and_wastes_little(epsilon, delta, columns):
     strategy = np.random.default_rng(columns).normal(size=(3, 7))
-    sensitivity = Sensitivity(distance=3 * max_column_norm(strategy), largest=1.5, columns=columns)
+    sensitivity = Sensitivity(
+        distance=3 * float(GAUSSIAN.lengths(strategy).max()), largest=1.5, columns=columns
+    )
     grid, guarantee = calibrate(strategy, sensitivity=sensitivity, epsilon=epsilon, delta=delta)
     assert guarantee.delta_at(epsilon) <= delta
     assert guarantee.mu >= grid.sensitivity / grid.scale
@@ -130,7 +133,7 @@ def test_noise_keeps_the_shape_and_stands_on_the_grid(monkeypatch):
         seen.append((scale, sensitivity))
         return integers + np.arange(len(integers))
 
-    monkeypatch.setattr(door, "add_discrete_gaussian", record)
+    monkeypatch.setattr("cloakgp.privacy.noise.gaussian.add_discrete_gaussian", record)
     found = noisy(np.array([[0.3, 1.0], [-0.6, 2.2]]), grid=grid, insecure_seed=None)
     np.testing.assert_array_equal(found, [[0.25, 1.25], [0.0, 3.0]])
     assert seen == [(10.0, 4)]

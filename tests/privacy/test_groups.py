@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from neighbours import ACHIEVED_SHARE
 from unit_neighbours import spent_over_units
 
-from cloakgp.privacy import grid
 from cloakgp.privacy import groups as units
 from cloakgp.privacy.gaussian import measure
 from cloakgp.privacy.groups import checked_groups, gauge, greatest_gauge, members
@@ -143,8 +142,7 @@ def test_without_groups_a_group_spends_more():
 def test_a_broken_gauge_is_caught(monkeypatch, share):
     """Mutation: a gauge that is a little short must fail the brute force."""
     monkeypatch.setattr(
-        grid,
-        "greatest_gauge",
+        "cloakgp.privacy.noise.gaussian.greatest_gauge",
         lambda strategy, groups: share * greatest_gauge(strategy, groups=groups),
     )
     rng = np.random.default_rng(1)

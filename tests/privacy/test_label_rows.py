@@ -55,7 +55,7 @@ def drawn(monkeypatch):
         seen.append((integers.copy(), scale, sensitivity))
         return integers
 
-    monkeypatch.setattr(door, "add_discrete_gaussian", record)
+    monkeypatch.setattr("cloakgp.privacy.noise.gaussian.add_discrete_gaussian", record)
     return seen
 
 
@@ -185,7 +185,9 @@ def test_the_sensitivity_of_one_chunk_is_refused_and_would_be_caught(count, monk
     bound = bound_of(strategy, cuts, longest=first)
     with pytest.raises(ValueError, match="nothing was released"):
         answers_of(strategy, labels, count=count, cuts=cuts, bound=bound)
-    monkeypatch.setattr(room, "column_lengths", lambda columns: np.zeros(columns.shape[1]))
+    monkeypatch.setattr(
+        "cloakgp.privacy.noise.gaussian.column_lengths", lambda columns: np.zeros(columns.shape[1])
+    )
     spent, claimed = spent_by(strategy, labels, count=count, cuts=cuts, bound=bound)
     assert spent > claimed
 
@@ -427,7 +429,8 @@ def test_what_travels_to_the_rows_holds_no_label_and_what_comes_back_shows_none(
 def test_every_number_is_a_function_of_what_the_sampler_returned(monkeypatch):
     """The same draw for neighbours: identical answers, to the last bit."""
     monkeypatch.setattr(
-        door, "add_discrete_gaussian", lambda integers, **_: np.arange(len(integers)) * 2**38
+        "cloakgp.privacy.noise.gaussian.add_discrete_gaussian",
+        lambda integers, **_: np.arange(len(integers)) * 2**38,
     )
     strategy, labels, cuts = lopsided(3)
     moved = [*labels[:8], "ant"]

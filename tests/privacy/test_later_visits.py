@@ -34,6 +34,8 @@ def first_release(rng, kernel, *, learn, sparse):
     y = outputs_at_the_ends(rng, 9)
     model = DPGPRegressor(
         kernel,
+        noise="gaussian",
+        interval=False,
         bounds=BOUNDS,
         epsilon=1.0,
         delta=1e-4,
@@ -88,7 +90,7 @@ def stage_integers(model, X, y, frozen=None):
         return answers
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(door, "add_discrete_gaussian", record)
+        patch.setattr("cloakgp.privacy.noise.gaussian.add_discrete_gaussian", record)
         release = model.fit(X, y).release_
     return records, published, release
 
@@ -105,6 +107,8 @@ def test_both_stages_together_spend_what_the_fit_claims(seed, learn, width, shar
     rng = np.random.default_rng(seed)
     X, y = rng.uniform(0, 5, size=(8, 1)), outputs_at_the_ends(rng, 8)
     model = DPGPRegressor(
+        noise="gaussian",
+        interval=False,
         bounds=BOUNDS,
         epsilon=epsilon,
         delta=1e-4,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from neighbours import ACHIEVED_SHARE, door, spent_over_neighbours
+from neighbours import ACHIEVED_SHARE, spent_over_neighbours
 from sklearn.gaussian_process.kernels import (
     RBF,
     ConstantKernel,
@@ -15,6 +15,7 @@ from sklearn.gaussian_process.kernels import (
 )
 
 from cloakgp import DPGPRegressor
+from cloakgp.privacy import groups
 
 # Budgets are as large as it takes to try them all.
 pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
@@ -30,7 +31,7 @@ KERNELS = [
 
 def spent_by_fit(y, X, *, bounds, **parameters):
     """Return (largest μ over all neighbours of y, claimed μ) of one call of `fit`."""
-    model = DPGPRegressor(bounds=bounds, **parameters)
+    model = DPGPRegressor(bounds=bounds, noise="gaussian", **parameters)
     return spent_over_neighbours(
         lambda outputs: model.fit(X, outputs).guarantee_.mu, y, bounds=bounds
     )
@@ -73,12 +74,12 @@ def test_every_release_spends_what_it_claims(
 
 def test_the_check_can_fail(monkeypatch):
     """Mutation: a release whose sensitivity leaves out half of the rows is found out."""
-    whole = door.max_column_norm
+    whole = groups.column_lengths
 
     def of_the_first_rows(strategy):
         return whole(strategy[:, : strategy.shape[1] // 2])
 
-    monkeypatch.setattr(door, "max_column_norm", of_the_first_rows)
+    monkeypatch.setattr("cloakgp.privacy.noise.gaussian.column_lengths", of_the_first_rows)
     X = np.concatenate([np.zeros(8), [1.0, 2.0, 3.0, 9.0]])[:, None]
     spent, claimed = spent_by_fit(
         np.zeros(12), X, bounds=(0.0, 1.0), epsilon=1.0, delta=0.01, criterion="trace"
@@ -89,7 +90,9 @@ def test_the_check_can_fail(monkeypatch):
 @pytest.mark.parametrize("criterion", ["bayes", "trace", "logdet"])
 def test_combined_releases_spend_the_root_of_the_sum_of_squares(criterion):
     X = np.linspace(0, 1, 6)[:, None]
-    model = DPGPRegressor(bounds=(0, 1), epsilon=1, delta=0.01, criterion=criterion)
+    model = DPGPRegressor(
+        bounds=(0, 1), epsilon=1, delta=0.01, noise="gaussian", criterion=criterion
+    )
     parts = [model.fit(X, np.zeros(6)).release_ for _ in range(3)]
     total = parts[0].combine(*parts[1:])
     assert total.guarantee.mu == pytest.approx(np.sqrt(3) * parts[0].guarantee.mu)

@@ -8,7 +8,6 @@ import pytest
 from neighbours import ACHIEVED_SHARE
 from unit_neighbours import spent_over_units
 
-from cloakgp.privacy import grid
 from cloakgp.privacy.gaussian import measure
 from cloakgp.privacy.several_outputs import STANDARD_BOUNDS, OutputColumns
 
@@ -101,7 +100,7 @@ def test_an_entry_of_text_moves_the_answers_by_its_persons_outputs_alone(monkeyp
         asked.append((integers, sensitivity))
         return integers
 
-    monkeypatch.setattr(grid, "add_discrete_gaussian", record)
+    monkeypatch.setattr("cloakgp.privacy.noise.gaussian.add_discrete_gaussian", record)
     for text in (False, True):
         rows = make(few_bits(np.random.default_rng(3), kind=kind, text=text))
         values = columns.standardised(rows, rows=300)

@@ -46,7 +46,7 @@ def spent(basis, X, y, neighbour_tables, *, neighbours, **kept):
         return integers
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(door, "add_discrete_gaussian", record)
+        patch.setattr("cloakgp.privacy.noise.gaussian.add_discrete_gaussian", record)
         claims = [
             measure_statistics(
                 *one, basis=basis, bounds=BOUNDS, neighbours=neighbours, **kept

@@ -62,7 +62,7 @@ def recorded():
         return integers
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(door, "add_discrete_gaussian", record)
+        patch.setattr("cloakgp.privacy.noise.gaussian.add_discrete_gaussian", record)
         yield seen
 
 
@@ -301,7 +301,9 @@ def lopsided():
 
 
 def unverified(monkeypatch):
-    monkeypatch.setattr(room, "column_lengths", lambda columns: np.zeros(columns.shape[1]))
+    monkeypatch.setattr(
+        "cloakgp.privacy.noise.gaussian.column_lengths", lambda columns: np.zeros(columns.shape[1])
+    )
 
 
 @pytest.mark.parametrize("seen", [slice(0, 3), slice(3, 6), slice(0, 9, 4)])
@@ -344,7 +346,7 @@ def test_sums_of_chunks_that_broadcast_are_refused_and_would_be_caught(monkeypat
         def __call__(self, chunk, outputs):
             columns = self.columns(chunk.X)
             integers = door.rounded(columns @ (outputs - 0.5)[:, None], grid=self.grid)
-            longest = float(room.column_lengths(columns).max())
+            longest = float(self.bound.noise.lengths(columns).max())
             return room._Answered(
                 integers, len(chunk.X), longest <= self.bound.limit, faults=(False, False)
             )
@@ -668,7 +670,8 @@ def test_who_watches_is_told_the_same_of_neighbours():
 def test_every_number_is_a_function_of_what_the_sampler_returned(monkeypatch):
     """The same draw for neighbours: identical answers, to the last bit."""
     monkeypatch.setattr(
-        door, "add_discrete_gaussian", lambda integers, **_: np.arange(len(integers)) * 2**38
+        "cloakgp.privacy.noise.gaussian.add_discrete_gaussian",
+        lambda integers, **_: np.arange(len(integers)) * 2**38,
     )
     strategy, outputs, cuts = lopsided()
     moved = outputs.copy()

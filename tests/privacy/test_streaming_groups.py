@@ -138,7 +138,7 @@ def test_labels_of_a_group_spend_no_more_than_claimed(cuts):
         return integers
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(door, "add_discrete_gaussian", record)
+        patch.setattr("cloakgp.privacy.noise.gaussian.add_discrete_gaussian", record)
         for rows in members(groups):
             first = len(seen)
             for label in classes.labels:
@@ -199,7 +199,7 @@ def test_noise_is_calibrated_for_rounding_in_every_chunk_of_a_group(monkeypatch)
         seen.append(sensitivity)
         return integers
 
-    monkeypatch.setattr(door, "add_discrete_gaussian", record)
+    monkeypatch.setattr("cloakgp.privacy.noise.gaussian.add_discrete_gaussian", record)
     for chunks in (1, 4):
         bound = grouped_bound(strategy, groups, cuts, chunk_rows=6, chunks=chunks)
         where = cuts if chunks == 4 else ()

@@ -27,7 +27,6 @@ from cloakgp.models import ExactPrior
 from cloakgp.privacy.function import measure_function
 from cloakgp.privacy.gaussian import measure
 from cloakgp.privacy.labels import Classes, measure_labels
-from cloakgp.privacy.laplace import measure_laplace
 from cloakgp.privacy.tracebacks import forget_on_failure
 
 # The package re-exports the function `measure` under the name of its module.
@@ -75,7 +74,9 @@ DOORS = {
     "integral": lambda y: baselines.DPIntegralHistogramRegressor(**NUMBERS).fit(X, y),
     "cloak": lambda y: cloak(np.ones((1, ROWS)), y, **NUMBERS),
     "measure": lambda y: measure(np.ones((1, ROWS)), y, **NUMBERS),
-    "laplace": lambda y: measure_laplace(np.ones((1, ROWS)), y, bounds=(-1, 1), epsilon=1.0),
+    "laplace": lambda y: measure(
+        np.ones((1, ROWS)), y, bounds=(-1, 1), epsilon=1.0, delta=0.0, noise="laplace"
+    ),
     "labels": lambda y: measure_labels(
         np.ones((1, ROWS)), y, classes=Classes.checked([0, 1]), **BUDGET
     ),
@@ -160,7 +161,8 @@ def test_failing_noise_leaves_no_answer_without_it(monkeypatch, door):
     def failing(*_, **__):
         raise RuntimeError("no randomness to be had")
 
-    monkeypatch.setattr(grid, "add_discrete_gaussian", failing)
+    for law in ("gaussian", "laplace"):
+        monkeypatch.setattr(f"cloakgp.privacy.noise.{law}.add_discrete_{law}", failing)
     with pytest.raises(RuntimeError, match="no randomness") as caught:
         DOORS[door](Y)
     assert leaks(caught.value) == []

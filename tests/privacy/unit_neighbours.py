@@ -5,7 +5,6 @@ import math
 
 import numpy as np
 import pytest
-from neighbours import door
 
 
 def spent_over_units(run, y, *, members, bounds, seed=0, inner=5):
@@ -34,7 +33,7 @@ def spent_over_units(run, y, *, members, bounds, seed=0, inner=5):
     rng = np.random.default_rng(seed)
     largest = 0.0
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(door, "add_discrete_gaussian", record)
+        patch.setattr("cloakgp.privacy.noise.gaussian.add_discrete_gaussian", record)
         claimed = run(y)
         for entries in members:
             lo, hi = bounds[entries].T

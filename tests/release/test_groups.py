@@ -24,6 +24,7 @@ def fitted(table, *, groups=True, **settings):
         "bounds": (-1, 1),
         "epsilon": 1.0,
         "delta": 1e-3,
+        "noise": "gaussian",
         "learn": None,
         "stages": None,
         **settings,
@@ -49,13 +50,13 @@ def with_groups(release, groups):
 def test_the_noise_is_what_the_groups_need(table, criterion, tmp_path):
     release = fitted(table, criterion=criterion)
     (one,) = release.measurements
-    assert one.attained_mu == pytest.approx(release.guarantee.mu, rel=1e-3)
-    assert one.attained_mu <= release.guarantee.mu
+    assert one.moved == pytest.approx(release.guarantee.mu, rel=1e-3)
+    assert one.moved <= release.guarantee.mu
     release.save(tmp_path / "groups.cloak")
     loaded = Release.load(tmp_path / "groups.cloak")
     np.testing.assert_array_equal(loaded.measurements[0].strategy.groups, one.strategy.groups)
     assert loaded.measurements[0].strategy.groups.dtype == one.strategy.groups.dtype
-    assert loaded.measurements[0].attained_mu == one.attained_mu
+    assert loaded.measurements[0].moved == one.moved
 
 
 def test_groups_cost_accuracy(table):
@@ -82,7 +83,7 @@ def test_both_stages_protect_groups(table):
     assert len(release.measurements) == 2
     for one in release.measurements:
         np.testing.assert_array_equal(one.strategy.groups, release.measurements[0].strategy.groups)
-        assert one.attained_mu == pytest.approx(one.answers.guarantee.mu, rel=1e-3)
+        assert one.moved == pytest.approx(one.answers.guarantee.mu, rel=1e-3)
 
 
 def test_refining_keeps_the_groups(table, release):
@@ -91,7 +92,7 @@ def test_refining_keeps_the_groups(table, release):
         refined = refine(release, y, [[2.0]], epsilon=0.5, delta=1e-3, **named)
         one = refined.measurements[1]
         np.testing.assert_array_equal(one.strategy.groups, release.measurements[0].strategy.groups)
-        assert one.attained_mu == pytest.approx(one.answers.guarantee.mu, rel=1e-3)
+        assert one.moved == pytest.approx(one.answers.guarantee.mu, rel=1e-3)
     with pytest.raises(ValueError, match="other groups"):
         refine(release, y, epsilon=0.5, delta=1e-3, groups=[0] * len(y))
     with pytest.raises(ValueError, match="other groups"):
@@ -103,7 +104,7 @@ def test_new_rows_have_groups_of_their_own(release):
     extended = extend(release, X, y, epsilon=0.5, delta=1e-3, groups=list("aabbcc"))
     one = extended.measurements[1]
     assert one.strategy.groups.tolist() == [0, 0, 1, 1, 2, 2]
-    assert one.attained_mu == pytest.approx(one.answers.guarantee.mu, rel=1e-3)
+    assert one.moved == pytest.approx(one.answers.guarantee.mu, rel=1e-3)
 
 
 def test_releases_of_different_groups_do_not_add_up(table, release):
@@ -125,7 +126,7 @@ def test_a_file_without_its_groups_promises_less(release, tmp_path):
     """Dropping groups leaves a true statement, about single rows: their columns are shorter."""
     with_groups(release, None).save(tmp_path / "forged.cloak")
     loaded = Release.load(tmp_path / "forged.cloak")
-    assert loaded.measurements[0].attained_mu < release.measurements[0].attained_mu
+    assert loaded.measurements[0].moved < release.measurements[0].moved
     protection, guarantee = describe(loaded)[0], describe(loaded)[1]
     assert "every single row" in protection.facts[0].text
     assert "two rows" in guarantee.facts[-1].text

@@ -28,7 +28,7 @@ KINDS = {
     "white": {"kernel": KERNEL + WhiteKernel(0.5)},
     "three": {"count": 3},
     "three, averaged": {"count": 3, "learn": "average", "kernel": RBF(1.5)},
-    "laplace": {"criterion": "laplace", "link": "logit", "steps": 2},
+    "laplace": {"criterion": "newton", "link": "logit", "steps": 2},
 }
 
 

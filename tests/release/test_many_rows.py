@@ -117,8 +117,8 @@ def test_it_predicts_as_one_that_keeps_every_row(criterion, approximation, made,
     # What is stated about every row is so.
     lengths = np.sqrt(np.square(dense.measurements[0].strategy.matrix).sum(axis=0))
     assert strategy_of(release).longest == pytest.approx(lengths.max(), rel=1e-9)
-    assert dense.measurements[0].attained_mu == pytest.approx(release.guarantee.mu, rel=1e-8)
-    assert dense.measurements[0].attained_mu <= release.guarantee.mu
+    assert dense.measurements[0].moved == pytest.approx(release.guarantee.mu, rel=1e-8)
+    assert dense.measurements[0].moved <= release.guarantee.mu
 
 
 @pytest.mark.parametrize("criterion", ["trace", "logdet"])
@@ -295,7 +295,7 @@ def objectives(release, X, outputs_bounds=(-2.0, 3.0)):
     return [
         NumbersObjective.of(release.prior, answers, bounds=outputs_bounds, hyperprior=Hyperprior())
         for answers in (
-            gather_sums(sums, answers_of(release), points=cells.centres),
+            gather_sums([(sums, answers_of(release))], mean=0.4, points=cells.centres),
             learning_answers(release.prior, [measurement_of(release, X)]),
         )
     ]
@@ -318,7 +318,7 @@ def test_the_objective_needs_cells(made, table):
     rows = ArrayRows(table[0], np.zeros(70), jobs=1)
     forgetful = sum_strategy(rows, model=release.prior, rule=strategy_of(release).rule)
     with pytest.raises(ValueError, match="no sums over cells"):
-        gather_sums(forgetful, answers_of(release), points=POINTS)
+        gather_sums([(forgetful, answers_of(release))], mean=0.0, points=POINTS)
 
 
 @pytest.mark.parametrize("average", [False, True])

@@ -107,10 +107,10 @@ def test_several_classes_are_told_as_one_against_the_others():
         ({"criterion": "trace"}, "least mean square noise on one Newton step at the queried"),
         ({"criterion": "logdet"}, "least volume of noise on one Newton step at the queried"),
         (
-            {"criterion": "laplace", "step_criterion": "trace"},
+            {"criterion": "newton", "step_criterion": "trace"},
             "least mean square noise on the papers' Newton step at all rows",
         ),
-        ({"criterion": "laplace"}, "least volume of noise on the papers' Newton step at all rows"),
+        ({"criterion": "newton"}, "least volume of noise on the papers' Newton step at all rows"),
     ],
 )
 def test_designs_are_told(options, design):
@@ -119,7 +119,7 @@ def test_designs_are_told(options, design):
 
 
 def test_newton_steps_are_told_one_by_one():
-    release = _release(criterion="laplace", steps=2, link="logit")
+    release = _release(criterion="newton", steps=2, link="logit")
     facts = _facts(release)
     assert "2 Newton steps" in facts["how"]
     assert "2 measurements" in facts["adds up"]

@@ -24,6 +24,7 @@ def _release(*, width: int = 2, names: tuple[str, ...] = (), **options: object) 
         "bounds": (-3.0, 3.0),
         "epsilon": 1.0,
         "delta": 0.01,
+        "noise": "gaussian",
         "criterion": "trace",
         "learn": None,
         **options,

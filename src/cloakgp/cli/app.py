@@ -9,9 +9,11 @@ import typer
 from cloakgp import __version__
 from cloakgp.cli.console import exit_on_signals, replace_what_cannot_be_shown, say
 from cloakgp.cli.demo import demo
+from cloakgp.cli.ledger import ledger
 from cloakgp.cli.plot import plot
 from cloakgp.cli.predict import predict
 from cloakgp.cli.release import release
+from cloakgp.cli.schema import schema
 from cloakgp.cli.show import show
 
 # Tracebacks with local variables would show the private column.
@@ -47,8 +49,9 @@ def cloakgp(
     """
 
 
-for command in (release, predict, show, plot, demo):
+for command in (schema, release, predict, show, plot, demo):
     app.command()(command)
+app.add_typer(ledger, name="ledger")
 
 
 def main() -> None:

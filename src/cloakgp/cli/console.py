@@ -70,8 +70,14 @@ def showing_warnings() -> Iterator[None]:
     from cloakgp.design import DesignGapWarning
     from cloakgp.fitting.planning import SparseModelWarning
     from cloakgp.privacy.checks import PrivacyParameterWarning
+    from cloakgp.release.predictions import UnseenLevelWarning
 
-    ours = (PrivacyParameterWarning, SparseModelWarning, DesignGapWarning)
+    ours = (
+        PrivacyParameterWarning,
+        SparseModelWarning,
+        DesignGapWarning,
+        UnseenLevelWarning,
+    )
     with warnings.catch_warnings():
         for category in ours:
             warnings.simplefilter("always", category)

@@ -7,22 +7,23 @@ do that with private data, where every draw would have to be paid for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.datasets import load_diabetes
 from sklearn.gaussian_process import GaussianProcessRegressor
 
-from cloakgp.fitting.bands import DEFAULT_STAGES, ONE_STAGE, Stage
-from cloakgp.fitting.defaults import choose_prior, choose_query
-from cloakgp.fitting.dense import release_outputs
+from cloakgp.estimators.regression import DPGPRegressor
 from cloakgp.fitting.measuring import measured
 from cloakgp.fitting.strategies import Budget
 from cloakgp.plots.figures import INK, new_figure, slice_points
 from cloakgp.plots.regression import draw_curve, draw_map
 from cloakgp.privacy import OutputBounds
-from cloakgp.release import DenseStrategy, Hyperprior, Release
+from cloakgp.release import DenseStrategy, Release
 from cloakgp.report.describe import headline
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
@@ -141,25 +142,21 @@ def demonstrate(
     tell : callable, optional
         Called with what happens next.
     """
-    ways: dict[str, tuple[str, Hyperprior | None, Sequence[Stage]]] = {
-        "least noise on raw predictions": ("trace", None, ONE_STAGE),
-        "sharpest predictions, at once": ("bayes", Hyperprior(), ONE_STAGE),
-        "untouched defaults": ("bayes", Hyperprior(), DEFAULT_STAGES),
+    fitted = partial(_fitted, people)
+    ways: dict[str, Callable[[], Release]] = {
+        "least noise on raw predictions": partial(
+            fitted, criterion="trace", learn=None, noise="gaussian"
+        ),
+        "sharpest predictions, at once": partial(
+            fitted, stages=None, interval=False, noise="gaussian"
+        ),
+        "untouched defaults": fitted,
     }
     trials = []
-    for name, (criterion, hyperprior, stages) in ways.items():
+    for name, release in ways.items():
         if tell is not None:
             tell(name)
-        trials.append(
-            _trial(
-                people,
-                name=name,
-                criterion=criterion,
-                hyperprior=hyperprior,
-                stages=stages,
-                repetitions=repetitions,
-            )
-        )
+        trials.append(_trial(people, name=name, fitted=release, repetitions=repetitions))
     middle = np.full(len(people.y_test), BOUNDS.middle)
     return Demonstration(
         people=people,
@@ -199,36 +196,20 @@ def draw(demonstration: Demonstration) -> Figure:
     return figure
 
 
-def _trial(
-    people: People,
-    *,
-    name: str,
-    criterion: str,
-    hyperprior: Hyperprior | None,
-    stages: Sequence[Stage],
-    repetitions: int,
-) -> Trial:
-    def fitted() -> Release:
-        return release_outputs(
-            people.X,
-            people.y,
-            prior=choose_prior(people.X, bounds=BOUNDS),
-            encoding=BOUNDS,
-            query=choose_query(people.X),
-            epsilon=EPSILON,
-            delta=DELTA,
-            criterion=criterion,
-            hyperprior=hyperprior,
-            stages=stages,
-            input_names=INPUTS,
-            output_name=OUTPUT,
-        )
+def _fitted(people: People, **chosen: Any) -> Release:
+    columns = pd.DataFrame(people.X, columns=INPUTS)
+    outputs = pd.Series(people.y, name=OUTPUT)
+    model = DPGPRegressor(bounds=(BOUNDS.lo, BOUNDS.hi), epsilon=EPSILON, delta=DELTA, **chosen)
+    return model.fit(columns, outputs).release_
 
+
+def _trial(people: People, *, name: str, fitted: Callable[[], Release], repetitions: int) -> Trial:
     release = fitted()
     errors = []
     for _ in range(repetitions):
         # Later stages depend on the answers to earlier ones: only one stage can be asked again.
-        again = fitted() if len(stages) > 1 else _noised_again(release, people)
+        several = len(release.measurements) > 1
+        again = fitted() if several else _noised_again(release, people)
         errors.append(_rmse(again.predict(people.X_test), people))
     return Trial(
         name=name,

@@ -7,16 +7,20 @@ options add: columns by name, kernels in words, advice that names options.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
+
+import pandas as pd
 
 from cloakgp.cli import options
 from cloakgp.cli.console import showing_warnings
-from cloakgp.cli.options import ClassOptions, NumberOptions, ReleaseOptions, as_table
+from cloakgp.cli.options import ClassOptions, NumberOptions, ReleaseOptions
 from cloakgp.cli.progress import reporting
 from cloakgp.criteria import Criterion
-from cloakgp.criteria.laplace import LAPLACE
+from cloakgp.criteria.newton import NEWTON
 from cloakgp.data import FileRows
-from cloakgp.data.tables import read_labelled_rows, read_rows
+from cloakgp.data.raw import RawRows
+from cloakgp.data.tables import People, read_people
 from cloakgp.estimators.classification import DPGPClassifier
 from cloakgp.estimators.regression import DPGPRegressor
 from cloakgp.models import default_latent_kernel, matern_kernel
@@ -42,42 +46,53 @@ def release_numbers(plan: ReleaseOptions, given: NumberOptions) -> Release:
         For anything that does not make sense; no message quotes a private value.
     """
     criterion, limits = plan.criterion_for("numbers").name, OutputBounds.checked(given.bounds)
-    rows = FileRows(plan.table, inputs=plan.inputs, output=plan.output)
     with reporting("opening the table", gap=plan.gap) as reporter, showing_warnings():
+        raw = plan.raw_rows()
+        schema, rows = raw.schema, _rows(plan, raw)
         rows = rows.watched(reporter.rows)
         looked = summarise(rows, size=1)
         if plan.signal_variance is not None and not plan.lengthscale:
-            plan.check_ranges(looked.ranges)
+            plan.check_ranges(looked.ranges, schema=schema)
         model = DPGPRegressor(
             plan.kernel(
                 looked.ranges,
                 variance=(SIGNAL_SD_SHARE * limits.width) ** 2,
-                default=partial(matern_kernel, width=limits.width),
+                default=partial(matern_kernel, width=limits.width, blocks=schema.groups),
+                schema=schema,
             ),
             given.noise_variance,
+            schema=schema,
             bounds=given.bounds,
             epsilon=plan.epsilon,
             delta=plan.delta,
+            noise=plan.noise,
             criterion=criterion,
             inducing=plan.inducing,
             mean=given.mean,
             learn=plan.learning,
             stages="auto" if given.stages == "auto" else None,
+            interval="auto" if given.interval == "auto" else False,
             gap=plan.gap,
             memory=plan.memory,
         )
-        query = plan.query_table()
+        query = plan.query_table(schema)
         how = model.plan(
-            (looked.count, len(plan.inputs)), queries=None if query is None else len(query)
+            (looked.count, len(schema.names)), queries=None if query is None else query.shape[0]
         )
         if how.by_passes:
             how.announce()
             model.fit_rows(rows, query, progress=reporter.gap, tell=reporter.step)
         else:
-            X, y = read_rows(plan.table, inputs=plan.inputs, output=plan.output)
-            table, outputs = as_table(X, y, inputs=plan.inputs, output=plan.output)
-            model.fit(table, outputs, query, progress=reporter.gap, tell=reporter.step)
-        return model.release_
+            people = _people(plan, raw)
+            model.fit(
+                people.columns,
+                pd.Series(people.private, name=plan.output),
+                query,
+                groups=people.groups,
+                progress=reporter.gap,
+                tell=reporter.step,
+            )
+        return _for_purpose(model.release_, plan)
 
 
 def release_classes(plan: ReleaseOptions, given: ClassOptions) -> Release:
@@ -105,20 +120,30 @@ def release_classes(plan: ReleaseOptions, given: ClassOptions) -> Release:
     classes = Classes.checked(names)
     chosen = plan.criterion_for("classes")
     _check_options(plan, given, chosen=chosen, classes=classes)
+    if plan.person:
+        raise ValueError("--person goes with --bounds: classes are protected row by row")
     rates = None
     if given.class_rates:
         rates = options.positive_numbers(given.class_rates, option="--class-rates")
-    rows = FileRows(plan.table, inputs=plan.inputs, output=plan.output)
     with reporting("opening the table", gap=plan.gap) as reporter, showing_warnings():
+        raw = plan.raw_rows(classes=names)
+        schema, rows = raw.schema, _rows(plan, raw)
         rows = rows.watched(reporter.rows)
         looked = summarise(rows, size=1)
         if not plan.lengthscale:
-            plan.check_ranges(looked.ranges)
+            plan.check_ranges(looked.ranges, schema=schema)
         model = DPGPClassifier(
-            plan.kernel(looked.ranges, variance=LATENT_SD**2, default=default_latent_kernel),
+            plan.kernel(
+                looked.ranges,
+                variance=LATENT_SD**2,
+                default=partial(default_latent_kernel, blocks=schema.groups),
+                schema=schema,
+            ),
+            schema=schema,
             classes=classes,
             epsilon=plan.epsilon,
             delta=plan.delta,
+            noise=plan.noise,
             criterion=chosen.name,
             link=_link(given),
             class_rates=rates,
@@ -129,20 +154,50 @@ def release_classes(plan: ReleaseOptions, given: ClassOptions) -> Release:
             gap=plan.gap,
             memory=plan.memory,
         )
-        query = plan.query_table()
+        query = plan.query_table(schema)
         how = model.plan(
-            (looked.count, len(plan.inputs)), queries=None if query is None else len(query)
+            (looked.count, len(schema.names)), queries=None if query is None else query.shape[0]
         )
         if how.by_passes:
             how.announce()
             model.fit_rows(rows, query, progress=reporter.gap, tell=reporter.step)
         else:
-            X, y = read_labelled_rows(
-                plan.table, inputs=plan.inputs, output=plan.output, classes=names
+            people = _people(plan, raw)
+            model.fit(
+                people.columns,
+                pd.Series(people.private, name=plan.output, dtype=object),
+                query,
+                progress=reporter.gap,
+                tell=reporter.step,
             )
-            table, labels = as_table(X, y, inputs=plan.inputs, output=plan.output)
-            model.fit(table, labels, query, progress=reporter.gap, tell=reporter.step)
-        return model.release_
+        return _for_purpose(model.release_, plan)
+
+
+def _rows(plan: ReleaseOptions, raw: RawRows) -> FileRows:
+    return FileRows(
+        plan.table,
+        output=plan.output,
+        groups=plan.person or None,
+        raw=raw,
+        table_format=plan.table_format,
+    )
+
+
+def _people(plan: ReleaseOptions, raw: RawRows) -> People:
+    return read_people(
+        plan.table,
+        raw=raw,
+        output=plan.output,
+        groups=plan.person or None,
+        table_format=plan.table_format,
+    )
+
+
+def _for_purpose(release: Release, plan: ReleaseOptions) -> Release:
+    """Return what was released, with what it is for."""
+    if release.provenance is None or not plan.purpose:
+        return release
+    return replace(release, provenance=replace(release.provenance, purpose=plan.purpose))
 
 
 def _link(given: ClassOptions) -> LinkName | None:
@@ -165,7 +220,7 @@ def _check_options(
         raise ValueError(f"--steps must be at least 1, got {given.steps}")
     if not chosen.iterates:
         if given.steps is not None or given.step_criterion:
-            raise ValueError(f"--steps and --step-criterion go with --criterion {LAPLACE.name}")
+            raise ValueError(f"--steps and --step-criterion go with --criterion {NEWTON.name}")
         return
     option = f"--criterion {chosen.name}"
     if classes.channels > 1:

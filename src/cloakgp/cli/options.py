@@ -8,18 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 import typer
 
 from cloakgp.criteria import Criterion, Use, criterion_named
+from cloakgp.utils.names import NoiseChoice
 
 if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import NDArray
     from sklearn.gaussian_process.kernels import Kernel
 
+    from cloakgp.columns import Schema
+    from cloakgp.data.formats import TableFormat
+    from cloakgp.data.raw import RawRows, RawTable
     from cloakgp.release import Release
     from cloakgp.utils.arrays import Array
 
@@ -33,6 +36,9 @@ LEARNING: dict[str, Literal["map", "average"] | None] = {
     "average": "average",
     "none": None,
 }
+SCHEMA_SUFFIX = ".schema.json"
+# From which a schema is inferred, where there are more.
+INFERENCE_ROWS = 200_000
 # scikit-learn's own bounds of a hyperparameter that may be learned.
 FREE = (1e-5, 1e5)
 
@@ -131,6 +137,7 @@ class NumberOptions:
     noise_variance: float | None
     mean: float | None
     stages: str
+    interval: str
 
 
 @dataclass(frozen=True)
@@ -156,6 +163,7 @@ class ReleaseOptions:
     output : str
         Name of the private column.
     epsilon, delta : float
+    noise : {"auto", "gaussian", "laplace"}
     queries : Path or None
     inducing : int or None
     criterion, learn, lengthscale : str
@@ -163,6 +171,14 @@ class ReleaseOptions:
     gap : float
     memory : float or None
         In gigabytes.
+    schema : Path or None
+        What the public columns are.
+    person : str
+        Name of the column that says whose rows they are; empty if rows are people.
+    missing_output : str
+    query : str
+        Of a database.
+    purpose : str
     """
 
     table: Path
@@ -170,6 +186,7 @@ class ReleaseOptions:
     output: str
     epsilon: float
     delta: float
+    noise: NoiseChoice
     queries: Path | None
     inducing: int | None
     criterion: str
@@ -178,6 +195,11 @@ class ReleaseOptions:
     signal_variance: float | None
     gap: float
     memory: float | None
+    schema: Path | None = None
+    person: str = ""
+    missing_output: str = "refuse"
+    query: str = ""
+    purpose: str = ""
 
     def check(self) -> None:
         """Raise ValueError for what makes no sense, before any table is read."""
@@ -196,36 +218,103 @@ class ReleaseOptions:
         """Return what the questions are to be chosen for, or raise ValueError."""
         return criterion_named(self.criterion, use=use, parameter="--criterion")
 
-    def check_ranges(self, X: Array) -> None:
+    @property
+    def table_format(self) -> TableFormat | None:
+        """How the table is read, if its name alone does not say it."""
+        from cloakgp.data.formats import DatabaseFormat
+
+        if not self.query:
+            return None
+        if not self.table.name.lower().endswith(DatabaseFormat.suffixes):
+            raise ValueError(f"--sql goes with {', '.join(DatabaseFormat.suffixes)}")
+        return DatabaseFormat(self.query)
+
+    def raw_rows(self, *, classes: Sequence[str] = ()) -> RawRows:
+        """Return what the public columns are, declared or inferred, and how private cells are read.
+
+        Parameters
+        ----------
+        classes : sequence of str
+            If the private column holds classes.
+        """
+        from cloakgp.columns import infer_schema
+        from cloakgp.data.raw import DROP, REFUSE, RawRows
+        from cloakgp.data.schema import checked_names
+        from cloakgp.data.tables import read_public
+        from cloakgp.privacy.entries import read_entry
+
+        declared = declared_schema(self.schema or beside(self.table))
+        if declared is not None and self.inputs:
+            declared = declared.select(self.inputs)
+        names = self.inputs if declared is None else list(declared.sources)
+        if not names:
+            raise ValueError("name the public columns: --inputs age,weight, or --schema")
+        checked_names(names, output=self.output)
+        if self.person in (*names, self.output):
+            raise ValueError(f"--person {self.person} says whose rows they are, and no more")
+        public = read_public(
+            self.table, names=names, most=INFERENCE_ROWS, table_format=self.table_format
+        )
+        schema = infer_schema(public, names) if declared is None else declared.completed(public)
+        schema.validate()
+        given = self.missing_output
+        if given not in (REFUSE, DROP):
+            if classes and given not in classes:
+                raise ValueError(f"--missing-output {given} is none of the classes")
+            if not classes and not isfinite(read_entry(given)):
+                raise ValueError(
+                    "--missing-output is refuse, drop, or what missing cells count as: a number"
+                )
+        decimal, thousands = schema.decimal
+        return RawRows(
+            schema=schema,
+            missing_output=given,
+            classes=tuple(classes),
+            decimal=decimal,
+            thousands=thousands,
+        )
+
+    def check_ranges(self, X: Array, *, schema: Schema) -> None:
         """Refuse inputs that never vary, in the words of options.
 
         Parameters
         ----------
         X : array of shape (n, D)
             Inputs that span the table's.
+        schema : Schema
         """
         import numpy as np
 
-        extents = zip(self.inputs, np.ptp(X, axis=0), strict=True)
-        constant = [name for name, extent in extents if extent == 0]
+        groups, varies = np.array(schema.groups), np.ptp(X, axis=0) > 0
+        constant = [
+            name
+            for block, name in enumerate(schema.block_names)
+            if not varies[groups == block].any()
+        ]
         if constant:
             raise ValueError(
                 f"input {', '.join(constant)} is the same in every row: leave it out of --inputs, "
                 "or give a --lengthscale"
             )
 
-    def query_table(self) -> pd.DataFrame | None:
-        """Return the table of query points, or None if there is none."""
+    def query_table(self, schema: Schema) -> RawTable | None:
+        """Return the raw columns of query points, or None if there are none."""
         if self.queries is None:
             return None
-        import pandas as pd
+        from cloakgp.data.tables import read_public
 
-        from cloakgp.data.tables import read_inputs
-
-        return pd.DataFrame(read_inputs(self.queries, names=self.inputs), columns=self.inputs)
+        table = read_public(self.queries, names=schema.sources)
+        # What is wrong with it is said before anything is asked, with rows as the file has them.
+        schema.encode(table)
+        return table
 
     def kernel(
-        self, X: Array, *, variance: float, default: Callable[[Array], Kernel]
+        self,
+        X: Array,
+        *,
+        variance: float,
+        default: Callable[[Array], Kernel],
+        schema: Schema,
     ) -> Kernel | None:
         """Return the kernel that the options describe, or None if none do; what is given is fixed.
 
@@ -236,6 +325,7 @@ class ReleaseOptions:
             Of the function, unless an option gives it.
         default : callable
             Returns the kernel for public inputs, a constant times a shape, if no option is given.
+        schema : Schema
         """
         from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
@@ -247,28 +337,43 @@ class ReleaseOptions:
         if not self.lengthscale:
             return ConstantKernel(given, "fixed") * default(X).k2
         scales = positive_numbers(self.lengthscale, option="--lengthscale")
-        if len(scales) not in (1, X.shape[1]):
+        blocks = schema.block_names
+        if len(scales) not in (1, len(blocks)):
             raise ValueError(
-                f"--lengthscale has {len(scales)} numbers and --inputs {X.shape[1]} names: give "
-                "one lengthscale for all, or one for each"
+                f"--lengthscale has {len(scales)} numbers and --inputs {len(blocks)} parts "
+                f"({', '.join(blocks)}): give one lengthscale for all, or one for each"
             )
+        if len(scales) > 1:
+            scales = [scales[block] for block in schema.groups]
         factor = ConstantKernel(variance, FREE) if given is None else ConstantKernel(given, "fixed")
         return factor * RBF(scales if len(scales) > 1 else scales[0], "fixed")
 
 
-def as_table(
-    X: Array, y: NDArray[Any], *, inputs: list[str], output: str
-) -> tuple[pd.DataFrame, pd.Series[Any]]:
-    """Return columns with their names: estimators keep these in what they release.
+def beside(table: Path) -> Path | None:
+    """Return the schema that lies beside a table, people.schema.json beside people.csv, if any."""
+    from cloakgp.data.schema import table_suffix
 
-    Parameters
-    ----------
-    X : array of shape (N, D)
-    y : array of shape (N,)
-        Private.
-    inputs, output
-        The names.
+    path = table.with_name(table.name[: -len(table_suffix(table))] + SCHEMA_SUFFIX)
+    return path if path.is_file() else None
+
+
+def declared_schema(path: Path | None) -> Schema | None:
+    """Return the schema in a file, or None if there is no file.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
     """
-    import pandas as pd
+    if path is None:
+        return None
+    from cloakgp.columns import schema_from_text
+    from cloakgp.columns.table_schema import LARGEST_FILE
 
-    return pd.DataFrame(X, columns=inputs), pd.Series(y, name=output, dtype=y.dtype)
+    if path.stat().st_size > LARGEST_FILE:
+        raise ValueError(f"{path} is too large for a schema")
+    try:
+        return schema_from_text(path.read_text(encoding="utf-8-sig"))
+    except UnicodeDecodeError:
+        pass
+    raise ValueError(f"{path} is no schema: it is not UTF-8")

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cloakgp.cli.console import fails_plainly, say
+from cloakgp.cli.console import fails_plainly, say, warn
 from cloakgp.cli.options import Overwrite, ReleaseFile, open_release
-from cloakgp.data.schema import table_suffix
+from cloakgp.data.schema import TEXT, table_suffix
 from cloakgp.utils.files import reserve_file
-from cloakgp.utils.formatting import NORMAL_95
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from cloakgp.cli.progress import Reporter
+    from cloakgp.data.raw import RawTable
     from cloakgp.release import Release
     from cloakgp.utils.arrays import Array
 
 BLOCK_ROWS = 5000
-COLUMNS = ("mean", "sd", "lower", "upper")
-MOST_PROBABLE = "predicted"
+PROBABILITY_DIGITS = 4
 
 
 @fails_plainly
@@ -39,43 +36,69 @@ def predict(
 ) -> None:
     """Predict at new inputs. Costs no privacy, however often.
 
-    Writes the inputs, and of numbers the mean, its sd, and 95 % limits (lower, upper); of classes
-    the most probable one (predicted), and the probability of each (p_no, p_yes). Tables are .csv,
-    .csv.gz or .parquet.
+    Writes all columns of the table but the private one, and of numbers the mean, its sd, and 95 %
+    limits (lower, upper), within the declared bounds; of classes the most probable one (predicted),
+    and the probability of each (p_no, p_yes).
     """
     suffix = table_suffix(to)
     from cloakgp.data.tables import table_bytes
 
     with reserve_file(to, overwrite=overwrite, inputs=[release_file, at]) as target:
         release = open_release(release_file)
-        columns = _columns(release, at, new_output=new_output)
+        text = suffix.startswith(TEXT)
+        columns = _columns(release, at, new_output=new_output, text=text)
         target.write(table_bytes(columns, suffix=suffix))
     rows = len(next(iter(columns.values())))
     say(f"Wrote {rows:,} predictions of {release.output_name} to {to}.", style="green")
 
 
-def _columns(release: Release, at: Path, *, new_output: bool) -> dict[str, NDArray[Any]]:
-    """Return the inputs in a table, and what is predicted there."""
+def _columns(release: Release, at: Path, *, new_output: bool, text: bool) -> dict[str, Any]:
+    """Return all columns of a table, and what is predicted there."""
     import numpy as np
+    import pandas as pd
 
+    from cloakgp.cli.console import showing_warnings
     from cloakgp.cli.progress import reporting
-    from cloakgp.data.tables import read_inputs
-    from cloakgp.report.columns import has_classes, input_names
+    from cloakgp.data.tables import read_inputs, read_public
+    from cloakgp.release.predictions import Points, points_of, sensible_digits
+    from cloakgp.report.columns import has_classes, input_names, public_columns
 
     if has_classes(release) and new_output:
         raise ValueError("--new-output goes with releases of numbers: classes have probabilities")
-    names = input_names(release)
-    X = read_inputs(at, names=names)
-    with reporting("predicting") as reporter:
-        blocks = _reported(np.array_split(X, -(-len(X) // BLOCK_ROWS)), reporter)
-        predicted = (
-            _classes(release, blocks)
-            if has_classes(release)
-            else _numbers(release, blocks, new_output=new_output)
+    with reporting("predicting") as reporter, showing_warnings():
+        table = read_public(at)
+        if release.schema is None:
+            X = read_inputs(at, names=input_names(release))
+            points = Points(X=X, known=np.ones(len(X), dtype=bool))
+        else:
+            release.schema.encode(_only(table, release.schema.sources, at), one_by_one=True)
+            points = points_of(release, table)
+        blocks = _reported(np.array_split(points.X, -(-len(points.X) // BLOCK_ROWS)), reporter)
+        parts = [release.predict_frame(block, new_output=new_output) for block in blocks]
+    predicted = pd.concat(parts, ignore_index=True)
+    predicted.index = pd.Index(np.flatnonzero(points.known))
+    predicted = predicted.reindex(range(len(points.known)))
+    digits = (
+        PROBABILITY_DIGITS if has_classes(release) else sensible_digits(predicted["sd"].to_numpy())
+    )
+    kept = table.frame(numeric=not text)
+    if release.output_name in set(kept) - set(public_columns(release)):
+        del kept[release.output_name]
+        warn(f"column {release.output_name} of {at} has the private column's name: left out")
+    prefix = "predicted_" if set(kept) & set(predicted) else ""
+    rounded = {
+        f"{prefix}{name}": column.to_numpy() for name, column in predicted.round(digits).items()
+    }
+    return kept | rounded
+
+
+def _only(table: RawTable, names: Sequence[str], at: Path) -> RawTable:
+    missing = [name for name in names if name not in table]
+    if missing:
+        raise ValueError(
+            f"{at} has no column {', '.join(missing)}; its columns are: {', '.join(table)}"
         )
-    prefix = "predicted_" if set(names) & set(predicted) else ""
-    columns: dict[str, NDArray[Any]] = dict(zip(names, X.T, strict=True))
-    return columns | {prefix + name: column for name, column in predicted.items()}
+    return table
 
 
 def _reported(blocks: Sequence[Array], reporter: Reporter) -> Iterator[Array]:
@@ -85,28 +108,3 @@ def _reported(blocks: Sequence[Array], reporter: Reporter) -> Iterator[Array]:
         reporter.rows("predicting", done, total)
         yield block
         done += len(block)
-
-
-def _numbers(release: Release, blocks: Iterable[Array], *, new_output: bool) -> dict[str, Array]:
-    """Return mean, sd and limits of all blocks of points."""
-    import numpy as np
-
-    parts = [release.predict(block, return_std=True, new_output=new_output) for block in blocks]
-    mean, sd = (np.concatenate(part) for part in zip(*parts, strict=True))
-    figures = (mean, sd, mean - NORMAL_95 * sd, mean + NORMAL_95 * sd)
-    return dict(zip(COLUMNS, figures, strict=True))
-
-
-def _classes(release: Release, blocks: Iterable[Array]) -> dict[str, NDArray[Any]]:
-    """Return the most probable class, as text, and the probability of each, of all blocks."""
-    import numpy as np
-
-    from cloakgp.report.columns import class_names
-
-    names = class_names(release)
-    probabilities = np.vstack([release.predict_proba(block) for block in blocks])
-    columns: dict[str, NDArray[Any]] = {
-        MOST_PROBABLE: np.array(names, dtype=object)[probabilities.argmax(axis=1)]
-    }
-    shares = zip(names, probabilities.T, strict=True)
-    return columns | {f"p_{name}": column for name, column in shares}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +16,7 @@ from cloakgp.cli.options import ClassOptions, NumberOptions, ReleaseOptions
 from cloakgp.cli.show import print_sections
 from cloakgp.criteria import criteria_for
 from cloakgp.utils.files import reserve_file
-from cloakgp.utils.names import DEFAULT_GAP
+from cloakgp.utils.names import DEFAULT_GAP, NOISE_CHOICES
 
 if TYPE_CHECKING:
     from cloakgp.release import Release
@@ -35,7 +36,7 @@ def _choices() -> str:
     return ", ".join(listed) + "."
 
 
-STAGES = ("auto", "one")
+STAGES, INTERVALS = ("auto", "one"), ("auto", "off")
 SHOWN_AFTERWARDS = ("Guarantee", "Noise")
 # Of the disk, before anything is asked; few releases are larger.
 RESERVED_BYTES = 2**24
@@ -43,12 +44,53 @@ RESERVED_BYTES = 2**24
 
 @fails_plainly
 def release(
-    table: Annotated[Path, typer.Argument(help="Table of people: .csv, .csv.gz or .parquet.")],
-    inputs: Annotated[str, typer.Option(help="Public columns, with commas: age,weight.")],
+    table: Annotated[
+        Path,
+        typer.Argument(help="Table of people: CSV, Parquet, Excel, Arrow or SQLite, by its name."),
+    ],
     output: Annotated[str, typer.Option(help="The private column, of numbers or of classes.")],
     epsilon: Annotated[float, typer.Option(help="Privacy budget; 1 is usual.")],
-    delta: Annotated[float, typer.Option(help="Well below one over the number of people.")],
     to: Annotated[Path, typer.Option("--to", "-o", help="Release to write.")],
+    delta: Annotated[
+        float,
+        typer.Option(
+            help="Of the guarantee: 0, which promises most, or well below one over the number of "
+            "people."
+        ),
+    ] = 0.0,
+    inputs: Annotated[
+        str,
+        typer.Option(help="Public columns, with commas: age,weight; all of the schema if not."),
+    ] = "",
+    schema: Annotated[
+        Path | None,
+        typer.Option(
+            help="What the public columns are, from `cloakgp schema`. If not given: the file "
+            "beside the table, people.schema.json, or what the columns look like."
+        ),
+    ] = None,
+    person: Annotated[
+        str,
+        typer.Option(
+            help="Public column that says whose each row is: all rows of a person are protected "
+            "together."
+        ),
+    ] = "",
+    missing_output: Annotated[
+        str,
+        typer.Option(
+            help="What an empty private cell means: refuse (an error), drop (the row is left out, "
+            "and everybody can tell), or the number or class that it counts as."
+        ),
+    ] = "refuse",
+    sql: Annotated[str, typer.Option(help="Of a database: the query that gives the table.")] = "",
+    purpose: Annotated[
+        str,
+        typer.Option(
+            envvar="CLOAKGP_PURPOSE",
+            help="What the release is for; kept in it, and in the ledger.",
+        ),
+    ] = "",
     bounds: Annotated[
         tuple[float, float] | None,
         typer.Option(
@@ -97,11 +139,25 @@ def release(
     mean: Annotated[
         float | None, typer.Option(help="With --bounds: prior mean; their middle if not given.")
     ] = None,
+    noise: Annotated[
+        str,
+        typer.Option(
+            help="gaussian, laplace (which needs no delta), or auto: whichever is expected to "
+            "predict better, from public inputs."
+        ),
+    ] = "auto",
     stages: Annotated[
         str,
         typer.Option(
             help="With --bounds: auto (if not given) asks several times under the one budget, each "
             "time about narrower bands around what the answers so far predict; one asks at once."
+        ),
+    ] = "",
+    interval: Annotated[
+        str,
+        typer.Option(
+            help="With --bounds: auto (if not given) first looks, under the one budget, for an "
+            "interval that holds most values, where rows are many enough; off goes by the bounds."
         ),
     ] = "",
     class_rates: Annotated[
@@ -114,14 +170,14 @@ def release(
     link: Annotated[
         str,
         typer.Option(
-            help="With --classes: probit (if not given) or logit (which laplace always takes)."
+            help="With --classes: probit (if not given) or logit (which newton always takes)."
         ),
     ] = "",
     step_criterion: Annotated[
-        str, typer.Option(help="With laplace: of the noise on its steps, logdet or trace.")
+        str, typer.Option(help="With newton: of the noise on its steps, logdet or trace.")
     ] = "",
     steps: Annotated[
-        int | None, typer.Option(help="With laplace: Newton steps, which share the budget; 1.")
+        int | None, typer.Option(help="With newton: steps, which share the budget; 1.")
     ] = None,
     gap: Annotated[
         float, typer.Option(help="Certified distance from the best design at which to stop.")
@@ -133,6 +189,28 @@ def release(
             "model would take more, a sparse one is used."
         ),
     ] = None,
+    ledger: Annotated[
+        str,
+        typer.Option(
+            envvar="CLOAKGP_LEDGER",
+            help="Count it in this ledger, and refuse what is beyond the account's limit: a file, "
+            "or postgresql://HOST/NAME.",
+        ),
+    ] = "",
+    account: Annotated[
+        str,
+        typer.Option(
+            envvar="CLOAKGP_ACCOUNT",
+            help="Of the ledger; the one that the private column is attached to if not given.",
+        ),
+    ] = "",
+    key: Annotated[
+        str,
+        typer.Option(
+            help="With --ledger and --account: name this one release. Run again with the same key, "
+            "the same release is written, and nothing is spent."
+        ),
+    ] = "",
     overwrite: options.Overwrite = False,
 ) -> None:
     """Ask the private column once, and write what may be published.
@@ -150,6 +228,7 @@ def release(
             "--noise-variance": noise_variance,
             "--mean": mean,
             "--stages": stages or None,
+            "--interval": interval or None,
         },
         of_classes={
             "--class-rates": class_rates or None,
@@ -166,6 +245,7 @@ def release(
             noise_variance=noise_variance,
             mean=mean,
             stages=options.one_of(STAGES, stages or "auto", option="--stages"),
+            interval=options.one_of(INTERVALS, interval or "auto", option="--interval"),
         )
     else:
         given = ClassOptions(
@@ -177,10 +257,11 @@ def release(
         )
     plan = ReleaseOptions(
         table=table,
-        inputs=options.names(inputs),
+        inputs=options.names(inputs) if inputs else [],
         output=output,
         epsilon=epsilon,
         delta=delta,
+        noise=options.one_of(NOISE_CHOICES, noise, option="--noise"),
         queries=queries,
         inducing=inducing,
         criterion=criterion,
@@ -189,12 +270,27 @@ def release(
         signal_variance=signal_variance,
         gap=gap,
         memory=memory,
+        schema=schema,
+        person=person,
+        missing_output=missing_output,
+        query=sql,
+        purpose=purpose,
     )
     plan.check()
+    if missing_output == "drop":
+        warn(
+            f"rows without {output} are left out: which people these are becomes public, with "
+            "everything that may tell about them"
+        )
+    if not ledger and (account or key):
+        raise ValueError("--account and --key go with --ledger")
     plan.criterion_for("numbers" if bounds is not None else "classes")
-    read = [table] if queries is None else [table, queries]
+    read = [each for each in (table, queries, schema) if each is not None]
     with reserve_file(to, overwrite=overwrite, inputs=read, size=RESERVED_BYTES) as target:
-        published = _ask(plan, given)
+        if ledger:
+            published = _counted(plan, given, Counting(ledger, account, purpose, key or None))
+        else:
+            published = _ask(plan, given)
         target.write(published.to_bytes(), keep=True)
     try:
         _tell(published, plan, to=to)
@@ -204,12 +300,37 @@ def release(
             warn(f"{to} is released and complete, but could not be described")
 
 
+@dataclass(frozen=True)
+class Counting:
+    """In which ledger a release is counted, and how."""
+
+    ledger: str
+    account: str
+    purpose: str
+    key: str | None
+
+
+def _counted(
+    plan: ReleaseOptions, given: NumberOptions | ClassOptions, counting: Counting
+) -> Release:
+    """Ask the private column, within what its account has left."""
+    from cloakgp.ledger import Ledger
+
+    ledger = Ledger(counting.ledger)
+    account = (
+        ledger.account(counting.account, purpose=counting.purpose)
+        if counting.account
+        else ledger.any_account(counting.purpose)
+    )
+    return account.publish(lambda: _ask(plan, given), key=counting.key)
+
+
 def _ask(plan: ReleaseOptions, given: NumberOptions | ClassOptions) -> Release:
     """Ask the private column, with what only this needs."""
     from cloakgp.cli.estimators import release_classes, release_numbers
-    from cloakgp.privacy.accounting import check_budget
+    from cloakgp.privacy.noise import noise_for
 
-    check_budget(plan.epsilon, plan.delta)
+    noise_for(plan.noise, epsilon=plan.epsilon, delta=plan.delta)
     if isinstance(given, NumberOptions):
         return release_numbers(plan, given)
     return release_classes(plan, given)

@@ -11,8 +11,8 @@ from cloakgp.criteria.base import Criterion, Problem, StreamedProblem, Use
 from cloakgp.criteria.bayes import BAYES
 from cloakgp.criteria.functional import FUNCTIONAL
 from cloakgp.criteria.given import GIVEN
-from cloakgp.criteria.laplace import LAPLACE
 from cloakgp.criteria.logdet import LOGDET
+from cloakgp.criteria.newton import NEWTON
 from cloakgp.criteria.trace import TRACE
 
 CRITERIA: dict[str, Criterion] = {
@@ -22,7 +22,7 @@ CRITERIA: dict[str, Criterion] = {
         TRACE,
         LOGDET,
         FUNCTIONAL,
-        LAPLACE,
+        NEWTON,
         GIVEN,
     )
 }
@@ -48,7 +48,7 @@ def criteria_for(use: Use) -> tuple[Criterion, ...]:
     Examples
     --------
     >>> [each.name for each in criteria_for("classes")]
-    ['bayes', 'trace', 'logdet', 'laplace']
+    ['bayes', 'trace', 'logdet', 'newton']
     """
     return tuple(criterion for criterion in CRITERIA.values() if use in criterion.uses)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from cloakgp.models.likelihoods import LatentPrior, Likelihood, Linearisation
     from cloakgp.models.summary import Summary
     from cloakgp.utils.arrays import Array
-    from cloakgp.utils.names import LinkName
+    from cloakgp.utils.names import LinkName, NoiseName
     from cloakgp.utils.passes import Passes
 
     Prior = ExactPrior | SparsePrior
@@ -63,6 +63,8 @@ class Problem:
     progress : callable or None
     account : Linearisation or None
         Of what is asked by outputs given what is known; None where outputs themselves are asked.
+    noise : {"gaussian", "laplace"}
+        In whose norm columns are at most 1 long.
     """
 
     prior: Prior
@@ -76,6 +78,7 @@ class Problem:
     groups: Groups | None = None
     progress: Progress | None = None
     account: Linearisation | None = None
+    noise: NoiseName = "gaussian"
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +101,17 @@ class Chosen:
     representers: Array | None = None
 
 
+class InBands(Protocol):
+    """What a sparse model knows of where the outputs of rows lie in bands."""
+
+    @property
+    def root(self) -> Array:
+        """G, with G Gᵀ the covariance of the inducing variables given earlier answers."""
+
+    def features_and_noise(self, X: Array) -> tuple[Array, Array]:
+        """Return features over Gᵀu and noise variances of rows, shapes (M, n) and (n,)."""
+
+
 @dataclass(frozen=True, eq=False)
 class StreamedProblem:
     """A table to ask that is read in passes.
@@ -115,10 +129,14 @@ class StreamedProblem:
         In which what is asked is added up, too.
     known : Known or None
         Of other rows.
+    bands : InBands or None
+        Given what is known, where outputs are clipped to bands.
     grouped : bool
         Whether inputs end with the sizes of groups that are protected together; see
         `cloakgp.design.streaming.grouping`. What is chosen is then a rule over the sizes.
     progress : callable or None
+    noise : {"gaussian", "laplace"}
+        In whose norm columns are at most 1 long.
     """
 
     rows: Passes
@@ -130,8 +148,10 @@ class StreamedProblem:
     gap: float
     tally: Cells | None
     known: Known | None = None
+    bands: InBands | None = None
     grouped: bool = False
     progress: Progress | None = None
+    noise: NoiseName = "gaussian"
 
 
 @dataclass(frozen=True, eq=False)

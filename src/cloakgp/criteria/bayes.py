@@ -19,7 +19,7 @@ class _Bayes(Criterion):
     def choose(self, problem: Problem) -> Chosen:
         import numpy as np
 
-        from cloakgp.design import design_bayes
+        from cloakgp.design import design_bayes, design_l1
         from cloakgp.models import ConditionedCovariance, LinearisedCovariance
 
         prior, X, points = problem.prior, problem.X, problem.X_query
@@ -41,7 +41,8 @@ class _Bayes(Criterion):
             slope = problem.account.slope
             covariance = LinearisedCovariance(covariance, slope, problem.account.residual)
             crossed = slope[:, None] * crossed
-        design = design_bayes(
+        sharpest = design_bayes if problem.noise == "gaussian" else design_l1
+        design = sharpest(
             covariance,
             crossed * np.sqrt(weights),
             prior_variance=float(weights @ variance),
@@ -59,18 +60,24 @@ class _Bayes(Criterion):
         from cloakgp.design.streaming.binning import Cells
         from cloakgp.design.streaming.conditioning import ConditionedModel
         from cloakgp.design.streaming.grouping import GroupedModel
+        from cloakgp.design.streaming.l1_ball import design_streamed_l1
         from cloakgp.design.streaming.sums import sum_strategy
 
         prior, points, summary = problem.prior, problem.X_query, problem.summary
         queries, variance = prior.features(points), prior.query_variance(points)
-        model = GroupedModel(prior) if problem.grouped else prior
+        asked = prior if problem.bands is None else problem.bands
+        model = GroupedModel(asked) if problem.grouped else asked
         conditioned = None
-        if problem.known is not None:
+        if problem.bands is not None:
+            queries = problem.bands.root.T @ queries
+        elif problem.known is not None:
             conditioned = ConditionedModel(model=model, root=problem.known.inducing_root())
             queries = conditioned.root.T @ queries
+        if problem.known is not None:
             explained = np.square(problem.known.query_root(points)).sum(axis=1)
             variance = np.maximum(variance - explained, 0.0)
-        design = design_streamed_bayes(
+        sharpest = design_streamed_bayes if problem.noise == "gaussian" else design_streamed_l1
+        design = sharpest(
             problem.rows,
             queries * np.sqrt(problem.weights),
             model=conditioned or model,

@@ -25,9 +25,10 @@ class CloakingCriterion(Criterion):
 
     def choose(self, problem: Problem) -> Chosen:
         """Choose the questions whose answers give C y with the least noise."""
-        from cloakgp.design import design_strategy
+        from cloakgp.design import design_strategy, design_strategy_l1
 
-        design = design_strategy(
+        designed = design_strategy if problem.noise == "gaussian" else design_strategy_l1
+        design = designed(
             problem.prior.cloaking_matrix(problem.X_query, problem.X),
             criterion=self.shape,
             weights=problem.weights if self.weighted else None,
@@ -38,7 +39,18 @@ class CloakingCriterion(Criterion):
         return Chosen(design.strategy, design.reconstruction, design.certificate)
 
     def choose_rule(self, problem: StreamedProblem) -> ChosenRule:
-        """Choose a rule of such questions for a table that is read in passes."""
+        """Choose a rule of such questions for a table that is read in passes.
+
+        Raises
+        ------
+        ValueError
+            For Laplace noise: rules in its norm are known for "bayes".
+        """
+        if problem.noise == "laplace":
+            raise ValueError(
+                f"Laplace noise of many rows is for criterion='bayes', not {self.name!r}: choose "
+                "that, or give a delta above 0"
+            )
         import numpy as np
 
         from cloakgp.design.streaming.grouping import GroupedModel

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cloakgp.columns.cells import read_bytes
 from cloakgp.privacy.entries import AROUND, NUMBER, is_missing, read_entry
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
@@ -231,8 +232,7 @@ def _unquoted(cell: bytes | None) -> str:
     """
     if cell is None:
         return ""
-    # Undecodable bytes are kept as they are: they match nothing that was declared.
-    text = cell.decode("utf-8", "surrogateescape")
+    text = read_bytes(cell)
     inner = text.strip()
     if text[:1].isspace() and len(inner) > 1 and inner[0] == inner[-1] == '"':
         return inner[1:-1].replace('""', '"').strip()

@@ -20,6 +20,7 @@ import joblib
 import numpy as np
 from numpy.typing import NDArray
 
+from cloakgp.columns.schema import Schema
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import Chunk, PartOf
@@ -76,6 +77,8 @@ class LocalRows(ABC):
         How many threads work on chunks.
     watch : callable or None
         See `Watch`.
+    schema : Schema or None
+        What the raw columns were, if inputs are encoded from them.
     """
 
     def __init__(
@@ -97,6 +100,7 @@ class LocalRows(ABC):
         # Processors that this process may use, which can be fewer than there are.
         self.jobs = joblib.cpu_count() if jobs is None else jobs
         self.watch: Watch | None = None
+        self.schema: Schema | None = None
 
     @property
     @abstractmethod

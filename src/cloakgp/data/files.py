@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from cloakgp.data.cells import as_numbers, as_texts, check_cells, check_labels, label_places
 from cloakgp.data.chunks import CHUNK_ROWS, LocalRows
-from cloakgp.data.formats import Batch, format_of
-from cloakgp.data.schema import SUFFIXES, checked_names
+from cloakgp.data.formats import Batch, TableFormat, format_of
+from cloakgp.data.raw import DROP, RawRows
+from cloakgp.data.schema import SUFFIXES, USUAL, checked_names
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import group_number
@@ -43,6 +44,11 @@ class FileRows(LocalRows):
     chunk_rows : int
     jobs : int, optional
         How many threads; if not given, as many as there are processors to be used.
+    raw : RawRows, optional
+        What the raw columns are, in place of inputs: these are then the numbers that stand for
+        them.
+    table_format : TableFormat, optional
+        If not given, the one that names of files tell.
 
     Raises
     ------
@@ -66,26 +72,32 @@ class FileRows(LocalRows):
         self,
         path: Paths,
         *,
-        inputs: Sequence[str],
+        inputs: Sequence[str] = (),
         output: str,
         groups: str | None = None,
         chunk_rows: int = CHUNK_ROWS,
         jobs: int | None = None,
+        raw: RawRows | None = None,
+        table_format: TableFormat | None = None,
     ) -> None:
+        sources = checked_names(inputs if raw is None else raw.schema.sources, output=output)
+        inputs = sources
         if groups is not None and groups in (*inputs, output):
             raise ValueError(f"column {groups!r} says whose rows they are, and can be nothing else")
         super().__init__(
-            input_names=checked_names(inputs, output=output),
+            input_names=sources if raw is None else raw.schema.names,
             output_name=output,
             grouped=groups is not None,
             chunk_rows=chunk_rows,
             jobs=jobs,
         )
-        self._groups = groups
+        self._groups, self._raw, self._sources = groups, raw, sources
+        self.schema = None if raw is None else raw.schema
+        self._rows: int | None = None
         self.paths = table_paths(path)
         self._states = tuple(_state(file) for file in self.paths)
         self._counts: tuple[int | None, ...] = ()
-        self._format = format_of(self.paths[0])
+        self._format = format_of(self.paths[0]) if table_format is None else table_format
         self._counts = self._looked()
 
     # A table without a header has somebody's row in its place.
@@ -105,6 +117,8 @@ class FileRows(LocalRows):
     @property
     def count(self) -> int | None:
         """N, the number of rows of all files together; of CSV, known after a pass."""
+        if self._raw is not None and self._raw.drops:
+            return self._rows
         known = [count for count in self._counts if count is not None]
         return sum(known) if len(known) == len(self.paths) else None
 
@@ -116,15 +130,16 @@ class FileRows(LocalRows):
     @property
     def _public(self) -> tuple[str, ...]:
         """Names of the inputs and, behind them, of the column that says whose rows they are."""
-        return self.input_names if self._groups is None else (*self.input_names, self._groups)
+        return self._sources if self._groups is None else (*self._sources, self._groups)
 
     def _batches(self, path: Path, names: Sequence[str]) -> Generator[Batch, None, None]:
         return self._format.batches(path, names, rows=self.chunk_rows, threads=self.jobs > 1)
 
     def _blocks(self, *, private: bool) -> Generator[FileBlock, None, None]:
         self._check_unchanged()
-        names = (*self._public, *((self.output_name,) if private else ()))
-        with closing(self._pieces(names)) as pieces:
+        asked = private or (self._raw is not None and self._raw.missing_output == DROP)
+        names = (*self._public, *((self.output_name,) if asked else ()))
+        with closing(self._pieces(names, private=private)) as pieces:
             yield from cut_blocks(
                 pieces,
                 inputs=self.input_names,
@@ -134,18 +149,27 @@ class FileRows(LocalRows):
             )
         self._check_unchanged()
 
-    def _pieces(self, names: Sequence[str]) -> Generator[Piece, None, None]:
-        counts = []
+    def _pieces(self, names: Sequence[str], *, private: bool) -> Generator[Piece, None, None]:
+        counts, kept = [], 0
         for path in self.paths:
             rows = 0
             place = f" of {path}" if len(self.paths) > 1 else ""
             with closing(self._batches(path, names)) as batches:
                 for batch in batches:
-                    yield Piece(batch=batch, first_row=rows, place=place)
-                    rows += batch.num_rows
+                    size = batch.num_rows
+                    if self._raw is not None:
+                        batch = self._raw.encode(
+                            batch, private=private, first_row=rows, place=place
+                        )
+                    if batch.num_rows:
+                        yield Piece(batch=batch, first_row=rows, place=place)
+                    rows, kept = rows + size, kept + batch.num_rows
             counts.append(rows)
         if not any(counts):
             raise ValueError(f"{self.paths[0]} has column names but no rows")
+        if not kept:
+            raise ValueError(f"{self.paths[0]} has no row that lacks nothing")
+        self._rows = kept
         for path, known, rows in zip(self.paths, self._counts, counts, strict=True):
             if known not in (None, rows):
                 raise ValueError(_changed(path))
@@ -204,8 +228,8 @@ def table_paths(path: Paths) -> tuple[Path, ...]:
     )
     if not files:
         raise FileNotFoundError(
-            f"there is no table in {folder}: names must end in {', '.join(SUFFIXES)}, and folders "
-            "inside are not searched"
+            f"there is no table in {folder}: names must end in {', '.join(USUAL)}, ..., and "
+            "folders inside are not searched"
         )
     return files
 

@@ -8,7 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-SUFFIXES = (".csv", ".csv.gz", ".parquet")
+TEXT = (".csv", ".tsv")
+DELIMITED = tuple(
+    kind + packed for kind in TEXT for packed in ("", ".gz", ".bz2", ".xz", ".zst", ".zip")
+)
+COLUMNAR = (".parquet", ".arrow", ".feather")
+SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
+DATABASES = (".sqlite", ".sqlite3", ".db")
+SUFFIXES = (*DELIMITED, *COLUMNAR, *SPREADSHEETS, *DATABASES)
+# Named in advice: the others are told in the documentation.
+USUAL = (*TEXT, ".parquet", ".xlsx", ".sqlite")
 
 
 def table_suffix(path: str | Path) -> str:
@@ -23,7 +32,7 @@ def table_suffix(path: str | Path) -> str:
     for suffix in SUFFIXES:
         if name.endswith(suffix):
             return suffix
-    raise ValueError(f"{path}: the name of a table must end in {', '.join(SUFFIXES)}")
+    raise ValueError(f"{path}: the name of a table must end in {', '.join(USUAL)}, ...")
 
 
 def checked_names(inputs: Sequence[str], *, output: str | None = None) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cloakgp.data.cells import as_numbers, as_texts, check_cells
-from cloakgp.data.formats import format_of
-from cloakgp.data.schema import checked_names
+from cloakgp.data.formats import TableFormat, format_of
+from cloakgp.data.formats.base import attempt
+from cloakgp.data.raw import RawRows, RawTable
+from cloakgp.data.schema import check_file, checked_names
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
 
@@ -132,13 +135,178 @@ def read_inputs(path: str | Path, *, names: Sequence[str]) -> Array:
     return _public_columns(table, names)
 
 
-def _read_columns(path: Path, *, names: Sequence[str]) -> Any:
+def read_private(
+    path: str | Path, *, output: str, table_format: TableFormat | None = None
+) -> NDArray[np.object_]:
+    r"""Read the private column of a table alone, every cell as its text.
+
+    Parameters
+    ----------
+    path : str or Path
+    output : str
+    table_format : TableFormat, optional
+        If not given, the one that the file's name tells.
+
+    Returns
+    -------
+    array of shape (N,)
+        Private: for its keyed fingerprint, and for nothing else.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        As `read_rows`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     people = Path(folder) / "people.csv"
+    ...     _ = people.write_text("age,ill\n30,no\n40,yes\n")
+    ...     read_private(people, output="ill").tolist()
+    ['no', 'yes']
+    """
+    table = _read_columns(Path(path), names=[output], table_format=table_format)
+    return np.array(as_texts(table.column(output), name=output), dtype=object)
+
+
+def read_public(
+    path: str | Path,
+    *,
+    names: Sequence[str] = (),
+    most: int | None = None,
+    table_format: TableFormat | None = None,
+) -> RawTable:
+    r"""Read raw public columns of a table; all of them if none is named.
+
+    Parameters
+    ----------
+    path : str or Path
+    names : sequence of str
+    most : int, optional
+        About how many rows to read, from the first; all if not given.
+    table_format : TableFormat, optional
+        If not given, the one that the file's name tells.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        As for `read_rows`; nothing is wrong with what cells hold.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "people.csv").write_text("age;job\n30;cook\n")
+    ...     read_public(Path(folder) / "people.csv")["job"].texts().tolist()
+    ['cook']
+    """
+    # Of columns with the same name, the first.
+    wanted = list(names) or list(dict.fromkeys(column_names_of(path, table_format=table_format)))
+    table = _read_columns(Path(path), names=wanted, table_format=table_format, most=most)
+    return RawTable.of(table, wanted)
+
+
+def column_names_of(path: str | Path, *, table_format: TableFormat | None = None) -> list[str]:
+    """Return the names of a table's columns: if its first line holds people, those of people.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        If it cannot be read.
+    """
+    check_file(Path(path))
+    reader = format_of(Path(path)) if table_format is None else table_format
+    return attempt(Path(path), lambda: reader.look(Path(path)))[0]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class People:
+    """A table that is to be fitted at once.
+
+    Attributes
+    ----------
+    columns : RawTable
+        Public.
+    private : array of shape (N,)
+        Hand it to a fit and to nothing else.
+    groups : list of str or None
+        Whose rows they are.
+    """
+
+    columns: RawTable
+    private: NDArray[Any]
+    groups: list[str] | None
+
+
+def read_people(
+    path: str | Path,
+    *,
+    raw: RawRows,
+    output: str,
+    groups: str | None = None,
+    table_format: TableFormat | None = None,
+) -> People:
+    """Read raw public columns and the private column of a table.
+
+    Parameters
+    ----------
+    path : str or Path
+    raw : RawRows
+        What the public columns are, which classes there are if the private one holds classes, and
+        what is done about missing private cells.
+    output : str
+        Name of the private column.
+    groups : str, optional
+        Name of the public column that says whose row it is.
+    table_format : TableFormat, optional
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        As for `read_rows` and `read_labelled_rows`.
+    """
+    names = checked_names(raw.schema.sources, output=output)
+    whose = [] if groups is None else [groups]
+    wanted = [*names, *whose, output]
+    table = _read_columns(Path(path), names=wanted, table_format=table_format)
+    place = len(wanted) - 1
+    column, kept = raw.private(table.column(place))
+    table = table.set_column(place, output, column)
+    if kept is not None:
+        table = table.filter(pa.array(kept))
+    if not table.num_rows:
+        raise ValueError(f"{path} has no row whose {output} is there")
+    people = as_texts(table.column(groups), name=groups) if groups is not None else None
+    if people is not None:
+        gaps = np.array([not cell for cell in people], dtype=bool)
+        check_cells(str(groups), gaps, np.zeros(len(people)))
+    private = (
+        _label_column(table, output, classes=raw.classes)
+        if raw.classes
+        else _private_column(table, output)
+    )
+    return People(columns=RawTable.of(table, names), private=private, groups=people)
+
+
+def _read_columns(
+    path: Path,
+    *,
+    names: Sequence[str],
+    table_format: TableFormat | None = None,
+    most: int | None = None,
+) -> Any:
     """Return the named columns of a table that has rows, as Arrow has them."""
-    table_format = format_of(path)
+    table_format = format_of(path) if table_format is None else table_format
     table_format.check(path, names=names)
     reading = table_format.batches(path, names, rows=BATCH_ROWS, threads=True)
     with closing(reading):
-        batches = list(reading)
+        batches, rows = [], 0
+        for batch in reading:
+            batches.append(batch)
+            rows += batch.num_rows
+            if most is not None and rows >= most:
+                break
     if not any(batch.num_rows for batch in batches):
         raise ValueError(f"{path} has column names but no rows")
     return pa.Table.from_batches(batches).rename_columns(list(names))

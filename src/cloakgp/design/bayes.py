@@ -25,11 +25,11 @@ Any R may be released: what is computed here decides how useful a release is, ne
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 from scipy import linalg, optimize
 
+from cloakgp.design.explained import CovarianceProduct, evaluate, main_directions
 from cloakgp.design.groups import GroupGauges, Groups
 from cloakgp.design.solver import Progress
 from cloakgp.design.strategy import LOOSE, Certificate, warn_if_short
@@ -53,10 +53,8 @@ GROWTH, STEPS = 1.4, 60
 SPARE_ANSWERS = 8
 # Steps from one certificate to the next.
 CHECKED_EVERY = 20
+SHORTEST = 1e-100
 MEMORY = 20
-# Query directions that explain less than this share of the variance are left out of F, and the
-# most that they could explain is added to the certificate.
-NEGLIGIBLE = 1e-7
 # Answers whose share of the strategy is below this are dropped at the end, where the gap allows it.
 REDUNDANT = 1e-5
 # New questions: where they are sought, as a share of the mean eigenvalue of (RE)ᵀRE; how long.
@@ -64,17 +62,6 @@ SOUGHT, NEW = 1e-2, 0.1
 # Groups: how nearly optimal the design without groups is that theirs starts from, how sharp their
 # gauges become, and how many answers more each round tries.
 START_GAP, POWERS, MORE_ANSWERS = 1e-2, (8.0, 32.0, 128.0, 512.0, 2048.0), 4
-
-
-class CovarianceProduct(Protocol):
-    """What the design asks of the outputs' prior covariance K_y."""
-
-    def times(self, columns: Array) -> Array:
-        """Return K_y B for B of shape (N, k)."""
-
-    @property
-    def least_noise(self) -> float:
-        """A positive lower bound of the eigenvalues of K_y."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +167,7 @@ def sharpest_strategy(
     if not 0 < gap < np.inf:
         raise ValueError(f"gap must be positive and finite, got {gap}")
     with suitable_threads(float(rows) * rows * FIRST_ANSWERS):
-        directions, lost = _main_directions(crossed, covariance, prior_variance=prior_variance)
+        directions, lost = main_directions(crossed, covariance, prior_variance=prior_variance)
         if directions.shape[1] == 0:
             share = lost / prior_variance if prior_variance > 0 else 0.0
             return BayesDesign(
@@ -202,20 +189,6 @@ def sharpest_strategy(
         return together.solve_groups(alone, gap=gap, progress=progress)
 
 
-def _main_directions(
-    crossed: Array, covariance: CovarianceProduct, *, prior_variance: float
-) -> tuple[Array, float]:
-    """Rotate F to orthogonal columns, ascending, and cut off those that cannot matter.
-
-    A column f explains at most fᵀ K_y⁻¹ f ≤ ‖f‖² / least noise, whatever is asked.
-    """
-    squares, rotation = linalg.eigh(crossed.T @ crossed)
-    explainable = np.cumsum(np.maximum(squares, 0.0)) / covariance.least_noise
-    kept = explainable > NEGLIGIBLE * prior_variance
-    lost = float(explainable[~kept].max()) if not kept.all() else 0.0
-    return crossed @ rotation[:, kept], lost
-
-
 @dataclass(frozen=True, eq=False)
 class _Problem:
     """One design problem; ``directions`` is F with orthogonal columns, longest first."""
@@ -229,17 +202,11 @@ class _Problem:
 
     def evaluate(self, strategy: Array) -> Point:
         """Return g(R), E and R E."""
-        covered = self.covariance.times(strategy.T)
-        answers = strategy @ covered
-        answers[np.diag_indices(len(answers))] += self.noise_sd**2
-        answered = strategy @ self.directions
-        weights = linalg.cho_solve(linalg.cho_factor(answers, lower=True), answered)
-        slopes = (self.directions - covered @ weights) / self.noise_sd
-        return Point(
-            strategy=strategy,
-            explained=float(np.vdot(answered, weights)),
-            slopes=slopes,
-            answered=strategy @ slopes,
+        return evaluate(
+            strategy,
+            covariance=self.covariance,
+            directions=self.directions,
+            noise_sd=self.noise_sd,
         )
 
     def excess(self, point: Point) -> float:
@@ -336,7 +303,8 @@ class _Problem:
 
         def objective(flat: Array) -> tuple[float, Array]:
             free = flat.reshape(shape)
-            lengths = self.normalised(free)
+            # Of a column of next to nothing, which would overflow as a divisor.
+            lengths = np.maximum(self.normalised(free), SHORTEST)
             point = self.evaluate(free / lengths)
             # The derivative through the normalisation is the part across each column.
             across = self.across(point) / lengths

@@ -5,19 +5,27 @@ None of it reads a private output: an estimator's own `fit` passes those on.
 
 from __future__ import annotations
 
-from typing import Any, Generic, Literal, TypeVar, overload
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Literal, Self, TypeVar, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from cloakgp.columns import Schema, infer_schema
+from cloakgp.columns.problems import FROM_ZERO
 from cloakgp.criteria import Criterion, Use, criteria_for, criterion_named
 from cloakgp.fitting.defaults import choose_query
 from cloakgp.fitting.strategies import Query
-from cloakgp.fitting.streaming import INDUCING, Rows
-from cloakgp.release import Hyperprior
-from cloakgp.utils.arrays import Array, as_inputs, check_unmasked
+from cloakgp.fitting.streaming_measuring import INDUCING, Rows
+from cloakgp.release import Hyperprior, Release
+from cloakgp.release.provenance import Provenance
+from cloakgp.utils.arrays import Array, as_inputs, check_unmasked, column_names
+
+TableLike = ArrayLike | Mapping[str, Any]
+"""A matrix, or columns by name."""
 
 LEARNING = ("map", "average", None)
 
@@ -85,7 +93,7 @@ def column_name(column: object) -> str:
     return name if isinstance(name, str) and name else "y"
 
 
-def count_queries(X_query: ArrayLike | None) -> int | None:
+def count_queries(X_query: TableLike | None) -> int | None:
     """Return how many query points were given, or None: what has no rows is refused elsewhere.
 
     Examples
@@ -93,7 +101,7 @@ def count_queries(X_query: ArrayLike | None) -> int | None:
     >>> count_queries([[0.0], [1.0]])
     2
     """
-    shape = () if X_query is None else np.shape(X_query)
+    shape = () if X_query is None else np.shape(X_query)  # type: ignore[arg-type]
     return shape[0] if shape else None
 
 
@@ -150,6 +158,93 @@ def check_inputs(estimator: BaseEstimator, X: ArrayLike, *, fitting: bool = True
     return np.asarray(inputs, dtype=np.float64)
 
 
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """Public inputs of a fit.
+
+    Attributes
+    ----------
+    X : array of shape (N, D)
+    schema : Schema or None
+        What the raw columns were, if they were encoded.
+    kept : array of bool or None
+        Which rows of the table these are; None for all of them.
+    """
+
+    X: Array
+    schema: Schema | None = None
+    kept: NDArray[np.bool_] | None = None
+
+    def of_rows(self, values: Any) -> Any:
+        """Return what is said of the rows of the table, of those that are kept.
+
+        Raises
+        ------
+        ValueError
+            If it is not said of as many rows. Nothing of it is shown.
+        """
+        if self.kept is None or values is None:
+            return values
+        values = values if hasattr(values, "__len__") else list(values)
+        if len(values) != len(self.kept):
+            raise ValueError(
+                f"X has {len(self.kept)} rows and there are {len(values)} others: they must agree"
+            )
+        places = np.flatnonzero(self.kept)
+        if hasattr(values, "iloc"):
+            return values.iloc[places]
+        return values[places] if hasattr(values, "shape") else [values[place] for place in places]
+
+
+def read_inputs(estimator: BaseEstimator, X: Any, *, schema: Schema | None) -> Inputs:
+    """Return public inputs as numbers; a table of more than numbers is encoded.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+        Its ``n_features_in_`` and ``feature_names_in_`` are set.
+    X : array-like or table of shape (N, D)
+    schema : Schema, optional
+        What the columns are; inferred where a table holds more than numbers, or has gaps.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `check_inputs`; if cells do not fit the schema, one error names all of them.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sklearn.linear_model import LinearRegression
+    >>> people = pd.DataFrame({"age": [30, 40], "job": ["clerk", "cook"]})
+    >>> read_inputs(LinearRegression(), people, schema=None).schema.names
+    ('age', 'job: clerk', 'job: cook', 'job: (other)')
+    """
+    names = [name for name in column_names(X) if isinstance(name, str)]
+    if schema is None and (not names or len(names) < len(column_names(X)) or _all_numbers(X)):
+        return Inputs(X=check_inputs(estimator, X))
+    if not names and not isinstance(X, Mapping):
+        raise ValueError("a schema goes with a table whose columns have names")
+    schema = infer_schema(X, names) if schema is None else schema.completed(X)
+    schema.validate()
+    encoded = schema.encode(X, row=FROM_ZERO)
+    if len(encoded.X) < 2:
+        raise ValueError(f"there are {len(encoded.X)} rows that lack nothing: two are needed")
+    present: Any = estimator
+    present.n_features_in_ = len(names or X)
+    present.feature_names_in_ = np.array(names or list(X), dtype=object)
+    kept = None if encoded.kept.all() else encoded.kept
+    return Inputs(X=encoded.X, schema=schema, kept=kept)
+
+
+def _all_numbers(X: Any) -> bool:
+    """Return whether every column of a table is of numbers or truth values, without gaps."""
+    kinds = getattr(X, "dtypes", None)
+    if kinds is None or any(getattr(kind, "kind", "O") not in "biuf" for kind in kinds):
+        return False
+    return not bool(np.isnan(np.asarray(X, dtype=np.float64)).any())
+
+
 class ReleaseMixin(BaseEstimator, Generic[Cost]):
     """An estimator that keeps a release, and nothing else of the private outputs.
 
@@ -172,9 +267,11 @@ class ReleaseMixin(BaseEstimator, Generic[Cost]):
         cost: Cost = self.release_.guarantee
         return cost
 
-    def _points(self, X: ArrayLike) -> Array:
-        """Return new inputs in the form of the release's."""
+    def _points(self, X: ArrayLike) -> Any:
+        """Return new inputs in the form of the release's, or raw ones if it has a schema."""
         check_is_fitted(self)
+        if getattr(self.release_, "schema", None) is not None:
+            return X
         return check_inputs(self, X, fitting=False)
 
     def _names(self) -> tuple[str, ...]:
@@ -239,21 +336,53 @@ class DesignMixin(BaseEstimator):
     criterion : str
     inducing : int, array-like of shape (M, D) or None
     random_state : int
+    schema : Schema or None
     """
 
     criterion: Any
     inducing: Any
     random_state: int
+    schema: Schema | None
     n_features_in_: int
     feature_names_in_: Any
+    release_: Any
     _use: Use = "numbers"
 
     def _criterion(self) -> Criterion:
         """Return what the questions are chosen for, or say which criteria there are."""
         return criterion_named(self.criterion, use=self._use)
 
+    schema_: Schema | None = None
+
+    def _read(self, X: Any) -> Inputs:
+        """Return public inputs as numbers, and keep what the columns are."""
+        given = read_inputs(self, X, schema=self.schema)
+        self._keep_schema(given.schema)
+        return given
+
+    def _keep_schema(self, schema: Schema | None) -> None:
+        if schema is not None:
+            self.schema_ = schema
+        else:
+            self.__dict__.pop("schema_", None)
+
+    def _names(self) -> tuple[str, ...]:
+        """Return the names of the numbers, none if they have none."""
+        return feature_names(self) if self.schema_ is None else self.schema_.names
+
+    def _blocks(self) -> tuple[int, ...] | None:
+        """Return which numbers stand for one column, None if each stands for its own."""
+        return None if self.schema_ is None or self.schema_.plain else self.schema_.groups
+
+    def _keep(self, release: Release) -> Self:
+        """Keep what was released, with what its columns are and where it comes from."""
+        provenance = Provenance.of(release.measurements)
+        self.release_ = replace(release, schema=self.schema_, provenance=provenance)
+        return self
+
     def _look_at(self, rows: Rows) -> None:
         """Take names and number of inputs from a table in chunks."""
+        self._keep_schema(getattr(rows, "schema", None))
         self.n_features_in_ = rows.n_inputs
         if rows.input_names:
             self.feature_names_in_ = np.array(rows.input_names, dtype=object)
@@ -271,7 +400,7 @@ class DesignMixin(BaseEstimator):
         )
 
     def _query_for(
-        self, rows: Rows, X_query: ArrayLike | None, query_weight: ArrayLike | None
+        self, rows: Rows, X_query: TableLike | None, query_weight: ArrayLike | None
     ) -> Query | None:
         """Return what `fit_rows` was given of them: a table in chunks chooses its own."""
         if X_query is None and query_weight is None:
@@ -279,19 +408,22 @@ class DesignMixin(BaseEstimator):
         return self._query(np.zeros((0, rows.n_inputs)), X_query, query_weight)
 
     def _query(
-        self, inputs: Array, X_query: ArrayLike | None, query_weight: ArrayLike | None
+        self, inputs: Array, X_query: TableLike | None, query_weight: ArrayLike | None
     ) -> Query:
         """Return what `fit` was given of them, or choose from the inputs."""
         if X_query is None:
             if query_weight is not None:
                 raise ValueError("query_weight goes with X_query: give both")
-            return choose_query(inputs, random_state=self.random_state)
-        points = as_inputs(
-            X_query,
-            input_names=feature_names(self),
-            n_inputs=self.n_features_in_,
-            name="X_query",
-        )
+            return choose_query(inputs, blocks=self._blocks(), random_state=self.random_state)
+        if self.schema_ is not None:
+            points = self.schema_.encode(X_query, row=FROM_ZERO).X
+        else:
+            points = as_inputs(
+                X_query,  # type: ignore[arg-type]
+                input_names=feature_names(self),
+                n_inputs=self.n_features_in_,
+                name="X_query",
+            )
         weights = None if query_weight is None else np.asarray(query_weight, dtype=np.float64)
         if weights is not None and not self._criterion().weighted:
             weighing = " and ".join(

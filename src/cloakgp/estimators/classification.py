@@ -9,13 +9,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.gaussian_process.kernels import Kernel
 
+from cloakgp.columns import Schema
 from cloakgp.criteria import Use
-from cloakgp.criteria.laplace import LAPLACE
+from cloakgp.criteria.newton import NEWTON
 from cloakgp.design import Progress
 from cloakgp.estimators.base import (
     DesignMixin,
     ReleaseMixin,
-    check_inputs,
+    TableLike,
     check_learning,
     column_name,
     count_queries,
@@ -25,17 +26,17 @@ from cloakgp.fitting.dense import release_outputs
 from cloakgp.fitting.iteration import release_iteration
 from cloakgp.fitting.planning import FitPlan, plan_fit
 from cloakgp.fitting.strategies import Query
-from cloakgp.fitting.streaming import Rows
 from cloakgp.fitting.streaming_classification import LabelRowSettings, release_label_rows
+from cloakgp.fitting.streaming_measuring import Rows
 from cloakgp.models import Approximation
 from cloakgp.privacy import Guarantee
-from cloakgp.privacy.accounting import check_budget
 from cloakgp.privacy.checks import warn_of_parameters
 from cloakgp.privacy.labels import Classes
+from cloakgp.privacy.noise import noise_for
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import Hyperprior, LatentPrediction, Release
 from cloakgp.utils.arrays import Array
-from cloakgp.utils.names import CriterionName, LinkName
+from cloakgp.utils.names import CriterionName, LinkName, NoiseChoice
 from cloakgp.utils.passes import Tell, tell_nobody
 
 
@@ -57,15 +58,18 @@ class DPGPClassifier(DesignMixin, ReleaseMixin[Guarantee], ClassifierMixin, Base
         is high where the second is probable. They are sorted, unless they come as
         `cloakgp.privacy.labels.Classes`, which keep their order.
     epsilon, delta : float
-        The budget of one `fit`.
-    criterion : {"bayes", "trace", "logdet", "laplace"}
+        The budget of one `fit`. δ may be 0: noise is Laplace noise then.
+    noise : {"auto", "gaussian", "laplace"}
+        What is added to answers; "auto" is Laplace noise where δ is 0, else Gaussian. "newton"
+        knows Gaussian noise alone.
+    criterion : {"bayes", "trace", "logdet", "newton"}
         What the questions are chosen for: the least posterior variance at the query points under
         the linear prior over labels nearest to the declared one; the least mean squared noise, or
         the least volume of noise, on the linear part of one Newton step at the query points; or
         the papers' iteration, which puts noise on every Newton step at all N training points.
     link : {"probit", "logit"}, optional
         From the latent function to the probability of a class. If not given: the probit, and for
-        "laplace", which knows no other, the logit.
+        "newton", which knows no other, the logit.
     class_rates : array-like of shape (C,), optional
         Public prior probabilities of the classes, in their order. If not given: all alike, and
         learned with the hyperparameters.
@@ -76,17 +80,20 @@ class DPGPClassifier(DesignMixin, ReleaseMixin[Guarantee], ClassifierMixin, Base
     learn : {"map", "average"} or None
         Fit the kernel's free hyperparameters, and the classes' rates unless given, to the published
         answers, at no cost in privacy. With "map", declared values stay unless the answers make
-        others more probable by a nat. "laplace" learns nothing.
+        others more probable by a nat. "newton" learns nothing.
     step_criterion : {"logdet", "trace"}, optional
-        Of the noise on the Newton steps of "laplace"; the papers' is "logdet".
+        Of the noise on the Newton steps of "newton"; the papers' is "logdet".
     steps : int, optional
-        How many Newton steps "laplace" takes; they share the budget. One if not given.
+        How many Newton steps "newton" takes; they share the budget. One if not given.
     gap : float
         Certified relative gap at which the design stops.
     memory : float, optional
         Gigabytes that a fit may take; half of what is free if not given. Where an exact process
         would take more, one with 200 inducing inputs is fitted, and a `SparseModelWarning` says so
         before anything is asked.
+    schema : Schema, optional
+        What the columns of a table are (`cloakgp.columns`); inferred where it holds more than
+        numbers, or has gaps.
     random_state : int
         Of k-means on public inputs. Has nothing to do with privacy noise.
     insecure_seed : int, optional
@@ -104,6 +111,8 @@ class DPGPClassifier(DesignMixin, ReleaseMixin[Guarantee], ClassifierMixin, Base
     n_features_in_ : int
     feature_names_in_ : array of str
         If X had column names.
+    schema_ : Schema
+        If X was encoded.
 
     Notes
     -----
@@ -133,7 +142,8 @@ class DPGPClassifier(DesignMixin, ReleaseMixin[Guarantee], ClassifierMixin, Base
         *,
         classes: object,
         epsilon: float,
-        delta: float,
+        delta: float = 0.0,
+        noise: NoiseChoice = "auto",
         criterion: str = "bayes",
         link: LinkName | None = None,
         class_rates: ArrayLike | None = None,
@@ -144,6 +154,7 @@ class DPGPClassifier(DesignMixin, ReleaseMixin[Guarantee], ClassifierMixin, Base
         steps: int | None = None,
         gap: float = 1e-3,
         memory: float | None = None,
+        schema: Schema | None = None,
         random_state: int = 0,
         insecure_seed: int | None = None,
     ) -> None:
@@ -151,6 +162,7 @@ class DPGPClassifier(DesignMixin, ReleaseMixin[Guarantee], ClassifierMixin, Base
         self.classes = classes
         self.epsilon = epsilon
         self.delta = delta
+        self.noise = noise
         self.criterion = criterion
         self.link = link
         self.class_rates = class_rates
@@ -161,15 +173,16 @@ class DPGPClassifier(DesignMixin, ReleaseMixin[Guarantee], ClassifierMixin, Base
         self.steps = steps
         self.gap = gap
         self.memory = memory
+        self.schema = schema
         self.random_state = random_state
         self.insecure_seed = insecure_seed
 
     @forget_on_failure
     def fit(
         self,
-        X: ArrayLike,
+        X: TableLike,
         y: ArrayLike,
-        X_query: ArrayLike | None = None,
+        X_query: TableLike | None = None,
         query_weight: ArrayLike | None = None,
         *,
         progress: Progress | None = None,
@@ -205,8 +218,9 @@ class DPGPClassifier(DesignMixin, ReleaseMixin[Guarantee], ClassifierMixin, Base
         ValueError
             For anything that does not make sense; no message quotes a label of y.
         """
-        inputs = check_inputs(self, X)
-        check_budget(self.epsilon, self.delta)
+        given = self._read(X)
+        inputs, y = given.X, given.of_rows(y)
+        noise = noise_for(self.noise, epsilon=self.epsilon, delta=self.delta)
         declared = Classes.checked(self.classes)
         classes = self._in_order(declared)
         check_learning(self.learn)
@@ -229,13 +243,14 @@ class DPGPClassifier(DesignMixin, ReleaseMixin[Guarantee], ClassifierMixin, Base
             inducing=plan.inducing,
             approximation=self.approximation,
             input_names=self._names(),
+            blocks=self._blocks(),
             random_state=self.random_state,
         )
         self.classes_ = _as_array(classes)
         tell("choosing where predictions matter")
         query = self._query(inputs, X_query, query_weight)
         if self._criterion().iterates:
-            self.release_ = release_iteration(
+            released = release_iteration(
                 inputs,
                 y,
                 prior=prior,
@@ -252,9 +267,9 @@ class DPGPClassifier(DesignMixin, ReleaseMixin[Guarantee], ClassifierMixin, Base
                 tell=tell,
                 insecure_seed=self.insecure_seed,
             )
-            return self
+            return self._keep(released)
         hyperprior = Hyperprior(noise_variance=False, mean=self.class_rates is None)
-        self.release_ = release_outputs(
+        released = release_outputs(
             inputs,
             y,
             prior=prior,
@@ -263,6 +278,7 @@ class DPGPClassifier(DesignMixin, ReleaseMixin[Guarantee], ClassifierMixin, Base
             query=query,
             epsilon=self.epsilon,
             delta=self.delta,
+            noise=noise,
             criterion=self.criterion,
             gap=self.gap,
             hyperprior=None if self.learn is None else hyperprior,
@@ -273,13 +289,13 @@ class DPGPClassifier(DesignMixin, ReleaseMixin[Guarantee], ClassifierMixin, Base
             tell=tell,
             insecure_seed=self.insecure_seed,
         )
-        return self
+        return self._keep(released)
 
     @forget_on_failure
     def fit_rows(
         self,
         rows: Rows,
-        X_query: ArrayLike | None = None,
+        X_query: TableLike | None = None,
         query_weight: ArrayLike | None = None,
         *,
         progress: Progress | None = None,
@@ -322,11 +338,12 @@ class DPGPClassifier(DesignMixin, ReleaseMixin[Guarantee], ClassifierMixin, Base
         link_name = self._link_name()
         self._look_at(rows)
         hyperprior = Hyperprior(noise_variance=False, mean=self.class_rates is None)
-        self.release_ = release_label_rows(
+        released = release_label_rows(
             rows,
             classes=classes,
             epsilon=self.epsilon,
             delta=self.delta,
+            noise=self.noise,
             query=self._query_for(rows, X_query, query_weight),
             settings=LabelRowSettings(
                 kernel=self.kernel,
@@ -339,13 +356,14 @@ class DPGPClassifier(DesignMixin, ReleaseMixin[Guarantee], ClassifierMixin, Base
                 hyperprior=None if self.learn is None else hyperprior,
                 average=self.learn == "average",
                 random_state=self.random_state,
+                blocks=self._blocks(),
             ),
             progress=progress,
             tell=tell,
             insecure_seed=self.insecure_seed,
         )
         self.classes_ = _as_array(classes)
-        return self
+        return self._keep(released)
 
     def plan(self, shape: tuple[int, int], *, queries: int | None = None) -> FitPlan:
         """Say beforehand how a table is best fitted; nothing is read or spent.
@@ -378,7 +396,7 @@ class DPGPClassifier(DesignMixin, ReleaseMixin[Guarantee], ClassifierMixin, Base
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the most probable class, at no further cost in privacy, shape (P,)."""
-        best = self.predict_proba(X).argmax(axis=1)
+        best = np.nan_to_num(self.predict_proba(X)).argmax(axis=1)
         predicted: NDArray[Any] = self.classes_[best]
         return predicted
 
@@ -428,7 +446,7 @@ class DPGPClassifier(DesignMixin, ReleaseMixin[Guarantee], ClassifierMixin, Base
         chosen = self._criterion()
         for name, value in (("step_criterion", self.step_criterion), ("steps", self.steps)):
             if value is not None and not chosen.iterates:
-                raise ValueError(f"{name} goes with criterion={LAPLACE.name!r}")
+                raise ValueError(f"{name} goes with criterion={NEWTON.name!r}")
         if chosen.link is None:
             return "probit" if self.link is None else self.link
         if self.link not in (None, chosen.link):
@@ -449,7 +467,7 @@ class DPGPClassifier(DesignMixin, ReleaseMixin[Guarantee], ClassifierMixin, Base
         return ordered
 
     def _query(
-        self, inputs: Array, X_query: ArrayLike | None, query_weight: ArrayLike | None
+        self, inputs: Array, X_query: TableLike | None, query_weight: ArrayLike | None
     ) -> Query:
         if X_query is not None and self._criterion().iterates:
             raise ValueError(

@@ -23,6 +23,7 @@ from cloakgp.privacy.accounting import check_budget
 from cloakgp.privacy.checks import already_warned, warn_of_parameters
 from cloakgp.privacy.composition import MixedGuarantee, compose_with_selection, worst_release
 from cloakgp.privacy.selection import Loss, SelectionMechanism, select
+from cloakgp.privacy.spending import hold, one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import Choice, Release
 from cloakgp.utils.memory import GIGABYTE, memory_budget
@@ -131,6 +132,7 @@ class DPGridSearchCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         self.n_jobs = n_jobs
 
     @forget_on_failure
+    @one_charge
     def fit(self, X: ArrayLike, y: ArrayLike) -> DPGridSearchCV:
         """Choose, then release: spends ``selection_epsilon`` and the estimator's budget, each once.
 
@@ -152,11 +154,18 @@ class DPGridSearchCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         """
         inputs = check_inputs(self, X)
         budget = self.estimator
+        if budget.noise == "laplace":
+            raise ValueError(
+                "a private choice is composed with releases of Gaussian noise: leave noise='auto', "
+                "with a delta above 0"
+            )
         check_budget(budget.epsilon, budget.delta)
         limits = OutputBounds.checked(budget.bounds)
         grid = list(ParameterGrid(self.param_grid))
         _check_names(grid)
-        candidates = [clone(budget).set_params(**clone(params, safe=False)) for params in grid]
+        # Each candidate might choose another noise by forecast; the total is stated for all.
+        alike = clone(budget).set_params(noise="gaussian")
+        candidates = [clone(alike).set_params(**clone(params, safe=False)) for params in grid]
         if len(inputs) > MANY_ROWS and any(
             candidate.inducing is not None for candidate in candidates
         ):
@@ -182,6 +191,7 @@ class DPGridSearchCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
             rows=len(inputs),
             bounds=[(limits.lo, limits.hi)],
         )
+        hold((self.selection_epsilon, 0.0), (budget.epsilon, budget.delta))
         chosen = select(
             [
                 choose_prior(
@@ -218,7 +228,8 @@ class DPGridSearchCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
             best.set_params(memory=budget.memory)
         spent = best.guarantee_
         if (
-            spent.mu > worst.mu
+            spent.laplace
+            or spent.mu > worst.mu
             or spent.answers > worst.answers
             or spent.coarseness > worst.coarseness
         ):

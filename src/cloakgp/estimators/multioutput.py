@@ -25,13 +25,15 @@ from cloakgp.fitting.strategies import Query
 from cloakgp.models import Approximation, ExactPrior, SparsePrior, matern_kernel
 from cloakgp.models.kernels.coregion import CoregionKernel, as_entries, checked_coregion
 from cloakgp.privacy import Guarantee
-from cloakgp.privacy.accounting import check_budget
 from cloakgp.privacy.checks import warn_of_parameters
 from cloakgp.privacy.composition import MixedGuarantee
+from cloakgp.privacy.noise import noise_for
 from cloakgp.privacy.several_outputs import STANDARD_BOUNDS, OutputColumns
+from cloakgp.privacy.spending import one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release.several_outputs import WHICH_OUTPUT, MultiOutputRelease
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.names import NoiseChoice
 
 # Sd of each output's own level around the middle of its bounds, in widths.
 LEVEL_SD = 1 / 8
@@ -63,7 +65,9 @@ class DPGPMultiOutputRegressor(
     bounds : array-like of shape (T, 2)
         Public range of each output. Outputs outside are clipped, silently.
     epsilon, delta : float
-        The budget of one `fit`, for all outputs together.
+        The budget of one `fit`, for all outputs together. δ may be 0: noise is Laplace noise then.
+    noise : {"auto", "gaussian", "laplace"}
+        What is added to answers; "auto" is Laplace noise where δ is 0, else Gaussian.
     coregion : array-like of shape (T, T), optional
         B, the public covariance between outputs that the kernel is multiplied by; independent
         outputs if not given.
@@ -106,7 +110,8 @@ class DPGPMultiOutputRegressor(
         *,
         bounds: ArrayLike,
         epsilon: float,
-        delta: float,
+        delta: float = 0.0,
+        noise: NoiseChoice = "auto",
         coregion: ArrayLike | None = None,
         criterion: str = "bayes",
         inducing: int | ArrayLike | None = None,
@@ -122,6 +127,7 @@ class DPGPMultiOutputRegressor(
         self.bounds = bounds
         self.epsilon = epsilon
         self.delta = delta
+        self.noise = noise
         self.coregion = coregion
         self.criterion = criterion
         self.inducing = inducing
@@ -133,6 +139,7 @@ class DPGPMultiOutputRegressor(
         self.insecure_seed = insecure_seed
 
     @forget_on_failure
+    @one_charge
     def fit(
         self,
         X: ArrayLike,
@@ -168,7 +175,7 @@ class DPGPMultiOutputRegressor(
             For anything that does not make sense; no message quotes an output.
         """
         inputs = check_inputs(self, X)
-        check_budget(self.epsilon, self.delta)
+        noise = noise_for(self.noise, epsilon=self.epsilon, delta=self.delta)
         columns = OutputColumns.checked(self.bounds)
         # Columns are measured from the middle of their bounds: the mean is given.
         hyperprior = choose_hyperprior(self.learn, noise_variance=self.noise_variance, mean=0.0)
@@ -197,6 +204,7 @@ class DPGPMultiOutputRegressor(
             query=self._entries(self._query(inputs, X_query, query_weight), count=count),
             epsilon=self.epsilon,
             delta=self.delta,
+            noise=noise,
             groups=columns.units(groups, rows=len(inputs)).tolist(),
             criterion=self.criterion,
             gap=self.gap,

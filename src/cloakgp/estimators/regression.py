@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
-from typing import Literal, Unpack
+from collections.abc import Hashable, Iterable
+from functools import partial
+from typing import Literal
 
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.gaussian_process.kernels import Kernel
-from sklearn.utils.validation import check_is_fitted
 
+from cloakgp.columns import Schema
 from cloakgp.data import ArrayRows
 from cloakgp.design import Progress
 from cloakgp.estimators.base import (
     DesignMixin,
     PosteriorMixin,
-    check_inputs,
+    TableLike,
     choose_hyperprior,
     column_name,
     count_queries,
 )
-from cloakgp.fitting.bands import Stage, Stages, stages_for
+from cloakgp.estimators.later_visits import LaterVisitsMixin
+from cloakgp.estimators.planning import PlanMixin
+from cloakgp.fitting.bands import Stages, stages_for
 from cloakgp.fitting.defaults import choose_prior
 from cloakgp.fitting.dense import release_outputs
-from cloakgp.fitting.forecast import Forecast, forecast_release
-from cloakgp.fitting.planning import FitPlan, plan_fit
-from cloakgp.fitting.remeasure import Settings, extend, refine
-from cloakgp.fitting.streaming import Rows, RowSettings, release_rows
+from cloakgp.fitting.interval import searches_interval
+from cloakgp.fitting.streaming import RowSettings, release_rows
+from cloakgp.fitting.streaming_measuring import Rows
 from cloakgp.models import Approximation, ExactPrior, SparsePrior
 from cloakgp.privacy import Guarantee, OutputBounds
 from cloakgp.privacy.accounting import check_budget
@@ -35,11 +37,17 @@ from cloakgp.privacy.composition import MixedGuarantee
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import Hyperprior, Release
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.names import NoiseChoice
 from cloakgp.utils.passes import Tell, tell_nobody
 
 
 class DPGPRegressor(
-    DesignMixin, PosteriorMixin[Guarantee | MixedGuarantee], RegressorMixin, BaseEstimator
+    PlanMixin,
+    DesignMixin,
+    LaterVisitsMixin,
+    PosteriorMixin[Guarantee | MixedGuarantee],
+    RegressorMixin,
+    BaseEstimator,
 ):
     r"""Gaussian-process regression that protects each output.
 
@@ -56,9 +64,13 @@ class DPGPRegressor(
     noise_variance : float, optional
         Of each output, in squared output units. If not given: the square of a tenth of the width.
     bounds : (float, float)
-        Public range of one output. Outputs outside are clipped, silently.
+        Public range of one output. Outputs outside are clipped, silently. It may be as wide as is
+        certain, where an interval that holds most outputs can be looked for (`interval`).
     epsilon, delta : float
-        The budget of one `fit`.
+        The budget of one `fit`. δ may be 0: noise is Laplace noise then.
+    noise : {"auto", "gaussian", "laplace"}
+        What is added to answers. Laplace noise needs no δ, and a question about a few rows costs it
+        less; "auto" takes what is expected to predict better, from public inputs.
     criterion : {"bayes", "trace", "logdet", "functional"}
         What the questions are chosen for: the least posterior variance at the query points; the
         least mean squared noise on the non-private predictions there; the least volume of that
@@ -79,15 +91,24 @@ class DPGPRegressor(
         How the budget is spread over several measurements of the same outputs (`docs/adaptive.md`).
         Each stage spends its share of μ² and clips outputs to so many predictive sds on either side
         of what the answers before it predict; the first has no band, so its width is None. "auto":
-        three stages, (0.2, None), (0.3, 1.5) and (0.5, 1), wherever criterion "bayes" keeps its
-        rows. None: everything at once. Of several stages, 5 % are for the question how
-        noisy outputs are, if that is learned and can be told.
+        three stages, (0.2, None), (0.3, 1.5) and (0.5, 1), with criterion "bayes" (shares of ε, a
+        quarter for the first, with Laplace noise); one for tables that are read in passes, where
+        privacy is not expected to add more than 1 % to the error of new outputs anyway. None:
+        everything at once. Of several stages, 5 % (10 % of ε) are for the question how noisy
+        outputs are, if that is learned and can be told.
+    interval : "auto" or False
+        Whether an interval that holds most outputs is looked for first, by noisy counts, within the
+        one budget (`docs/adaptive.md`). All later questions clip to it, and the default prior is
+        scaled to it. "auto": wherever criterion "bayes" keeps its rows, and these are so many that
+        it costs little. False: everything goes by the bounds.
     gap : float
         Certified relative gap at which the design stops.
     memory : float, optional
         Gigabytes that a fit may take; half of what is free if not given. Where an exact process
         would take more, one with 200 inducing inputs is fitted, and a `SparseModelWarning` says so
         before anything is asked.
+    schema : Schema, optional
+        What the columns of a table are; inferred where it holds more than numbers, or has gaps.
     random_state : int
         Of k-means on public inputs. Has nothing to do with privacy noise.
     insecure_seed : int, optional
@@ -135,15 +156,18 @@ class DPGPRegressor(
         *,
         bounds: tuple[float, float],
         epsilon: float,
-        delta: float,
+        delta: float = 0.0,
+        noise: NoiseChoice = "auto",
         criterion: str = "bayes",
         inducing: int | ArrayLike | None = None,
         approximation: Approximation = "fitc",
         mean: float | None = None,
         learn: Literal["map", "average"] | None = "map",
         stages: Stages = "auto",
+        interval: Literal["auto", False] = "auto",
         gap: float = 1e-3,
         memory: float | None = None,
+        schema: Schema | None = None,
         random_state: int = 0,
         insecure_seed: int | None = None,
     ) -> None:
@@ -152,23 +176,26 @@ class DPGPRegressor(
         self.bounds = bounds
         self.epsilon = epsilon
         self.delta = delta
+        self.noise = noise
         self.criterion = criterion
         self.inducing = inducing
         self.approximation = approximation
         self.mean = mean
         self.learn = learn
         self.stages = stages
+        self.interval = interval
         self.gap = gap
         self.memory = memory
+        self.schema = schema
         self.random_state = random_state
         self.insecure_seed = insecure_seed
 
     @forget_on_failure
     def fit(
         self,
-        X: ArrayLike,
+        X: TableLike,
         y: ArrayLike,
-        X_query: ArrayLike | None = None,
+        X_query: TableLike | None = None,
         query_weight: ArrayLike | None = None,
         *,
         groups: Iterable[Hashable] | None = None,
@@ -208,31 +235,28 @@ class DPGPRegressor(
         ValueError
             For anything that does not make sense; no message quotes an output.
         """
-        inputs = check_inputs(self, X)
-        check_budget(self.epsilon, self.delta)
+        given = self._read(X)
+        inputs, y, groups = given.X, given.of_rows(y), given.of_rows(groups)
+        check_budget(self.epsilon, self.delta, pure=True)
         limits = OutputBounds.checked(self.bounds)
         hyperprior = self._hyperprior()
-        plan = self.plan(
-            inputs.shape,
-            queries=count_queries(X_query),
-            grouped=groups is not None,
-        )
+        grouped, queries = groups is not None, count_queries(X_query)
+        plan = self.plan(inputs.shape, queries=queries, grouped=grouped)
         plan.announce()
         if plan.by_passes:
-            rows = ArrayRows(inputs, y, input_names=self._names(), output_name=column_name(y))
-            return self.fit_rows(rows, X_query, query_weight, progress=progress, tell=tell)
+            many = ArrayRows(inputs, y, input_names=self._names(), output_name=column_name(y))
+            many.schema = given.schema
+            return self.fit_rows(many, X_query, query_weight, progress=progress, tell=tell)
+        bounds, rows = [(limits.lo, limits.hi)], len(inputs)
         warn_of_parameters(
-            epsilon=self.epsilon,
-            delta=self.delta,
-            rows=len(inputs),
-            bounds=[(limits.lo, limits.hi)],
-            mean=self.mean,
+            epsilon=self.epsilon, delta=self.delta, rows=rows, bounds=bounds, mean=self.mean
         )
         tell("choosing the prior")
-        prior = self._prior(inputs, inducing=plan.inducing)
+        prior = self._prior(inputs, limits, inducing=plan.inducing)
         tell("choosing where predictions matter")
         query = self._query(inputs, X_query, query_weight)
-        self.release_ = release_outputs(
+        noise = self._noise(inputs, prior=prior, query=query)
+        released = release_outputs(
             inputs,
             y,
             prior=prior,
@@ -240,25 +264,29 @@ class DPGPRegressor(
             query=query,
             epsilon=self.epsilon,
             delta=self.delta,
+            noise=noise,
             groups=groups,
             criterion=self.criterion,
             gap=self.gap,
             hyperprior=hyperprior,
             average=self.learn == "average",
-            stages=self._stages(),
+            stages=stages_for(self.stages, criterion=self._criterion(), noise=noise),
+            prior_within=(
+                partial(self._prior, inputs, inducing=plan.inducing) if self._searches() else None
+            ),
             input_names=self._names(),
             output_name=column_name(y),
             progress=progress,
             tell=tell,
             insecure_seed=self.insecure_seed,
         )
-        return self
+        return self._keep(released)
 
     @forget_on_failure
     def fit_rows(
         self,
         rows: Rows,
-        X_query: ArrayLike | None = None,
+        X_query: TableLike | None = None,
         query_weight: ArrayLike | None = None,
         *,
         progress: Progress | None = None,
@@ -266,7 +294,7 @@ class DPGPRegressor(
     ) -> DPGPRegressor:
         """Spend the budget once on a table in chunks: files, arrays or a cluster, of any length.
 
-        The table is read a few times, chunk by chunk; its outputs once. The size of
+        The table is read a few times, chunk by chunk; its outputs once for each stage. The size of
         `release_` does not depend on the number of rows then, and it holds none of them.
 
         Parameters
@@ -297,14 +325,13 @@ class DPGPRegressor(
         >>> model.fit_rows(ArrayRows(X, np.sin(X).ravel())).release_.n_rows
         5000
         """
-        if self.stages is not None and self.stages != "auto":
-            raise ValueError("stages are for tables that are fitted at once: leave them out")
         self._look_at(rows)
-        self.release_ = release_rows(
+        released = release_rows(
             rows,
             bounds=OutputBounds.checked(self.bounds),
             epsilon=self.epsilon,
             delta=self.delta,
+            noise=self.noise,
             query=self._query_for(rows, X_query, query_weight),
             settings=RowSettings(
                 kernel=self.kernel,
@@ -316,182 +343,39 @@ class DPGPRegressor(
                 gap=self.gap,
                 hyperprior=self._hyperprior(),
                 average=self.learn == "average",
+                stages=self.stages,
                 random_state=self.random_state,
+                blocks=self._blocks(),
             ),
             progress=progress,
             tell=tell,
             insecure_seed=self.insecure_seed,
         )
-        return self
-
-    @forget_on_failure
-    def refine(
-        self,
-        y: ArrayLike | Rows,
-        X_query: ArrayLike | None = None,
-        **settings: Unpack[Settings],
-    ) -> DPGPRegressor:
-        """Ask the outputs again, for what the answers so far leave open; see `cloakgp.refine`.
-
-        Parameters
-        ----------
-        y : array-like of shape (N,), or ArrayRows, FileRows or DaskRows
-            Private: the outputs that `fit` was given, in the same order, or the rows that
-            `fit_rows` was given.
-        X_query : array-like or table of shape (P, D), optional
-        **settings
-            ``epsilon`` and ``delta``, on top of what was spent, and others of `cloakgp.refine`.
-
-        Returns
-        -------
-        self
-            With a `release_` that knows both measurements.
-        """
-        check_is_fitted(self)
-        self.release_ = refine(self.release_, y, X_query, **settings)
-        return self
-
-    @forget_on_failure
-    def extend(
-        self,
-        X: ArrayLike | Rows,
-        y: ArrayLike | None = None,
-        X_query: ArrayLike | None = None,
-        **settings: Unpack[Settings],
-    ) -> DPGPRegressor:
-        """Ask new rows, given what is known; see `cloakgp.extend`.
-
-        Parameters
-        ----------
-        X : array-like or table of shape (N, D), or ArrayRows, FileRows or DaskRows
-            Public inputs of the new rows, or new rows with their outputs.
-        y : array-like of shape (N,), optional
-            Their private outputs, unless X has them.
-        X_query : array-like or table of shape (P, D), optional
-        **settings
-            ``epsilon`` and ``delta``, on top of what was spent, and others of `cloakgp.extend`.
-
-        Returns
-        -------
-        self
-            With a `release_` that knows both tables.
-        """
-        check_is_fitted(self)
-        self.release_ = extend(self.release_, X, y, X_query, **settings)
-        return self
-
-    def plan(
-        self, shape: tuple[int, int], *, queries: int | None = None, grouped: bool = False
-    ) -> FitPlan:
-        """Say beforehand how `fit` will treat a table; nothing is read or spent.
-
-        Parameters
-        ----------
-        shape : (int, int)
-            N and D, of X.
-        queries : int, optional
-            How many query points will be given.
-        grouped : bool
-            Whether groups will be given.
-
-        Returns
-        -------
-        FitPlan
-            With ``by_passes``, `fit` does what `fit_rows` does.
-
-        Raises
-        ------
-        ValueError
-            If there is no room for a sparse process either.
-
-        Examples
-        --------
-        >>> model = DPGPRegressor(bounds=(-1, 1), epsilon=1.0, delta=1e-6, memory=4.0)
-        >>> model.plan((40_000, 2)).by_passes
-        True
-        """
-        criterion = self._criterion()
-        staged = self.stages is not None and self.stages != "auto"
-        at_once = grouped or staged or "many rows" not in criterion.uses
-        return plan_fit(
-            shape[0],
-            n_inputs=shape[1],
-            queries=queries,
-            inducing=self.inducing,
-            memory=self.memory,
-            passes=not at_once,
-            at_rows=criterion.at_rows,
-        )
-
-    def forecast(
-        self,
-        X: ArrayLike,
-        X_query: ArrayLike | None = None,
-        query_weight: ArrayLike | None = None,
-        *,
-        epsilons: Sequence[float] | None = None,
-    ) -> tuple[Forecast, ...]:
-        """Say what `fit` would be worth at several budgets, from public inputs; nothing is spent.
-
-        Expectations are those of the declared prior, which may be wrong: see `docs/adaptive.md`.
-
-        Parameters
-        ----------
-        X : array-like of shape (N, D)
-            Public inputs.
-        X_query, query_weight
-            As for `fit`.
-        epsilons : sequence of float, optional
-            Budgets, all at the declared δ; the declared ε alone if not given.
-
-        Returns
-        -------
-        tuple of Forecast
-            One for each.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> model = DPGPRegressor(bounds=(0, 100), epsilon=1.0, delta=1e-5)
-        >>> X = np.linspace(0, 10, 300)[:, None]
-        >>> weak, strong = model.forecast(X, epsilons=[0.1, 1.0])
-        >>> strong.error < weak.error < weak.prior_error
-        True
-        """
-        model = clone(self)
-        inputs = check_inputs(model, X)
-        plan = model.plan(inputs.shape, queries=count_queries(X_query))
-        if plan.by_passes:
-            raise ValueError("tables that are read in passes cannot be forecast: take some rows")
-        return forecast_release(
-            inputs,
-            prior=model._prior(inputs, inducing=plan.inducing),
-            bounds=OutputBounds.checked(self.bounds),
-            query=model._query(inputs, X_query, query_weight),
-            epsilons=[self.epsilon] if epsilons is None else epsilons,
-            delta=self.delta,
-            stages=self._stages(),
-            hyperprior=model._hyperprior(),
-            criterion=self.criterion,
-        )
+        return self._keep(released)
 
     def _prior(
-        self, inputs: Array, *, inducing: int | ArrayLike | None
+        self, inputs: Array, bounds: OutputBounds, *, inducing: int | ArrayLike | None
     ) -> ExactPrior | SparsePrior:
         return choose_prior(
             inputs,
-            bounds=OutputBounds.checked(self.bounds),
+            bounds=bounds,
             kernel=self.kernel,
             noise_variance=self.noise_variance,
             mean=self.mean,
             inducing=inducing,
             approximation=self.approximation,
             input_names=self._names(),
+            blocks=self._blocks(),
             random_state=self.random_state,
         )
 
     def _hyperprior(self) -> Hyperprior | None:
         return choose_hyperprior(self.learn, noise_variance=self.noise_variance, mean=self.mean)
 
-    def _stages(self) -> tuple[Stage, ...]:
-        return stages_for(self.stages, criterion=self._criterion())
+    def _searches(self) -> bool:
+        return searches_interval(
+            self.interval,
+            criterion=self._criterion(),
+            bounds=OutputBounds.checked(self.bounds),
+            mean=self.mean,
+        )

@@ -6,7 +6,8 @@ on either side, cut at the bounds, and pays for that width alone. Bands depend o
 on published answers, so that whatever is done with them is as private as the answers are
 (`cloakgp.privacy.bands`).
 
-Shares of μ² and widths are a fixed schedule. Choosing them by the variance that the prior predicts
+Shares and widths are a fixed schedule. With Gaussian noise shares are of μ², with Laplace noise of
+ε. Choosing them by the variance that the prior predicts
 does not work: it believes its own bands too much, prefers narrow ones and a first stage that is too
 small. Bands of less than one predictive sd, and first shares below 0.15, did worse than one stage
 on tables; two to five stages differ by less than a hundredth of an output's sd.
@@ -23,16 +24,13 @@ import numpy as np
 
 from cloakgp.criteria import Criterion, criteria_for
 from cloakgp.fitting.strategies import Budget, split_budget
-from cloakgp.privacy import OutputBounds
-from cloakgp.privacy.accounting import exact_noise_multiplier
-from cloakgp.privacy.bands import Bands
-from cloakgp.utils.arrays import Array
+from cloakgp.privacy.accounting import ROUNDING
+from cloakgp.utils.names import NoiseName
 
-# The narrowest band, as a share of the bounds' width.
-NARROWEST = 1e-3
-# Of μ², for the question how noisy outputs are; and the most noise, on a share of the rows, with
-# which its answer is worth having.
-SPREAD_SHARE, NOISIEST_SPREAD = 0.05, 0.1
+# Of μ², or of ε with Laplace noise, for the question how noisy outputs are; and the most noise, on
+# a share of the rows, with which its answer is worth having.
+SPREAD_SHARES: dict[NoiseName, float] = {"gaussian": 0.05, "laplace": 0.1}
+NOISIEST_SPREAD = 0.1
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,7 @@ class Stage:
     Attributes
     ----------
     share : float
-        Of μ².
+        Of μ², or of ε with Laplace noise.
     width : float or None
         To how many predictive sds on either side outputs are clipped; None for the bounds alone.
     """
@@ -57,16 +55,23 @@ DEFAULT_STAGES = (
     Stage(share=0.3, width=1.5),
     Stage(share=0.5, width=1.0),
 )
+LAPLACE_STAGES = (
+    Stage(share=0.25),
+    Stage(share=0.3, width=1.5),
+    Stage(share=0.45, width=1.0),
+)
 Stages = Sequence[tuple[float, float | None]] | Literal["auto"] | None
 
 
-def checked_stages(stages: Stages) -> tuple[Stage, ...]:
+def checked_stages(stages: Stages, *, noise: NoiseName = "gaussian") -> tuple[Stage, ...]:
     """Return a schedule of stages.
 
     Parameters
     ----------
     stages : "auto", None, or sequence of (share, width)
         The default schedule, one stage, or pairs as `Stage` holds them.
+    noise : {"gaussian", "laplace"}
+        For which the default is.
 
     Raises
     ------
@@ -83,7 +88,7 @@ def checked_stages(stages: Stages) -> tuple[Stage, ...]:
     if isinstance(stages, str):
         if stages != "auto":
             raise ValueError(f"stages must be 'auto', None or pairs of numbers, got {stages!r}")
-        return DEFAULT_STAGES
+        return DEFAULT_STAGES if noise == "gaussian" else LAPLACE_STAGES
     advice = "give pairs (share of the budget, band's half width in predictive sds)"
     try:
         pairs = [(float(share), width) for share, width in stages]
@@ -105,7 +110,9 @@ def checked_stages(stages: Stages) -> tuple[Stage, ...]:
     return schedule
 
 
-def stages_for(stages: Stages, *, criterion: Criterion) -> tuple[Stage, ...]:
+def stages_for(
+    stages: Stages, *, criterion: Criterion, noise: NoiseName = "gaussian"
+) -> tuple[Stage, ...]:
     """Return a schedule of stages that a criterion can follow.
 
     Parameters
@@ -113,13 +120,14 @@ def stages_for(stages: Stages, *, criterion: Criterion) -> tuple[Stage, ...]:
     stages : "auto", None, or sequence of (share, width)
         As for `checked_stages`; "auto" is one stage where there cannot be several.
     criterion : Criterion
+    noise : {"gaussian", "laplace"}
 
     Raises
     ------
     ValueError
         As `checked_stages`, or for several stages of a criterion that knows of no other answers.
     """
-    schedule = checked_stages(stages)
+    schedule = checked_stages(stages, noise=noise)
     if len(schedule) == 1 or "stages" in criterion.uses:
         return schedule
     if isinstance(stages, str):
@@ -146,7 +154,12 @@ class Step:
 
 
 def schedule_stages(
-    stages: Sequence[Stage], *, epsilon: float, delta: float, rows: int, ask_spread: bool
+    stages: Sequence[Stage],
+    *,
+    budget: Budget,
+    rows: int,
+    ask_spread: bool,
+    spent: float = 0.0,
 ) -> tuple[Step, ...]:
     """Split a budget over stages. Depends on public numbers alone.
 
@@ -158,16 +171,18 @@ def schedule_stages(
     Parameters
     ----------
     stages : sequence of Stage
-    epsilon, delta : float
-        The whole budget.
+    budget : Budget
+        The whole.
     rows : int
         N.
     ask_spread : bool
         Whether outputs' noise is to be learned.
+    spent : float
+        The share of μ² that was for something before (`cloakgp.fitting.interval`).
 
     Examples
     --------
-    >>> steps = schedule_stages(DEFAULT_STAGES, epsilon=1.0, delta=1e-5, rows=300,
+    >>> steps = schedule_stages(DEFAULT_STAGES, budget=Budget(1.0, 1e-5), rows=300,
     ...                         ask_spread=True)
     >>> [step.stage and step.stage.width for step in steps]
     [None, 1.5, 1.0, None]
@@ -175,45 +190,47 @@ def schedule_stages(
     [0.4, 0.5, 0.67, 0.2]
     """
     if len(stages) > 1:
-        multiplier = exact_noise_multiplier(epsilon, delta) / math.sqrt(SPREAD_SHARE)
-        asked = ask_spread and multiplier / rows <= NOISIEST_SPREAD
-        kept = 1.0 - SPREAD_SHARE * asked
+        share = SPREAD_SHARES[budget.noise]
+        reduced = math.sqrt(share) if budget.noise == "gaussian" else share
+        asked = ask_spread and budget.unit_sd() / reduced / rows <= NOISIEST_SPREAD
+        kept = 1.0 - spent - share * asked
         parts: list[tuple[Stage | None, float]] = [(stage, stage.share * kept) for stage in stages]
         if asked:
-            parts.append((None, SPREAD_SHARE))
+            parts.append((None, share))
         try:
-            budgets = split_budget(epsilon, delta, shares=[share for _, share in parts])
+            budgets = split_budget(budget, shares=[share for _, share in parts])
         except ValueError:
             pass
         else:
             return tuple(
-                Step(stage=stage, budget=budget)
-                for (stage, _), budget in zip(parts, budgets, strict=True)
+                Step(stage=stage, budget=part)
+                for (stage, _), part in zip(parts, budgets, strict=True)
             )
-    return (Step(stage=ONE_STAGE[0], budget=Budget(epsilon=epsilon, delta=delta)),)
+    [left] = split_budget(budget, shares=[1.0 - spent]) if spent else [budget]
+    return (Step(stage=ONE_STAGE[0], budget=left),)
 
 
-def choose_bands(mean: Array, variance: Array, *, width: float, bounds: OutputBounds) -> Bands:
-    """Return the band of every output: c predictive sds on either side, cut at the bounds.
+def whole_of(
+    budget: Budget, *, steps: Sequence[Step], others: Sequence[Budget] = ()
+) -> tuple[float, float]:
+    """Return what all steps spend together: of Laplace noise what they add up to, without δ.
 
     Parameters
     ----------
-    mean, variance : arrays of shape (N,)
-        Predicted from published answers.
-    width : float
-        c.
-    bounds : OutputBounds
-        Declared.
+    budget : Budget
+        That was split.
+    steps : sequence of Step
+    others : sequence of Budget
+        Spent beside them.
 
     Examples
     --------
-    >>> bands = choose_bands(np.array([1.0, 9.5]), np.ones(2), width=1.0,
-    ...                      bounds=OutputBounds(0.0, 10.0))
-    >>> bands.lower, bands.upper
-    (array([0. , 8.5]), array([ 2., 10.]))
+    >>> pure = Budget(1.0, 0.0, noise="laplace")
+    >>> steps = schedule_stages(LAPLACE_STAGES, budget=pure, rows=300, ask_spread=True)
+    >>> round(whole_of(pure, steps=steps)[0], 3)
+    1.0
     """
-    reach = np.maximum(width * np.sqrt(variance), NARROWEST * bounds.width)
-    middle = np.clip(mean, bounds.lo, bounds.hi)
-    return Bands(
-        lower=np.maximum(middle - reach, bounds.lo), upper=np.minimum(middle + reach, bounds.hi)
-    )
+    if budget.noise == "gaussian":
+        return budget.epsilon, budget.delta
+    parts = [*others, *(step.budget for step in steps)]
+    return math.fsum(part.epsilon for part in parts) * (1 + ROUNDING), 0.0

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.spatial import cKDTree
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
 
@@ -20,6 +21,7 @@ from cloakgp.models import (
     default_latent_kernel,
     default_noise_variance,
     kmeans_centres,
+    scales_by_block,
 )
 from cloakgp.models.likelihoods.classes import (
     LATENT_NUGGET,
@@ -50,6 +52,7 @@ def choose_prior(
     inducing: int | ArrayLike | None = None,
     approximation: Approximation = "fitc",
     input_names: Sequence[str] = (),
+    blocks: Sequence[int] | None = None,
     random_state: int = 0,
 ) -> ExactPrior | SparsePrior:
     """Return the prior for public inputs, filling what is not given from inputs and bounds alone.
@@ -62,6 +65,8 @@ def choose_prior(
         As for `DPGPRegressor`.
     input_names : sequence of str
         By which columns of a table of inducing inputs are found, if there are any.
+    blocks : sequence of int, optional
+        Which block each input is in, from 0, where several stand for one column of a table.
 
     Raises
     ------
@@ -74,7 +79,7 @@ def choose_prior(
     2.5**2 + 1**2 * Linear(4 ± 4) + 1.5**2 * Matern(length_scale=8, nu=1.5)
     """
     if kernel is None:
-        kernel = default_kernel(X, width=bounds.width)
+        kernel = default_kernel(X, width=bounds.width, blocks=blocks)
     if not isinstance(kernel, Kernel) or isinstance(kernel, CompoundKernel):
         raise ValueError("kernel must be one of scikit-learn's kernels, or a sum or product")
     if noise_variance is None:
@@ -98,7 +103,7 @@ def choose_prior(
     if isinstance(inducing, bool):
         raise ValueError("inducing must be a count or an array of inputs, not a truth value")
     if isinstance(inducing, int | np.integer):
-        centres, _ = kmeans_centres(X, count=int(inducing), random_state=random_state)
+        centres, _ = _centres(X, int(inducing), blocks=blocks, random_state=random_state)
     else:
         centres = as_inputs(inducing, input_names=input_names, n_inputs=X.shape[1], name="inducing")
     return SparsePrior(
@@ -120,6 +125,7 @@ def choose_label_prior(
     inducing: int | ArrayLike | None = None,
     approximation: Approximation = "fitc",
     input_names: Sequence[str] = (),
+    blocks: Sequence[int] | None = None,
     random_state: int = 0,
 ) -> tuple[ExactPrior | SparsePrior, ClassLikelihood]:
     """Return prior and likelihood of classes, filling what is not given from public inputs alone.
@@ -132,6 +138,8 @@ def choose_label_prior(
         As for `DPGPClassifier`.
     input_names : sequence of str
         By which columns of a table of inducing inputs are found, if there are any.
+    blocks : sequence of int, optional
+        As for `choose_prior`.
 
     Raises
     ------
@@ -150,12 +158,13 @@ def choose_label_prior(
         X,
         # Of no consequence here: a latent function has no bounds, and its mean comes below.
         bounds=OutputBounds(-1.0, 1.0),
-        kernel=default_latent_kernel(X) if kernel is None else kernel,
+        kernel=default_latent_kernel(X, blocks=blocks) if kernel is None else kernel,
         noise_variance=0.0,
         mean=0.0,
         inducing=inducing,
         approximation=approximation,
         input_names=input_names,
+        blocks=blocks,
         random_state=random_state,
     )
     variance = mean_latent_variance(latent, X)
@@ -175,16 +184,39 @@ def choose_label_prior(
     return replace(latent, noise_variance=LATENT_NUGGET * variance), likelihood
 
 
-def choose_query(X: Array, *, random_state: int = 0) -> Query:
+def choose_query(X: Array, *, blocks: Sequence[int] | None = None, random_state: int = 0) -> Query:
     """Return the points at which predictions matter if nobody says: where the rows are.
 
     The distinct rows, each as important as there are rows there; beyond 500, as many k-means
     centres.
+
+    Parameters
+    ----------
+    X : array of shape (N, D)
+    blocks : sequence of int, optional
+        As for `choose_prior`.
+    random_state : int
 
     Examples
     --------
     >>> choose_query(np.array([[0.0], [0.0], [8.0]])).weights
     array([2., 1.])
     """
-    centres, sizes = kmeans_centres(X, count=LARGEST_DEFAULT_QUERY, random_state=random_state)
+    centres, sizes = _centres(X, LARGEST_DEFAULT_QUERY, blocks=blocks, random_state=random_state)
     return Query(X=centres, weights=sizes)
+
+
+def _centres(
+    X: Array, count: int, *, blocks: Sequence[int] | None, random_state: int
+) -> tuple[Array, Array]:
+    """Return places that stand for the rows, and how many each stands for.
+
+    With blocks, the rows nearest to k-means centres in units of each column's spread: between two
+    categories there is nothing, and pounds are not comparable with years.
+    """
+    if blocks is None:
+        return kmeans_centres(X, count=count, random_state=random_state)
+    scaled = X / scales_by_block(X, blocks=blocks)
+    centres, sizes = kmeans_centres(scaled, count=count, random_state=random_state)
+    _, nearest = cKDTree(scaled).query(centres)
+    return X[nearest], sizes

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from cloakgp.design import Progress
-from cloakgp.fitting.bands import ONE_STAGE, Stage, schedule_stages
+from cloakgp.fitting.bands import ONE_STAGE, Stage, schedule_stages, whole_of
+from cloakgp.fitting.interval import NO_SEARCH, plan_search, search_outputs
 from cloakgp.fitting.measuring import measured
 from cloakgp.fitting.remeasure import ask_spread, refine
-from cloakgp.fitting.strategies import Encoding, Query, choose_strategy
+from cloakgp.fitting.strategies import Budget, Encoding, Query, choose_strategy
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import NUMBERS, Likelihood
-from cloakgp.privacy.accounting import check_budget
+from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.checks import already_warned
 from cloakgp.privacy.groups import checked_groups
+from cloakgp.privacy.noise import noise_named
+from cloakgp.privacy.spending import hold, one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
-from cloakgp.release import Hyperprior, Release
+from cloakgp.release import Hyperprior, Measurement, Release
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.names import NoiseName
 from cloakgp.utils.passes import Tell, tell_nobody
 
 
 @forget_on_failure
+@one_charge
 def release_outputs(
     X: Array,
     y: ArrayLike,
@@ -33,12 +39,14 @@ def release_outputs(
     query: Query,
     epsilon: float,
     delta: float,
+    noise: NoiseName = "gaussian",
     groups: Iterable[Hashable] | None = None,
     criterion: str = "bayes",
     gap: float = 1e-3,
     hyperprior: Hyperprior | None = None,
     average: bool = False,
     stages: Sequence[Stage] = ONE_STAGE,
+    prior_within: Callable[[OutputBounds], ExactPrior | SparsePrior] | None = None,
     input_names: Sequence[str] = (),
     output_name: str = "y",
     progress: Progress | None = None,
@@ -64,6 +72,8 @@ def release_outputs(
     query : Query
     epsilon, delta : float
         The whole budget.
+    noise : {"gaussian", "laplace"}
+        δ may be 0 with Laplace noise.
     groups : iterable of N hashables, optional
         Public: whose row it is. All rows of one group are protected together.
     criterion : str
@@ -76,6 +86,10 @@ def release_outputs(
     stages : sequence of Stage
         How the budget is spread over measurements, each designed with what those before taught, and
         about outputs in bands that these leave open. For numbers, and criterion "bayes".
+    prior_within : callable, optional
+        Returns the prior of numbers within an interval. If it is given, an interval that holds most
+        outputs is looked for first, where that costs little, and everything after goes by it; None
+        goes by the declared bounds.
     input_names, output_name
         What the release calls its columns.
     progress : callable, optional
@@ -94,16 +108,40 @@ def release_outputs(
     ValueError
         For anything that does not make sense; no message quotes an output.
     """
-    check_budget(epsilon, delta)
+    law = noise_named(noise)
+    budget = Budget(*law.check(epsilon, delta), noise=law.name)
+    units = checked_groups(groups, rows=len(X))
+    search = NO_SEARCH
+    counted: tuple[Measurement, ...] = ()
+    if prior_within is not None and isinstance(encoding, OutputBounds):
+        search = plan_search(
+            encoding,
+            budget=budget,
+            rows=len(X),
+            largest_group=1 if units is None else int(np.bincount(units).max()),
+        )
     steps = schedule_stages(
         stages,
-        epsilon=epsilon,
-        delta=delta,
+        budget=budget,
         rows=len(X),
         ask_spread=hyperprior is not None and hyperprior.noise_variance,
+        spent=search.share,
     )
     first = steps[0].budget
-    units = checked_groups(groups, rows=len(X))
+    hold(whole_of(budget, steps=steps, others=search.rounds))
+    if search.rounds and prior_within is not None and isinstance(encoding, OutputBounds):
+        tell("looking for where most outputs lie")
+        found, counted = search_outputs(
+            X,
+            y,
+            query=query,
+            bounds=encoding,
+            plan=search,
+            groups=units,
+            insecure_seed=insecure_seed,
+        )
+        if found != encoding:
+            encoding, prior = found, prior_within(found)
     tell("preparing the design")
     strategy = choose_strategy(
         X,
@@ -123,6 +161,7 @@ def release_outputs(
         likelihood=likelihood,
         measurements=(
             measured(strategy, y, encoding=encoding, budget=first, insecure_seed=insecure_seed),
+            *counted,
         ),
         input_names=tuple(input_names),
         output_name=output_name,
@@ -147,6 +186,7 @@ def release_outputs(
                 query_weight=query.weights,
                 epsilon=step.budget.epsilon,
                 delta=step.budget.delta,
+                noise=step.budget.noise,
                 band=step.stage.width,
                 gap=gap,
                 progress=progress,

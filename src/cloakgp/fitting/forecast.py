@@ -11,21 +11,24 @@ The forecast believes its prior. How far it was from the truth on tables is reco
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from cloakgp.criteria import Criterion
 from cloakgp.fitting.bands import Stage, schedule_stages
+from cloakgp.fitting.interval import BINS, NO_SEARCH, plan_search
 from cloakgp.fitting.planning import fit_cost
 from cloakgp.fitting.remeasure import design_stage
 from cloakgp.fitting.strategies import Budget, Query, choose_strategy, query_weights, unit_noise_sd
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.privacy import Answers, Guarantee, OutputBounds
-from cloakgp.privacy.accounting import check_budget, exact_noise_multiplier
 from cloakgp.privacy.bands import UNIT_BAND, Bands
+from cloakgp.privacy.noise import GAUSSIAN, LAPLACE, NOISES, noise_for
 from cloakgp.release import DenseStrategy, Hyperprior, Measurement, Release
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.names import NoiseChoice, NoiseName
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,7 @@ class Forecast:
     Attributes
     ----------
     epsilon, delta : float
+    noise : {"gaussian", "laplace"}
     error : float
         Expected root mean squared error of predictions of the curve at the query points, in output
         units.
@@ -44,7 +48,7 @@ class Forecast:
         As ``error``, if nothing were asked.
     stages : int
     questions : int
-        Numbers that will be published with noise, in all stages.
+        Numbers that will be published with noise, in all stages, at most.
     memory : float
         In bytes, within a factor of two.
     seconds : float
@@ -53,6 +57,7 @@ class Forecast:
 
     epsilon: float
     delta: float
+    noise: NoiseName
     error: float
     output_error: float
     prior_error: float
@@ -68,14 +73,14 @@ def forecast_release(
     prior: ExactPrior | SparsePrior,
     bounds: OutputBounds,
     query: Query,
-    epsilons: Sequence[float],
-    delta: float,
+    budget: Budget,
     stages: Sequence[Stage],
     hyperprior: Hyperprior | None = None,
     criterion: str = "bayes",
+    searched: bool = False,
     gap: float = 1e-2,
-) -> tuple[Forecast, ...]:
-    """Forecast releases of one table of numbers at several budgets. Sees no output.
+) -> Forecast:
+    """Forecast a release of one table of numbers. Sees no output.
 
     Parameters
     ----------
@@ -84,58 +89,30 @@ def forecast_release(
     prior : ExactPrior or SparsePrior
     bounds : OutputBounds
     query : Query
-    epsilons : sequence of float
-        Each the whole of a budget.
-    delta : float
+    budget : Budget
+        The whole.
     stages : sequence of Stage
     hyperprior : Hyperprior, optional
         What would be learned.
     criterion : str
+    searched : bool
+        Whether an interval that holds most outputs would be looked for first. What that costs is
+        counted; bounds are taken to be good ones.
     gap : float
         Of the designs: coarser than a release's own, which changes little.
 
     Returns
     -------
-    tuple of Forecast
-        One for each ε.
+    Forecast
     """
-    return tuple(
-        _forecast(
-            X,
-            prior=prior,
-            bounds=bounds,
-            query=query,
-            epsilon=float(epsilon),
-            delta=delta,
-            stages=stages,
-            hyperprior=hyperprior,
-            criterion=criterion,
-            gap=gap,
-        )
-        for epsilon in epsilons
-    )
-
-
-def _forecast(
-    X: Array,
-    *,
-    prior: ExactPrior | SparsePrior,
-    bounds: OutputBounds,
-    query: Query,
-    epsilon: float,
-    delta: float,
-    stages: Sequence[Stage],
-    hyperprior: Hyperprior | None,
-    criterion: str,
-    gap: float,
-) -> Forecast:
-    check_budget(epsilon, delta)
+    NOISES[budget.noise].check(budget.epsilon, budget.delta)
+    search = plan_search(bounds, budget=budget, rows=len(X)) if searched else NO_SEARCH
     steps = schedule_stages(
         stages,
-        epsilon=epsilon,
-        delta=delta,
+        budget=budget,
         rows=len(X),
         ask_spread=hyperprior is not None and hyperprior.noise_variance,
+        spent=search.share,
     )
     first = choose_strategy(
         X,
@@ -167,7 +144,52 @@ def _forecast(
         values = stage.strategy.matrix @ stage.expected
         added = _expected(stage.strategy, values, encoding=stage.encoding, budget=step.budget)
         release = release.with_measurements((*release.measurements, added))
-    return _summarised(release, query, epsilon=epsilon, delta=delta, steps=len(steps))
+    # Beside the stages: the question how noisy outputs are, and counts in intervals at most.
+    others = len(steps) - len(release.measurements) + (BINS + 2) * len(search.rounds)
+    return _summarised(release, query, budget=budget, others=others)
+
+
+def choose_noise(
+    noise: NoiseChoice,
+    *,
+    epsilon: float,
+    delta: float,
+    criterion: Criterion | None = None,
+    expected_error: Callable[[NoiseName], float],
+) -> NoiseName:
+    """Choose the noise of a release by forecast, from public inputs.
+
+    Without a δ there is Laplace noise alone. With one, Gaussian noise is better whenever its sd on
+    a question of sensitivity 1 is no larger: whatever Laplace noise can ask, it can ask as well.
+    Expectations are of predictions: where questions are chosen for something else it is Gaussian.
+
+    Parameters
+    ----------
+    noise : {"auto", "gaussian", "laplace"}
+        What was asked for.
+    epsilon, delta : float
+    criterion : Criterion, optional
+        For which questions are chosen.
+    expected_error : callable
+        The error that a release with some noise is expected to have.
+
+    Raises
+    ------
+    ValueError
+        If a parameter does not make sense.
+
+    Examples
+    --------
+    >>> choose_noise("auto", epsilon=1.0, delta=0.0, expected_error=lambda noise: 0.0)
+    'laplace'
+    """
+    simple = noise_for(noise, epsilon=epsilon, delta=delta)
+    predicting = criterion is None or "stages" in criterion.uses
+    if noise != "auto" or delta == 0 or not predicting:
+        return simple
+    if LAPLACE.unit_sd(epsilon, delta) >= GAUSSIAN.unit_sd(epsilon, delta):
+        return "gaussian"
+    return "laplace" if expected_error("laplace") < expected_error("gaussian") else "gaussian"
 
 
 def _expected(
@@ -181,23 +203,18 @@ def _expected(
     limits = encoding if isinstance(encoding, OutputBounds) else OutputBounds(*UNIT_BAND)
     answers = Answers(
         values=values,
-        noise_sd=unit_noise_sd(limits, budget) * strategy.max_column_norm,
+        noise_sd=unit_noise_sd(limits, budget) * strategy.longest_column(NOISES[budget.noise]),
         centre=limits.middle,
         bounds=(limits.lo, limits.hi),
-        guarantee=Guarantee(
-            epsilon=budget.epsilon,
-            delta=budget.delta,
-            mu=1.0 / exact_noise_multiplier(budget.epsilon, budget.delta),
-        ),
+        guarantee=Guarantee(epsilon=budget.epsilon, delta=budget.delta, mu=0.0),
         insecure=True,
+        noise=budget.noise,
     )
     bands = encoding if isinstance(encoding, Bands) else None
     return Measurement(strategy=strategy, answers=answers, encoding=bands)
 
 
-def _summarised(
-    release: Release, query: Query, *, epsilon: float, delta: float, steps: int
-) -> Forecast:
+def _summarised(release: Release, query: Query, *, budget: Budget, others: int) -> Forecast:
     prior, posterior = release.prior, release.posterior
     weights = query_weights(query) / query_weights(query).sum()
     latent = float(weights @ posterior.variance(query.X))
@@ -206,14 +223,15 @@ def _summarised(
     inducing = len(prior.inducing) if isinstance(prior, SparsePrior) else None
     cost = fit_cost(release.n_rows, queries=len(query.X), inducing=inducing)
     return Forecast(
-        epsilon=epsilon,
-        delta=delta,
+        epsilon=budget.epsilon,
+        delta=budget.delta,
+        noise=budget.noise,
         error=float(np.sqrt(latent)),
         output_error=float(np.sqrt(latent + noise)),
         prior_error=float(np.sqrt(weights @ prior.query_variance(query.X))),
         stages=stages,
         questions=sum(measurement.strategy.n_answers for measurement in release.measurements)
-        + (steps - stages),
+        + others,
         memory=cost.memory,
         seconds=cost.seconds * stages,
     )

@@ -14,6 +14,7 @@ from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import ClassLikelihood
 from cloakgp.privacy.accounting import check_budget
 from cloakgp.privacy.labels import Classes
+from cloakgp.privacy.spending import hold, one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import DenseStrategy, Release
 from cloakgp.release.posterior.laplace import NewtonState
@@ -28,6 +29,7 @@ STRIDE = 1_000_003
 
 
 @forget_on_failure
+@one_charge
 def release_iteration(
     X: Array,
     y: ArrayLike,
@@ -78,10 +80,9 @@ def release_iteration(
     """
     check_budget(epsilon, delta)
     if classes.channels > 1:
-        raise ValueError(
-            "criterion='laplace' is the papers', for two classes: use 'bayes' for more"
-        )
+        raise ValueError("criterion='newton' is the papers', for two classes: use 'bayes' for more")
     budgets = _equal_budgets(epsilon, delta, steps=steps)
+    hold((epsilon, delta))
     state, measurements = NewtonState.start(prior, likelihood, X), []
     for number, budget in enumerate(budgets):
         tell(f"designing step {number + 1} of {len(budgets)}")
@@ -120,4 +121,4 @@ def _equal_budgets(epsilon: float, delta: float, *, steps: int) -> tuple[Budget,
         raise ValueError(f"steps must be a whole number from 1 to {MOST_STEPS}, got {steps!r}")
     if steps == 1:
         return (Budget(epsilon=epsilon, delta=delta),)
-    return split_budget(epsilon, delta, shares=[1.0 / steps] * int(steps))
+    return split_budget(Budget(epsilon, delta), shares=[1.0 / steps] * int(steps))

@@ -2,14 +2,46 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numpy.typing import ArrayLike
 
+from cloakgp.design import Certificate
 from cloakgp.fitting.strategies import Budget, Encoding
 from cloakgp.privacy import measure
 from cloakgp.privacy.bands import Bands, SpreadQuestion, measure_in_bands
+from cloakgp.privacy.groups import Groups
+from cloakgp.privacy.interval import CountQuestion, measure_counts
 from cloakgp.privacy.labels import Classes, measure_labels
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import DenseStrategy, Measurement
+from cloakgp.utils.arrays import Array
+
+
+def about_everybody(
+    X: Array, *, X_query: Array, query_weights: Array | None, table: int, groups: Groups | None
+) -> DenseStrategy:
+    """Return one question about all rows alike.
+
+    Parameters
+    ----------
+    X : array of shape (N, D)
+        The table's public inputs.
+    X_query, query_weights
+        Where predictions matter, and how much.
+    table : int
+    groups : array of shape (N,) or None
+        Which group each row belongs to.
+    """
+    return DenseStrategy(
+        X=X,
+        matrix=np.ones((1, len(X))),
+        X_query=X_query,
+        query_weights=query_weights,
+        reconstruction=None,
+        certificate=Certificate(criterion="given", gap=np.inf),
+        table=table,
+        row_groups=groups,
+    )
 
 
 @forget_on_failure
@@ -17,21 +49,21 @@ def measured(
     strategy: DenseStrategy,
     y: ArrayLike,
     *,
-    encoding: Encoding | Bands | SpreadQuestion,
+    encoding: Encoding | Bands | SpreadQuestion | CountQuestion,
     budget: Budget,
     insecure_seed: int | None = None,
 ) -> Measurement:
     """Put a strategy to private outputs, under (ε, δ)-differential privacy.
 
     Mechanism: `cloakgp.privacy.gaussian` for numbers, `cloakgp.privacy.bands` for numbers in bands,
-    `cloakgp.privacy.labels` for classes.
+    `cloakgp.privacy.interval` for counts, `cloakgp.privacy.labels` for classes.
 
     Parameters
     ----------
     strategy : DenseStrategy
     y : array-like of shape (N,)
         Private outputs.
-    encoding : OutputBounds, Bands, SpreadQuestion or Classes
+    encoding : OutputBounds, Bands, SpreadQuestion, CountQuestion or Classes
     budget : Budget
     insecure_seed : int, optional
         Makes the noise reproducible and the measurement **not private**.
@@ -50,9 +82,22 @@ def measured(
             classes=encoding,
             epsilon=budget.epsilon,
             delta=budget.delta,
+            noise=budget.noise,
             insecure_seed=insecure_seed,
         )
         return Measurement(strategy=strategy, answers=labels)
+    if isinstance(encoding, CountQuestion):
+        counts = measure_counts(
+            y,
+            rows=strategy.n_rows,
+            question=encoding,
+            epsilon=budget.epsilon,
+            delta=budget.delta,
+            noise=budget.noise,
+            groups=strategy.groups,
+            insecure_seed=insecure_seed,
+        )
+        return Measurement(strategy=strategy, answers=counts, encoding=encoding)
     if isinstance(encoding, Bands | SpreadQuestion):
         placed = measure_in_bands(
             strategy.matrix,
@@ -61,6 +106,7 @@ def measured(
             epsilon=budget.epsilon,
             delta=budget.delta,
             groups=strategy.groups,
+            noise=budget.noise,
             insecure_seed=insecure_seed,
         )
         return Measurement(strategy=strategy, answers=placed, encoding=encoding)
@@ -71,6 +117,7 @@ def measured(
         epsilon=budget.epsilon,
         delta=budget.delta,
         groups=strategy.groups,
+        noise=budget.noise,
         insecure_seed=insecure_seed,
     )
     return Measurement(strategy=strategy, answers=answers)

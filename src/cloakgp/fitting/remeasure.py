@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Required, TypedDict, Unpack
 
@@ -11,23 +11,24 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cloakgp.data import ArrayRows
-from cloakgp.design import Certificate, Progress
-from cloakgp.fitting.bands import choose_bands
-from cloakgp.fitting.measuring import measured
+from cloakgp.design import Progress
+from cloakgp.fitting.measuring import about_everybody, measured
 from cloakgp.fitting.strategies import Budget, Query, choose_strategy
-from cloakgp.fitting.streaming import Rows
+from cloakgp.fitting.streaming_measuring import Rows
 from cloakgp.fitting.streaming_remeasure import Later, added, extend_rows, refine_rows
 from cloakgp.models import NotPositiveDefiniteError
 from cloakgp.privacy import Answers, OutputBounds
-from cloakgp.privacy.accounting import check_budget
 from cloakgp.privacy.bands import UNIT_BAND, Bands, SpreadQuestion
 from cloakgp.privacy.checks import warn_of_parameters
 from cloakgp.privacy.groups import Groups, checked_groups
+from cloakgp.privacy.noise import noise_for
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import DenseStrategy, Release, StreamedStrategy
+from cloakgp.release.bands import account_in_bands, choose_bands
 from cloakgp.release.measurement import same_groups
-from cloakgp.release.posterior.clipped import account_in_bands
-from cloakgp.utils.arrays import Array, as_inputs
+from cloakgp.release.predictions import complete_points
+from cloakgp.utils.arrays import Array
+from cloakgp.utils.names import NoiseChoice
 
 
 class Settings(TypedDict, total=False):
@@ -37,6 +38,8 @@ class Settings(TypedDict, total=False):
     ----------
     epsilon, delta : float
         The budget of this measurement, on top of what was spent. Required.
+    noise : {"auto", "gaussian", "laplace"}
+        "auto", if not given: Laplace noise where δ is 0, else Gaussian.
     query_weight : array-like of shape (P,)
         Positive importance of the query points.
     band : float or None
@@ -55,6 +58,7 @@ class Settings(TypedDict, total=False):
 
     epsilon: Required[float]
     delta: Required[float]
+    noise: NoiseChoice
     query_weight: ArrayLike | None
     band: float | None
     groups: Iterable[Hashable] | None
@@ -180,7 +184,7 @@ def extend(
         return extend_rows(release, X, _later(release, X_query, **settings))
     if y is None:
         raise ValueError("y is missing: give an output for every row of X")
-    rows = as_inputs(X, input_names=release.input_names, n_inputs=release.n_inputs)
+    rows = complete_points(release, X)
     if any(isinstance(one.strategy, StreamedStrategy) for one in release.measurements):
         names, name = release.input_names, release.output_name
         groups = settings.pop("groups", None)
@@ -206,7 +210,7 @@ def _later(release: Release, X_query: ArrayLike | None, **settings: Unpack[Setti
     ValueError
         If a setting makes no sense, or does not go with passes.
     """
-    check_budget(settings["epsilon"], settings["delta"])
+    budget = _budget(settings["epsilon"], settings["delta"], settings.get("noise", "auto"))
     if settings.get("groups") is not None:
         raise ValueError(
             "groups of rows that are read in passes go with the rows: ArrayRows(..., groups=...)"
@@ -216,22 +220,28 @@ def _later(release: Release, X_query: ArrayLike | None, **settings: Unpack[Setti
         raise ValueError("query_weight goes with X_query: give both")
     query = None if X_query is None else _query(release, X_query, weights)
     return Later(
-        budget=Budget(epsilon=settings["epsilon"], delta=settings["delta"]),
+        budget=budget,
         query=query,
+        band=_checked_band(settings.get("band", 1.0)),
         gap=settings.get("gap", 1e-3),
         progress=settings.get("progress"),
         insecure_seed=settings.get("insecure_seed"),
     )
 
 
+def _budget(epsilon: float, delta: float, noise: NoiseChoice) -> Budget:
+    return Budget(epsilon, delta, noise=noise_for(noise, epsilon=epsilon, delta=delta))
+
+
+def _checked_band(band: float | None) -> float | None:
+    if band is not None and not 0 < band < np.inf:
+        raise ValueError(f"band must be positive and finite, or None, got {band}")
+    return band
+
+
 def _query(release: Release, X_query: ArrayLike, query_weight: ArrayLike | None) -> Query:
     return Query(
-        X=as_inputs(
-            X_query,
-            input_names=release.input_names,
-            n_inputs=release.n_inputs,
-            name="X_query",
-        ),
+        X=complete_points(release, X_query, name="X_query"),
         weights=None if query_weight is None else np.asarray(query_weight, dtype=np.float64),
     )
 
@@ -264,6 +274,7 @@ def _measured(
     table: int,
     epsilon: float,
     delta: float,
+    noise: NoiseChoice = "auto",
     query_weight: ArrayLike | None = None,
     band: float | None = 1.0,
     groups: Iterable[Hashable] | None = None,
@@ -272,15 +283,19 @@ def _measured(
     insecure_seed: int | None = None,
 ) -> Release:
     """Return a release that knows one more measurement."""
-    check_budget(epsilon, delta)
+    budget = _budget(epsilon, delta, noise)
     warn_of_parameters(epsilon=epsilon, delta=delta, rows=len(X))
-    if band is not None and not 0 < band < np.inf:
-        raise ValueError(f"band must be positive and finite, or None, got {band}")
+    if _checked_band(band) is not None and any(
+        isinstance(one.strategy, StreamedStrategy) for one in release.measurements
+    ):
+        raise ValueError(
+            "rows that are kept are not asked in bands beside others that are not: give band=None"
+        )
     units = checked_groups(groups, rows=len(X))
     answers = release.measurements[0].answers
     if not isinstance(answers, Answers):
         raise TypeError("only answers about numbers can be added to")
-    bounds, budget = OutputBounds(*answers.bounds), Budget(epsilon=epsilon, delta=delta)
+    bounds = OutputBounds(*answers.bounds)
     query = _query(release, X_query, query_weight)
     design = partial(
         design_stage,
@@ -408,12 +423,12 @@ def ask_spread(
     mean, variance = release.posterior.outputs(first.X, table=first.table)
     bounds = OutputBounds(*answers.bounds)
     question = SpreadQuestion(mean=bounds.clip(mean), sd=np.sqrt(variance))
-    strategy = replace(
-        first,
-        matrix=np.ones((1, first.n_rows)),
-        reconstruction=None,
-        representers=None,
-        certificate=Certificate(criterion="given", gap=np.inf),
+    strategy = about_everybody(
+        first.X,
+        X_query=first.X_query,
+        query_weights=first.query_weights,
+        table=first.table,
+        groups=first.groups,
     )
     measurement = measured(
         strategy, y, encoding=question, budget=budget, insecure_seed=insecure_seed

@@ -21,9 +21,12 @@ from cloakgp.privacy import Guarantee, OutputBounds
 from cloakgp.privacy.accounting import exact_noise_multiplier
 from cloakgp.privacy.groups import Groups
 from cloakgp.privacy.labels import Classes, signed_width
+from cloakgp.privacy.noise import NOISES
 from cloakgp.release import DenseStrategy
+from cloakgp.release.bands import RowBands
 from cloakgp.release.posterior.dense import Posterior
 from cloakgp.utils.arrays import Array, as_matrix
+from cloakgp.utils.names import NoiseName
 from cloakgp.utils.passes import Passes
 
 # How outputs are encoded before they are asked.
@@ -32,14 +35,28 @@ Encoding = OutputBounds | Classes
 MANY_ROWS = 5_000
 # Kept back from each stage, so that rounding in two calibrations cannot add up beyond the budget.
 STAGE_MARGIN = 1e-6
+# Parts of Laplace noise that δ makes larger by less than this factor do without δ.
+LITTLE_GAINED = 1.01
 
 
 @dataclass(frozen=True)
 class Budget:
-    """What one measurement may spend."""
+    """What one measurement may spend, and on which noise.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        δ may be 0 with Laplace noise.
+    noise : {"gaussian", "laplace"}
+    """
 
     epsilon: float
     delta: float
+    noise: NoiseName = "gaussian"
+
+    def unit_sd(self) -> float:
+        """Return the sd of the noise on answers of sensitivity 1."""
+        return NOISES[self.noise].unit_sd(self.epsilon, self.delta)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,15 +73,18 @@ class Query:
     weights: Array | None = None
 
 
-def split_budget(epsilon: float, delta: float, *, shares: Sequence[float]) -> tuple[Budget, ...]:
-    """Split a budget so that its parts compose to it: μ² adds up (Dong, Roth and Su 2022).
+def split_budget(budget: Budget, *, shares: Sequence[float]) -> tuple[Budget, ...]:
+    """Split a budget so that its parts compose to it.
+
+    Of Gaussian noise μ² adds up (Dong, Roth and Su 2022); of Laplace noise ε does, and where there
+    is a δ the parts are as much larger as it allows (`cloakgp.privacy.privacy_loss`).
 
     Parameters
     ----------
-    epsilon, delta : float
+    budget : Budget
         The whole.
     shares : sequence of float
-        Of μ²; positive, adding up to 1.
+        Of μ², or of ε; positive, adding up to 1 at most.
 
     Raises
     ------
@@ -73,9 +93,16 @@ def split_budget(epsilon: float, delta: float, *, shares: Sequence[float]) -> tu
 
     Examples
     --------
-    >>> [round(part.epsilon, 3) for part in split_budget(1.0, 0.01, shares=(0.5, 0.5))]
+    >>> [round(part.epsilon, 3) for part in split_budget(Budget(1.0, 0.01), shares=(0.5, 0.5))]
     [0.629, 0.629]
+    >>> pure = Budget(1.0, 0.0, noise="laplace")
+    >>> [round(part.epsilon, 3) for part in split_budget(pure, shares=(0.4, 0.6))]
+    [0.4, 0.6]
     """
+    epsilon, delta = budget.epsilon, budget.delta
+    if budget.noise == "laplace":
+        larger = _laplace_factor(epsilon, delta, shares=shares)
+        return tuple(replace(budget, epsilon=larger * share * epsilon) for share in shares)
     mu = (1.0 - STAGE_MARGIN) / exact_noise_multiplier(epsilon, delta)
     whole = Guarantee(epsilon=epsilon, delta=delta, mu=mu)
     parts = [replace(whole, mu=mu * math.sqrt(share)) for share in shares]
@@ -85,6 +112,26 @@ def split_budget(epsilon: float, delta: float, *, shares: Sequence[float]) -> tu
             "delta or no split"
         )
     return tuple(_stated(part) for part in parts)
+
+
+def _laplace_factor(epsilon: float, delta: float, *, shares: Sequence[float]) -> float:
+    """Return by how much larger than their shares of ε Laplace parts can be, thanks to δ.
+
+    Where that is little, they add up to ε, and the release needs no δ.
+    """
+
+    def total(factor: float) -> float:
+        parts = tuple(factor * share * epsilon for share in shares)
+        return Guarantee(epsilon=epsilon, delta=delta, mu=0.0, laplace=parts).epsilon_at(delta)
+
+    least, most = 1.0 - STAGE_MARGIN, 2.0
+    # Beside parts that are not known here there is no telling.
+    if delta == 0 or len(shares) < 2 or math.fsum(shares) < 1.0 - STAGE_MARGIN:
+        return least
+    while most - least > STAGE_MARGIN:
+        middle = (least + most) / 2
+        least, most = (middle, most) if total(middle) <= epsilon else (least, middle)
+    return least if least > LITTLE_GAINED else 1.0 - STAGE_MARGIN
 
 
 def _stated(part: Guarantee) -> Budget:
@@ -110,8 +157,9 @@ def unit_noise_sd(encoding: Encoding, budget: Budget) -> float:
     >>> round(unit_noise_sd(OutputBounds(0.0, 2.0), Budget(epsilon=1.0, delta=1e-3)), 2)
     5.15
     """
-    width = signed_width(encoding) if isinstance(encoding, Classes) else encoding.width
-    return width * exact_noise_multiplier(budget.epsilon, budget.delta)
+    if isinstance(encoding, Classes):
+        return signed_width(encoding, noise=budget.noise) * budget.unit_sd()
+    return encoding.width * budget.unit_sd()
 
 
 def choose_strategy(
@@ -208,6 +256,7 @@ def choose_strategy(
             groups=groups,
             progress=progress,
             account=account,
+            noise=budget.noise,
         )
     )
     return DenseStrategy(
@@ -249,10 +298,12 @@ def design_rows(
     prior: SparsePrior,
     query: Query,
     noise_sd: float,
+    noise: NoiseName = "gaussian",
     criterion: str = "bayes",
     gap: float = 1e-3,
     tally: Cells | None = None,
     known: Posterior | None = None,
+    bands: RowBands | None = None,
     progress: Progress | None = None,
 ) -> ChosenRule:
     """Choose what to ask of every row of a table, reading its public inputs a few times.
@@ -267,6 +318,8 @@ def design_rows(
     query : Query
     noise_sd : float
         Of the noise on each answer when columns have norm 1, in output units.
+    noise : {"gaussian", "laplace"}
+        In whose norm that is.
     criterion : str
         The name of one that is for many rows.
     gap : float
@@ -276,6 +329,9 @@ def design_rows(
     known : Posterior, optional
         Earlier answers, to ask for what they leave open; for "bayes". The rows' own noise is taken
         to be independent of them, as that of other rows is.
+    bands : RowBands, optional
+        Given what is known, where outputs are clipped to bands. The noise is then in units of
+        these.
     progress : callable, optional
         Called with the gap while the design improves.
 
@@ -299,9 +355,11 @@ def design_rows(
             X_query=query.X,
             weights=query_weights(query),
             noise_sd=noise_sd,
+            noise=noise,
             gap=gap,
             tally=tally,
             known=known,
+            bands=bands,
             grouped=isinstance(rows, GroupedPasses),
             progress=progress,
         )
@@ -309,5 +367,11 @@ def design_rows(
     if not isinstance(rows, GroupedPasses):
         return chosen
     # So far they are sums of outputs over the sizes of groups.
-    [sums], grouping = sum_grouped(rows, [prior], model=prior, rule=chosen.rule, cells=tally)
+    [sums], grouping = sum_grouped(
+        rows,
+        [prior],
+        model=prior if bands is None else bands,
+        rule=chosen.rule,
+        cells=tally,
+    )
     return replace(chosen, sums=sums, grouping=grouping)

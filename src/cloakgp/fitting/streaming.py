@@ -2,57 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, runtime_checkable
 
-import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from cloakgp.criteria import criterion_named
-from cloakgp.criteria.base import ChosenRule
 from cloakgp.data.grouped import GroupedRows
 from cloakgp.design import Progress
 from cloakgp.design.streaming.binning import Cells
-from cloakgp.design.streaming.grouping import GroupedPasses, grouped_columns, sum_grouped
-from cloakgp.design.streaming.rules import Rule
-from cloakgp.design.streaming.sums import StrategySums, sum_strategy_under
+from cloakgp.design.streaming.sums import StrategySums
+from cloakgp.fitting.bands import Stages, whole_of
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_prior
-from cloakgp.fitting.strategies import Query, design_rows, query_weights
+from cloakgp.fitting.forecast import choose_noise
+from cloakgp.fitting.strategies import Budget, Query, design_rows, unit_noise_sd
+from cloakgp.fitting.streaming_measuring import (
+    INDUCING,
+    Rows,
+    bound_of,
+    inducing_inputs,
+    streamed_strategy,
+)
+from cloakgp.fitting.streaming_remeasure import Later, ask_again
+from cloakgp.fitting.streaming_spread import ask_row_spread, with_noise_of_rows
+from cloakgp.fitting.streaming_stages import privacy_excess, schedule_rows
 from cloakgp.models import Approximation, SparsePrior
-from cloakgp.models.likelihoods import NUMBERS
 from cloakgp.models.summary import Summary, summarise
 from cloakgp.privacy import Answers, OutputBounds
-from cloakgp.privacy.accounting import check_budget, exact_noise_multiplier
 from cloakgp.privacy.checks import warn_of_parameters
-from cloakgp.privacy.streaming import PrivateRows, StrategyBound, measure_rows
+from cloakgp.privacy.noise import noise_for
+from cloakgp.privacy.spending import hold, one_charge
+from cloakgp.privacy.streaming import measure_rows
 from cloakgp.privacy.tracebacks import forget_on_failure
-from cloakgp.release import Hyperprior, Measurement, Release, StreamedStrategy, WeightedPrior
+from cloakgp.release import Hyperprior, Measurement, Release, WeightedPrior
 from cloakgp.release.hyperparameters.covariance import gather_sums
 from cloakgp.release.hyperparameters.learning import learn_numbers
-from cloakgp.release.sums import ChannelSums, PriorSums
+from cloakgp.release.posterior.clipped_sums import as_kept, restated, under_alone
+from cloakgp.release.streamed_strategy import RuleColumns
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.names import NoiseChoice
 from cloakgp.utils.passes import Passes, Tell, tell_nobody
 
-INDUCING = 200
 # Of the points that kernels are learned at.
 LEARNING_CELLS = 400
-
-
-@runtime_checkable
-class Rows(Passes, PrivateRows, Protocol):
-    """A table in chunks: public inputs, and private outputs that `measure_rows` alone reads."""
-
-    @property
-    def input_names(self) -> tuple[str, ...]:
-        """Names of the public columns, if there are any."""
-
-    @property
-    def output_name(self) -> str:
-        """Name of the private column."""
-
-    @property
-    def grouped(self) -> bool:
-        """Whether the rows say whose they are, to be protected together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +62,12 @@ class RowSettings:
     gap : float
     hyperprior : Hyperprior or None
     average : bool
+    stages : "auto", None or sequence of (share, width)
+        "auto" is one stage where several are not worth their passes: see
+        `cloakgp.fitting.streaming_stages`.
     random_state : int
+    blocks : tuple of int or None
+        Which block each input is in, where several stand for one column of a table.
     """
 
     kernel: Kernel | None = None
@@ -82,53 +79,20 @@ class RowSettings:
     gap: float = 1e-3
     hyperprior: Hyperprior | None = None
     average: bool = False
+    stages: Stages = None
     random_state: int = 0
-
-
-@dataclass(frozen=True, eq=False)
-class RuleColumns:
-    """The columns of rows from their inputs: what the private pass asks.
-
-    Attributes
-    ----------
-    prior : SparsePrior
-        Over outputs; whose features and noise variances the rule goes by.
-    rule : Rule
-    grouped : bool
-        Whether inputs end with the sizes of groups, which it goes by, too.
-    """
-
-    prior: SparsePrior
-    rule: Rule
-    grouped: bool = False
-
-    def __call__(self, X: Array) -> Array:
-        """Return the columns of rows, shape (k, n)."""
-        if self.grouped:
-            return grouped_columns(X, model=self.prior, rule=self.rule)
-        return self.rule.columns(*self.prior.features_and_noise(X))
-
-
-def bound_of(asked: ChosenRule) -> StrategyBound:
-    """Return what is known of questions before any output is read."""
-    bound = StrategyBound(
-        answers=asked.rule.answers,
-        longest=asked.sums.longest,
-        chunk_rows=asked.sums.chunk_rows,
-        count=asked.sums.count,
-    )
-    if asked.grouping is None:
-        return bound
-    return replace(bound, group_rows=asked.grouping.most_rows, chunks=asked.grouping.chunks)
+    blocks: tuple[int, ...] | None = None
 
 
 @forget_on_failure
+@one_charge
 def release_rows(
     rows: Rows,
     *,
     bounds: OutputBounds,
     epsilon: float,
     delta: float,
+    noise: NoiseChoice = "gaussian",
     query: Query | None = None,
     settings: RowSettings | None = None,
     progress: Progress | None = None,
@@ -137,7 +101,8 @@ def release_rows(
 ) -> Release:
     """Go through a table a few times, and return what may be published.
 
-    Outputs are read in one pass, by `cloakgp.privacy.streaming`, and touched nowhere else.
+    Outputs are read in one pass for each stage, by `cloakgp.privacy.streaming`, and touched nowhere
+    else.
 
     Parameters
     ----------
@@ -146,6 +111,8 @@ def release_rows(
     bounds : OutputBounds
     epsilon, delta : float
         The whole budget, protecting the output of one row, or all outputs of one group.
+    noise : {"auto", "gaussian", "laplace"}
+        See `cloakgp.fitting.forecast.choose_noise`.
     query : Query, optional
         Where predictions matter; k-means centres of the rows if not given.
     settings : RowSettings, optional
@@ -175,7 +142,7 @@ def release_rows(
     >>> release.n_rows
     5000
     """
-    check_budget(epsilon, delta)
+    noise_for(noise, epsilon=epsilon, delta=delta)
     chosen = RowSettings() if settings is None else settings
     criterion_named(chosen.criterion, use="many rows")
     summary = summarise(rows)
@@ -192,12 +159,41 @@ def release_rows(
     tell("choosing where predictions matter")
     points = query or Query(*summary.centres(LARGEST_DEFAULT_QUERY))
     tally = Cells(centres=summary.centres(LEARNING_CELLS)[0], units=summary.units)
+    law = choose_noise(
+        noise,
+        epsilon=epsilon,
+        delta=delta,
+        criterion=criterion_named(chosen.criterion, use="many rows"),
+        expected_error=lambda each: privacy_excess(
+            asking,
+            summary,
+            prior=prior,
+            query=points,
+            bounds=bounds,
+            budget=Budget(epsilon, delta, noise=each),
+        ),
+    )
+    steps = schedule_rows(
+        asking,
+        summary,
+        prior=prior,
+        query=points,
+        bounds=bounds,
+        budget=Budget(epsilon, delta, noise=law),
+        stages=chosen.stages,
+        criterion=chosen.criterion,
+        ask_spread=chosen.hyperprior is not None and chosen.hyperprior.noise_variance,
+        tell=tell,
+    )
+    first = steps[0].budget
+    hold(whole_of(Budget(epsilon, delta, noise=law), steps=steps))
     asked = design_rows(
         asking,
         summary,
         prior=prior,
         query=points,
-        noise_sd=bounds.width * exact_noise_multiplier(epsilon, delta),
+        noise_sd=unit_noise_sd(bounds, first),
+        noise=law,
         criterion=chosen.criterion,
         gap=chosen.gap,
         tally=tally,
@@ -205,94 +201,113 @@ def release_rows(
     )
     answers = measure_rows(
         asking,
-        RuleColumns(prior=prior, rule=asked.rule, grouped=rows.grouped),
-        bound=bound_of(asked),
+        RuleColumns(model=prior, rule=asked.rule, grouped=rows.grouped),
+        bound=bound_of(asked, noise=law),
         bounds=bounds,
-        epsilon=epsilon,
-        delta=delta,
+        epsilon=first.epsilon,
+        delta=first.delta,
         insecure_seed=insecure_seed,
     )
-    tell("learning from the noisy answers")
-    learned = _learn(prior, asked.sums, answers, tally=tally, settings=chosen)
-    strategy = StreamedStrategy(
+    strategy = streamed_strategy(
+        asked,
         prior=prior,
-        rule=asked.rule,
-        sums=_sums_under(asking, learned, prior=prior, asked=asked),
-        row_totals=asked.sums.totals,
-        rows=asked.sums.count,
-        chunk_rows=asked.sums.chunk_rows,
-        longest=asked.sums.longest,
-        input_ranges=summary.ranges,
-        X_query=points.X,
-        query_weights=query_weights(points),
-        reconstruction=asked.reconstruction,
-        certificate=asked.certificate,
-        grouping=asked.grouping,
+        summary=summary,
+        query=points,
+        sums=[as_kept(prior, asked.sums)],
+        noise=law,
     )
-    return Release(
+    release = Release(
         prior=prior,
         measurements=(Measurement(strategy=strategy, answers=answers),),
-        learned=learned,
         input_names=tuple(rows.input_names),
         output_name=rows.output_name,
     )
+    stages = [(asked.sums, answers)]
+    tell("learning from the noisy answers")
+    release = _learned(release, asking, stages, tally=tally, settings=chosen)
+    bands = sum(step.stage is not None for step in steps)
+    for number, step in enumerate(steps[1:], start=1):
+        seed = None if insecure_seed is None else insecure_seed + number
+        if step.stage is None:
+            tell("asking how noisy outputs are")
+            measurement = ask_row_spread(
+                release,
+                asking,
+                summary=summary,
+                query=points,
+                budget=step.budget,
+                insecure_seed=seed,
+            )
+        else:
+            tell(f"asking again, in bands ({number + 1} of {bands})")
+            later = Later(
+                budget=step.budget,
+                query=points,
+                band=step.stage.width,
+                gap=chosen.gap,
+                progress=progress,
+                insecure_seed=seed,
+            )
+            measurement, sums = ask_again(
+                release, asking, later, summary=summary, table=0, cells=tally
+            )
+            assert isinstance(measurement.answers, Answers)
+            stages.append((sums, measurement.answers))
+        release = replace(release, measurements=(*release.measurements, measurement))
+        tell("learning from the noisy answers")
+        release = _learned(release, asking, stages, tally=tally, settings=chosen)
+    return release
 
 
 def _prior(summary: Summary, *, bounds: OutputBounds, settings: RowSettings) -> SparsePrior:
-    inducing = settings.inducing
-    if isinstance(inducing, int | np.integer) and not isinstance(inducing, bool):
-        inducing = summary.centres(int(inducing), random_state=settings.random_state)[0]
     prior = choose_prior(
         summary.sample,
         bounds=bounds,
         kernel=settings.kernel,
         noise_variance=settings.noise_variance,
         mean=settings.mean,
-        inducing=inducing,
+        inducing=inducing_inputs(summary, settings.inducing, random_state=settings.random_state),
         approximation=settings.approximation,
+        blocks=settings.blocks,
     )
     assert isinstance(prior, SparsePrior)
     return prior
 
 
-def _learn(
-    prior: SparsePrior,
-    sums: StrategySums,
-    answers: Answers,
+def _learned(
+    release: Release,
+    rows: Passes,
+    stages: Sequence[tuple[StrategySums, Answers]],
     *,
     tally: Cells,
     settings: RowSettings,
-) -> tuple[WeightedPrior, ...]:
-    if settings.hyperprior is None or answers.noise_sd == 0:
-        return ()
-    return learn_numbers(
-        prior,
-        gather_sums(sums, answers, points=tally.centres),
-        bounds=answers.bounds,
-        hyperprior=settings.hyperprior,
-        average=settings.average,
-    )
-
-
-def _sums_under(
-    rows: Passes, learned: tuple[WeightedPrior, ...], *, prior: SparsePrior, asked: ChosenRule
-) -> tuple[PriorSums, ...]:
-    """Return what was asked as every prior sees it, in another pass if one differs."""
+) -> Release:
+    """Return a release with hyperparameters fitted to its answers, in more passes if they moved."""
+    prior = release.prior
+    assert isinstance(prior, SparsePrior)
+    declared = [under_alone(one, prior) for one in release.measurements]
+    release = replace(release, measurements=tuple(declared))
+    answered = [one for one in stages if one[1].noise_sd > 0]
+    learned: tuple[WeightedPrior, ...] = ()
+    hyperprior = settings.hyperprior
+    if hyperprior is not None and answered:
+        asks_spread = declared[-1].about_spread
+        # Sums of outputs say little of their noise: where that was asked, it is learned alone.
+        noise = hyperprior.noise_variance and not asks_spread
+        learned = learn_numbers(
+            prior,
+            gather_sums(answered, mean=prior.mean, points=tally.centres),
+            bounds=stages[0][1].bounds,
+            hyperprior=replace(hyperprior, noise_variance=noise),
+            average=settings.average,
+        )
+        if asks_spread:
+            learned = with_noise_of_rows(learned, rows, release=release)
     others = [
         one.prior
         for one in learned
         if one.prior is not prior and isinstance(one.prior, SparsePrior)
     ]
-    seen: tuple[StrategySums, ...] = ()
-    if others and isinstance(rows, GroupedPasses):
-        seen, _ = sum_grouped(rows, others, model=prior, rule=asked.rule)
-    elif others:
-        seen = sum_strategy_under(rows, others, asked=[(prior, asked.rule)])
-    return tuple(
-        PriorSums(
-            prior=each,
-            likelihood=NUMBERS,
-            channels=(ChannelSums(features=sums.features, noise=sums.noise),),
-        )
-        for each, sums in zip((prior, *others), (asked.sums, *seen), strict=True)
+    return replace(
+        release, learned=learned, measurements=restated(rows, others, measurements=declared)
     )

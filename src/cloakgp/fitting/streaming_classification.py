@@ -13,22 +13,29 @@ from cloakgp.design import Progress
 from cloakgp.design.streaming.binning import Cells
 from cloakgp.design.streaming.condensing import condense
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_label_prior
-from cloakgp.fitting.strategies import Query, design_rows, query_weights
-from cloakgp.fitting.streaming import INDUCING, Rows, RuleColumns, bound_of
+from cloakgp.fitting.strategies import Budget, Query, design_rows, unit_noise_sd
+from cloakgp.fitting.streaming_measuring import (
+    INDUCING,
+    Rows,
+    bound_of,
+    inducing_inputs,
+    streamed_strategy,
+)
 from cloakgp.models import Approximation, SparsePrior
 from cloakgp.models.likelihoods import ClassLikelihood
 from cloakgp.models.summary import Summary, summarise
-from cloakgp.privacy.accounting import check_budget, exact_noise_multiplier
 from cloakgp.privacy.checks import warn_of_parameters
-from cloakgp.privacy.labels import Classes, signed_width
+from cloakgp.privacy.labels import Classes
+from cloakgp.privacy.noise import noise_for
 from cloakgp.privacy.streaming import measure_label_rows
 from cloakgp.privacy.tracebacks import forget_on_failure
-from cloakgp.release import Hyperprior, Measurement, Release, StreamedStrategy, WeightedPrior
+from cloakgp.release import Hyperprior, Measurement, Release, WeightedPrior
 from cloakgp.release.hyperparameters.learning import learn_classes
 from cloakgp.release.posterior.label_sums import CellSigns, LabelSums, label_sums
+from cloakgp.release.streamed_strategy import RuleColumns
 from cloakgp.release.sums import ChannelSums, PriorSums
 from cloakgp.utils.arrays import Array
-from cloakgp.utils.names import LinkName
+from cloakgp.utils.names import LinkName, NoiseChoice
 from cloakgp.utils.passes import Tell, tell_nobody
 
 # In which questions are kept: see `cloakgp.design.streaming.condensing`.
@@ -53,6 +60,8 @@ class LabelRowSettings:
     hyperprior : Hyperprior or None
     average : bool
     random_state : int
+    blocks : tuple of int or None
+        Which block each input is in, where several stand for one column of a table.
     """
 
     kernel: Kernel | None = None
@@ -65,6 +74,7 @@ class LabelRowSettings:
     hyperprior: Hyperprior | None = None
     average: bool = False
     random_state: int = 0
+    blocks: tuple[int, ...] | None = None
 
 
 @forget_on_failure
@@ -74,6 +84,7 @@ def release_label_rows(
     classes: Classes,
     epsilon: float,
     delta: float,
+    noise: NoiseChoice = "auto",
     query: Query | None = None,
     settings: LabelRowSettings | None = None,
     progress: Progress | None = None,
@@ -90,6 +101,8 @@ def release_label_rows(
         See `cloakgp.data`.
     classes : Classes
     epsilon, delta : float
+    noise : {"auto", "gaussian", "laplace"}
+        "auto" is Laplace noise where δ is 0, else Gaussian.
         The whole budget, protecting the label of one row.
     query : Query, optional
         Where predictions matter; k-means centres of the rows if not given.
@@ -121,7 +134,8 @@ def release_label_rows(
     >>> release.predict([[1.0], [9.0]])
     [False, True]
     """
-    check_budget(epsilon, delta)
+    law = noise_for(noise, epsilon=epsilon, delta=delta)
+    budget = Budget(epsilon, delta, noise=law)
     chosen = LabelRowSettings() if settings is None else settings
     criterion = criterion_named(chosen.criterion, use="classes")
     criterion_named(chosen.criterion, use="many rows")
@@ -149,7 +163,8 @@ def release_label_rows(
         summary,
         prior=linear,
         query=points,
-        noise_sd=signed_width(classes) * exact_noise_multiplier(epsilon, delta),
+        noise_sd=unit_noise_sd(classes, budget),
+        noise=law,
         criterion=chosen.criterion,
         gap=chosen.gap,
         progress=progress,
@@ -162,8 +177,8 @@ def release_label_rows(
     )
     answers = measure_label_rows(
         rows,
-        RuleColumns(prior=linear, rule=found.rule),
-        bound=bound_of(found),
+        RuleColumns(model=linear, rule=found.rule),
+        bound=bound_of(found, noise=law),
         classes=classes,
         epsilon=epsilon,
         delta=delta,
@@ -178,22 +193,16 @@ def release_label_rows(
         )
     priors = learned or (WeightedPrior(prior=prior, likelihood=likelihood, weight=1.0),)
     sums = label_sums(rows, signs, model=linear, rule=found.rule, priors=priors)
-    strategy = StreamedStrategy(
+    strategy = streamed_strategy(
+        found,
         prior=linear,
-        rule=found.rule,
-        sums=tuple(
+        summary=summary,
+        query=points,
+        sums=[
             _prior_sums(each, channels, noise_sd=signs.noise_sd)
             for each, channels in zip(priors, sums, strict=True)
-        ),
-        row_totals=found.sums.totals,
-        rows=found.sums.count,
-        chunk_rows=found.sums.chunk_rows,
-        longest=found.sums.longest,
-        input_ranges=summary.ranges,
-        X_query=points.X,
-        query_weights=query_weights(points),
-        reconstruction=found.reconstruction,
-        certificate=found.certificate,
+        ],
+        noise=law,
     )
     return Release(
         prior=prior,
@@ -227,9 +236,6 @@ def _prior_sums(
 def _prior(
     summary: Summary, *, classes: Classes, settings: LabelRowSettings
 ) -> tuple[SparsePrior, ClassLikelihood]:
-    inducing = settings.inducing
-    if isinstance(inducing, int | np.integer) and not isinstance(inducing, bool):
-        inducing = summary.centres(int(inducing), random_state=settings.random_state)[0]
     prior, likelihood = choose_label_prior(
         # The sample lacks the ends of inputs; these alone say little of a variance that varies.
         np.vstack([summary.ranges, summary.sample]),
@@ -237,8 +243,9 @@ def _prior(
         kernel=settings.kernel,
         link_name=settings.link_name,
         class_rates=settings.class_rates,
-        inducing=inducing,
+        inducing=inducing_inputs(summary, settings.inducing, random_state=settings.random_state),
         approximation=settings.approximation,
+        blocks=settings.blocks,
     )
     assert isinstance(prior, SparsePrior)
     return prior, likelihood

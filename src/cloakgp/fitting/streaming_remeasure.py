@@ -8,29 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, pairwise
 
-from cloakgp.criteria.base import ChosenRule
 from cloakgp.data.grouped import GroupedRows
 from cloakgp.design import Progress
-from cloakgp.design.streaming.grouping import GroupedPasses, sum_grouped
-from cloakgp.design.streaming.sums import sum_strategy_under
+from cloakgp.design.streaming.binning import Cells
+from cloakgp.design.streaming.sums import StrategySums
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY
-from cloakgp.fitting.strategies import Budget, Query, design_rows, query_weights, unit_noise_sd
-from cloakgp.fitting.streaming import Rows, RuleColumns, bound_of
+from cloakgp.fitting.strategies import Budget, Query, design_rows, unit_noise_sd
+from cloakgp.fitting.streaming_measuring import Rows, bound_of, streamed_strategy
 from cloakgp.models import SparsePrior
-from cloakgp.models.likelihoods import NUMBERS
-from cloakgp.models.summary import summarise
+from cloakgp.models.summary import Summary, summarise
 from cloakgp.privacy import Answers, OutputBounds
+from cloakgp.privacy.bands import UNIT_BAND
 from cloakgp.privacy.checks import warn_of_parameters
 from cloakgp.privacy.streaming import measure_rows
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import Measurement, Release, StreamedStrategy
+from cloakgp.release.bands import RowBands, RowPrediction
 from cloakgp.release.hyperparameters.learning import reweighed
 from cloakgp.release.measurement import is_in_bands
-from cloakgp.release.streamed_strategy import same_covariance
-from cloakgp.release.sums import ChannelSums, PriorSums
-from cloakgp.utils.passes import Passes
+from cloakgp.release.posterior.clipped_sums import as_kept, stages_of, sum_stage
+from cloakgp.release.strategy import Strategy
+from cloakgp.release.streamed_strategy import RuleColumns, same_covariance
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +43,8 @@ class Later:
     query : Query or None
         Where predictions matter; if None, as at first for the same rows, and k-means centres of new
         ones.
+    band : float or None
+        To how many predictive sds on either side outputs are clipped; None for the bounds alone.
     gap : float
     progress : callable or None
     insecure_seed : int or None
@@ -51,6 +52,7 @@ class Later:
 
     budget: Budget
     query: Query | None = None
+    band: float | None = 1.0
     gap: float = 1e-3
     progress: Progress | None = None
     insecure_seed: int | None = None
@@ -78,7 +80,7 @@ def extend_rows(release: Release, rows: Rows, later: Later) -> Release:
         If the release or the rows cannot be used, or anything else makes no sense; no message
         quotes an output.
     """
-    bounds, prior = _numbers(release)
+    _check_prior(release)
     if is_in_bands(release.measurements):
         raise TypeError(
             "this release asked outputs in bands, and rows that are read in passes cannot be added "
@@ -86,16 +88,16 @@ def extend_rows(release: Release, rows: Rows, later: Later) -> Release:
         )
     _check_columns(release, rows)
     table = 1 + max(one.strategy.table for one in release.measurements)
-    return _measured(release, rows, later, bounds=bounds, prior=prior, table=table, earlier=())
+    return _measured(release, rows, later, table=table)
 
 
 @forget_on_failure
 def refine_rows(release: Release, rows: Rows, later: Later) -> Release:
     """Ask the first rows of a release again, for what the answers so far leave open.
 
-    Inference is exact for the sparse model: one pass sums how far answers share the rows' own
-    noise. The design takes the rows' own noise to be independent of the earlier answers, as that of
-    other rows is, and so is the best for other rows at the same places.
+    Without a band, inference is exact for the sparse model: one pass sums how far answers share the
+    rows' own noise. The design takes that noise to be independent of the earlier answers, as that
+    of other rows is, and so is the best for other rows at the same places.
 
     Parameters
     ----------
@@ -114,7 +116,7 @@ def refine_rows(release: Release, rows: Rows, later: Later) -> Release:
     TypeError, ValueError
         As `extend_rows`; and if these are other rows, as far as inputs tell.
     """
-    bounds, prior = _numbers(release)
+    _check_prior(release)
     _check_columns(release, rows)
     first = release.measurements[0].strategy
     if not isinstance(first, StreamedStrategy):
@@ -130,19 +132,11 @@ def refine_rows(release: Release, rows: Rows, later: Later) -> Release:
     first.verify(rows)
     if later.query is None:
         later = replace(later, query=Query(X=first.X_query, weights=first.query_weights))
-    same = [
-        one.strategy
-        for one in release.measurements
-        if one.strategy.table == first.table and one.noise_sd > 0
-    ]
-    earlier = _different([one for one in same if isinstance(one, StreamedStrategy)])
-    return _measured(
-        release, rows, later, bounds=bounds, prior=prior, table=first.table, earlier=earlier
-    )
+    return _measured(release, rows, later, table=first.table)
 
 
-def _numbers(release: Release) -> tuple[OutputBounds, SparsePrior]:
-    """Return the bounds and the prior of a release whose rows can be asked in passes.
+def _check_prior(release: Release) -> None:
+    """Refuse a release whose rows cannot be asked in passes.
 
     Raises
     ------
@@ -161,7 +155,6 @@ def _numbers(release: Release) -> tuple[OutputBounds, SparsePrior]:
             "rows that are read in passes need inducing inputs, and this release has an exact "
             "prior: give rows as arrays X and y"
         )
-    return OutputBounds(*answers.bounds), prior
 
 
 def _check_columns(release: Release, rows: Rows) -> None:
@@ -175,69 +168,153 @@ def _check_columns(release: Release, rows: Rows) -> None:
         )
 
 
-def _different(strategies: Sequence[StreamedStrategy]) -> tuple[StreamedStrategy, ...]:
-    """Return each of several strategies about the same rows once."""
-    found: list[StreamedStrategy] = []
-    for one in strategies:
-        if not any(one.same_questions(other) for other in found):
-            found.append(one)
-    return tuple(found)
-
-
-def _measured(
-    release: Release,
-    rows: Rows,
-    later: Later,
-    *,
-    bounds: OutputBounds,
-    prior: SparsePrior,
-    table: int,
-    earlier: tuple[StreamedStrategy, ...],
-) -> Release:
+def _measured(release: Release, rows: Rows, later: Later, *, table: int) -> Release:
     summary = summarise(rows)
     budget = later.budget
     warn_of_parameters(epsilon=budget.epsilon, delta=budget.delta, rows=summary.count)
-    query = later.query or Query(*summary.centres(LARGEST_DEFAULT_QUERY))
     asking: Rows | GroupedRows = GroupedRows.of(rows) if rows.grouped else rows
+    measurement, _ = ask_again(release, asking, later, summary=summary, table=table)
+    return added(release, measurement)
+
+
+def ask_again(
+    release: Release,
+    rows: Rows | GroupedRows,
+    later: Later,
+    *,
+    summary: Summary,
+    table: int,
+    cells: Cells | None = None,
+) -> tuple[Measurement, StrategySums]:
+    """Ask rows given what a release knows.
+
+    Parameters
+    ----------
+    release : Release
+        About numbers, with a sparse prior.
+    rows : Rows or GroupedRows
+    later : Later
+    summary : Summary
+        Of the rows.
+    table : int
+        The number of their table, which the release may know already.
+    cells : Cells, optional
+        In which what is asked is added up, too.
+
+    Returns
+    -------
+    Measurement
+    StrategySums
+        Under the declared prior.
+    """
+    bounds, known = declared_bounds(release), release.posterior
+    prior = release.fitted_prior
+    assert isinstance(prior, SparsePrior)
+    query = later.query or Query(*summary.centres(LARGEST_DEFAULT_QUERY))
+    bands = None
+    if later.band is not None:
+        bands = RowBands(
+            prediction=row_prediction(release),
+            reach=later.band,
+            bounds=(bounds.lo, bounds.hi),
+        )
     asked = design_rows(
-        asking,
+        rows,
         summary,
         prior=prior,
         query=query,
-        noise_sd=unit_noise_sd(bounds, budget),
+        noise_sd=unit_noise_sd(bounds if bands is None else OutputBounds(*UNIT_BAND), later.budget),
+        noise=later.budget.noise,
         gap=later.gap,
-        known=release.posterior,
+        known=known,
+        bands=bands,
         progress=later.progress,
     )
+    columns = RuleColumns(
+        model=prior if bands is None else bands,
+        rule=asked.rule,
+        grouped=asked.grouping is not None,
+    )
     # Before outputs are read: what fails here has spent nothing.
-    sums = _sums(asking, release, prior=prior, asked=asked, earlier=earlier)
+    priors, before = _priors(release), stages_of(release.measurements, table)
+    sums = sum_stage(
+        rows,
+        priors,
+        columns=columns,
+        bands=bands,
+        known=release.measurements,
+        table=table,
+        cells=cells,
+    )
+    places = _different([one.strategy for one in before])
     answers = measure_rows(
-        asking,
-        RuleColumns(prior=prior, rule=asked.rule, grouped=rows.grouped),
-        bound=bound_of(asked),
+        rows,
+        columns,
+        bound=bound_of(asked, noise=later.budget.noise),
         bounds=bounds,
-        epsilon=budget.epsilon,
-        delta=budget.delta,
+        bands=bands,
+        epsilon=later.budget.epsilon,
+        delta=later.budget.delta,
         insecure_seed=later.insecure_seed,
     )
-    strategy = StreamedStrategy(
+    earlier = [before[place].strategy for place in places]
+    strategy = streamed_strategy(
+        asked,
         prior=prior,
-        rule=asked.rule,
-        sums=sums,
-        row_totals=asked.sums.totals,
-        rows=asked.sums.count,
-        chunk_rows=asked.sums.chunk_rows,
-        longest=asked.sums.longest,
-        input_ranges=summary.ranges,
-        X_query=query.X,
-        query_weights=query_weights(query),
-        reconstruction=asked.reconstruction,
-        certificate=asked.certificate,
+        summary=summary,
+        query=query,
+        sums=[as_kept(*each, shared=places) for each in zip(priors, sums, strict=True)],
+        bands=bands,
         table=table,
-        earlier=tuple(one.row_totals for one in earlier),
-        grouping=asked.grouping,
+        earlier=[one for one in earlier if isinstance(one, StreamedStrategy)],
+        noise=later.budget.noise,
     )
-    return added(release, Measurement(strategy=strategy, answers=answers))
+    return Measurement(strategy=strategy, answers=answers), sums[0]
+
+
+def row_prediction(release: Release) -> RowPrediction:
+    """Return what a release predicts of the output of a row, by its inputs.
+
+    Parameters
+    ----------
+    release : Release
+        About numbers, with a sparse prior.
+    """
+    known = release.posterior
+    assert isinstance(known.prior, SparsePrior)
+    return RowPrediction(prior=known.prior, mean=known.inducing_mean(), root=known.inducing_root())
+
+
+def declared_bounds(release: Release) -> OutputBounds:
+    """Return the declared bounds of one output.
+
+    Parameters
+    ----------
+    release : Release
+        About numbers.
+    """
+    answers = release.measurements[0].answers
+    assert isinstance(answers, Answers)
+    return OutputBounds(*answers.bounds)
+
+
+def _different(strategies: Sequence[Strategy]) -> list[int]:
+    """Return the places of the first of those about the same rows that ask the same."""
+    found: list[int] = []
+    for place, one in enumerate(strategies):
+        if not any(one.same_questions(strategies[other]) for other in found):
+            found.append(place)
+    return found
+
+
+def _priors(release: Release) -> list[SparsePrior]:
+    """Return the declared prior, and those that were learned, each once."""
+    priors: list[SparsePrior] = []
+    for one in (release.prior, *(each.prior for each in release.learned)):
+        assert isinstance(one, SparsePrior)
+        if not any(same_covariance(other, one) and other.mean == one.mean for other in priors):
+            priors.append(one)
+    return priors
 
 
 def added(release: Release, measurement: Measurement) -> Release:
@@ -254,42 +331,4 @@ def added(release: Release, measurement: Measurement) -> Release:
         measurements=together,
         learned=reweighed(release.learned, before=release.measurements, after=together),
         hyperprior=None,
-    )
-
-
-def _sums(
-    rows: Passes,
-    release: Release,
-    *,
-    prior: SparsePrior,
-    asked: ChosenRule,
-    earlier: tuple[StreamedStrategy, ...],
-) -> tuple[PriorSums, ...]:
-    """Return what is asked, and what it shares with earlier questions, as every prior sees it."""
-    priors: list[SparsePrior] = []
-    for one in (release.prior, *(each.prior for each in release.learned)):
-        assert isinstance(one, SparsePrior)
-        if not any(same_covariance(other, one) for other in priors):
-            priors.append(one)
-    rules = [(prior, asked.rule), *((one.prior, one.rule) for one in earlier)]
-    stops = list(accumulate(rule.answers for _, rule in rules))
-    own, *others = [slice(*ends) for ends in pairwise([0, *stops])]
-    if isinstance(rows, GroupedPasses):
-        # Groups are not asked again: there is one rule.
-        found, _ = sum_grouped(rows, priors, model=prior, rule=asked.rule)
-    else:
-        found = sum_strategy_under(rows, priors, asked=rules)
-    return tuple(
-        PriorSums(
-            prior=each,
-            likelihood=NUMBERS,
-            channels=(
-                ChannelSums(
-                    features=sums.features[own],
-                    noise=sums.noise[own, own],
-                    shared=tuple(sums.noise[own, other] for other in others),
-                ),
-            ),
-        )
-        for each, sums in zip(priors, found, strict=True)
     )

@@ -10,6 +10,7 @@ from cloakgp.models.defaults import (
     default_latent_kernel,
     default_noise_variance,
     matern_kernel,
+    scales_by_block,
 )
 from cloakgp.models.exact import ExactPrior
 from cloakgp.models.kernels.gibbs import GibbsKernel, gibbs_kernel
@@ -41,4 +42,5 @@ __all__ = [
     "kmeans_centres",
     "matern_kernel",
     "points_as_boxes",
+    "scales_by_block",
 ]

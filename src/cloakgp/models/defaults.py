@@ -11,9 +11,13 @@ is recorded in ``docs/default-prior.md``.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Matern
 
+from cloakgp.models.kernels.blocks import BlockMatern
 from cloakgp.models.kernels.linear import LinearKernel
 from cloakgp.utils.arrays import Array
 
@@ -32,7 +36,7 @@ LENGTHSCALE_SHARE = 1 / 2
 LATENT_SD = 2.0
 
 
-def default_kernel(X: Array, *, width: float) -> Kernel:
+def default_kernel(X: Array, *, width: float, blocks: Sequence[int] | None = None) -> Kernel:
     """Return a level, a linear and a Matérn 3/2 part, scaled to the inputs and the bounds.
 
     Parameters
@@ -41,6 +45,9 @@ def default_kernel(X: Array, *, width: float) -> Kernel:
         Public inputs.
     width : float
         hi − lo, in output units.
+    blocks : sequence of int, optional
+        Which block each input is in, from 0, where several stand for one thing: a category, a
+        place. Each block counts as one input, with one scale.
 
     Examples
     --------
@@ -49,16 +56,66 @@ def default_kernel(X: Array, *, width: float) -> Kernel:
     """
     # Column by column, so that the sums do not depend on how the table lies in memory.
     centre = np.array([column.mean() for column in np.ascontiguousarray(X.T)])
-    scale = input_scales(X)
+    groups = _groups(blocks, inputs=X.shape[1])
+    block_scales = _of_blocks(input_scales(X), varies=np.ptp(X, axis=0) > 0, groups=groups)
+    scale = block_scales[groups]
     # Inputs that never vary tell nothing, and are no dimensions.
-    varying = max(int((np.ptp(X, axis=0) > 0).sum()), 1)
-    lengthscales = LENGTHSCALE_SDS * np.sqrt(varying) * scale
+    varying = max(int(_varying_blocks(X, groups).sum()), 1)
+    lengthscales = LENGTHSCALE_SDS * np.sqrt(varying) * block_scales
     slope = (LINEAR_SD_SHARE * width) ** 2 * X.shape[1] / varying
     return (
         ConstantKernel((LEVEL_SD_SHARE * width) ** 2)
         + ConstantKernel(slope) * LinearKernel(centre, scale)
-        + ConstantKernel((CURVE_SD_SHARE * width) ** 2) * _matern(lengthscales)
+        + ConstantKernel((CURVE_SD_SHARE * width) ** 2) * _matern(lengthscales, groups)
     )
+
+
+def scales_by_block(X: Array, *, blocks: Sequence[int]) -> Array:
+    """Return how far each input typically lies from its mean, alike within a block, shape (D,).
+
+    Parameters
+    ----------
+    X : array of shape (N, D)
+    blocks : sequence of int
+        As for `default_kernel`.
+
+    Examples
+    --------
+    >>> scales_by_block(np.array([[0.0, 0.7, 0.0], [4.0, 0.0, 0.7]]), blocks=[0, 1, 1]).round(2)
+    array([2.  , 0.49, 0.49])
+    """
+    groups = _groups(blocks, inputs=X.shape[1])
+    scales = _of_blocks(input_scales(X), varies=np.ptp(X, axis=0) > 0, groups=groups)
+    return np.asarray(scales[groups])
+
+
+def _groups(blocks: Sequence[int] | None, *, inputs: int) -> NDArray[np.intp]:
+    return np.arange(inputs) if blocks is None else np.asarray(blocks, dtype=np.intp)
+
+
+def _varying_blocks(X: Array, groups: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Return which blocks vary, shape (B,)."""
+    varies = np.ptp(X, axis=0) > 0
+    return np.array([varies[groups == block].any() for block in range(int(groups.max()) + 1)])
+
+
+def _of_blocks(scales: Array, *, varies: NDArray[np.bool_], groups: NDArray[np.intp]) -> Array:
+    """Return one scale for each block of inputs, shape (B,).
+
+    √2 times the root mean square of those of its inputs that vary: of a point in the plane, the sd
+    of its distance from the centre; of categories, whose levels lie at distance 1, one half, as of
+    an input with two values at that distance, however many there are.
+    """
+    found = []
+    for block in range(int(groups.max()) + 1):
+        own = groups == block
+        if own.sum() == 1:
+            found.append(float(scales[own][0]))
+            continue
+        chosen = scales[own & varies] if (own & varies).any() else scales[own]
+        largest = float(chosen.max())
+        found.append(np.sqrt(2.0) * largest * float(np.sqrt(np.square(chosen / largest).mean())))
+    return np.array(found)
 
 
 def input_scales(X: Array) -> Array:
@@ -91,7 +148,7 @@ def input_scales(X: Array) -> Array:
     return np.array(scales)
 
 
-def matern_kernel(X: Array, *, width: float) -> Kernel:
+def matern_kernel(X: Array, *, width: float, blocks: Sequence[int] | None = None) -> Kernel:
     """Return a Matérn 3/2 kernel alone, scaled to the inputs and the bounds.
 
     Signal sd: 0.3 of the width of the bounds. Lengthscale: 0.5 √D of each of D inputs' ranges.
@@ -102,6 +159,8 @@ def matern_kernel(X: Array, *, width: float) -> Kernel:
         Public inputs.
     width : float
         hi − lo, in output units.
+    blocks : sequence of int, optional
+        As for `default_kernel`.
 
     Raises
     ------
@@ -113,18 +172,21 @@ def matern_kernel(X: Array, *, width: float) -> Kernel:
     >>> matern_kernel(np.array([[0.0], [40.0]]), width=100.0)
     30**2 * Matern(length_scale=20, nu=1.5)
     """
-    ranges = np.ptp(X, axis=0)
-    constant = np.flatnonzero(ranges <= 0)
+    groups, ranges = _groups(blocks, inputs=X.shape[1]), np.ptp(X, axis=0)
+    constant = np.flatnonzero(~_varying_blocks(X, groups)[groups])
     if len(constant):
         raise ValueError(
             f"input columns {constant.tolist()} are constant, so no default lengthscale can be "
             "had from their range: drop them, or give a kernel with lengthscales"
         )
-    lengthscales = LENGTHSCALE_SHARE * np.sqrt(len(ranges)) * ranges
-    return ConstantKernel((SIGNAL_SD_SHARE * width) ** 2) * _matern(lengthscales)
+    extents = _of_blocks(ranges, varies=ranges > 0, groups=groups)
+    lengthscales = LENGTHSCALE_SHARE * np.sqrt(len(extents)) * extents
+    return ConstantKernel((SIGNAL_SD_SHARE * width) ** 2) * _matern(lengthscales, groups)
 
 
-def _matern(lengthscales: Array) -> Kernel:
+def _matern(lengthscales: Array, groups: NDArray[np.intp]) -> Kernel:
+    if len(lengthscales) < len(groups):
+        return BlockMatern(lengthscales, blocks=groups)
     return Matern(lengthscales if len(lengthscales) > 1 else float(lengthscales[0]), nu=SMOOTHNESS)
 
 
@@ -133,7 +195,7 @@ def default_noise_variance(*, width: float) -> float:
     return (NOISE_SD_SHARE * width) ** 2
 
 
-def default_latent_kernel(X: Array) -> Kernel:
+def default_latent_kernel(X: Array, *, blocks: Sequence[int] | None = None) -> Kernel:
     """Return the kernel of a latent function behind classes: as `matern_kernel`, with sd 2.
 
     At two sds of its prior a probit link gives 98 % to one class wherever the latent function is
@@ -143,6 +205,8 @@ def default_latent_kernel(X: Array) -> Kernel:
     ----------
     X : array of shape (N, D)
         Public inputs.
+    blocks : sequence of int, optional
+        As for `default_kernel`.
 
     Raises
     ------
@@ -154,4 +218,4 @@ def default_latent_kernel(X: Array) -> Kernel:
     >>> default_latent_kernel(np.array([[0.0], [40.0]]))
     2**2 * Matern(length_scale=20, nu=1.5)
     """
-    return matern_kernel(X, width=LATENT_SD / SIGNAL_SD_SHARE)
+    return matern_kernel(X, width=LATENT_SD / SIGNAL_SD_SHARE, blocks=blocks)

@@ -14,18 +14,22 @@ each possibly chosen after seeing the ones before, are together exactly √(Σ �
 Roth and Su 2022, *Gaussian differential privacy*, corollary 3.3).
 
 The noise drawn is the discrete Gaussian on a fine grid, not the normal: what that costs is proved
-at `discretisation_delta` and counted in every guarantee.
+at `discretisation_delta` and counted in every guarantee. Laplace noise needs no δ: see
+`cloakgp.privacy.noise.laplace`; with it, a guarantee holds a list of what each measurement spent.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
 import numpy as np
+from scipy.special import ndtri_exp
+
+from cloakgp.privacy.privacy_loss import mixed_delta, mixed_epsilon
 
 Calibration = Literal["exact", "papers"]
 
@@ -36,17 +40,18 @@ DIGITS = 80
 ROUNDING = 2.0**-40
 
 
-def check_budget(epsilon: float, delta: float) -> None:
-    """Raise ValueError unless 0 < ε < ∞ and 0 < δ < 1."""
+def check_budget(epsilon: float, delta: float, *, pure: bool = False) -> None:
+    """Raise ValueError unless 0 < ε < ∞ and 0 < δ < 1; with ``pure``, δ may be 0."""
     for name, value in (("epsilon", epsilon), ("delta", delta)):
         if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
             raise ValueError(f"{name} must be a number, got {value!r}")
     if not (math.isfinite(epsilon) and epsilon > 0):
         raise ValueError(f"epsilon must be positive and finite, got {epsilon}: 1 is a usual choice")
-    if not 0 < delta < 1:
+    if not (0 < delta < 1 or (pure and delta == 0)):
+        least = "be at least 0 and below 1" if pure else "lie strictly between 0 and 1"
         raise ValueError(
-            f"delta must lie strictly between 0 and 1, got {delta}: well below one over the number "
-            "of people is a usual choice"
+            f"delta must {least}, got {delta}: well below one over the number of people is a usual "
+            "choice"
         )
 
 
@@ -89,6 +94,23 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     1.0
     """
     return _smallest_epsilon(mu, delta, lambda epsilon: gaussian_delta(mu, epsilon))
+
+
+def pure_mu(epsilon: float) -> float:
+    """Return a μ of Gaussian DP that follows from ε-DP, Φ(μ/2) = e^ε/(1 + e^ε), rounded up.
+
+    The trade-off curve of ε-DP is two chords from the axes to the diagonal. The curve of this μ is
+    convex, has the same ends and meets the diagonal there, so it lies below them (Dong, Roth and Su
+    2022, definitions 2.1 and 2.6 and proposition 2.5). It is looser than ε.
+
+    Examples
+    --------
+    >>> round(pure_mu(1.0), 4)
+    1.232
+    """
+    tail = -float(np.logaddexp(0.0, epsilon))
+    # For a small ε the root is near 0, where its error is absolute.
+    return -2.0 * float(ndtri_exp(tail)) * (1 + ROUNDING) + 2.0**-48
 
 
 @lru_cache(maxsize=256)
@@ -204,13 +226,16 @@ class Guarantee:
     Attributes
     ----------
     epsilon, delta : float
-        The stated pair. The achieved δ at this ε is at most this δ.
+        The stated pair; δ may be 0 where all noise is Laplace noise. The achieved δ at this ε is at
+        most this δ.
     mu : float
-        Sensitivity over noise sd; 0 if nothing was asked. 1/σ.
+        Of what was published with Gaussian noise: sensitivity over noise sd, 1/σ; 0 if nothing was.
     answers : int
         How many noisy numbers were published.
     coarseness : float
-        Σ (grid / noise sd)² over them; see `discretisation_delta`.
+        Σ (grid / noise sd)² over those with Gaussian noise; see `discretisation_delta`.
+    laplace : tuple of float
+        Of every measurement with Laplace noise its ε, sensitivity over scale.
 
     Examples
     --------
@@ -219,6 +244,8 @@ class Guarantee:
     True
     >>> print(spent)
     (1, 0.01)-differential privacy (mu = 0.5)
+    >>> print(Guarantee(epsilon=1.0, delta=0.0, mu=0.0, laplace=(1.0,)))
+    1-differential privacy
     """
 
     epsilon: float
@@ -226,15 +253,77 @@ class Guarantee:
     mu: float
     answers: int = 0
     coarseness: float = 0.0
+    laplace: tuple[float, ...] = ()
+
+    def validate(self) -> None:
+        """Refuse a guarantee that is none; whether it holds is for `check_holds`.
+
+        Raises
+        ------
+        ValueError
+            If its budget is none, or a part is damaged.
+        """
+        check_budget(self.epsilon, self.delta, pure=self.mu == 0)
+        # Written so that NaN fails every one of them.
+        if not (
+            0 <= self.mu < math.inf
+            and self.answers >= 0
+            and self.coarseness >= 0
+            and all(0 < part < math.inf for part in self.laplace)
+        ):
+            raise ValueError("its guarantee is damaged")
+
+    def check_holds(self) -> None:
+        """Refuse a guarantee that states more than was achieved.
+
+        Raises
+        ------
+        ValueError
+            If δ at its ε is above its δ.
+        """
+        # Written so that NaN fails.
+        if not self.delta_at(self.epsilon) <= self.delta:
+            raise ValueError("its guarantee does not hold")
+
+    @property
+    def spent(self) -> bool:
+        """Whether anything was asked."""
+        return self.mu > 0 or bool(self.laplace)
+
+    @property
+    def pure_epsilon(self) -> float:
+        """The ε that holds with δ = 0; infinite beside Gaussian noise."""
+        return math.inf if self.mu > 0 else self._laplace_epsilon
+
+    @property
+    def _laplace_epsilon(self) -> float:
+        """Basic composition of the Laplace parts (Dwork and Roth 2014, theorem 3.14), rounded up.
+
+        `math.fsum` rounds once, to nearest; of one part it is exact.
+        """
+        total = math.fsum(self.laplace)
+        return total if len(self.laplace) < 2 else math.nextafter(total, math.inf)
 
     def delta_at(self, epsilon: float) -> float:
-        """Return the δ that is achieved at another ε, rounded up."""
+        """Return a δ that is achieved at another ε, rounded up."""
         if not epsilon >= 0:
             raise ValueError(f"epsilon must be at least 0, got {epsilon}")
-        if self.mu == 0:
+        if epsilon >= self.pure_epsilon:
             return 0.0
-        extra = discretisation_delta(epsilon, answers=self.answers, coarseness=self.coarseness)
-        return min(1.0, gaussian_delta(self.mu, epsilon) + extra)
+        if self.mu == 0 and len(self.laplace) == 1:
+            # Of one shift of Laplace noise, 1 − e^((ε − ε₁)/2): the test at the middle is best.
+            share = -math.expm1((epsilon - self.laplace[0] * (1 + ROUNDING)) / 2)
+            return min(1.0, share * (1 + ROUNDING))
+        spent = self._laplace_epsilon
+        extra = discretisation_delta(
+            epsilon + spent, answers=self.answers, coarseness=self.coarseness
+        )
+        if not self.laplace:
+            return min(1.0, gaussian_delta(self.mu, epsilon) + extra)
+        # Basic composition, too: it knows more digits, far out.
+        basic = gaussian_delta(self.mu, epsilon - spent) if epsilon >= spent else 1.0
+        laplace = tuple(part * (1 + ROUNDING) for part in self.laplace)
+        return min(1.0, min(basic, mixed_delta(self.mu, laplace, epsilon)) + extra)
 
     def epsilon_at(self, delta: float) -> float:
         """Return an ε that is achieved at another δ, rounded up.
@@ -242,28 +331,61 @@ class Guarantee:
         Raises
         ------
         ValueError
-            If δ is outside (0, 1), or below what the grid of the noise costs.
+            If δ is outside [0, 1), 0 beside Gaussian noise, or below what its grid costs.
         """
-        if not 0 < delta < 1:
-            raise ValueError(f"delta must lie strictly between 0 and 1, got {delta}")
+        if not (0 < delta < 1 or (delta == 0 and self.mu == 0)):
+            least = "at least 0 and below 1" if self.mu == 0 else "strictly between 0 and 1"
+            raise ValueError(f"delta must be {least}, got {delta}")
         if self.mu == 0:
-            return 0.0
-        return _smallest_epsilon(self.mu, delta, self.delta_at)
+            return self._epsilon_without_gaussian(delta)
+        if not self.laplace:
+            return _smallest_epsilon(self.mu, delta, self.delta_at)
+        gaussian = Guarantee(
+            epsilon=self.epsilon,
+            delta=delta,
+            mu=self.mu,
+            answers=self.answers,
+            coarseness=self.coarseness,
+        )
+        highest = (self._laplace_epsilon + gaussian.epsilon_at(delta)) * (1 + 4 * ROUNDING)
+        extra = discretisation_delta(
+            highest + self._laplace_epsilon, answers=self.answers, coarseness=self.coarseness
+        )
+        laplace = tuple(part * (1 + ROUNDING) for part in self.laplace)
+        found = mixed_epsilon(self.mu, laplace, delta - extra)
+        return min(highest, found * (1 + ROUNDING))
+
+    def _epsilon_without_gaussian(self, delta: float) -> float:
+        pure = self._laplace_epsilon
+        if delta == 0 or pure == 0:
+            return pure
+        if len(self.laplace) == 1:
+            slack = 2 * math.log1p(-delta * (1 - 4 * ROUNDING)) + (1 + pure) * ROUNDING * 4
+            return max(0.0, min(pure, pure + slack))
+        laplace = tuple(part * (1 + ROUNDING) for part in self.laplace)
+        return min(pure, mixed_epsilon(0.0, laplace, delta) * (1 + ROUNDING))
 
     @property
     def noise_multiplier(self) -> float:
-        """Noise sd over sensitivity, σ = 1/μ (infinite if nothing was asked)."""
+        """Noise sd over sensitivity of Gaussian noise, σ = 1/μ (infinite without it)."""
         return math.inf if self.mu == 0 else 1.0 / self.mu
 
     def __str__(self) -> str:
-        return f"({self.epsilon:.4g}, {self.delta:.4g})-differential privacy (mu = {self.mu:.4g})"
+        if self.laplace and self.pure_epsilon <= self.epsilon:
+            return f"{self.epsilon:.4g}-differential privacy"
+        parts = [f"mu = {self.mu:.4g}"] if self.mu or not self.laplace else []
+        if self.laplace:
+            parts.append("Laplace " + ", ".join(f"{part:.4g}" for part in self.laplace))
+        return f"({self.epsilon:.4g}, {self.delta:.4g})-differential privacy ({'; '.join(parts)})"
 
 
 def compose(*guarantees: Guarantee, delta: float | None = None) -> Guarantee:
-    """Return what several Gaussian releases about the same people guarantee together.
+    """Return what several releases about the same people guarantee together.
 
-    Exact: μ² = Σ μ_i² (Dong, Roth and Su 2022, corollary 3.3), also when later releases were chosen
-    after seeing earlier ones.
+    Of Gaussian noise exactly: μ² = Σ μ_i² (Dong, Roth and Su 2022, corollary 3.3). Of Laplace noise
+    the ε_i add up at δ = 0, and at a larger δ, or beside Gaussian noise, their privacy losses do
+    (`cloakgp.privacy.privacy_loss`). Also when later releases were chosen after seeing earlier
+    ones.
 
     Parameters
     ----------
@@ -277,13 +399,16 @@ def compose(*guarantees: Guarantee, delta: float | None = None) -> Guarantee:
     ValueError
         If nothing is given.
     TypeError
-        If something is no `Guarantee`: a list of them, or a guarantee of another kind of noise.
+        If something is no `Guarantee`: a list of them, or that of a private choice.
 
     Examples
     --------
     >>> one = Guarantee(epsilon=1.0, delta=0.01, mu=0.5325)
     >>> round(compose(one, one).epsilon, 2)
     1.59
+    >>> pure = Guarantee(epsilon=1.0, delta=0.0, mu=0.0, laplace=(1.0,))
+    >>> print(compose(pure, pure))
+    2-differential privacy
     """
     check_parts(guarantees, kind=Guarantee)
     if len(guarantees) == 1 and delta is None:
@@ -296,14 +421,9 @@ def compose(*guarantees: Guarantee, delta: float | None = None) -> Guarantee:
         else 0.0,
         answers=sum(part.answers for part in guarantees),
         coarseness=math.fsum(part.coarseness for part in guarantees),
+        laplace=tuple(spent for part in guarantees for spent in part.laplace),
     )
-    return Guarantee(
-        epsilon=total.epsilon_at(total.delta),
-        delta=total.delta,
-        mu=total.mu,
-        answers=total.answers,
-        coarseness=total.coarseness,
-    )
+    return replace(total, epsilon=total.epsilon_at(total.delta))
 
 
 def check_parts(parts: Sequence[object], *, kind: type) -> None:

@@ -1,9 +1,9 @@
-r"""Gaussian mechanism on outputs clipped to a band of their own: `measure_in_bands`.
+r"""Linear query mechanism on outputs clipped to a band of their own: `measure_in_bands`.
 
 Mechanism
 ---------
 Given a public strategy R of shape (k, N) and a public band [l_j, u_j] for every row, of width w_j,
-publish a = R v + s z, where z is standard normal up to a grid and
+publish a = R v + s z, where z is independent noise on a grid (Gaussian or Laplace) and
 
     v_j = (clip(y_j; l_j, u_j) − (l_j + u_j)/2) / w_j,  brought into [−½, ½].
 
@@ -17,16 +17,16 @@ Sensitivity
     v_j lies in [−½, ½] whatever y_j is: that is brought about last, by a clip to two numbers that
     float64 holds, so that no rounding before it matters. So one output moves R v by at most
     max_j ‖r_j‖, and a group by its gauge: `cloakgp.privacy.gaussian` with bounds (−½, ½), which
-    counts the rounding of R v.
+    counts the rounding of R v, in the norm of the noise.
 Theorem
     As for `cloakgp.privacy.gaussian`. Several stages, the bands and questions of each chosen from
     the answers of those before, are together exactly √(Σ μ_t²)-Gaussian DP (Dong, Roth and Su 2022,
-    corollary 3.3): see `cloakgp.privacy.accounting.compose`.
+    corollary 3.3), or Σ ε_t-DP with Laplace noise: see `cloakgp.privacy.accounting.compose`.
 Argument
-    Given all earlier answers, bands and R are constants. The mechanism is then the Gaussian
-    mechanism on numbers in [−½, ½], each a function of one output: μ_t-Gaussian DP for every value
-    of the earlier answers, which is what adaptive composition asks for. How many outputs were
-    clipped is not published.
+    Given all earlier answers, bands and R are constants. The mechanism is then that of
+    `cloakgp.privacy.gaussian` on numbers in [−½, ½], each a function of one output: μ_t-Gaussian DP
+    or ε_t-DP for every value of the earlier answers, which is what adaptive composition asks for.
+    How many outputs were clipped is not published.
 
 A `SpreadQuestion` is the same with another function of one output: how far outside of its predicted
 interval it lies, at most 1. Its mean over the rows tells how noisy outputs are.
@@ -42,8 +42,10 @@ from numpy.typing import ArrayLike
 
 from cloakgp.privacy.bounds import checked_outputs
 from cloakgp.privacy.gaussian import Answers, measure
+from cloakgp.privacy.spending import one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.names import NoiseName
 
 # What encoded outputs lie between.
 UNIT_BAND = (-0.5, 0.5)
@@ -173,6 +175,7 @@ class SpreadQuestion:
 
 
 @forget_on_failure
+@one_charge
 def measure_in_bands(
     strategy: Array,
     y: ArrayLike,
@@ -181,6 +184,7 @@ def measure_in_bands(
     epsilon: float,
     delta: float,
     groups: Iterable[Hashable] | None = None,
+    noise: NoiseName = "gaussian",
     insecure_seed: int | None = None,
 ) -> Answers:
     """Answer the questions of a strategy about outputs in their bands, under (ε, δ)-DP.
@@ -199,6 +203,8 @@ def measure_in_bands(
         The budget of this stage.
     groups : iterable of N hashables, optional
         Public: whose row it is.
+    noise : {"gaussian", "laplace"}
+        As for `measure`.
     insecure_seed : int, optional
         Makes the noise reproducible and the answers **not private**.
 
@@ -229,5 +235,6 @@ def measure_in_bands(
         epsilon=epsilon,
         delta=delta,
         groups=groups,
+        noise=noise,
         insecure_seed=insecure_seed,
     )

@@ -93,6 +93,11 @@ class OutputBounds:
         return self.about(self.middle)[0]
 
     @property
+    def absolute_distance(self) -> float:
+        """The same: there is one column."""
+        return self.distance
+
+    @property
     def largest(self) -> float:
         """How far from zero a clipped output less the middle can be."""
         return self.about(self.middle)[1]

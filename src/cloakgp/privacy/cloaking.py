@@ -7,18 +7,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakgp.design import CriterionName, design_strategy
+from cloakgp.design import CriterionName, design_strategy, design_strategy_l1
 from cloakgp.privacy.accounting import (
     Calibration,
     Guarantee,
-    check_budget,
     short_form,
 )
 from cloakgp.privacy.bounds import OutputBounds
 from cloakgp.privacy.checks import warn_of_parameters
 from cloakgp.privacy.gaussian import measure
+from cloakgp.privacy.noise import noise_for
+from cloakgp.privacy.spending import one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.utils.arrays import Array, as_matrix
+from cloakgp.utils.names import NoiseChoice
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,13 +54,15 @@ class CloakedPredictions:
 
 
 @forget_on_failure
+@one_charge
 def cloak(
     C: ArrayLike,
     y: ArrayLike,
     *,
     bounds: object,
     epsilon: float,
-    delta: float,
+    delta: float = 0.0,
+    noise: NoiseChoice = "auto",
     criterion: CriterionName = "trace",
     weights: ArrayLike | None = None,
     calibration: Calibration = "exact",
@@ -70,12 +74,12 @@ def cloak(
     Mechanism: design R and L with L R = C (`cloakgp.design.design_strategy`, which sees C alone),
     answer R y by `cloakgp.privacy.gaussian.measure`, publish C c + L a for the middle c of the
     bounds. The values are a function of the k noisy answers a and of public arrays, so they inherit
-    the guarantee of `measure` by post-processing; the noise is N(0, s² L Lᵀ).
+    the guarantee of `measure` by post-processing; the noise has the covariance s² L Lᵀ.
 
     Neighbours: data sets that differ in one output, within the bounds. Sensitivity: d·max_j ‖r_j‖
-    of the strategy used. Theorem: Balle and Wang 2018, theorem 8. The shape of the noise follows
-    section 3 of the 2018 paper (its equations 8 and 9); publishing L (R y + noise) rather than
-    C y + noise closes the leak of that form through rounding and missing directions.
+    of the strategy used, in the noise's norm. Theorem: as for `measure`. The shape of the noise
+    follows section 3 of the 2018 paper (its equations 8 and 9); publishing L (R y + noise) rather
+    than C y + noise closes the leak of that form through rounding and missing directions.
 
     Parameters
     ----------
@@ -85,6 +89,9 @@ def cloak(
         Private outputs; clipped to the bounds.
     bounds : (float, float)
     epsilon, delta : float
+        δ may be 0: noise is Laplace noise then.
+    noise : {"auto", "gaussian", "laplace"}
+        "auto" is Laplace noise where δ is 0, else Gaussian.
     criterion : {"trace", "logdet"}
         Least weighted mean squared noise, or least volume as in the papers.
     weights : array-like of shape (P,), optional
@@ -115,14 +122,15 @@ def cloak(
     0.0422
     """
     matrix = as_matrix(C, name="C")
-    check_budget(epsilon, delta)
+    law = noise_for(noise, epsilon=epsilon, delta=delta)
     limits = OutputBounds.checked(bounds)
     if matrix.shape[1] < 2:
         raise ValueError("1 sample is too few: a release about one row shows that row; give 2 rows")
     warn_of_parameters(
         epsilon=epsilon, delta=delta, rows=matrix.shape[1], bounds=[(limits.lo, limits.hi)]
     )
-    design = design_strategy(
+    designed = design_strategy if law == "gaussian" else design_strategy_l1
+    design = designed(
         matrix,
         criterion=criterion,
         weights=None if weights is None else np.asarray(weights, dtype=np.float64),
@@ -134,6 +142,7 @@ def cloak(
         bounds=(limits.lo, limits.hi),
         epsilon=epsilon,
         delta=delta,
+        noise=law,
         calibration=calibration,
         insecure_seed=insecure_seed,
     )

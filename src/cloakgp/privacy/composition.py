@@ -29,6 +29,10 @@ with a given mean is largest on average when the variable sits at the two ends. 
   Rogers 2020). The largest δ over t is wanted; [0, ε_s] is cut into pieces, and each piece is
   bounded by the interval that holds all of its t.
 
+Measurements with Laplace noise may have been added, ε_L-DP together. Their privacy loss is at most
+ε_L whatever the rest is, so both together hold δ at ε + ε_L where the rest holds δ at ε, for any
+real ε: basic composition.
+
 Adaptive composition in this form, by pairs that dominate each step, is theorem 10 of Zhu, Dong and
 Wang 2022. The result never exceeds basic composition's (ε + ε_s, δ).
 """
@@ -38,11 +42,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
-from scipy.special import log_ndtr, ndtri_exp
+from scipy.special import log_ndtr
 
 from cloakgp.privacy.accounting import (
     Guarantee,
@@ -50,6 +54,7 @@ from cloakgp.privacy.accounting import (
     discretisation_delta,
     exact_noise_multiplier,
     gaussian_delta,
+    pure_mu,
 )
 from cloakgp.privacy.selection import NOISE_OF, SelectionMechanism
 from cloakgp.utils.arrays import Array
@@ -93,15 +98,11 @@ class MixedGuarantee:
     def mu(self) -> float:
         """A μ of Gaussian DP that both together keep; looser than the pair and its profile.
 
-        ε_s-DP implies μ_s-Gaussian DP with Φ(μ_s/2) = e^ε_s/(1 + e^ε_s): the trade-off curve of
-        the former is two chords from the axes to the diagonal, and the convex curve of the latter,
-        which has the same ends and meets the diagonal there, lies below them. μ² adds up (Dong,
-        Roth and Su 2022, corollary 3.3).
+        ε_s-DP implies Gaussian DP (`pure_mu`), as that of every measurement with Laplace noise
+        does, and μ² adds up (Dong, Roth and Su 2022, corollary 3.3).
         """
-        # For a small ε_s the root is near 0, where its error is absolute.
-        tail = -float(np.logaddexp(0.0, self.selection_epsilon))
-        chosen = -2.0 * float(ndtri_exp(tail)) * (1 + ROUNDING) + 2.0**-48
-        return math.hypot(self.release.mu, chosen) * (1 + ROUNDING)
+        pure = [pure_mu(spent) for spent in (self.selection_epsilon, *self.release.laplace)]
+        return math.hypot(self.release.mu, *pure) * (1 + ROUNDING)
 
     def delta_at(self, epsilon: float) -> float:
         """Return a δ that is achieved at another ε, rounded up."""
@@ -109,12 +110,15 @@ class MixedGuarantee:
             raise ValueError(f"epsilon must be at least 0, got {epsilon}")
         # Of increasing ε, the grid's cost is largest at the largest.
         grid = discretisation_delta(
-            epsilon + self.selection_epsilon,
+            epsilon + self.selection_epsilon + self._laplace_epsilon,
             answers=self.release.answers,
             coarseness=self.release.coarseness,
         )
         worst = max(
-            sum(share * _gaussian_profile(self.release.mu, epsilon - loss) for share, loss in pair)
+            sum(
+                share * _gaussian_profile(self.release.mu, epsilon - self._laplace_epsilon - loss)
+                for share, loss in pair
+            )
             for pair in self._two_points
         )
         return min(1.0, (worst * (1 + ROUNDING) + grid) * (1 + ROUNDING))
@@ -129,8 +133,10 @@ class MixedGuarantee:
         """
         if not 0 < delta < 1:
             raise ValueError(f"delta must lie strictly between 0 and 1, got {delta}")
-        # The margin is for `delta_at`'s own, at the far end of basic composition.
-        highest = self.selection_epsilon + self.release.epsilon_at(delta * (1 - 4 * ROUNDING))
+        # The margins are for `delta_at`'s own, at the far end of basic composition.
+        gaussian = replace(self.release, laplace=())
+        pure = self.selection_epsilon + self._laplace_epsilon
+        highest = (pure + gaussian.epsilon_at(delta * (1 - 4 * ROUNDING))) * (1 + ROUNDING)
         # Float64 finds the place and 80 digits confirm it; where they do not, they search.
         for search in (self._rough_delta_at, self.delta_at):
             found = _smallest(lambda epsilon: search(epsilon) <= delta, highest)  # noqa: B023
@@ -145,6 +151,11 @@ class MixedGuarantee:
             f"{self.selection_epsilon:.4g})"
         )
 
+    @property
+    def _laplace_epsilon(self) -> float:
+        """What measurements with Laplace noise add to ε, rounded up."""
+        return math.fsum(self.release.laplace) * (1 + ROUNDING)
+
     @cached_property
     def _two_points(self) -> tuple[tuple[tuple[float, float], tuple[float, float]], ...]:
         """For each interval of losses its ends, as pairs of a probability and a loss."""
@@ -153,7 +164,7 @@ class MixedGuarantee:
     def _rough_delta_at(self, epsilon: float) -> float:
         """Return about what `delta_at` returns, a thousand times as fast."""
         shares, losses = np.moveaxis(np.array(self._two_points), -1, 0)
-        profile = _rough_gaussian_profile(self.release.mu, epsilon - losses)
+        profile = _rough_gaussian_profile(self.release.mu, epsilon - self._laplace_epsilon - losses)
         return float((shares * profile).sum(axis=1).max())
 
     def _loss_intervals(self) -> list[tuple[float, float]]:

@@ -24,7 +24,11 @@ class Encoding(Protocol):
 
     @property
     def distance(self) -> float:
-        """At least how far a row of V moves when its entry changes to any other."""
+        """At least how far a row of V moves when its entry changes to any other, in ℓ2 norm."""
+
+    @property
+    def absolute_distance(self) -> float:
+        """The same in ℓ1 norm."""
 
     @property
     def largest(self) -> float:

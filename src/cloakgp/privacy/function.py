@@ -47,6 +47,7 @@ from cloakgp.models.rkhs import FunctionQuestions, function_questions
 from cloakgp.privacy.accounting import Calibration, check_budget
 from cloakgp.privacy.bounds import OutputBounds
 from cloakgp.privacy.gaussian import Answers, measure
+from cloakgp.privacy.spending import one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.utils.arrays import Array, as_matrix
 
@@ -68,6 +69,7 @@ class FunctionAnswers:
 
 
 @forget_on_failure
+@one_charge
 def measure_function(
     X: ArrayLike,
     y: ArrayLike,

@@ -1,41 +1,48 @@
-r"""Gaussian mechanism: `measure`, where y meets noise.
+r"""Linear query mechanism: `measure`, where y meets noise.
 
 Mechanism
 ---------
 Given a public strategy R of shape (k, N), publish a = R (clip(y) − c) + s z, with c the middle of
-the bounds and z standard normal up to a grid.
+the bounds and z independent noise on a grid: discrete Gaussian, or discrete Laplace
+(`cloakgp.privacy.noise`).
 
 Neighbours
     One output changes, within [lo, hi]; everything else is equal. With groups, all outputs of one
     group change, each within [lo, hi]; which rows belong together is public.
 Sensitivity
     Row j's output enters through column r_j alone, so R (clip(y) − c) moves by at most
-    d·max_j ‖r_j‖. It is computed here from the very R that is asked, over all columns, and inflated
-    for rounding (`cloakgp.privacy.grid.integer_sensitivity`). A group's rows move it by at most d
-    times the group's gauge, the greatest ‖Σ_j ±r_j‖ (`cloakgp.privacy.groups`).
+    d·max_j ‖r_j‖, in Euclidean norm for Gaussian noise and in ℓ1 norm for Laplace noise. It is
+    computed here from the very R that is asked, over all columns, and inflated for rounding
+    (`cloakgp.privacy.grid.integer_sensitivity`). A group's rows move it by at most d times the
+    group's gauge, the greatest ‖Σ_j ±r_j‖ (`cloakgp.privacy.groups`), or for Laplace noise by the
+    sum of theirs.
 Theorem
-    Balle and Wang 2018, theorem 8, for the Gaussian mechanism; `discretisation_delta` for the
-    discrete noise. See `cloakgp.privacy.accounting`.
+    Gaussian: Balle and Wang 2018, theorem 8; `discretisation_delta` for the discrete noise. See
+    `cloakgp.privacy.accounting`. Laplace: Dwork, McSherry, Nissim and Smith 2006, proposition 1;
+    see `cloakgp.privacy.noise.laplace`.
 Argument
-    With s = σ·sensitivity and σ = σ(ε, δ − what discretisation costs), the answers are (ε, δ)-DP.
-    All that is published later is computed from them and from public arrays: post-processing.
+    Gaussian: with s = σ·sensitivity and σ = σ(ε, δ − what discretisation costs), the answers are
+    (ε, δ)-DP. Laplace: with scale sensitivity/ε they are ε-DP, whatever δ. All that is published
+    later is computed from them and from public arrays: post-processing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakgp.privacy.accounting import Calibration, Guarantee, check_budget
+from cloakgp.privacy.accounting import Calibration, Guarantee
 from cloakgp.privacy.bounds import OutputBounds, checked_outputs
 from cloakgp.privacy.grid import Sensitivity, calibrate, noisy
 from cloakgp.privacy.groups import checked_groups
+from cloakgp.privacy.noise import NOISES, noise_named
+from cloakgp.privacy.spending import one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.utils.arrays import Array, as_matrix
+from cloakgp.utils.names import NoiseName
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +62,7 @@ class Answers:
     insecure : bool
         True if the noise came from a fixed seed: such a release is not private.
     noise : {"gaussian", "laplace"}
-        What it was drawn from; `cloakgp.estimators.baselines` alone uses the other.
+        What it was drawn from.
     """
 
     values: Array
@@ -64,12 +71,12 @@ class Answers:
     bounds: tuple[float, float]
     guarantee: Guarantee
     insecure: bool = False
-    noise: Literal["gaussian", "laplace"] = "gaussian"
+    noise: NoiseName = "gaussian"
 
     @property
-    def distance(self) -> float:
-        """How far one output can move, in output units."""
-        return self.bounds[1] - self.bounds[0]
+    def encoding(self) -> OutputBounds:
+        """What outputs were clipped to."""
+        return OutputBounds(*self.bounds)
 
     @property
     def output_noise_sd(self) -> float:
@@ -101,12 +108,19 @@ class Answers:
             raise ValueError("its arrays do not fit each other")
         if self.centre != OutputBounds.checked(self.bounds).middle:
             raise ValueError("its bounds are damaged")
-        if self.noise not in ("gaussian", "laplace"):
+        if self.noise not in NOISES:
             raise ValueError("its noise is damaged")
 
     @classmethod
     def of_nothing(
-        cls, count: int, *, bounds: OutputBounds, epsilon: float, delta: float, insecure: bool
+        cls,
+        count: int,
+        *,
+        bounds: OutputBounds,
+        epsilon: float,
+        delta: float,
+        insecure: bool,
+        noise: NoiseName = "gaussian",
     ) -> Answers:
         """Return the answers to questions of zeros, which depend on no output and cost nothing."""
         return cls(
@@ -116,10 +130,12 @@ class Answers:
             bounds=(bounds.lo, bounds.hi),
             guarantee=Guarantee(epsilon=epsilon, delta=delta, mu=0.0),
             insecure=insecure,
+            noise=noise,
         )
 
 
 @forget_on_failure
+@one_charge
 def measure(
     strategy: Array,
     y: ArrayLike,
@@ -128,6 +144,7 @@ def measure(
     epsilon: float,
     delta: float,
     groups: Iterable[Hashable] | None = None,
+    noise: NoiseName = "gaussian",
     calibration: Calibration = "exact",
     insecure_seed: int | None = None,
 ) -> Answers:
@@ -144,9 +161,12 @@ def measure(
     bounds : (float, float)
         Public range of one output.
     epsilon, delta : float
-        The budget.
+        The budget; δ may be 0 with Laplace noise, which needs none.
     groups : iterable of N hashables, optional
         Public: whose row it is. The guarantee is that of all the rows of one group together.
+    noise : {"gaussian", "laplace"}
+        Laplace noise pays for the sum of the absolute entries of a column, so columns of a single
+        one, as of a histogram, suit it.
     calibration : {"exact", "papers"}
         The papers' noise is for comparison, and refused for ε > 1.
     insecure_seed : int, optional
@@ -168,10 +188,17 @@ def measure(
     ...                   epsilon=1.0, delta=1e-6)
     >>> round(answers.noise_sd, 2)
     2.11
+
+    Without a δ:
+
+    >>> pure = measure(np.full((1, 4), 0.5), [1.0, 0.0, 1.0, 1.0], bounds=(0, 1),
+    ...                epsilon=1.0, delta=0.0, noise="laplace")
+    >>> round(pure.noise_sd, 2), str(pure.guarantee)
+    (0.71, '1-differential privacy')
     """
-    check_budget(epsilon, delta)
+    law = noise_named(noise)
     # numpy compares a float16 with a float64 in 16 bits: everything below is done in 64.
-    epsilon, delta = float(epsilon), float(delta)
+    epsilon, delta = law.check(epsilon, delta, calibration=calibration)
     limits = OutputBounds.checked(bounds)
     units = checked_groups(groups, rows=strategy.shape[1])
     outputs = checked_outputs(y, rows=strategy.shape[1])
@@ -182,26 +209,29 @@ def measure(
             epsilon=epsilon,
             delta=delta,
             insecure=insecure_seed is not None,
+            noise=law.name,
         )
     questions = as_matrix(strategy, name="strategy")
     sensitivity = (
-        Sensitivity.of_one_output(questions, bounds=limits)
+        Sensitivity.of_one_output(questions, bounds=limits, noise=law)
         if units is None
-        else Sensitivity.of_groups(questions, bounds=limits, groups=units)
+        else Sensitivity.of_groups(questions, bounds=limits, groups=units, noise=law)
     )
     grid, guarantee = calibrate(
         questions,
         sensitivity=sensitivity,
         epsilon=epsilon,
         delta=delta,
+        noise=law,
         calibration=calibration,
     )
     centred = limits.clip(outputs) - limits.middle
     return Answers(
         values=noisy(questions @ centred, grid=grid, insecure_seed=insecure_seed),
-        noise_sd=grid.scale * grid.step,
+        noise_sd=grid.noise_sd,
         centre=limits.middle,
         bounds=(limits.lo, limits.hi),
         guarantee=guarantee,
         insecure=insecure_seed is not None,
+        noise=law.name,
     )

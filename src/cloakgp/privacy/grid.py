@@ -1,9 +1,10 @@
 r"""Integer grid: answers as whole numbers with noise, exact sensitivity, calibration.
 
 A mechanism asks a public strategy R of shape (k, N) about private numbers V of shape (N, C), one
-column for an ordinary output. R V is rounded to multiples of a power of two and discrete Gaussian
-noise is added, so that no digit of a float can tell. How far R V can move between neighbours is
-the mechanism's own affair, stated as a `Sensitivity`; rounding is counted here, for all of them.
+column for an ordinary output. R V is rounded to multiples of a power of two and discrete noise is
+added, so that no digit of a float can tell. How far R V can move between neighbours, in the norm in
+which the noise counts, is the mechanism's own affair, stated as a `Sensitivity`; rounding is
+counted here, for all of them.
 """
 
 from __future__ import annotations
@@ -13,18 +14,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cloakgp.privacy.accounting import (
-    Calibration,
-    Guarantee,
-    discretisation_delta,
-    exact_noise_multiplier,
-    papers_noise_multiplier,
-)
+from cloakgp.privacy.accounting import Calibration, Guarantee
 from cloakgp.privacy.bounds import OutputBounds
 from cloakgp.privacy.encoding import Encoding
-from cloakgp.privacy.groups import Groups, column_lengths, greatest_gauge
+from cloakgp.privacy.groups import Groups
+from cloakgp.privacy.noise import GAUSSIAN, Noise
 from cloakgp.privacy.rounding import UNIT_ROUNDOFF, gamma
-from cloakgp.privacy.sampler import Integers, add_discrete_gaussian, add_insecure_gaussian
+from cloakgp.privacy.sampler import Integers
 from cloakgp.utils.arrays import Array
 
 # The grid is about this many binary digits finer than the noise.
@@ -45,7 +41,7 @@ class Sensitivity:
     Attributes
     ----------
     distance : float
-        At least the greatest Frobenius norm of R (V − V').
+        At least the greatest norm of R (V − V'), over all entries.
     largest : float
         At least the magnitude of every entry of V.
     columns : int
@@ -57,42 +53,51 @@ class Sensitivity:
     columns: int = 1
 
     @classmethod
-    def of_one_output(cls, strategy: Array, *, bounds: OutputBounds) -> Sensitivity:
+    def of_one_output(
+        cls, strategy: Array, *, bounds: OutputBounds, noise: Noise = GAUSSIAN
+    ) -> Sensitivity:
         """One row's output changes, anywhere within the bounds; V is y less their middle.
 
         As `of_one_row`, for the width between the rounded ends.
         """
-        return cls.of_one_row(max_column_norm(strategy), encoding=bounds)
+        longest = float(noise.lengths(strategy).max())
+        return cls.of_one_row(longest, encoding=bounds, noise=noise)
 
     @classmethod
-    def of_one_row(cls, longest: float, *, encoding: Encoding) -> Sensitivity:
+    def of_one_row(
+        cls, longest: float, *, encoding: Encoding, noise: Noise = GAUSSIAN
+    ) -> Sensitivity:
         """One row's private entry changes to any other that there can be.
 
         Row j of V enters through column r_j alone: R V moves by the outer product of r_j with how
-        row j moves, whose Frobenius norm is ‖r_j‖ times the length of that.
+        row j moves, whose norm over all entries is ‖r_j‖ times that of how row j moves.
 
         Parameters
         ----------
         longest : float
             At least max_j ‖r_j‖.
         encoding : Encoding
+        noise : Noise
+            In whose norm.
         """
         return cls(
-            distance=encoding.distance * longest * (1 + 2 * UNIT_ROUNDOFF),
+            distance=noise.distance(encoding) * longest * (1 + 2 * UNIT_ROUNDOFF),
             largest=encoding.largest,
             columns=encoding.channels,
         )
 
     @classmethod
-    def of_groups(cls, strategy: Array, *, bounds: OutputBounds, groups: Groups) -> Sensitivity:
+    def of_groups(
+        cls, strategy: Array, *, bounds: OutputBounds, groups: Groups, noise: Noise = GAUSSIAN
+    ) -> Sensitivity:
         """All outputs of one group of rows change, each anywhere within the bounds.
 
         R V moves by at most w·max_g q(R_g), with q the greatest ‖R_g s‖ over signs s: see
         `cloakgp.privacy.groups`, which rounds it up.
         """
-        row = cls.of_one_output(strategy, bounds=bounds)
+        row = cls.of_one_output(strategy, bounds=bounds, noise=noise)
         width, _ = bounds.about(bounds.middle)
-        moved = width * greatest_gauge(strategy, groups=groups) * (1 + 2 * UNIT_ROUNDOFF)
+        moved = width * noise.gauge(strategy, groups=groups) * (1 + 2 * UNIT_ROUNDOFF)
         return cls(distance=max(row.distance, moved), largest=row.largest)
 
 
@@ -109,7 +114,7 @@ class Magnitudes:
     entry : float
         The largest entry of R.
     summed : float
-        At least the norm of (‖r_i‖₁)_i, over the rows of one floating-point sum.
+        At least the noise's norm of (‖r_i‖₁)_i, over the rows of one floating-point sum.
     answer : float
         At least the largest ‖r_i‖₁, over all rows.
     sums : int
@@ -130,7 +135,7 @@ class Magnitudes:
         """Bound a strategy from the lengths of its columns, none longer than stated.
 
         No entry is larger than its column is long, and (‖r_i‖₁)_i = Σ_j |r_j| is at most the sum of
-        the columns' lengths long.
+        the columns' lengths long, in either norm.
 
         Parameters
         ----------
@@ -154,7 +159,7 @@ class Magnitudes:
         )
 
     @classmethod
-    def of(cls, strategy: Array) -> Magnitudes:
+    def of(cls, strategy: Array, *, noise: Noise = GAUSSIAN) -> Magnitudes:
         """Measure a strategy of shape (k, N); the sums are inflated by what they may round."""
         answers, rows = strategy.shape
         totals = np.abs(strategy).sum(axis=1) * (1 + 2 * gamma(rows))
@@ -162,7 +167,7 @@ class Magnitudes:
             answers=answers,
             rows=rows,
             entry=float(np.abs(strategy).max(initial=0.0)),
-            summed=float(np.linalg.norm(totals)) * (1 + 2 * gamma(answers + 2)),
+            summed=noise.norm(totals),
             answer=float(totals.max(initial=0.0)),
         )
 
@@ -179,16 +184,18 @@ class Grid:
         Of the rounded answers, in steps.
     scale : float
         Noise parameter τ, in steps.
+    noise : Noise
     """
 
     step: float
     sensitivity: int
     scale: float
+    noise: Noise = GAUSSIAN
 
     @property
     def noise_sd(self) -> float:
         """Of each answer, in output units."""
-        return self.scale * self.step
+        return self.noise.sd(self.scale) * self.step
 
 
 def calibrate(
@@ -197,6 +204,7 @@ def calibrate(
     sensitivity: Sensitivity,
     epsilon: float,
     delta: float,
+    noise: Noise = GAUSSIAN,
     calibration: Calibration = "exact",
 ) -> tuple[Grid, Guarantee]:
     """Choose the grid and the noise for a strategy, and state what they guarantee.
@@ -208,7 +216,9 @@ def calibrate(
     strategy : array of shape (k, N), or Magnitudes
         Not all zero.
     sensitivity : Sensitivity
+        In the noise's norm.
     epsilon, delta : float
+    noise : Noise
     calibration : {"exact", "papers"}
 
     Returns
@@ -219,98 +229,41 @@ def calibrate(
     Raises
     ------
     ValueError
-        If δ is too small for any grid of 64-bit integers, or the calibration is unknown or refused.
+        If the budget is too small for any grid of 64-bit integers, or the calibration is unknown or
+        refused.
     """
-    if calibration not in ("exact", "papers"):
-        raise ValueError(f"calibration must be 'exact' or 'papers', got {calibration!r}")
-    magnitudes = strategy if isinstance(strategy, Magnitudes) else Magnitudes.of(strategy)
+    epsilon, delta = noise.check(epsilon, delta, calibration=calibration)
+    magnitudes = _measured(strategy, noise=noise)
     if not SMALLEST_ENTRY < magnitudes.entry < 1 / SMALLEST_ENTRY:
         raise ValueError("the strategy's entries are too small or too large: rescale it")
-    sigma = _noise_multiplier(epsilon, delta, calibration=calibration)
-    step = _grid_step(magnitudes, sensitivity=sensitivity, sigma=sigma)
-    steps = integer_sensitivity(magnitudes, sensitivity=sensitivity, step=step)
-    scale, guarantee = noise_scale(
+    step = _grid_step(magnitudes, sensitivity=sensitivity, noise_sd=noise.unit_sd(epsilon, delta))
+    steps = integer_sensitivity(magnitudes, sensitivity=sensitivity, step=step, noise=noise)
+    scale, guarantee = noise.scale(
         steps,
         answers=magnitudes.answers * sensitivity.columns,
         epsilon=epsilon,
         delta=delta,
         calibration=calibration,
     )
-    return Grid(step=step, sensitivity=steps, scale=scale), guarantee
-
-
-def noise_scale(
-    sensitivity: int,
-    *,
-    answers: int,
-    epsilon: float,
-    delta: float,
-    calibration: Calibration = "exact",
-) -> tuple[float, Guarantee]:
-    """Return the noise parameter τ for rounded answers, in steps, and what it guarantees.
-
-    What discretisation costs is taken from δ before σ is calibrated. τ only grows by that, so the
-    cost computed with the first τ is an upper bound for the last.
-
-    Parameters
-    ----------
-    sensitivity : int
-        Of the rounded answers, in steps.
-    answers : int
-        How many numbers are published.
-    epsilon, delta : float
-    calibration : {"exact", "papers"}
-
-    Raises
-    ------
-    ValueError
-        If δ is too small for the grid.
-
-    Examples
-    --------
-    >>> scale, guarantee = noise_scale(2**40, answers=1, epsilon=1.0, delta=0.01)
-    >>> round(scale / 2**40, 3), guarantee.answers
-    (1.878, 1)
-    """
-    sigma = _noise_multiplier(epsilon, delta, calibration=calibration)
-    first_scale = sigma * sensitivity
-    cost = discretisation_delta(epsilon, answers=answers, coarseness=answers / first_scale**2)
-    if cost >= delta / 2:
-        raise ValueError(
-            f"delta = {delta} is too small: drawing noise on a grid costs {cost:.1e} of it"
-        )
-    if calibration == "exact":
-        sigma = exact_noise_multiplier(epsilon, delta - cost)
-    # The margin covers the few roundings on the way from σ to τ to the μ that is stated.
-    scale = sigma * sensitivity * (1 + 16 * UNIT_ROUNDOFF)
-    guarantee = Guarantee(
-        epsilon=epsilon,
-        delta=delta,
-        mu=math.nextafter(sensitivity / scale, math.inf),
-        answers=answers,
-        coarseness=answers / scale**2 * (1 + 4 * UNIT_ROUNDOFF),
-    )
-    if guarantee.delta_at(epsilon) > delta:
-        raise RuntimeError("the calibration does not hold its guarantee; nothing released")
-    return scale, guarantee
-
-
-def _noise_multiplier(epsilon: float, delta: float, *, calibration: Calibration) -> float:
-    multiplier = exact_noise_multiplier if calibration == "exact" else papers_noise_multiplier
-    return multiplier(epsilon, delta)
+    return Grid(step=step, sensitivity=steps, scale=scale, noise=noise), guarantee
 
 
 def integer_sensitivity(
-    strategy: Array | Magnitudes, *, sensitivity: Sensitivity, step: float
+    strategy: Array | Magnitudes,
+    *,
+    sensitivity: Sensitivity,
+    step: float,
+    noise: Noise = GAUSSIAN,
 ) -> int:
     r"""Bound how far the rounded answers can move between neighbours, in grid steps.
 
     Argument. In exact arithmetic R V moves by at most its distance. In floating point,
     any order of summation and any fused operations give |fl(r·v) − r·v| ≤ γ_N Σ_j |r_j||v_j| with
     γ_n = n u/(1 − n u) (Higham 2002, *Accuracy and Stability of Numerical Algorithms*, §3.1), so
-    each of the two answers is off by at most γ_N·B·√C·‖(‖r_i‖₁)_i‖₂, for entries of V at most B in
-    C columns. Division by a power of two is exact, and rounding to integers moves each of kC
-    entries by at most ½, the two answers together by √(kC). The sums here are themselves inflated
+    each of the two answers is off by at most γ_N·B·‖1_C‖·‖(‖r_i‖₁)_i‖ in the noise's norm, for
+    entries of V at most B in C columns; ‖1_C‖ is √C for the Euclidean norm, and C for the sum of
+    absolute entries. Division by a power of two is exact, and rounding to integers moves each of kC
+    entries by at most ½, the two answers together by ‖1_kC‖. The sums here are themselves inflated
     by γ of their own lengths, and the result is rounded up to an integer.
 
     Where R V is summed chunk by chunk, every chunk is rounded to integers before these are added,
@@ -333,20 +286,22 @@ def integer_sensitivity(
     ValueError
         If one sum has more than 2⁵⁰ terms.
     """
-    magnitudes = strategy if isinstance(strategy, Magnitudes) else Magnitudes.of(strategy)
+    magnitudes = _measured(strategy, noise=noise)
     if magnitudes.rows > MOST_TERMS:
         raise ValueError(f"{magnitudes.rows} rows are too many to be summed at once")
-    columns = math.sqrt(sensitivity.columns) * (1 + 4 * UNIT_ROUNDOFF)
+    columns = noise.norm_of_ones(sensitivity.columns)
     arithmetic = 2 * gamma(magnitudes.rows + 2) * sensitivity.largest * magnitudes.summed * columns
     arithmetic *= magnitudes.sums * (1 + 4 * UNIT_ROUNDOFF)
-    rounding = math.sqrt(magnitudes.answers) * columns * (1 + 4 * UNIT_ROUNDOFF) * magnitudes.sums
+    rounding = noise.norm_of_ones(magnitudes.answers) * columns * magnitudes.sums
+    rounding *= 1 + 4 * UNIT_ROUNDOFF
     moved = (sensitivity.distance + arithmetic) / step * (1 + 8 * UNIT_ROUNDOFF) + rounding
     return math.ceil(moved * (1 + 4 * UNIT_ROUNDOFF))
 
 
-def max_column_norm(strategy: Array) -> float:
-    """Return max_j ‖r_j‖ over every column, rounded up."""
-    return float(column_lengths(strategy).max())
+def _measured(strategy: Array | Magnitudes, *, noise: Noise) -> Magnitudes:
+    if isinstance(strategy, Magnitudes):
+        return strategy
+    return Magnitudes.of(strategy, noise=noise)
 
 
 def rounded(answers: Array, *, grid: Grid) -> Integers:
@@ -366,12 +321,12 @@ def with_noise(integers: Integers, *, grid: Grid, insecure_seed: int | None) -> 
     insecure_seed : int or None
         Makes the noise reproducible and the result **not private**.
     """
-    if insecure_seed is None:
-        moved = add_discrete_gaussian(
-            integers.ravel(), scale=grid.scale, sensitivity=grid.sensitivity
-        )
-    else:
-        moved = add_insecure_gaussian(integers.ravel(), scale=grid.scale, seed=insecure_seed)
+    moved = grid.noise.add(
+        integers.ravel(),
+        scale=grid.scale,
+        sensitivity=grid.sensitivity,
+        insecure_seed=insecure_seed,
+    )
     return moved.astype(np.float64).reshape(integers.shape) * grid.step
 
 
@@ -389,9 +344,9 @@ def noisy(answers: Array, *, grid: Grid, insecure_seed: int | None) -> Array:
     return with_noise(rounded(answers, grid=grid), grid=grid, insecure_seed=insecure_seed)
 
 
-def _grid_step(magnitudes: Magnitudes, *, sensitivity: Sensitivity, sigma: float) -> float:
+def _grid_step(magnitudes: Magnitudes, *, sensitivity: Sensitivity, noise_sd: float) -> float:
     """Return a power of two, 2⁴⁰ times finer than the noise unless 64 bits are too few."""
-    noise_sd = sigma * sensitivity.distance
+    noise_sd *= sensitivity.distance
     largest_answer = 2 * magnitudes.answer * sensitivity.largest
     finest = math.floor(math.log2(noise_sd)) - GRID_BITS
     fitting = math.ceil(math.log2(largest_answer + noise_sd)) - INTEGER_BITS

@@ -4,21 +4,21 @@ Mechanism
 ---------
 The set of classes is public and declared. With two classes a label is v = ±1 and V has one column;
 with C > 2 it is a row of V with 1 − 1/C in the column of its class and −1/C in the others. Given a
-public strategy R of shape (k, N), publish R V + s Z with Z standard normal up to a grid.
+public strategy R of shape (k, N), publish R V + s Z with Z independent noise on a grid: discrete
+Gaussian, or discrete Laplace (`cloakgp.privacy.noise`).
 
 Neighbours
     One person's label changes to any other declared class; everything else is equal.
 Sensitivity
     With two classes, R V moves by 2‖r_j‖. With more, two entries of row j of V move by one each, so
-    R V moves by r_j (e_a − e_b)ᵀ, whose Frobenius norm is √2 ‖r_j‖: no union bound over classes. It
-    is computed here from the very R that is asked, over all columns, and inflated for rounding
-    (`cloakgp.privacy.grid.integer_sensitivity`).
+    R V moves by r_j (e_a − e_b)ᵀ, whose Frobenius norm is √2 ‖r_j‖ and whose entries add up to
+    2 ‖r_j‖₁: no union bound over classes. It is computed here from the very R that is asked, over
+    all columns, and inflated for rounding (`cloakgp.privacy.grid.integer_sensitivity`).
 Theorem
-    Balle and Wang 2018, theorem 8, for the Gaussian mechanism in k or kC dimensions;
-    `discretisation_delta` for the discrete noise.
+    As for `cloakgp.privacy.gaussian`, in k or kC dimensions.
 Argument
-    As for `cloakgp.privacy.gaussian`: with s = σ·sensitivity the answers are (ε, δ)-DP, and all
-    that is published later is computed from them and from public arrays.
+    As there: the answers are (ε, δ)-DP, or ε-DP with Laplace noise, and all that is published later
+    is computed from them and from public arrays.
 
 Which classes there are must not be inferred from labels: somebody alone in a class would show.
 """
@@ -32,13 +32,16 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakgp.privacy.accounting import Calibration, Guarantee, check_budget
+from cloakgp.privacy.accounting import Calibration, Guarantee
 from cloakgp.privacy.bounds import as_column
 from cloakgp.privacy.entries import read_labels
-from cloakgp.privacy.grid import Sensitivity, calibrate, max_column_norm, noisy
+from cloakgp.privacy.grid import Sensitivity, calibrate, noisy
+from cloakgp.privacy.noise import NOISES, noise_named
 from cloakgp.privacy.rounding import UNIT_ROUNDOFF
+from cloakgp.privacy.spending import one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.utils.arrays import Array, as_matrix
+from cloakgp.utils.names import NoiseName
 
 ClassLabel = bool | int | float | str
 
@@ -119,6 +122,11 @@ class Classes:
         exact = 2.0 if self.channels == 1 else math.sqrt(2.0)
         return exact * (1 + 8 * UNIT_ROUNDOFF)
 
+    @property
+    def absolute_distance(self) -> float:
+        """The same in ℓ1 norm: ±1 moves by two, and so do two entries by one each."""
+        return 2.0 * (1 + 8 * UNIT_ROUNDOFF)
+
     def encode(self, y: ArrayLike, *, rows: int) -> Array:
         """Return V, shape (N, channels).
 
@@ -189,6 +197,8 @@ class LabelAnswers:
     guarantee : Guarantee
     insecure : bool
         True if the noise came from a fixed seed: such a release is not private.
+    noise : {"gaussian", "laplace"}
+        What it was drawn from.
     """
 
     values: Array
@@ -196,11 +206,12 @@ class LabelAnswers:
     classes: Classes
     guarantee: Guarantee
     insecure: bool = False
+    noise: NoiseName = "gaussian"
 
     @property
-    def distance(self) -> float:
-        """How far the encoding of one row moves when its label changes."""
-        return self.classes.distance
+    def encoding(self) -> Classes:
+        """What labels were encoded as."""
+        return self.classes
 
     @property
     def output_noise_sd(self) -> float:
@@ -231,6 +242,8 @@ class LabelAnswers:
         """
         if self.values.ndim != 2 or self.values.shape[1] != self.classes.channels:
             raise ValueError("its arrays do not fit each other")
+        if self.noise not in NOISES:
+            raise ValueError("its noise is damaged")
 
     def signed(self) -> tuple[Array, float]:
         r"""Return the answers about signs, and their noise sd.
@@ -251,11 +264,12 @@ class LabelAnswers:
         return 2.0 * projected, 2.0 * self.noise_sd * math.sqrt(share)
 
 
-def signed_width(classes: Classes) -> float:
-    """Return the noise sd of `LabelAnswers.signed` per unit of column norm and noise multiplier."""
+def signed_width(classes: Classes, *, noise: NoiseName = "gaussian") -> float:
+    """Return the noise sd of `LabelAnswers.signed` per unit of column norm and `Noise.unit_sd`."""
+    distance = NOISES[noise].distance(classes)
     if classes.channels == 1:
-        return classes.distance
-    return 2.0 * classes.distance * math.sqrt(1.0 - 1.0 / classes.channels)
+        return distance
+    return 2.0 * distance * math.sqrt(1.0 - 1.0 / classes.channels)
 
 
 def signed_centre(classes: Classes) -> float:
@@ -264,6 +278,7 @@ def signed_centre(classes: Classes) -> float:
 
 
 @forget_on_failure
+@one_charge
 def measure_labels(
     strategy: Array,
     y: ArrayLike,
@@ -271,6 +286,7 @@ def measure_labels(
     classes: Classes,
     epsilon: float,
     delta: float,
+    noise: NoiseName = "gaussian",
     calibration: Calibration = "exact",
     insecure_seed: int | None = None,
 ) -> LabelAnswers:
@@ -287,7 +303,8 @@ def measure_labels(
     classes : Classes
         Public.
     epsilon, delta : float
-        The budget.
+        The budget; δ may be 0 with Laplace noise, which needs none.
+    noise : {"gaussian", "laplace"}
     calibration : {"exact", "papers"}
         The papers' noise is for comparison, and refused for ε > 1.
     insecure_seed : int, optional
@@ -309,8 +326,8 @@ def measure_labels(
     >>> round(answers.noise_sd, 2)
     4.22
     """
-    check_budget(epsilon, delta)
-    epsilon, delta = float(epsilon), float(delta)
+    law = noise_named(noise)
+    epsilon, delta = law.check(epsilon, delta, calibration=calibration)
     encoded = classes.encode(y, rows=strategy.shape[1])
     if strategy.shape[0] == 0 or not np.any(strategy):
         return LabelAnswers(
@@ -319,13 +336,17 @@ def measure_labels(
             classes=classes,
             guarantee=Guarantee(epsilon=epsilon, delta=delta, mu=0.0),
             insecure=insecure_seed is not None,
+            noise=law.name,
         )
     questions = as_matrix(strategy, name="strategy")
     grid, guarantee = calibrate(
         questions,
-        sensitivity=Sensitivity.of_one_row(max_column_norm(questions), encoding=classes),
+        sensitivity=Sensitivity.of_one_row(
+            float(law.lengths(questions).max()), encoding=classes, noise=law
+        ),
         epsilon=epsilon,
         delta=delta,
+        noise=law,
         calibration=calibration,
     )
     return LabelAnswers(
@@ -334,4 +355,5 @@ def measure_labels(
         classes=classes,
         guarantee=guarantee,
         insecure=insecure_seed is not None,
+        noise=law.name,
     )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
+
 UNIT_ROUNDOFF = 2.0**-53
 
 
@@ -21,3 +24,19 @@ def gamma(operations: int) -> float:
     True
     """
     return operations * UNIT_ROUNDOFF / (1 - operations * UNIT_ROUNDOFF)
+
+
+def round_up(exact: Fraction) -> float:
+    """Return the least float64 that is at least as large.
+
+    Parameters
+    ----------
+    exact : Fraction
+
+    Examples
+    --------
+    >>> round_up(Fraction(1, 2)), round_up(Fraction(1, 10)) >= Fraction(1, 10)
+    (0.5, True)
+    """
+    nearest = float(exact)
+    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)

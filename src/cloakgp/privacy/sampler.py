@@ -1,7 +1,8 @@
 """Sampler, the only source of privacy noise: OpenDP's, discrete and on integers.
 
 OpenDP samples exactly (Canonne, Kamath and Steinke 2020), from the operating system's randomness,
-in integer arithmetic: no float is drawn, so none of its digits can tell.
+in integer arithmetic: no float is drawn, so none of its digits can tell. Every draw is counted
+before it is made, where somebody counts (`cloakgp.privacy.spending`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from cloakgp.privacy.spending import Cost, refuse_seed, spend
 
 Integers = NDArray[np.int64]
 SelectionNoise = Literal["exponential", "gumbel"]
@@ -56,7 +59,8 @@ def add_discrete_gaussian(integers: Integers, *, scale: float, sensitivity: int)
     mapped: float = measurement.map(sensitivity)
     if not mapped <= expected * (1 + 1e-9):
         raise RuntimeError("OpenDP's privacy map disagrees with the calibration; nothing released")
-    return np.array(measurement(integers.tolist()), dtype=np.int64)
+    cost = Cost.of_gaussian(sensitivity=sensitivity, scale=scale, answers=len(integers))
+    return spend(cost, lambda: np.array(measurement(integers.tolist()), dtype=np.int64))
 
 
 def add_insecure_gaussian(integers: Integers, *, scale: float, seed: int) -> Integers:
@@ -69,6 +73,7 @@ def add_insecure_gaussian(integers: Integers, *, scale: float, seed: int) -> Int
     >>> add_insecure_gaussian(np.zeros(2, dtype=np.int64), scale=1000.0, seed=1)
     array([346, 822])
     """
+    refuse_seed()
     noise = np.random.default_rng(seed).normal(scale=scale, size=len(integers))
     return integers + np.rint(noise).astype(np.int64)
 
@@ -115,7 +120,9 @@ def report_noisy_max(
     mapped: float = measurement.map(sensitivity)
     if not mapped <= expected * (1 + 1e-9):
         raise RuntimeError("OpenDP's privacy map disagrees with the calibration; nothing released")
-    return int(measurement(scores.tolist()))
+    mechanism = "permute-and-flip" if exponential else "exponential"
+    cost = Cost.of_pure(mechanism, sensitivity=2 * sensitivity, scale=scale)
+    return spend(cost, lambda: int(measurement(scores.tolist())))
 
 
 def report_insecure_noisy_max(
@@ -130,6 +137,7 @@ def report_insecure_noisy_max(
     >>> report_insecure_noisy_max(np.array([0, 9]), scale=1.0, noise="gumbel", seed=1)
     1
     """
+    refuse_seed()
     generator = np.random.default_rng(seed)
     draw = generator.exponential if noise == "exponential" else generator.gumbel
     return int(np.argmax(scores + draw(scale=scale, size=len(scores))))
@@ -164,7 +172,8 @@ def add_discrete_laplace(integers: Integers, *, scale: float, sensitivity: int) 
     mapped: float = measurement.map(sensitivity)
     if not mapped <= sensitivity / scale * (1 + 1e-9):
         raise RuntimeError("OpenDP's privacy map disagrees with the calibration; nothing released")
-    return np.array(measurement(integers.tolist()), dtype=np.int64)
+    cost = Cost.of_pure("laplace", sensitivity=sensitivity, scale=scale)
+    return spend(cost, lambda: np.array(measurement(integers.tolist()), dtype=np.int64))
 
 
 def add_insecure_laplace(integers: Integers, *, scale: float, seed: int) -> Integers:
@@ -177,5 +186,6 @@ def add_insecure_laplace(integers: Integers, *, scale: float, seed: int) -> Inte
     >>> add_insecure_laplace(np.zeros(2, dtype=np.int64), scale=1000.0, seed=1)
     array([  24, 2312])
     """
+    refuse_seed()
     noise = np.random.default_rng(seed).laplace(scale=scale, size=len(integers))
     return integers + np.rint(noise).astype(np.int64)

@@ -85,6 +85,7 @@ from cloakgp.privacy.sampler import (
     report_insecure_noisy_max,
     report_noisy_max,
 )
+from cloakgp.privacy.spending import one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.utils.arrays import Array, as_matrix
 
@@ -132,6 +133,7 @@ class Selection:
 
 
 @forget_on_failure
+@one_charge
 def select(
     candidates: Sequence[SelectablePrior],
     X: ArrayLike,

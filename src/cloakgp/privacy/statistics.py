@@ -68,10 +68,11 @@ from cloakgp.privacy.accounting import (
     short_form,
 )
 from cloakgp.privacy.bounds import OutputBounds
-from cloakgp.privacy.grid import noise_scale
 from cloakgp.privacy.inputs import checked_paired_outputs, checked_private_inputs
+from cloakgp.privacy.noise import GAUSSIAN
 from cloakgp.privacy.rounding import UNIT_ROUNDOFF, gamma
-from cloakgp.privacy.sampler import Integers, add_discrete_gaussian, add_insecure_gaussian
+from cloakgp.privacy.sampler import Integers
+from cloakgp.privacy.spending import one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.utils.arrays import Array
 
@@ -161,8 +162,7 @@ class Statistics:
         )
         if not moved / self.gram_sd <= guarantee.mu * (1 + TOLERANCE):
             raise ValueError("its noise is less than its guarantee needs")
-        if not guarantee.delta_at(guarantee.epsilon) <= guarantee.delta:
-            raise ValueError("its guarantee does not hold")
+        guarantee.check_holds()
 
     def __repr__(self) -> str:
         return short_form(
@@ -172,6 +172,7 @@ class Statistics:
 
 
 @forget_on_failure
+@one_charge
 def measure_statistics(
     X: ArrayLike,
     y: ArrayLike,
@@ -251,10 +252,9 @@ def measure_statistics(
         raise ValueError(f"at most {grid.most_rows} rows fit the grid of the noise")
     scaled = np.clip((limits.clip(outputs) - limits.middle) / half_width, -1.0, 1.0)
     total = integer_sum(inputs, scaled, basis=basis, weighting=weighting, step=grid.step)
-    if insecure_seed is None:
-        noisy = add_discrete_gaussian(total, scale=grid.scale, sensitivity=grid.sensitivity)
-    else:
-        noisy = add_insecure_gaussian(total, scale=grid.scale, seed=insecure_seed)
+    noisy = GAUSSIAN.add(
+        total, scale=grid.scale, sensitivity=grid.sensitivity, insecure_seed=insecure_seed
+    )
     values = noisy.astype(np.float64) * grid.step
     products = len(values) - basis.count
     gram = np.zeros((basis.count, basis.count))
@@ -455,7 +455,7 @@ def calibrate_statistics(
         neighbours=neighbours,
         exclusive=exclusive,
     )
-    scale, guarantee = noise_scale(sensitivity, answers=entries, epsilon=epsilon, delta=delta)
+    scale, guarantee = GAUSSIAN.scale(sensitivity, answers=entries, epsilon=epsilon, delta=delta)
     most_rows = math.floor(2.0**INTEGER_BITS / (max(1.0, weighting) / step + 1.0))
     return StatisticsGrid(step, sensitivity, scale, most_rows), guarantee
 

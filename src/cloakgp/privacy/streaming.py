@@ -35,9 +35,10 @@ Sensitivity
     both are counted in the same pass. If one of them is more than was promised, nothing is
     released. So sizes of groups that were counted earlier, by which columns were made short, need
     not be right.
+    With Laplace noise lengths are sums of absolute entries, d is 2 for indicators, too, and sums
+    take the place of Euclidean norms throughout.
 Theorem
-    Balle and Wang 2018, theorem 8, in k C dimensions; `discretisation_delta` for the discrete
-    noise.
+    As for `cloakgp.privacy.gaussian`, in k C dimensions.
 Argument
     As for `measure` and `measure_labels`: the integers differ from theirs by their rounding alone,
     which is counted. Integers add up the same in every order, so it does not matter which chunk
@@ -49,6 +50,17 @@ Argument
     what was declared, and on no other entry. Entries of a chunk that is not as promised, or of
     which one is not what was declared, are not multiplied at all, so that no warning or overflow on
     the way can tell of them.
+
+Bands
+    With ``bands``, V_c has where outputs lie in bands of their own, as `cloakgp.privacy.bands` has
+    it: (clip(y_j; l_j, u_j) − middle_j)/w_j, brought into [−½, ½] last, by a clip to two numbers
+    that float64 holds. l_j and u_j are had from the row's public inputs and from answers that were
+    published before, where its columns are had, and so are constants for neighbours. Whatever
+    rounding did to them, a row of V lies in [−½, ½] for every output: all of the above holds with
+    bounds (−½, ½), d = 1. That bands of a row may differ in their last digit from one machine to
+    another changes which number stands for its output and not how far that can move. Several
+    stages, each one pass, compose as there: stage t is μ_t-Gaussian DP for every value of the
+    earlier answers, and all of them √(Σ μ_t²) (Dong, Roth and Su 2022, corollary 3.3).
 
 Before noise, the sums of chunks are private. On one machine they stay in this process. On a cluster
 they travel: see `cloakgp.data.dask.rows` for whom one must trust.
@@ -63,21 +75,26 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from cloakgp.privacy.accounting import Guarantee, check_budget
+from cloakgp.privacy.accounting import Guarantee
+from cloakgp.privacy.bands import UNIT_BAND, Bands, SpreadQuestion
 from cloakgp.privacy.bounds import OutputBounds
 from cloakgp.privacy.encoding import Encoding
 from cloakgp.privacy.gaussian import Answers
 from cloakgp.privacy.grid import Grid, Magnitudes, Sensitivity, calibrate, rounded, with_noise
-from cloakgp.privacy.groups import column_lengths
 from cloakgp.privacy.labels import Classes, LabelAnswers
+from cloakgp.privacy.noise import GAUSSIAN, Noise
 from cloakgp.privacy.rounding import gamma
 from cloakgp.privacy.sampler import Integers
+from cloakgp.privacy.spending import one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import GROUP_NUMBERS, Chunk, PartOf
 
 # Of a promised length, to allow for another order of summation when columns are had again.
 LENGTH_SLACK = 1e-9
+
+MakeBands = Callable[[Array], Bands | SpreadQuestion]
+"""The bands of rows from their public inputs, shape (n, D)."""
 
 
 class PrivateRows(Protocol):
@@ -123,6 +140,8 @@ class StrategyBound:
         ``longest`` is then at least what the lengths of their columns add up to, for any number.
     chunks : int
         The most chunks of the table; asked for with groups only.
+    noise : Noise
+        What will be added, in whose norm columns are measured.
     """
 
     answers: int
@@ -131,6 +150,7 @@ class StrategyBound:
     count: int
     group_rows: int | None = None
     chunks: int = 1
+    noise: Noise = GAUSSIAN
 
     @property
     def limit(self) -> float:
@@ -220,6 +240,7 @@ class _Answering:
     bound: StrategyBound
     encoding: Encoding
     grid: Grid
+    bands: MakeBands | None = None
 
     def __call__(self, chunk: Chunk, entries: Array) -> _Answered:
         count = len(chunk.X)
@@ -229,14 +250,16 @@ class _Answering:
             raise TypeError("columns must be float64, one question per row and one column per row")
         if entries.shape != (count,) or entries.dtype != np.float64:
             raise TypeError("rows must give one float64 entry for each of their inputs")
-        lengths = column_lengths(columns)
+        bands = None if self.bands is None else _checked_bands(self.bands(chunk.X), count=count)
+        lengths = self.bound.noise.lengths(columns)
         together = None if self.bound.group_rows is None else _Together.of(chunk, lengths)
         longest = float(lengths.max(initial=0.0))
         # Written so that NaN fails.
         within_bound = longest <= self.bound.limit and count <= self.bound.chunk_rows
         faults = self.encoding.faults(entries)
         if within_bound and not any(faults):
-            integers = rounded(columns @ self.encoding.encoded(entries), grid=self.grid)
+            placed = entries if bands is None else bands.encoded(entries)
+            integers = rounded(columns @ self.encoding.encoded(placed), grid=self.grid)
         else:
             # Not computed: what overflows on the way would warn, and so tell of entries.
             integers = np.zeros((self.bound.answers, self.encoding.channels), dtype=np.int64)
@@ -249,6 +272,15 @@ class _Answering:
         )
 
 
+def _checked_bands(bands: Bands | SpreadQuestion, *, count: int) -> Bands | SpreadQuestion:
+    """Return the bands of a chunk's rows, or refuse them, whatever the rows' outputs are."""
+    for each in (bands.lower, bands.upper) if isinstance(bands, Bands) else (bands.mean, bands.sd):
+        if each.shape != (count,) or each.dtype != np.float64:
+            raise TypeError("bands must be float64, one for each of the rows")
+    bands.validate()
+    return bands
+
+
 @dataclass(frozen=True, eq=False)
 class _Noisy:
     """What is published of a private column: noisy answers, shape (k, C), and what they cost."""
@@ -259,6 +291,7 @@ class _Noisy:
 
 
 @forget_on_failure
+@one_charge
 def measure_rows(
     rows: PrivateRows,
     columns: Callable[[Array], Array],
@@ -267,6 +300,7 @@ def measure_rows(
     bounds: OutputBounds,
     epsilon: float,
     delta: float,
+    bands: MakeBands | None = None,
     insecure_seed: int | None = None,
 ) -> Answers:
     """Answer the questions of a strategy about a table in chunks, under (ε, δ)-DP.
@@ -283,6 +317,10 @@ def measure_rows(
     bounds : OutputBounds
     epsilon, delta : float
         The budget.
+    bands : callable, optional
+        Public, and picklable: inputs of shape (n, D) → the rows' bands, or intervals that outputs
+        may lie outside of, from answers that were published before. The answers are then about
+        numbers in [−½, ½].
     insecure_seed : int, optional
         Makes the noise reproducible and the release **not private**. For experiments only.
 
@@ -298,16 +336,17 @@ def measure_rows(
     TypeError
         If columns or outputs have another shape or type than they must, whatever their values.
     """
-    check_budget(epsilon, delta)
+    epsilon, delta = bound.noise.check(epsilon, delta)
     # Bounds that were made by hand may be none, or of low precision.
-    bounds = OutputBounds.checked((bounds.lo, bounds.hi))
+    bounds = OutputBounds.checked((bounds.lo, bounds.hi) if bands is None else UNIT_BAND)
     noisy = _asked(
         rows,
         columns,
         bound=bound,
         encoding=bounds,
-        epsilon=float(epsilon),
-        delta=float(delta),
+        bands=bands,
+        epsilon=epsilon,
+        delta=delta,
         insecure_seed=insecure_seed,
     )
     return Answers(
@@ -317,10 +356,12 @@ def measure_rows(
         bounds=(bounds.lo, bounds.hi),
         guarantee=noisy.guarantee,
         insecure=insecure_seed is not None,
+        noise=bound.noise.name,
     )
 
 
 @forget_on_failure
+@one_charge
 def measure_label_rows(
     rows: PrivateRows,
     columns: Callable[[Array], Array],
@@ -359,7 +400,7 @@ def measure_label_rows(
     TypeError
         If columns or entries have another shape or type than they must, whatever their values.
     """
-    check_budget(epsilon, delta)
+    epsilon, delta = bound.noise.check(epsilon, delta)
     # Classes that were made by hand may be one only, or one of them twice.
     classes = Classes.checked(list(classes.labels))
     noisy = _asked(
@@ -367,8 +408,8 @@ def measure_label_rows(
         columns,
         bound=bound,
         encoding=classes,
-        epsilon=float(epsilon),
-        delta=float(delta),
+        epsilon=epsilon,
+        delta=delta,
         insecure_seed=insecure_seed,
     )
     return LabelAnswers(
@@ -377,6 +418,7 @@ def measure_label_rows(
         classes=classes,
         guarantee=noisy.guarantee,
         insecure=insecure_seed is not None,
+        noise=bound.noise.name,
     )
 
 
@@ -389,6 +431,7 @@ def _asked(
     epsilon: float,
     delta: float,
     insecure_seed: int | None,
+    bands: MakeBands | None = None,
 ) -> _Noisy:
     """Ask every row, whatever its entry is, and add noise to the sum."""
     if bound.answers == 0 or bound.longest == 0:
@@ -405,12 +448,13 @@ def _asked(
             count=bound.count,
             sums=bound.sums,
         ),
-        sensitivity=Sensitivity.of_one_row(bound.limit, encoding=encoding),
+        sensitivity=Sensitivity.of_one_row(bound.limit, encoding=encoding, noise=bound.noise),
         epsilon=epsilon,
         delta=delta,
+        noise=bound.noise,
     )
     answered = rows.over_rows(
-        _Answering(columns=columns, bound=bound, encoding=encoding, grid=grid),
+        _Answering(columns=columns, bound=bound, encoding=encoding, grid=grid, bands=bands),
         what="asking the private column",
         labels=encoding.labels,
     )

@@ -56,6 +56,8 @@ class Choice:
         if not (
             0 < self.covers <= len(parts)
             and covered.delta == worst.delta
+            and not covered.laplace
+            and not worst.laplace
             and covered.mu <= worst.mu
             and covered.answers <= worst.answers
             and 0 <= covered.coarseness <= worst.coarseness

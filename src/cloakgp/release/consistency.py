@@ -7,6 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
+from cloakgp.columns.schema import Schema
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import ClassLikelihood, Likelihood
 from cloakgp.privacy.labels import Classes, LabelAnswers
@@ -52,6 +53,10 @@ class Parts(Protocol):
         """Names of the public columns."""
 
     @property
+    def schema(self) -> Schema | None:
+        """What the raw public columns are."""
+
+    @property
     def output_name(self) -> str:
         """Name of the private column."""
 
@@ -93,6 +98,8 @@ def check_alike(release: Parts, other: Parts) -> None:
         raise ValueError("releases with different numbers of inputs cannot be combined")
     if (other.input_names, other.output_name) != (release.input_names, release.output_name):
         raise ValueError("releases about different columns cannot be combined")
+    if other.schema != release.schema:
+        raise ValueError("releases with different schemas cannot be combined: refit one")
 
 
 def check_parts(release: Parts) -> None:
@@ -113,6 +120,9 @@ def check_parts(release: Parts) -> None:
     if any(measurement.strategy.n_inputs != release.n_inputs for measurement in measurements):
         raise ValueError(MISFIT)
     check_tables(measurements)
+    schema = release.schema
+    if schema is not None and schema.names != tuple(release.input_names):
+        raise ValueError(MISFIT)
     classified = release.likelihood.outputs == "classes"
     classes = declared_classes(measurements)
     if classified != (classes is not None) or any(

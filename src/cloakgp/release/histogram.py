@@ -13,20 +13,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cloakgp.privacy import Guarantee, OutputBounds
-from cloakgp.privacy.accounting import check_budget, short_form
-from cloakgp.privacy.pure_dp import PureGuarantee
+from cloakgp.privacy.accounting import short_form
+from cloakgp.privacy.noise import NOISES
 from cloakgp.release.io import release_file
 from cloakgp.utils.arrays import Array, as_inputs
 from cloakgp.utils.files import write_file
+from cloakgp.utils.names import NoiseName
 
 Indices = NDArray[np.intp]
 BinsSpec = int | Sequence[int | ArrayLike]
-Noise = Literal["gaussian", "laplace"]
-NOISES: tuple[Noise, ...] = ("gaussian", "laplace")
 
 KIND = "histogram"
-# What a recomputed noise may fall short of the stated one by: float64 in another order.
-TOLERANCE = 1e-9
 # Bins are numbered by 64-bit integers.
 MOST_BINS = 2**62
 
@@ -48,8 +45,7 @@ class NoisyHistogram:
         Of each sum, in output units.
     noise : {"gaussian", "laplace"}
     bounds : (float, float)
-    guarantee : Guarantee or PureGuarantee
-        For Gaussian and for Laplace noise.
+    guarantee : Guarantee
     insecure : bool
         True if the noise came from a fixed seed: such a release is not private.
     input_names : tuple of str
@@ -72,9 +68,9 @@ class NoisyHistogram:
     counts: Array
     sums: Array
     noise_sd: float
-    noise: Noise
+    noise: NoiseName
     bounds: tuple[float, float]
-    guarantee: Guarantee | PureGuarantee
+    guarantee: Guarantee
     insecure: bool = False
     input_names: tuple[str, ...] = ()
 
@@ -193,19 +189,14 @@ class NoisyHistogram:
             raise ValueError("its arrays hold what no histogram has")
         width = OutputBounds.checked(self.bounds).width
         guarantee, noise_sd = self.guarantee, self.noise_sd
-        pure = isinstance(guarantee, PureGuarantee)
         # Written so that NaN fails every one of them.
-        if pure != (self.noise == "laplace") or not 0 < noise_sd < math.inf:
+        if self.noise not in NOISES or not 0 < noise_sd < math.inf:
             raise ValueError("its noise is damaged")
-        if isinstance(guarantee, PureGuarantee):
-            kept = math.sqrt(2) * width / noise_sd <= guarantee.epsilon * (1 + TOLERANCE)
-        else:
-            check_budget(guarantee.epsilon, guarantee.delta)
-            kept = width / noise_sd <= guarantee.mu * (1 + TOLERANCE)
-            kept = kept and guarantee.answers == len(counts) and guarantee.coarseness >= 0
-            kept = kept and guarantee.delta_at(guarantee.epsilon) <= guarantee.delta
-        if not kept:
+        if not NOISES[self.noise].keeps(guarantee, moved=width / noise_sd):
             raise ValueError("its noise is less than its guarantee needs")
+        if guarantee.answers != len(counts):
+            raise ValueError("its guarantee is damaged")
+        guarantee.check_holds()
 
     def __repr__(self) -> str:
         return short_form(

@@ -9,16 +9,17 @@ import numpy as np
 
 from cloakgp.criteria import criteria_for
 from cloakgp.privacy import Answers, Guarantee
-from cloakgp.privacy.accounting import check_budget, short_form
+from cloakgp.privacy.accounting import short_form
 from cloakgp.privacy.bands import UNIT_BAND, Bands, SpreadQuestion
 from cloakgp.privacy.groups import Groups
+from cloakgp.privacy.interval import COUNT_BOUNDS, CountQuestion
 from cloakgp.privacy.labels import LabelAnswers
-from cloakgp.privacy.pure_dp import PureGuarantee
+from cloakgp.privacy.noise import NOISES, Noise
+from cloakgp.release.bands import RowBands, RowSpread
 from cloakgp.release.strategy import MISFIT, DenseStrategy, Strategy
+from cloakgp.release.streamed_strategy import StreamedStrategy
 from cloakgp.utils.arrays import Array
-
-# What a recomputed μ may exceed the stated one by: float64 in another order of summation.
-MU_TOLERANCE = 1e-9
+from cloakgp.utils.names import NoiseName
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,12 +35,15 @@ class Published:
         Of the privacy noise alone, in squared output units.
     insecure : bool
         True if the noise came from a fixed seed: they are then not private.
+    noise : {"gaussian", "laplace"}
+        What was drawn; theirs is a weighted sum of such.
     """
 
     X: Array
     values: Array
     noise_cov: Array
     insecure: bool = False
+    noise: NoiseName = "gaussian"
 
     def __repr__(self) -> str:
         return short_form(f"Published values at {len(self.values)} points", insecure=self.insecure)
@@ -54,14 +58,15 @@ class Measurement:
     strategy : Strategy
     answers : Answers or LabelAnswers
         They say how outputs were encoded before they were asked: clipped to bounds, or as classes.
-    encoding : Bands, SpreadQuestion or None
-        What was done to the output of every row instead, in later stages: answers are then about
-        numbers from −½ to ½.
+    encoding : Bands, SpreadQuestion, CountQuestion or None
+        What was done to the output of every row instead, in later stages, where rows are kept:
+        answers are then about numbers from −½ to ½, or are counts of rows. Of other rows the
+        strategy says it.
     """
 
     strategy: Strategy
     answers: Answers | LabelAnswers
-    encoding: Bands | SpreadQuestion | None = None
+    encoding: Bands | SpreadQuestion | CountQuestion | None = None
 
     @property
     def guarantee(self) -> Guarantee:
@@ -72,6 +77,18 @@ class Measurement:
     def noise_sd(self) -> float:
         """The sd of the noise on answers about outputs as a likelihood sees them; 0 if none is."""
         return self.answers.output_noise_sd
+
+    @property
+    def placing(self) -> Bands | SpreadQuestion | CountQuestion | RowBands | RowSpread | None:
+        """What was done to outputs instead of clipping them to the declared bounds, if anything."""
+        if isinstance(self.strategy, StreamedStrategy):
+            return self.strategy.bands
+        return self.encoding
+
+    @property
+    def about_spread(self) -> bool:
+        """Whether it asked how far outside of predicted intervals outputs lie."""
+        return isinstance(self.placing, SpreadQuestion | RowSpread)
 
     def residuals(self, *means: float) -> Array:
         """Return the answers about outputs less their prior means, R (v − mean) + noise.
@@ -109,25 +126,22 @@ class Measurement:
             values=mean + reconstruction @ self.residuals(mean)[:, 0],
             noise_cov=noise_root @ noise_root.T,
             insecure=self.answers.insecure,
+            noise=self.answers.noise,
         )
 
     @property
-    def attained_mu(self) -> float:
+    def noise(self) -> Noise:
+        """Of the answers."""
+        return NOISES[self.answers.noise]
+
+    @property
+    def moved(self) -> float:
         """How far what is protected together moves the answers, over their noise sd, recomputed."""
-        answers = self.answers
+        answers, noise = self.answers, self.noise
         if answers.noise_sd == 0:
             return 0.0
-        if isinstance(answers, Answers) and answers.noise == "laplace":
-            return self._attained_mu_of_laplace()
-        return answers.distance * self.strategy.max_column_norm / answers.noise_sd
-
-    def _attained_mu_of_laplace(self) -> float:
-        """Of noise of scale b = sd/√2, if outputs move answers by the longest column in ℓ1."""
-        if not isinstance(self.strategy, DenseStrategy) or self.strategy.groups is not None:
-            raise ValueError("its noise is damaged")
-        longest = float(np.abs(self.strategy.matrix).sum(axis=0).max())
-        scaled = np.sqrt(2.0) * self.answers.distance * longest / self.answers.noise_sd
-        return PureGuarantee(epsilon=scaled).mu
+        longest = self.strategy.longest_column(noise)
+        return noise.distance(answers.encoding) * longest / answers.noise_sd
 
     def validate(self) -> None:
         """Refuse answers whose noise is less than their guarantee says.
@@ -140,34 +154,45 @@ class Measurement:
         answers, guarantee = self.answers, self.answers.guarantee
         self._validate_encoding()
         asked = self.strategy.asks_something
-        if answers.values.shape[:1] != (self.strategy.n_answers,):
+        count = self.strategy.n_answers
+        if isinstance(self.encoding, CountQuestion):
+            count = self.encoding.intervals
+        if answers.values.shape[:1] != (count,):
             raise ValueError(MISFIT)
         if not asked and isinstance(self.strategy, DenseStrategy) is False and answers.values.any():
             raise ValueError("it has answers to questions of length 0")
-        check_budget(guarantee.epsilon, guarantee.delta)
         # Written so that NaN fails every one of them.
         if not 0 <= answers.noise_sd < np.inf or (
-            asked and not (answers.noise_sd > 0 and guarantee.mu > 0)
+            asked and not (answers.noise_sd > 0 and guarantee.spent)
         ):
             raise ValueError("its answers carry no noise")
-        if not self.attained_mu <= guarantee.mu * (1 + MU_TOLERANCE):
+        if not self.noise.keeps(guarantee, moved=self.moved):
             raise ValueError("its noise is less than its guarantee needs")
-        if guarantee.mu and not (
-            guarantee.answers == answers.values.size and guarantee.coarseness >= 0
-        ):
+        if guarantee.spent and guarantee.answers != answers.values.size:
             raise ValueError("its guarantee is damaged")
-        if guarantee.mu and not guarantee.delta_at(guarantee.epsilon) <= guarantee.delta:
-            raise ValueError("its guarantee does not hold")
+        guarantee.check_holds()
 
     def _validate_encoding(self) -> None:
-        if self.encoding is None:
+        if self.placing is None:
             return
-        if not isinstance(self.answers, Answers) or self.answers.bounds != UNIT_BAND:
+        counts = isinstance(self.encoding, CountQuestion)
+        limits = COUNT_BOUNDS[self.answers.noise] if counts else UNIT_BAND
+        if not isinstance(self.answers, Answers) or self.answers.bounds != limits:
             raise ValueError("its answers are not about bands")
-        per_row = self.encoding.lower if isinstance(self.encoding, Bands) else self.encoding.mean
-        if not isinstance(self.strategy, DenseStrategy) or len(per_row) != self.strategy.n_rows:
+        if self.about_spread and self.strategy.n_answers != 1:
             raise ValueError(MISFIT)
-        if isinstance(self.encoding, SpreadQuestion) and self.strategy.n_answers != 1:
+        encoding, strategy = self.encoding, self.strategy
+        if encoding is None:
+            return
+        if not isinstance(strategy, DenseStrategy):
+            raise ValueError(MISFIT)
+        if isinstance(encoding, CountQuestion):
+            fits = np.array_equal(strategy.matrix, np.ones((1, strategy.n_rows)))
+        elif isinstance(encoding, SpreadQuestion):
+            fits = len(encoding.mean) == strategy.n_rows
+        else:
+            fits = len(encoding.lower) == strategy.n_rows
+        if not fits:
             raise ValueError(MISFIT)
 
 
@@ -176,6 +201,11 @@ def answered_measurements(measurements: Sequence[Measurement]) -> list[Measureme
     return sorted(
         (one for one in measurements if one.noise_sd > 0), key=lambda one: one.strategy.table
     )
+
+
+def linear_measurements(measurements: Sequence[Measurement]) -> list[Measurement]:
+    """Return the answered ones that tell where outputs are, in the order of their tables."""
+    return [one for one in answered_measurements(measurements) if not one.about_spread]
 
 
 def tables_of(measurements: Sequence[Measurement]) -> dict[int, Strategy]:
@@ -237,13 +267,32 @@ def stacked(
     return tuple(together)
 
 
+def declared_bounds(measurements: Sequence[Measurement]) -> list[tuple[float, float]]:
+    """Return the declared bounds of the numbers in each table, each once.
+
+    Where outputs were counted first, questions are about outputs clipped to what was found; the
+    outermost ends of what was counted are the bounds that were declared.
+    """
+    counted = {
+        one.strategy.table: one.encoding.ends
+        for one in measurements
+        if isinstance(one.encoding, CountQuestion)
+    }
+    pairs = [
+        counted.get(one.strategy.table, one.answers.bounds)
+        for one in measurements
+        if one.placing is None and isinstance(one.answers, Answers)
+    ]
+    return list(dict.fromkeys(pairs))
+
+
 def is_in_bands(measurements: Sequence[Measurement]) -> bool:
-    """Return whether any of these measurements was made in bands."""
+    """Return whether any of these measurements was made in bands, of rows that are kept."""
     return any(measurement.encoding is not None for measurement in measurements)
 
 
 def check_kept_where_in_bands(measurements: Sequence[Measurement]) -> None:
-    """Refuse rows that are not kept beside others that were asked in bands.
+    """Refuse rows that are not kept beside others that are, and were asked in bands.
 
     Raises
     ------

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, overload
 
-from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
+from cloakgp.columns.schema import Schema
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import NUMBERS, Likelihood
 from cloakgp.privacy import Guarantee, compose
@@ -25,20 +24,16 @@ from cloakgp.release.hyperparameters.learning import learn
 from cloakgp.release.io import release_file
 from cloakgp.release.measurement import Measurement, Published, stacked, tables_of
 from cloakgp.release.posterior.dense import Posterior
-from cloakgp.release.posterior.mixture import (
-    Inference,
-    LatentPrediction,
-    Mixture,
-    WeightedPrior,
-)
+from cloakgp.release.posterior.mixture import Inference, Mixture, WeightedPrior
+from cloakgp.release.predictions import Predictions
+from cloakgp.release.provenance import Provenance
 from cloakgp.release.streamed_strategy import StreamedStrategy
-from cloakgp.utils.arrays import Array, as_inputs
 from cloakgp.utils.files import write_file
 from cloakgp.utils.passes import Passes
 
 
 @dataclass(frozen=True, eq=False)
-class Release:
+class Release(Predictions):
     """Predictions anywhere, from noisy answers about private outputs; a public object.
 
     It holds a public prior, the questions asked, the noisy answers and what they cost. It holds no
@@ -68,6 +63,11 @@ class Release:
         Names of the public columns, in order.
     output_name : str
         Name of the private column.
+    schema : Schema or None
+        What the raw public columns are, if inputs are encoded from them: `predict` and its like
+        then take raw columns.
+    provenance : Provenance or None
+        When and with what it was made.
 
     Examples
     --------
@@ -75,11 +75,11 @@ class Release:
     >>> from cloakgp import DPGPRegressor
     >>> X = np.linspace(0, 10, 50)[:, None]
     >>> y = np.sin(X).ravel()
-    >>> release = DPGPRegressor(bounds=(-1, 1), epsilon=1.0, delta=1e-3).fit(X, y).release_
+    >>> release = DPGPRegressor(bounds=(-1, 1), epsilon=1.0).fit(X, y).release_
     >>> release.predict([[3.0], [4.0]]).shape
     (2,)
     >>> print(release.guarantee)
-    (1, 0.001)-differential privacy (mu = 0.3884)
+    1-differential privacy
     """
 
     prior: ExactPrior | SparsePrior
@@ -92,6 +92,8 @@ class Release:
     choice: Choice | None = None
     input_names: tuple[str, ...] = ()
     output_name: str = "y"
+    schema: Schema | None = None
+    provenance: Provenance | None = None
 
     @property
     def guarantee(self) -> Guarantee | MixedGuarantee:
@@ -127,112 +129,6 @@ class Release:
         if not isinstance(answers, LabelAnswers):
             raise TypeError(f"outputs are {self.likelihood.outputs}, and there are no classes")
         return answers.classes.labels
-
-    @overload
-    def predict(
-        self, X: ArrayLike, *, return_std: Literal[True], new_output: bool = ...
-    ) -> tuple[Array, Array]: ...
-
-    @overload
-    def predict(
-        self, X: ArrayLike, *, return_cov: Literal[True], new_output: bool = ...
-    ) -> tuple[Array, Array]: ...
-
-    @overload
-    def predict(self, X: ArrayLike, *, new_output: bool = ...) -> Any: ...
-
-    def predict(
-        self,
-        X: ArrayLike,
-        *,
-        return_std: bool = False,
-        return_cov: bool = False,
-        new_output: bool = False,
-    ) -> Any:
-        """Predict at any inputs, at no further cost in privacy.
-
-        Parameters
-        ----------
-        X : array-like or table of shape (P, D)
-            Columns of a table are found by the inputs' names, if these have any; others are
-            ignored.
-        return_std : bool
-            Also return the posterior sd, shape (P,), in output units. Numbers only, as the rest.
-        return_cov : bool
-            Also return the posterior covariance, shape (P, P), in squared output units.
-        new_output : bool
-            Uncertainty of a new output at X, rather than of the latent function: adds the
-            observation noise.
-
-        Returns
-        -------
-        mean : array of shape (P,)
-            In output units. Of classes, a list of the most probable ones; of equally probable ones,
-            the first.
-        std or cov : array
-            If asked for. Both include what is due to the privacy noise.
-
-        Raises
-        ------
-        ValueError
-            If X lacks an input or has another number of columns than the release, sd and covariance
-            are both asked for, or classes for a spread.
-        """
-        predicted = self.likelihood.predict(
-            self._mixture,
-            self._points(X),
-            return_std=return_std,
-            return_cov=return_cov,
-            new_output=new_output,
-        )
-        if isinstance(self.measurements[0].answers, LabelAnswers):
-            return [self.classes[position] for position in predicted]
-        return predicted
-
-    def predict_proba(self, X: ArrayLike, *, privacy_noise: bool = True) -> Array:
-        """Return the probability of every class at any inputs, at no further cost in privacy.
-
-        Averaged over everything that is not known: the latent function given the labels, the
-        privacy noise on what is published of them, and the hyperparameters if they are averaged
-        over.
-
-        Parameters
-        ----------
-        X : array-like or table of shape (P, D)
-            As for `predict`.
-        privacy_noise : bool
-            False leaves out what the privacy noise makes unknown, as the papers do: probabilities
-            are then nearer to 0 and 1 than the answers warrant.
-
-        Returns
-        -------
-        array of shape (P, C)
-            In the order of `classes`; each row adds up to 1.
-
-        Raises
-        ------
-        TypeError
-            If outputs are no classes.
-        """
-        points = self._points(X)
-        return self.likelihood.probabilities(self._mixture, points, privacy_noise=privacy_noise)
-
-    def predict_latent(self, X: ArrayLike) -> LatentPrediction:
-        """Return what is known of the latent functions at any inputs.
-
-        Parameters
-        ----------
-        X : array-like or table of shape (P, D)
-            As for `predict`.
-
-        Returns
-        -------
-        LatentPrediction
-            Mean, sd, and the part of the sd that is due to privacy noise: of numbers in output
-            units. With two classes, of the one function that is high where the second class is
-            probable; else of one per class.
-        """
-        return self._mixture.latent(self._points(X))
 
     def published(self, measurement: int = 0) -> Published:
         """Return the raw predictions of one measurement at its queried points.
@@ -297,7 +193,7 @@ class Release:
         >>> import numpy as np
         >>> from cloakgp import DPGPRegressor
         >>> X = np.linspace(0, 10, 50)[:, None]
-        >>> model = DPGPRegressor(bounds=(-1, 1), epsilon=1.0, delta=1e-3)
+        >>> model = DPGPRegressor(bounds=(-1, 1), epsilon=1.0, delta=1e-3, noise="gaussian")
         >>> first, second = (model.fit(X, np.sin(X).ravel()).release_ for _ in range(2))
         >>> round(first.combine(second).guarantee.epsilon, 2)
         1.51
@@ -363,7 +259,10 @@ class Release:
                 hyperprior=self.hyperprior,
                 average=self.average,
             )
-        return replace(self, measurements=tuple(measurements), learned=learned)
+        provenance = None if self.provenance is None else self.provenance.successor(measurements)
+        return replace(
+            self, measurements=tuple(measurements), learned=learned, provenance=provenance
+        )
 
     def verify(self, passes: Passes, *, measurement: int = 0) -> float:
         """Check from the public inputs what was asked of the rows of one measurement.
@@ -482,9 +381,6 @@ class Release:
         return Mixture.given(
             self.learned or (declared,), self.measurements, inference=self.inference
         )
-
-    def _points(self, X: ArrayLike) -> Array:
-        return as_inputs(X, input_names=self.input_names, n_inputs=self.n_inputs)
 
     def __repr__(self) -> str:
         answers = sum(measurement.answers.values.size for measurement in self.measurements)

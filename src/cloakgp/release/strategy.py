@@ -20,7 +20,8 @@ from cloakgp.criteria import CRITERIA
 from cloakgp.design import Certificate
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.privacy.grid import SMALLEST_ENTRY
-from cloakgp.privacy.groups import Groups, checked_groups, greatest_gauge
+from cloakgp.privacy.groups import Groups, checked_groups
+from cloakgp.privacy.noise import GAUSSIAN, Noise
 from cloakgp.release.tables import AnsweredTable, DenseTable
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import Chunk, Passes
@@ -74,10 +75,15 @@ class Strategy(ABC):
     def totals(self) -> Array:
         """R 1, shape (k,): what answers move by if every output moves by one."""
 
-    @property
     @abstractmethod
-    def max_column_norm(self) -> float:
-        """How far answers can move if what is protected together moves by one."""
+    def longest_column(self, noise: Noise = GAUSSIAN) -> float:
+        """Return how far answers can move if what is protected together moves by one.
+
+        Parameters
+        ----------
+        noise : Noise
+            In whose norm.
+        """
 
     @property
     @abstractmethod
@@ -227,12 +233,9 @@ class DenseStrategy(Strategy):
         totals: Array = self.matrix.sum(axis=1)
         return totals
 
-    @property
-    def max_column_norm(self) -> float:
-        """Max ‖r_j‖; with groups, the greatest gauge of one (`cloakgp.privacy.groups`)."""
-        if self.row_groups is not None:
-            return greatest_gauge(self.matrix, groups=self.row_groups)
-        return float(np.sqrt(np.square(self.matrix).sum(axis=0).max()))
+    def longest_column(self, noise: Noise = GAUSSIAN) -> float:
+        """Return max ‖r_j‖; with groups, the greatest gauge of one (`cloakgp.privacy.groups`)."""
+        return noise.gauge(self.matrix, groups=self.row_groups)
 
     @property
     def asks_something(self) -> bool:
@@ -271,7 +274,7 @@ class DenseStrategy(Strategy):
         found = passes.over_inputs(_Inputs.of, what="verifying").together()
         if not np.array_equal(found, self.X):
             raise ValueError("the release is about other rows")
-        return self.max_column_norm
+        return self.longest_column()
 
     def validate(self) -> None:
         """Refuse arrays that do not fit each other, or questions out of scale."""

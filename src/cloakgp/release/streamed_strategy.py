@@ -7,15 +7,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cloakgp.design.streaming.grouping import GroupedPasses, Grouping, sum_grouped
-from cloakgp.design.streaming.rules import Rule
+from cloakgp.design.streaming.grouping import (
+    GroupedPasses,
+    Grouping,
+    grouped_columns,
+    sum_grouped,
+)
+from cloakgp.design.streaming.rules import RowModel, Rule
 from cloakgp.design.streaming.sums import sum_strategy
 from cloakgp.models import SparsePrior
+from cloakgp.models.clipping import OFFSET_SD
 from cloakgp.models.likelihoods import NUMBERS, Likelihood
+from cloakgp.privacy.noise import GAUSSIAN, Noise
+from cloakgp.release.bands import RowBands, RowSpread
 from cloakgp.release.strategy import MISFIT, LatentPrior, Strategy
 from cloakgp.release.sums import ChannelSums, PriorSums
 from cloakgp.release.tables import SummedTable
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.names import NoiseName
 from cloakgp.utils.passes import Passes
 
 # What recomputed columns may be longer by: float64 in another order of summation.
@@ -28,6 +37,31 @@ NOTHING_SHARED = (
 )
 
 
+@dataclass(frozen=True, eq=False)
+class RuleColumns:
+    """The columns of rows from their inputs: what the private pass asks.
+
+    Attributes
+    ----------
+    model : RowModel
+        Of what is asked about, outputs or where they lie in bands: whose features and noise
+        variances the rule goes by.
+    rule : Rule
+    grouped : bool
+        Whether inputs end with the sizes of groups, which it goes by, too.
+    """
+
+    model: RowModel
+    rule: Rule
+    grouped: bool = False
+
+    def __call__(self, X: Array) -> Array:
+        """Return the columns of rows, shape (k, n)."""
+        if self.grouped:
+            return grouped_columns(X, model=self.model, rule=self.rule)
+        return self.rule.columns(*self.model.features_and_noise(X))
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class StreamedStrategy(Strategy):
     """A strategy kept as a rule, with its sums over rows; no row is kept.
@@ -35,9 +69,9 @@ class StreamedStrategy(Strategy):
     Attributes
     ----------
     prior : SparsePrior
-        As declared.
+        Under which questions were chosen.
     rule : Rule
-        Gives the column of a row from its features under that prior.
+        Gives the column of a row from its features under that prior, or in its band.
     sums : tuple of PriorSums
         Under every prior that was learned when the rows were there, or else the declared one.
     row_totals : array of shape (k,)
@@ -48,6 +82,8 @@ class StreamedStrategy(Strategy):
         The most rows that were seen together.
     longest : float
         The norm of the longest column, over every row.
+    norm : {"gaussian", "laplace"}
+        The noise in whose norm that is.
     input_ranges : array of shape (2, D)
         The least and the greatest of every input.
     earlier : tuple of arrays of shape (k',)
@@ -56,6 +92,8 @@ class StreamedStrategy(Strategy):
     grouping : Grouping or None
         Of rows that are protected together. The rule then goes by the sizes of groups, too, and
         ``longest`` is the most that the lengths of one group's columns add up to.
+    bands : RowBands, RowSpread or None
+        What was done to the outputs of rows before they were asked, in later stages.
     """
 
     prior: SparsePrior
@@ -68,6 +106,14 @@ class StreamedStrategy(Strategy):
     input_ranges: Array
     earlier: tuple[Array, ...] = ()
     grouping: Grouping | None = None
+    norm: NoiseName = "gaussian"
+    bands: RowBands | RowSpread | None = None
+
+    @property
+    def columns(self) -> RuleColumns:
+        """What is asked of rows, by their inputs."""
+        model = self.prior if self.bands is None else self.bands
+        return RuleColumns(model=model, rule=self.rule, grouped=self.grouped)
 
     @property
     def n_answers(self) -> int:
@@ -89,9 +135,10 @@ class StreamedStrategy(Strategy):
         """R 1, shape (k,)."""
         return self.row_totals
 
-    @property
-    def max_column_norm(self) -> float:
-        """The norm of the longest column, over every row; or of a group's columns together."""
+    def longest_column(self, noise: Noise = GAUSSIAN) -> float:
+        """Return the norm of the longest column, over every row; or of a group's together."""
+        if noise.name != self.norm:
+            raise ValueError("its noise is damaged")
         return self.longest
 
     @property
@@ -116,11 +163,33 @@ class StreamedStrategy(Strategy):
         )
         features = [one.sums_under(prior, NUMBERS).channels[0].features for one in asked]
         noise = [[one._shared_noise(other, prior) for other in asked] for one in asked]
+        skew = np.concatenate([one._skew(prior) for one in asked]) * scales
         return SummedTable(
             number=self.table,
             features=np.vstack(features) * scales[:, None],
-            noise=np.block(noise) * np.outer(scales, scales),
+            noise=np.block(noise) * np.outer(scales, scales) + OFFSET_SD**2 * np.outer(skew, skew),
         )
+
+    def _skew(self, prior: LatentPrior) -> Array:
+        """Return R o, shape (k,)."""
+        [mine] = self.sums_under(prior, NUMBERS).channels
+        return np.zeros(self.n_answers) if mine.skew is None else mine.skew
+
+    def expected(self, prior: LatentPrior) -> Array | None:
+        """Return what answers in bands are about at the prior mean; None for outputs themselves.
+
+        Parameters
+        ----------
+        prior : SparsePrior
+
+        Returns
+        -------
+        array of shape (k,) or None
+        """
+        if self.bands is None:
+            return None
+        [mine] = self.sums_under(prior, NUMBERS).channels
+        return mine.offset
 
     def _shared_noise(self, other: StreamedStrategy, prior: LatentPrior) -> Array:
         """Return R Λ R'ᵀ with another strategy about the same rows, shape (k, k')."""
@@ -156,12 +225,12 @@ class StreamedStrategy(Strategy):
     def verify(self, passes: Passes) -> float:
         """Compute what was asked of every row anew, from the public inputs, and check it."""
         if self.grouping is None:
-            found = sum_strategy(passes, model=self.prior, rule=self.rule, what="verifying")
+            found = sum_strategy(passes, model=self.columns.model, rule=self.rule, what="verifying")
         else:
             [found], _ = sum_grouped(
                 GroupedPasses.of(passes),
                 [self.prior],
-                model=self.prior,
+                model=self.columns.model,
                 rule=self.rule,
                 what="verifying",
             )
@@ -191,7 +260,9 @@ class StreamedStrategy(Strategy):
             and all(each.features.shape == (answers, inducing) for each in self._channels())
             and all(each.noise.shape == (answers, answers) for each in self._channels())
             and all(
-                each.offset is None or each.offset.shape == (answers,) for each in self._channels()
+                each is None or each.shape == (answers,)
+                for sums in self._channels()
+                for each in (sums.offset, sums.skew)
             )
             and all(totals.ndim == 1 for totals in self.earlier)
             and all(
@@ -200,6 +271,8 @@ class StreamedStrategy(Strategy):
                 for each in self._channels()
             )
         )
+        if isinstance(self.bands, RowBands):
+            fit = fit and all(each.offset is not None for each in self._channels())
         if not fit:
             raise ValueError(MISFIT)
         super().validate()
@@ -229,7 +302,9 @@ class StreamedStrategy(Strategy):
             If they were not: that takes a pass over the rows.
         """
         for one in self.sums:
-            if one.likelihood == likelihood and same_covariance(one.prior, prior):
+            # Where outputs lie in bands depends on their means, too.
+            alike = self.bands is None or one.prior.mean == prior.mean
+            if alike and one.likelihood == likelihood and same_covariance(one.prior, prior):
                 return one
         raise ValueError(
             "what was asked of many rows is known under the priors of their fit alone: another "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cloakgp.models.likelihoods.classes import ClassLikelihood, class_likelihood
+from cloakgp.privacy.noise import NOISES
 from cloakgp.release import Measurement, Release, WeightedPrior
 from cloakgp.release.io.codec import to_tree
 from cloakgp.report.columns import class_names, known_inputs
@@ -50,7 +51,7 @@ class ClassWords(OutputWords):
         for_each = f" for each of {len(names)} classes" * (len(names) > 2)
         return (
             f"{count} {numbers}{for_each}, each a weighted sum of labels, where {weighed}, with "
-            f"normal noise of sd {answers.noise_sd:.4g}, drawn from {source}."
+            f"{NOISES[answers.noise].law} noise of sd {answers.noise_sd:.4g}, drawn from {source}."
         )
 
     def designed(self, measurement: Measurement, release: Release) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 
 from cloakgp.release import DenseStrategy, Release
 from cloakgp.release.measurement import tables_of
+from cloakgp.release.predictions import class_texts
 from cloakgp.utils.arrays import Array
 
 
@@ -28,6 +29,11 @@ def input_names(release: Named) -> tuple[str, ...]:
     if len(release.input_names) == release.n_inputs:
         return release.input_names
     return tuple(f"x{number + 1}" for number in range(release.n_inputs))
+
+
+def public_columns(release: Release) -> tuple[str, ...]:
+    """Return the names of the public columns as they are in a table."""
+    return input_names(release) if release.schema is None else release.schema.sources
 
 
 def has_classes(release: Release) -> bool:
@@ -75,5 +81,4 @@ def class_names(release: Release) -> tuple[str, ...]:
     >>> class_names(model.fit([[0.0], [1.0], [2.0]], [0, 1, 1]).release_)
     ('0', '1')
     """
-    plain = tuple(map(str, release.classes))
-    return plain if len(set(plain)) == len(plain) else tuple(map(repr, release.classes))
+    return class_texts(release.classes)

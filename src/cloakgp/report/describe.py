@@ -5,14 +5,15 @@ Pure functions of the public object: nothing here computes anything from an outp
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import singledispatch
 
 import numpy as np
 
+from cloakgp.columns import Number, Schema
 from cloakgp.models.likelihoods import ClassLikelihood, Likelihood
 from cloakgp.privacy import CloakedPredictions
-from cloakgp.privacy.pure_dp import PureGuarantee
 from cloakgp.release import (
     Measurement,
     MultiOutputRelease,
@@ -25,7 +26,13 @@ from cloakgp.release.histogram import NoisyHistogram
 from cloakgp.release.measurement import tables_of
 from cloakgp.release.open import OpenedRelease
 from cloakgp.report.classification import ClassWords
-from cloakgp.report.columns import input_names, input_ranges, keeps_rows, known_inputs
+from cloakgp.report.columns import (
+    input_names,
+    input_ranges,
+    keeps_rows,
+    known_inputs,
+    public_columns,
+)
 from cloakgp.report.facts import Fact, Section
 from cloakgp.report.guarantee import describe_exclusions, guarantee_facts, insecurity
 from cloakgp.report.measurements import describe_design, prior_facts
@@ -61,7 +68,7 @@ def describe(release: Describable) -> tuple[Section, ...]:
     Examples
     --------
     >>> from cloakgp import DPGPRegressor
-    >>> model = DPGPRegressor(bounds=(0, 1), epsilon=1.0, delta=1e-3)
+    >>> model = DPGPRegressor(bounds=(0, 1), epsilon=1.0)
     >>> sections = describe(model.fit([[0.0], [1.0], [2.0]], [0, 1, 1]).release_)
     >>> [section.title for section in sections]
     ['Protection', 'Guarantee', 'Noise', 'Prior', 'Data']
@@ -109,14 +116,14 @@ def headline(release: OpenedRelease | CloakedPredictions) -> str:
     Examples
     --------
     >>> from cloakgp import DPGPRegressor
-    >>> model = DPGPRegressor(bounds=(0, 1), epsilon=1.0, delta=1e-3)
+    >>> model = DPGPRegressor(bounds=(0, 1), epsilon=1.0)
     >>> headline(model.fit([[0.0], [1.0], [2.0]], [0, 1, 1]).release_)
-    '(1, 0.001)-differentially private'
+    '1-differentially private'
     """
     if release.insecure:
         return "INSECURE: seeded noise, not private"
     guarantee = release.guarantee
-    if isinstance(guarantee, PureGuarantee):
+    if guarantee.delta_at(guarantee.epsilon) == 0:
         return f"{ceiling(guarantee.epsilon)}-differentially private"
     return f"({ceiling(guarantee.epsilon)}, {guarantee.delta:.4g})-differentially private"
 
@@ -154,7 +161,7 @@ def _unit(release: Release) -> str:
 
 
 def _protection(release: Release, words: OutputWords) -> tuple[Fact, ...]:
-    names = ", ".join(input_names(release))
+    names = ", ".join(public_columns(release))
     inputs = (
         f"the inputs ({names}), which are in this file row by row"
         if keeps_rows(release)
@@ -200,6 +207,8 @@ def _data(release: Release, words: OutputWords) -> tuple[Fact, ...]:
     strategies = tables_of(release.measurements).values()
     sizes = [f"{strategy.n_rows:,}" for strategy in strategies]
     ranges = zip(input_names(release), input_ranges(release).T, strict=True)
+    plain = {name: f"{low:.4g} to {high:.4g}" for name, (low, high) in ranges}
+    told = plain if release.schema is None else _raw_columns(release.schema, plain)
     return (
         Fact(
             "rows",
@@ -207,9 +216,31 @@ def _data(release: Release, words: OutputWords) -> tuple[Fact, ...]:
             + f", in {len(sizes)} tables" * (len(sizes) > 1)
             + ", none of which is in the file" * (not keeps_rows(release)),
         ),
-        *(Fact(name, f"{low:.4g} to {high:.4g}") for name, (low, high) in ranges),
+        *(Fact(name, text) for name, text in told.items()),
         Fact(release.output_name, words.declared(release)),
+        *_origin(release),
     )
+
+
+def _raw_columns(schema: Schema, ranges: Mapping[str, str]) -> dict[str, str]:
+    """Return what the raw public columns are: of numbers, from where to where they go."""
+    told = {}
+    for column in schema.used:
+        unit = f" {column.unit}" if column.unit else ""
+        gaps = "" if column.missing == "refuse" else f"; missing: {column.missing}"
+        what = ranges[column.name] if isinstance(column, Number) else column.describe()
+        told[column.title or column.name] = f"{what}{unit}{gaps}"
+    return told
+
+
+def _origin(release: Release) -> tuple[Fact, ...]:
+    origin = release.provenance
+    if origin is None:
+        return ()
+    after = f", from {origin.refines}" if origin.refines else ""
+    purpose = f", for {origin.purpose}" if origin.purpose else ""
+    made = f"{origin.made}, with cloakgp {origin.version}{purpose}; id {origin.id}{after}"
+    return (Fact("made", made),)
 
 
 def describe_several_outputs(release: MultiOutputRelease) -> tuple[Section, ...]:

@@ -9,7 +9,6 @@ from statistics import NormalDist
 
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.composition import MixedGuarantee
-from cloakgp.privacy.pure_dp import PureGuarantee
 from cloakgp.release import Choice
 from cloakgp.report.facts import Fact, Section
 from cloakgp.utils.formatting import ceiling, odds_factor, one_in, percent
@@ -18,6 +17,8 @@ NORMAL = NormalDist()
 # The δ at which the guarantee is told as well.
 OTHER_DELTAS = (1e-2, 1e-3, 1e-4, 1e-6, 1e-9)
 FALSE_ALARMS = 0.05
+# Points of the ε–δ curve at which tests are bounded.
+CURVE_STEPS = 40
 NOT_PRIVATE = "INSECURE: the noise came from a fixed seed, so this release is NOT PRIVATE"
 
 
@@ -58,42 +59,6 @@ def describe_exclusions(output: str) -> tuple[Fact, ...]:
     )
 
 
-def pure_facts(guarantee: PureGuarantee, *, output: str) -> tuple[Fact, ...]:
-    """Return a guarantee without δ in words.
-
-    Parameters
-    ----------
-    guarantee : PureGuarantee
-    output : str
-        Name of the private column.
-
-    Examples
-    --------
-    >>> pure_facts(PureGuarantee(epsilon=1.0), output="height")[0].text
-    'ε = 1, with no δ.'
-    """
-    return (
-        Fact("guarantee", f"ε = {ceiling(guarantee.epsilon)}, with no δ."),
-        Fact(
-            "in words",
-            f"whatever anybody does with this file, no result is more than e^ε = "
-            f"{odds_factor(guarantee.epsilon)} times as likely for one value of a person's "
-            f"{output} as for another.",
-        ),
-        Fact(
-            "a guess",
-            f"suppose somebody knows everything but one person's {output}, and holds two values "
-            "for equally likely. With this file they guess right at most "
-            f"{percent(NORMAL.cdf(guarantee.mu / 2))} of the time. A coin does 50 %.",
-        ),
-        Fact(
-            "several rows",
-            "a person who owns two rows of the table is protected less: "
-            f"ε = {ceiling(2 * guarantee.epsilon)}.",
-        ),
-    )
-
-
 def guarantee_facts(
     guarantee: Guarantee | MixedGuarantee,
     *,
@@ -124,14 +89,12 @@ def guarantee_facts(
     >>> guarantee_facts(guarantee, output="height", parts=[guarantee])[0].text
     '(ε, δ) = (1, 0.001); this is Gaussian differential privacy with μ = 0.38.'
     """
-    if guarantee.mu == 0:
+    if isinstance(guarantee, Guarantee) and not guarantee.spent:
         return (Fact("guarantee", "nothing was asked, so nothing depends on any output."),)
+    if isinstance(guarantee, Guarantee) and guarantee.pure_epsilon <= guarantee.epsilon:
+        return _without_delta(guarantee, output=output, parts=parts, grouped=grouped)
     return (
-        Fact(
-            "guarantee",
-            f"(ε, δ) = ({ceiling(guarantee.epsilon)}, {guarantee.delta:.4g}); this is Gaussian "
-            f"differential privacy with μ = {ceiling(guarantee.mu)}.",
-        ),
+        Fact("guarantee", _pair(guarantee)),
         *_parts(parts),
         *_choice(choice),
         Fact(
@@ -144,6 +107,59 @@ def guarantee_facts(
         *_attacker(guarantee, output=output),
         Fact("the same, at other δ", _other_deltas(guarantee)),
         *_several_rows(guarantee, grouped=grouped),
+    )
+
+
+def _pair(guarantee: Guarantee | MixedGuarantee) -> str:
+    pair = f"(ε, δ) = ({ceiling(guarantee.epsilon)}, {guarantee.delta:.4g})"
+    if isinstance(guarantee, MixedGuarantee) or not guarantee.laplace:
+        return f"{pair}; this is Gaussian differential privacy with μ = {ceiling(guarantee.mu)}."
+    listed = " and ".join(ceiling(part) for part in guarantee.laplace)
+    beside = f" beside Gaussian noise with μ = {ceiling(guarantee.mu)}" if guarantee.mu else ""
+    return f"{pair}; of Laplace noise with ε = {listed}{beside}, whose losses add up."
+
+
+def _without_delta(
+    guarantee: Guarantee, *, output: str, parts: Sequence[Guarantee], grouped: bool
+) -> tuple[Fact, ...]:
+    """Return a guarantee without δ in words."""
+    return (
+        Fact("guarantee", f"ε = {ceiling(guarantee.epsilon)}, with no δ."),
+        *_parts(parts),
+        Fact(
+            "in words",
+            f"whatever anybody does with this file, no result is more than e^ε = "
+            f"{odds_factor(guarantee.epsilon)} times as likely for {_value(grouped)} of a person's "
+            f"{output} as for {'any others' if grouped else 'another'}.",
+        ),
+        *_guesses(guarantee, output=output),
+        *_several_rows(guarantee, grouped=grouped),
+    )
+
+
+def _guesses(guarantee: Guarantee, *, output: str) -> tuple[Fact, ...]:
+    """Say what a guarantee means for guesses and tests, by its whole ε–δ curve.
+
+    Whoever holds two values for equally likely is right with a probability of at most
+    (1 + δ(0))/2; a test of level α has a power of at most e^ε α + δ(ε), whatever ε.
+    """
+    right = (1 + guarantee.delta_at(0.0)) / 2
+    others = (guarantee.epsilon * share / CURVE_STEPS for share in range(CURVE_STEPS + 1))
+    power = min(
+        math.exp(epsilon) * FALSE_ALARMS + guarantee.delta_at(epsilon) for epsilon in others
+    )
+    return (
+        Fact(
+            "a guess",
+            f"suppose somebody knows everything but one person's {output}, and holds two values "
+            f"for equally likely. With this file they guess right at most {percent(right)} of the "
+            "time. A coin does 50 %.",
+        ),
+        Fact(
+            "a test",
+            f"one that accuses wrongly {percent(FALSE_ALARMS)} of the time finds the truth at most "
+            f"{percent(min(power, 1.0))} of the time. Without the file, {percent(FALSE_ALARMS)}.",
+        ),
     )
 
 
@@ -162,12 +178,15 @@ def _several_rows(guarantee: Guarantee | MixedGuarantee, *, grouped: bool) -> tu
         )
     if isinstance(guarantee, MixedGuarantee):
         return (Fact("several rows", "a person who owns two rows is protected less."),)
-    doubled = _epsilon_at(replace(guarantee, mu=2 * guarantee.mu), guarantee.delta)
+    laplace = tuple(2 * part for part in guarantee.laplace)
+    twice = replace(guarantee, mu=2 * guarantee.mu, laplace=laplace)
+    pure = twice.pure_epsilon < math.inf
+    doubled = ceiling(twice.pure_epsilon) if pure else _epsilon_at(twice, guarantee.delta)
     return (
         Fact(
             "several rows",
             "a person who owns two rows of the table is protected less: "
-            f"ε = {doubled} at the same δ.",
+            f"ε = {doubled}{'' if pure else ' at the same δ'}.",
         ),
     )
 
@@ -188,7 +207,7 @@ def _choice(choice: Choice | None) -> tuple[Fact, ...]:
 def _parts(parts: Sequence[Guarantee]) -> tuple[Fact, ...]:
     if len(parts) < 2:
         return ()
-    listed = ", ".join(f"({ceiling(part.epsilon)}, {part.delta:.4g})" for part in parts)
+    listed = ", ".join(_short(part) for part in parts)
     return (
         Fact(
             "adds up",
@@ -198,6 +217,12 @@ def _parts(parts: Sequence[Guarantee]) -> tuple[Fact, ...]:
     )
 
 
+def _short(part: Guarantee) -> str:
+    if part.pure_epsilon <= part.epsilon:
+        return f"ε = {ceiling(part.epsilon)}"
+    return f"({ceiling(part.epsilon)}, {part.delta:.4g})"
+
+
 def _attacker(guarantee: Guarantee | MixedGuarantee, *, output: str) -> tuple[Fact, ...]:
     """Say what Gaussian differential privacy means for guesses, tests and beliefs.
 
@@ -205,6 +230,8 @@ def _attacker(guarantee: Guarantee | MixedGuarantee, *, output: str) -> tuple[Fa
     N(±μ²/2, μ²) in the worst case (Dong, Roth and Su 2022). Guesses and tests of attackers who know
     less are worse.
     """
+    if isinstance(guarantee, Guarantee) and guarantee.laplace:
+        return _guesses(guarantee, output=output)
     mu, epsilon = guarantee.mu, guarantee.epsilon
     exceeded = NORMAL.cdf(mu / 2 - epsilon / mu) + NORMAL.cdf(-mu / 2 - epsilon / mu)
     power = NORMAL.cdf(NORMAL.inv_cdf(FALSE_ALARMS) + mu)

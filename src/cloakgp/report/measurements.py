@@ -11,14 +11,14 @@ from cloakgp.design import Certificate
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.privacy import Answers
 from cloakgp.privacy.bands import Bands, SpreadQuestion
+from cloakgp.privacy.interval import CountQuestion
+from cloakgp.privacy.noise import NOISES
 from cloakgp.release import Release
 from cloakgp.release.io.codec import to_tree
 from cloakgp.report.facts import Fact
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.formatting import ceiling
 
-# What noise is called that was drawn from a law.
-LAWS = {"gaussian": "normal", "laplace": "Laplace"}
 # What a release says of hyperparameters that were looked for in its answers and left alone.
 NOTHING_LEARNED = Fact(
     "learned",
@@ -44,9 +44,10 @@ def describe_answers(
     if answers.noise_sd == 0:
         return "nothing was asked."
     source = "a FIXED SEED" if answers.insecure else "the operating system's randomness"
+    law = NOISES[answers.noise].law
     answered = (
-        f"{count} {'number' if count == 1 else 'numbers, each'} with {LAWS[answers.noise]} noise "
-        f"of sd {answers.noise_sd:.4g}, in units of {output}, drawn from {source}."
+        f"{count} {'number' if count == 1 else 'numbers, each'} with {law} noise of sd "
+        f"{answers.noise_sd:.4g}, in units of {output}, drawn from {source}."
     )
     if reconstruction is None:
         return answered
@@ -57,29 +58,40 @@ def describe_answers(
     )
 
 
-def describe_stage(answers: Answers, encoding: Bands | SpreadQuestion, *, output: str) -> str:
-    """Say what a later stage asked, how many numbers were published, and with what noise.
+def describe_stage(
+    answers: Answers, encoding: Bands | SpreadQuestion | CountQuestion, *, output: str
+) -> str:
+    """Say what a later stage or a count asked, and with what noise it was answered.
 
     Parameters
     ----------
     answers : Answers
-    encoding : Bands or SpreadQuestion
+    encoding : Bands, SpreadQuestion or CountQuestion
     output : str
         Name of the private column.
     """
     if answers.noise_sd == 0:
         return "nothing was asked."
     source = "a FIXED SEED" if answers.insecure else "the operating system's randomness"
+    law = NOISES[answers.noise].law
+    if isinstance(encoding, CountQuestion):
+        inner = encoding.edges[1:-1]
+        between = f", which end from {inner[0]:.4g} to {inner[-1]:.4g}" if len(inner) else ""
+        return (
+            f"{encoding.intervals} numbers: how many values of {output} lie in each of so many "
+            f"intervals{between}, each with {law} noise of sd "
+            f"{answers.noise_sd:.4g} rows, drawn from {source}."
+        )
     if isinstance(encoding, SpreadQuestion):
         return (
             "1 number: on how many rows, in all, values lie outside of what was predicted from the "
             "answers before (counting from 1.5 predictive sds, in full from 3), with "
-            f"{LAWS[answers.noise]} noise of sd {answers.noise_sd:.4g} rows, drawn from {source}."
+            f"{law} noise of sd {answers.noise_sd:.4g} rows, drawn from {source}."
         )
     count = len(answers.values)
     return (
-        f"{count} {'number' if count == 1 else 'numbers, each'} with {LAWS[answers.noise]} noise "
-        f"of sd {answers.noise_sd:.4g} in units of a row's band, drawn from {source}. Bands are "
+        f"{count} {'number' if count == 1 else 'numbers, each'} with {law} noise of sd "
+        f"{answers.noise_sd:.4g} in units of a row's band, drawn from {source}. Bands are "
         "around what was predicted from the answers before; values outside were clipped to them, "
         f"uncounted. Their widths: {float(np.median(encoding.width)):.4g} (median), in units of "
         f"{output}."
@@ -137,6 +149,9 @@ def prior_facts(release: Release) -> tuple[Fact, ...]:
             what="these values",
             declared=f"{declared.kernel}, noise sd {math.sqrt(declared.noise_variance):.4g}, mean "
             f"{declared.mean:.4g}",
+            looked_at="any answer but the counts"
+            if any(isinstance(one.encoding, CountQuestion) for one in release.measurements)
+            else "any answer",
         ),
     )
 
@@ -155,7 +170,9 @@ def approximation(prior: ExactPrior | SparsePrior) -> Fact:
     return Fact("approximation", kind)
 
 
-def describe_origin(*, priors: int, unchanged: bool, what: str, declared: str) -> tuple[Fact, ...]:
+def describe_origin(
+    *, priors: int, unchanged: bool, what: str, declared: str, looked_at: str = "any answer"
+) -> tuple[Fact, ...]:
     """Say where hyperparameters come from, if any were looked for in the answers.
 
     Parameters
@@ -168,6 +185,8 @@ def describe_origin(*, priors: int, unchanged: bool, what: str, declared: str) -
         Which values were fitted.
     declared : str
         Their declared values.
+    looked_at : str
+        What they were declared without looking at.
 
     Examples
     --------
@@ -185,5 +204,5 @@ def describe_origin(*, priors: int, unchanged: bool, what: str, declared: str) -
             f"{what} were fitted to the noisy answers, which costs no privacy."
             + averaged * (priors > 1),
         ),
-        Fact("declared", f"{declared}, without looking at any answer."),
+        Fact("declared", f"{declared}, without looking at {looked_at}."),
     )

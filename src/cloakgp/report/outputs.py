@@ -7,8 +7,10 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from cloakgp.privacy import Answers
-from cloakgp.privacy.bands import SpreadQuestion
+from cloakgp.privacy.interval import CountQuestion
 from cloakgp.release import Measurement, Release, StreamedStrategy
+from cloakgp.release.bands import RowBands, RowSpread
+from cloakgp.release.measurement import declared_bounds
 from cloakgp.report.facts import Fact
 from cloakgp.report.measurements import (
     describe_answers,
@@ -86,10 +88,12 @@ class NumberWords(OutputWords):
     def answered(self, measurement: Measurement, release: Release) -> str:
         """Say how many numbers were published, and with what noise."""
         assert isinstance(measurement.answers, Answers)
-        if measurement.encoding is not None:
-            return describe_stage(
-                measurement.answers, measurement.encoding, output=release.output_name
-            )
+        placing = measurement.placing
+        if isinstance(placing, RowBands | RowSpread):
+            # Of rows that nobody keeps: as at the query points.
+            placing = placing(measurement.strategy.X_query)
+        if placing is not None:
+            return describe_stage(measurement.answers, placing, output=release.output_name)
         return describe_answers(
             measurement.answers,
             queries=measurement.strategy.X_query,
@@ -100,7 +104,12 @@ class NumberWords(OutputWords):
     def designed(self, measurement: Measurement, release: Release) -> str:
         """Say what the questions were chosen for."""
         del release
-        if isinstance(measurement.encoding, SpreadQuestion):
+        if isinstance(measurement.encoding, CountQuestion):
+            return (
+                "chosen from the counts before it, to find an interval that holds most values; "
+                "all other questions are about values clipped to that."
+            )
+        if measurement.about_spread:
             return "one question about all rows alike, which tells how noisy outputs are."
         strategy = measurement.strategy
         said = describe_design(strategy.certificate)
@@ -128,22 +137,30 @@ class NumberWords(OutputWords):
 
     def declared(self, release: Release) -> str:
         """Say what was declared of the private column."""
-        pairs = dict.fromkeys(
-            measurement.answers.bounds
-            for measurement in release.measurements
-            if isinstance(measurement.answers, Answers) and measurement.encoding is None
+        stated = _ranges(declared_bounds(release.measurements))
+        asked = _ranges(_asked_bounds(release))
+        found = f", {asked} of which was found to hold most" if asked != stated else ""
+        return (
+            f"private; declared to lie in {stated}{found}; values outside were clipped, uncounted."
         )
-        stated = " and ".join(f"{lo:g} to {hi:g}" for lo, hi in pairs)
-        return f"private; declared to lie in {stated}; values outside were clipped, uncounted."
 
 
 def bounds(release: Release) -> tuple[float, float]:
     """Return the declared range of one output; of several measurements, what spans them all."""
-    pairs = np.array(
-        [
+    pairs = np.array(declared_bounds(release.measurements))
+    return float(pairs[:, 0].min()), float(pairs[:, 1].max())
+
+
+def _asked_bounds(release: Release) -> list[tuple[float, float]]:
+    """Return the intervals to which outputs were clipped before first questions, each once."""
+    return list(
+        dict.fromkeys(
             measurement.answers.bounds
             for measurement in release.measurements
-            if isinstance(measurement.answers, Answers) and measurement.encoding is None
-        ]
+            if isinstance(measurement.answers, Answers) and measurement.placing is None
+        )
     )
-    return float(pairs[:, 0].min()), float(pairs[:, 1].max())
+
+
+def _ranges(pairs: list[tuple[float, float]]) -> str:
+    return " and ".join(f"{lo:.6g} to {hi:.6g}" for lo, hi in pairs)

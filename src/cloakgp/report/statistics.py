@@ -7,13 +7,12 @@ import math
 import numpy as np
 
 from cloakgp.privacy import CloakedPredictions
-from cloakgp.privacy.pure_dp import PureGuarantee
+from cloakgp.privacy.noise import NOISES
 from cloakgp.release import Published, StatisticsRelease
 from cloakgp.release.histogram import NoisyHistogram
 from cloakgp.report.columns import input_names
 from cloakgp.report.facts import Fact, Section
-from cloakgp.report.guarantee import describe_exclusions, guarantee_facts, pure_facts
-from cloakgp.report.measurements import LAWS
+from cloakgp.report.guarantee import describe_exclusions, guarantee_facts
 from cloakgp.utils.formatting import ceiling
 
 OUTPUT = "the output"
@@ -123,17 +122,15 @@ def describe_histogram(release: NoisyHistogram) -> tuple[Section, ...]:
         ),
         Section(
             "Guarantee",
-            pure_facts(spent, output="output")
-            if isinstance(spent, PureGuarantee)
-            else guarantee_facts(spent, output="output", parts=[spent]),
+            guarantee_facts(spent, output="output", parts=[spent]),
         ),
         Section(
             "Noise",
             (
                 Fact(
                     "answers",
-                    f"{len(release.sums)} sums over bins, each with {LAWS[release.noise]} noise of "
-                    f"sd {release.noise_sd:.4g}, in output units, drawn from "
+                    f"{len(release.sums)} sums over bins, each with {NOISES[release.noise].law} "
+                    f"noise of sd {release.noise_sd:.4g}, in output units, drawn from "
                     f"{_source(release.insecure)}.",
                 ),
             ),
@@ -199,9 +196,14 @@ def describe_published(release: Published) -> tuple[Section, ...]:
 
 def _noise(release: CloakedPredictions | Published) -> Fact:
     sd = float(np.sqrt(np.diag(release.noise_cov).mean())) if len(release.values) else 0.0
+    if isinstance(release, Published):
+        normal = release.noise == "gaussian"
+    else:
+        normal = not release.guarantee.laplace
+    law = "normal noise" if normal else f"sums of {NOISES['laplace'].law} noise"
     return Fact(
         "answers",
-        f"raw predictions at {len(release.values)} points, with normal noise of {sd:.4g} (root "
+        f"raw predictions at {len(release.values)} points, with {law} of {sd:.4g} (root "
         f"mean square, in output units), drawn from {_source(release.insecure)}.",
     )
 

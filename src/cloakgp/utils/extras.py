@@ -9,14 +9,18 @@ from contextlib import contextmanager
 MODULES = {
     "cli": ("typer", "rich"),
     "tables": ("pandas", "pyarrow"),
+    "excel": ("python_calamine", "openpyxl"),
     "plots": ("matplotlib",),
     "dask": ("dask", "distributed"),
+    "ledger": ("sqlalchemy", "alembic", "psycopg", "cryptography"),
 }
 TASKS = {
     "cli": "the command line needs",
     "tables": "tables in files need",
+    "excel": "spreadsheets need",
     "plots": "pictures need",
     "dask": "rows on a Dask cluster need",
+    "ledger": "the ledger needs",
 }
 
 
@@ -30,7 +34,8 @@ def extra(name: str) -> Iterator[None]:
 
     Parameters
     ----------
-    name : {"cli", "tables", "plots", "dask"}
+    name : {"cli", "tables", "excel", "plots", "dask"}
+    name : {"cli", "tables", "plots", "dask", "ledger"}
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Names of links and of the criteria of noise alone, and the default gap: what options may say.
+"""Names of links, noises and the criteria of noise alone, and the default gap: what options say.
 
 Nothing is imported here, so that the command line knows them before numpy is loaded.
 """
@@ -10,6 +10,10 @@ CRITERIA: tuple[CriterionName, ...] = ("logdet", "trace")
 
 LinkName = Literal["probit", "logit"]
 LINKS: tuple[LinkName, ...] = ("probit", "logit")
+
+NoiseName = Literal["gaussian", "laplace"]
+NoiseChoice = Literal["auto", "gaussian", "laplace"]
+NOISE_CHOICES: tuple[NoiseChoice, ...] = ("auto", "gaussian", "laplace")
 
 # Certified relative distance from the best design at which to stop.
 DEFAULT_GAP = 1e-3

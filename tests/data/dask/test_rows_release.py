@@ -36,9 +36,8 @@ def table(tmp_path_factory):
 
 
 def model(**settings):
-    return DPGPRegressor(
-        bounds=(40, 200), epsilon=1.0, delta=1e-6, inducing=8, insecure_seed=4, **settings
-    )
+    chosen = {"inducing": 8, "insecure_seed": 4, "stages": None} | settings
+    return DPGPRegressor(bounds=(40, 200), epsilon=1.0, delta=1e-6, **chosen)
 
 
 @pytest.fixture
@@ -55,15 +54,19 @@ def draws(monkeypatch):
     return seen
 
 
-@pytest.mark.parametrize("criterion", ["bayes", "trace"])
-def test_a_cluster_releases_what_one_machine_does(client, table, criterion):
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"criterion": "trace"}, {"stages": [(0.4, None), (0.6, 1.0)]}],
+    ids=["bayes", "trace", "stages"],
+)
+def test_a_cluster_releases_what_one_machine_does(client, table, settings):
     path, frame = table
     rows = DaskRows.from_parquet(
         path, inputs=INPUTS, output="height", client=client, chunk_rows=GROUP_ROWS
     )
-    there = model(criterion=criterion).fit_rows(rows).release_
+    there = model(**settings).fit_rows(rows).release_
     here = (
-        model(criterion=criterion)
+        model(**settings)
         .fit_rows(ArrayRows(frame[INPUTS], frame["height"].to_numpy(), chunk_rows=GROUP_ROWS))
         .release_
     )

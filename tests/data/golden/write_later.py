@@ -1,9 +1,10 @@
-"""The golden files of format versions 2 and 3: one release of every form.
+"""The golden files of format versions 2 to 4: one release of every form.
 
 Written by this script, with all that ``write.py`` says of those of version 1: they are kept as they
 are. Those of version 2, which wrote numbers and classes as version 3 does, are of statistics and
-histograms alone, by the package as it was at commit 754219e; those of version 3 by the commit that
-added them. To see them made anew, put that commit's ``src`` on the path:
+histograms alone, by the package as it was at commit 754219e; those of versions 3 and 4 by the
+commits that added them, of version 4 those alone whose noise is Laplace noise, which is new there.
+To see them made anew, put that commit's ``src`` on the path:
 
     PYTHONPATH=src python tests/data/golden/write_later.py /tmp/golden
 """
@@ -134,6 +135,24 @@ def histogram_laplace() -> Any:
     return DPHistogramRegressor(bins=edges, noise="laplace", **budget).fit(X, y).release_
 
 
+def laplace_numbers_in_stages() -> Any:
+    settings = {"delta": 0.0, "noise": "laplace", "epsilon": 8.0}
+    model = regression(stages="auto", learn="map", noise_variance=None, **settings)
+    return model.fit(NAMED, y, QUERY).release_
+
+
+def laplace_classes() -> Any:
+    settings = {**LABELS, "delta": 0.0, "noise": "laplace"}
+    model = DPGPClassifier(classes=["ill", "well", "dead"], learn="map", **settings)
+    return model.fit(X, WORDS, QUERY).release_
+
+
+def laplace_then_gaussian() -> Any:
+    model = regression(delta=0.0, noise="laplace").fit(X, y, groups=list("aabbbcdddddefg"))
+    again = {"epsilon": 1.0, "delta": 1e-4, "noise": "gaussian"}
+    return refine(model.release_, y, **again, insecure_seed=7)
+
+
 RELEASES: tuple[Callable[[], Any], ...] = (
     numbers,
     numbers_averaged_in_two_visits,
@@ -147,6 +166,9 @@ RELEASES: tuple[Callable[[], Any], ...] = (
     statistics_of_bins,
     histogram_gaussian,
     histogram_laplace,
+    laplace_numbers_in_stages,
+    laplace_classes,
+    laplace_then_gaussian,
 )
 
 
@@ -155,6 +177,8 @@ def guarantee_of(release: Any) -> dict[str, Any]:
     guarantee = release.guarantee
     numbers = {name: getattr(guarantee, name) for name in ("epsilon", "delta", "mu")}
     numbers["deltas"] = [[epsilon, guarantee.delta_at(epsilon)] for epsilon in EPSILONS]
+    if FORMAT_VERSION >= 4:
+        numbers["laplace"] = getattr(guarantee, "laplace", ())
     if isinstance(guarantee, MixedGuarantee):
         numbers["selection_epsilon"] = guarantee.selection_epsilon
     return numbers

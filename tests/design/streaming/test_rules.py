@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 from cloakgp.design.streaming import rules
-from cloakgp.design.streaming.rules import BallRule, LinearRule
+from cloakgp.design.streaming.rules import BallRule, LinearRule, PartitionRule
 
 SEEDS = st.integers(0, 2**32 - 1)
 EPS = np.finfo(np.float64).eps
@@ -187,3 +187,30 @@ def test_linear_rule_is_a_matrix_product(rng):
         rule.columns(features, noise), matrix @ features @ np.diag(1 / noise), rtol=1e-12
     )
     assert LinearRule(matrix=np.zeros((0, 4))).columns(features, noise).shape == (0, 9)
+
+
+@given(seed=SEEDS)
+def test_no_vertex_of_the_l1_ball_is_better(seed):
+    ball, features, noise = drawn(seed)
+    rule = PartitionRule(matrix=ball.matrix, curvatures=ball.curvatures)
+    columns = rule.columns(features, noise)
+    np.testing.assert_array_equal(np.abs(columns).sum(axis=0), np.ones(len(noise)))
+    wanted, penalties = parts(rule, features, noise)
+    found = value(columns, wanted, penalties)
+    for part in range(rule.answers):
+        for sign in (1.0, -1.0):
+            vertex = np.zeros_like(columns)
+            vertex[part] = sign
+            assert (value(vertex, wanted, penalties) <= found).all()
+
+
+def test_a_partition_without_answers_asks_nothing():
+    rule = PartitionRule(matrix=np.zeros((0, 3)), curvatures=np.zeros(0))
+    rule.validate()
+    assert rule.columns(np.ones((3, 5)), np.ones(5)).shape == (0, 5)
+
+
+@pytest.mark.parametrize("curvatures", [np.zeros(3), np.array([1.0, -1.0]), np.full(2, np.nan)])
+def test_a_damaged_partition_is_refused(curvatures):
+    with pytest.raises(ValueError, match="damaged"):
+        PartitionRule(matrix=np.ones((2, 3)), curvatures=curvatures).validate()

@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 from cloakgp.design.streaming.binning import Cells
 from cloakgp.design.streaming.rules import BallRule, LinearRule
-from cloakgp.design.streaming.sums import sum_strategy, sum_strategy_under
+from cloakgp.design.streaming.sums import sum_strategy
 from cloakgp.models import SparsePrior
 
 tables = importlib.import_module("chunks")
@@ -83,20 +83,6 @@ def test_sums_over_cells_are_those_over_nearest_rows(task, count):
     belongs = np.square(apart).sum(axis=2).argmin(axis=1)[:, None] == np.arange(count)
     np.testing.assert_allclose(sums.cells, strategy @ belongs, atol=1e-9)
     np.testing.assert_allclose(sums.squares, np.square(strategy).sum(axis=0) @ belongs, atol=1e-9)
-
-
-@given(task=tasks())
-def test_other_models_see_the_same_columns(task):
-    table, model, rule = task
-    inducing = np.random.default_rng(1).normal(size=(3, 2))
-    others = [prior_on(inducing, length=2.0, approximation="dtc"), model]
-    strategy = dense(table, model, rule)[0]
-    seen = sum_strategy_under(table, others, asked=[(model, rule)])
-    assert len(seen) == 2
-    for sums, other in zip(seen, others, strict=True):
-        features, noise = other.features_and_noise(table.X)
-        assert_sums(sums, strategy, features, np.diag(noise))
-    assert len(table.passes) == 1
 
 
 @pytest.mark.parametrize("place", range(7))

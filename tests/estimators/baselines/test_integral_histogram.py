@@ -134,19 +134,19 @@ def test_its_release_can_be_saved_and_read(table, noise, tmp_path):
     assert again.guarantee == fitted.release_.guarantee
 
 
-def test_laplace_noise_has_two_true_statements(table):
-    """Pure, at the histogram; implied and looser, at the release, for composing with others."""
+def test_laplace_noise_is_stated_as_it_is_and_adds_up(table):
     X, y = table
     fitted = model(noise="laplace", learn=None).fit(X, y)
-    assert (fitted.guarantee_.epsilon, fitted.guarantee_.delta) == (1.0, 0.0)
     stated = fitted.release_.guarantee
-    assert stated.delta == 1e-3
-    assert stated.epsilon > 1.0
-    assert stated.delta_at(1.0) >= fitted.guarantee_.delta_at(1.0)
+    assert stated == fitted.guarantee_
+    assert (stated.epsilon, stated.delta, stated.laplace) == (1.0, 0.0, (1.0,))
     other = model(noise="gaussian", learn=None).fit(X, y)
     total = fitted.release_.combine(other.release_).guarantee
-    assert total.mu == pytest.approx(np.hypot(stated.mu, other.guarantee_.mu))
-    assert model(noise="laplace", delta=None, learn=None).fit(X, y).release_.guarantee.delta == 1e-6
+    assert total.laplace == (1.0,)
+    assert total.mu == pytest.approx(other.guarantee_.mu, rel=1e-15)
+    assert total.delta == other.guarantee_.delta
+    # At most basic composition, and less.
+    assert total.epsilon < 1.0 + other.guarantee_.epsilon
 
 
 def test_other_rows_are_refused(table):

@@ -13,6 +13,7 @@ What is checked of every attack:
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,6 +23,7 @@ from typing import Any
 from attacks.loss import (
     as_mp,
     chosen_delta,
+    composed_delta,
     gaussian_delta,
     laplace_delta,
     laplace_loss,
@@ -33,6 +35,8 @@ from attacks.tape import DependsOnDataError, Draw, Tape, catching, pairs
 
 SELECTIONS = ("exponential", "gumbel")
 SHARES_OF_EPSILON = (0.0, 0.3, 2.0)
+# What float64 may lose where losses are added up.
+FLOAT_SLACK = 1e-11
 # Of a pair of neighbours: for every candidate that a choice may take, its draws.
 Way = list[list[tuple[Draw, Draw]]]
 
@@ -167,8 +171,9 @@ def _runs(attack: Attack, index: int, neighbourhoods: Sequence[Sequence[Any]], t
     return _Runs(draws=found, outcome=outcome)
 
 
-def _stated(guarantee: Any) -> tuple[float, float, float]:
-    return guarantee.epsilon, guarantee.delta, guarantee.mu
+def _stated(guarantee: Any) -> tuple[Any, ...]:
+    laplace = getattr(guarantee, "laplace", ())
+    return guarantee.epsilon, guarantee.delta, guarantee.mu, laplace
 
 
 def _share_spent(ways: list[Way], guarantee: Any) -> float:
@@ -177,7 +182,7 @@ def _share_spent(ways: list[Way], guarantee: Any) -> float:
     kinds = {one.noise for one, _ in branches[0]}
     if kinds == {"gaussian"}:
         return _gaussian_share(ways, guarantee)
-    if kinds == {"laplace"} and len(branches[0]) == 1:
+    if kinds <= {"gaussian", "laplace"}:
         return _laplace_share(ways, guarantee)
     first, _ = branches[0][0]
     later = {one.noise for branch in branches for one, _ in branch[1:]}
@@ -202,14 +207,18 @@ def _check_sensitivity(one: Draw, other: Draw) -> None:
 
 def _check_deltas(guarantee: Any, profiles: Iterable[Callable[[Any], Any]]) -> None:
     """Hold profiles δ(ε) against what is stated."""
-    stated = [(guarantee.epsilon, guarantee.delta)]
-    for share in SHARES_OF_EPSILON:
-        epsilon = share * guarantee.epsilon
-        stated.append((epsilon, guarantee.delta_at(epsilon)))
+    stated = _stated_pairs(guarantee)
     for profile in profiles:
         for epsilon, delta in stated:
             if profile(as_mp(epsilon)) > as_mp(delta):
                 raise ViolationError(f"{guarantee} does not hold at epsilon = {epsilon}")
+
+
+def _stated_pairs(guarantee: Any) -> list[tuple[float, float]]:
+    """Return pairs (ε, δ) that are stated."""
+    others = [share * guarantee.epsilon for share in SHARES_OF_EPSILON]
+    stated = [(epsilon, guarantee.delta_at(epsilon)) for epsilon in others]
+    return [(guarantee.epsilon, guarantee.delta), *stated]
 
 
 def _gaussian_share(ways: list[Way], guarantee: Any) -> float:
@@ -222,15 +231,47 @@ def _gaussian_share(ways: list[Way], guarantee: Any) -> float:
 
 
 def _laplace_share(ways: list[Way], guarantee: Any) -> float:
-    draws = [way[0][0] for way in ways]
-    _check_deltas(guarantee, [partial(laplace_delta, one, other) for one, other in draws])
-    loss = max(laplace_loss(one, other) for one, other in draws)
-    if guarantee.delta > 0:
-        # Stated as what it implies for Gaussian noise, which is looser.
-        return 1.0
-    if loss > Fraction(guarantee.epsilon):
-        raise ViolationError(f"epsilon is {float(loss):.17g}, stated is {guarantee.epsilon}")
-    return float(loss / Fraction(guarantee.epsilon))
+    """Hold Laplace noise in one draw or several, and Gaussian noise beside it, against a statement.
+
+    Whoever is moved less in every draw is told apart less: the others are tried.
+    """
+    spent = {_losses(way[0]) for way in ways}
+    for losses, squared in spent:
+        if sum(losses) > Fraction(math.fsum(guarantee.laplace)) * (1 + Fraction(1, 2**50)):
+            raise ViolationError(f"epsilon is {float(sum(losses)):.17g}, stated is {guarantee}")
+        if squared > Fraction(guarantee.mu) ** 2:
+            raise ViolationError(f"mu is {float(squared) ** 0.5:.17g}, stated is {guarantee.mu}")
+        if guarantee.mu == 0 and sum(losses) > Fraction(guarantee.pure_epsilon):
+            raise ViolationError(f"epsilon is {float(sum(losses)):.17g}, stated is {guarantee}")
+    for losses, squared in spent:
+        if not any(_further((losses, squared), one) for one in spent):
+            for epsilon, delta in _stated_pairs(guarantee):
+                found = composed_delta([loss for loss in losses if loss], squared, epsilon)
+                if found > delta * (1 + FLOAT_SLACK) + FLOAT_SLACK:
+                    raise ViolationError(f"{guarantee} does not hold at epsilon = {epsilon}")
+    if len(ways[0][0]) == 1:
+        profiles = [partial(laplace_delta, *way[0][0]) for way in ways]
+        _check_deltas(guarantee, profiles)
+    shares = [max(sum(losses) for losses, _ in spent) / Fraction(math.fsum(guarantee.laplace))]
+    if guarantee.mu > 0:
+        largest = max(squared for _, squared in spent)
+        shares.append(Fraction(math.sqrt(largest)) / Fraction(guarantee.mu))
+    return float(min(shares))
+
+
+def _losses(draws: Sequence[tuple[Draw, Draw]]) -> tuple[tuple[Fraction, ...], Fraction]:
+    """Return the largest loss of every draw of Laplace noise, and μ² of all others."""
+    laplace = [(one, other) for one, other in draws if one.noise == "laplace"]
+    gaussian = [(one, other) for one, other in draws if one.noise == "gaussian"]
+    return tuple(laplace_loss(one, other) for one, other in laplace), _squared_mu(gaussian)
+
+
+def _further(
+    one: tuple[tuple[Fraction, ...], Fraction], other: tuple[tuple[Fraction, ...], Fraction]
+) -> bool:
+    """Return whether another pair of data sets is at least as far apart in every draw."""
+    pairs_of_losses = zip((*one[0], one[1]), (*other[0], other[1]), strict=True)
+    return one != other and all(here <= there for here, there in pairs_of_losses)
 
 
 def _chosen_share(ways: list[Way], guarantee: Any) -> float:

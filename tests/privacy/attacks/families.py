@@ -7,11 +7,13 @@ their bounds, where distances are largest: of every row, and of every sign patte
 from __future__ import annotations
 
 import itertools
+import math
 import pickle
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import dask.dataframe
@@ -43,19 +45,26 @@ from cloakgp.estimators.baselines import (
 from cloakgp.fitting.streaming_classification import LabelRowSettings, release_label_rows
 from cloakgp.models import ExactPrior
 from cloakgp.models.features import BinBasis, InputBox
-from cloakgp.privacy import measure
+from cloakgp.privacy import OutputBounds, measure
 from cloakgp.privacy.labels import Classes
-from cloakgp.privacy.pure_dp import PureGuarantee
+from cloakgp.privacy.noise import NOISES, Noise
 from cloakgp.privacy.selection import select
 from cloakgp.privacy.statistics import measure_statistics
-from cloakgp.privacy.streaming import StrategyBound, measure_label_rows
+from cloakgp.privacy.streaming import StrategyBound, measure_label_rows, measure_rows
 from cloakgp.release import Hyperprior
+from cloakgp.utils.names import NoiseName
 
 BOUNDS = (-3.3, 7.1)
 BUDGET = {"bounds": BOUNDS, "epsilon": 1.3, "delta": 1e-4}
 LABELS = {"epsilon": 1.3, "delta": 1e-4}
 KERNEL = 4.0 * Matern(1.0, nu=1.5)
-SMALL = {"kernel": KERNEL, "noise_variance": 1.0, "learn": None, "stages": None}
+SMALL = {
+    "kernel": KERNEL,
+    "noise_variance": 1.0,
+    "learn": None,
+    "stages": None,
+    "noise": "gaussian",
+}
 TWO_STAGES = [(0.4, None), (0.6, 1.0)]
 FOUR_STAGES = [(0.15, None), (0.2, 2.0), (0.25, 1.5), (0.4, 1.0)]
 
@@ -91,6 +100,20 @@ class Table:
     def cycled(self, values: Sequence[Any]) -> list[Any]:
         """Return a value for every row, in turn."""
         return [values[row % len(values)] for row in range(len(self.line))]
+
+
+@dataclass(frozen=True)
+class OfChoice:
+    """What ε-DP alone promises, of a private choice: the profile of randomised response."""
+
+    epsilon: float
+    delta: float = 0.0
+    mu: float = 0.0
+
+    def delta_at(self, epsilon: float) -> float:
+        """Return (e^ε₀ − e^ε)/(1 + e^ε₀), what telling the truth so often attains."""
+        spent = self.epsilon
+        return max(0.0, -math.expm1(epsilon - spent) / (1 + math.exp(-spent)) * (1 + 2.0**-40))
 
 
 # Neighbours.
@@ -198,8 +221,9 @@ def grouped(name: str, *, groups: str, **settings: Any) -> Attack:
         model = DPGPRegressor(**{**BUDGET, **SMALL, **settings})
         return of_model(model.fit(table.line, y, groups=table.cycled(groups)))
 
-    # One group need not be moved most in every stage.
-    return Attack(name, neighbourhoods, run, tight=0.01 if settings.get("stages") else 1e-6)
+    # One group need not be moved most in every stage, nor its columns point the same way.
+    tight = None if settings.get("noise") == "laplace" else 0.01 if settings.get("stages") else 1e-6
+    return Attack(name, neighbourhoods, run, tight=tight)
 
 
 def cloaked(name: str, **settings: Any) -> Attack:
@@ -218,7 +242,9 @@ def baseline(name: str, make: Callable[..., Any], **settings: Any) -> Attack:
     return Attack(name, one_output_moves, run)
 
 
-def visits(name: str, *, groups: str = "", **settings: Any) -> Attack:
+def visits(
+    name: str, *, groups: str = "", mixed: Any = MappingProxyType({}), **settings: Any
+) -> Attack:
     """Fit, ask again, ask the same people about new rows, and combine with another fit."""
 
     def neighbourhoods(table: Table) -> list[list[np.ndarray]]:
@@ -239,7 +265,8 @@ def visits(name: str, *, groups: str = "", **settings: Any) -> Attack:
             delta=1e-4,
             groups=None if whose is None else whose[:5],
         )
-        again = DPGPRegressor(**{**BUDGET, **SMALL, "criterion": "trace"})
+        # The same noise may have been asked for: what is added up need not be of one law.
+        again = DPGPRegressor(**{**BUDGET, **SMALL, **mixed, "criterion": "trace"})
         return of_release(release.combine(again.fit(table.line, y, groups=whose).release_))
 
     # Nobody need be moved most by all of them.
@@ -350,20 +377,48 @@ def wavy_columns(X: np.ndarray) -> np.ndarray:
     return np.vstack([np.sin(X[:, 0]), 1e-5 * X[:, 1], np.cos(X[:, 0] + X[:, 1])])
 
 
+def streamed_questions(name: str, make_rows: Callable[[pd.DataFrame, Path], Any]) -> Attack:
+    """Ask them of outputs, with Laplace noise."""
+
+    def run(y: np.ndarray, table: Table) -> Outcome:
+        frame = pd.DataFrame({"a": table.plane[:, 0], "b": table.plane[:, 1], "y": y})
+        with tempfile.TemporaryDirectory() as folder:
+            answers = measure_rows(
+                make_rows(frame, Path(folder)),
+                wavy_columns,
+                bound=bound_of_waves(table.plane, noise=NOISES["laplace"]),
+                bounds=OutputBounds(*BOUNDS),
+                epsilon=1.3,
+                delta=0.0,
+            )
+        return Outcome((answers.guarantee,), pickle.dumps(answers))
+
+    return Attack(name, one_output_moves, run)
+
+
+def bound_of_waves(X: np.ndarray, *, noise: Noise) -> StrategyBound:
+    columns = wavy_columns(X)
+    return StrategyBound(
+        answers=len(columns),
+        longest=float(noise.lengths(columns).max()),
+        chunk_rows=3,
+        count=len(X),
+        noise=noise,
+    )
+
+
 def streamed_classes(
-    name: str, make_rows: Callable[[pd.DataFrame, Path], Any], *, classes: Sequence[Any]
+    name: str,
+    make_rows: Callable[[pd.DataFrame, Path], Any],
+    *,
+    classes: Sequence[Any],
+    noise: NoiseName = "gaussian",
 ) -> Attack:
     def neighbourhoods(table: Table) -> list[list[list[Any]]]:
         return one_label_moves(table.cycled(classes), classes)
 
     def run(y: Sequence[Any], table: Table) -> Outcome:
-        columns = wavy_columns(table.plane)
-        bound = StrategyBound(
-            answers=len(columns),
-            longest=float(np.linalg.norm(columns, axis=0).max()),
-            chunk_rows=3,
-            count=len(y),
-        )
+        bound = bound_of_waves(table.plane, noise=NOISES[noise])
         frame = pd.DataFrame({"a": table.plane[:, 0], "b": table.plane[:, 1], "y": y})
         with tempfile.TemporaryDirectory() as folder:
             answers = measure_label_rows(
@@ -488,13 +543,18 @@ def selected(name: str, **settings: Any) -> Attack:
             release_delta=1e-4,
             **settings,
         )
-        return Outcome((PureGuarantee(epsilon=chosen.epsilon),), repr(chosen.index).encode())
+        return Outcome((OfChoice(chosen.epsilon),), repr(chosen.index).encode())
 
     return Attack(name, neighbourhoods, run, tight=0.1)
 
 
 def given_strategy(
-    name: str, *, bounds: tuple[float, float] = BOUNDS, entries: float = 1.0, rows: int = 0
+    name: str,
+    *,
+    bounds: tuple[float, float] = BOUNDS,
+    entries: float = 1.0,
+    rows: int = 0,
+    noise: NoiseName = "gaussian",
 ) -> Attack:
     """Ask questions that nobody designed, with entries of many sizes, at bounds of any size."""
     lo, hi = bounds
@@ -515,7 +575,7 @@ def given_strategy(
         ]
 
     def run(y: np.ndarray, _: Table) -> Outcome:
-        found = measure(strategy(len(y)), y, bounds=bounds, epsilon=1.3, delta=1e-4)
+        found = measure(strategy(len(y)), y, bounds=bounds, epsilon=1.3, delta=1e-4, noise=noise)
         return Outcome((found.guarantee,), found.values.tobytes())
 
     return Attack(name, neighbourhoods, run)
@@ -545,7 +605,8 @@ def command_line(name: str, *options: str, classes: Sequence[str] = ()) -> Attac
 
 
 BOTH_BOUNDS = ("--bounds", str(BOUNDS[0]), str(BOUNDS[1]))
-LAPLACE = {"noise": "laplace", "delta": None}
+LAPLACE = {"noise": "laplace", "delta": 0.0}
+LEARNED = {"kernel": None, "noise_variance": None, "learn": "map", "stages": "auto"}
 SPARSE = {"inducing": [[0.5], [2.0], [4.0]]}
 
 ATTACKS = [
@@ -561,6 +622,7 @@ ATTACKS = [
     regression("four stages, sparse", learn="map", stages=FOUR_STAGES, **SPARSE),
     regression("three stages, several inputs", inputs="plane", stages="auto"),
     asks_spread("two stages and the spread", stages=TWO_STAGES),
+    asks_spread("an interval, two stages and the spread", stages=TWO_STAGES, epsilon=300.0),
     regression("several inputs", inputs="plane", criterion="trace"),
     regression("fitc", **SPARSE),
     regression("dtc", approximation="dtc", criterion="trace", **SPARSE),
@@ -589,8 +651,8 @@ ATTACKS = [
     classification("two classes, sparse", classes=[0, 1], learn="map", **SPARSE),
     classification("three classes", classes=["a", "b", "c"]),
     classification("three classes, logdet", classes=["a", "b", "c"], criterion="logdet"),
-    classification("the papers' iteration", classes=[0, 1], criterion="laplace"),
-    classification("three Newton steps", classes=[0, 1], criterion="laplace", steps=3),
+    classification("the papers' iteration", classes=[0, 1], criterion="newton"),
+    classification("three Newton steps", classes=[0, 1], criterion="newton", steps=3),
     combined_classes("classes combined", classes=["a", "b", "c"]),
     several_outputs("two outputs", coregion=[[1.0, 0.5], [0.5, 1.0]]),
     several_outputs("two outputs, trace", criterion="trace"),
@@ -637,6 +699,40 @@ ATTACKS = [
     given_strategy("tiny questions", entries=1e-95),
     given_strategy("huge questions", entries=1e95, bounds=(1e3, 1e3 + 1e-9)),
     given_strategy("many rows at once", rows=3000),
+    regression("Laplace", **LAPLACE),
+    regression("Laplace, trace", criterion="trace", **LAPLACE),
+    regression("Laplace, logdet", criterion="logdet", **LAPLACE),
+    regression("Laplace, sparse", **SPARSE, **LAPLACE),
+    regression("Laplace, defaults", **{**LEARNED, **LAPLACE}),
+    regression("Laplace with a delta", noise="laplace"),
+    regression("Laplace with a delta, two stages", noise="laplace", stages=TWO_STAGES),
+    regression("Laplace, two stages", stages=TWO_STAGES, **LAPLACE),
+    regression("Laplace, four stages", stages=FOUR_STAGES, **LAPLACE),
+    asks_spread("Laplace, two stages and the spread", stages=TWO_STAGES, **LAPLACE),
+    grouped("Laplace, groups", groups="abbccca", **LAPLACE),
+    grouped("Laplace, groups in stages", groups="abbccca", stages=TWO_STAGES, **LAPLACE),
+    grouped("Laplace, groups, trace", groups="abbccca", criterion="trace", **LAPLACE),
+    visits("Laplace, then Gaussian", **LAPLACE),
+    visits("Laplace in stages, then Gaussian", stages=TWO_STAGES, noise="laplace"),
+    visits("Gaussian, then Laplace", mixed=LAPLACE),
+    classification("Laplace, two classes", classes=[False, True], **LAPLACE),
+    classification("Laplace, three classes", classes=["a", "b", "c"], **LAPLACE),
+    classification(
+        "Laplace, classes, trace", classes=["a", "b", "c"], criterion="trace", **LAPLACE
+    ),
+    several_outputs("Laplace, two outputs", coregion=[[1.0, 0.5], [0.5, 1.0]], **LAPLACE),
+    several_outputs("Laplace, outputs of groups", groups="abbc", **LAPLACE),
+    cloaked("Laplace, cloak", **LAPLACE),
+    streamed("Laplace, many rows", arrays, **LAPLACE),
+    streamed("Laplace, many rows in stages", csv, stages=TWO_STAGES, **LAPLACE),
+    streamed_groups("Laplace, groups of many rows", groups="abbccca", **LAPLACE),
+    streamed_questions("Laplace, arrays in chunks", arrays),
+    streamed_questions("Laplace, CSV", csv),
+    streamed_classes("Laplace, two classes in chunks", arrays, classes=[0, 1], noise="laplace"),
+    streamed_classes("Laplace, classes in CSV", csv, classes=["a", "b", "c"], noise="laplace"),
+    given_strategy("Laplace, given questions", noise="laplace"),
+    given_strategy("Laplace, far from zero", bounds=(1e15, 1e15 + 3.0), noise="laplace"),
+    given_strategy("Laplace, many rows at once", rows=3000, noise="laplace"),
     command_line("command line", *BOTH_BOUNDS),
     command_line("command line, many rows", *BOTH_BOUNDS, "--inducing", "3"),
     command_line("command line, classes", "--classes", "no,yes", classes=["no", "yes"]),

@@ -1,18 +1,24 @@
 """How much neighbours can be told apart by noisy integers: exact, and by nobody else's accounting.
 
-All with 50 digits (mpmath) or as fractions. δ(ε) of two distributions P and Q is the most that
-P(S) − e^ε Q(S) can be, over events S.
+All with 50 digits (mpmath) or as fractions, but for what several draws of Laplace noise lose
+together, which is rounded down to a grid, for the attacker's worse. δ(ε) of two distributions P and
+Q is the most that P(S) − e^ε Q(S) can be, over events S.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 
 import mpmath
+import numpy as np
 from attacks.tape import Draw
+from scipy.special import log_ndtr, ndtr
 
 DIGITS = 50
+# Of the grid of losses, to their sum.
+LOSS_STEPS = 2_000
 mp = mpmath.MPContext()
 mp.dps = DIGITS
 
@@ -55,18 +61,17 @@ def laplace_delta(one: Draw, other: Draw, epsilon: mpmath.mpf) -> mpmath.mpf:
     """Return at least δ(ε) of discrete Laplace noise, for any real ε; exactly if one integer moved.
 
     P(t)/P(t − d) falls from e^{d/τ} to e^{−d/τ} in steps of two losses, so the best event is t ≤ t*
-    with (d − 2t)/τ > ε. Integers that moved less than the one that moved most are taken to lose all
-    that they can, whatever noise is drawn, which leaves so much less of ε.
+    with (d − 2t)/τ > ε. Several integers that moved are no further apart than one that moved by all
+    of their moves: `tests/privacy/noise/test_laplace.py` holds that against convolutions.
     """
-    moves = [abs(a - b) for a, b in zip(one.integers, other.integers, strict=True)]
-    shift, scale = max(moves), as_mp(one.scale)
-    left = epsilon - (sum(moves) - shift) / scale
-    if shift / scale <= left:
+    shift = sum(abs(a - b) for a, b in zip(one.integers, other.integers, strict=True))
+    scale = as_mp(one.scale)
+    if shift / scale <= epsilon:
         return mp.mpf(0)
-    if shift / scale <= -left:
-        return -mp.expm1(left)
-    last = int(mp.ceil((shift - left * scale) / 2)) - 1
-    return _laplace_below(last, scale) - mp.exp(left) * _laplace_below(last - shift, scale)
+    if shift / scale <= -epsilon:
+        return -mp.expm1(epsilon)
+    last = int(mp.ceil((shift - epsilon * scale) / 2)) - 1
+    return _laplace_below(last, scale) - mp.exp(epsilon) * _laplace_below(last - shift, scale)
 
 
 def _laplace_below(last: int, scale: mpmath.mpf) -> mpmath.mpf:
@@ -75,6 +80,36 @@ def _laplace_below(last: int, scale: mpmath.mpf) -> mpmath.mpf:
     if last < 0:
         return mp.exp(last / scale) * share
     return 1 - mp.exp(-(last + 1) / scale) * share
+
+
+def composed_delta(losses: Sequence[Fraction], squared: Fraction, epsilon: float) -> float:
+    """Return at most δ(ε) of Laplace noise in several draws and of a Gaussian release, and nearly.
+
+    Of one draw in which a single integer moves, far on its grid, the loss is ±ℓ with probability ½
+    and ½ e^−ℓ, and in between of density ¼ e^((l − ℓ)/2). Losses are rounded down to a grid, so
+    that an attacker does at least this well, and what is left to the Gaussian release is exact.
+    """
+    step = float(sum(losses)) / LOSS_STEPS
+    lowest, shares = 0.0, np.ones(1)
+    for loss in losses:
+        found = _laplace_losses(float(loss), step)
+        lowest, shares = lowest - float(loss), np.convolve(shares, found)
+    left = epsilon - (lowest + step * np.arange(len(shares)))
+    if squared == 0:
+        return float(shares @ -np.expm1(np.minimum(left, 0.0)))
+    mu = math.sqrt(squared)
+    return float(shares @ (ndtr(mu / 2 - left / mu) - np.exp(left + log_ndtr(-mu / 2 - left / mu))))
+
+
+def _laplace_losses(loss: float, step: float) -> np.ndarray:
+    """Return how probable losses are that are rounded down to −ℓ and steps above it."""
+    edges = -loss + step * np.arange(math.ceil(2 * loss / step) + 1)
+    below = np.exp((np.minimum(edges, loss) - loss) / 2) / 2
+    shares = np.append(np.diff(below), 0.0)
+    shares[0] += math.exp(-loss) / 2
+    # The greatest loss, with probability ½, is rounded down like all others.
+    shares[int(2 * loss / step * (1 - 1e-12))] += 0.5
+    return shares
 
 
 def probabilities(draw: Draw) -> list[mpmath.mpf]:

@@ -219,7 +219,8 @@ def smaller(factor):
     def mutate(whole):
         def mutated(*given, **named):
             found = whole(*given, **named)
-            return type(found)(found * factor)
+            less = found * factor
+            return less if isinstance(found, np.ndarray) else type(found)(less)
 
         return mutated
 
@@ -247,11 +248,28 @@ def forgetful(whole):
     return lambda *parts, **named: whole(*(parts[:-1] or parts), **named)
 
 
+def euclidean(_):
+    return lambda _, columns: np.sqrt(np.square(columns).sum(axis=0))
+
+
+def of_the_greatest_row(_):
+    return lambda self, strategy, **_: float(self.lengths(strategy).max())
+
+
+def halved(whole):
+    return property(lambda self: whole.fget(self) / 2)
+
+
+def of_gaussian_noise_alone(_):
+    accounting = module("privacy.accounting")
+    return lambda mu, _, epsilon: accounting.gaussian_delta(mu, epsilon)
+
+
 def ungrouped(_):
     grid = module("privacy.grid")
 
-    def of_groups(strategy, *, bounds, groups):  # noqa: ARG001
-        return grid.Sensitivity.of_one_output(strategy, bounds=bounds)
+    def of_groups(strategy, *, bounds, groups, noise):  # noqa: ARG001
+        return grid.Sensitivity.of_one_output(strategy, bounds=bounds, noise=noise)
 
     return of_groups
 
@@ -292,8 +310,8 @@ def keeping_outputs(whole):
 MUTATIONS = {
     "sensitivity halved": ("privacy.grid", "integer_sensitivity", smaller(0.5), "trace"),
     "longest column a millionth short": (
-        "privacy.grid",
-        "max_column_norm",
+        "privacy.noise.gaussian",
+        "column_lengths",
         smaller(1 - 3e-6),
         "cloak, logdet",
     ),
@@ -331,10 +349,46 @@ MUTATIONS = {
         "classes in CSV",
     ),
     "Laplace noise halved": (
-        "privacy.laplace",
-        "absolute_sensitivity",
+        "privacy.noise.laplace",
+        "LaplaceNoise.distance",
         smaller(0.5),
         "histogram, Laplace",
+    ),
+    "Laplace noise by Euclidean lengths": (
+        "privacy.noise.laplace",
+        "LaplaceNoise.lengths",
+        euclidean,
+        "Laplace, given questions",
+    ),
+    "Laplace noise by the greatest row of a group": (
+        "privacy.noise.laplace",
+        "LaplaceNoise.gauge",
+        of_the_greatest_row,
+        "Laplace, groups, trace",
+    ),
+    "one indicator instead of two": (
+        "privacy.labels",
+        "Classes.absolute_distance",
+        halved,
+        "Laplace, three classes",
+    ),
+    "a stage with Laplace noise forgotten": (
+        "release.release",
+        "compose",
+        forgetful,
+        "Laplace, two stages",
+    ),
+    "a visit with Gaussian noise forgotten": (
+        "release.release",
+        "compose",
+        forgetful,
+        "Laplace, then Gaussian",
+    ),
+    "Laplace noise beside Gaussian left out": (
+        "privacy.accounting",
+        "mixed_delta",
+        of_gaussian_noise_alone,
+        "Laplace, then Gaussian",
     ),
     "private inputs a hundredth short": (
         "privacy.statistics",

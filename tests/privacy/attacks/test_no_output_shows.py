@@ -83,7 +83,7 @@ FITS = {
 }
 LABEL_FITS = {
     "classes": DPGPClassifier(**LABELS).fit,
-    "the papers' iteration": DPGPClassifier(criterion="laplace", steps=2, **LABELS).fit,
+    "the papers' iteration": DPGPClassifier(criterion="newton", steps=2, **LABELS).fit,
     "classes, sparse": DPGPClassifier(inducing=3, criterion="trace", **LABELS).fit,
 }
 

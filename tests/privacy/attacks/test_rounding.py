@@ -16,7 +16,6 @@ from threadpoolctl import threadpool_limits
 
 from cloakgp.privacy import measure
 from cloakgp.privacy.labels import Classes, measure_labels
-from cloakgp.privacy.laplace import measure_laplace
 
 BOUNDS = [
     (0.1, 0.3),
@@ -72,7 +71,7 @@ def laplace(strategy, y, bounds):
     # Noise is on single bins: other strategies move several integers.
     bins = np.zeros_like(strategy)
     bins[np.arange(strategy.shape[1]) % 3, np.arange(strategy.shape[1])] = strategy[0]
-    return measure_laplace(bins, y, bounds=bounds, epsilon=1.0)
+    return measure(bins, y, bounds=bounds, epsilon=1.0, delta=0.0, noise="laplace")
 
 
 def grouped(strategy, y, bounds):

@@ -12,7 +12,6 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 from cloakgp import DPGPClassifier, Release, ReleaseFileError
-from cloakgp.privacy import grid
 from cloakgp.release.io.codec import to_tree
 
 KERNEL = ConstantKernel(4.0) * RBF(1.5)
@@ -31,7 +30,7 @@ KINDS = {
     "sparse": ([0, 1], {"inducing": 4}),
     "sor": ([0, 1, 2], {"inducing": [[0.0], [2.0], [5.0]], "approximation": "sor"}),
     "white": ([0, 1], {"kernel": KERNEL + WhiteKernel(0.1), "learn": "map"}),
-    "laplace": ([0, 1], {"criterion": "laplace", "link": "logit", "steps": 2}),
+    "laplace": ([0, 1], {"criterion": "newton", "link": "logit", "steps": 2}),
     "trace": ([0, 1], {"criterion": "trace"}),
     "secure": ([0, 1], {"insecure_seed": None}),
 }
@@ -107,7 +106,8 @@ def test_files_hold_no_labels_and_no_pickle(tmp_path):
 
 def test_files_of_neighbours_with_the_same_answers_are_the_same(tmp_path, monkeypatch):
     monkeypatch.setattr(
-        grid, "add_discrete_gaussian", lambda integers, **_: np.arange(len(integers)) * 2**36
+        "cloakgp.privacy.noise.gaussian.add_discrete_gaussian",
+        lambda integers, **_: np.arange(len(integers)) * 2**36,
     )
     for count in (2, 3):
         for name, label in (("one", 0), ("two", count - 1)):

@@ -180,7 +180,7 @@ FORGERIES = {
     "smaller mu": (setting("guarantee", "mu", to=0.01), "noise is less than"),
     "larger mu": (setting("guarantee", "mu", to=90.0), "guarantee does not hold"),
     "mu of nothing": (setting("guarantee", "mu", to=0.0), "carry no noise"),
-    "mu of NaN": (setting("guarantee", "mu", to=NAN), "carry no noise"),
+    "mu of NaN": (setting("guarantee", "mu", to=NAN), "guarantee is damaged"),
     "fewer answers": (setting("guarantee", "answers", to=1), "guarantee is damaged"),
     "coarse noise": (setting("guarantee", "coarseness", to=2.0), "guarantee does not hold"),
     "negative coarseness": (
@@ -498,7 +498,7 @@ def test_a_release_that_asked_nothing_comes_back(tmp_path):
         settings=RowSettings(kernel=RBF(1.5), inducing=X[:7], criterion="trace"),
     )
     strategy = empty.measurements[0].strategy
-    assert (strategy.n_answers, empty.guarantee.mu, strategy.max_column_norm) == (0, 0.0, 0.0)
+    assert (strategy.n_answers, empty.guarantee.mu, strategy.longest_column()) == (0, 0.0, 0.0)
     empty.save(tmp_path / "empty")
     back = Release.load(tmp_path / "empty")
     np.testing.assert_array_equal(back.predict(X[:3]), np.full(3, 0.5))

@@ -455,6 +455,7 @@ def test_intervals_cover_95_percent_of_functions_from_the_prior():
             bounds=(-4, 4),
             epsilon=2.0,
             delta=1e-3,
+            noise="gaussian",
             learn=None,
             gap=1e-2,
             insecure_seed=10 * seed,

@@ -213,7 +213,7 @@ def test_the_estimator_takes_these_steps(table, Z, criterion):
         classes=[-1, 1],
         epsilon=1e9,
         delta=0.01,
-        criterion="laplace",
+        criterion="newton",
         link="logit",
         steps=8,
         step_criterion=criterion,
@@ -232,7 +232,7 @@ def test_the_link_of_its_predictions_is_the_one_it_iterates(table, Z):
         classes=[-1, 1],
         epsilon=1e9,
         delta=0.01,
-        criterion="laplace",
+        criterion="newton",
         steps=8,
         insecure_seed=0,
     ).fit(X, y)

@@ -9,11 +9,12 @@ from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 
 from cloakgp.data import ArrayRows
 from cloakgp.design.streaming.rules import LinearRule
-from cloakgp.design.streaming.sums import sum_strategy_under
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import NUMBERS
 from cloakgp.release import Measurement
+from cloakgp.release.posterior.clipped_sums import sum_stage
 from cloakgp.release.posterior.mixture import Mixture
+from cloakgp.release.streamed_strategy import RuleColumns
 
 DRAWS = 200_000
 
@@ -135,7 +136,8 @@ def both_mixtures(make_release, rng):
         noise_sd=0.8,
     ).measurements
     rows = ArrayRows(X, np.zeros(20), chunk_rows=6, jobs=1)
-    sums = sum_strategy_under(rows, priors, asked=[(priors[1], rule)])
+    columns = RuleColumns(model=priors[1], rule=rule)
+    sums = sum_stage(rows, priors, columns=columns, bands=None, known=(), table=0)
     others = tuple(zip(priors[1:], sums[1:], strict=True))
     strategy = streamed(priors[0], rule, sums[0], others=others)
     summed = Measurement(strategy=strategy, answers=measurements[0].answers)

@@ -27,8 +27,9 @@ from cloakgp.data.dask.tasks import (
     new_name,
 )
 from cloakgp.data.files import Paths, Piece, cut_blocks, table_paths
-from cloakgp.data.formats import attempt as attempt_reading
-from cloakgp.data.formats import open_parquet, parquet_columns, read_batches
+from cloakgp.data.formats.base import attempt as attempt_reading
+from cloakgp.data.formats.base import read_batches
+from cloakgp.data.formats.columnar import open_parquet, parquet_columns
 from cloakgp.data.schema import check_file, check_header, checked_names
 
 # Row groups are worked on together until they have as many chunks: a task costs a millisecond.

@@ -25,8 +25,8 @@ from scipy import linalg
 from cloakgp.design.bayes import sharpest_strategy
 from cloakgp.design.solver import Progress
 from cloakgp.design.strategy import LOOSE, Certificate, warn_if_short
-from cloakgp.design.streaming.binning import Cells, cell_sums
-from cloakgp.design.streaming.rules import BallRule, RowModel
+from cloakgp.design.streaming.binning import Cells, CellSums, cell_sums
+from cloakgp.design.streaming.rules import BallRule, RowModel, Rule
 from cloakgp.design.streaming.sums import StrategySums, sum_strategy
 from cloakgp.design.weak_duality import RowSupports
 from cloakgp.utils.arrays import Array
@@ -59,20 +59,44 @@ class StreamedDesign:
         Σ_i w_i var[f_i | answers] at the query points, in squared output units.
     """
 
-    rule: BallRule
+    rule: Rule
     sums: StrategySums
     certificate: Certificate
     unexplained: float
 
 
 @dataclass(frozen=True, eq=False)
-class _State:
-    """The posterior of a strategy, from its sums."""
+class StrategyState:
+    """The posterior of a strategy, from its sums.
+
+    Attributes
+    ----------
+    features : array of shape (k, M)
+        A = R Vᵀ.
+    noise : array of shape (k, k)
+        B = R Λ Rᵀ.
+    queries : array of shape (M, p)
+        F, the features of the query points.
+    noise_sd : float
+        s.
+    """
 
     features: Array
     noise: Array
     queries: Array
     noise_sd: float
+
+    @classmethod
+    def on_cells(
+        cls, strategy: Array, cells: CellSums, *, queries: Array, noise_sd: float
+    ) -> StrategyState:
+        """Return the state of a strategy that asks all rows of a cell alike."""
+        return cls(
+            features=strategy @ cells.features.T,
+            noise=(strategy * cells.noise) @ strategy.T,
+            queries=queries,
+            noise_sd=noise_sd,
+        )
 
     @property
     def covariance(self) -> Array:
@@ -90,7 +114,7 @@ class _State:
         """Return tr(TᵀS⁻¹T)."""
         return float(np.vdot(self.features @ self.queries, self.weights()))
 
-    def rule(self) -> tuple[BallRule, _State]:
+    def rule(self) -> tuple[BallRule, StrategyState]:
         """Return the rule by which every row gets the column that is best for it.
 
         With it comes this state in the rule's own basis: answers may be rotated at will, and in
@@ -108,7 +132,7 @@ class _State:
         features = rotation.T @ self.features
         return rule, replace(self, features=features, noise=rotation.T @ self.noise @ rotation)
 
-    def towards(self, other: _State) -> _State:
+    def towards(self, other: StrategyState) -> StrategyState:
         """Return the state whose sums lie between two."""
         share = STEP_SHARE
         return replace(
@@ -163,7 +187,7 @@ def design_streamed_bayes(
     DesignGapWarning
         If not ten times the gap could be certified.
     """
-    directions, lost = _main_directions(queries, prior_variance=prior_variance)
+    directions, lost = main_query_directions(queries, prior_variance=prior_variance)
     gathered = cell_sums(passes, model=model, cells=cells)
     with suitable_threads(float(gathered.features.size) * len(directions)):
         coarse = sharpest_strategy(
@@ -174,12 +198,40 @@ def design_streamed_bayes(
             gap=gap,
             progress=progress,
         )
-    state = _State(
-        features=coarse.strategy @ gathered.features.T,
-        noise=(coarse.strategy * gathered.noise) @ coarse.strategy.T,
-        queries=directions,
-        noise_sd=noise_sd,
+    design = sharpest_rule(
+        passes,
+        StrategyState.on_cells(coarse.strategy, gathered, queries=directions, noise_sd=noise_sd),
+        model=model,
+        prior_variance=prior_variance,
+        lost=lost,
+        tally=tally,
     )
+    warn_if_short(design.certificate, gap=gap, allowed=LOOSE * gap)
+    return design
+
+
+def sharpest_rule(
+    passes: Passes,
+    state: StrategyState,
+    *,
+    model: RowModel,
+    prior_variance: float,
+    lost: float,
+    tally: Cells | None = None,
+) -> StreamedDesign:
+    """Let every row have the column that is best for it, and certify: steps 2 and 3.
+
+    Parameters
+    ----------
+    passes : Passes
+    state : StrategyState
+        Of the best strategy that asks all rows of a cell alike.
+    model : RowModel
+    prior_variance : float
+    lost : float
+        The most that query directions which were left out could explain.
+    tally : Cells, optional
+    """
     best: tuple[float, BallRule, StrategySums] | None = None
     for step in range(STEPS):
         rule, state = state.rule()
@@ -202,14 +254,32 @@ def design_streamed_bayes(
     certificate = Certificate(
         criterion="bayes", gap=(max(most - explained, 0.0) + lost) / unexplained
     )
-    warn_if_short(certificate, gap=gap, allowed=LOOSE * gap)
     return StreamedDesign(rule=rule, sums=sums, certificate=certificate, unexplained=unexplained)
 
 
-def _main_directions(queries: Array, *, prior_variance: float) -> tuple[Array, float]:
+def main_query_directions(queries: Array, *, prior_variance: float) -> tuple[Array, float]:
     """Rotate F to orthogonal columns, the longest first, and cut off those that cannot matter.
 
     A column explains at most its own prior variance, whatever is asked.
+
+    Parameters
+    ----------
+    queries : array of shape (M, P)
+        F.
+    prior_variance : float
+        Of all query points together.
+
+    Returns
+    -------
+    directions : array of shape (M, p)
+    lost : float
+        The most that the others could explain.
+
+    Examples
+    --------
+    >>> directions, lost = main_query_directions(np.diag([1.0, 1e-5]), prior_variance=1.0)
+    >>> directions.shape, round(lost, 12)
+    ((2, 1), 1e-10)
     """
     left, scales, _ = np.linalg.svd(queries, full_matrices=False)
     remaining = np.cumsum(np.square(scales)[::-1])[::-1]
@@ -238,7 +308,7 @@ class _Bounding:
     """The bound's sums of one chunk."""
 
     model: RowModel
-    rule: BallRule
+    rule: Rule
     residual: Array
     weights: Array
     noise_sd: float
@@ -253,7 +323,7 @@ class _Bounding:
         )
 
 
-def _most_explained(passes: Passes, state: _State, *, model: RowModel, rule: BallRule) -> float:
+def _most_explained(passes: Passes, state: StrategyState, *, model: RowModel, rule: Rule) -> float:
     """Return an upper bound of the variance that any strategy explains."""
     weights = state.weights()
     bounding = _Bounding(

@@ -63,6 +63,27 @@ class Rule(ABC):
 
 
 @dataclass(frozen=True, eq=False)
+class EqualRule(Rule):
+    """R = 1: all rows alike.
+
+    Attributes
+    ----------
+    matrix : array of shape (1, M)
+        Of zeros: the features of rows do not matter.
+
+    Examples
+    --------
+    >>> EqualRule(matrix=np.zeros((1, 2))).columns(np.array([[1.0], [3.0]]), np.array([2.0]))
+    array([[1.]])
+    """
+
+    def columns(self, features: Array, noise: Array) -> Array:
+        """Return ones, shape (1, n)."""
+        del features
+        return np.ones((1, len(noise)))
+
+
+@dataclass(frozen=True, eq=False)
 class LinearRule(Rule):
     """r = T v / λ: what reconstructs predictions that are linear in the outputs.
 
@@ -112,8 +133,7 @@ class BallRule(Rule):
     def validate(self) -> None:
         """Refuse a rule that is none; see `Rule.validate`."""
         super().validate()
-        if self.curvatures.shape != self.matrix.shape[:1] or not (self.curvatures >= 0).all():
-            raise ValueError("its rule is damaged")
+        _check_curvatures(self.curvatures, matrix=self.matrix)
 
     def columns(self, features: Array, noise: Array) -> Array:
         """Return the columns, shape (k, n), each at most 1 long but for rounding."""
@@ -131,6 +151,51 @@ class BallRule(Rule):
             else:
                 wanted[:, block] = scaled / np.maximum(_lengths(scaled), TINY)
         return wanted
+
+
+@dataclass(frozen=True, eq=False)
+class PartitionRule(Rule):
+    r"""r = argmax of 2 rᵀ L v − λ rᵀ diag(q) r over the vertices of ‖r‖₁ ≤ 1: a signed partition.
+
+    Every row goes to the answer i for which 2 |l_iᵀv| − λ q_i is greatest, with the sign of l_iᵀv.
+
+    Attributes
+    ----------
+    matrix : array of shape (k, M)
+        L.
+    curvatures : array of shape (k,)
+        q, not negative.
+
+    Examples
+    --------
+    >>> rule = PartitionRule(matrix=np.eye(2), curvatures=np.zeros(2))
+    >>> rule.columns(np.array([[3.0, 1.0], [2.0, -2.0]]), np.ones(2))
+    array([[ 1.,  0.],
+           [ 0., -1.]])
+    """
+
+    curvatures: Array
+
+    def validate(self) -> None:
+        """Refuse a rule that is none; see `Rule.validate`."""
+        super().validate()
+        _check_curvatures(self.curvatures, matrix=self.matrix)
+
+    def columns(self, features: Array, noise: Array) -> Array:
+        """Return the columns, shape (k, n): one entry of each is ±1."""
+        wanted: Array = self.matrix @ features
+        if self.answers == 0:
+            return wanted
+        parts = (2.0 * np.abs(wanted) - self.curvatures[:, None] * noise).argmax(axis=0)
+        rows = np.arange(len(parts))
+        columns = np.zeros_like(wanted)
+        columns[parts, rows] = np.where(wanted[parts, rows] < 0, -1.0, 1.0)
+        return columns
+
+
+def _check_curvatures(curvatures: Array, *, matrix: Array) -> None:
+    if curvatures.shape != matrix.shape[:1] or not (curvatures >= 0).all():
+        raise ValueError("its rule is damaged")
 
 
 def _shortened(wanted: Array, penalties: Array) -> Array:

@@ -7,8 +7,7 @@ function at a point of features v_*. So A, B and R 1 say all that predictions ne
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,6 +15,35 @@ from cloakgp.design.streaming.binning import Cells
 from cloakgp.design.streaming.rules import RowModel, Rule
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import Chunk, Passes
+
+
+@dataclass(frozen=True, eq=False)
+class ClippedSums:
+    """Sums over rows of what a linear account of clipped outputs adds to questions about outputs.
+
+    Clipped outputs t ≈ h + A (y − m) + e + o β, see `cloakgp.models.clipping`.
+
+    Attributes
+    ----------
+    expected : array of shape (k,)
+        R (h − A (m − m₀)), with m₀ the prior mean: what is asked is this and R A (y − m₀).
+    residual : array of shape (k, k)
+        R diag(var e) Rᵀ.
+    skew : array of shape (k,)
+        R o.
+    """
+
+    expected: Array
+    residual: Array
+    skew: Array
+
+    def merged(self, other: ClippedSums) -> ClippedSums:
+        """Return the sums over the rows of both."""
+        return ClippedSums(
+            expected=self.expected + other.expected,
+            residual=self.residual + other.residual,
+            skew=self.skew + other.skew,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +68,11 @@ class StrategySums:
         R summed over the rows of cells, if they were asked for.
     squares : array of shape (n,) or None
         Σ ‖r_j‖² over the rows of each cell.
+    shared : tuple of arrays of shape (k, k')
+        R Λ R'ᵀ with what the same rows were asked earlier.
+    clipped : ClippedSums or None
+        Of outputs that were clipped to bands. R is then what is asked of the outputs themselves by
+        the best linear account of these, in the other sums, too.
     """
 
     features: Array
@@ -50,6 +83,8 @@ class StrategySums:
     longest: float
     cells: Array | None = None
     squares: Array | None = None
+    shared: tuple[Array, ...] = ()
+    clipped: ClippedSums | None = None
 
     def merged(self, other: StrategySums) -> StrategySums:
         """Return the sums over the rows of both."""
@@ -63,6 +98,10 @@ class StrategySums:
             longest=float(np.maximum(self.longest, other.longest)),
             cells=_added(self.cells, other.cells),
             squares=_added(self.squares, other.squares),
+            shared=tuple(one + two for one, two in zip(self.shared, other.shared, strict=True)),
+            clipped=None
+            if self.clipped is None or other.clipped is None
+            else self.clipped.merged(other.clipped),
         )
 
 
@@ -71,33 +110,19 @@ def _added(mine: Array | None, theirs: Array | None) -> Array | None:
 
 
 @dataclass(frozen=True, eq=False)
-class _Several:
-    """Sums under several models."""
-
-    parts: tuple[StrategySums, ...]
-
-    def merged(self, other: _Several) -> _Several:
-        pairs = zip(self.parts, other.parts, strict=True)
-        return _Several(parts=tuple(mine.merged(theirs) for mine, theirs in pairs))
-
-
-@dataclass(frozen=True, eq=False)
 class _Asking:
-    """The sums of one chunk, over what one rule asks, or several under each other."""
+    """The sums of one chunk."""
 
-    asked: tuple[tuple[RowModel, Rule], ...]
-    seen_by: tuple[RowModel, ...]
+    model: RowModel
+    rule: Rule
     cells: Cells | None
 
-    def __call__(self, chunk: Chunk) -> _Several:
-        known = [model.features_and_noise(chunk.X) for model, _ in self.asked]
-        columns = np.vstack(
-            [rule.columns(*each) for (_, rule), each in zip(self.asked, known, strict=True)]
-        )
-        features, noise = known[0]
+    def __call__(self, chunk: Chunk) -> StrategySums:
+        features, noise = self.model.features_and_noise(chunk.X)
+        columns = self.rule.columns(features, noise)
         squares = np.einsum("kn,kn->n", columns, columns)
         membership = None if self.cells is None else self.cells.membership(chunk.X)
-        first = StrategySums(
+        return StrategySums(
             features=columns @ features.T,
             noise=(columns * noise) @ columns.T,
             totals=columns.sum(axis=1),
@@ -107,13 +132,6 @@ class _Asking:
             cells=None if membership is None else (membership @ columns.T).T,
             squares=None if membership is None else membership @ squares,
         )
-        others = []
-        for model in self.seen_by:
-            features, noise = model.features_and_noise(chunk.X)
-            others.append(
-                replace(first, features=columns @ features.T, noise=(columns * noise) @ columns.T)
-            )
-        return _Several(parts=(first, *others))
 
 
 def sum_strategy(
@@ -136,23 +154,4 @@ def sum_strategy(
     what : str
         Shown to whoever waits.
     """
-    asking = _Asking(asked=((model, rule),), seen_by=(), cells=cells)
-    return passes.over_inputs(asking, what=what).parts[0]
-
-
-def sum_strategy_under(
-    passes: Passes, models: Sequence[RowModel], *, asked: Sequence[tuple[RowModel, Rule]]
-) -> tuple[StrategySums, ...]:
-    """Sum what rules ask of every row as other models see the rows, in one pass.
-
-    Parameters
-    ----------
-    passes : Passes
-    models : sequence of RowModel
-        Whose features and noise variances the sums are of.
-    asked : sequence of pairs of RowModel and Rule
-        Each rule with the model whose features and noise variances it goes by. With several, their
-        columns are put under each other, and noise says what they have in common.
-    """
-    asking = _Asking(asked=tuple(asked), seen_by=tuple(models), cells=None)
-    return passes.over_inputs(asking, what="summing what was learned").parts[1:]
+    return passes.over_inputs(_Asking(model=model, rule=rule, cells=cells), what=what)

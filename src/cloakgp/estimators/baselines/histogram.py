@@ -9,14 +9,13 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from cloakgp.estimators.base import ReleaseMixin, check_inputs
-from cloakgp.privacy import Answers, Guarantee, OutputBounds, measure
-from cloakgp.privacy.accounting import check_budget
+from cloakgp.privacy import Guarantee, OutputBounds, measure
 from cloakgp.privacy.checks import warn_of_parameters
-from cloakgp.privacy.laplace import ANY_DELTA, LaplaceAnswers, measure_laplace
-from cloakgp.privacy.pure_dp import PureGuarantee
+from cloakgp.privacy.noise import noise_named
 from cloakgp.privacy.tracebacks import forget_on_failure
-from cloakgp.release.histogram import NOISES, Bins, BinsSpec, Noise, NoisyHistogram, Occupancy
+from cloakgp.release.histogram import Bins, BinsSpec, NoisyHistogram, Occupancy
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.names import NoiseName
 
 
 @forget_on_failure
@@ -25,7 +24,7 @@ def release_histogram(
     y: ArrayLike,
     *,
     bins: Bins,
-    noise: Noise,
+    noise: NoiseName,
     bounds: object,
     epsilon: float,
     delta: float | None = None,
@@ -35,9 +34,9 @@ def release_histogram(
     """Publish noisy sums of the outputs in every bin that holds rows.
 
     Mechanism: the strategy of one question per such bin, 1 for its rows and 0 for others, put to y
-    by `cloakgp.privacy.gaussian` or `cloakgp.privacy.laplace.measure_laplace`, where neighbours,
-    theorem and argument stand. Sensitivity: every column has a single one, so one change moves one
-    bin's sum by at most d, in ℓ1 and in ℓ2 norm. Which bins hold rows, and how many, is public.
+    by `cloakgp.privacy.gaussian`, where neighbours, theorem and argument stand. Sensitivity: every
+    column has a single one, so one change moves one bin's sum by at most d, in ℓ1 and in ℓ2 norm.
+    Which bins hold rows, and how many, is public.
 
     Parameters
     ----------
@@ -73,33 +72,28 @@ def release_histogram(
     >>> histogram.counts, round(histogram.noise_sd, 1)
     (array([25., 25., 25., 25.]), 141.4)
     """
-    if noise not in NOISES:
-        raise ValueError(f"noise must be one of {', '.join(NOISES)}, got {noise!r}")
-    check_budget(epsilon, ANY_DELTA if delta is None else delta)
+    law = noise_named(noise)
+    if delta is None and law.name == "gaussian":
+        raise ValueError("Gaussian noise needs a delta: give one, or choose noise='laplace'")
+    spent = 0.0 if law.name == "laplace" or delta is None else delta
+    law.check(epsilon, spent if delta is None else delta)
     limits = OutputBounds.checked(bounds)
     warn_of_parameters(
         epsilon=epsilon,
-        delta=delta if noise == "gaussian" else None,
+        delta=spent or None,
         rows=len(X),
         bounds=[(limits.lo, limits.hi)],
     )
     occupancy = Occupancy.of(X, bins)
-    answers: Answers | LaplaceAnswers
-    if noise == "laplace":
-        answers = measure_laplace(
-            occupancy.strategy, y, bounds=bounds, epsilon=epsilon, insecure_seed=insecure_seed
-        )
-    elif delta is None:
-        raise ValueError("Gaussian noise needs a delta: give one, or choose noise='laplace'")
-    else:
-        answers = measure(
-            occupancy.strategy,
-            y,
-            bounds=bounds,
-            epsilon=epsilon,
-            delta=delta,
-            insecure_seed=insecure_seed,
-        )
+    answers = measure(
+        occupancy.strategy,
+        y,
+        bounds=bounds,
+        epsilon=epsilon,
+        delta=spent,
+        noise=law.name,
+        insecure_seed=insecure_seed,
+    )
     return NoisyHistogram(
         bins=bins,
         places=bins.places(occupancy.cells),
@@ -114,7 +108,7 @@ def release_histogram(
     )
 
 
-class DPHistogramRegressor(ReleaseMixin[Guarantee | PureGuarantee], RegressorMixin, BaseEstimator):
+class DPHistogramRegressor(ReleaseMixin[Guarantee], RegressorMixin, BaseEstimator):
     """Histogram regression that protects each output: noisy bin means.
 
     Parameters
@@ -142,7 +136,7 @@ class DPHistogramRegressor(ReleaseMixin[Guarantee | PureGuarantee], RegressorMix
     ----------
     release_ : NoisyHistogram
         What may be published.
-    guarantee_ : Guarantee or PureGuarantee
+    guarantee_ : Guarantee
         What it costs.
     n_features_in_ : int
     feature_names_in_ : array of str
@@ -175,7 +169,7 @@ class DPHistogramRegressor(ReleaseMixin[Guarantee | PureGuarantee], RegressorMix
         bounds: tuple[float, float],
         epsilon: float,
         delta: float | None = None,
-        noise: Noise = "gaussian",
+        noise: NoiseName = "gaussian",
         clip: bool = True,
         insecure_seed: int | None = None,
     ) -> None:

@@ -26,16 +26,14 @@ from cloakgp.fitting.strategies import Query
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.kernels.integral import IntegralRBF, points_as_boxes
 from cloakgp.privacy import Answers, Guarantee, OutputBounds
-from cloakgp.privacy.pure_dp import PureGuarantee
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import Hyperprior, Release
-from cloakgp.release.histogram import Bins, BinsSpec, Noise, NoisyHistogram, Occupancy
+from cloakgp.release.histogram import Bins, BinsSpec, NoisyHistogram, Occupancy
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.names import NoiseName
 
 # An RBF of a quarter of the range varies about as much as a Matérn 3/2 kernel of half of it.
 LENGTHSCALE_SHARE = 1 / 4
-# At which a release states what Laplace noise implies, if no δ was given.
-STATED_DELTA = 1e-6
 
 
 def default_integral_kernel(X: Array, *, width: float) -> Kernel:
@@ -70,7 +68,6 @@ def release_over_boxes(
     prior: ExactPrior | SparsePrior,
     hyperprior: Hyperprior | None = None,
     average: bool = False,
-    delta: float = STATED_DELTA,
 ) -> Release:
     """Condition a prior over boxes on a published histogram; post-processing.
 
@@ -84,10 +81,6 @@ def release_over_boxes(
     hyperprior : Hyperprior, optional
         What to learn from the noisy sums.
     average : bool
-    delta : float
-        Where the noise is Laplace, which a release does not know: the δ at which it states the
-        Gaussian DP that ε-DP implies. That is true, and looser than the histogram's own guarantee.
-        The posterior takes the noise for Gaussian with its own variance.
 
     Returns
     -------
@@ -98,7 +91,6 @@ def release_over_boxes(
     occupancy = Occupancy.of(X, histogram.bins)
     if not np.array_equal(occupancy.counts, histogram.counts):
         raise ValueError("these are not the inputs of the histogram: their counts differ")
-    spent = histogram.guarantee
     query = choose_query(X)
     return release_of_answers(
         histogram.bins.boxes(histogram.bins.cells(X)),
@@ -108,7 +100,7 @@ def release_over_boxes(
             noise_sd=histogram.noise_sd,
             centre=histogram.centre,
             bounds=histogram.bounds,
-            guarantee=spent.as_gaussian(delta) if isinstance(spent, PureGuarantee) else spent,
+            guarantee=histogram.guarantee,
             insecure=histogram.insecure,
             noise=histogram.noise,
         ),
@@ -122,9 +114,7 @@ def release_over_boxes(
     )
 
 
-class DPIntegralHistogramRegressor(
-    PosteriorMixin[Guarantee | PureGuarantee], RegressorMixin, BaseEstimator
-):
+class DPIntegralHistogramRegressor(PosteriorMixin[Guarantee], RegressorMixin, BaseEstimator):
     """A Gaussian process fitted to a private histogram, with the integral kernel.
 
     Parameters
@@ -142,8 +132,7 @@ class DPIntegralHistogramRegressor(
     epsilon : float
         The budget of one `fit`.
     delta : float, optional
-        Needed for Gaussian noise. Laplace noise spends none; `release_` then states at it the
-        looser Gaussian guarantee that follows, at 1e-6 if it is not given.
+        Needed for Gaussian noise. Laplace noise spends none.
     noise : {"gaussian", "laplace"}
     mean : float, optional
         Prior mean, in output units. If not given: the middle of the bounds.
@@ -159,7 +148,7 @@ class DPIntegralHistogramRegressor(
         What was published.
     release_ : Release
         Predictions from it, over boxes.
-    guarantee_ : Guarantee or PureGuarantee
+    guarantee_ : Guarantee
         What the histogram costs; the rest is post-processing.
     n_features_in_ : int
     feature_names_in_ : array of str
@@ -190,7 +179,7 @@ class DPIntegralHistogramRegressor(
         bounds: tuple[float, float],
         epsilon: float,
         delta: float | None = None,
-        noise: Noise = "gaussian",
+        noise: NoiseName = "gaussian",
         mean: float | None = None,
         learn: Literal["map", "average"] | None = "map",
         insecure_seed: int | None = None,
@@ -259,12 +248,11 @@ class DPIntegralHistogramRegressor(
             prior=prior,
             hyperprior=hyperprior,
             average=self.learn == "average",
-            delta=STATED_DELTA if self.delta is None else self.delta,
         )
         return self
 
     @property
-    def guarantee_(self) -> Guarantee | PureGuarantee:
+    def guarantee_(self) -> Guarantee:
         """What the histogram costs."""
         check_is_fitted(self)
         return self.histogram_.guarantee

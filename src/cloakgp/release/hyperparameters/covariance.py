@@ -20,6 +20,7 @@ from threadpoolctl import threadpool_limits
 from cloakgp.design.streaming.condensing import CellQuestions
 from cloakgp.design.streaming.sums import StrategySums
 from cloakgp.models import ExactPrior, SparsePrior
+from cloakgp.models.clipping import OFFSET_SD
 from cloakgp.models.latent import RELATIVE_JITTER, has_white_noise
 from cloakgp.privacy import Answers
 from cloakgp.release.tables import DenseTable
@@ -238,17 +239,19 @@ def gather(tables: Sequence[DenseTable], values: Array) -> LearningAnswers:
     )
 
 
-def gather_sums(sums: StrategySums, answers: Answers, *, points: Array) -> LearningAnswers:
+def gather_sums(
+    stages: Sequence[tuple[StrategySums, Answers]], *, mean: float, points: Array
+) -> LearningAnswers:
     """Bring answers about rows that nobody keeps into the form that learning needs.
 
     The rows of a cell are taken to be at its centre, and asked alike but for their lengths.
 
     Parameters
     ----------
-    sums : StrategySums
-        With the sums over cells.
-    answers : Answers
-        With noise.
+    stages : sequence of pairs of StrategySums and Answers
+        What the same rows were asked, with the sums over cells, and noisy answers.
+    mean : float
+        Of the prior under which outputs in bands were linearised.
     points : array of shape (n, D)
         The centres of the cells.
 
@@ -257,19 +260,38 @@ def gather_sums(sums: StrategySums, answers: Answers, *, points: Array) -> Learn
     ValueError
         If there are no sums over cells.
     """
-    if sums.cells is None or sums.squares is None:
-        raise ValueError("there are no sums over cells")
-    occupied = sums.squares > 0
-    questions = sums.cells[:, occupied] / answers.noise_sd
+    asked, squares, values = [], np.zeros(len(points)), []
+    residuals, skews = [], []
+    for sums, answers in stages:
+        if sums.cells is None or sums.squares is None:
+            raise ValueError("there are no sums over cells")
+        scale = 1.0 / answers.noise_sd
+        asked.append(sums.cells * scale)
+        squares += sums.squares * scale**2
+        centred, clipped = answers.values + answers.centre * sums.totals, sums.clipped
+        count = len(centred)
+        residuals.append(np.zeros((count, count)) if clipped is None else clipped.residual)
+        residuals[-1] = residuals[-1] * scale**2
+        skews.append(np.zeros(count) if clipped is None else clipped.skew * scale)
+        if clipped is not None:
+            centred = answers.values - clipped.expected + mean * sums.totals
+        values.append(centred * scale)
+    occupied = squares > 0
+    questions = np.vstack(asked)[:, occupied]
     lengths = np.maximum(np.sqrt(np.einsum("kn,kn->n", questions, questions)), 1e-300)
     # One row in place of all of a cell, as long as they are together: Σ r rᵀ is about its square.
-    rows = questions * (np.sqrt(sums.squares[occupied]) / answers.noise_sd / lengths)
+    rows = questions * (np.sqrt(squares[occupied]) / lengths)
     table = TableAnswers(questions=rows, positions=np.arange(rows.shape[1]))
+    residual = None
+    if any(sums.clipped is not None for sums, _ in stages):
+        skew = np.concatenate(skews)
+        residual = linalg.block_diag(*residuals) + OFFSET_SD**2 * np.outer(skew, skew)
     return LearningAnswers(
         points=points[occupied],
         questions=questions,
         tables=(table,),
-        values=(answers.values + answers.centre * sums.totals) / answers.noise_sd,
+        values=np.concatenate(values),
+        residual=residual,
     )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import ClassLikelihood, Likelihood, Numbers
 from cloakgp.privacy import Answers
-from cloakgp.privacy.bands import SpreadQuestion
+from cloakgp.privacy.bands import Bands, SpreadQuestion
 from cloakgp.release.hyperparameters.classification import (
     LEARNING_CELLS,
     LEARNING_POINTS,
@@ -96,7 +96,7 @@ def learn(
     if not answered or make is None:
         return (declared,)
     learned: tuple[WeightedPrior, ...] = (declared,)
-    if not all(isinstance(each.encoding, SpreadQuestion) for each in answered):
+    if any(isinstance(each.encoding, Bands | None) for each in answered):
         learned = minimise(
             make(prior, likelihood, measurements, hyperprior), declared=declared, average=average
         )
@@ -207,7 +207,9 @@ def reweighed(
         return tuple(priors)
     logs = np.array(
         [
-            np.log(one.weight) + _log_evidence(one.prior, after) - _log_evidence(one.prior, before)
+            np.log(one.weight)
+            + linear_log_evidence(one.prior, after)
+            - linear_log_evidence(one.prior, before)
             for one in priors
         ]
     )
@@ -217,8 +219,17 @@ def reweighed(
     return tuple(replace(one, weight=weight) for one, weight in pairs)
 
 
-def _log_evidence(prior: ExactPrior | SparsePrior, measurements: Sequence[Measurement]) -> float:
-    """Return the log density of answers about numbers, but for what is the same for all priors."""
+def linear_log_evidence(
+    prior: ExactPrior | SparsePrior, measurements: Sequence[Measurement]
+) -> float:
+    """Return the log density of answers about numbers, but for what is the same for all priors.
+
+    Parameters
+    ----------
+    prior : ExactPrior or SparsePrior
+    measurements : sequence of Measurement
+        Those about the spread of outputs are passed over.
+    """
     tables, values = answered_tables(prior, measurements, prior.mean)
     posterior = Posterior.given(prior, tables, values[:, 0])
     quadratic = float(values[:, 0] @ posterior.weights)

@@ -11,18 +11,21 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from scipy import optimize
+from scipy import interpolate, optimize
 
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.release.hyperparameters.quadrature import IMPOSSIBLE
 from cloakgp.release.measurement import Measurement
-from cloakgp.release.posterior.clipped import log_evidence
+from cloakgp.release.posterior.clipped import log_evidence, spread_log_density
 from cloakgp.release.posterior.mixture import WeightedPrior
+from cloakgp.utils.arrays import Array
 
 # Prior sd of the logarithm of the noise sd around its declared value: a factor of two either way.
 LOG_NOISE_SD = 0.7
 # How far it is looked for, in these sds, and how precisely.
 NOISE_REACH, NOISE_TOLERANCE = 2.5, 0.02
+# At how many places, where that takes passes over rows; and how finely between these.
+NOISE_TRIED, FINE = 11, 501
 
 
 def with_learned_noise(
@@ -55,6 +58,43 @@ def with_learned_noise(
     return tuple(
         replace(prior, prior=scaled_noise(prior.prior, float(found.x))) for prior in priors
     )
+
+
+def noise_positions() -> Array:
+    """Return where the noise of rows that nobody keeps is tried, in prior sds of its logarithm."""
+    return np.linspace(-NOISE_REACH, NOISE_REACH, NOISE_TRIED)
+
+
+def likeliest_position(evidence: Array, *, value: float, expected: Array, scatter: Array) -> float:
+    """Return where the noise is most probable, between the places where it was tried.
+
+    What an answer is expected to be is smooth in the noise where its density is not: that is
+    interpolated, and the density had from it.
+
+    Parameters
+    ----------
+    evidence : array of shape (p,)
+        The log density of all other answers, at `noise_positions`.
+    value : float
+        The answer about spread.
+    expected, scatter : arrays of shape (p,)
+        Its mean, and its variance with noise.
+    """
+    tried = noise_positions()
+    finite = np.isfinite(evidence)
+    others, mean, spread = (
+        interpolate.PchipInterpolator(tried[finite], each[finite])
+        for each in (evidence, expected, np.log(scatter))
+    )
+
+    def minus_log_posterior(position: float) -> float:
+        density = spread_log_density(
+            value, expected=float(mean(position)), scatter=float(np.exp(spread(position)))
+        )
+        return 0.5 * position**2 - float(others(position)) - density
+
+    fine = np.linspace(tried[finite][0], tried[finite][-1], FINE)
+    return float(fine[np.argmin([minus_log_posterior(float(each)) for each in fine])])
 
 
 def scaled_noise(prior: ExactPrior | SparsePrior, position: float) -> ExactPrior | SparsePrior:

@@ -33,7 +33,7 @@ from cloakgp.release.io.upgrade import FIRST_KIND
 from cloakgp.utils.arrays import Array
 
 FORMAT = "cloakgp release"
-FIRST_VERSION, FORMAT_VERSION = 1, 3
+FIRST_VERSION, FORMAT_VERSION = 1, 4
 MANIFEST, MANIFEST_DIGEST = "manifest.json", "manifest.sha256"
 # What kinds are called that format version 1 told apart.
 RENAMED = dict.fromkeys(("regression", "regression of many rows", "classification"), "one output")

@@ -18,21 +18,23 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from cloakgp.design.streaming.rules import BallRule, LinearRule
+from cloakgp.columns.kinds import COLUMN_KINDS
+from cloakgp.design.streaming.rules import BallRule, EqualRule, LinearRule, PartitionRule
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.features import BinBasis, EigenBasis
 from cloakgp.models.likelihoods import LIKELIHOODS
-from cloakgp.privacy import Answers, Guarantee
+from cloakgp.privacy import Answers
 from cloakgp.privacy.bands import Bands, SpreadQuestion
+from cloakgp.privacy.interval import CountQuestion
 from cloakgp.privacy.labels import LabelAnswers
-from cloakgp.privacy.pure_dp import PureGuarantee
+from cloakgp.release.bands import RowBands, RowSpread
 from cloakgp.release.io.kernel_tree import kernel_from_tree, kernel_to_tree
 from cloakgp.release.strategy import DenseStrategy
 from cloakgp.release.streamed_strategy import StreamedStrategy
 from cloakgp.utils.arrays import Array
 
-# What stands in a file for a class, where an annotation leaves a choice of classes; of likelihoods,
-# which may be registered later, their own names.
+# What stands in a file for a class, where an annotation leaves a choice of classes; of likelihoods
+# and columns, which may be registered later, their own names.
 TYPES: dict[str, type] = {
     "exact": ExactPrior,
     "sparse": SparsePrior,
@@ -40,12 +42,15 @@ TYPES: dict[str, type] = {
     "streamed": StreamedStrategy,
     "linear rule": LinearRule,
     "ball rule": BallRule,
+    "partition rule": PartitionRule,
+    "equal rule": EqualRule,
     "numbers answered": Answers,
     "classes answered": LabelAnswers,
     "bands": Bands,
     "spread question": SpreadQuestion,
-    "Gaussian differential privacy": Guarantee,
-    "pure differential privacy": PureGuarantee,
+    "row bands": RowBands,
+    "row spread": RowSpread,
+    "count question": CountQuestion,
     "eigenfunctions": EigenBasis,
     "bins": BinBasis,
 }
@@ -224,7 +229,7 @@ def _plain(tree: Any, hint: type, *, place: str) -> Any:
 
 
 def _types() -> dict[str, type]:
-    return {**TYPES, **LIKELIHOODS}
+    return {**TYPES, **LIKELIHOODS, **COLUMN_KINDS}
 
 
 @cache

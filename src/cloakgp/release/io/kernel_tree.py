@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.gaussian_process import kernels as sklearn_kernels
 from sklearn.gaussian_process.kernels import Kernel
 
+from cloakgp.models.kernels.blocks import BlockMatern
 from cloakgp.models.kernels.coregion import CoregionKernel
 from cloakgp.models.kernels.gibbs import GibbsKernel
 from cloakgp.models.kernels.integral import IntegralRBF
@@ -20,7 +21,8 @@ KNOWN_KERNELS: dict[str, type[Kernel]] = {
     if isinstance(kernel, type) and issubclass(kernel, Kernel)
 }
 KNOWN_KERNELS |= {
-    kernel.__name__: kernel for kernel in (CoregionKernel, GibbsKernel, IntegralRBF, LinearKernel)
+    kernel.__name__: kernel
+    for kernel in (BlockMatern, CoregionKernel, GibbsKernel, IntegralRBF, LinearKernel)
 }
 
 # How deep kernels may be nested, as a sum of so many terms is, and how many there may be.

@@ -1,8 +1,8 @@
 """Upgrade of manifests of earlier format versions to the trees that are read today.
 
 Version 1 had a kind of file for every kind of release, each with a form of its own; version 2 still
-had such forms for statistics and histograms. Plain dictionaries go in and come out; what they hold
-is checked when it is read.
+had such forms for statistics and histograms; version 3 had a type for guarantees without δ. Plain
+dictionaries go in and come out; what they hold is checked when it is read.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ Tree = dict[str, Any]
 ENVELOPE = ("format", "version", "kind", "sha256")
 
 NUMBERS: Tree = {"type": "numbers"}
+# What guarantees were called up to version 3.
+LAST_WITH_TYPES = 3
+GAUSSIAN, PURE = "Gaussian differential privacy", "pure differential privacy"
 BASES = {"eigen": "eigenfunctions", "bins": "bins"}
 # What a file without this entry holds: files are older than there being kinds.
 FIRST_KIND = "regression"
@@ -45,7 +48,8 @@ def current_tree(manifest: Tree) -> Tree:
     {'a': 1}
     """
     last, change = EARLIER_FORMS.get(manifest.get("kind", FIRST_KIND), (0, _inner))
-    return change(manifest) if manifest["version"] <= last else _inner(manifest)
+    tree = change(manifest) if manifest["version"] <= last else _inner(manifest)
+    return _without_types_of_guarantees(tree) if manifest["version"] <= LAST_WITH_TYPES else tree
 
 
 def tree_of_text(tree: Tree) -> tuple[Tree, dict[str, Array]]:
@@ -68,7 +72,7 @@ def tree_of_text(tree: Tree) -> tuple[Tree, dict[str, Array]]:
     arrays = {name: np.array(values, dtype=np.float64) for name, values in listed.items()}
     names = {"edges": list(edges), "places": "places", "counts": "counts", "sums": "sums"}
     entries = {name: entry for name, entry in tree.items() if name != "cells"}
-    return _histogram({**entries, **names}), arrays
+    return _without_types_of_guarantees(_histogram({**entries, **names})), arrays
 
 
 def _inner(manifest: Tree) -> Tree:
@@ -175,9 +179,23 @@ def _statistics(manifest: Tree) -> Tree:
 def _histogram(manifest: Tree) -> Tree:
     tree = _inner(manifest)
     tree["bins"] = {"edges": tree.pop("edges")}
-    privacy = "pure" if tree["noise"] == "laplace" else "Gaussian"
-    tree["guarantee"] = {"type": f"{privacy} differential privacy", **tree["guarantee"]}
+    if tree["noise"] == "laplace":
+        tree["guarantee"] = {"type": PURE, **tree["guarantee"]}
     return tree
+
+
+def _without_types_of_guarantees(tree: Any) -> Any:
+    """Return a tree in which guarantees without δ have the form of all others."""
+    if isinstance(tree, list):
+        return [_without_types_of_guarantees(each) for each in tree]
+    if not isinstance(tree, dict):
+        return tree
+    entries = {name: _without_types_of_guarantees(entry) for name, entry in tree.items()}
+    if entries.get("type") == PURE:
+        entries |= {"delta": 0.0, "mu": 0.0, "laplace": [entries["epsilon"]]}
+    if entries.get("type") in (GAUSSIAN, PURE):
+        del entries["type"]
+    return entries
 
 
 def _names(manifest: Tree) -> Tree:

@@ -13,7 +13,8 @@ measurement of the outputs: questions R A, noise I + R diag(var e) Rᵀ + τ² (
 the `Posterior` holds which comes back, and conditioning stage by stage or at once is the same.
 
 Answers about the spread of outputs carry nothing about where the process is high, to first order,
-and are left out; they tell how noisy outputs are (`log_evidence`).
+and are left out; they tell how noisy outputs are (`log_evidence`). Counts of outputs are left out
+as well: they chose the interval that outputs are clipped to.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ import numpy as np
 from scipy import linalg, special
 
 from cloakgp.models import ExactPrior, SparsePrior
-from cloakgp.models.clipping import OFFSET_SD, linearise_clipped, offset_per_sd
+from cloakgp.models.clipping import OFFSET_SD, offset_per_sd
 from cloakgp.models.covariance import DenseCovariance, RowCovariance
-from cloakgp.models.likelihoods import Linearisation
 from cloakgp.privacy.bands import Bands, SpreadQuestion
+from cloakgp.release.bands import account_in_bands
 from cloakgp.release.measurement import (
     Measurement,
     answered_measurements,
@@ -126,7 +127,7 @@ class _Filter:
             offsets={table: np.zeros(0) for table in strategies},
         )
         for each in answered:
-            if not isinstance(each.encoding, SpreadQuestion):
+            if isinstance(each.encoding, Bands | None):
                 filtered.add(each)
         return filtered
 
@@ -215,28 +216,6 @@ class _Filter:
         )
 
 
-def account_in_bands(mean: Array, variance: Array, *, bands: Bands) -> Linearisation:
-    """Return the best linear account of where outputs lie in their bands, by the outputs.
-
-    Parameters
-    ----------
-    mean, variance : arrays of shape (N,)
-        Predicted from published answers.
-    bands : Bands
-
-    Returns
-    -------
-    Linearisation
-        In units of the bands.
-    """
-    account = linearise_clipped(mean, variance, lower=bands.lower, upper=bands.upper)
-    return Linearisation(
-        expected=(account.expected - bands.middle) / bands.width,
-        slope=account.slope / bands.width,
-        residual=account.residual / bands.width**2,
-    )
-
-
 def _row_covariance(prior: ExactPrior | SparsePrior, tables: Sequence[Array]) -> RowCovariance:
     """Return K_y over the rows of all tables.
 
@@ -265,11 +244,11 @@ def log_evidence(prior: ExactPrior | SparsePrior, measurements: Sequence[Measure
     for each in answered_measurements(measurements):
         if isinstance(each.encoding, SpreadQuestion):
             mean, variance = filtered.marginals(each.strategy.table)
-            density += _spread_log_density(each, mean=mean, variance=variance)
+            density += _log_density_of_spread(each, mean=mean, variance=variance)
     return density
 
 
-def _spread_log_density(measurement: Measurement, *, mean: Array, variance: Array) -> float:
+def _log_density_of_spread(measurement: Measurement, *, mean: Array, variance: Array) -> float:
     """Return the log density of an answer about the spread of outputs with given marginals.
 
     Rows count as independent given the process: their noise is most of what they scatter by.
@@ -277,10 +256,39 @@ def _spread_log_density(measurement: Measurement, *, mean: Array, variance: Arra
     question, strategy = measurement.encoding, measurement.strategy
     assert isinstance(question, SpreadQuestion)
     assert isinstance(strategy, DenseStrategy)
+    expected, scatter = moments_of_spread(question, mean=mean, variance=variance)
+    [weights], [value] = strategy.matrix, measurement.answers.values
+    return spread_log_density(
+        float(value),
+        expected=float(weights @ expected),
+        scatter=float(np.square(weights) @ scatter) + measurement.answers.noise_sd**2,
+    )
+
+
+def moments_of_spread(
+    question: SpreadQuestion, *, mean: Array, variance: Array
+) -> tuple[Array, Array]:
+    """Return mean and variance of how far outside outputs lie, less a half, shapes (n,).
+
+    Parameters
+    ----------
+    question : SpreadQuestion
+    mean, variance : arrays of shape (n,)
+        Of the outputs.
+    """
     steps = special.ndtri((np.arange(QUANTILES) + 0.5) / QUANTILES)
     distances = (mean - question.mean)[:, None] + np.sqrt(variance)[:, None] * steps
     outside = question.outside(np.abs(distances) / question.sd[:, None]) - 0.5
-    [weights], [value] = strategy.matrix, measurement.answers.values
-    expected = float(weights @ outside.mean(axis=1))
-    scatter = float(np.square(weights) @ outside.var(axis=1)) + measurement.answers.noise_sd**2
-    return -0.5 * (float(value) - expected) ** 2 / scatter - 0.5 * float(np.log(scatter))
+    return outside.mean(axis=1), outside.var(axis=1)
+
+
+def spread_log_density(value: float, *, expected: float, scatter: float) -> float:
+    """Return the log density of an answer about spread, up to a constant.
+
+    Parameters
+    ----------
+    value : float
+    expected, scatter : float
+        Its mean, and its variance with noise.
+    """
+    return -0.5 * (value - expected) ** 2 / scatter - 0.5 * float(np.log(scatter))

@@ -179,6 +179,25 @@ class Posterior:
         whitened = self.factor.T @ self.weights
         return self.prior.mean + root @ whitened, np.maximum(variance, noise * SMALLEST_SHARE)
 
+    def inducing_mean(self) -> Array:
+        """Return E[u | a] of a sparse prior's inducing variables, f = m + Vᵀu, shape (M,).
+
+        Raises
+        ------
+        TypeError
+            If the prior has no inducing inputs.
+        """
+        asked = self._inducing_cross()
+        mean: Array = asked.T @ self.weights
+        return mean
+
+    def _inducing_cross(self) -> Array:
+        """Return R Vᵀ of all tables, shape (k, M)."""
+        if not isinstance(self.prior, SparsePrior):
+            raise TypeError("rows that are read in passes need a prior with inducing inputs")
+        nothing = np.zeros((0, len(self.prior.inducing)))
+        return np.vstack([nothing, *(table.inducing_cross(self.prior) for table in self.tables)])
+
     def inducing_root(self) -> Array:
         """Return G with G Gᵀ the covariance of a sparse prior's inducing variables, shape (M, M).
 
@@ -190,11 +209,9 @@ class Posterior:
         TypeError
             If the prior has no inducing inputs.
         """
-        if not isinstance(self.prior, SparsePrior):
-            raise TypeError("rows that are read in passes need a prior with inducing inputs")
-        covariance = np.eye(len(self.prior.inducing))
+        asked = self._inducing_cross()
+        covariance = np.eye(asked.shape[1])
         if self.tables:
-            asked = np.vstack([table.inducing_cross(self.prior) for table in self.tables])
             explained = linalg.solve_triangular(self.factor, asked, lower=True)
             covariance = covariance - explained.T @ explained
         values, vectors = linalg.eigh(covariance)

@@ -10,7 +10,12 @@ import numpy as np
 
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import LatentJoint, LatentMarginals, Likelihood
-from cloakgp.release.measurement import Measurement, answered_measurements, is_in_bands
+from cloakgp.release.measurement import (
+    Measurement,
+    answered_measurements,
+    is_in_bands,
+    linear_measurements,
+)
 from cloakgp.release.posterior.classification import SignAnswers, label_posterior
 from cloakgp.release.posterior.clipped import clipped_posterior
 from cloakgp.release.posterior.dense import Posterior
@@ -162,7 +167,7 @@ def answered_tables(
     array of shape (k, channels)
         In the order of the tables.
     """
-    answered = answered_measurements(measurements)
+    answered = linear_measurements(measurements)
     tables = []
     for number in dict.fromkeys(one.strategy.table for one in answered):
         first, *others = [one for one in answered if one.strategy.table == number]
@@ -173,9 +178,19 @@ def answered_tables(
                 prior=prior,
             )
         )
-    values = [one.residuals(*means) / one.noise_sd for one in answered]
+    values = [_residuals(one, prior, *means) / one.noise_sd for one in answered]
     nothing = np.zeros((0, measurements[0].residuals().shape[1]))
     return tuple(tables), np.vstack([nothing, *values])
+
+
+def _residuals(measurement: Measurement, prior: ExactPrior | SparsePrior, *means: float) -> Array:
+    """Return answers less what they would be at the prior mean, shape (k, channels)."""
+    strategy = measurement.strategy
+    expected = strategy.expected(prior) if isinstance(strategy, StreamedStrategy) else None
+    if expected is None:
+        return measurement.residuals(*means)
+    away: Array = measurement.answers.values - expected
+    return away[:, None]
 
 
 def kept_tables(tables: Sequence[AnsweredTable]) -> tuple[DenseTable, ...]:

@@ -1,11 +1,11 @@
-"""Laplace approximation: the papers' iteration for two classes, noise on every Newton step."""
+"""Newton steps: the papers' iteration for two classes (Laplace approximation), noise on each."""
 
 from __future__ import annotations
 
 from cloakgp.criteria.base import Criterion
 
-LAPLACE = Criterion(
-    name="laplace",
+NEWTON = Criterion(
+    name="newton",
     option="the papers' iteration",
     aim="the questions are those of the papers' Newton steps, at all rows.",
     uses=frozenset({"classes"}),

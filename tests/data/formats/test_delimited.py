@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloakgp.data.formats import FORMATS, without_formulas
+from cloakgp.data.formats import FORMATS
+from cloakgp.data.formats.delimited import without_formulas
 from cloakgp.data.schema import SUFFIXES
 from cloakgp.data.tables import table_bytes
 

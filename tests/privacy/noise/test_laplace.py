@@ -7,19 +7,33 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from laplace_neighbours import laplace_door, loss_over_neighbours
+from laplace_neighbours import loss_over_neighbours
 from scipy import stats
 
+from cloakgp.privacy.accounting import Guarantee
 from cloakgp.privacy.bounds import OutputBounds
-from cloakgp.privacy.laplace import (
-    absolute_sensitivity,
-    calibrate_laplace,
-    measure_laplace,
-)
+from cloakgp.privacy.gaussian import measure
+from cloakgp.privacy.grid import Sensitivity, calibrate
+from cloakgp.privacy.noise import LAPLACE
 from cloakgp.privacy.sampler import add_discrete_laplace, add_insecure_laplace
 
 ACHIEVED_SHARE = 0.999
 DRAWS = 25_000
+
+
+def measure_laplace(strategy, y, *, delta=0.0, **settings_):
+    return measure(strategy, y, delta=delta, noise="laplace", **settings_)
+
+
+def calibrate_laplace(strategy, *, bounds, epsilon):
+    grid, _ = calibrate(
+        strategy,
+        sensitivity=Sensitivity.of_one_output(strategy, bounds=bounds, noise=LAPLACE),
+        epsilon=epsilon,
+        delta=0.0,
+        noise=LAPLACE,
+    )
+    return grid
 
 
 def spent_by_measure(strategy, y, *, bounds, epsilon):
@@ -57,20 +71,112 @@ def test_no_neighbour_spends_more_than_claimed_and_one_spends_nearly_all(problem
     assert spent >= ACHIEVED_SHARE * claimed
 
 
-@pytest.mark.parametrize("norm", [np.square, np.abs])
-def test_a_broken_sensitivity_is_caught(monkeypatch, norm):
-    """Mutations: a sensitivity one per cent short, and one in the norm of Gaussian noise."""
-    whole = absolute_sensitivity
-
-    def broken(strategy, *, bounds, step):
-        if norm is np.abs:
-            return int(0.99 * whole(strategy, bounds=bounds, step=step))
-        return int(bounds.width * math.sqrt(norm(strategy).sum(axis=0).max()) / step)
-
-    monkeypatch.setattr(laplace_door, "absolute_sensitivity", broken)
+@pytest.mark.parametrize(
+    "lengths",
+    [
+        lambda columns: 0.99 * np.abs(columns).sum(axis=0),
+        lambda columns: np.sqrt(np.square(columns).sum(axis=0)),
+        lambda columns: np.abs(columns).max(axis=0),
+    ],
+    ids=["short", "of Gaussian noise", "the greatest entry"],
+)
+def test_broken_lengths_are_caught(monkeypatch, lengths):
+    """Mutations: one per cent short, and norms that are not that of Laplace noise."""
+    monkeypatch.setattr(type(LAPLACE), "lengths", lambda _, columns: lengths(columns))
     strategy = np.random.default_rng(0).normal(size=(3, 10))
     spent, claimed = spent_by_measure(strategy, np.zeros(10), bounds=(0, 1), epsilon=1)
     assert spent > Fraction(claimed)
+
+
+def test_a_calibration_that_falls_short_is_refused(monkeypatch):
+    """Mutation: what float64 rounds off a scale is not made good."""
+    monkeypatch.setattr("cloakgp.privacy.noise.laplace.UNIT_ROUNDOFF", -(2.0**-50))
+    with pytest.raises(RuntimeError, match="nothing released"):
+        LAPLACE.scale(2**40, answers=1, epsilon=0.3, delta=0.0)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_norms_are_rounded_up(seed):
+    rng = np.random.default_rng(seed)
+    columns = rng.normal(size=(rng.integers(1, 30), 4)) * 10.0 ** rng.uniform(-8, 8, size=4)
+    exact = [sum(abs(Fraction(entry)) for entry in column) for column in columns.T]
+    for found, length in zip(LAPLACE.lengths(columns), exact, strict=True):
+        assert length <= Fraction(found) <= length * (1 + Fraction(1, 10**12))
+    assert sum(exact) <= Fraction(LAPLACE.norm(columns))
+    groups = np.array([0, 1, 0, 1])
+    together = max(exact[0] + exact[2], exact[1] + exact[3])
+    found = Fraction(LAPLACE.gauge(columns, groups=groups))
+    assert together <= found <= together * (1 + Fraction(1, 10**12))
+    assert Fraction(LAPLACE.gauge(columns, groups=None)) >= max(exact)
+
+
+# How far apart data sets are: the claim at the head of the module.
+
+
+def discrete_laplace(scale, reach):
+    """Probabilities on −reach, …, reach; what lies beyond is less than float64 tells."""
+    weights = np.exp(-np.abs(np.arange(-reach, reach + 1)) / scale)
+    return weights / weights.sum()
+
+
+def hockey_stick(one, other, epsilon):
+    return np.maximum(one - math.exp(epsilon) * other, 0.0).sum()
+
+
+@pytest.mark.parametrize("scale", [0.7, 2.5, 6.0])
+@pytest.mark.parametrize("shifts", [(1, 1), (1, 4), (3, 3), (1, 2, 2)])
+@pytest.mark.parametrize("epsilon", [-0.4, 0.0, 0.1, 0.5, 1.0, 2.0])
+def test_several_shifts_are_never_further_apart_than_one_by_all_of_them(scale, shifts, epsilon):
+    """In as many coordinates, over every joint outcome: no pair of laws is taken for another."""
+    reach = 40 if len(shifts) == 3 else 150
+    base = discrete_laplace(scale, reach)
+    one, other = np.ones(1), np.ones(1)
+    for shift in shifts:
+        one, other = np.multiply.outer(one, base), np.multiply.outer(other, np.roll(base, shift))
+    whole = hockey_stick(base, np.roll(base, sum(shifts)), epsilon)
+    tail = 4 * math.exp(epsilon - (reach - sum(shifts)) / scale)
+    assert hockey_stick(one, other, epsilon) <= whole + tail + 1e-13
+
+
+@pytest.mark.parametrize("scale", [3.0, 20.0])
+@pytest.mark.parametrize("shift", [1, 2, 7, 30])
+def test_the_discrete_law_is_hardly_further_apart_than_the_continuous_one(scale, shift):
+    """At s/τ + 1/4τ², as the module says; and without that it would not hold."""
+    reach = int(45 * scale)
+    one = discrete_laplace(scale, reach)
+    other = np.roll(one, shift)
+    loss = shift / scale
+    exceeded = False
+    for epsilon in np.linspace(0.0, loss, 12, endpoint=False):
+        found = hockey_stick(one, other, epsilon)
+        assert found <= -math.expm1((epsilon - loss - 1 / (4 * scale**2)) / 2) + 1e-13
+        exceeded = exceeded or found > -math.expm1((epsilon - loss) / 2) + 1e-13
+    assert exceeded
+
+
+@given(st.floats(0.01, 8.0), st.floats(0.0, 1.0))
+def test_one_part_has_the_closed_form(spent, share):
+    guarantee = Guarantee(epsilon=spent, delta=0.0, mu=0.0, laplace=(spent,))
+    epsilon = share * spent
+    assert guarantee.delta_at(epsilon) == pytest.approx(
+        -math.expm1((epsilon - spent) / 2), abs=1e-11
+    )
+    assert guarantee.delta_at(spent) == 0.0
+
+
+def test_two_parts_are_the_convolution_of_the_law():
+    """Two measurements, each moved in one coordinate: over every joint outcome of a fine grid."""
+    scale, reach, shifts = 12.0, 420, (12, 8)
+    base = discrete_laplace(scale, reach)
+    one = np.multiply.outer(base, base)
+    other = np.multiply.outer(*(np.roll(base, shift) for shift in shifts))
+    losses = tuple(shift / scale for shift in shifts)
+    guarantee = Guarantee(epsilon=sum(losses), delta=0.0, mu=0.0, laplace=losses)
+    for epsilon in (0.0, 0.3, 0.9, 1.5):
+        found = hockey_stick(one, other, epsilon)
+        # Of the grid: a half of 1/4τ² for each.
+        assert found - 2e-3 <= guarantee.delta_at(epsilon) <= found + 2e-3
+        assert guarantee.delta_at(epsilon) < -math.expm1((epsilon - sum(losses)) / 2) + 1e-12
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([3, 1000, 5000]))
@@ -106,11 +212,11 @@ def test_answers_are_unbiased_with_the_stated_noise():
     answers = measure_laplace(strategy, [0.2, 0.9, 5.0], bounds=(0, 1), epsilon=2.0)
     noise = answers.values - strategy @ (np.array([0.2, 0.9, 1.0]) - 0.5)
     longest = np.abs(strategy).sum(axis=0).max()
-    assert answers.scale == pytest.approx(longest / 2, rel=1e-8)
-    assert answers.noise_sd**2 == pytest.approx(2 * answers.scale**2)
-    assert stats.kstest(noise / answers.scale, "laplace").pvalue > 1e-4
+    scale = answers.noise_sd / math.sqrt(2)
+    assert scale == pytest.approx(longest / 2, rel=1e-8)
+    assert stats.kstest(noise / scale, "laplace").pvalue > 1e-4
     # The fourth moment of a Laplace variable is 24 b⁴, so its square has sd √20 b².
-    tolerance = 4.5 * math.sqrt(20 / 4000) * answers.scale**2
+    tolerance = 4.5 * math.sqrt(20 / 4000) * scale**2
     assert np.square(noise).mean() == pytest.approx(answers.noise_sd**2, abs=tolerance)
 
 
@@ -190,7 +296,9 @@ def test_huge_answers_take_a_coarser_grid():
         ({"epsilon": math.inf}, "epsilon"),
         ({"epsilon": 1e-300}, "too small"),
         ({"bounds": None}, "bounds"),
-        ({"strategy": np.zeros((1, 2))}, "rescale"),
+        ({"strategy": np.full((1, 2), 1e-200)}, "rescale"),
+        ({"delta": -0.1}, "delta"),
+        ({"calibration": "papers"}, "one calibration"),
         ({"strategy": np.array([[math.nan, 1.0]])}, "strategy"),
         ({"y": [math.nan, 1.0]}, "NaN"),
         ({"y": [1.0]}, "agree"),

@@ -1,0 +1,231 @@
+"""Chaos: charges of one ledger by several processes that are killed, and whose connections break.
+
+Every process reserves, notes in a journal of its own that it drew, and closes, again and again;
+some of its calls fail on purpose, before their draw or after it. Meanwhile processes are killed
+(SIGKILL) and started anew, and connections to a server are terminated. In the end the ledger is
+compared with the journals, which know what was really drawn.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.context import ForkProcess
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from cloakgp.ledger import Ledger, LedgerError, LimitError, projection
+from cloakgp.ledger.amounts import Amount
+from cloakgp.ledger.database import RowsInTables
+from cloakgp.privacy.spending import Cost, Spender
+
+NAME, DELTA = "people", 1e-6
+MU = 0.01
+# Of all charges, so many fit within the limit: the rest must be refused.
+ROOM = 0.6
+# How many charges a process is let try, until it is killed; how often that is looked at, in
+# seconds, and how often then connections are broken; how many calls fail before and after their
+# draw, and how many hold a budget first.
+LIFE = (10, 200)
+PAUSE, BREAKING = 0.05, 0.05
+FAILING_BEFORE, FAILING_AFTER, HOLDING = 0.05, 0.05, 0.3
+
+
+@dataclass(frozen=True)
+class Count:
+    """What was found in the end.
+
+    Attributes
+    ----------
+    attempts : int
+        Charges that were tried.
+    drawn : int
+        Draws in the journals.
+    refused : int
+        At the limit.
+    kills, breaks : int
+        Processes killed, and connections terminated.
+    lost : int
+        Draws in a journal for which no charge counts.
+    unfinished : int
+        Charges that were left open, and count.
+    spent, limit : float
+        ε at δ = 1e-6.
+    sound : bool
+        Whether the audit finds nothing.
+    seconds : float
+    """
+
+    attempts: int
+    drawn: int
+    refused: int
+    kills: int
+    breaks: int
+    lost: int
+    unfinished: int
+    spent: float
+    limit: float
+    sound: bool
+    seconds: float
+
+
+def wreak(url: str, *, charges: int, processes: int, folder: Path, seed: int = 1) -> Count:
+    """Make a ledger, let processes charge it and kill them, and compare.
+
+    Parameters
+    ----------
+    url : str
+        Where there is no ledger yet.
+    charges : int
+        To be tried, by all processes together.
+    processes : int
+    folder : Path
+        For journals.
+    seed : int
+        Of what fails and what is killed; when that happens depends on the machine.
+    """
+    chance = random.Random(seed)
+    ledger = Ledger.create(url)
+    room = Amount(*(int(ROOM * charges) * part for part in Amount.of(cost()).parts))
+    limit = room.epsilon_at(DELTA) * (1 + 1e-6)
+    ledger.open_account(NAME, epsilon=limit, delta=DELTA)
+    server = ledger.database.url.get_backend_name() == "postgresql"
+    journals = [folder / f"journal-{number}" for number in range(processes)]
+    for journal in journals:
+        journal.touch()
+    quota = -(-charges // processes)
+    began, kills, breaks = time.monotonic(), 0, 0
+    running = {journal: _start(url, journal, quota) for journal in journals}
+    # How many attempts each is let live for.
+    lives = {journal: chance.randint(*LIFE) for journal in journals}
+    while running:
+        time.sleep(PAUSE)
+        for journal, process in sorted(running.items()):
+            if _tried(journal) >= lives[journal] and process.is_alive():
+                process.kill()
+                process.join()
+                kills += process.exitcode == -signal.SIGKILL
+            if process.is_alive():
+                continue
+            process.join()
+            del running[journal]
+            tried = _tried(journal)
+            if tried < quota:
+                running[journal] = _start(url, journal, quota)
+                lives[journal] = tried + chance.randint(*LIFE)
+        if server and chance.random() < BREAKING:
+            breaks += _terminate(ledger)
+    seconds = time.monotonic() - began
+    return _compared(ledger, journals, kills=kills, breaks=breaks, limit=limit, seconds=seconds)
+
+
+def cost() -> Cost:
+    """Return what each draw costs."""
+    return Cost(mechanism="gaussian", mu=MU, answers=1, coarseness=2.0**-80)
+
+
+def charge_on(url: str, journal: Path, quota: int) -> None:
+    """Charge until the journal has so many attempts; what a process does.
+
+    Parameters
+    ----------
+    url : str
+    journal : Path
+    quota : int
+    """
+    chance = random.Random(f"{journal.name} {os.getpid()}")
+    account = Ledger(url).account(NAME, purpose="chaos")
+    spender = Spender(
+        call="chaos", unit="row", epsilon=None, delta=None, fingerprint=lambda _: None
+    )
+    # Written at once: a killed process loses nothing that it wrote.
+    with journal.open("ab", buffering=0) as noted:
+        for _ in range(quota - _tried(journal)):
+            noted.write(b"tried\n")
+            charge = account.open_charge(spender)
+            luck = chance.random()
+            try:
+                if chance.random() < HOLDING:
+                    charge.hold([(0.03, DELTA)])
+                if luck >= FAILING_BEFORE:
+                    charge.reserve(cost())
+                    # Here noise is drawn.
+                    noted.write(f"drawn {charge.number}\n".encode())
+                charge.close(failed=luck < FAILING_BEFORE + FAILING_AFTER)
+            except LimitError:
+                noted.write(b"refused\n")
+                with suppress(LedgerError):
+                    charge.close(failed=True)
+            except LedgerError:
+                noted.write(b"broken\n")
+
+
+def _start(url: str, journal: Path, quota: int) -> ForkProcess:
+    process = get_context("fork").Process(target=charge_on, args=(url, journal, quota))
+    process.start()
+    return process
+
+
+def _terminate(ledger: Ledger) -> int:
+    """Terminate the server's connections of all others that are at this ledger."""
+    with ledger.database.reading() as connection:
+        ended = connection.execute(
+            sa.text(
+                "SELECT pg_terminate_backend(a.pid) FROM pg_stat_activity a "
+                "JOIN pg_locks l ON l.pid = a.pid "
+                "WHERE l.relation = to_regclass('head') AND a.pid <> pg_backend_pid()"
+            )
+        ).all()
+    return len(ended)
+
+
+def _lines(journal: Path) -> Iterator[list[str]]:
+    for line in journal.read_text().splitlines():
+        yield line.split()
+
+
+def _tried(journal: Path) -> int:
+    return journal.read_bytes().count(b"tried")
+
+
+def _compared(
+    ledger: Ledger,
+    journals: list[Path],
+    *,
+    kills: int,
+    breaks: int,
+    limit: float,
+    seconds: float,
+) -> Count:
+    lines = [words for journal in journals for words in _lines(journal)]
+    kinds = Counter(words[0] for words in lines)
+    standing = ledger.account(NAME).standing
+    lost = 0
+    with ledger.database.reading() as connection:
+        rows = {row["number"]: row for row in RowsInTables(connection).all("charges")}
+        for words in lines:
+            if words[0] == "drawn":
+                row = rows.get(int(words[1]))
+                counted = Amount() if row is None else projection.counted(row)
+                lost += counted.gaussian < Amount.of(cost()).gaussian
+    return Count(
+        attempts=kinds["tried"],
+        drawn=kinds["drawn"],
+        refused=kinds["refused"],
+        kills=kills,
+        breaks=breaks,
+        lost=lost,
+        unfinished=len(standing.open),
+        spent=standing.epsilon,
+        limit=limit,
+        sound=ledger.verify().sound,
+        seconds=seconds,
+    )

@@ -1,0 +1,58 @@
+"""`cloakgp schema`: a first schema of a table's public columns, to be edited."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cloakgp.cli import options
+from cloakgp.cli.console import explain, fails_plainly, say
+from cloakgp.utils.files import write_file
+
+
+@fails_plainly
+def schema(
+    table: Annotated[Path, typer.Argument(help="Table of people.")],
+    output: Annotated[
+        str, typer.Option(help="The private column, with commas if several: none is looked at.")
+    ] = "",
+    inputs: Annotated[
+        str, typer.Option(help="Public columns, with commas; all but the private if not given.")
+    ] = "",
+    to: Annotated[
+        Path | None, typer.Option("--to", "-o", help="If not given: people.schema.json.")
+    ] = None,
+    overwrite: options.Overwrite = False,
+) -> None:
+    """Write down what the public columns of a table are, in a file to look through and change.
+
+    Kinds are number, category, ordered category, date, boolean, place and identifier (never used).
+    The file is a Table Schema of Frictionless Data, as JSON.
+    """
+    if not output and not inputs:
+        raise ValueError("name the private column, which is not looked at: --output height")
+    from cloakgp.columns import infer_schema, schema_to_text
+    from cloakgp.data.schema import table_suffix
+    from cloakgp.data.tables import column_names_of, read_public
+
+    target = to or table.with_name(table.name[: -len(table_suffix(table))] + options.SCHEMA_SUFFIX)
+    private = options.names(output) if output else []
+    if inputs:
+        names = options.names(inputs)
+    else:
+        present = column_names_of(table)
+        if missing := [name for name in private if name not in present]:
+            raise ValueError(f"{table} has no column {', '.join(missing)}")
+        names = [name for name in present if name and name not in private]
+    if set(names) & set(private):
+        raise ValueError("a column is an input, or private")
+    public = read_public(table, names=names, most=options.INFERENCE_ROWS)
+    made = infer_schema(public, names)
+    write_file(target, schema_to_text(made).encode(), overwrite=overwrite)
+    for column in made.columns:
+        gaps = "" if column.missing == "refuse" else f"; missing: {column.missing}"
+        say(f"  {column.name}: {column.describe()}{gaps}")
+    say(f"Wrote {target}.", style="green")
+    explain("Look it through, and change what is not so: `cloakgp release` then goes by it.")

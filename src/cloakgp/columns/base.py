@@ -1,0 +1,244 @@
+"""Column kinds: what a public column holds, and which numbers stand for it.
+
+A kind is a frozen dataclass of plain values, so that a release file can hold it. Its hooks: which
+columns of a table it reads, what it makes of their cells, and into which numbers that expands. What
+to do about missing cells is common to all kinds.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cloakgp.columns.cells import Cells
+from cloakgp.utils.arrays import Array
+
+Missing = Literal["refuse", "drop", "impute", "category"]
+"""What is done about missing cells: an error; rows left out; a typical value, with a column that
+says where it was filled in; or a level of its own."""
+
+Field = dict[str, Any]
+"""A field of a Table Schema, as JSON has it."""
+
+# What stands for missing cells until it is taken from public ones.
+NOT_KNOWN = float("nan")
+# Of words from files, which are shown: no more than this.
+LONGEST_TEXT = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """What a column's cells say.
+
+    Attributes
+    ----------
+    values : array of shape (n, w)
+        NaN where a cell is missing or at fault.
+    missing : array of bool, shape (n,)
+    faults : dict of str to arrays of bool, shape (n,)
+        What is wrong, and in which rows.
+    unseen : array of bool, shape (n,)
+        Where a level stands that was not declared.
+    """
+
+    values: Array
+    missing: NDArray[np.bool_]
+    faults: Mapping[str, NDArray[np.bool_]]
+    unseen: NDArray[np.bool_] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """A column as numbers.
+
+    Attributes
+    ----------
+    X : array of shape (n, d)
+        What stands in rows at fault, or left out, has no meaning.
+    left_out : array of bool, shape (n,)
+    faults : dict of str to arrays of bool, shape (n,)
+    unseen : array of bool, shape (n,)
+    """
+
+    X: Array
+    left_out: NDArray[np.bool_]
+    faults: Mapping[str, NDArray[np.bool_]]
+    unseen: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Column(ABC):
+    """A public column.
+
+    Attributes
+    ----------
+    name : str
+        As in the table.
+    title : str
+        What people call it.
+    unit : str
+    missing : {"refuse", "drop", "impute", "category"}
+        What is done about missing cells.
+    """
+
+    name: str
+    title: str = ""
+    unit: str = ""
+    missing: Missing = "refuse"
+
+    kind: ClassVar[str]
+    field_type: ClassVar[str]
+    policies: ClassVar[tuple[Missing, ...]] = ("refuse", "drop", "impute")
+    what: ClassVar[str]
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The columns of a table that are read."""
+        return (self.name,)
+
+    @property
+    @abstractmethod
+    def own_blocks(self) -> tuple[tuple[str, ...], ...]:
+        """Names of the numbers that stand for it, those of one scale together."""
+
+    @property
+    def blocks(self) -> tuple[tuple[str, ...], ...]:
+        """All numbers: its own, and whether it was missing."""
+        filled = ((f"{self.name}: missing",),) if self.missing == "impute" else ()
+        return (*self.own_blocks, *filled)
+
+    @property
+    def filling(self) -> tuple[float, ...]:
+        """What stands for missing cells, w numbers."""
+        return ()
+
+    @abstractmethod
+    def read(self, cells: Sequence[Cells], *, codes: frozenset[str]) -> Reading:
+        """Return what cells say.
+
+        Parameters
+        ----------
+        cells : sequence of Cells
+            One for each source.
+        codes : set of str
+            Text that means that a cell is missing.
+        """
+
+    @abstractmethod
+    def expand(self, values: Array) -> Array:
+        """Return numbers for what cells say, shape (n, d), of values of shape (n, w)."""
+
+    def encode(self, cells: Sequence[Cells], *, codes: frozenset[str]) -> Coded:
+        """Return the numbers that stand for cells, and what is wrong with which.
+
+        Parameters
+        ----------
+        cells, codes
+            As for `read`.
+        """
+        found = self.read(cells, codes=codes)
+        values, faults = found.values, dict(found.faults)
+        left_out = np.zeros(len(values), dtype=bool)
+        if self.missing == "refuse":
+            faults["is empty"] = found.missing
+        elif self.missing == "drop":
+            left_out = found.missing
+        elif self.missing == "impute":
+            values = np.where(found.missing[:, np.newaxis], np.array(self.filling), values)
+        unknown: NDArray[np.bool_] = np.asarray(np.isnan(values).any(axis=1))
+        X = self.expand(np.where(unknown[:, None], 0.0, values))
+        if self.missing == "impute":
+            X = np.column_stack([X, found.missing.astype(np.float64)])
+        unseen = np.zeros(len(values), dtype=bool) if found.unseen is None else found.unseen
+        return Coded(X=X, left_out=left_out, faults=faults, unseen=unseen)
+
+    def validate(self) -> None:
+        """Refuse what makes no sense.
+
+        Raises
+        ------
+        ValueError
+        """
+        if not self.name or any(
+            len(text) > LONGEST_TEXT for text in (self.name, self.title, self.unit)
+        ):
+            raise ValueError("a column needs a name, of a length that can be shown")
+        if self.missing not in self.policies:
+            raise ValueError(
+                f"column {self.name!r}: missing must be one of {', '.join(self.policies)} for "
+                f"{self.what}, got {self.missing!r}"
+            )
+        if not np.isfinite(self.filling).all():
+            raise ValueError(f"column {self.name!r}: what stands for missing cells is damaged")
+
+    @abstractmethod
+    def filled_from(self, cells: Sequence[Cells], *, codes: frozenset[str]) -> Self:
+        """Return the column with what it takes from public cells: what stands for missing ones."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is left to be taken from public cells."""
+        return bool(np.isfinite(self.filling).all())
+
+    def with_gaps(self, cells: Sequence[Cells], *, codes: frozenset[str]) -> Self:
+        """Return the column with a policy for missing cells, if some are missing."""
+        made = self.filled_from(cells, codes=codes)
+        if not made.read(cells, codes=codes).missing.any():
+            return made
+        return replace(made, missing="category" if "category" in self.policies else "impute")
+
+    def to_field(self) -> Field:
+        """Return what a Table Schema says of it, but for its name and kind."""
+        return {}
+
+    @classmethod
+    def from_field(cls, field: Field, common: Field) -> Self:
+        """Return the column that a Table Schema's field describes.
+
+        Parameters
+        ----------
+        field : dict
+        common : dict
+            Name, title, unit and missing, as the constructor takes them.
+        """
+        del field
+        return cls(**common)
+
+    def describe(self) -> str:
+        """Return what it holds, in a few words."""
+        return self.what
+
+
+def typical(values: Array) -> tuple[float, ...]:
+    """Return the median of each column of values over the rows that have one, 0 if none has.
+
+    Examples
+    --------
+    >>> typical(np.array([[1.0], [3.0], [np.nan], [8.0]]))
+    (3.0,)
+    """
+    known: Array = values[np.isfinite(values).all(axis=1)]
+    if not len(known):
+        return (0.0,) * int(values.shape[1])
+    return tuple(float(np.median(each)) for each in known.T)
+
+
+def texts_and_gaps(
+    cells: Cells, codes: frozenset[str]
+) -> tuple[NDArray[np.object_], NDArray[np.bool_]]:
+    """Return cells as text, and which of them are missing.
+
+    Examples
+    --------
+    >>> from cloakgp.columns.cells import cells_of
+    >>> texts_and_gaps(cells_of(["a", "NA", None]), frozenset({"", "NA"}))[1].tolist()
+    [False, True, True]
+    """
+    texts = cells.texts()
+    gaps = np.array([text in codes for text in texts.tolist()], dtype=bool) | (texts == "")
+    return texts, gaps

@@ -1,0 +1,144 @@
+"""Dates and times: days on a line, and angles on circles of a day, a week or a year."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, Self
+
+import numpy as np
+
+from cloakgp.columns.base import NOT_KNOWN, Column, Field, Reading, typical
+from cloakgp.columns.cells import ISO, Cells
+from cloakgp.utils.arrays import Array
+
+Cycle = Literal["day", "week", "year"]
+PERIODS: dict[Cycle, float] = {"day": 1.0, "week": 7.0, "year": 365.2425}
+# A Monday, in days since the start of 1970.
+MONDAY = 4.0
+# What dates are tried to be, after ISO 8601; in two orders of day and month, the first that fits.
+FORMS = (
+    ISO,
+    *(
+        date + time
+        for date in ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%d %b %Y")
+        for time in ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f")
+    ),
+    "%d %B %Y",
+    "%b %d, %Y",
+    "%Y-%m",
+)
+_PATTERN = re.compile(r"(?:%[YymdHIMSfpbBzj]|[-/.:, T]){1,40}")
+
+
+@dataclass(frozen=True)
+class Date(Column):
+    """A date or a time. Where a zone is written, it is turned into universal time.
+
+    Attributes
+    ----------
+    form : str
+        How it is written: "default" for ISO 8601, or a pattern such as %d.%m.%Y.
+    linear : bool
+        Whether time goes on.
+    cycles : tuple of {"day", "week", "year"}
+        In which it comes round.
+    fill : float
+        What stands for a missing one, in days since the start of 1970.
+    """
+
+    form: str = ISO
+    linear: bool = True
+    cycles: tuple[Cycle, ...] = ()
+    fill: float = 0.0
+
+    kind: ClassVar[str] = "date"
+    field_type: ClassVar[str] = "datetime"
+    what: ClassVar[str] = "dates or times"
+
+    @property
+    def own_blocks(self) -> tuple[tuple[str, ...], ...]:
+        """Days since the start of 1970, and a circle for each cycle."""
+        line = ((self.name,),) if self.linear else ()
+        circles = (
+            (f"{self.name}: {cycle} cos", f"{self.name}: {cycle} sin") for cycle in self.cycles
+        )
+        return (*line, *circles)
+
+    @property
+    def filling(self) -> tuple[float, ...]:
+        """The median."""
+        return (self.fill,)
+
+    def read(self, cells: Sequence[Cells], *, codes: frozenset[str]) -> Reading:
+        """Read times as days since the start of 1970."""
+        days, missing = cells[0].times(self.form)
+        if cells[0].typed == "text":
+            texts = cells[0].texts()
+            missing = missing | np.array([text in codes for text in texts.tolist()], dtype=bool)
+        days = np.where(missing, np.nan, days)
+        written = "" if self.form == ISO else f" as {self.form}"
+        fault = f"is not a date or time{written}"
+        return Reading(
+            values=days[:, None], missing=missing, faults={fault: np.isnan(days) & ~missing}
+        )
+
+    def expand(self, values: Array) -> Array:
+        """Return days, and a point on each circle."""
+        parts = [values] if self.linear else []
+        for cycle in self.cycles:
+            angle = 2 * np.pi * (values - MONDAY) / PERIODS[cycle]
+            parts += [np.cos(angle), np.sin(angle)]
+        return np.hstack(parts)
+
+    def filled_from(self, cells: Sequence[Cells], *, codes: frozenset[str]) -> Self:
+        """Take the median."""
+        return replace(self, fill=typical(self.read(cells, codes=codes).values)[0])
+
+    def with_cycles(self, cells: Sequence[Cells], *, codes: frozenset[str]) -> Self:
+        """Return it with those cycles that the table goes through more than once."""
+        days = self.read(cells, codes=codes).values
+        days = days[np.isfinite(days)]
+        if not len(days):
+            return self
+        span, timed = float(np.ptp(days)), bool((days % 1.0 > 0).any())
+        cycles: list[Cycle] = ["day"] if timed and span >= 1.0 else []
+        cycles += ["week"] if span >= 14.0 and (timed or span < 1000.0) else []
+        cycles += ["year"] if span >= 500.0 else []
+        return replace(self, cycles=tuple(cycles))
+
+    def validate(self) -> None:
+        """Refuse patterns that no date is written in."""
+        super().validate()
+        if self.form != ISO and not _PATTERN.fullmatch(self.form):
+            raise ValueError(f"column {self.name!r}: {self.form[:40]!r} is no pattern of a date")
+        if not self.own_blocks or len(set(self.cycles)) < len(self.cycles):
+            raise ValueError(f"column {self.name!r} must be linear or cyclic, each cycle once")
+        if not set(self.cycles) <= set(PERIODS):
+            raise ValueError(f"column {self.name!r}: cycles are {', '.join(PERIODS)}")
+
+    def to_field(self) -> Field:
+        """Return form and cycles."""
+        return {
+            "format": self.form,
+            "linear": self.linear,
+            "cycles": list(self.cycles),
+            "fill": self.fill,
+        }
+
+    @classmethod
+    def from_field(cls, field: Field, common: Field) -> Self:
+        """Return the column of a field."""
+        return cls(
+            **common,
+            form=field.get("format", ISO),
+            linear=bool(field.get("linear", True)),
+            cycles=tuple(field.get("cycles", ())),
+            fill=float(field.get("fill", NOT_KNOWN)),
+        )
+
+    def describe(self) -> str:
+        """Return what it is taken as."""
+        line = ["days"] if self.linear else []
+        return f"{self.what}, as {' and '.join([*line, *(f'the {c}' for c in self.cycles)])}"

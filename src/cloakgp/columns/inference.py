@@ -1,0 +1,201 @@
+"""Inference of a schema from public columns: what it says is a proposal, to be edited."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cloakgp.columns.base import Column
+from cloakgp.columns.categories import MOST_LEVELS, Category, OrderedCategory
+from cloakgp.columns.cells import Cells, cells_of
+from cloakgp.columns.dates import FORMS, Date
+from cloakgp.columns.identifiers import Identifier
+from cloakgp.columns.numbers import Boolean, Number
+from cloakgp.columns.places import Place
+from cloakgp.columns.schema import Schema, check_sources
+from cloakgp.privacy.entries import EMPTY
+
+# What share of cells must be numbers, or dates, for the others to be mistakes.
+MOSTLY = 0.9
+# Text with more different cells than this share of rows names rows.
+NAMING = 0.5
+# Of rows, for text to be told to name them.
+FEW_ROWS = 20
+# Of different cells of text that decide whether they are dates.
+SAMPLE = 200
+
+WORDS = (
+    (("true",), ("false",)),
+    (("yes",), ("no",)),
+    (("y",), ("n",)),
+    (("t",), ("f",)),
+    (("ja",), ("nein",)),
+    (("oui",), ("non",)),
+)
+COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+(?:[eE][+-]?[0-9]+)?")
+GROUPED = {
+    (decimal, sign): re.compile(
+        rf"[+-]?[0-9]{{1,3}}(?:{re.escape(sign)}[0-9]{{3}})+(?:{re.escape(decimal)}[0-9]*)?"
+    )
+    for decimal, signs in ((",", ". '’\u00a0\u202f"), (".", ", '’\u00a0\u202f_"))
+    for sign in signs
+}
+LATITUDE = re.compile(r"(?i)(^|[_. ]|(?<=[a-z]))(lat|latitude)([_. ]|$)")
+LONGITUDES = {"lat": ("lon", "lng", "long", "longitude"), "latitude": ("longitude", "lon", "long")}
+KEY = re.compile(r"(?i)(^|[_. ])(id|uuid|guid|key)$")
+
+
+def infer_schema(
+    table: Any, names: Sequence[str], *, missing_values: Sequence[str] = tuple(sorted(EMPTY))
+) -> Schema:
+    """Return a schema of public columns.
+
+    Parameters
+    ----------
+    table : mapping of str to columns, or table of pandas, polars or Arrow
+    names : sequence of str
+        Of the public columns: no other is looked at.
+    missing_values : sequence of str
+
+    Raises
+    ------
+    ValueError
+        If a column is not there.
+
+    Examples
+    --------
+    >>> made = infer_schema({"age": ["3", "", "4"], "job": ["a", "b", "a"]}, ["age", "job"])
+    >>> [(column.name, column.kind, column.missing) for column in made.columns]
+    [('age', 'number', 'impute'), ('job', 'category', 'refuse')]
+    """
+    check_sources(table, names)
+    codes = frozenset(missing_values)
+    cells = {name: cells_of(table[name]) for name in names}
+    columns: list[Column] = []
+    for name in names:
+        if any(name in column.sources for column in columns):
+            continue
+        place = _place(name, cells, codes=codes)
+        made = _infer(name, cells[name], codes=codes) if place is None else place
+        columns.append(made.with_gaps([cells[each] for each in made.sources], codes=codes))
+    return Schema(columns=tuple(columns), missing_values=tuple(missing_values))
+
+
+def _infer(name: str, cells: Cells, *, codes: frozenset[str]) -> Column:
+    if cells.levels:
+        return OrderedCategory(name)
+    if cells.typed == "times":
+        return Date(name).with_cycles([cells], codes=codes)
+    if cells.typed == "truths":
+        return Boolean(name)
+    if cells.typed == "numbers":
+        numbers = cells.numbers().values
+        whole = bool((numbers % 1 == 0).all()) if np.isfinite(numbers).all() else False
+        names_rows = whole and len(np.unique(numbers)) == cells.count >= FEW_ROWS
+        return Identifier(name) if names_rows and KEY.search(name) else Number(name)
+    return _of_text(name, cells, codes=codes)
+
+
+def _of_text(name: str, cells: Cells, *, codes: frozenset[str]) -> Column:
+    texts = cells.texts()
+    there = texts[[text not in codes and text != "" for text in texts.tolist()]]
+    if not len(there):
+        return Identifier(name)
+    levels = np.unique(there.astype(str))
+    shares = {number: _share(number, cells, codes=codes) for number in _notations(name, levels)}
+    number = max(shares, key=lambda each: shares[each])
+    date = _date(name, levels)
+    if date is not None and shares[number] < 1.0:
+        return date.with_cycles([cells], codes=codes)
+    if shares[number] == 1.0:
+        unique = len(levels) == len(there) >= FEW_ROWS
+        return Identifier(name) if unique and KEY.search(name) else number
+    lowered = {level.lower() for level in levels}
+    for true, false in WORDS:
+        if lowered == {*true, *false}:
+            return Boolean(name, true_values=true, false_values=false)
+    if shares[number] >= MOSTLY:
+        return number
+    if len(levels) > MOST_LEVELS and len(levels) > NAMING * len(there):
+        return Identifier(name)
+    if len(levels) == len(there) >= FEW_ROWS:
+        return Identifier(name)
+    return Category(name)
+
+
+def _notations(name: str, levels: NDArray[Any]) -> list[Number]:
+    """Return the notations that numbers may be written in, plain ones first."""
+    found = [Number(name)]
+    if any(COMMA.fullmatch(level) for level in levels):
+        found.append(Number(name, decimal=","))
+    for (decimal, thousands), pattern in GROUPED.items():
+        if any(pattern.fullmatch(level) for level in levels):
+            found.append(Number(name, decimal=decimal, thousands=thousands))  # type: ignore[arg-type]
+    return found
+
+
+def _share(number: Number, cells: Cells, *, codes: frozenset[str]) -> float:
+    found = number.read([cells], codes=codes)
+    there = int((~found.missing).sum())
+    known = int((~found.missing).sum() - found.faults["is not a number"].sum())
+    return known / there if there else 0.0
+
+
+def _date(name: str, levels: NDArray[Any]) -> Date | None:
+    """Return the first form in which all different cells are dates, or nearly all."""
+    sample = cells_of(levels[:: max(1, len(levels) // SAMPLE)].astype(object))
+    best, share = None, MOSTLY
+    for form in FORMS:
+        days, _ = sample.times(form)
+        read = float(np.isfinite(days).mean())
+        if read == 1.0 and np.isfinite(cells_of(levels.astype(object)).times(form)[0]).all():
+            return Date(name, form=form)
+        if read > share:
+            best, share = form, read
+    return None if best is None else Date(name, form=best)
+
+
+def _place(name: str, cells: dict[str, Cells], *, codes: frozenset[str]) -> Place | None:
+    """Return the place whose latitude a column is, if there is a longitude of the same name."""
+    found = LATITUDE.search(name)
+    if found is None:
+        return None
+    for word in LONGITUDES[found.group(2).lower()]:
+        start, end = found.span(2)
+        for partner in cells:
+            if partner.lower() != (name[:start] + word + name[end:]).lower():
+                continue
+            left = (name[: found.start(2)] + name[end:]).strip("_. ")
+            called = left if left and left not in cells else "place"
+            place = Place(called, latitude=name, longitude=partner)
+            read = place.read([cells[name], cells[partner]], codes=codes)
+            if not any(mask.any() for mask in read.faults.values()) and not read.missing.all():
+                return place
+    return None
+
+
+def with_labels(schema: Schema, *, titles: dict[str, str], units: dict[str, str]) -> Schema:
+    """Return a schema with what people call its columns, and units.
+
+    Examples
+    --------
+    >>> made = with_labels(Schema((Number("age"),)), titles={"age": "Age"}, units={"age": "years"})
+    >>> made.columns[0].unit
+    'years'
+    """
+    return replace(
+        schema,
+        columns=tuple(
+            replace(
+                column,
+                title=titles.get(column.name, column.title),
+                unit=units.get(column.name, column.unit),
+            )
+            for column in schema.columns
+        ),
+    )

@@ -1,0 +1,206 @@
+"""Numbers, in the notation of any country, and truth values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, Self
+
+import numpy as np
+
+from cloakgp.columns.base import NOT_KNOWN, Column, Field, Missing, Reading, texts_and_gaps, typical
+from cloakgp.columns.cells import Cells
+from cloakgp.privacy.entries import EMPTY, read_entry
+from cloakgp.utils.arrays import Array
+
+Decimal = Literal[".", ","]
+Thousands = Literal["", ",", ".", "'", "’", " ", "\u00a0", "\u202f", "_"]
+
+
+@dataclass(frozen=True)
+class Number(Column):
+    """A number: itself.
+
+    Attributes
+    ----------
+    decimal, thousands : str
+        What separates whole numbers from fractions, and thousands from each other.
+    fill : float
+        What stands for a missing one.
+    """
+
+    decimal: Decimal = "."
+    thousands: Thousands = ""
+    fill: float = 0.0
+
+    kind: ClassVar[str] = "number"
+    field_type: ClassVar[str] = "number"
+    what: ClassVar[str] = "numbers"
+
+    @property
+    def own_blocks(self) -> tuple[tuple[str, ...], ...]:
+        """Itself."""
+        return ((self.name,),)
+
+    @property
+    def filling(self) -> tuple[float, ...]:
+        """The median of the public column."""
+        return (self.fill,)
+
+    def read(self, cells: Sequence[Cells], *, codes: frozenset[str]) -> Reading:
+        """Read numbers, text in this notation among them."""
+        if (self.decimal, self.thousands) == (".", "") or cells[0].typed != "text":
+            found = cells[0].numbers()
+            values, missing = found.values, found.missing.copy()
+        else:
+            texts, missing = texts_and_gaps(cells[0], codes)
+            values = np.array(
+                [read_number(text, self.decimal, self.thousands) for text in texts.tolist()],
+                dtype=np.float64,
+            )
+        coded = [value for value in map(read_entry, codes) if not np.isnan(value)]
+        if coded:
+            missing |= np.isin(values, coded)
+        words = codes - EMPTY
+        if cells[0].typed == "text" and words:
+            missing |= texts_and_gaps(cells[0], codes)[1]
+        values = np.where(missing, np.nan, values)
+        faults = {
+            "is not a number": np.isnan(values) & ~missing,
+            "is infinite": np.isinf(values),
+        }
+        values = np.where(np.isinf(values), np.nan, values)
+        return Reading(values=values[:, None], missing=missing, faults=faults)
+
+    def expand(self, values: Array) -> Array:
+        """Return them as they are."""
+        return values
+
+    def filled_from(self, cells: Sequence[Cells], *, codes: frozenset[str]) -> Self:
+        """Take the median."""
+        return replace(self, fill=typical(self.read(cells, codes=codes).values)[0])
+
+    def validate(self) -> None:
+        """Refuse a notation in which numbers are not unique."""
+        super().validate()
+        if self.decimal == self.thousands:
+            raise ValueError(f"column {self.name!r}: decimals and thousands need different signs")
+
+    def to_field(self) -> Field:
+        """Return notation and filling."""
+        decimal = {} if self.decimal == "." else {"decimalChar": self.decimal}
+        thousands = {"groupChar": self.thousands} if self.thousands else {}
+        return {**decimal, **thousands, "fill": self.fill}
+
+    @classmethod
+    def from_field(cls, field: Field, common: Field) -> Self:
+        """Return the column of a field."""
+        return cls(
+            **common,
+            decimal=field.get("decimalChar", "."),
+            thousands=field.get("groupChar", ""),
+            fill=float(field.get("fill", NOT_KNOWN)),
+        )
+
+
+def read_number(text: str, decimal: str, thousands: str) -> float:
+    """Return the number that one cell of text holds in a notation, or NaN.
+
+    Parameters
+    ----------
+    text : str
+    decimal : str
+    thousands : str
+        Empty if thousands are not separated. If they are, three digits follow each separator.
+
+    Examples
+    --------
+    >>> read_number("1.234,5", ",", "."), read_number("1.2,5", ",", ".")
+    (1234.5, nan)
+    """
+    text = text.strip(' \t"')
+    if (decimal, thousands) == (".", ""):
+        return read_entry(text)
+    if thousands and thousands in text:
+        whole, point, rest = text.partition(decimal)
+        if not re.fullmatch(rf"[+-]?[0-9]{{1,3}}(?:{re.escape(thousands)}[0-9]{{3}})+", whole):
+            return float("nan")
+        text = whole.replace(thousands, "") + point + rest
+    if decimal != ".":
+        if "." in text:
+            return float("nan")
+        text = text.replace(decimal, ".")
+    return read_entry(text)
+
+
+@dataclass(frozen=True)
+class Boolean(Column):
+    """A truth value: 0 or 1; what is missing stands between them, with a mark.
+
+    Attributes
+    ----------
+    true_values, false_values : tuple of str
+        How they are written, in any case of letters.
+    """
+
+    true_values: tuple[str, ...] = ("true",)
+    false_values: tuple[str, ...] = ("false",)
+
+    kind: ClassVar[str] = "boolean"
+    field_type: ClassVar[str] = "boolean"
+    policies: ClassVar[tuple[Missing, ...]] = ("refuse", "drop", "impute")
+    what: ClassVar[str] = "yes or no"
+
+    @property
+    def own_blocks(self) -> tuple[tuple[str, ...], ...]:
+        """Itself."""
+        return ((self.name,),)
+
+    @property
+    def filling(self) -> tuple[float, ...]:
+        """Between both."""
+        return (0.5,)
+
+    def read(self, cells: Sequence[Cells], *, codes: frozenset[str]) -> Reading:
+        """Read words, in any case of letters."""
+        texts, missing = texts_and_gaps(cells[0], codes)
+        meaning = {word.lower(): 0.0 for word in self.false_values}
+        meaning |= {word.lower(): 1.0 for word in self.true_values}
+        values = np.array([meaning.get(text.lower(), np.nan) for text in texts.tolist()])
+        values = np.where(missing, np.nan, values.astype(np.float64))
+        strange = np.isnan(values) & ~missing
+        return Reading(
+            values=values[:, None], missing=missing, faults={"is neither yes nor no": strange}
+        )
+
+    def expand(self, values: Array) -> Array:
+        """Return them as they are."""
+        return values
+
+    def filled_from(self, cells: Sequence[Cells], *, codes: frozenset[str]) -> Self:
+        """Take nothing."""
+        del cells, codes
+        return self
+
+    def validate(self) -> None:
+        """Refuse words that mean both."""
+        super().validate()
+        both = {word.lower() for word in self.true_values} & {
+            word.lower() for word in self.false_values
+        }
+        if both or not self.true_values or not self.false_values:
+            raise ValueError(f"column {self.name!r}: name different words for true and for false")
+
+    def to_field(self) -> Field:
+        """Return the words."""
+        return {"trueValues": list(self.true_values), "falseValues": list(self.false_values)}
+
+    @classmethod
+    def from_field(cls, field: Field, common: Field) -> Self:
+        """Return the column of a field."""
+        return cls(
+            **common,
+            true_values=tuple(map(str, field.get("trueValues", ["true", "1"]))),
+            false_values=tuple(map(str, field.get("falseValues", ["false", "0"]))),
+        )

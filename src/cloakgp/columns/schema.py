@@ -1,0 +1,284 @@
+"""Schema of the public columns, and the encoding of a table as a matrix.
+
+`Schema.encode` is the one way from raw columns to numbers: of estimators when they fit, of the
+command line, and of a release when it predicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cloakgp.columns.base import Coded, Column
+from cloakgp.columns.cells import Cells, cells_of
+from cloakgp.columns.problems import BELOW_HEADER, Problem, check_problems
+from cloakgp.privacy.entries import EMPTY
+from cloakgp.utils.arrays import Array, column_names
+
+# That a file may declare.
+MOST_COLUMNS = 10_000
+# Of levels that are named in what is said of those not seen before.
+SHOWN_LEVELS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """A table as numbers.
+
+    Attributes
+    ----------
+    X : array of shape (n, D)
+        The rows that are kept.
+    kept : array of bool, of the length of the table
+        Which rows these are; the others lack something, and are to be left out.
+    unseen : tuple of str
+        What is said of levels that were not declared, a sentence for each column.
+    """
+
+    X: Array
+    kept: NDArray[np.bool_]
+    unseen: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What the public columns of a table are, in order: plain data, so that a file can hold it.
+
+    Attributes
+    ----------
+    columns : tuple of Column
+    missing_values : tuple of str
+        Text that means that a cell is missing.
+
+    Examples
+    --------
+    >>> from cloakgp.columns import Category, Number
+    >>> schema = Schema((Number("age"), Category("sex", levels=("f", "m"), other=False)))
+    >>> schema.encode({"sex": ["m", "f"], "age": [30, 40]}).X.round(2)
+    array([[30.  ,  0.  ,  0.71],
+           [40.  ,  0.71,  0.  ]])
+    """
+
+    columns: tuple[Column, ...]
+    missing_values: tuple[str, ...] = tuple(sorted(EMPTY))
+
+    @property
+    def used(self) -> tuple[Column, ...]:
+        """The columns that something is predicted from."""
+        return tuple(column for column in self.columns if column.blocks)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The columns of a table that are read."""
+        return tuple(source for column in self.used for source in column.sources)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the numbers, shape (D,)."""
+        return tuple(name for column in self.used for block in column.blocks for name in block)
+
+    @property
+    def groups(self) -> tuple[int, ...]:
+        """Of each number, which block of one scale it belongs to, from 0, shape (D,)."""
+        blocks = [block for column in self.used for block in column.blocks]
+        return tuple(number for number, block in enumerate(blocks) for _ in block)
+
+    @property
+    def block_names(self) -> tuple[str, ...]:
+        """Of each block, the name of its column or, of several, of what is special about it."""
+        return tuple(
+            block[0] if len(block) == 1 else block[0].rpartition(": ")[0] or block[0]
+            for column in self.used
+            for block in column.blocks
+        )
+
+    @property
+    def plain(self) -> bool:
+        """Whether every number is a column of its own, as it stands in a table of numbers."""
+        return self.names == self.sources
+
+    @property
+    def decimal(self) -> tuple[str, str]:
+        """Signs of decimals and of thousands in which public numbers are written."""
+        signs = [
+            (getattr(column, "decimal", "."), getattr(column, "thousands", ""))
+            for column in self.columns
+        ]
+        return next((each for each in signs if each != (".", "")), (".", ""))
+
+    @cached_property
+    def _codes(self) -> frozenset[str]:
+        return frozenset(self.missing_values)
+
+    def encode(
+        self,
+        table: Any,
+        *,
+        first_row: int = 0,
+        place: str = "",
+        row: str = BELOW_HEADER,
+        one_by_one: bool = False,
+    ) -> Encoded:
+        """Return the numbers for raw columns, in whatever order these are.
+
+        Parameters
+        ----------
+        table : mapping of str to columns, or table of pandas, polars or Arrow
+            Other columns are passed over.
+        first_row : int
+            How many rows of the table come before these.
+        place : str
+            Said after rows' numbers, if there are several files.
+        row : str
+            How a row is called, with {} for its number from 0 or 1.
+        one_by_one : bool
+            Whether a row that lacks something is kept, as NaN: there is a prediction for every row
+            then, and none for that one.
+
+        Raises
+        ------
+        ValueError
+            If a column is missing. If cells are at fault, one error names all of them.
+        """
+        check_sources(table, self.sources)
+        parts = [
+            (column, column.encode(self._cells(table, column), codes=self._codes))
+            for column in self.used
+        ]
+        rows = {len(coded.X) for _, coded in parts}
+        if len(rows) != 1:
+            raise ValueError("the columns of a table must have as many rows each")
+        left_out = np.logical_or.reduce([coded.left_out for _, coded in parts])
+        check_problems(
+            [
+                Problem(column=_called(column), fault=fault, rows=np.flatnonzero(mask & ~left_out))
+                for column, coded in parts
+                for fault, mask in coded.faults.items()
+                if (mask & ~left_out).any()
+            ],
+            first_row=first_row,
+            place=place,
+            row=row,
+        )
+        X = np.hstack([coded.X for _, coded in parts])
+        unseen = tuple(
+            _say_unseen(column, coded, self._cells(table, column)[0], quoted=one_by_one)
+            for column, coded in parts
+            if coded.unseen.any()
+        )
+        if one_by_one:
+            X[left_out] = np.nan
+            return Encoded(X=X, kept=np.ones(len(X), dtype=bool), unseen=unseen)
+        return Encoded(X=np.ascontiguousarray(X[~left_out]), kept=~left_out, unseen=unseen)
+
+    def _cells(self, table: Any, column: Column) -> list[Cells]:
+        return [cells_of(table[source]) for source in column.sources]
+
+    def completed(self, table: Any) -> Schema:
+        """Return the schema with what it leaves to be taken from public columns.
+
+        Parameters
+        ----------
+        table
+            As for `encode`.
+        """
+        check_sources(table, self.sources)
+        made = replace(
+            self,
+            columns=tuple(
+                column
+                if column.complete
+                else column.filled_from(self._cells(table, column), codes=self._codes)
+                for column in self.columns
+            ),
+        )
+        made.validate()
+        return made
+
+    def select(self, names: Sequence[str]) -> Schema:
+        """Return the schema of some columns, in this order; a place goes by its name or by both.
+
+        Raises
+        ------
+        ValueError
+            If one is not there.
+        """
+        chosen: list[Column] = []
+        for name in names:
+            found = [each for each in self.columns if name in (each.name, *each.sources)]
+            if not found:
+                raise ValueError(
+                    f"the schema has no column {name}: it has "
+                    f"{', '.join(column.name for column in self.columns)}"
+                )
+            chosen += [column for column in found if column not in chosen]
+        for column in chosen:
+            lacking = set(column.sources) - set(names)
+            if len(column.sources) > 1 and column.name not in names and lacking:
+                raise ValueError(f"place {column.name} needs {' and '.join(column.sources)}")
+        return replace(self, columns=tuple(chosen))
+
+    def validate(self) -> None:
+        """Refuse columns that do not fit each other.
+
+        Raises
+        ------
+        ValueError
+        """
+        if not self.used or len(self.columns) > MOST_COLUMNS:
+            raise ValueError("a schema needs at least one column that is used, and not too many")
+        for listed in (self.names, self.sources, tuple(each.name for each in self.columns)):
+            if len(set(listed)) < len(listed):
+                raise ValueError("a schema names a column twice")
+        for column in self.columns:
+            column.validate()
+
+
+def check_sources(table: Any, sources: Iterable[str]) -> None:
+    """Check that a table has the columns that are read, each once.
+
+    Parameters
+    ----------
+    table : mapping, or table
+    sources : iterable of str
+
+    Raises
+    ------
+    ValueError
+
+    Examples
+    --------
+    >>> check_sources({"age": [3]}, ["age"])
+    """
+    present = column_names(table) or list(table)
+    wanted = list(sources)
+    missing = [name for name in wanted if name not in present]
+    if missing:
+        raise ValueError(f"there is no column {', '.join(missing)}: needed are {', '.join(wanted)}")
+    repeated = [name for name in wanted if present.count(name) > 1]
+    if repeated:
+        raise ValueError(f"there is more than one column {', '.join(repeated)}")
+
+
+def _called(column: Column) -> str:
+    return column.name if len(column.sources) == 1 else " and ".join(column.sources)
+
+
+def _say_unseen(column: Column, coded: Coded, cells: Cells, *, quoted: bool) -> str:
+    """Say how many levels were not declared; and which, where nothing private is near."""
+    shown = ""
+    if quoted:
+        levels = list(dict.fromkeys(cells.texts()[coded.unseen].tolist()))
+        few = ", ".join(repr(level[:40]) for level in levels[:SHOWN_LEVELS])
+        more = len(levels) - SHOWN_LEVELS
+        shown = f" ({few}{f' and {more} more' if more > 0 else ''})"
+    meaning = "the level for others" if getattr(column, "other", False) else "missing"
+    return (
+        f"column {column.name!r} has levels that were not declared{shown} in "
+        f"{int(coded.unseen.sum()):,} rows: taken as {meaning}"
+    )

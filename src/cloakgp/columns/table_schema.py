@@ -1,0 +1,146 @@
+"""Schemas as files beside a table: JSON after the Table Schema standard of Frictionless Data.
+
+What the standard has no word for stands in properties of its own, which it allows: ``kind``,
+``missing``, ``unit``, ``fill``, ``other``, ``linear``, ``cycles``, and ``places``, each of two
+fields. A field without ``kind`` is taken by its ``type``, so that schemas that others wrote can be
+read. The standard's own library guesses types from all columns, private ones too, and is not used.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from cloakgp.columns.base import Column, Field
+from cloakgp.columns.kinds import COLUMN_KINDS
+from cloakgp.columns.places import Place
+from cloakgp.columns.schema import Schema
+from cloakgp.privacy.entries import EMPTY
+
+PROFILE = "https://datapackage.org/profiles/2.0/tableschema.json"
+BY_TYPE = {
+    "number": "number",
+    "integer": "number",
+    "year": "number",
+    "boolean": "boolean",
+    "string": "category",
+    "date": "date",
+    "datetime": "date",
+    "any": "category",
+}
+# A file beside a table is read whole.
+LARGEST_FILE = 2**24
+
+
+def schema_to_text(schema: Schema) -> str:
+    """Return the file of a schema.
+
+    Examples
+    --------
+    >>> from cloakgp.columns import Number
+    >>> print(schema_to_text(Schema((Number("age", unit="years", fill=30.0),), ("",))))
+    {
+      "$schema": "https://datapackage.org/profiles/2.0/tableschema.json",
+      "missingValues": [
+        ""
+      ],
+      "fields": [
+        {
+          "name": "age",
+          "type": "number",
+          "kind": "number",
+          "unit": "years",
+          "missing": "refuse",
+          "fill": 30.0
+        }
+      ]
+    }
+    <BLANKLINE>
+    """
+    fields: list[Field] = []
+    places: list[Field] = []
+    for column in schema.columns:
+        if isinstance(column, Place):
+            places.append(_field(column))
+            fields += [
+                {"name": source, "type": "number", "place": column.name}
+                for source in column.sources
+            ]
+        else:
+            fields.append(_field(column))
+    tree: dict[str, Any] = {
+        "$schema": PROFILE,
+        "missingValues": list(schema.missing_values),
+        "fields": fields,
+    }
+    if places:
+        tree["places"] = places
+    return json.dumps(tree, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _field(column: Column) -> Field:
+    named = {"title": column.title, "unit": column.unit}
+    return {
+        "name": column.name,
+        "type": column.field_type,
+        "kind": column.kind,
+        **{key: text for key, text in named.items() if text},
+        "missing": column.missing,
+        **column.to_field(),
+    }
+
+
+def schema_from_text(text: str) -> Schema:
+    """Read the file of a schema; what it leaves open is to be taken from public columns.
+
+    Parameters
+    ----------
+    text : str
+
+    Raises
+    ------
+    ValueError
+        If it is no Table Schema.
+
+    Examples
+    --------
+    >>> schema_from_text('{"fields": [{"name": "age", "type": "integer"}]}').columns[0].kind
+    'number'
+    """
+    try:
+        tree = json.loads(text)
+        fields = list(tree["fields"])
+        places = {place["name"]: place for place in tree.get("places", [])}
+        codes = tuple(str(code) for code in tree.get("missingValues", sorted(EMPTY)))
+        columns: dict[str, Column] = {}
+        for field in fields:
+            place = field.get("place")
+            described = field if place is None else places[place]
+            columns.setdefault(described["name"], _column(described))
+        return Schema(columns=tuple(columns.values()), missing_values=codes)
+    except (KeyError, TypeError, AttributeError, RecursionError, json.JSONDecodeError):
+        pass
+    raise ValueError("this is no Table Schema: it needs fields, each with a name and a type")
+
+
+def _column(field: Field) -> Column:
+    kind = field.get("kind")
+    if kind is None:
+        kind = BY_TYPE.get(field.get("type", "any"))
+        if kind == "category" and field.get("categoriesOrdered"):
+            kind = "ordered category"
+    if kind not in COLUMN_KINDS:
+        known = ", ".join(COLUMN_KINDS)
+        raise ValueError(f"column {field['name']!r}: its kind must be one of {known}")
+    required = field.get("constraints", {}).get("required", False)
+    chosen = COLUMN_KINDS[kind]
+    usual = "refuse" if required or "impute" not in chosen.policies else "impute"
+    if "category" in chosen.policies and not required:
+        usual = "category"
+    common = {
+        "name": str(field["name"]),
+        "title": str(field.get("title", "")),
+        "unit": str(field.get("unit", "")),
+        "missing": field.get("missing", usual),
+    }
+    return chosen.from_field(field, common)

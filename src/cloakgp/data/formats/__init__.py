@@ -1,0 +1,40 @@
+"""Table formats, read column by column. One registry.
+
+A new format is a class in a module of this folder and a line below; its suffix is in
+`cloakgp.data.schema`, which imports nothing that reads files.
+"""
+
+from pathlib import Path
+
+from cloakgp.data.formats.base import Batch, TableFormat
+from cloakgp.data.formats.columnar import ArrowFormat, ParquetFormat
+from cloakgp.data.formats.delimited import CsvFormat
+from cloakgp.data.formats.rows import DatabaseFormat, SpreadsheetFormat
+from cloakgp.data.schema import table_suffix
+
+__all__ = ["FORMATS", "Batch", "DatabaseFormat", "TableFormat", "format_of"]
+
+FORMATS: tuple[TableFormat, ...] = (
+    CsvFormat(),
+    ParquetFormat(),
+    ArrowFormat(),
+    SpreadsheetFormat(),
+    DatabaseFormat(),
+)
+
+
+def format_of(path: Path) -> TableFormat:
+    """Return the format that the name of a file says it has.
+
+    Raises
+    ------
+    ValueError
+        If it ends in something else.
+
+    Examples
+    --------
+    >>> format_of(Path("people.csv.gz")).suffixes  # doctest: +ELLIPSIS
+    ('.csv', '.csv.gz', '.csv.bz2', '.csv.xz', '.csv.zst', '.csv.zip', '.tsv', '.tsv.gz', ...)
+    """
+    suffix = table_suffix(path)
+    return next(table_format for table_format in FORMATS if suffix in table_format.suffixes)

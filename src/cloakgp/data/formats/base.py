@@ -1,0 +1,167 @@
+"""Table formats: what they have in common, and how a damaged file is called.
+
+Columns that are not wanted are never converted. What the libraries that read files say of a damaged
+one may quote a cell of the private column: their errors end here, and a file is called damaged and
+nothing more.
+"""
+
+from __future__ import annotations
+
+import csv
+import lzma
+import sqlite3
+import zipfile
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from cloakgp.data.schema import TEXT, check_file, check_header, table_suffix
+from cloakgp.utils.extras import extra
+
+with extra("tables"):
+    import pyarrow as pa
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Batch = Any
+"""Of Arrow: some rows of a table, column by column."""
+
+Read = TypeVar("Read")
+
+# What readers raise for files that are damaged, cut off, or something else altogether.
+READ_ERRORS = (
+    ValueError,
+    OSError,
+    EOFError,
+    zlib.error,
+    lzma.LZMAError,
+    zipfile.BadZipFile,
+    pa.ArrowException,
+    csv.Error,
+    sqlite3.Error,
+)
+# Said of text that cannot be split into cells.
+TEXT_ADVICE = " (as many cells in a row as in the header, quotes closed)"
+
+
+class TableFormat(ABC):
+    """A format of tables in files: how columns are named, read and written.
+
+    Attributes
+    ----------
+    suffixes : tuple of str
+        How the names of such files end.
+    certain_names : bool
+        Whether the names of columns are known to be names; the first line of a text file may hold
+        a person's values instead.
+    """
+
+    suffixes: ClassVar[tuple[str, ...]]
+    certain_names: ClassVar[bool]
+
+    @abstractmethod
+    def look(self, path: Path) -> tuple[list[str], int | None]:
+        """Return the names of a file's columns, and how many rows it has, if that is known.
+
+        Raises
+        ------
+        ValueError, OSError, EOFError, zlib.error, pyarrow.ArrowException, csv.Error
+            If it cannot be read; these may quote a cell, and must not reach anybody.
+        """
+
+    @abstractmethod
+    def batches(
+        self, path: Path, names: Sequence[str], *, rows: int, threads: bool
+    ) -> Generator[Batch, None, None]:
+        """Read the named columns of a file, in this order and no others.
+
+        Parameters
+        ----------
+        path : Path
+        names : sequence of str
+        rows : int
+            About how many rows to read at once, where the format allows a choice.
+        threads : bool
+            Whether columns may be read side by side.
+
+        Raises
+        ------
+        ValueError
+            If the file is damaged. Nothing of what is in it is said.
+        """
+
+    @abstractmethod
+    def encode(self, frame: pd.DataFrame, *, suffix: str) -> bytes:
+        """Return the content of a file that holds a table of public columns.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+        suffix : str
+            One of `suffixes`.
+        """
+
+    def check(self, path: Path, *, names: Sequence[str]) -> int | None:
+        """Check that a file is there and has columns; return how many rows it has, if known.
+
+        Raises
+        ------
+        FileNotFoundError, IsADirectoryError
+            If there is no such file.
+        ValueError
+            If a column is missing, or the file cannot be read.
+        """
+        check_file(path)
+        header, rows = attempt(path, lambda: self.look(path))
+        check_header(path, header, names=names, certain=self.certain_names)
+        return rows
+
+
+def describe_damage(path: Path) -> str:
+    """Say that a file cannot be read, without what its reader says of it.
+
+    Examples
+    --------
+    >>> describe_damage(Path("people.parquet"))
+    'people.parquet cannot be read as .parquet: it is damaged, cut off, or in another format'
+    """
+    fault = f"{path} cannot be read as {table_suffix(path)}"
+    advice = TEXT_ADVICE if table_suffix(path).startswith(TEXT) else ""
+    return f"{fault}: it is damaged, cut off, or in another format{advice}"
+
+
+def attempt(path: Path, read: Callable[[], Read]) -> Read:
+    """Return what was read, or say that the file is damaged and nothing else.
+
+    Raises
+    ------
+    ValueError
+        If it cannot be read.
+
+    Examples
+    --------
+    >>> attempt(Path("people.parquet"), lambda: 3)
+    3
+    """
+    try:
+        return read()
+    except READ_ERRORS:
+        pass
+    raise ValueError(describe_damage(path))
+
+
+def read_batches(path: Path, batches: Generator[Read, None, None]) -> Generator[Read, None, None]:
+    """Yield what a reader yields, and close it; or say that the file is damaged.
+
+    Raises
+    ------
+    ValueError
+        If it cannot be read to the end.
+    """
+    with closing(batches):
+        while (batch := attempt(path, lambda: next(batches, None))) is not None:
+            yield batch

@@ -1,0 +1,102 @@
+"""Columnar files: Parquet, and Arrow's own (Feather)."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Generator, Sequence
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cloakgp.data.formats.base import Batch, TableFormat, attempt, read_batches
+from cloakgp.utils.extras import extra
+
+with extra("tables"):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from pyarrow import feather
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Bytes of each column of Parquet that are read at a time.
+BUFFER = 2**18
+
+
+class ParquetFormat(TableFormat):
+    """Parquet, whose files say what their columns are called and how many rows they have.
+
+    The index of a pandas table is a column like any other, under its name, or as
+    ``__index_level_0__``.
+    """
+
+    suffixes = (".parquet",)
+    certain_names = True
+
+    def look(self, path: Path) -> tuple[list[str], int | None]:
+        """Return the names of columns, and the number of rows."""
+        with open_parquet(path) as file:
+            return parquet_columns(file), int(file.metadata.num_rows)
+
+    def batches(
+        self, path: Path, names: Sequence[str], *, rows: int, threads: bool
+    ) -> Generator[Batch, None, None]:
+        """Read columns, the given number of rows at a time."""
+        with attempt(path, partial(open_parquet, path)) as file:
+            read = file.iter_batches(batch_size=rows, columns=list(names), use_threads=threads)
+            with closing(read_batches(path, (batch for batch in read))) as batches:
+                for batch in batches:
+                    # Nobody promises in what order columns come, and one of them is private.
+                    yield batch.select(list(names))
+
+    def encode(self, frame: pd.DataFrame, *, suffix: str) -> bytes:  # noqa: ARG002
+        """Return Parquet without an index; there text is text, and is left as it is."""
+        content = io.BytesIO()
+        frame.to_parquet(content, index=False)
+        return content.getvalue()
+
+
+def open_parquet(path: Path) -> Any:
+    """Open a file so that columns are read bit by bit, else a whole row group is read ahead."""
+    return pq.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False)
+
+
+def parquet_columns(file: Any) -> list[str]:
+    """Return the names of an open file's columns."""
+    return [str(name) for name in file.schema_arrow.names]
+
+
+class ArrowFormat(TableFormat):
+    """Arrow files, of which Feather is another name."""
+
+    suffixes = (".arrow", ".feather")
+    certain_names = True
+
+    def look(self, path: Path) -> tuple[list[str], int | None]:
+        """Return the names of columns, and the number of rows."""
+        with pa.memory_map(str(path)) as source, pa.ipc.open_file(source) as file:
+            rows = sum(file.get_batch(place).num_rows for place in range(file.num_record_batches))
+            return [str(name) for name in file.schema.names], rows
+
+    def batches(
+        self, path: Path, names: Sequence[str], *, rows: int, threads: bool
+    ) -> Generator[Batch, None, None]:
+        """Read batches as the file has them, cut to so many rows."""
+        del threads
+        with closing(read_batches(path, _arrow_batches(path, names, rows=rows))) as batches:
+            yield from batches
+
+    def encode(self, frame: pd.DataFrame, *, suffix: str) -> bytes:  # noqa: ARG002
+        """Return an Arrow file without an index."""
+        content = io.BytesIO()
+        feather.write_feather(pa.Table.from_pandas(frame, preserve_index=False), content)
+        return content.getvalue()
+
+
+def _arrow_batches(path: Path, names: Sequence[str], *, rows: int) -> Generator[Batch, None, None]:
+    with pa.memory_map(str(path)) as source, pa.ipc.open_file(source) as file:
+        for place in range(file.num_record_batches):
+            batch = file.get_batch(place).select(list(names))
+            for first in range(0, batch.num_rows, rows):
+                yield batch.slice(first, rows)

@@ -1,0 +1,296 @@
+"""Text with separators, CSV: in the dialects that people have, split in bounded memory.
+
+Written tables hold public results. Names of columns and classes come from files that others made,
+and a spreadsheet takes text in CSV that begins with one of `FORMULA_SIGNS` for a formula, which may
+start programs or send away what stands beside it. An apostrophe before it makes it text again, as
+everywhere in spreadsheets. Numbers stay as they are, those that are written as text too.
+"""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import csv
+import gzip
+import io
+import lzma
+import re
+import zipfile
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cloakgp.columns.cells import read_bytes
+from cloakgp.data.formats.base import Batch, TableFormat, attempt, describe_damage, read_batches
+from cloakgp.data.schema import DELIMITED
+from cloakgp.privacy.entries import AROUND, NUMBER
+from cloakgp.utils.extras import extra
+
+with extra("tables"):
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Bytes that are split into cells at a time, and that a row can have at most.
+BLOCK = 2**20
+# In bytes: a first line that is longer is no header.
+LONGEST_HEADER = 2**20
+# What the last row holds that is read, in every cell. A quote that was opened and never closed
+# swallows all rows below it: then this is not found.
+END = "cloakgp: end of file"
+# What may separate cells; the first where several would do.
+SEPARATED_BY = (",", ";", "\t")
+# After blanks too, which some programs take off; the last four are wide forms of the first.
+FORMULA_SIGNS = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
+# They separate cells in some programs, whatever stands behind them.
+SEPARATORS = ("\t", "\r", "\n")
+
+
+class CsvFormat(TableFormat):
+    """Text with separators: CSV and its kin, compressed or not.
+
+    Cells are separated by commas, semicolons or tabs, and the first line names the columns.
+    The encoding is UTF-8, or UTF-16 where the file begins with its mark; a cell that is no UTF-8 is
+    read as western Windows writes it. Columns that are not wanted may hold anything.
+    """
+
+    suffixes = DELIMITED
+    certain_names = False
+
+    def look(self, path: Path) -> tuple[list[str], int | None]:
+        """Return the cells of the first line; how many rows there are is not known."""
+        return _read_header(path)[0], None
+
+    def batches(
+        self, path: Path, names: Sequence[str], *, rows: int, threads: bool
+    ) -> Generator[Batch, None, None]:
+        """Read columns as the bytes of their cells, a megabyte of the file at a time."""
+        del rows, threads
+        header, separator = attempt(path, partial(_read_header, path))
+        columns = [header.index(name) for name in names]
+        whole = False
+        with ExitStack() as stack:
+            file = attempt(path, lambda: stack.enter_context(_open_csv(path)))
+            split = _split(
+                _WithEndRow(file, cells=len(header), separator=separator),
+                columns=columns,
+                cells=len(header),
+                separator=separator,
+            )
+            held = None
+            with closing(read_batches(path, split)) as batches:
+                for batch in batches:
+                    if batch.num_rows == 0:
+                        continue
+                    if held is not None:
+                        yield held
+                        held = batch
+                    elif _holds(batch, 0, names):
+                        held = batch.slice(1)
+                    else:
+                        break
+            if held is not None and held.num_rows:
+                last = held.num_rows - 1
+                whole = _holds(held, last, [END] * len(names))
+                held = held.slice(0, last)
+        if held is None or not whole:
+            raise ValueError(describe_damage(path))
+        yield held
+
+    def encode(self, frame: pd.DataFrame, *, suffix: str) -> bytes:
+        """Return CSV in which nothing looks like a formula, gzipped if the suffix says so."""
+        separator = "," if suffix.startswith(".csv") else "\t"
+        text = without_formulas(frame).to_csv(index=False, sep=separator).encode()
+        return compress(text, suffix=suffix)
+
+
+def compress(content: bytes, *, suffix: str) -> bytes:
+    """Return the content of a file as the end of its name says that it is compressed.
+
+    Examples
+    --------
+    >>> gzip.decompress(compress(b"age", suffix=".csv.gz"))
+    b'age'
+    """
+    ending = suffix.rpartition(".")[2]
+    if ending == "zip":
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("table" + suffix.removesuffix(".zip"), content)
+        return packed.getvalue()
+    if ending == "zst":
+        return bytes(pa.Codec("zstd").compress(content, asbytes=True))
+    ways: dict[str, Callable[[bytes], bytes]] = {
+        "gz": gzip.compress,
+        "bz2": bz2.compress,
+        "xz": lzma.compress,
+    }
+    return ways[ending](content) if ending in ways else content
+
+
+@contextmanager
+def _open_csv(path: Path) -> Iterator[Any]:
+    """Open a file as bytes of UTF-8, or of no encoding, decompressed."""
+    with ExitStack() as stack:
+        file = stack.enter_context(_open_bytes(path))
+        start = file.read(2)
+        file = stack.enter_context(_open_bytes(path))
+        if start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            # What cannot be decoded is no reason to stop: it matches nothing, and is no number.
+            file = codecs.EncodedFile(file, "utf-8", "utf-16", errors="replace")
+        yield file
+
+
+def _open_bytes(path: Path) -> Any:
+    name = path.name.lower()
+    if name.endswith(".zip"):
+        archive = zipfile.ZipFile(path)
+        inside = [each for each in archive.namelist() if not each.endswith("/")]
+        if len(inside) != 1:
+            raise ValueError("there must be one file in it")
+        return archive.open(inside[0])
+    if name.endswith(".zst"):
+        return io.BufferedReader(pa.CompressedInputStream(pa.OSFile(str(path)), "zstd"))
+    ways: dict[str, Callable[[Path], Any]] = {
+        ".gz": gzip.open,
+        ".bz2": bz2.open,
+        ".xz": lzma.open,
+    }
+    return ways.get(path.suffix.lower(), Path.open)(path, "rb")
+
+
+def _read_header(path: Path) -> tuple[list[str], str]:
+    """Return the names of the columns, and what separates cells.
+
+    That is whatever makes the most cells of the first line; of commas, where that is open.
+
+    Raises
+    ------
+    ValueError, OSError, EOFError, csv.Error
+        If there is no header; these may quote it, and must not reach anybody.
+    """
+    read: list[str] = []
+    with _open_csv(path) as file:
+        lines = _read_lines(file, read)
+        next(filter(None, csv.reader(lines, skipinitialspace=True)))
+    best: tuple[list[str], str] = ([], ",")
+    for separator in SEPARATED_BY:
+        # A tab is a blank, and would be taken off.
+        blanks = separator != "\t"
+        rows = csv.reader(read, delimiter=separator, skipinitialspace=blanks)
+        names = next(filter(None, rows), [])
+        if len(names) > len(best[0]):
+            best = names, separator
+    return best
+
+
+def _read_lines(file: Any, read: list[str]) -> Iterator[str]:
+    first = True
+    while line := bytes(file.readline(LONGEST_HEADER)):
+        if first:
+            line = line.removeprefix(codecs.BOM_UTF8)
+        first = False
+        read.append(read_bytes(line))
+        yield read[-1]
+    raise ValueError("there is no line of column names")
+
+
+class _WithEndRow:
+    """A file with one more row below its last, every cell of which is `END`."""
+
+    def __init__(self, file: Any, *, cells: int, separator: str) -> None:
+        self._file = file
+        # Lines that are empty are no rows.
+        self._rest = f"\n{separator.join([END] * cells)}\n".encode()
+
+    @property
+    def closed(self) -> bool:
+        return bool(self._file.closed)
+
+    def close(self) -> None:
+        self._file.close()
+
+    def readable(self) -> bool:
+        return True
+
+    def writable(self) -> bool:
+        return False
+
+    def seekable(self) -> bool:
+        return False
+
+    def read(self, size: int = -1) -> bytes:
+        read = bytes(self._file.read(size))
+        if not read:
+            read, self._rest = self._rest[:size], self._rest[size:]
+        return read
+
+
+def _split(
+    file: _WithEndRow, *, columns: Sequence[int], cells: int, separator: str
+) -> Generator[Batch, None, None]:
+    """Split a file into cells, header and all, and yield the columns wanted as bytes."""
+    included = [str(column) for column in columns]
+    with arrow_csv.open_csv(
+        pa.PythonFile(file, mode="r"),
+        read_options=arrow_csv.ReadOptions(
+            column_names=[str(column) for column in range(cells)],
+            block_size=BLOCK,
+            use_threads=False,
+        ),
+        parse_options=arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=True),
+        convert_options=arrow_csv.ConvertOptions(
+            include_columns=included, column_types=dict.fromkeys(included, pa.binary())
+        ),
+    ) as reader:
+        yield from reader
+
+
+def _holds(batch: Batch, row: int, texts: Sequence[str]) -> bool:
+    """Return whether these are the cells of a row."""
+    mark = "\ufeff"
+    cells = [read_bytes(column[row].as_py()).removeprefix(mark) for column in batch.columns]
+    return [cell.strip(AROUND) for cell in cells] == [text.strip(AROUND) for text in texts]
+
+
+def without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table in which no name and no text begins like a formula.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> odd = pd.DataFrame({"=cmd": ["@risk", "-1", "no"], "x": [-1.0, 2.0, 3.0]})
+    >>> print(without_formulas(odd).to_csv(index=False))
+    '=cmd,x
+    '@risk,-1.0
+    -1,2.0
+    no,3.0
+    <BLANKLINE>
+    """
+    import pandas as pd
+
+    safe = frame.copy()
+    for position in range(frame.shape[1]):
+        column = frame.iloc[:, position]
+        if not pd.api.types.is_numeric_dtype(column.dtype):
+            safe.isetitem(position, column.map(_escape).to_numpy())
+    safe.columns = pd.Index([_escape(name) for name in frame.columns])
+    return safe
+
+
+def _escape(cell: object) -> object:
+    if not isinstance(cell, str) or re.fullmatch(NUMBER, cell):
+        return cell
+    return (
+        f"'{cell}"
+        if cell.startswith(SEPARATORS) or cell.lstrip().startswith(FORMULA_SIGNS)
+        else cell
+    )

@@ -1,0 +1,80 @@
+"""Later visits: outputs are asked again, or of new rows, given what is known."""
+
+from __future__ import annotations
+
+from typing import Self, Unpack
+
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from cloakgp.fitting.remeasure import Settings, extend, refine
+from cloakgp.fitting.streaming_measuring import Rows
+from cloakgp.privacy.tracebacks import forget_on_failure
+from cloakgp.release import Release
+
+
+class LaterVisitsMixin:
+    """An estimator of numbers whose outputs can be asked again, at a further price.
+
+    Attributes
+    ----------
+    release_ : Release
+    """
+
+    release_: Release
+
+    @forget_on_failure
+    def refine(
+        self,
+        y: ArrayLike | Rows,
+        X_query: ArrayLike | None = None,
+        **settings: Unpack[Settings],
+    ) -> Self:
+        """Ask the outputs again, for what the answers so far leave open; see `cloakgp.refine`.
+
+        Parameters
+        ----------
+        y : array-like of shape (N,), or ArrayRows, FileRows or DaskRows
+            Private: the outputs that `fit` was given, in the same order, or the rows that
+            `fit_rows` was given.
+        X_query : array-like or table of shape (P, D), optional
+        **settings
+            ``epsilon`` and ``delta``, on top of what was spent, and others of `cloakgp.refine`.
+
+        Returns
+        -------
+        self
+            With a `release_` that knows both measurements.
+        """
+        check_is_fitted(self)
+        self.release_ = refine(self.release_, y, X_query, **settings)
+        return self
+
+    @forget_on_failure
+    def extend(
+        self,
+        X: ArrayLike | Rows,
+        y: ArrayLike | None = None,
+        X_query: ArrayLike | None = None,
+        **settings: Unpack[Settings],
+    ) -> Self:
+        """Ask new rows, given what is known; see `cloakgp.extend`.
+
+        Parameters
+        ----------
+        X : array-like or table of shape (N, D), or ArrayRows, FileRows or DaskRows
+            Public inputs of the new rows, or new rows with their outputs.
+        y : array-like of shape (N,), optional
+            Their private outputs, unless X has them.
+        X_query : array-like or table of shape (P, D), optional
+        **settings
+            ``epsilon`` and ``delta``, on top of what was spent, and others of `cloakgp.extend`.
+
+        Returns
+        -------
+        self
+            With a `release_` that knows both tables.
+        """
+        check_is_fitted(self)
+        self.release_ = extend(self.release_, X, y, X_query, **settings)
+        return self

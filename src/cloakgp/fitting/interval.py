@@ -1,0 +1,336 @@
+r"""Private interval: a first small step that finds an interval which holds most outputs.
+
+Declared bounds may be as wide as is certain. Counts of outputs in a few intervals, with noise, tell
+where most outputs lie; later questions clip to that interval, widened, and the prior is scaled to
+it. Counts are measurements like all others (`cloakgp.privacy.interval`), and all that is decided
+here is decided by them and by public numbers.
+
+The search goes in rounds. Each divides the interval that the answers so far favour, with a margin,
+into eight, and counts the outputs in these and on either side of it. From the answers of *all*
+rounds the number of outputs below every end is estimated by least squares, the number of rows being
+known. What a narrower interval [l, u] is worth is
+
+    log(W / (u − l)) − E[p | p ≥ 0] / price,
+
+W the width of the declared bounds, p the share of outputs outside, with its estimate and standard
+error. The expectation is large where the estimate is, and where the answers cannot tell: noise
+alone narrows nothing. Since every round counts what lies outside again, an interval that was wrong
+is given up; and one that would not be half as wide as the declared bounds, when widened, is not
+taken at all.
+
+What a round costs is a public rule: noise on a count is to be a fixed share of the rows. Where so
+much precision is not to be had for a small part of the budget, nobody looks, and the declared
+bounds stay.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import linalg, special
+
+from cloakgp.criteria import Criterion
+from cloakgp.fitting.measuring import about_everybody, measured
+from cloakgp.fitting.strategies import Budget, Query, split_budget
+from cloakgp.privacy import Answers, OutputBounds
+from cloakgp.privacy.bounds import SMALLEST_WIDTH
+from cloakgp.privacy.groups import Groups
+from cloakgp.privacy.interval import CountQuestion
+from cloakgp.privacy.tracebacks import forget_on_failure
+from cloakgp.release import Measurement
+from cloakgp.utils.arrays import Array
+from cloakgp.utils.names import NoiseName
+
+# How many intervals a round divides into.
+BINS = 8
+# The noise sd of a count, over the rows, that a round pays for.
+COUNT_PRECISION = 0.0765
+# The least share of a round: less is not worth its questions.
+LEAST_ROUND_SHARE = 1e-3
+# The least number of rounds, and what they may cost, as a share of μ², or of ε with Laplace noise;
+# what more rounds may cost, up to the most.
+LEAST_ROUNDS = 3
+LARGEST_SHARES: dict[NoiseName, float] = {"gaussian": 0.12, "laplace": 0.2}
+MOST_ROUNDS, CHEAP_SHARE = 6, 0.04
+# The share of outputs outside that is as bad as an interval e times as wide: while looking, so that
+# a narrow interval is tried, and at the end.
+TRIED_PRICE, FINAL_PRICE = 0.1, 0.05
+# How far the interval is widened at either end, in widths of its own; and how wide it may then be.
+WIDENING, WIDEST = 0.5, 0.5
+# Ends of intervals are multiples of this many halvings of the bounds.
+HALVINGS = 22
+
+# From the seeds of the stages, where noise is to repeat.
+SEEDS_APART = 100
+
+# Asks how many outputs lie in intervals, with one round's budget.
+Ask = Callable[[CountQuestion, Budget], Answers]
+
+
+@dataclass(frozen=True)
+class SearchPlan:
+    """What a search may spend; public.
+
+    Attributes
+    ----------
+    rounds : tuple of Budget
+        Of each round; none if nobody looks.
+    share : float
+        Of μ², or of ε with Laplace noise, of all of them together.
+    """
+
+    rounds: tuple[Budget, ...] = ()
+    share: float = 0.0
+
+
+NO_SEARCH = SearchPlan()
+
+
+def searches_interval(
+    interval: object, *, criterion: Criterion, bounds: OutputBounds, mean: float | None
+) -> bool:
+    """Return whether an interval is to be looked for, if the budget allows it.
+
+    Parameters
+    ----------
+    interval : "auto" or False
+    criterion : Criterion
+        What questions are chosen for: raw predictions are about outputs clipped to the declared
+        bounds, and remain so.
+    bounds : OutputBounds
+        Declared.
+    mean : float or None
+        Of the prior, if it was given: one outside of the bounds may be too far from an interval.
+
+    Raises
+    ------
+    ValueError
+        If it is anything else.
+    """
+    if interval is False:
+        return False
+    if not (isinstance(interval, str) and interval == "auto"):
+        raise ValueError(f"interval must be 'auto' or False, got {interval!r}")
+    within = mean is None or bounds.lo <= mean <= bounds.hi
+    return within and "stages" in criterion.uses
+
+
+def plan_search(
+    bounds: OutputBounds, *, budget: Budget, rows: int, largest_group: int = 1
+) -> SearchPlan:
+    """Return whether to look for an interval, and at what price. Depends on public numbers alone.
+
+    Noise on a count has sd √2 g/μ_t, or √2 · 2g/ε_t with Laplace noise, with g the most rows of a
+    group; it is to be 0.0765 N. Three rounds are made if they cost at most 12 % of μ² (or 20 % of
+    ε), and up to six for 4 %.
+
+    Parameters
+    ----------
+    bounds : OutputBounds
+        Declared.
+    budget : Budget
+        The whole.
+    rows : int
+        N.
+    largest_group : int
+        How many rows one person has at most.
+
+    Examples
+    --------
+    >>> bounds = OutputBounds(0.0, 1e4)
+    >>> few = plan_search(bounds, budget=Budget(1.0, 1e-5), rows=300)
+    >>> some = plan_search(bounds, budget=Budget(1.0, 1e-5), rows=500)
+    >>> many = plan_search(bounds, budget=Budget(1.0, 1e-5), rows=50_000)
+    >>> [(len(plan.rounds), round(plan.share, 3)) for plan in (few, some, many)]
+    [(0, 0.0), (3, 0.057), (6, 0.006)]
+    """
+    finest = math.ldexp(bounds.width, -HALVINGS - 2)
+    largest = max(abs(bounds.lo), abs(bounds.hi))
+    if finest <= max(float(np.spacing(largest)), SMALLEST_WIDTH):
+        return NO_SEARCH
+    # How far one person moves counts, in the noise's norm.
+    moved = largest_group * (math.sqrt(2.0) if budget.noise == "gaussian" else 2.0)
+    wanted = moved * budget.unit_sd() / (COUNT_PRECISION * rows)
+    if budget.noise == "gaussian":
+        wanted = wanted**2
+    each = max(wanted, LEAST_ROUND_SHARE)
+    if LEAST_ROUNDS * each > LARGEST_SHARES[budget.noise]:
+        return NO_SEARCH
+    rounds = min(max(LEAST_ROUNDS, math.floor(CHEAP_SHARE / each)), MOST_ROUNDS)
+    share = rounds * each
+    try:
+        # Parts of Laplace noise that are not the whole are no larger for what δ allows.
+        rest = [1.0 - share] if budget.noise == "gaussian" else []
+        one, *_ = split_budget(budget, shares=[each, *rest])
+    except ValueError:
+        return NO_SEARCH
+    return SearchPlan(rounds=(one,) * rounds, share=share)
+
+
+def find_interval(
+    ask: Ask, *, bounds: OutputBounds, rows: int, rounds: Sequence[Budget]
+) -> OutputBounds:
+    """Return an interval that holds most outputs, widened; the declared bounds if none is narrower.
+
+    Parameters
+    ----------
+    ask : callable
+        Called once for each round, with what to count and its budget.
+    bounds : OutputBounds
+        Declared.
+    rows : int
+        N.
+    rounds : sequence of Budget
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> outputs = rng.normal(170.0, 8.0, size=1000)
+    >>> def ask(question, budget):
+    ...     noise = 30.0 * rng.normal(size=question.intervals)
+    ...     return Answers(values=question.counts(outputs) + noise, noise_sd=30.0, centre=0.0,
+    ...                    bounds=(-0.71, 0.71), guarantee=None)
+    >>> found = find_interval(ask, bounds=OutputBounds(0.0, 10_000.0), rows=1000,
+    ...                       rounds=[None] * 3)
+    >>> found.lo < 150 < 190 < found.hi, found.width < 400
+    (True, True)
+    """
+    whole = 2**HALVINGS
+    asked: list[tuple[Array, Answers]] = []
+    low, high = 0, whole
+    for number, budget in enumerate(rounds, start=1):
+        places = _divided(low, high, whole=whole)
+        question = CountQuestion(_in_output_units(places, bounds=bounds))
+        asked.append((places, ask(question, budget)))
+        price = FINAL_PRICE if number == len(rounds) else TRIED_PRICE
+        low, high = _favoured(asked, rows=rows, price=price)
+    margin = WIDENING * (high - low)
+    low, high = max(math.floor(low - margin), 0), min(math.ceil(high + margin), whole)
+    if not asked or high - low > WIDEST * whole:
+        return bounds
+    lowest, highest = _in_output_units(np.array([low, high]), bounds=bounds)
+    return OutputBounds(lo=float(lowest), hi=float(highest))
+
+
+@forget_on_failure
+def search_outputs(
+    X: Array,
+    y: ArrayLike,
+    *,
+    query: Query,
+    bounds: OutputBounds,
+    plan: SearchPlan,
+    groups: Groups | None,
+    insecure_seed: int | None = None,
+) -> tuple[OutputBounds, tuple[Measurement, ...]]:
+    """Look for the interval that holds most outputs of a table; return it, and what was counted.
+
+    y goes to `cloakgp.privacy.interval` and nowhere else.
+
+    Parameters
+    ----------
+    X : array of shape (N, D)
+        Public inputs.
+    y : array-like of shape (N,)
+        Private outputs.
+    query : Query
+    bounds : OutputBounds
+        Declared.
+    plan : SearchPlan
+    groups : array of shape (N,) or None
+        From `cloakgp.privacy.groups.checked_groups`.
+    insecure_seed : int, optional
+        Makes the noise reproducible and the counts **not private**.
+    """
+    strategy = about_everybody(
+        X, X_query=query.X, query_weights=query.weights, table=0, groups=groups
+    )
+    counted: list[Measurement] = []
+
+    def ask(question: CountQuestion, budget: Budget) -> Answers:
+        seed = None if insecure_seed is None else insecure_seed + SEEDS_APART + len(counted)
+        one = measured(strategy, y, encoding=question, budget=budget, insecure_seed=seed)
+        counted.append(one)
+        assert isinstance(one.answers, Answers)
+        return one.answers
+
+    found = find_interval(ask, bounds=bounds, rows=len(X), rounds=plan.rounds)
+    return found, tuple(counted)
+
+
+def _divided(low: int, high: int, *, whole: int) -> Array:
+    """Return where the intervals of a round end: those within [low, high] with a margin, and all.
+
+    Places are whole numbers, from 0 to the number of the finest intervals.
+    """
+    if high - low < whole:
+        margin = math.ceil((high - low) / BINS)
+        low, high = max(low - margin, 0), min(high + margin, whole)
+    inner = np.rint(np.linspace(low, high, BINS + 1))
+    return np.unique(np.concatenate([[0], inner, [whole]]))
+
+
+def _in_output_units(places: Array, *, bounds: OutputBounds) -> Array:
+    """Return places in output units; the outermost are the bounds, to the last bit."""
+    shares = np.ldexp(places.astype(np.float64), -HALVINGS)
+    units = bounds.lo + bounds.width * shares
+    ends: Array = np.where(shares == 1.0, bounds.hi, units)
+    return ends
+
+
+def _favoured(
+    asked: Sequence[tuple[Array, Answers]], *, rows: int, price: float
+) -> tuple[int, int]:
+    """Return the places between which outputs lie, as all answers together favour it."""
+    places = np.unique(np.concatenate([edges for edges, _ in asked]))
+    below, covariance = _estimate_below(asked, places, rows=rows)
+    outside = below[:, None] + rows - below[None, :]
+    spread = np.diag(covariance)
+    variance = spread[:, None] + spread[None, :] - 2.0 * covariance
+    lost = _expected_share(outside / rows, np.sqrt(np.maximum(variance, 0.0)) / rows)
+    width = places[None, :] - places[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        worth = np.where(width > 0, -np.log(width / places[-1]) - lost / price, -np.inf)
+    start, stop = np.unravel_index(int(np.argmax(worth)), worth.shape)
+    return int(places[start]), int(places[stop])
+
+
+def _estimate_below(
+    asked: Sequence[tuple[Array, Answers]], places: Array, *, rows: int
+) -> tuple[Array, Array]:
+    """Return how many outputs lie below every place, by least squares, and its covariance.
+
+    Every count is a difference of two such numbers. None lies below the first place, and all below
+    the last: these are known.
+    """
+    count = len(places)
+    precision, moment = np.zeros((count, count)), np.zeros(count)
+    for edges, answers in asked:
+        positions = np.searchsorted(places, edges)
+        differences = np.zeros((len(edges) - 1, count))
+        each = np.arange(len(edges) - 1)
+        differences[each, positions[1:]], differences[each, positions[:-1]] = 1.0, -1.0
+        precision += differences.T @ differences / answers.noise_sd**2
+        moment += differences.T @ answers.values / answers.noise_sd**2
+    below, covariance = np.zeros(count), np.zeros((count, count))
+    below[-1] = rows
+    inner = slice(1, count - 1)
+    if count > 2:
+        factor = linalg.cho_factor(precision[inner, inner])
+        below[inner] = linalg.cho_solve(factor, moment[inner] - precision[inner, -1] * rows)
+        covariance[inner, inner] = linalg.cho_solve(factor, np.eye(count - 2))
+    return below, covariance
+
+
+def _expected_share(estimate: Array, error: Array) -> Array:
+    """Return the mean of a normal share given that it is not negative."""
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        # Where the density over the distribution function is below 1e-250 it is nothing.
+        standardised = np.clip(estimate / error, -1e6, 35.0)
+        density = math.sqrt(2.0 / math.pi) / special.erfcx(-standardised / math.sqrt(2.0))
+    expected: Array = np.where(error > 0, estimate + error * density, estimate)
+    return np.maximum(expected, 0.0)

@@ -1,0 +1,16 @@
+"""Ledger: what was spent about whom, remembered by whoever spends it, and refused at a limit."""
+
+from cloakgp.ledger.accounts import Account, Standing
+from cloakgp.ledger.audit import Audit
+from cloakgp.ledger.errors import DamagedLedgerError, LedgerError, LimitError
+from cloakgp.ledger.ledger import Ledger
+
+__all__ = [
+    "Account",
+    "Audit",
+    "DamagedLedgerError",
+    "Ledger",
+    "LedgerError",
+    "LimitError",
+    "Standing",
+]

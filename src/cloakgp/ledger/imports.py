@@ -1,0 +1,143 @@
+"""Imports of releases: what was spent before there was a ledger, from the release files."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from cloakgp.ledger.accounts import Account, checked_account
+from cloakgp.ledger.amounts import Amount
+from cloakgp.ledger.charges import check_unit
+from cloakgp.ledger.database import Writing
+from cloakgp.ledger.errors import LedgerError
+from cloakgp.privacy.accounting import Guarantee
+from cloakgp.privacy.composition import MixedGuarantee
+from cloakgp.privacy.rounding import round_up
+from cloakgp.privacy.spending import WHOLE_ROWS, Cost, Unit, digest_of
+from cloakgp.release import MultiOutputRelease, Release, StatisticsRelease
+from cloakgp.release.open import OpenedRelease, load
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What came of one file.
+
+    Attributes
+    ----------
+    path : Path
+    charge : int or None
+        None if the ledger knew all of it.
+    epsilon, delta : float
+        Of the whole file.
+    """
+
+    path: Path
+    charge: int | None
+    epsilon: float
+    delta: float
+
+
+def import_releases(
+    account: Account, paths: Iterable[str | Path], *, reason: str
+) -> list[Imported]:
+    """Count releases that were made without this ledger.
+
+    What it knows already, by the digests of noisy answers, it does not count again. It counts what
+    is new whatever the limit is: it was spent.
+
+    Parameters
+    ----------
+    account : Account
+    paths : iterable of str or Path
+    reason : str
+
+    Raises
+    ------
+    LedgerError
+        If a release is not private, or is about others than the account.
+    ReleaseFileError
+        If a file is none.
+    """
+    return [_import(account, Path(path), reason=reason) for path in paths]
+
+
+def _import(account: Account, path: Path, *, reason: str) -> Imported:
+    release = load(path)
+    if release.insecure:
+        raise LedgerError(
+            f"{path} has noise from a seed, which protects nobody: no budget covers it"
+        )
+    unit = _unit(release)
+    file = hashlib.sha256(path.read_bytes()).hexdigest()
+    with account.database.writing() as writing:
+        row = checked_account(account.name, writing.rows)
+        check_unit(row["unit"], unit, name=account.name)
+        parts = _new_parts(release, file, writing)
+        charge = None
+        if parts:
+            total = sum((Amount.of(cost) for _, cost in parts), start=Amount())
+            charge = writing.append(
+                "imported",
+                account=account.name,
+                reason=reason,
+                unit=unit,
+                epsilon=release.guarantee.epsilon,
+                delta=release.guarantee.delta,
+                release=file,
+                draws=[digest for digest, _ in parts],
+                **total.numbers,
+            )
+    return Imported(
+        path=path,
+        charge=charge,
+        epsilon=release.guarantee.epsilon,
+        delta=release.guarantee.delta,
+    )
+
+
+def _new_parts(release: OpenedRelease, file: str, writing: Writing) -> list[tuple[str, Cost]]:
+    """Return what the ledger does not know of a release, with what it is recognised by."""
+    asked = [one.answers for one in _measurements(release) if one.answers.guarantee.spent]
+    parts = [(digest_of(answers.values), _cost(answers.guarantee)) for answers in asked]
+    if not asked:
+        known = any(charge["release"] == file for charge in writing.rows.all("charges"))
+        assert not isinstance(release.guarantee, MixedGuarantee)
+        parts = [] if known else [(file, _cost(release.guarantee))]
+    elif isinstance(release.guarantee, MixedGuarantee):
+        known = all(writing.rows.get("draws", digest) is not None for digest, _ in parts)
+        mixed = release.guarantee
+        chosen = Cost(mechanism=mixed.mechanism, epsilon=mixed.selection_epsilon)
+        # Whatever had been chosen.
+        parts = [] if known else [(f"choice {file}", chosen), (file, _cost(mixed.release))]
+    return [part for part in parts if writing.rows.get("draws", part[0]) is None]
+
+
+def _measurements(release: OpenedRelease) -> tuple[Any, ...]:
+    entries = release.entries if isinstance(release, MultiOutputRelease) else release
+    return entries.measurements if isinstance(entries, Release) else ()
+
+
+def _cost(guarantee: Guarantee) -> Cost:
+    pure = sum((Fraction(part) for part in guarantee.laplace), Fraction(0))
+    return Cost(
+        mechanism="laplace" if pure else "gaussian",
+        mu=guarantee.mu,
+        epsilon=round_up(pure),
+        answers=guarantee.answers if guarantee.mu else 0,
+        coarseness=guarantee.coarseness,
+    )
+
+
+def _unit(release: OpenedRelease) -> Unit:
+    if isinstance(release, StatisticsRelease):
+        return WHOLE_ROWS[release.statistics.neighbours]
+    strategies = [one.strategy for one in _measurements(release)]
+    if any(getattr(one, "groups", None) is not None for one in strategies):
+        return "row" if isinstance(release, MultiOutputRelease) else "person"
+    if any(getattr(one, "grouping", None) is not None for one in strategies):
+        return "person"
+    return "row"

@@ -1,0 +1,191 @@
+r"""Counts of outputs in intervals, with noise: `measure_counts`.
+
+Mechanism
+---------
+Given public numbers e_0 < … < e_B, publish Σ_j v_j + s z, where z is independent noise on a grid
+(Gaussian or Laplace) and v_j ∈ {0, 1}ᴮ has a one at the interval that output j lies in: below e_1,
+from e_1 to below e_2, …, from e_{B−1} on.
+
+Where to count next is chosen from published counts (`cloakgp.fitting.interval`), so as to find an
+interval that holds most outputs, however wide the declared bounds are.
+
+Neighbours
+    One output changes, to any number; everything else is equal. With groups, all outputs of one
+    group change. The ends e are equal: they are functions of public numbers and published answers.
+Sensitivity
+    v_j has a single one, wherever it is: two of them are at most √2 apart, and 2 in ℓ1 norm,
+    which Laplace noise counts in; a group of n rows moves the sum by at most n times that, by the
+    triangle inequality. Which interval an output lies in is
+    decided by comparisons, which are exact, and the counts are whole numbers below 2⁵³: nothing is
+    rounded before the grid, which `cloakgp.privacy.grid` counts.
+Theorem
+    As for `cloakgp.privacy.gaussian`, in B dimensions. Several such mechanisms and all stages after
+    them are together exactly √(Σ μ_t²)-Gaussian DP (Dong, Roth and Su 2022, corollary 3.3).
+Argument
+    Given all earlier answers, the ends are constants, and this is the Gaussian mechanism on a sum
+    of functions of one output each: μ_t-Gaussian DP for every value of the earlier answers, which
+    is what adaptive composition asks for. What is found, the interval, is a function of published
+    counts: post-processing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cloakgp.privacy.bounds import checked_outputs
+from cloakgp.privacy.gaussian import Answers
+from cloakgp.privacy.grid import Sensitivity, calibrate, noisy
+from cloakgp.privacy.groups import checked_groups
+from cloakgp.privacy.noise import noise_named
+from cloakgp.privacy.rounding import UNIT_ROUNDOFF
+from cloakgp.privacy.spending import one_charge
+from cloakgp.privacy.tracebacks import forget_on_failure
+from cloakgp.utils.arrays import Array
+from cloakgp.utils.names import NoiseName
+
+_HALF = math.sqrt(0.5) * (1 + 4 * UNIT_ROUNDOFF)
+# What is counted of one output moves as far as a number between these, in the norm of either noise:
+# by √2, rounded outwards, or by 2.
+COUNT_BOUNDS: dict[NoiseName, tuple[float, float]] = {
+    "gaussian": (-_HALF, _HALF),
+    "laplace": (-1.0, 1.0),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class CountQuestion:
+    """How many outputs lie in each of several intervals.
+
+    Attributes
+    ----------
+    edges : array of shape (B + 1,)
+        Where the intervals end, in output units, in order. What lies beyond the first or the last
+        counts as within.
+
+    Examples
+    --------
+    >>> asked = CountQuestion(np.array([0.0, 2.0, 8.0]))
+    >>> asked.counts(np.array([-3.0, 1.0, 2.0, 90.0]))
+    array([2., 2.])
+    """
+
+    edges: Array
+
+    def validate(self) -> None:
+        """Refuse intervals that are none.
+
+        Raises
+        ------
+        ValueError
+            If ends are missing, infinite, or not in order.
+        """
+        fit = self.edges.ndim == 1 and len(self.edges) >= 2 and np.isfinite(self.edges).all()
+        if not (fit and (self.edges[1:] > self.edges[:-1]).all()):
+            raise ValueError("its intervals are damaged")
+
+    @property
+    def intervals(self) -> int:
+        """B, how many there are."""
+        return len(self.edges) - 1
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The first and the last end: the declared bounds, in output units."""
+        return float(self.edges[0]), float(self.edges[-1])
+
+    def counts(self, outputs: Array) -> Array:
+        """Return how many outputs lie in each interval, shape (B,).
+
+        Parameters
+        ----------
+        outputs : array of shape (N,)
+            Private; finite.
+        """
+        places = np.searchsorted(self.edges[1:-1], outputs, side="right")
+        return np.bincount(places, minlength=self.intervals).astype(np.float64)
+
+
+@forget_on_failure
+@one_charge
+def measure_counts(
+    y: ArrayLike,
+    *,
+    rows: int,
+    question: CountQuestion,
+    epsilon: float,
+    delta: float,
+    groups: Iterable[Hashable] | None = None,
+    noise: NoiseName = "gaussian",
+    insecure_seed: int | None = None,
+) -> Answers:
+    """Count outputs in intervals, under (ε, δ)-differential privacy.
+
+    Mechanism, neighbours, sensitivity, theorem and argument stand at the head of this module.
+
+    Parameters
+    ----------
+    y : array-like of shape (N,)
+        Private outputs.
+    rows : int
+        N, the number of rows of X.
+    question : CountQuestion
+        Public: chosen without y, but for what was published with noise.
+    epsilon, delta : float
+        The budget of these counts.
+    groups : iterable of N hashables, optional
+        Public: whose row it is.
+    noise : {"gaussian", "laplace"}
+    insecure_seed : int, optional
+        Makes the noise reproducible and the answers **not private**.
+
+    Returns
+    -------
+    Answers
+        One count for each interval, in rows.
+
+    Raises
+    ------
+    ValueError
+        For intervals, budgets or outputs that do not make sense; no message quotes an output.
+
+    Examples
+    --------
+    >>> question = CountQuestion(np.array([0.0, 1.0, 2.0]))
+    >>> answers = measure_counts([0.5, 0.0, 9.0, 1.0], rows=4, question=question, epsilon=1.0,
+    ...                          delta=1e-6)
+    >>> answers.values.shape, round(answers.noise_sd, 2)
+    ((2,), 5.97)
+    """
+    law = noise_named(noise)
+    epsilon, delta = law.check(epsilon, delta)
+    question.validate()
+    units = checked_groups(groups, rows=rows)
+    outputs = checked_outputs(y, rows=rows)
+    everybody = np.ones((1, rows))
+    longest = law.gauge(everybody, groups=units)
+    low, high = COUNT_BOUNDS[law.name]
+    grid, guarantee = calibrate(
+        everybody,
+        sensitivity=Sensitivity(
+            distance=(high - low) * longest * (1 + 4 * UNIT_ROUNDOFF),
+            largest=1.0,
+            columns=question.intervals,
+        ),
+        epsilon=epsilon,
+        delta=delta,
+        noise=law,
+    )
+    return Answers(
+        values=noisy(question.counts(outputs), grid=grid, insecure_seed=insecure_seed),
+        noise_sd=grid.noise_sd,
+        centre=0.0,
+        bounds=COUNT_BOUNDS[law.name],
+        guarantee=guarantee,
+        insecure=insecure_seed is not None,
+        noise=law.name,
+    )

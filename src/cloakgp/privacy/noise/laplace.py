@@ -1,0 +1,162 @@
+r"""Laplace noise: it counts columns by the sum of their absolute entries, and needs no δ.
+
+Mechanism
+---------
+Answers, rounded to integers x on a grid, each get an independent integer t, drawn with probability
+(1 − q)/(1 + q) q^|t|, q = e^(−1/τ).
+
+Sensitivity
+    Row j enters through column r_j alone, so answers move by at most Δ = d·max_j ‖r_j‖₁ in ℓ1 norm
+    (over all columns of V, where an entry is encoded in several), a group of rows by the sum of
+    theirs. It is computed from the very R that is asked and inflated for rounding
+    (`cloakgp.privacy.grid.integer_sensitivity`).
+Theorem
+    Laplace mechanism: Dwork, McSherry, Nissim and Smith 2006, *Calibrating noise to sensitivity in
+    private data analysis*, proposition 1; on integers, the geometric mechanism of Ghosh,
+    Roughgarden and Sundararajan 2012, *Universally utility-maximizing privacy mechanisms*.
+Argument
+    If a neighbour's integers are x', then for every outcome o, P(o)/P'(o) = exp(Σ_i (|o_i − x'_i| −
+    |o_i − x_i|)/τ) ≤ exp(‖x − x'‖₁/τ). The integers are at most the sensitivity apart, so τ =
+    sensitivity/ε gives e^ε: ε-DP exactly, with nothing lost to the grid, unlike the Gaussian.
+    Multiplying by the grid's step is post-processing.
+
+Composition
+-----------
+It is more than ε-DP. Go from x to x' one coordinate after the other, by shifts of s_i steps: each
+step leaves all other coordinates as they are, so its trade-off curve is f_{s_i}, that of one
+discrete Laplace variable and a shift. By group privacy (Dong, Roth and Su 2022, theorem 2.14) the
+curve of the whole way is at least f_{s_1} ∘ (1 − f_{s_2}) ∘ …. The law is log-concave, so tests at
+thresholds are best, a threshold's level after one shift is a threshold's level of the next, and the
+composition equals f_s of one variable and the whole shift s = Σ s_i. Its δ at ε' < s/τ, by the best
+threshold, is at most 1 − sech(1/2τ) e^((ε' − s/τ)/2): that of continuous Laplace noise at s/τ +
+2 ln cosh(1/2τ) ≤ s/τ + 1/4τ². Guarantees round every ε up by a share of 2⁻⁴⁰ where they compose,
+and grids are so fine that this covers it.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from cloakgp.privacy.accounting import (
+    ROUNDING,
+    Calibration,
+    Guarantee,
+    check_budget,
+    pure_mu,
+)
+from cloakgp.privacy.encoding import Encoding
+from cloakgp.privacy.groups import Groups
+from cloakgp.privacy.noise.base import TOLERANCE, Noise
+from cloakgp.privacy.rounding import UNIT_ROUNDOFF, gamma
+from cloakgp.privacy.sampler import Integers, add_discrete_laplace, add_insecure_laplace
+from cloakgp.utils.arrays import Array
+from cloakgp.utils.names import NoiseName
+
+# Noise of more steps than this could leave 64 bits; so it would for an ε below the other.
+LARGEST_SCALE, SMALLEST_EPSILON = 2.0**57, 2.0**-40
+
+
+class LaplaceNoise(Noise):
+    """Discrete Laplace noise; mechanism, theorem and argument stand at the head of this module."""
+
+    name: ClassVar[NoiseName] = "laplace"
+    law: ClassVar[str] = "Laplace"
+
+    def lengths(self, columns: Array) -> Array:
+        """Return ‖r_j‖₁, rounded up."""
+        sums = np.abs(columns).sum(axis=0)
+        return np.asarray(sums * (1 + 2 * gamma(len(columns))), dtype=np.float64)
+
+    def gauge(self, strategy: Array, *, groups: Groups | None) -> float:
+        """Return the greatest Σ_j ‖r_j‖₁ over a group, which bounds ‖Σ_j ±r_j‖₁.
+
+        It is equal to it where every row is in one answer alone, as in a partition.
+        """
+        lengths = self.lengths(strategy)
+        if groups is None:
+            return float(lengths.max())
+        together = np.bincount(groups, weights=lengths)
+        return float(together.max()) * (1 + 2 * gamma(len(groups)))
+
+    def norm(self, totals: Array) -> float:
+        """Return the sum of absolute entries, rounded up."""
+        return float(np.abs(totals).sum()) * (1 + 2 * gamma(totals.size))
+
+    def norm_of_ones(self, count: int) -> float:
+        """Return n."""
+        return float(count)
+
+    def distance(self, encoding: Encoding) -> float:
+        """Return how far a row moves, in ℓ1 norm."""
+        return encoding.absolute_distance
+
+    def unit_sd(self, epsilon: float, delta: float) -> float:
+        """Return √2/ε, whatever δ is."""
+        del delta
+        return math.sqrt(2.0) / epsilon
+
+    def check(
+        self, epsilon: float, delta: float, *, calibration: Calibration = "exact"
+    ) -> tuple[float, float]:
+        """Return a budget as float64, after checking it; δ may be 0."""
+        if calibration != "exact":
+            raise ValueError(f"Laplace noise has one calibration, 'exact', got {calibration!r}")
+        check_budget(epsilon, delta, pure=True)
+        if epsilon < SMALLEST_EPSILON:
+            raise ValueError(f"epsilon = {epsilon} is too small for noise on 64-bit integers")
+        return float(epsilon), float(delta)
+
+    def scale(
+        self,
+        sensitivity: int,
+        *,
+        answers: int,
+        epsilon: float,
+        delta: float,
+        calibration: Calibration = "exact",
+    ) -> tuple[float, Guarantee]:
+        """Return τ and the guarantee, which holds with δ = 0.
+
+        Examples
+        --------
+        >>> scale, guarantee = LaplaceNoise().scale(2**40, answers=1, epsilon=0.5, delta=0.0)
+        >>> round(scale / 2**40, 9), guarantee.laplace
+        (2.0, (0.5,))
+        """
+        del calibration
+        scale = sensitivity / epsilon * (1 + 4 * UNIT_ROUNDOFF)
+        # The second: what composition takes for continuous noise is covered by its rounding.
+        if scale > LARGEST_SCALE or 1 / (4 * scale**2) > ROUNDING / 2 * epsilon:
+            raise ValueError(f"epsilon = {epsilon} is too small for noise on 64-bit integers")
+        # OpenDP takes τ for the rational number that it is: so does this.
+        if Fraction(sensitivity) > Fraction(scale) * Fraction(epsilon):
+            raise RuntimeError("the calibration does not hold its guarantee; nothing released")
+        return scale, Guarantee(
+            epsilon=epsilon, delta=delta, mu=0.0, answers=answers, laplace=(epsilon,)
+        )
+
+    def sd(self, scale: float) -> float:
+        """Return √2 τ."""
+        return math.sqrt(2.0) * scale
+
+    def add(
+        self, integers: Integers, *, scale: float, sensitivity: int, insecure_seed: int | None
+    ) -> Integers:
+        """Add discrete Laplace noise."""
+        if insecure_seed is not None:
+            return add_insecure_laplace(integers, scale=scale, seed=insecure_seed)
+        return add_discrete_laplace(integers, scale=scale, sensitivity=sensitivity)
+
+    def keeps(self, guarantee: Guarantee, *, moved: float) -> bool:
+        """Return whether ε, √2 times what it moves over its sd, is at most what is stated.
+
+        Files of format version 1 state the Gaussian DP that follows.
+        """
+        spent = math.sqrt(2.0) * moved
+        if not guarantee.laplace:
+            return spent == 0 or pure_mu(spent) <= guarantee.mu * (1 + TOLERANCE)
+        return guarantee.mu == 0 and spent <= math.fsum(guarantee.laplace) * (1 + TOLERANCE)

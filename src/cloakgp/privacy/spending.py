@@ -1,0 +1,390 @@
+"""Spending: what every draw of noise costs, told to whoever keeps the account before it is drawn.
+
+Nothing here keeps an account. A `Keeper` does, from above (`cloakgp.ledger`), and is put in force
+by `counted_by`, or for a whole process by the environment variable ``CLOAKGP_LEDGER``. Then
+
+* a function that is given private outputs is one charge (`one_charge`), with all that it calls;
+* what it may spend at most can be held for it as soon as it is known (`hold`);
+* the sampler, the only source of noise, passes every draw through `spend`: the keeper reserves what
+  the draw costs, by the very numbers with which it is drawn, or raises, and then nothing is drawn.
+
+Whatever cannot be counted while a keeper is in force is refused: noise from a seed, which protects
+nobody, and a draw of which nobody said whom it protects.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from fractions import Fraction
+from importlib.metadata import entry_points
+from typing import Any, Literal, ParamSpec, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cloakgp.privacy.fingerprints import fingerprint_column
+from cloakgp.privacy.rounding import UNIT_ROUNDOFF, round_up
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+Budget = tuple[float, float]
+
+# Whom a guarantee is about; neighbours differ in that.
+Unit = Literal["row", "person", "whole row replaced", "whole row added or removed"]
+WHOLE_ROWS: dict[str, Unit] = {
+    "replace": "whole row replaced",
+    "add-remove": "whole row added or removed",
+}
+ENVIRONMENT = "CLOAKGP_LEDGER"
+KEEPERS = "cloakgp_spending"
+
+
+class SpendingError(ValueError):
+    """Something cannot be counted, so nothing was drawn for it."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one draw of noise costs, from the numbers with which it is drawn.
+
+    Attributes
+    ----------
+    mechanism : str
+    mu : float
+        Of Gaussian noise: sensitivity over noise sd, rounded up.
+    epsilon : float
+        Of noise that needs no δ: the ε that it keeps, rounded up.
+    answers : int
+        How many numbers with Gaussian noise.
+    coarseness : float
+        Σ (grid / noise sd)² over these; see `cloakgp.privacy.accounting.discretisation_delta`.
+    """
+
+    mechanism: str
+    mu: float = 0.0
+    epsilon: float = 0.0
+    answers: int = 0
+    coarseness: float = 0.0
+
+    @classmethod
+    def of_gaussian(cls, *, sensitivity: int, scale: float, answers: int) -> Cost:
+        """Return what Gaussian noise of a scale costs, for a sensitivity in ℓ2 norm.
+
+        Examples
+        --------
+        >>> Cost.of_gaussian(sensitivity=2, scale=4.0, answers=1).mu
+        0.5
+        """
+        return cls(
+            mechanism="gaussian",
+            mu=round_up(Fraction(sensitivity) / Fraction(scale)),
+            answers=answers,
+            coarseness=answers / scale**2 * (1 + 4 * UNIT_ROUNDOFF),
+        )
+
+    @classmethod
+    def of_pure(cls, mechanism: str, *, sensitivity: int, scale: float) -> Cost:
+        """Return what is ε-DP with ε = sensitivity/scale costs.
+
+        Examples
+        --------
+        >>> Cost.of_pure("laplace", sensitivity=1, scale=4.0).epsilon
+        0.25
+        """
+        return cls(mechanism=mechanism, epsilon=round_up(Fraction(sensitivity) / Fraction(scale)))
+
+
+@dataclass(frozen=True)
+class Spender:
+    """Who is about to spend: public, but for what makes a fingerprint.
+
+    Attributes
+    ----------
+    call : str
+        The function that was given private outputs.
+    unit : Unit
+        Whom its guarantee is about.
+    epsilon, delta : float or None
+        The budget that it was given.
+    fingerprint : callable
+        A key → the keyed fingerprint of the private column, None where there is no column.
+    """
+
+    call: str
+    unit: Unit
+    epsilon: float | None
+    delta: float | None
+    fingerprint: Callable[[bytes], str | None]
+
+
+class Charge(Protocol):
+    """What one call spends, while it runs."""
+
+    def hold(self, budgets: Sequence[Budget]) -> None:
+        """Hold budgets for what will be drawn, or raise."""
+
+    def reserve(self, cost: Cost) -> None:
+        """Reserve what a draw costs, durably, or raise; the noise is drawn directly afterwards."""
+
+    def drawn(self, digest: str | None) -> None:
+        """Note what was drawn, by the digest of what is published."""
+
+    def close(self, *, failed: bool) -> None:
+        """Commit what was drawn, and give back what was only held."""
+
+
+class Keeper(Protocol):
+    """Whoever keeps the account."""
+
+    def open_charge(self, spender: Spender) -> Charge:
+        """Begin to count a call, or raise."""
+
+
+_keeper: ContextVar[Keeper | None] = ContextVar("_keeper", default=None)
+_charge: ContextVar[Charge | None] = ContextVar("_charge", default=None)
+# Of the whole process: threads that are started within a block do not see its context.
+_in_force: list[Keeper] = []
+
+
+@contextmanager
+def counted_by(keeper: Keeper) -> Iterator[None]:
+    """Have a keeper count all that is spent within a block, by threads that it starts as well.
+
+    Parameters
+    ----------
+    keeper : Keeper
+
+    Examples
+    --------
+    >>> class Refusing:
+    ...     def open_charge(self, spender):
+    ...         raise SpendingError(f"no more for {spender.call}")
+    >>> from cloakgp.privacy import measure
+    >>> with counted_by(Refusing()):
+    ...     measure(np.ones((1, 2)), [0.0, 1.0], bounds=(0, 1), epsilon=1.0, delta=0.01)
+    Traceback (most recent call last):
+    ...
+    cloakgp.privacy.spending.SpendingError: no more for measure
+    """
+    token = _keeper.set(keeper)
+    _in_force.append(keeper)
+    try:
+        yield
+    finally:
+        _in_force.remove(keeper)
+        _keeper.reset(token)
+
+
+def keeper_in_force() -> Keeper | None:
+    """Return who counts what is spent here: that of the block, or that of the environment.
+
+    Raises
+    ------
+    SpendingError
+        If this is a thread outside of several blocks, or nothing knows what the environment names.
+
+    Examples
+    --------
+    >>> keeper_in_force() is None
+    True
+    """
+    keeper = _keeper.get()
+    if keeper is not None:
+        return keeper
+    others = {id(each): each for each in _in_force}
+    if len(others) > 1:
+        raise SpendingError(
+            "several accounts are open, and this thread was started within none of them: open the "
+            "account in the thread"
+        )
+    if others:
+        return next(iter(others.values()))
+    if os.environ.get(ENVIRONMENT):
+        return _keeper_of_environment()
+    return None
+
+
+def one_charge(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Make a function one charge, with all that it calls, if a keeper is in force.
+
+    For every public function that is given private outputs and a budget. Within another such
+    function it is a part of that one's charge. What it says of itself is read off its arguments:
+    ``epsilon`` and ``delta``; ``y``, for the fingerprint; ``groups``, ``neighbours`` or rows that
+    are grouped, for whom it protects.
+
+    Parameters
+    ----------
+    function : callable
+    """
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def charged(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        keeper = None if _charge.get() is not None else keeper_in_force()
+        if keeper is None:
+            return function(*args, **kwargs)
+        given = signature.bind(*args, **kwargs).arguments
+        charge = keeper.open_charge(_spender(function.__qualname__, given))
+        del given
+        token = _charge.set(charge)
+        try:
+            result = function(*args, **kwargs)
+        except BaseException as error:
+            try:
+                charge.close(failed=True)
+            except Exception:
+                error.add_note("The ledger could not be told: what was reserved counts as spent.")
+            raise
+        finally:
+            _charge.reset(token)
+        charge.close(failed=False)
+        return result
+
+    return charged
+
+
+def hold(*budgets: Budget) -> None:
+    """Hold what a call will spend, before it spends the first part of it.
+
+    For calls that draw several times, once everything is validated that can be without an output:
+    so that they do not spend a first part and find that there is no room for the rest. Does nothing
+    where nobody counts, and within a call that holds already.
+
+    Parameters
+    ----------
+    *budgets : (float, float)
+        Pairs (ε, δ), which add up.
+
+    Examples
+    --------
+    >>> hold((1.0, 1e-5))
+    """
+    charge = _charge.get()
+    if charge is not None:
+        charge.hold(budgets)
+
+
+def spend(cost: Cost, draw: Callable[[], Result]) -> Result:
+    """Reserve what a draw costs, and draw.
+
+    Parameters
+    ----------
+    cost : Cost
+    draw : callable
+        Draws the noise, and returns what may be published.
+
+    Raises
+    ------
+    SpendingError
+        If a keeper is in force and refuses; then nothing was drawn.
+
+    Examples
+    --------
+    >>> spend(Cost(mechanism="gaussian", mu=1.0), lambda: 5)
+    5
+    """
+    charge = _charge.get()
+    if charge is None:
+        if keeper_in_force() is not None:
+            raise SpendingError(
+                "an account is open, and nothing says whom this noise protects: call a function of "
+                "cloakgp that takes outputs, not the sampler"
+            )
+        return draw()
+    charge.reserve(cost)
+    published = draw()
+    charge.drawn(digest_of(published) if isinstance(published, np.ndarray) else None)
+    return published
+
+
+def refuse_seed() -> None:
+    """Refuse noise from a seed where an account is open.
+
+    Raises
+    ------
+    SpendingError
+
+    Examples
+    --------
+    >>> refuse_seed()
+    """
+    if keeper_in_force() is not None:
+        raise SpendingError(
+            "insecure_seed makes noise that protects nobody, so no budget covers it: leave it out, "
+            "or close the account for data that are public"
+        )
+
+
+def digest_of(values: NDArray[Any]) -> str:
+    """Return by what noisy answers are recognised, in whatever file they are.
+
+    SHA-256 of the numbers in float64, over the power of two that brings the largest below 1: the
+    same for whole numbers on a grid and for these in output units.
+
+    Parameters
+    ----------
+    values : array
+        Published.
+
+    Examples
+    --------
+    >>> digest_of(np.array([3, 4])) == digest_of(np.array([[0.75, 1.0]]))
+    True
+    """
+    numbers = np.asarray(values, dtype=np.float64).ravel()
+    largest = float(np.abs(numbers).max(initial=0.0))
+    _, exponent = np.frexp(largest)
+    scaled = np.ldexp(numbers, -int(exponent)) + 0.0
+    return hashlib.sha256(scaled.astype("<f8").tobytes()).hexdigest()
+
+
+def _spender(call: str, given: Mapping[str, Any]) -> Spender:
+    """Return what a call says of itself by its arguments."""
+    passed = given.get("settings")
+    settings = {**(passed if isinstance(passed, Mapping) else {}), **given}
+    # Of an estimator's method.
+    owner = given.get("self")
+    private: Any = settings.get("y")
+    return Spender(
+        call=call,
+        unit=_unit(settings),
+        epsilon=_number(settings.get("epsilon", getattr(owner, "epsilon", None))),
+        delta=_number(settings.get("delta", getattr(owner, "delta", None))),
+        fingerprint=lambda key: fingerprint_column(private, key=key),
+    )
+
+
+def _unit(given: Mapping[str, Any]) -> Unit:
+    if "neighbours" in given:
+        # What is no such word is refused where it is checked.
+        return WHOLE_ROWS.get(str(given["neighbours"]), "whole row added or removed")
+    grouped = any(getattr(given.get(name), "grouped", False) for name in ("rows", "y", "X"))
+    if (
+        given.get("groups") is not None
+        or grouped
+        or getattr(given.get("bound"), "group_rows", None)
+    ):
+        return "person"
+    return "row"
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float | np.integer | np.floating) else None
+
+
+def _keeper_of_environment() -> Keeper:
+    for entry in entry_points(group=KEEPERS):
+        keeper: Keeper = entry.load()()
+        return keeper
+    raise SpendingError(
+        f"{ENVIRONMENT} names a ledger, and no installed package keeps one: install "
+        "cloakgp[ledger], or unset it"
+    )

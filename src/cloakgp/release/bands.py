@@ -1,0 +1,209 @@
+"""Bands of outputs around what published answers predict: of rows that are kept, and of others.
+
+The band of a row that nobody keeps is a function of its inputs: `RowBands` predicts its output by
+what the answers say of the inducing variables. With f = m + Vᵀu, and u ~ N(û, G Gᵀ) given answers,
+the output of a row of features v and noise variance λ has the mean m + vᵀû and the variance
+‖Gᵀv‖² + λ. What the answers say of the row's own noise is left out: it is one of thousands of rows.
+That decides where bands lie, which may be anywhere; inference counts it
+(`cloakgp.release.posterior.clipped_sums`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cloakgp.models import SparsePrior
+from cloakgp.models.clipping import linearise_clipped
+from cloakgp.models.likelihoods import Linearisation
+from cloakgp.privacy import OutputBounds
+from cloakgp.privacy.bands import Bands, SpreadQuestion
+from cloakgp.utils.arrays import Array
+
+# The narrowest band, as a share of the bounds' width.
+NARROWEST = 1e-3
+
+
+def choose_bands(mean: Array, variance: Array, *, width: float, bounds: OutputBounds) -> Bands:
+    """Return the band of every output: c predictive sds on either side, cut at the bounds.
+
+    Parameters
+    ----------
+    mean, variance : arrays of shape (N,)
+        Predicted from published answers.
+    width : float
+        c.
+    bounds : OutputBounds
+        Declared.
+
+    Examples
+    --------
+    >>> bands = choose_bands(np.array([1.0, 9.5]), np.ones(2), width=1.0,
+    ...                      bounds=OutputBounds(0.0, 10.0))
+    >>> bands.lower, bands.upper
+    (array([0. , 8.5]), array([ 2., 10.]))
+    """
+    reach = np.maximum(width * np.sqrt(variance), NARROWEST * bounds.width)
+    middle = np.clip(mean, bounds.lo, bounds.hi)
+    return Bands(
+        lower=np.maximum(middle - reach, bounds.lo), upper=np.minimum(middle + reach, bounds.hi)
+    )
+
+
+def account_in_bands(mean: Array, variance: Array, *, bands: Bands) -> Linearisation:
+    """Return the best linear account of where outputs lie in their bands, by the outputs.
+
+    Parameters
+    ----------
+    mean, variance : arrays of shape (N,)
+        Predicted from published answers.
+    bands : Bands
+
+    Returns
+    -------
+    Linearisation
+        In units of the bands.
+    """
+    account = linearise_clipped(mean, variance, lower=bands.lower, upper=bands.upper)
+    return Linearisation(
+        expected=(account.expected - bands.middle) / bands.width,
+        slope=account.slope / bands.width,
+        residual=account.residual / bands.width**2,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class RowPrediction:
+    """What published answers predict of the output of a row, by its inputs.
+
+    Attributes
+    ----------
+    prior : SparsePrior
+    mean : array of shape (M,)
+        û, of the inducing variables.
+    root : array of shape (M, M)
+        G, with G Gᵀ their covariance.
+    """
+
+    prior: SparsePrior
+    mean: Array
+    root: Array
+
+    def validate(self) -> None:
+        """Refuse arrays that do not fit each other.
+
+        Raises
+        ------
+        ValueError
+            If they do not, or are not finite.
+        """
+        inducing = len(self.prior.inducing)
+        fit = self.mean.shape == (inducing,) and self.root.shape == (inducing, inducing)
+        if not (fit and np.isfinite(self.mean).all() and np.isfinite(self.root).all()):
+            raise ValueError("its bands are damaged")
+
+    def known(self, X: Array) -> tuple[Array, Array]:
+        """Return features and noise variances of rows, shapes (M, n) and (n,).
+
+        Parameters
+        ----------
+        X : array of shape (n, D), or with more columns, which are passed over
+        """
+        return self.prior.features_and_noise(X[:, : self.prior.inducing.shape[1]])
+
+    def predicted(self, features: Array, noise: Array) -> tuple[Array, Array]:
+        """Return means and variances of the outputs of rows, shapes (n,).
+
+        Parameters
+        ----------
+        features : array of shape (M, n)
+        noise : array of shape (n,)
+        """
+        spread = np.square(self.root.T @ features).sum(axis=0)
+        return self.prior.mean + self.mean @ features, spread + noise
+
+
+@dataclass(frozen=True, eq=False)
+class RowBands:
+    """The bands of rows by their inputs, and what a sparse model knows of outputs in them.
+
+    Attributes
+    ----------
+    prediction : RowPrediction
+    reach : float
+        c, in predictive sds on either side.
+    bounds : (float, float)
+        Declared.
+    """
+
+    prediction: RowPrediction
+    reach: float
+    bounds: tuple[float, float]
+
+    def validate(self) -> None:
+        """Refuse bands that are none.
+
+        Raises
+        ------
+        ValueError
+            If they are damaged.
+        """
+        OutputBounds.checked(self.bounds)
+        if not 0 < self.reach < np.inf:
+            raise ValueError("its bands are damaged")
+
+    @property
+    def root(self) -> Array:
+        """G, with G Gᵀ the covariance of the inducing variables given the answers."""
+        return self.prediction.root
+
+    def __call__(self, X: Array) -> Bands:
+        """Return the bands of rows with inputs of shape (n, D), or with more columns."""
+        return self._around(*self.prediction.predicted(*self.prediction.known(X)))
+
+    def _around(self, mean: Array, variance: Array) -> Bands:
+        return choose_bands(mean, variance, width=self.reach, bounds=OutputBounds(*self.bounds))
+
+    def features_and_noise(self, X: Array) -> tuple[Array, Array]:
+        """Return what is known of where outputs lie in their bands: features and noise variances.
+
+        By the best linear account of clipped outputs, place ≈ h + A (y − m) + e: features are
+        A Gᵀv and noise variances A² λ + var e.
+        """
+        features, noise = self.prediction.known(X)
+        mean, variance = self.prediction.predicted(features, noise)
+        bands = self._around(mean, variance)
+        account = account_in_bands(mean, variance, bands=bands)
+        return (
+            (self.root.T @ features) * account.slope,
+            np.square(account.slope) * noise + account.residual,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class RowSpread:
+    """How far outside of their predicted intervals the outputs of rows lie, by their inputs.
+
+    Attributes
+    ----------
+    prediction : RowPrediction
+    bounds : (float, float)
+        Declared.
+    """
+
+    prediction: RowPrediction
+    bounds: tuple[float, float]
+
+    def validate(self) -> None:
+        """Refuse bounds that are none."""
+        OutputBounds.checked(self.bounds)
+
+    def __call__(self, X: Array) -> SpreadQuestion:
+        """Return the question about rows with inputs of shape (n, D), or with more columns."""
+        mean, variance = self.prediction.predicted(*self.prediction.known(X))
+        return SpreadQuestion(mean=OutputBounds(*self.bounds).clip(mean), sd=np.sqrt(variance))
+
+    def features_and_noise(self, X: Array) -> tuple[Array, Array]:
+        """Return features and noise variances of rows: the question does not go by them."""
+        return self.prediction.known(X)

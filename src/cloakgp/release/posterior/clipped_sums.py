@@ -1,0 +1,235 @@
+r"""Sums over rows of what answers in bands say of outputs, under any prior: `sum_stage`.
+
+`cloakgp.release.posterior.clipped` replaces a clipped output by its best linear account given the
+answers before, t ≈ h + A (y − m) + e + o β. For rows that nobody keeps, everything it then needs of
+a stage with columns R is a sum over rows: R A Vᵀ, R A Λ A Rᵀ and the same with what earlier stages
+asked, R diag(var e) Rᵀ, R o and R (h − A (m − m₀)). So each stage takes one pass over public inputs
+for every prior that it is to be known under.
+
+How m_j, v_j and A are had of rows that nobody keeps: `cloakgp.release.posterior.row_stages`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+import numpy as np
+
+from cloakgp.design.streaming.binning import Cells
+from cloakgp.design.streaming.sums import ClippedSums, StrategySums
+from cloakgp.models import SparsePrior
+from cloakgp.models.clipping import offset_per_sd
+from cloakgp.models.likelihoods import NUMBERS
+from cloakgp.release.bands import RowBands
+from cloakgp.release.measurement import Measurement
+from cloakgp.release.posterior.row_stages import AskedOfRows, RowStage, RowStages, is_stage_of
+from cloakgp.release.streamed_strategy import RuleColumns, StreamedStrategy
+from cloakgp.release.sums import ChannelSums, PriorSums
+from cloakgp.utils.arrays import Array
+from cloakgp.utils.passes import Chunk, Passes
+
+# Rows that are gone through at a time.
+BLOCK_ROWS = 2048
+
+
+def sum_stage(
+    passes: Passes,
+    priors: Sequence[SparsePrior],
+    *,
+    columns: RuleColumns,
+    bands: RowBands | None,
+    known: Sequence[Measurement],
+    table: int,
+    cells: Cells | None = None,
+    what: str = "summing questions",
+) -> tuple[StrategySums, ...]:
+    """Go through a table once and sum what a stage asks of its outputs under several priors.
+
+    Parameters
+    ----------
+    passes : Passes
+    priors : sequence of SparsePrior
+    columns : RuleColumns
+        What is asked of every row.
+    bands : RowBands or None
+        None where outputs themselves are asked.
+    known : sequence of Measurement
+        All that was answered before, as it came in. Of the same table with sums under each of the
+        priors.
+    table : int
+        The number of the table.
+    cells : Cells, optional
+        Sum over the rows of each of these, too.
+    what : str
+        Shown to whoever waits.
+
+    Returns
+    -------
+    tuple of StrategySums
+        One for each prior, with what is shared with each stage in `stages_of` (known, table).
+    """
+    stages = RowStages.given(
+        priors, known, table=table, last=RowStage(columns=columns, bands=bands, scale=1.0)
+    )
+    return passes.over_inputs(_Summing(stages=stages, cells=cells), what=what).parts
+
+
+def stages_of(measurements: Sequence[Measurement], table: int) -> list[Measurement]:
+    """Return the answered questions about where the outputs of a table read in passes are."""
+    return [one for one in measurements if is_stage_of(one, table)]
+
+
+def as_kept(
+    prior: SparsePrior, sums: StrategySums, *, shared: Sequence[int] | None = None
+) -> PriorSums:
+    """Return sums as strategies keep them.
+
+    Parameters
+    ----------
+    prior : SparsePrior
+        Under which they are.
+    sums : StrategySums
+    shared : sequence of int, optional
+        Which of the earlier stages count; all if not given.
+    """
+    clipped = sums.clipped
+    kept = range(len(sums.shared)) if shared is None else shared
+    channel = ChannelSums(
+        features=sums.features,
+        noise=sums.noise if clipped is None else sums.noise + clipped.residual,
+        offset=None if clipped is None else clipped.expected,
+        shared=tuple(sums.shared[place] for place in kept),
+        skew=None if clipped is None else clipped.skew,
+    )
+    return PriorSums(prior=prior, likelihood=NUMBERS, channels=(channel,))
+
+
+def restated(
+    passes: Passes, priors: Sequence[SparsePrior], *, measurements: Sequence[Measurement]
+) -> tuple[Measurement, ...]:
+    """Return the measurements of one table with sums under more priors.
+
+    Takes a pass for each stage: what a stage in bands says depends on the answers before it.
+
+    Parameters
+    ----------
+    passes : Passes
+        Over the rows of the table.
+    priors : sequence of SparsePrior
+        Other than those that there are sums under.
+    measurements : sequence of Measurement
+        In the order in which they were made.
+    """
+    done: list[Measurement] = []
+    for number, one in enumerate(measurements, start=1):
+        strategy = one.strategy
+        assert isinstance(strategy, StreamedStrategy)
+        added: tuple[PriorSums, ...]
+        if not priors or not is_stage_of(one, strategy.table):
+            added = tuple(says_nothing(prior, strategy.n_answers) for prior in priors)
+        else:
+            bands = strategy.bands
+            assert bands is None or isinstance(bands, RowBands)
+            found = sum_stage(
+                passes,
+                priors,
+                columns=strategy.columns,
+                bands=bands,
+                known=done,
+                table=strategy.table,
+                what=f"summing what was learned ({number} of {len(measurements)})",
+            )
+            added = tuple(as_kept(*each) for each in zip(priors, found, strict=True))
+        done.append(replace(one, strategy=replace(strategy, sums=(*strategy.sums, *added))))
+    return tuple(done)
+
+
+def under_alone(measurement: Measurement, prior: SparsePrior) -> Measurement:
+    """Return a measurement of rows that nobody keeps with its sums under one prior alone.
+
+    Parameters
+    ----------
+    measurement : Measurement
+    prior : SparsePrior
+        One of those that there are sums under.
+    """
+    strategy = measurement.strategy
+    assert isinstance(strategy, StreamedStrategy)
+    kept = strategy.sums_under(prior, NUMBERS)
+    return replace(measurement, strategy=replace(strategy, sums=(kept,)))
+
+
+def says_nothing(prior: SparsePrior, answers: int) -> PriorSums:
+    """Return the sums of questions whose answers tell nothing of where outputs are."""
+    channel = ChannelSums(
+        features=np.zeros((answers, len(prior.inducing))), noise=np.zeros((answers, answers))
+    )
+    return PriorSums(prior=prior, likelihood=NUMBERS, channels=(channel,))
+
+
+@dataclass(frozen=True, eq=False)
+class _Several:
+    """Sums under several priors."""
+
+    parts: tuple[StrategySums, ...]
+
+    def merged(self, other: _Several) -> _Several:
+        pairs = zip(self.parts, other.parts, strict=True)
+        return _Several(parts=tuple(mine.merged(theirs) for mine, theirs in pairs))
+
+
+@dataclass(frozen=True, eq=False)
+class _Summing:
+    """The sums of one chunk, of the last of some stages."""
+
+    stages: RowStages
+    cells: Cells | None
+
+    def __call__(self, chunk: Chunk) -> _Several:
+        starts = range(0, len(chunk.X), BLOCK_ROWS)
+        parts = [self._of_block(chunk.X[start : start + BLOCK_ROWS]) for start in starts]
+        return reduce(_Several.merged, parts)
+
+    def _of_block(self, X: Array) -> _Several:
+        membership = None if self.cells is None else self.cells.membership(X)
+        parts = []
+        for (features, noise, stages), prior in zip(
+            self.stages.over(X), self.stages.priors, strict=True
+        ):
+            *earlier, last = stages
+            asked = last.questions
+            weighed, squares = asked * noise, np.einsum("kn,kn->n", asked, asked)
+            parts.append(
+                StrategySums(
+                    features=asked @ features.T,
+                    noise=weighed @ asked.T,
+                    totals=asked.sum(axis=1),
+                    count=len(X),
+                    chunk_rows=len(X),
+                    longest=float(np.sqrt(squares.max(initial=0.0))),
+                    cells=None if membership is None else (membership @ asked.T).T,
+                    squares=None if membership is None else membership @ squares,
+                    shared=tuple(weighed @ one.questions.T for one in earlier),
+                    clipped=_clipped(last, mean=prior.mean),
+                )
+            )
+        return _Several(parts=tuple(parts))
+
+
+def _clipped(asked: AskedOfRows, *, mean: float) -> ClippedSums | None:
+    """Return what a linear account adds, over some rows."""
+    if asked.account is None:
+        return None
+    assert asked.band is not None
+    assert asked.mean is not None
+    assert asked.variance is not None
+    columns, account, width = asked.columns, asked.account, asked.band.width
+    # The probability of not being clipped is the slope in output units.
+    offset = offset_per_sd(account.slope * width, asked.variance) / width
+    return ClippedSums(
+        expected=columns @ (account.expected - account.slope * (asked.mean - mean)),
+        residual=(columns * account.residual) @ columns.T,
+        skew=columns @ offset,
+    )

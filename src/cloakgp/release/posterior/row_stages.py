@@ -1,0 +1,269 @@
+"""Rows that nobody keeps, gone through again: what stages asked of each, and what is known of it.
+
+The mean and the variance of a row's output given earlier answers are those of the exact posterior
+of the sparse model, what the answers hold of the row's own noise included. With answers in units of
+their noise, S = L Lᵀ their covariance, and q_j the questions A r_j that earlier stages asked of row
+j of the same table,
+
+    cov(y_j, a) L⁻ᵀ = (F v_j + λ_j q_j)ᵀ L⁻ᵀ,    F = R A Vᵀ over all answers.
+
+So earlier stages are gone through row by row: the columns of each follow from its rule, and the
+slope A of what it asked in bands from the answers before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from scipy import linalg
+
+from cloakgp.models import SparsePrior
+from cloakgp.models.likelihoods import Linearisation
+from cloakgp.privacy.bands import Bands
+from cloakgp.release.bands import RowBands, account_in_bands
+from cloakgp.release.measurement import Measurement, linear_measurements
+from cloakgp.release.posterior.clipped import SMALLEST_VARIANCE
+from cloakgp.release.posterior.dense import Posterior
+from cloakgp.release.posterior.mixture import answered_tables
+from cloakgp.release.streamed_strategy import RuleColumns, StreamedStrategy
+from cloakgp.utils.arrays import Array
+
+
+def is_stage_of(measurement: Measurement, table: int) -> bool:
+    """Return whether a measurement tells where the outputs of a table read in passes are.
+
+    Parameters
+    ----------
+    measurement : Measurement
+    table : int
+    """
+    return (
+        measurement.strategy.table == table
+        and isinstance(measurement.strategy, StreamedStrategy)
+        and bool(linear_measurements([measurement]))
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class RowStage:
+    """What one stage asks of rows, by their inputs.
+
+    Attributes
+    ----------
+    columns : RuleColumns
+    bands : RowBands or None
+    scale : float
+        Answers times this have noise of sd 1.
+    """
+
+    columns: RuleColumns
+    bands: RowBands | None
+    scale: float
+
+    @classmethod
+    def of(cls, measurement: Measurement) -> Self:
+        """Return the stage that a measurement was."""
+        strategy = measurement.strategy
+        assert isinstance(strategy, StreamedStrategy)
+        assert strategy.bands is None or isinstance(strategy.bands, RowBands)
+        return cls(columns=strategy.columns, bands=strategy.bands, scale=1.0 / measurement.noise_sd)
+
+
+@dataclass(frozen=True, eq=False)
+class RowKnowledge:
+    """What is known of rows before a stage, under one prior.
+
+    Attributes
+    ----------
+    prior : SparsePrior
+    asked : array of shape (K, M)
+        F, of all answers before.
+    factor : array of shape (K, K)
+        L.
+    whitened : array of shape (K,)
+        L⁻¹ (a − E a).
+    own : tuple of slice
+        Where the answers of each earlier stage of the same table are.
+    """
+
+    prior: SparsePrior
+    asked: Array
+    factor: Array
+    whitened: Array
+    own: tuple[slice, ...]
+
+    @classmethod
+    def given(cls, prior: SparsePrior, before: Sequence[Measurement], *, table: int) -> Self:
+        """Return what measurements say."""
+        if not linear_measurements(before):
+            posterior = Posterior.given(prior, (), np.zeros(0))
+        else:
+            tables, values = answered_tables(prior, before, prior.mean)
+            posterior = Posterior.given(prior, tables, values[:, 0])
+        own, start = [], 0
+        for one in linear_measurements(before):
+            stop = start + one.strategy.n_answers
+            if one.strategy.table == table:
+                own.append(slice(start, stop))
+            start = stop
+        asked = [each.inducing_cross(prior) for each in posterior.tables]
+        return cls(
+            prior=prior,
+            asked=np.vstack([np.zeros((0, len(prior.inducing))), *asked]),
+            factor=posterior.factor,
+            whitened=posterior.factor.T @ posterior.weights,
+            own=tuple(own),
+        )
+
+    def outputs(
+        self, features: Array, noise: Array, earlier: Sequence[Array]
+    ) -> tuple[Array, Array]:
+        """Return means and variances of the outputs of rows, shapes (n,).
+
+        Parameters
+        ----------
+        features : array of shape (M, n)
+        noise : array of shape (n,)
+        earlier : sequence of arrays of shape (k', n)
+            What earlier stages asked of them, in units of their noise.
+        """
+        crossed = self.asked @ features
+        for span, questions in zip(self.own, earlier, strict=True):
+            crossed[span] += questions * noise
+        known = linalg.solve_triangular(self.factor, crossed, lower=True)
+        prior = np.square(features).sum(axis=0) + noise
+        variance = prior - np.square(known).sum(axis=0)
+        mean: Array = self.prior.mean + self.whitened @ known
+        return mean, np.maximum(variance, SMALLEST_VARIANCE * prior)
+
+
+@dataclass(frozen=True, eq=False)
+class AskedOfRows:
+    """What one stage asked of some rows, as outputs under one prior.
+
+    Attributes
+    ----------
+    columns : array of shape (k, n)
+        R.
+    questions : array of shape (k, n)
+        R A.
+    scaled : array of shape (k, n)
+        The same in units of the noise.
+    band : Bands or None
+    mean, variance : arrays of shape (n,) or None
+        Of the outputs given the answers before, where they were asked in bands.
+    account : Linearisation or None
+    """
+
+    columns: Array
+    questions: Array
+    scaled: Array
+    band: Bands | None = None
+    mean: Array | None = None
+    variance: Array | None = None
+    account: Linearisation | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class RowStages:
+    """Stages of one table, under several priors.
+
+    Attributes
+    ----------
+    stages : tuple of RowStage
+    priors : tuple of SparsePrior
+    knowledge : tuple of tuples of RowKnowledge or None
+        For each prior, what was known before each stage; None where that does not matter.
+    """
+
+    stages: tuple[RowStage, ...]
+    priors: tuple[SparsePrior, ...]
+    knowledge: tuple[tuple[RowKnowledge | None, ...], ...]
+
+    @classmethod
+    def given(
+        cls,
+        priors: Sequence[SparsePrior],
+        known: Sequence[Measurement],
+        *,
+        table: int,
+        last: RowStage | None = None,
+    ) -> Self:
+        """Return the stages that a table went through, and one that is to come, if any.
+
+        Parameters
+        ----------
+        priors : sequence of SparsePrior
+        known : sequence of Measurement
+            All that was answered before, as it came in; of the table with sums under each prior.
+        table : int
+        last : RowStage, optional
+        """
+        before = [(place, one) for place, one in enumerate(known) if is_stage_of(one, table)]
+        stages = [RowStage.of(one) for _, one in before]
+        places = [place for place, _ in before]
+        if last is not None:
+            stages, places = [*stages, last], [*places, len(known)]
+        return cls(
+            stages=tuple(stages),
+            priors=tuple(priors),
+            knowledge=tuple(
+                tuple(
+                    RowKnowledge.given(prior, known[:place], table=table) if stage.bands else None
+                    for stage, place in zip(stages, places, strict=True)
+                )
+                for prior in priors
+            ),
+        )
+
+    def over(self, X: Array) -> Iterator[tuple[Array, Array, list[AskedOfRows]]]:
+        """Return features and noise of some rows, and what every stage asked, under each prior.
+
+        Parameters
+        ----------
+        X : array of shape (n, D), or with the sizes of groups
+        """
+        columns = [stage.columns(X) for stage in self.stages]
+        bands = [None if stage.bands is None else stage.bands(X) for stage in self.stages]
+        seen: tuple[SparsePrior, Array, Array] | None = None
+        for prior, knowledge in zip(self.priors, self.knowledge, strict=True):
+            if seen is not None and same_features(prior, seen[0]):
+                features = seen[1]
+                noise = seen[2] + (prior.noise_variance - seen[0].noise_variance)
+            else:
+                features, noise = prior.features_and_noise(X[:, : prior.inducing.shape[1]])
+            seen = prior, features, noise
+            asked: list[AskedOfRows] = []
+            for stage, column, band, known in zip(
+                self.stages, columns, bands, knowledge, strict=True
+            ):
+                if band is None or known is None:
+                    asked.append(AskedOfRows(column, column, column * stage.scale))
+                    continue
+                mean, variance = known.outputs(features, noise, [one.scaled for one in asked])
+                account = account_in_bands(mean, variance, bands=band)
+                questions = column * account.slope
+                asked.append(
+                    AskedOfRows(
+                        columns=column,
+                        questions=questions,
+                        scaled=questions * stage.scale,
+                        band=band,
+                        mean=mean,
+                        variance=variance,
+                        account=account,
+                    )
+                )
+            yield features, noise, asked
+
+
+def same_features(one: SparsePrior, other: SparsePrior) -> bool:
+    """Return whether two priors differ in the noise of outputs and their mean at most."""
+    return (
+        one.kernel is other.kernel
+        and one.inducing is other.inducing
+        and one.approximation == other.approximation
+    )

@@ -1,0 +1,334 @@
+"""Predictions of a release: from raw columns or numbers, as arrays or as a table."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cloakgp.columns.problems import FROM_ZERO
+from cloakgp.columns.schema import Schema
+from cloakgp.models.likelihoods import Likelihood
+from cloakgp.privacy.labels import ClassLabel, LabelAnswers
+from cloakgp.release.measurement import Measurement
+from cloakgp.release.posterior.mixture import LatentPrediction, Mixture
+from cloakgp.utils.arrays import Array, as_inputs, column_names
+from cloakgp.utils.extras import extra
+from cloakgp.utils.formatting import NORMAL_95
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Significant digits of what is shown of a spread.
+DIGITS = 3
+
+
+class UnseenLevelWarning(UserWarning):
+    """A category was not there when the release was made: what is predicted is less certain."""
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Where to predict.
+
+    Attributes
+    ----------
+    X : array of shape (n, D)
+        Of those rows that lack nothing.
+    known : array of bool, shape (P,)
+        Which these are.
+    """
+
+    X: Array
+    known: NDArray[np.bool_]
+
+    def spread(self, values: Array) -> Array:
+        """Return values of all rows, NaN for those that lack something."""
+        if self.known.all():
+            return values
+        square = values.ndim == 2 and values.shape[0] == values.shape[1] == len(self.X)
+        shape = (len(self.known),) * 2 if square else (len(self.known), *values.shape[1:])
+        full = np.full(shape, np.nan)
+        full[np.ix_(self.known, self.known) if square else self.known] = values
+        return full
+
+
+class Predictions:
+    """Everything that a release predicts; what it is predicted from, the release has."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def likelihood(self) -> Likelihood: ...  # noqa: D102
+        @property
+        def measurements(self) -> Sequence[Measurement]: ...  # noqa: D102
+        @property
+        def classes(self) -> tuple[ClassLabel, ...]: ...  # noqa: D102
+        @property
+        def input_names(self) -> Sequence[str]: ...  # noqa: D102
+        @property
+        def n_inputs(self) -> int: ...  # noqa: D102
+        @property
+        def schema(self) -> Schema | None: ...  # noqa: D102
+        @property
+        def _mixture(self) -> Mixture: ...
+
+    @overload
+    def predict(
+        self, X: Any, *, return_std: Literal[True], new_output: bool = ...
+    ) -> tuple[Array, Array]: ...
+
+    @overload
+    def predict(
+        self, X: Any, *, return_cov: Literal[True], new_output: bool = ...
+    ) -> tuple[Array, Array]: ...
+
+    @overload
+    def predict(self, X: Any, *, new_output: bool = ...) -> Any: ...
+
+    def predict(
+        self,
+        X: Any,
+        *,
+        return_std: bool = False,
+        return_cov: bool = False,
+        new_output: bool = False,
+    ) -> Any:
+        """Predict at any inputs, at no further cost in privacy.
+
+        Parameters
+        ----------
+        X : array-like or table of shape (P, D)
+            Columns of a table are found by the inputs' names, if these have any; others are
+            ignored. Where the release has a schema: raw columns, as in the table that it was made
+            from.
+        return_std : bool
+            Also return the posterior sd, shape (P,), in output units. Numbers only, as the rest.
+        return_cov : bool
+            Also return the posterior covariance, shape (P, P), in squared output units.
+        new_output : bool
+            Uncertainty of a new output at X, rather than of the latent function: adds the
+            observation noise.
+
+        Returns
+        -------
+        mean : array of shape (P,)
+            In output units. Of classes, a list of the most probable ones; of equally probable ones,
+            the first.
+        std or cov : array
+            If asked for. Both include what is due to the privacy noise. NaN, and no class, where a
+            row lacks an input without which the schema says that there is no prediction.
+
+        Raises
+        ------
+        ValueError
+            If X lacks an input or has another number of columns than the release, sd and covariance
+            are both asked for, or classes for a spread.
+        """
+        points = points_of(self, X)
+        predicted = self.likelihood.predict(
+            self._mixture,
+            points.X,
+            return_std=return_std,
+            return_cov=return_cov,
+            new_output=new_output,
+        )
+        if isinstance(self.measurements[0].answers, LabelAnswers):
+            named = iter([self.classes[position] for position in predicted])
+            return [next(named) if known else None for known in points.known]
+        if isinstance(predicted, tuple):
+            return tuple(points.spread(each) for each in predicted)
+        return points.spread(predicted)
+
+    def predict_proba(self, X: Any, *, privacy_noise: bool = True) -> Array:
+        """Return the probability of every class at any inputs, at no further cost in privacy.
+
+        Averaged over everything that is not known: the latent function given the labels, the
+        privacy noise on what is published of them, and the hyperparameters if they are averaged
+        over.
+
+        Parameters
+        ----------
+        X : array-like or table of shape (P, D)
+            As for `predict`.
+        privacy_noise : bool
+            False leaves out what the privacy noise makes unknown, as the papers do: probabilities
+            are then nearer to 0 and 1 than the answers warrant.
+
+        Returns
+        -------
+        array of shape (P, C)
+            In the order of `classes`; each row adds up to 1.
+
+        Raises
+        ------
+        TypeError
+            If outputs are no classes.
+        """
+        points = points_of(self, X)
+        return points.spread(
+            self.likelihood.probabilities(self._mixture, points.X, privacy_noise=privacy_noise)
+        )
+
+    def predict_latent(self, X: Any) -> LatentPrediction:
+        """Return what is known of the latent functions at any inputs.
+
+        Parameters
+        ----------
+        X : array-like or table of shape (P, D)
+            As for `predict`.
+
+        Returns
+        -------
+        LatentPrediction
+            Mean, sd, and the part of the sd that is due to privacy noise: of numbers in output
+            units. With two classes, of the one function that is high where the second class is
+            probable; else of one per class.
+        """
+        points = points_of(self, X)
+        found = self._mixture.latent(points.X)
+        if points.known.all():
+            return found
+        return LatentPrediction(
+            **{each.name: points.spread(getattr(found, each.name)) for each in fields(found)}
+        )
+
+    def predict_frame(self, X: Any, *, new_output: bool = False) -> pd.DataFrame:
+        """Predict at any inputs, as a table with the index of X.
+
+        Of numbers: mean, sd, and limits that hold the curve with 95 % (lower, upper), within the
+        declared bounds, as is the mean. Of classes: the most probable one (predicted) and the
+        probability of each.
+
+        Parameters
+        ----------
+        X : array-like or table of shape (P, D)
+            As for `predict`.
+        new_output : bool
+            Sd and limits of a new output at X, rather than of the curve. Numbers only.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Of P rows.
+
+        Raises
+        ------
+        ValueError
+            As `predict`, or for the spread of classes.
+        """
+        with extra("tables"):
+            import pandas as pd
+        index = getattr(X, "index", None)
+        answers = self.measurements[0].answers
+        if isinstance(answers, LabelAnswers):
+            if new_output:
+                raise ValueError("new_output is for numbers: classes have probabilities")
+            shares = self.predict_proba(X)
+            names = class_texts(self.classes)
+            unknown = np.isnan(shares).any(axis=1)
+            best = np.array(names, dtype=object)[np.nan_to_num(shares).argmax(axis=1)]
+            best[unknown] = None
+            columns = {f"p_{name}": share for name, share in zip(names, shares.T, strict=True)}
+            frame = pd.DataFrame({"predicted": best, **columns})
+        else:
+            mean, sd = self.predict(X, return_std=True, new_output=new_output)
+            lo, hi = answers.bounds
+            limits = {
+                "lower": np.clip(mean - NORMAL_95 * sd, lo, hi),
+                "upper": np.clip(mean + NORMAL_95 * sd, lo, hi),
+            }
+            frame = pd.DataFrame({"mean": np.clip(mean, lo, hi), "sd": sd, **limits})
+        if isinstance(index, pd.Index):
+            frame.index = index
+        return frame
+
+
+def complete_points(release: Predictions, X: Any, *, name: str = "X") -> Array:
+    """Return inputs as the release takes them, where no row may lack one.
+
+    Parameters
+    ----------
+    release : Predictions
+    X
+        As for `points_of`.
+    name : str
+        What errors call X.
+
+    Raises
+    ------
+    ValueError
+        As `points_of`, and if a row lacks an input.
+    """
+    points = points_of(release, X, name=name)
+    if not points.known.all():
+        raise ValueError(f"{name} has rows that lack an input: leave these out")
+    return points.X
+
+
+def points_of(release: Predictions, X: Any, *, name: str = "X") -> Points:
+    """Return inputs as the release takes them; raw columns are encoded by its schema.
+
+    Parameters
+    ----------
+    release : Predictions
+    X : array-like or table of shape (P, D), or raw columns
+    name : str
+        What errors call X.
+
+    Raises
+    ------
+    ValueError
+        If X lacks an input, or has another number of columns. All cells at fault are named.
+    """
+    schema = release.schema
+    present = list(X) if isinstance(X, Mapping) else column_names(X)
+    named = any(isinstance(name, str) for name in present)
+    if (
+        schema is None
+        or not named
+        or set(release.input_names) <= set(present) - set(schema.sources)
+    ):
+        points = as_inputs(X, input_names=release.input_names, n_inputs=release.n_inputs, name=name)
+        return Points(X=points, known=np.ones(len(points), dtype=bool))
+    encoded = schema.encode(X, row=FROM_ZERO, one_by_one=True)
+    for sentence in encoded.unseen:
+        warnings.warn(sentence, UnseenLevelWarning, stacklevel=4)
+    known = np.asarray(np.isfinite(encoded.X).all(axis=1), dtype=bool)
+    if not known.any():
+        raise ValueError("every row lacks an input without which there is no prediction")
+    return Points(X=encoded.X[known], known=known)
+
+
+def class_texts(classes: Sequence[ClassLabel]) -> tuple[str, ...]:
+    """Return classes as text; those that read alike as Python writes them.
+
+    Examples
+    --------
+    >>> class_texts((0, 1)), class_texts((1, "1"))
+    (('0', '1'), ('1', "'1'"))
+    """
+    plain = tuple(map(str, classes))
+    return plain if len(set(plain)) == len(plain) else tuple(map(repr, classes))
+
+
+def sensible_digits(sd: Array) -> int:
+    """Return how many decimals say what a spread leaves known: three digits of the smallest.
+
+    Parameters
+    ----------
+    sd : array of shape (P,)
+
+    Examples
+    --------
+    >>> sensible_digits(np.array([12.3456, 150.0])), sensible_digits(np.array([1e6]))
+    (1, 0)
+    """
+    spread = sd[np.isfinite(sd) & (sd > 0)]
+    if not len(spread):
+        return DIGITS
+    return max(0, DIGITS - 1 - int(np.floor(np.log10(spread.min()))))

@@ -1,0 +1,122 @@
+"""`cloakgp ledger`, and `cloakgp release` with one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from cloakgp.cli import app
+from cloakgp.ledger import Ledger
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A table, a ledger with an account, and both where the command line looks."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CLOAKGP_LEDGER", "people.db")
+    ages = np.linspace(20, 60, 30)
+    pd.DataFrame({"age": ages, "height": 100 + ages, "ill": "no"}).to_csv("a.csv", index=False)
+    run("init")
+    run("limit", "people", "--epsilon", "1", "--delta", "1e-6")
+    return tmp_path
+
+
+def invoke(*words):
+    return CliRunner().invoke(app, list(words))
+
+
+def run(*words):
+    done = invoke("ledger", *words)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def release(*words, epsilon="0.5", to="a.cloak"):
+    return invoke(
+        *("release", "a.csv", "--inputs", "age", "--output", "height", "--bounds", "40", "200"),
+        *("--epsilon", epsilon, "--delta", "1e-6", "-o", to, *words),
+    )
+
+
+def test_a_release_is_counted_and_refused_at_the_limit(folder):
+    done = release("--account", "people", "--purpose", "figure 3")
+    assert done.exit_code == 0, done.output
+    assert "epsilon 0.5 of 1" in run("show")
+    assert "figure 3" in run("log")
+    refused = release("--account", "people", epsilon="0.9", to="b.cloak")
+    assert refused.exit_code == 1
+    assert "no room" in refused.output
+    assert not (folder / "b.cloak").exists()
+    assert "all as they were written" in run("verify")
+
+
+def test_the_release_is_known_by_its_file(folder):
+    release("--account", "people")
+    assert "known already" in run("import", "a.cloak", "--account", "people", "--reason", "to see")
+    (charge,) = (one.number for one in Ledger("people.db").entries() if "call" in one.content)
+    receipt = json.loads(run("export", "--receipt", str(charge)))["receipt"]
+
+    assert receipt["release"] == hashlib.sha256((folder / "a.cloak").read_bytes()).hexdigest()
+
+
+def test_an_attached_column_needs_no_account(folder):
+    lost = release()
+    assert lost.exit_code == 1
+    assert "attached to no account" in lost.output
+    run("attach", "a.csv", "--output", "height", "--account", "people")
+    # Sorted, and written anew.
+    table = pd.read_csv("a.csv").sort_values("height", ascending=False)
+    table.to_csv(folder / "a.csv", index=False, float_format="%.17g")
+    assert release().exit_code == 0
+    assert "columns: height" in run("show")
+
+
+def test_a_key_writes_the_same_release_again(folder):
+    words = ("--account", "people", "--key", "figure 3")
+    assert release(*words).exit_code == 0
+    assert release(*words, to="b.cloak").exit_code == 0
+    assert (folder / "a.cloak").read_bytes() == (folder / "b.cloak").read_bytes()
+    assert "charges: 1" in run("show", "--epsilon", "0.5", "--delta", "1e-6")
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_limit_is_changed_with_a_reason():
+    assert (
+        "say why" in invoke("ledger", "limit", "people", "--epsilon", "2", "--delta", "1e-6").output
+    )
+    changed = run("limit", "people", "--epsilon", "2", "--delta", "1e-6", "--reason", "approved")
+    assert "of 2" in changed
+    assert "releases of (0.5, 1e-06) left: " in run("show", "--epsilon", "0.5", "--delta", "1e-6")
+
+
+@pytest.mark.usefixtures("folder")
+def test_exports_are_files_or_go_to_the_terminal(tmp_path):
+    assert json.loads(run("export"))["entries"]
+    run("export", "--as", "csv", "-o", "log.csv")
+    assert (tmp_path / "log.csv").read_text().startswith("number,when,who")
+    assert invoke("ledger", "export", "--as", "xml").exit_code == 1
+    assert invoke("ledger", "export", "--receipt", "99").exit_code == 1
+
+
+@pytest.mark.usefixtures("folder")
+def test_damage_is_told_with_an_exit_code():
+    ledger = Ledger("people.db")
+    with ledger.database._engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE accounts SET gaussian = '1'")
+    done = invoke("ledger", "verify")
+    assert done.exit_code == 1
+    assert "accounts: people is not what the entries make it" in done.output
+    ledger.close()
+
+
+def test_what_goes_with_a_ledger_needs_one(folder, monkeypatch):
+    monkeypatch.delenv("CLOAKGP_LEDGER")
+    assert "go with --ledger" in release("--account", "people").output
+    assert release().exit_code == 0
+    assert invoke("ledger", "init").exit_code == 1
+    assert (folder / "a.cloak").exists()

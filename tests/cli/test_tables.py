@@ -1,0 +1,213 @@
+"""Tables as people have them, from the raw file to predictions; and whatever they may hold."""
+
+from __future__ import annotations
+
+import codecs
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from cloakgp import Release
+from cloakgp.cli import app
+from cloakgp.columns import Category, Date, Place, schema_from_text
+from cloakgp.data.formats import format_of
+
+SECRET = "777.125"
+
+
+@pytest.fixture
+def people():
+    rng = np.random.default_rng(3)
+    count = 40
+    when = pd.Timestamp("2020-01-01 08:00") + pd.to_timedelta(rng.integers(0, 900, count), "D")
+    frame = pd.DataFrame(
+        {
+            "id": [f"p{number // 2}" for number in range(count)],
+            "job": rng.choice(["cook", "clerk", "Bürger"], count),
+            "when": when.strftime("%d.%m.%Y"),
+            "lat": rng.uniform(51.3, 51.6, count).round(5),
+            "lon": rng.uniform(-0.3, 0.1, count).round(5),
+            "age": rng.uniform(20, 80, count).round(1),
+            "pay": rng.uniform(100, 900, count).round(3),
+        }
+    )
+    frame.loc[3, "age"] = np.nan
+    frame.loc[4, "job"] = None
+    frame.loc[5, "pay"] = float(SECRET)
+    return frame
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*words):
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    assert SECRET not in result.output
+    assert "unforeseen" not in result.output
+    return result
+
+
+def released(table, *more, inputs="job,when,lat,lon,age"):
+    words = ["--output", "pay", "--bounds", 0, 1000, "--epsilon", 1, "--delta", 1e-3]
+    words += ["--stages", "one", "--learn", "none", "--inducing", 5, "-o", "pay.cloak"]
+    return run("release", table, "--inputs", inputs, *words, *more)
+
+
+def test_from_a_raw_file_to_predictions(people):
+    people.to_csv("people.csv", index=False)
+    made = run("schema", "people.csv", "--output", "pay,id")
+    assert made.exit_code == 0, made.output
+    schema = schema_from_text(Path("people.schema.json").read_text(encoding="utf-8"))
+    assert [type(column) for column in schema.columns[:3]] == [Category, Date, Place]
+    # What lies beside the table is gone by; its inputs are those of the release.
+    result = released("people.csv", "--person", "id", "--purpose", "a survey")
+    assert result.exit_code == 0, result.output
+    release = Release.load("pay.cloak")
+    assert release.schema == schema
+    assert release.provenance.purpose == "a survey"
+    people.loc[0, "job"] = "astronaut"
+    people.drop(columns="pay").iloc[:, ::-1].to_csv("new.csv", index=False)
+    told = run("predict", "pay.cloak", "--at", "new.csv", "-o", "out.csv")
+    assert told.exit_code == 0, told.output
+    assert "'astronaut'" in told.stderr
+    out = pd.read_csv("out.csv")
+    assert list(out) == [*people.columns[-2::-1], "mean", "sd", "lower", "upper"]
+    assert out["lower"].between(0, 1000).all()
+    assert out["upper"].between(0, 1000).all()
+    with pytest.warns(UserWarning, match="astronaut"):
+        frame = release.predict_frame(people.set_index("id"))
+    assert frame.index.tolist() == people["id"].tolist()
+    np.testing.assert_allclose(out["mean"], frame["mean"], atol=0.51)
+
+
+def as_csv(separator, encoding, decimal=".", mark=b""):
+    def write(frame, path):
+        text = frame.to_csv(index=False, sep=separator, decimal=decimal)
+        path.write_bytes(mark + text.encode(encoding))
+
+    return write
+
+
+def as_format(frame, path):
+    path.write_bytes(format_of(path).encode(frame, suffix="".join(path.suffixes)))
+
+
+def as_sqlite(frame, path):
+    with sqlite3.connect(path) as database:
+        frame.to_sql("people", database, index=False)
+    database.close()
+
+
+WAYS = {
+    "semicolons and commas": ("a.csv", as_csv(";", "utf-8", ",")),
+    "tabs": ("a.tsv", as_csv("\t", "utf-8")),
+    "Latin-1": ("a.csv", as_csv(",", "latin-1")),
+    "byte-order mark": ("a.csv", as_csv(";", "utf-8-sig")),
+    "UTF-16": ("a.csv", as_csv(";", "utf-16-le", ",", codecs.BOM_UTF16_LE)),
+    **{name: (name, as_format) for name in ("a.csv.xz", "a.csv.zip", "a.csv.zst")},
+    **{name: (name, as_format) for name in ("a.parquet", "a.feather")},
+    "SQLite": ("a.sqlite", as_sqlite),
+}
+
+
+@pytest.mark.parametrize(("name", "write"), WAYS.values(), ids=WAYS.keys())
+def test_every_dialect_says_the_same(people, folder, name, write):
+    write(people, folder / name)
+    result = released(folder / name)
+    assert result.exit_code == 0, result.output
+    release = Release.load("pay.cloak")
+    oracle = Release.load("pay.cloak").schema.encode(people).X
+    np.testing.assert_allclose(release.measurements[0].strategy.X, oracle, rtol=1e-12)
+    assert "job: Bürger" in release.input_names
+
+
+def test_spreadsheets(people, folder):
+    pytest.importorskip("python_calamine")
+    pytest.importorskip("openpyxl")
+    as_format(people, folder / "a.xlsx")
+    assert released("a.xlsx").exit_code == 0
+    told = run("predict", "pay.cloak", "--at", "a.xlsx", "-o", "out.xlsx")
+    assert told.exit_code == 1 or "mean" in pd.read_excel("out.xlsx", engine="calamine")
+
+
+def test_queries_of_a_database(people, folder):
+    as_sqlite(people, folder / "a.db")
+    query = "SELECT age, lat, pay FROM people WHERE age > 30"
+    result = released("a.db", "--sql", query, inputs="age,lat")
+    assert result.exit_code == 0, result.output
+    assert Release.load("pay.cloak").n_rows == int((people["age"] > 30).sum())
+
+
+@pytest.mark.parametrize(("meaning", "rows"), [("drop", 38), ("250", 40)])
+def test_missing_outputs_mean_what_the_custodian_says(people, meaning, rows):
+    people.loc[[1, 2], "pay"] = np.nan
+    people.to_csv("people.csv", index=False)
+    assert "empty cells" in released("people.csv").output
+    result = released("people.csv", "--missing-output", meaning)
+    assert result.exit_code == 0, result.output
+    assert ("becomes public" in result.stderr) == (meaning == "drop")
+    assert Release.load("pay.cloak").n_rows == rows
+
+
+def test_many_rows_are_encoded_alike(people):
+    """By passes, with rows that are dropped, and persons."""
+    many = pd.concat([people] * 130, ignore_index=True)
+    many.to_csv("many.csv", index=False)
+    run("schema", "many.csv", "--output", "pay,id")
+    path = Path("many.schema.json")
+    path.write_text(path.read_text(encoding="utf-8").replace('"impute"', '"drop"'), "utf-8")
+    result = released("many.csv", "--person", "id")
+    assert result.exit_code == 0, result.output
+    release = Release.load("pay.cloak")
+    assert release.n_rows == 130 * 39
+    kept = people.drop(index=3)
+    assert np.isfinite(release.predict(kept)).all()
+    assert np.isnan(release.predict(people)).nonzero()[0].tolist() == [3]
+
+
+NUMBERS = ["1", "2,5", "1.000,5", "-3e2", "inf", "2020-01-02", "3.4.2021"]
+WORDS = ["", "NA", "x", "Ü", '"', "a\nb", "yes", "no", "=1", "\x00", "1;2", "ﬁ", "🙂"]
+CELL = st.sampled_from([*NUMBERS, *WORDS])
+TABLES = st.lists(st.tuples(CELL, CELL, CELL), min_size=1, max_size=6)
+
+
+@given(
+    rows=TABLES,
+    separator=st.sampled_from([",", ";", "\t"]),
+    encoding=st.sampled_from(["utf-8", "utf-8-sig", "latin-1", "cp1252", "utf-16"]),
+    output=st.sampled_from(["numbers", "words"]),
+    meaning=st.sampled_from(["refuse", "drop", "1"]),
+    damage=st.booleans(),
+)
+@settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+def test_whatever_a_table_holds_there_is_a_release_or_advice(
+    folder, rows, separator, encoding, output, meaning, damage
+):
+    for file in folder.iterdir():
+        file.unlink()
+    private = SECRET if output == "numbers" else f"<{SECRET}>"
+    frame = pd.DataFrame(rows, columns=["a", "b", "c"]).assign(pay=private)
+    text = frame.to_csv(index=False, sep=separator).encode(encoding, "replace")
+    (folder / "t.csv").write_bytes(text[: -len(text) // 5] if damage else text)
+    made = run("schema", "t.csv", "--output", "pay")
+    result = released("t.csv", "--missing-output", meaning, inputs="a,b,c")
+    for each in (made, result):
+        assert each.exit_code in (0, 1)
+        assert each.exit_code == 0 or "Error: " in each.stderr
+    if result.exit_code == 0:
+        told = run("predict", "pay.cloak", "--at", "t.csv", "-o", "out.parquet")
+        assert told.exit_code in (0, 1)
+        assert SECRET not in run("show", "pay.cloak").output

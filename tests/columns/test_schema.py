@@ -1,0 +1,203 @@
+"""Raw columns become the numbers that textbooks name, whatever holds them, and nothing crashes."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.preprocessing import OneHotEncoder
+
+from cloakgp.columns import (
+    COLUMN_KINDS,
+    Boolean,
+    Category,
+    Date,
+    Identifier,
+    Number,
+    OrderedCategory,
+    Place,
+    Schema,
+    infer_schema,
+    schema_from_text,
+    schema_to_text,
+)
+from cloakgp.release.io.codec import Reader, to_tree
+
+LEVELS = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
+CELLS = st.none() | LEVELS | st.floats() | st.integers() | st.booleans() | st.datetimes()
+
+
+def one(column, cells):
+    return Schema((column,)).encode({column.name: cells}).X
+
+
+def test_categories_are_one_hot_at_distance_one():
+    cells = np.array(["b", "a", "c", "b"], dtype=object)
+    X = one(Category("job", levels=("a", "b", "c"), other=False), cells)
+    oracle = OneHotEncoder(sparse_output=False).fit_transform(cells[:, None])
+    np.testing.assert_allclose(X * np.sqrt(2), oracle)
+    assert np.linalg.norm(X[0] - X[1]) == pytest.approx(1.0)
+
+
+def test_levels_that_are_not_declared_are_others_or_faults():
+    table = {"job": ["a", "zzz"]}
+    X = Schema((Category("job", levels=("a",)),)).encode(table).X
+    np.testing.assert_allclose(X * np.sqrt(2), [[1, 0], [0, 1]])
+    with pytest.raises(ValueError, match="a level that is not declared in row 2 below") as caught:
+        Schema((Category("job", levels=("a",), other=False),)).encode(table)
+    assert "zzz" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [("impute", [[1.0, 0], [2.0, 1], [3.0, 0]]), ("drop", [[1.0], [3.0]])],
+)
+def test_missing_numbers(policy, expected):
+    column = Number("age", missing=policy, fill=2.0)
+    encoded = Schema((column,)).encode({"age": [1, None, 3]})
+    np.testing.assert_array_equal(encoded.X, expected)
+    assert encoded.kept.tolist() == [True, policy != "drop", True]
+
+
+def test_missing_categories_can_be_a_level_of_their_own():
+    X = one(Category("job", levels=("a",), other=False, missing="category"), ["a", None, "NA"])
+    np.testing.assert_allclose(X * np.sqrt(2), [[1, 0], [0, 1], [0, 1]])
+
+
+@pytest.mark.parametrize(
+    ("form", "cells"),
+    [
+        ("default", ["2020-02-03", "2020-02-03T12:00", "2020-02-03T14:00+02:00"]),
+        ("default", pd.to_datetime(["2020-02-03 00:00", "2020-02-03 12:00", "2020-02-03 12:00"])),
+        ("default", pa.array([dt.datetime(2020, 2, 3), dt.datetime(2020, 2, 3, 12), None])),
+        ("default", [dt.date(2020, 2, 3), dt.datetime(2020, 2, 3, 12), None]),
+        ("%d.%m.%Y %H:%M", ["03.02.2020 00:00", "03.02.2020 12:00", None]),
+    ],
+)
+def test_dates_are_days_since_1970(form, cells):
+    day = (dt.date(2020, 2, 3) - dt.date(1970, 1, 1)).days
+    X = one(Date("when", form=form, missing="impute", fill=day + 0.5), cells)
+    np.testing.assert_allclose(X[:, 0], [day, day + 0.5, day + 0.5], rtol=1e-12)
+
+
+def test_circles_come_round():
+    cells = pd.Series(pd.to_datetime(["2020-02-03 06:00", "2020-02-10 06:00", "2020-02-04 18:00"]))
+    X = one(Date("when", linear=False, cycles=("day", "week")), cells)
+    np.testing.assert_allclose(X[0], X[1], atol=1e-9)
+    np.testing.assert_allclose(X[0, :2], [0, 1], atol=1e-9)
+    np.testing.assert_allclose(X[2, :2], [0, -1], atol=1e-9)
+
+
+@pytest.mark.parametrize("projection", ["plane", "sphere"])
+def test_places_are_as_far_apart_as_on_the_globe(projection):
+    """London to Paris along the great circle: 343.6 km."""
+    place = Place("at", latitude="lat", longitude="lon", projection=projection, centre=(50.2, 1.1))
+    X = Schema((place,)).encode({"lat": [51.5074, 48.8566], "lon": [-0.1278, 2.3522]}).X
+    assert np.linalg.norm(X[0] - X[1]) == pytest.approx(343.6, rel=5e-3)
+
+
+def test_numbers_in_notations_of_other_countries():
+    made = infer_schema({"x": ["1,5", "2,25", "1.000,5", "-3"]}, ["x"])
+    assert (made.columns[0].decimal, made.columns[0].thousands) == (",", ".")
+    again = schema_from_text(schema_to_text(made))
+    np.testing.assert_array_equal(again.encode({"x": ["1,5", "1.000,5"]}).X.ravel(), [1.5, 1000.5])
+    with pytest.raises(ValueError, match="not a number"):
+        again.encode({"x": ["1.5"]})
+
+
+INFERRED = {
+    "numbers": (["1", "2.5", "3"], Number),
+    "numbers and a mistake": ([*map(str, range(30)), "old"], Number),
+    "words for truth": (["Yes", "no", "yes"], Boolean),
+    "truths": ([True, False, True], Boolean),
+    "text": (["a", "b", "a"], Category),
+    "German dates": (["03.02.2020", "28.02.2020"], Date),
+    "ISO dates": (["2020-02-03", "2020-02-28 10:00"], Date),
+    "names of rows": ([f"p{number}" for number in range(60)], Identifier),
+    "nothing": ([None, "", "NA"], Identifier),
+    "ordered": (pd.Categorical(["lo", "hi"], ["lo", "hi"], ordered=True), OrderedCategory),
+}
+
+
+@pytest.mark.parametrize(("cells", "kind"), INFERRED.values(), ids=INFERRED.keys())
+def test_kinds_are_inferred(cells, kind):
+    cells = pd.Series(cells)
+    made = infer_schema({"x": cells}, ["x"])
+    assert type(made.columns[0]) is kind
+
+
+def test_places_are_found_by_the_names_of_their_columns():
+    made = infer_schema(
+        {"start_lat": [40.1, 40.2], "age": [1, 2], "start_lon": [-73.0, -73.1]},
+        ["start_lat", "age", "start_lon"],
+    )
+    assert [type(column) for column in made.columns] == [Place, Number]
+    assert made.names == ("start: north", "start: east", "age")
+    assert made.groups == (0, 0, 1)
+
+
+def test_no_other_column_is_looked_at():
+    class Table(dict):
+        def __getitem__(self, name):
+            assert name != "height"
+            return super().__getitem__(name)
+
+    made = infer_schema(Table(age=[1, 2], height=[3, 4]), ["age"])
+    assert made.sources == ("age",)
+
+
+def test_all_problems_are_in_one_report():
+    schema = Schema((Number("age"), Date("when"), Category("job", levels=("a",), other=False)))
+    table = {"age": ["x", "1", ""], "when": ["2020-01-01", "soon", "2020-01-01"], "job": ["a"] * 3}
+    with pytest.raises(ValueError, match="3 cells that cannot be used") as caught:
+        schema.encode(table)
+    told = str(caught.value)
+    assert "'age' is not a number in row 1 below the header" in told
+    assert "'age' is empty in row 3" in told
+    assert "'when' is not a date or time in row 2" in told
+    assert "soon" not in told
+
+
+@given(st.lists(CELLS, min_size=1, max_size=8), st.lists(CELLS, min_size=1, max_size=8))
+def test_whatever_cells_hold_a_schema_is_found_read_again_and_used(cells, others):
+    """And at prediction anything may come: numbers of the same width, or advice."""
+    made = infer_schema({"x": cells}, ["x"])
+    if not made.used:
+        return
+    assert schema_from_text(schema_to_text(made)) == made
+    assert Reader(loaded=lambda _: np.zeros(0)).read(to_tree(made), Schema) == made
+    for table in ({"x": cells}, {"x": others}):
+        try:
+            X = made.encode(table, one_by_one=True).X
+        except ValueError as error:
+            assert "column 'x'" in str(error)  # noqa: PT017
+        else:
+            assert X.shape == (len(table["x"]), len(made.names))
+
+
+@pytest.mark.parametrize("kind", COLUMN_KINDS.values(), ids=COLUMN_KINDS.keys())
+def test_damaged_columns_are_refused(kind):
+    with pytest.raises(ValueError, match=r"\w"):
+        kind(name="").validate()
+    with pytest.raises(ValueError, match=r"\w"):
+        kind(name="x", missing="sometimes").validate()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"fields": 3}', '{"fields": [{"name": "a", "kind": "secret"}]}']
+)
+def test_what_is_no_table_schema_is_refused(text):
+    with pytest.raises(ValueError, match=r"Table Schema|kind must be"):
+        schema_from_text(text)
+
+
+def test_schemas_of_others_are_completed_from_public_columns():
+    text = '{"fields": [{"name": "age", "type": "integer"}, {"name": "job", "type": "string"}]}'
+    made = schema_from_text(text).completed({"age": [1, None, 9, 5], "job": ["b", "a", "a", None]})
+    assert made.columns[0].fill == 5.0
+    assert made.columns[1].levels == ("a", "b")

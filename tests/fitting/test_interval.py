@@ -1,0 +1,409 @@
+"""The search for an interval: its price, what answers say together, and that it does no harm."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from scipy.linalg import null_space
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+
+from cloakgp import DPGPRegressor, Release, refine
+from cloakgp.criteria import criterion_named
+from cloakgp.fitting.bands import DEFAULT_STAGES, schedule_stages
+from cloakgp.fitting.interval import (
+    BINS,
+    COUNT_PRECISION,
+    LARGEST_SHARES,
+    LEAST_ROUNDS,
+    MOST_ROUNDS,
+    NO_SEARCH,
+    WIDEST,
+    _estimate_below,
+    _expected_share,
+    find_interval,
+    plan_search,
+    searches_interval,
+)
+from cloakgp.fitting.strategies import Budget
+from cloakgp.privacy import Answers, Guarantee, OutputBounds
+from cloakgp.privacy.accounting import exact_noise_multiplier
+from cloakgp.privacy.interval import COUNT_BOUNDS, CountQuestion, measure_counts
+from cloakgp.report.describe import describe
+
+WIDE = OutputBounds(-40.0, 960.0)
+BUDGET = Budget(epsilon=1.0, delta=1e-5)
+
+
+def answered(values, *, noise_sd):
+    return Answers(
+        values=np.asarray(values, dtype=np.float64),
+        noise_sd=noise_sd,
+        centre=0.0,
+        bounds=COUNT_BOUNDS["gaussian"],
+        guarantee=Guarantee(epsilon=1.0, delta=1e-5, mu=0.1),
+    )
+
+
+def noisily(outputs, rng, *, precision=COUNT_PRECISION):
+    """Return something to ask: counts with noise of a share of the rows."""
+    noise_sd = precision * len(outputs)
+
+    def ask(question, budget):
+        del budget
+        noise = noise_sd * rng.normal(size=question.intervals)
+        return answered(question.counts(outputs) + noise, noise_sd=noise_sd)
+
+    return ask
+
+
+def searched(outputs, rng, *, bounds=WIDE, rounds=LEAST_ROUNDS, precision=COUNT_PRECISION):
+    return find_interval(
+        noisily(outputs, rng, precision=precision),
+        bounds=bounds,
+        rows=len(outputs),
+        rounds=[BUDGET] * rounds,
+    )
+
+
+# --- the price ---
+
+
+@pytest.mark.parametrize("rows", [345, 500, 2_000, 10**6])
+@pytest.mark.parametrize("largest", [1, 3])
+def test_a_search_pays_for_the_stated_precision_and_no_more(rows, largest):
+    plan = plan_search(WIDE, budget=Budget(1.0, 1e-5), rows=largest * rows, largest_group=largest)
+    assert LEAST_ROUNDS <= len(plan.rounds) <= MOST_ROUNDS
+    assert 0 < plan.share <= LARGEST_SHARES["gaussian"]
+    # Oracle: the mechanism itself, on as many rows in a group.
+    groups = np.repeat(np.arange(5), largest)
+    noise_sd = measure_counts(
+        np.zeros(len(groups)),
+        rows=len(groups),
+        question=CountQuestion(np.arange(3.0)),
+        epsilon=plan.rounds[0].epsilon,
+        delta=plan.rounds[0].delta,
+        groups=groups,
+    ).noise_sd
+    assert noise_sd <= COUNT_PRECISION * largest * rows * (1 + 1e-4)
+    if rows <= 2_000:
+        assert noise_sd == pytest.approx(COUNT_PRECISION * largest * rows, rel=1e-4)
+
+
+def test_nobody_looks_where_it_would_cost_too_much():
+    assert plan_search(WIDE, budget=Budget(1.0, 1e-5), rows=330) == NO_SEARCH
+    assert plan_search(WIDE, budget=Budget(1.0, 1e-5), rows=500, largest_group=2) == NO_SEARCH
+    assert plan_search(WIDE, budget=Budget(1e-6, 1e-12), rows=10**6) == NO_SEARCH
+
+
+@pytest.mark.parametrize("bounds", [(1e9, 1e9 + 1e-3), (0.0, 2e-100)])
+def test_nobody_looks_within_bounds_that_float64_cannot_divide(bounds):
+    assert plan_search(OutputBounds(*bounds), budget=Budget(1.0, 1e-5), rows=10**5) == NO_SEARCH
+
+
+@pytest.mark.parametrize("rows", [400, 5_000])
+@pytest.mark.parametrize("stages", [DEFAULT_STAGES, DEFAULT_STAGES[:1]])
+def test_search_and_stages_share_one_budget(rows, stages):
+    plan = plan_search(WIDE, budget=Budget(1.0, 1e-5), rows=rows)
+    steps = schedule_stages(
+        stages, budget=Budget(1.0, 1e-5), rows=rows, ask_spread=True, spent=plan.share
+    )
+    noise_multiplier = cache(exact_noise_multiplier)
+    budgets = [*plan.rounds, *(step.budget for step in steps)]
+    squares = [noise_multiplier(one.epsilon, one.delta) ** -2 for one in budgets]
+    whole = exact_noise_multiplier(1.0, 1e-5) ** -2
+    assert math.fsum(squares) <= whole
+    assert math.fsum(squares) == pytest.approx(whole, rel=1e-4)
+
+
+def test_what_interval_means():
+    bayes, trace = (criterion_named(name, use="numbers") for name in ("bayes", "trace"))
+    assert searches_interval("auto", criterion=bayes, bounds=WIDE, mean=None)
+    assert searches_interval("auto", criterion=bayes, bounds=WIDE, mean=960.0)
+    assert not searches_interval("auto", criterion=bayes, bounds=WIDE, mean=961.0)
+    assert not searches_interval("auto", criterion=trace, bounds=WIDE, mean=None)
+    assert not searches_interval(False, criterion=bayes, bounds=WIDE, mean=None)
+    for wrong in ("on", True, None, 0.5, 0):
+        with pytest.raises(ValueError, match="interval must be 'auto' or False"):
+            searches_interval(wrong, criterion=bayes, bounds=WIDE, mean=None)
+
+
+# --- what answers say together ---
+
+
+def test_of_one_round_what_is_missing_is_shared_out():
+    """Closed form: with N known, every count gets its part of N less their sum."""
+    values = np.array([3.0, 80.0, 30.0, -5.0])
+    below, covariance = _estimate_below(
+        [(np.arange(5.0), answered(values, noise_sd=7.0))], np.arange(5.0), rows=100
+    )
+    np.testing.assert_allclose(np.diff(below), values + (100 - values.sum()) / 4)
+    # That of so many of four counts whose noises are made to add up to zero.
+    inside = np.arange(5)
+    np.testing.assert_allclose(np.diag(covariance), 49.0 * inside * (4 - inside) / 4, atol=1e-9)
+
+
+def test_several_rounds_are_weighed_as_least_squares_does():
+    """Oracle: least squares for counts of the finest intervals that add up to N."""
+    rng = np.random.default_rng(2)
+    rounds = [np.array([0.0, 4.0, 8.0, 12.0]), np.array([0.0, 3.0, 5.0, 12.0])]
+    sds, values = (5.0, 2.0), [rng.normal(30, 9, size=3) for _ in rounds]
+    asked = [
+        (edges, answered(one, noise_sd=sd))
+        for edges, one, sd in zip(rounds, values, sds, strict=True)
+    ]
+    places = np.unique(np.concatenate(rounds))
+    below, covariance = _estimate_below(asked, places, rows=100)
+    middles = (places[1:] + places[:-1]) / 2
+    weighed = [
+        ((edges[:-1, None] < middles) & (middles < edges[1:, None])) / sd
+        for edges, sd in zip(rounds, sds, strict=True)
+    ]
+    design = np.vstack(weighed)
+    target = np.concatenate([one / sd for one, sd in zip(values, sds, strict=True)])
+    # What adds up to N: a part of it for each, and what adds up to nothing.
+    even, free = np.full(len(middles), 100 / len(middles)), null_space(np.ones((1, len(middles))))
+    inverse = np.linalg.inv((design @ free).T @ (design @ free))
+    found = even + free @ inverse @ (design @ free).T @ (target - design @ even)
+    np.testing.assert_allclose(np.diff(below), found)
+    sums = np.tri(len(places), len(middles), -1) @ free
+    np.testing.assert_allclose(covariance, sums @ inverse @ sums.T, atol=1e-9)
+
+
+@given(estimate=st.floats(-1, 1), error=st.floats(1e-3, 1))
+def test_a_share_is_expected_as_a_truncated_normal_law_says(estimate, error):
+    if estimate / error < -30:
+        return
+    law = stats.truncnorm(-estimate / error, np.inf, loc=estimate, scale=error)
+    [found] = _expected_share(np.array([estimate]), np.array([error]))
+    assert found == pytest.approx(law.mean(), rel=1e-6, abs=1e-9)
+
+
+def test_a_share_without_error_is_itself():
+    found = _expected_share(np.array([0.3, 0.0, -1e-17]), np.zeros(3))
+    np.testing.assert_array_equal(found, [0.3, 0.0, 0.0])
+
+
+@given(seed=st.integers(0, 2**32 - 1), rounds=st.integers(1, MOST_ROUNDS))
+@settings(max_examples=40)
+def test_whatever_is_answered_an_interval_within_the_bounds_comes_back(seed, rounds):
+    rng = np.random.default_rng(seed)
+    bounds = OutputBounds(*np.sort(rng.standard_t(1, size=2) * 10.0 ** rng.integers(-6, 7)))
+    questions = []
+
+    def ask(question, budget):
+        del budget
+        question.validate()
+        questions.append(question)
+        size = 10.0 ** rng.integers(-3, 6)
+        return answered(size * rng.standard_t(1, size=question.intervals), noise_sd=size)
+
+    found = find_interval(ask, bounds=bounds, rows=100, rounds=[BUDGET] * rounds)
+    assert bounds.lo <= found.lo < found.hi <= bounds.hi
+    assert found == bounds or found.width <= WIDEST * bounds.width * (1 + 1e-6)
+    assert len(questions) == rounds
+    for question in questions:
+        assert question.ends == (bounds.lo, bounds.hi)
+        assert question.intervals <= BINS + 2
+
+
+def test_an_interval_that_was_wrong_is_given_up():
+    """The first round misses a third of the outputs and sees them elsewhere, by five of its sds."""
+    outputs = np.full(1000, 900.0)
+    calls = []
+
+    def ask(question, budget):
+        del budget
+        counts = question.counts(outputs)
+        if not calls:
+            counts = 0.7 * counts + 0.3 * np.roll(counts, 1 - int(counts.argmax()))
+        calls.append(question)
+        return answered(counts, noise_sd=60.0)
+
+    found = find_interval(ask, bounds=WIDE, rows=1000, rounds=[BUDGET] * 4)
+    assert found.lo < 900.0 < found.hi
+
+
+def test_answers_that_tell_nothing_narrow_nothing():
+    outputs = np.random.default_rng(0).uniform(100.0, 110.0, size=500)
+    found = [searched(outputs, np.random.default_rng(d), precision=3.0) for d in range(50)]
+    assert all(one == WIDE for one in found)
+
+
+# --- no harm ---
+
+SHAPES = {
+    "normal": lambda rng, n: np.clip(0.5 + rng.normal(size=n) / 6, 0, 1),
+    "uniform": lambda rng, n: rng.uniform(size=n),
+    "two clusters": lambda rng, n: (
+        np.where(rng.uniform(size=n) < 0.5, 0.05, 0.95) + 0.01 * rng.normal(size=n)
+    ),
+    "a small cluster": lambda rng, n: (
+        np.where(rng.uniform(size=n) < 0.9, 0.05, 0.95) + 0.01 * rng.normal(size=n)
+    ),
+    "a long tail": lambda rng, n: np.clip(np.exp(rng.normal(size=n)) / 20, 0, 1),
+    "heavy tails": lambda rng, n: np.clip(0.5 + rng.standard_t(2, size=n) / 40, 0, 1),
+    "integers": lambda rng, n: rng.integers(0, 5, size=n) / 4,
+    "half at a bound": lambda rng, n: np.where(rng.uniform(size=n) < 0.5, 0, rng.uniform(size=n)),
+    "a quarter apart": lambda rng, n: np.where(
+        rng.uniform(size=n) < 0.25, rng.uniform(0.1, 0.6, size=n), 0.71 + 0.04 * rng.normal(size=n)
+    ),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("factor", [1, 3, 10, 100])
+@pytest.mark.parametrize("rounds", [LEAST_ROUNDS, MOST_ROUNDS])
+def test_a_mean_of_what_is_clipped_is_hardly_worse_than_with_sharp_bounds(shape, factor, rounds):
+    """The error of a noisy mean at (1, 10⁻⁵), N = 500, over outputs: clipping and noise count."""
+    rows, draws = 500, 30
+    multiplier = exact_noise_multiplier(1.0, 1e-5)
+    ratios = []
+    for draw in range(draws):
+        rng = np.random.default_rng((draw, factor))
+        y = SHAPES[shape](rng, rows)
+        start = -rng.uniform(0, factor - 1) if draw % 2 else 0.0
+        bounds = OutputBounds(start, start + factor)
+        found = searched(y, rng, bounds=bounds, rounds=rounds)
+        bias = np.clip(y, found.lo, found.hi).mean() - y.mean()
+        with_found = y.var() + bias**2 + (found.width * multiplier / rows) ** 2
+        ratios.append(math.sqrt(with_found / (y.var() + (multiplier / rows) ** 2)))
+    assert np.mean(ratios) < 1.07
+    # Of two kinds of outputs, far from each other, one may be clipped now and then.
+    assert np.mean(np.array(ratios) > 1.15) <= 0.15
+
+
+@pytest.mark.parametrize("shape", ["normal", "uniform", "two clusters", "integers"])
+def test_bounds_that_are_good_stay(shape):
+    kept = 0
+    for draw in range(100):
+        rng = np.random.default_rng(draw)
+        outputs = SHAPES[shape](rng, 500)
+        kept += searched(outputs, rng, bounds=OutputBounds(0.0, 1.0)) == OutputBounds(0.0, 1.0)
+    assert kept >= 97
+
+
+def test_equal_outputs_are_found():
+    for draw in range(20):
+        found = searched(np.full(500, 333.3), np.random.default_rng(draw))
+        assert found.lo <= 333.3 <= found.hi
+        assert found.width < 0.05 * WIDE.width
+
+
+def test_outputs_beyond_the_bounds_count_at_their_ends():
+    found = searched(np.full(500, 1e6), np.random.default_rng(0))
+    assert found.hi == WIDE.hi
+    assert found.width < 0.02 * WIDE.width
+
+
+# --- fits ---
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(1)
+    X = rng.uniform(0, 6, size=(150, 1))
+    return X, 20 + 6 * np.sin(X[:, 0]) + rng.normal(size=150)
+
+
+def fitted(table, **changes):
+    settings_ = {"bounds": (WIDE.lo, WIDE.hi), "epsilon": 4.0, "delta": 1e-3, "insecure_seed": 4}
+    return DPGPRegressor(**(settings_ | changes)).fit(*table).release_
+
+
+def counted(release):
+    return [one for one in release.measurements if isinstance(one.encoding, CountQuestion)]
+
+
+@pytest.fixture(scope="module")
+def release(table):
+    return fitted(table)
+
+
+def test_a_fit_goes_by_what_was_found(table, release):
+    X, y = table
+    plan = plan_search(WIDE, budget=Budget(4.0, 1e-3), rows=150)
+    shares = [one.answers.guarantee.mu**2 / release.guarantee.mu**2 for one in counted(release)]
+    assert len(shares) == len(plan.rounds)
+    assert sum(shares) == pytest.approx(plan.share, rel=1e-3)
+    bounds = OutputBounds(*release.measurements[0].answers.bounds)
+    assert bounds.lo < y.min() < y.max() < bounds.hi
+    assert bounds.width < 0.2 * WIDE.width
+    # The default prior is that of the interval.
+    assert release.prior.mean == pytest.approx(bounds.middle)
+    assert release.prior.noise_variance == pytest.approx((0.1 * bounds.width) ** 2)
+    for one in release.measurements[len(shares) + 1 :]:
+        if hasattr(one.encoding, "lower"):
+            assert bounds.lo <= one.encoding.lower.min() < one.encoding.upper.max() <= bounds.hi
+    without = fitted(table, interval=False)
+    assert not counted(without)
+    truth = 20 + 6 * np.sin(X[:, 0])
+    errors = [np.sqrt(np.mean((part.predict(X) - truth) ** 2)) for part in (release, without)]
+    assert errors[0] < 0.3 * errors[1]
+
+
+def test_what_is_given_stays(table):
+    kernel = ConstantKernel(30.0) * RBF(1.1)
+    release = fitted(table, kernel=kernel, noise_variance=1.0, mean=15.0, learn=None, stages=None)
+    assert counted(release)
+    assert (release.prior.mean, release.prior.noise_variance) == (15.0, 1.0)
+    assert repr(release.prior.kernel) == repr(kernel)
+
+
+def test_few_rows_are_asked_within_the_bounds(table):
+    X, y = table
+    release = fitted((X[:20], y[:20]), epsilon=0.5)
+    assert not counted(release)
+    assert release.measurements[0].answers.bounds == (WIDE.lo, WIDE.hi)
+
+
+def test_files_keep_counts_and_later_visits_the_interval(table, release, tmp_path):
+    release.save(tmp_path / "found.cloak")
+    loaded = Release.load(tmp_path / "found.cloak")
+    np.testing.assert_array_equal(loaded.predict(table[0]), release.predict(table[0]))
+    for one, other in zip(counted(release), counted(loaded), strict=True):
+        np.testing.assert_array_equal(one.encoding.edges, other.encoding.edges)
+        np.testing.assert_array_equal(one.answers.values, other.answers.values)
+    again = refine(loaded, table[1], epsilon=1.0, delta=1e-3, band=None, insecure_seed=3)
+    assert again.measurements[-1].answers.bounds == release.measurements[0].answers.bounds
+
+
+def test_words_tell_the_declared_bounds_and_what_was_found(release):
+    said = {fact.label: fact.text for section in describe(release) for fact in section.facts}
+    lo, hi = release.measurements[0].answers.bounds
+    assert "any other from -40 to 960." in said["protected"]
+    assert f"declared to lie in -40 to 960, {lo:.6g} to {hi:.6g} of which" in said["y"]
+    assert "how many values of y lie in each of so many intervals" in said["answers 2"]
+    assert "to find an interval that holds most values" in said["design 2"]
+    assert said["declared"].endswith("without looking at any answer but the counts.")
+
+
+def test_counts_that_do_not_fit_are_refused(release):
+    one = counted(release)[0]
+    one.validate()
+    shorter = type(one)(
+        strategy=one.strategy, answers=one.answers, encoding=CountQuestion(one.encoding.edges[:-1])
+    )
+    with pytest.raises(ValueError, match="do not fit"):
+        shorter.validate()
+    banded = type(one)(
+        strategy=one.strategy, answers=release.measurements[0].answers, encoding=one.encoding
+    )
+    with pytest.raises(ValueError, match=r"not about bands|do not fit"):
+        banded.validate()
+
+
+def test_a_forecast_counts_the_search(table):
+    X = table[0][:60]
+    model = {"bounds": (0.0, 40.0), "epsilon": 12.0, "delta": 1e-3}
+    [with_it] = DPGPRegressor(**model).forecast(X)
+    [without] = DPGPRegressor(**model, interval=False).forecast(X)
+    rounds = len(plan_search(OutputBounds(0.0, 40.0), budget=Budget(12.0, 1e-3), rows=60).rounds)
+    assert rounds
+    assert with_it.questions >= without.questions + rounds * BINS
+    assert without.error <= with_it.error < 1.1 * without.error

@@ -1,0 +1,376 @@
+"""Stages of tables read in passes, against releases that keep every row and its band."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+
+from cloakgp import DPGPRegressor, Release, extend, refine
+from cloakgp.data import ArrayRows, FileRows
+from cloakgp.data.grouped import GroupedRows
+from cloakgp.fitting.strategies import Query
+from cloakgp.fitting.streaming_stages import privacy_excess
+from cloakgp.models import APPROXIMATIONS
+from cloakgp.models.summary import summarise
+from cloakgp.privacy import OutputBounds, compose
+from cloakgp.release import DenseStrategy, StreamedStrategy
+from cloakgp.release.hyperparameters.covariance import gather_sums
+from cloakgp.release.hyperparameters.noise import (
+    likeliest_position,
+    noise_positions,
+    scaled_noise,
+)
+from cloakgp.release.posterior.clipped import log_evidence, spread_log_density
+from cloakgp.report.describe import describe
+from cloakgp.report.facts import as_text
+
+# Budgets here are as large, or tables as small, as each test needs.
+pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
+
+KERNEL = 1.5 * RBF([1.5, 4.0]) + WhiteKernel(0.05)
+POINTS = np.array([[0.2, 1.0], [3.0, 3.0], [1.5, 0.1], [6.0, 2.0], [40.0, -7.0]])
+SPENDING = {"epsilon": 2.0, "delta": 1e-3, "gap": 0.05}
+THREE = [(0.2, None), (0.3, 1.5), (0.5, 1.0)]
+
+
+def outputs_at(X, *, seed=0):
+    rng = np.random.default_rng(seed)
+    return np.sin(2 * X[:, 0]) + 0.3 * X[:, 1] + 0.2 * rng.normal(size=len(X))
+
+
+@pytest.fixture
+def tables(rng):
+    return [rng.uniform(low, low + 4, size=(rows, 2)) for low, rows in ((0, 70), (2, 50))]
+
+
+def rows_of(X, outputs=None, **settings):
+    outputs = outputs_at(X) if outputs is None else outputs
+    return ArrayRows(X, outputs, **{"chunk_rows": 16, "jobs": 1, **settings})
+
+
+def asked(noise_sd):
+    """Bounds and a budget with noise of some sd."""
+    budget = SimpleNamespace(noise="gaussian", unit_sd=lambda: noise_sd)
+    return {"bounds": OutputBounds(0.0, 1.0), "budget": budget}
+
+
+def model_of(X, **changes):
+    settings = {
+        "kernel": KERNEL,
+        "noise_variance": 0.2,
+        "mean": 0.4,
+        "bounds": (-2.0, 3.0),
+        "inducing": X[:12],
+        "learn": None,
+        "stages": THREE,
+        "noise": "gaussian",
+        "insecure_seed": 0,
+    }
+    return DPGPRegressor(**(settings | SPENDING | changes))
+
+
+def keeping_rows(release, tables, sizes=None):
+    """The same release, with the column and the band of every row beside the row."""
+    measurements = []
+    for one in release.measurements:
+        kept, X = one.strategy, tables[one.strategy.table]
+        inputs = X if sizes is None else np.column_stack([X, sizes])
+        dense = DenseStrategy(
+            X=X,
+            matrix=kept.columns(inputs),
+            X_query=kept.X_query,
+            reconstruction=kept.reconstruction,
+            certificate=kept.certificate,
+            table=kept.table,
+        )
+        bands = None if kept.bands is None else kept.bands(X)
+        measurements.append(replace(one, strategy=dense, encoding=bands))
+    return replace(release, measurements=tuple(measurements))
+
+
+def assert_alike(release, other):
+    np.testing.assert_allclose(release.predict(POINTS), other.predict(POINTS), atol=1e-8)
+    for form in ({"return_cov": True}, {"return_std": True, "new_output": True}):
+        ours, theirs = release.predict(POINTS, **form), other.predict(POINTS, **form)
+        np.testing.assert_allclose(ours[1], theirs[1], atol=1e-8)
+
+
+# Inference.
+
+
+@pytest.mark.usefixtures("any_evidence")
+@pytest.mark.parametrize("approximation", APPROXIMATIONS)
+@pytest.mark.parametrize(
+    ("learn", "mean"), [(None, 0.4), ("map", None), ("map", 0.4), ("average", None)]
+)
+def test_it_predicts_as_one_that_keeps_every_row_and_band(approximation, learn, mean, tables):
+    first, second = tables
+    kernel = {"kernel": 1.5 * RBF(2.0)} if learn == "average" else {}
+    model = model_of(first, approximation=approximation, learn=learn, mean=mean, **kernel)
+    release = model.fit_rows(rows_of(first), first[::7]).release_
+    assert [one.strategy.bands is None for one in release.measurements] == [True, False, False]
+    assert_alike(release, keeping_rows(release, tables))
+    release = refine(release, rows_of(first), band=None, insecure_seed=3, **SPENDING)
+    release = extend(release, rows_of(second), X_query=POINTS, insecure_seed=2, **SPENDING)
+    assert [one.strategy.table for one in release.measurements] == [0, 0, 0, 0, 1]
+    assert_alike(release, keeping_rows(release, tables))
+    # Linear accounts, offsets and the rows' own noise all matter: they are no rounding.
+    [channel] = release.measurements[2].strategy.sums[0].channels
+    assert len(channel.shared) == 2
+    for part in (channel.offset, channel.skew, *channel.shared):
+        assert np.abs(part).max() > 1e-3
+    assert (learn is None) == (release.fitted_prior is release.prior)
+
+
+def test_how_rows_are_cut_and_ordered_does_not_matter(tables):
+    X = tables[0]
+    first = model_of(X, stages=None).fit_rows(rows_of(X), X[::7]).release_
+    backwards = rows_of(X[::-1], outputs_at(X)[::-1], chunk_rows=9)
+    one, other = (
+        refine(first, rows, insecure_seed=1, **SPENDING) for rows in (rows_of(X), backwards)
+    )
+    # But for the signs of questions, which rounding decides, and so for what noise does to them.
+    ours, theirs = (each.predict(POINTS, return_cov=True)[1] for each in (one, other))
+    np.testing.assert_allclose(ours, theirs, atol=1e-6)
+
+
+def test_groups_of_rows_are_asked_in_all_stages(tables):
+    X = tables[0]
+    people = [number % 26 for number in range(70)]
+    sizes = np.array([people.count(one) for one in people], dtype=np.float64)
+    release = model_of(X).fit_rows(rows_of(X, groups=people), X[::7]).release_
+    assert len(release.measurements) == 3
+    kept = keeping_rows(release, tables, sizes)
+    assert_alike(release, kept)
+    for number, one in enumerate(kept.measurements):
+        lengths = np.linalg.norm(one.strategy.matrix, axis=0)
+        together = np.bincount(people, weights=lengths)
+        assert together.max() == pytest.approx(1.0, rel=1e-6)
+        rows = rows_of(X, groups=people, chunk_rows=11)
+        assert release.verify(rows, measurement=number) == pytest.approx(1.0, rel=1e-6)
+
+
+def test_bands_hold_what_is_predicted(tables):
+    """Oracle: the posterior of the latent function, and the noise of a row."""
+    X = tables[0]
+    release = model_of(X).fit_rows(rows_of(X), X[::7]).release_
+    first = replace(release, measurements=release.measurements[:1])
+    mean, variance = first.posterior.mean(X), first.posterior.variance(X)
+    # Of FITC, where the latent function varies by more than its features say.
+    variance = variance + release.prior.noise_variance + 0.05
+    found = release.measurements[1].strategy.bands(np.column_stack([X, X[:, 0]]))
+    np.testing.assert_allclose(found.lower, np.maximum(mean - 1.5 * np.sqrt(variance), -2))
+    np.testing.assert_allclose(found.upper, np.minimum(mean + 1.5 * np.sqrt(variance), 3))
+
+
+def test_stages_predict_better_where_bounds_are_wide():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 4, size=(600, 2))
+    errors = {}
+    for name, stages in (("one", None), ("three", THREE)):
+        found = []
+        for seed in range(5):
+            model = model_of(X, bounds=(-12.0, 13.0), stages=stages, insecure_seed=10 * seed)
+            release = model.fit_rows(rows_of(X, chunk_rows=200), X[::20]).release_
+            truth = np.sin(2 * X[:, 0]) + 0.3 * X[:, 1]
+            found.append(np.square(release.predict(X) - truth).mean())
+        errors[name] = np.sqrt(np.mean(found))
+    assert errors["three"] < 0.8 * errors["one"]
+
+
+# Learning.
+
+
+@pytest.mark.usefixtures("any_evidence")
+def test_answers_in_bands_are_learned_from_as_answers_about_kept_rows(tables, monkeypatch):
+    """With a cell for each row the objective is that of a dense release."""
+    X, seen = tables[0], []
+
+    def spy(*given, **named):
+        seen.append(gather_sums(*given, **named))
+        return seen[-1]
+
+    monkeypatch.setattr("cloakgp.fitting.streaming.gather_sums", spy)
+    release = model_of(X, learn="map", mean=None).fit_rows(rows_of(X), X[::7]).release_
+    assert [len(each.values) for each in seen] == list(
+        np.cumsum([one.strategy.n_answers for one in release.measurements])
+    )
+    declared = keeping_rows(replace(release, learned=()), tables)
+    expected = declared.posterior
+    values = expected.factor @ (expected.factor.T @ expected.weights)
+    # Cells are kept in another order than rows, and answers are not.
+    residual = seen[-1].values - release.prior.mean * seen[-1].sums
+    np.testing.assert_allclose(residual, values, atol=1e-8)
+    questions = expected.tables[0].questions
+    np.testing.assert_allclose(seen[-1].row_products(), questions @ questions.T, atol=1e-8)
+    np.testing.assert_allclose(seen[-1].residual, expected.tables[0].residual, atol=1e-8)
+
+
+@pytest.mark.usefixtures("any_evidence")
+@pytest.mark.parametrize("grouped", [False, True])
+def test_how_noisy_outputs_are_is_learned_as_from_kept_rows(grouped, tables, monkeypatch):
+    """Oracle: the evidence of a dense release, at every noise that is tried."""
+    X, seen = tables[0], []
+    people = [number % 26 for number in range(70)] if grouped else None
+    monkeypatch.setattr("cloakgp.fitting.bands.NOISIEST_SPREAD", 10.0)
+
+    def spy(evidence, **named):
+        position = likeliest_position(evidence, **named)
+        seen.append((evidence, named, position))
+        return position
+
+    monkeypatch.setattr("cloakgp.fitting.streaming_spread.likeliest_position", spy)
+    model = model_of(X, learn="map", mean=None, noise_variance=None, epsilon=30.0)
+    release = model.fit_rows(rows_of(X, groups=people), X[::7]).release_
+    assert [one.about_spread for one in release.measurements] == [False, False, False, True]
+    sizes = None if people is None else np.array([float(people.count(one)) for one in people])
+    kept = keeping_rows(release, tables, sizes)
+    assert_alike(release, kept)
+    [(evidence, named, position)] = seen
+    found = [
+        value + spread_log_density(named["value"], expected=mean, scatter=variance)
+        for value, mean, variance in zip(evidence, named["expected"], named["scatter"], strict=True)
+    ]
+    main = scaled_noise(release.fitted_prior, -position)
+    expected = [
+        log_evidence(scaled_noise(main, place), kept.measurements) for place in noise_positions()
+    ]
+    np.testing.assert_allclose(np.diff(found), np.diff(expected), rtol=1e-5, atol=1e-5)
+    # And what is taken is about as probable as the best of those that were tried.
+    best = max(
+        value - place**2 / 2 for value, place in zip(expected, noise_positions(), strict=True)
+    )
+    taken = log_evidence(release.fitted_prior, kept.measurements) - position**2 / 2
+    assert taken > best - 0.1
+    loaded = as_text(describe(release), width=10_000)
+    assert "how noisy outputs are" in loaded
+
+
+# The rule that leaves stages out.
+
+
+@pytest.mark.filterwarnings("ignore::cloakgp.design.strategy.DesignGapWarning")
+def test_many_rows_are_asked_once_and_few_in_stages():
+    rng = np.random.default_rng(0)
+    counts = {}
+    for rows in (300, 30_000):
+        X = rng.uniform(0, 4, size=(rows, 2))
+        model = model_of(X, stages="auto", epsilon=0.3)
+        release = model.fit_rows(rows_of(X, chunk_rows=10_000), X[:9]).release_
+        counts[rows] = len(release.measurements)
+    assert counts == {300: 3, 30_000: 1}
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_what_privacy_costs_is_that_of_the_posterior(grouped, tables):
+    """Oracle: dense matrices, with the design's own questions; every row is a cell of its own."""
+    X, points = tables[0], tables[1][:8]
+    prior = model_of(X).fit_rows(rows_of(X), X[::7]).release_.prior
+    rows = rows_of(X, groups=list(range(70)) if grouped else None)
+    passes = GroupedRows.of(rows) if grouped else rows
+    excess = privacy_excess(passes, summarise(rows), prior=prior, query=Query(points), **asked(5.0))
+    release = model_of(X, stages=None, epsilon=1.0).fit_rows(rows_of(X), points).release_
+    noise_sd = release.measurements[0].noise_sd
+    same = privacy_excess(
+        passes, summarise(rows), prior=prior, query=Query(points), **asked(noise_sd)
+    )
+    _, sd = release.predict(points, return_std=True, new_output=True)
+    covariance = prior.row_covariance(X, X) + np.diag(prior.row_noise(X))
+    crossed = prior.cross_covariance(points, X)
+    left = prior.query_variance(points) - np.einsum(
+        "pn,np->p", crossed, np.linalg.solve(covariance, crossed.T)
+    )
+    least = np.mean(left + prior.observation_noise(points))
+    assert same == pytest.approx(np.sqrt(np.square(sd).mean() / least) - 1, rel=0.05)
+    assert excess > 0
+    assert privacy_excess(
+        passes, summarise(rows), prior=prior, query=Query(points), **asked(1e-6)
+    ) == pytest.approx(0, abs=1e-3)
+
+
+def test_criteria_that_know_no_stages_have_one(tables):
+    X = tables[0]
+    release = model_of(X, criterion="trace", stages="auto").fit_rows(rows_of(X)).release_
+    assert len(release.measurements) == 1
+    with pytest.raises(ValueError, match="several stages are for"):
+        model_of(X, criterion="trace").fit_rows(rows_of(X))
+
+
+# What is kept, and who reaches it.
+
+
+def test_files_keep_stages_and_go_on_from_there(tables, tmp_path):
+    first, second = tables
+    release = model_of(first, learn="map", mean=None).fit_rows(rows_of(first)).release_
+    release = extend(release, rows_of(second), insecure_seed=2, **SPENDING)
+    release.save(tmp_path / "stages.cloak")
+    loaded = Release.load(tmp_path / "stages.cloak")
+    np.testing.assert_array_equal(loaded.predict(POINTS), release.predict(POINTS))
+    assert (
+        loaded.guarantee
+        == release.guarantee
+        == compose(*(one.answers.guarantee for one in release.measurements))
+    )
+    one, other = (
+        refine(part, rows_of(first), insecure_seed=9, **SPENDING) for part in (release, loaded)
+    )
+    np.testing.assert_array_equal(one.predict(POINTS), other.predict(POINTS))
+    assert one.measurements[-1].strategy.bands.reach == 1.0
+
+
+@pytest.mark.filterwarnings("ignore::cloakgp.design.strategy.DesignGapWarning")
+def test_a_file_does_not_grow_with_the_rows(tmp_path):
+    sizes = []
+    for rows in (500, 5000):
+        X = np.random.default_rng(0).uniform(0, 4, size=(rows, 2))
+        release = model_of(X).fit_rows(rows_of(X, chunk_rows=2000), POINTS).release_
+        release.save(tmp_path / f"{rows}.cloak")
+        assert len(release.measurements) == 3
+        sizes.append((tmp_path / f"{rows}.cloak").stat().st_size)
+    assert sizes[1] < 1.2 * sizes[0]
+
+
+@pytest.mark.parametrize("damage", ["offset", "skew", "mean", "root", "reach", "bounds"])
+def test_damaged_bands_are_refused(damage, tables):
+    X = tables[0]
+    strategy = model_of(X).fit_rows(rows_of(X)).release_.measurements[1].strategy
+    strategy.validate()
+    bands, [sums] = strategy.bands, strategy.sums
+    [channel] = sums.channels
+    if damage in ("offset", "skew"):
+        wrong = None if damage == "offset" else np.zeros(1)
+        channels = (replace(channel, **{damage: wrong}),)
+        with pytest.raises(ValueError, match="do not fit"):
+            replace(strategy, sums=(replace(sums, channels=channels),)).validate()
+    elif damage in ("mean", "root"):
+        with pytest.raises(ValueError, match="bands are damaged"):
+            replace(bands.prediction, **{damage: np.full(12, np.nan)}).validate()
+    else:
+        wrong = {"reach": 0.0, "bounds": (1.0, 1.0)}[damage]
+        with pytest.raises(ValueError, match=r"bands are damaged|bound"):
+            replace(bands, **{damage: wrong}).validate()
+
+
+def test_the_report_says_what_every_stage_asked(tables):
+    X = tables[0]
+    said = as_text(describe(model_of(X).fit_rows(rows_of(X)).release_), width=10_000)
+    assert said.count("in units of a row's band") == 2
+    assert "declared to lie in -2 to 3;" in said
+
+
+def test_tables_files_and_fits_of_many_rows_go_in_stages(tmp_path, tables, monkeypatch):
+    X = tables[0]
+    frame = pd.DataFrame(X, columns=["a", "b"]).assign(height=outputs_at(X))
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    files = FileRows(tmp_path / "t.csv", inputs=["a", "b"], output="height", chunk_rows=16, jobs=1)
+    monkeypatch.setattr("cloakgp.fitting.planning.MANY_ROWS", 60)
+    model = model_of(X, stages="auto", epsilon=0.5)
+    by_arrays = model.fit(X, outputs_at(X)).release_
+    by_files = model.fit_rows(files).release_
+    for release in (by_arrays, by_files):
+        assert [type(one.strategy) for one in release.measurements] == 3 * [StreamedStrategy]

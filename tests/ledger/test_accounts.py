@@ -1,0 +1,253 @@
+"""Accounts: what a block counts, columns that are recognised, and keys of releases."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import numpy as np
+import pytest
+from joblib.externals.loky import get_reusable_executor
+from sklearn.model_selection import cross_val_score
+from spenders import charge, gaussian
+
+from cloakgp import DPGPRegressor
+from cloakgp.ledger import Ledger, LedgerError, LimitError
+from cloakgp.privacy import measure
+from cloakgp.privacy.spending import SpendingError, keeper_in_force
+
+X = np.linspace(0, 10, 30)[:, None]
+y = X[:, 0] / 10
+SMALL = {"bounds": (0, 1), "epsilon": 0.05, "delta": 1e-7}
+
+
+def ask(epsilon=0.1, outputs=(0.0, 1.0)):
+    return measure(np.ones((1, 2)), outputs, bounds=(0, 1), epsilon=epsilon, delta=1e-7)
+
+
+def test_outside_of_a_block_nothing_is_counted(account):
+    ask()
+    with account:
+        pass
+    ask()
+    assert account.standing.charges == 0
+
+
+def test_every_fit_of_a_cross_validation_counts(account):
+    with account:
+        cross_val_score(DPGPRegressor(**SMALL), X, y, cv=3)
+    assert account.standing.charges == 3
+
+
+@pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
+def test_workers_that_are_started_within_a_block_count(backend, account):
+    get_reusable_executor(max_workers=1).shutdown(wait=True)
+    from joblib import parallel_config
+
+    try:
+        with account, parallel_config(backend=backend, n_jobs=2):
+            cross_val_score(DPGPRegressor(**SMALL), X, y, cv=3)
+    finally:
+        get_reusable_executor(max_workers=1).shutdown(wait=True)
+    assert account.standing.charges == 3
+    assert "CLOAKGP_LEDGER" not in os.environ
+
+
+def test_a_thread_counts_for_the_only_block_that_is_open(ledger, account):
+    other = ledger.open_account("others", epsilon=1.0, delta=1e-6)
+    failures = []
+
+    def spend():
+        try:
+            ask()
+        except SpendingError as error:
+            failures.append(error)
+
+    def run():
+        thread = threading.Thread(target=spend)
+        thread.start()
+        thread.join()
+
+    with account:
+        run()
+        with other:
+            run()
+    assert account.standing.charges == 1
+    assert other.standing.charges == 0
+    (failure,) = failures
+    assert "several accounts are open" in str(failure)
+
+
+def test_blocks_can_be_nested_and_entered_again(ledger, account):
+    other = ledger.open_account("others", epsilon=1.0, delta=1e-6)
+    with account:
+        with other:
+            ask()
+        ask()
+    with account:
+        ask()
+    assert (account.standing.charges, other.standing.charges) == (2, 1)
+    assert keeper_in_force() is None
+
+
+@pytest.mark.usefixtures("account")
+def test_the_environment_names_an_account(ledger, monkeypatch):
+    monkeypatch.setenv("CLOAKGP_LEDGER", ledger.database.shown)
+    with pytest.raises(LedgerError, match="attached to no account"):
+        ask()
+    monkeypatch.setenv("CLOAKGP_ACCOUNT", "people")
+    monkeypatch.setenv("CLOAKGP_PURPOSE", "figure 3")
+    ask()
+    (reserved,) = (e.content for e in ledger.entries() if e.content["kind"] == "reserved")
+    assert reserved["purpose"] == "figure 3"
+    monkeypatch.setenv("CLOAKGP_ACCOUNT", "nobody")
+    with pytest.raises(LedgerError, match="no account 'nobody'"):
+        ask()
+    monkeypatch.setenv("CLOAKGP_LEDGER", "/nowhere/people.db")
+    with pytest.raises(LedgerError, match="no ledger"):
+        ask()
+
+
+def test_a_column_finds_its_account_whatever_its_order(ledger, account, monkeypatch):
+    account.attach([3.0, 1.0, 2.0], column="heights")
+    monkeypatch.setenv("CLOAKGP_LEDGER", ledger.database.shown)
+    measure(np.ones((1, 3)), ["1", 2, "3.0"], bounds=(0, 9), epsilon=0.1, delta=1e-7)
+    reserved = list(ledger.entries())[-3].content
+    assert (reserved["column"], reserved["account"]) == ("heights", "people")
+
+
+def test_a_column_counts_for_no_other_account(ledger, account):
+    other = ledger.open_account("others", epsilon=1.0, delta=1e-6)
+    account.attach([0.0, 1.0], column="ill")
+    with (
+        other,
+        pytest.raises(LedgerError, match="'ill', which is attached to the account 'people'"),
+    ):
+        ask()
+    with pytest.raises(LedgerError, match="attached already"):
+        other.attach([1.0, 0.0], column="ill")
+    with account:
+        ask()
+    with pytest.raises(LedgerError, match="no outputs"):
+        account.attach([], column="nothing")
+
+
+def test_a_key_gives_the_same_release_and_spends_once(account):
+    made = []
+
+    def make():
+        made.append(1)
+        return DPGPRegressor(**SMALL).fit(X, y).release_
+
+    first = account.publish(make, key="figure 3")
+    again = account.publish(make, key="figure 3")
+    assert first.to_bytes() == again.to_bytes()
+    assert (len(made), account.standing.charges) == (1, 1)
+    other = account.publish(make, key="figure 4")
+    assert other.to_bytes() != first.to_bytes()
+    assert account.publish(make).to_bytes() != account.publish(make).to_bytes()
+    assert account.standing.charges == 4
+
+
+def test_a_key_whose_noise_was_drawn_in_vain_is_not_drawn_again(account):
+    def fail():
+        DPGPRegressor(**SMALL).fit(X, y)
+        raise RuntimeError("the disk is full")
+
+    def make():
+        return DPGPRegressor(**SMALL).fit(X, y).release_
+
+    with pytest.raises(RuntimeError):
+        account.publish(fail, key="a")
+    with pytest.raises(LedgerError, match="release was lost"):
+        account.publish(make, key="a")
+    assert account.standing.charges == 1
+
+
+def test_a_key_can_be_tried_again_if_nothing_was_drawn(ledger, account):
+    def wrong():
+        return DPGPRegressor(**SMALL).fit(X, ["text"] * 30).release_
+
+    def make():
+        return DPGPRegressor(**SMALL).fit(X, y).release_
+
+    with pytest.raises(ValueError, match="y"):
+        account.publish(wrong, key="a")
+    account.publish(make, key="a")
+    assert ledger.verify().sound
+
+
+def test_a_key_in_use_is_refused(account):
+    from dataclasses import replace
+
+    running = charge(replace(account, key="a"), gaussian(0.01), close=False)
+    with pytest.raises(LedgerError, match=f"charge {running.number} has the key 'a'"):
+        account.publish(lambda: DPGPRegressor(**SMALL).fit(X, y).release_, key="a")
+    with pytest.raises(LedgerError, match="has been used"):
+        charge(replace(account, key="a"), gaussian(0.01))
+    assert account.standing.charges == 1
+
+
+def test_what_is_published_is_one_fit(ledger, account):
+    model = DPGPRegressor(**SMALL)
+    with pytest.raises(LedgerError, match="this is a second"):
+        account.publish(lambda: (model.fit(X, y), model.fit(X, y))[0].release_)
+    release = model.fit(X, y).release_
+    with pytest.raises(LedgerError, match="nothing was drawn"):
+        account.publish(lambda: release)
+    with pytest.raises(LedgerError, match="name the account"):
+        ledger.any_account().publish(lambda: release, key="a")
+
+
+def test_nothing_of_the_outputs_is_in_the_ledger(ledger, account, tmp_path):
+    secret = 0.7312345678901234
+    outputs = np.linspace(0.1, 0.9, 30)
+    outputs[3] = secret
+    account.attach(outputs, column="heights")
+    with account:
+        DPGPRegressor(bounds=(0, 1), epsilon=0.5, delta=1e-6).fit(X, outputs)
+    written = "".join(entry.body for entry in ledger.entries())
+    assert "0.73123456" not in written
+    content = b"".join(path.read_bytes() for path in tmp_path.glob("people.db*"))
+    assert b"0.73123456" not in content
+    assert np.float64(secret).tobytes() not in content
+
+
+def test_seeded_noise_is_refused_within_a_block(account):
+    with account, pytest.raises(SpendingError, match="insecure_seed"):
+        DPGPRegressor(**SMALL, insecure_seed=1).fit(X, y)
+    assert account.standing.charges in (0, 1)
+    assert account.standing.epsilon == 0
+
+
+@pytest.mark.usefixtures("account")
+def test_accounts_are_opened_once_and_with_sense(ledger):
+    with pytest.raises(LedgerError, match="already"):
+        ledger.open_account("people", epsilon=1.0, delta=1e-6)
+    for name in ("", " ", "a\nb"):
+        with pytest.raises(LedgerError, match="needs a name"):
+            ledger.open_account(name, epsilon=1.0, delta=1e-6)
+    with pytest.raises(LedgerError, match="unit must be"):
+        ledger.open_account("b", epsilon=1.0, delta=1e-6, unit="family")
+    for epsilon in (float("nan"), -1.0, "1", 5e-324):
+        with pytest.raises(LedgerError, match="epsilon"):
+            ledger.open_account("b", epsilon=epsilon, delta=1e-6)
+    with pytest.raises(LedgerError, match="no account 'b'"):
+        ledger.account("b")
+
+
+def test_a_limit_can_be_changed_and_what_was_spent_stays(ledger, account):
+    charge(account, gaussian(0.1))
+    spent = account.standing.spent
+    ledger.change_limit("people", epsilon=0.01, delta=1e-9, reason="the study ended")
+    assert account.standing.spent == spent
+    assert account.standing.limit == (0.01, 1e-9)
+    with pytest.raises(LimitError):
+        charge(account, gaussian(1e-6))
+    with pytest.raises(LedgerError, match="say why"):
+        ledger.change_limit("people", epsilon=1.0, delta=1e-6, reason="")
+
+
+def test_one_fresh_process_sees_what_another_wrote(ledger, account):
+    charge(account, gaussian(0.1))
+    assert Ledger(ledger.database.shown).account("people").standing == account.standing

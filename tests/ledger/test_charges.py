@@ -1,0 +1,218 @@
+"""Life of a charge, at a limit, through failures, and by several at once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from spenders import charge, gaussian, spender
+
+from cloakgp import DPGPClassifier, DPGPRegressor
+from cloakgp.ledger import Ledger, LedgerError, LimitError
+from cloakgp.ledger.amounts import Amount
+from cloakgp.privacy import measure
+from cloakgp.privacy.spending import Cost
+
+X = np.linspace(0, 10, 30)[:, None]
+
+
+def kinds(ledger):
+    return [entry.content["kind"] for entry in ledger.entries()]
+
+
+def test_a_charge_is_reserved_then_drawn_then_committed(ledger, account):
+    charge(account, gaussian(0.1), draws=["a"])
+    assert kinds(ledger)[2:] == ["reserved", "drawing", "committed"]
+    assert account.standing.spent == Amount.of(gaussian(0.1))
+    assert account.standing.open == ()
+    assert list(ledger.entries())[-1].content["draws"] == ["a"]
+
+
+def test_the_limit_is_kept_before_anything_is_drawn(ledger, account):
+    with pytest.raises(LimitError, match="no room"):
+        charge(account, gaussian(5.0))
+    assert kinds(ledger) == ["ledger", "account"]
+    assert account.standing.spent == Amount()
+
+
+def test_what_was_held_counts_until_the_call_ends(ledger, account):
+    first = account.open_charge(spender())
+    first.hold([(0.9, 1e-6)])
+    assert account.standing.open == (first.number,)
+    assert account.standing.epsilon == pytest.approx(0.9)
+    second = account.open_charge(spender())
+    with pytest.raises(LimitError):
+        second.hold([(0.9, 1e-6)])
+    first.close(failed=True)
+    second.hold([(0.9, 1e-6)])
+    assert kinds(ledger)[2:] == ["reserved", "refunded", "reserved"]
+
+
+def test_a_failure_after_the_first_draw_costs_that_draw(ledger, account):
+    opened = account.open_charge(spender())
+    opened.hold([(0.9, 1e-6)])
+    opened.reserve(gaussian(0.05))
+    opened.drawn("a")
+    opened.close(failed=True)
+    assert kinds(ledger)[-1] == "failed"
+    assert account.standing.spent == Amount.of(gaussian(0.05))
+
+
+def test_more_than_was_held_is_reserved_too_and_refused_at_the_limit(account):
+    opened = account.open_charge(spender())
+    opened.hold([(0.1, 1e-6)])
+    opened.reserve(gaussian(0.1))
+    assert account.standing.spent == Amount.of(gaussian(0.1))
+    with pytest.raises(LimitError):
+        opened.reserve(gaussian(5.0))
+    opened.close(failed=False)
+    assert account.standing.spent == Amount.of(gaussian(0.1))
+
+
+def test_a_call_whose_process_died_counts_until_it_is_voided(ledger, account):
+    held = account.open_charge(spender())
+    held.hold([(0.5, 1e-6)])
+    drawn = charge(account, gaussian(0.05), close=False)
+    spent = account.standing.spent
+    assert spent == Amount.held([(0.5, 1e-6)]) + Amount.of(gaussian(0.05))
+    ledger.void(held.number, reason="the machine lost power")
+    assert account.standing.spent == Amount.of(gaussian(0.05))
+    with pytest.raises(LedgerError, match="noise may have been drawn"):
+        ledger.void(drawn.number, reason="the machine lost power")
+    with pytest.raises(LedgerError, match="say why"):
+        ledger.void(drawn.number, reason=" ", although_drawn=True)
+    ledger.void(drawn.number, reason="nothing had left the machine", although_drawn=True)
+    assert account.standing.spent == Amount()
+    assert ledger.verify().sound
+
+
+def test_who_was_voided_while_running_draws_and_publishes_nothing(ledger, account):
+    held = account.open_charge(spender())
+    held.hold([(0.5, 1e-6)])
+    ledger.void(held.number, reason="taken for dead")
+    with pytest.raises(LedgerError, match="closed by somebody else"):
+        held.reserve(gaussian(0.1))
+    drawn = charge(account, gaussian(0.05), close=False)
+    ledger.void(drawn.number, reason="taken for dead", although_drawn=True)
+    with pytest.raises(LedgerError, match="closed by somebody else"):
+        drawn.close(failed=False)
+
+
+def test_closing_again_changes_nothing(ledger, account):
+    opened = charge(account, gaussian(0.1))
+    before = ledger.verify()
+    opened.close(failed=False)
+    assert ledger.verify() == before
+    with pytest.raises(LedgerError, match="committed"):
+        ledger.void(opened.number, reason="a mistake")
+
+
+@pytest.mark.parametrize(
+    ("account_unit", "unit", "allowed"),
+    [
+        ("row", "row", True),
+        ("row", "person", True),
+        ("person", "row", False),
+        ("row", "whole row replaced", True),
+        ("row", "whole row added or removed", False),
+        ("whole row replaced", "row", False),
+        ("person", "person", True),
+    ],
+)
+def test_units_do_not_add_up_unless_one_implies_the_other(ledger, account_unit, unit, allowed):
+    account = ledger.open_account("others", epsilon=1.0, delta=1e-6, unit=account_unit)
+    if allowed:
+        account.open_charge(spender(unit=unit)).close(failed=False)
+    else:
+        with pytest.raises(LedgerError, match="do not add up"):
+            account.open_charge(spender(unit=unit))
+
+
+def test_pure_and_gaussian_charges_share_a_limit(account):
+    charge(account, Cost(mechanism="laplace", epsilon=0.9))
+    with pytest.raises(LimitError):
+        charge(account, gaussian(0.2))
+    charge(account, gaussian(0.001))
+
+
+def test_a_fit_in_stages_is_one_charge_that_holds_its_whole_budget(ledger, account):
+    with account:
+        model = DPGPRegressor(bounds=(0, 1), noise="gaussian", epsilon=0.5, delta=1e-6)
+        model.fit(X, X[:, 0] / 10)
+    stages = len(model.release_.measurements)
+    assert kinds(ledger)[2:] == ["reserved", *(["drawing"] * stages), "committed"]
+    reserved, committed = list(ledger.entries())[2], list(ledger.entries())[-1]
+    assert reserved.content["call"] == "release_outputs"
+    assert reserved.content["epsilon"] == 0.5
+    assert Amount.from_numbers(reserved.content).epsilon_at(1e-6) == pytest.approx(0.5, rel=1e-4)
+    assert len(committed.content["draws"]) == stages
+    expected = model.guarantee_
+    assert account.standing.epsilon == pytest.approx(expected.epsilon, rel=1e-4)
+    assert account.standing.spent.answers == expected.answers
+
+
+def test_a_fit_that_fails_in_a_later_stage_costs_what_was_drawn(ledger, account, monkeypatch):
+    def refuse(*_, **__):
+        raise RuntimeError("the second stage fails")
+
+    monkeypatch.setattr("cloakgp.fitting.dense.refine", refuse)
+    with account, pytest.raises(RuntimeError):
+        DPGPRegressor(bounds=(0, 1), epsilon=0.5, delta=1e-6).fit(X, X[:, 0] / 10)
+    assert kinds(ledger)[2:] == ["reserved", "drawing", "failed"]
+    assert 0 < account.standing.epsilon < 0.4
+
+
+def test_a_fit_that_is_wrong_costs_nothing(ledger, account):
+    with account, pytest.raises(ValueError, match="y"):
+        DPGPRegressor(bounds=(0, 1), epsilon=0.5, delta=1e-6).fit(X, ["text"] * 30)
+    assert account.standing.spent == Amount()
+    assert set(kinds(ledger)[2:]) <= {"reserved", "refunded"}
+    with account, pytest.raises(ValueError, match="epsilon"):
+        DPGPRegressor(bounds=(0, 1), epsilon=-0.5, delta=1e-6).fit(X, X[:, 0] / 10)
+    assert ledger.verify().sound
+
+
+def test_no_fit_begins_that_would_not_end_within_the_limit(ledger, account):
+    with account, pytest.raises(LimitError):
+        DPGPRegressor(bounds=(0, 1), epsilon=1.01, delta=1e-6).fit(X, X[:, 0] / 10)
+    assert kinds(ledger) == ["ledger", "account"]
+
+
+def test_exactly_the_limit_can_be_spent(account):
+    with account:
+        DPGPRegressor(bounds=(0, 1), epsilon=1.0, delta=1e-6).fit(X, X[:, 0] / 10)
+        assert account.standing.releases_left(0.5, 1e-6) == 0
+        with pytest.raises(LimitError):
+            measure(np.ones((1, 2)), [0.0, 1.0], bounds=(0, 1), epsilon=0.5, delta=1e-6)
+
+
+def test_a_person_with_several_rows_is_another_unit(ledger):
+    people = ledger.open_account("patients", epsilon=1.0, delta=1e-6, unit="person")
+    model = DPGPRegressor(bounds=(0, 1), epsilon=0.5, delta=1e-6)
+    with people:
+        model.fit(X, X[:, 0] / 10, groups=[row // 3 for row in range(30)])
+        with pytest.raises(LedgerError, match="do not add up"):
+            model.fit(X, X[:, 0] / 10)
+    assert people.standing.charges == 1
+
+
+def test_labels_count(account):
+    with account:
+        DPGPClassifier(classes=["a", "b"], epsilon=0.5, delta=1e-6).fit(
+            X, np.where(X[:, 0] > 5, "a", "b")
+        )
+    assert account.standing.epsilon == pytest.approx(0.5, rel=1e-6)
+
+
+def test_both_databases_keep_the_same_account(url):
+    ledger = Ledger.create(url)
+    account = ledger.open_account("people", epsilon=1.0, delta=1e-6)
+    charge(account, gaussian(0.1), draws=["a"])
+    charge(account, gaussian(0.05), failed=True)
+    with pytest.raises(LimitError):
+        charge(account, gaussian(3.0))
+    again = Ledger(url)
+    expected = Amount.of(gaussian(0.1)) + Amount.of(gaussian(0.05))
+    assert again.account("people").standing.spent == expected
+    assert again.verify().sound
+    again.close()
+    ledger.close()

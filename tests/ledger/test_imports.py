@@ -1,0 +1,120 @@
+"""Imports: what was spent before counts once, and what the ledger knows not again."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cloakgp import (
+    DPGPClassifier,
+    DPGPMultiOutputRegressor,
+    DPGPRegressor,
+    DPGPRegressorPrivateInputs,
+    DPGridSearchCV,
+    baselines,
+    refine,
+)
+from cloakgp.data import ArrayRows
+from cloakgp.ledger import LedgerError
+from cloakgp.ledger.imports import import_releases
+
+X = np.linspace(0, 10, 30)[:, None]
+y = X[:, 0] / 10
+BUDGET = {"epsilon": 0.5, "delta": 1e-6}
+
+MADE = {
+    "numbers": lambda: DPGPRegressor(bounds=(0, 1), **BUDGET).fit(X, y),
+    "classes": lambda: DPGPClassifier(classes=[0, 1], **BUDGET).fit(X, y > 0.5),
+    "three classes": lambda: DPGPClassifier(classes=[0, 1, 2], **BUDGET).fit(X, y > 0.5),
+    "many rows": lambda: DPGPRegressor(bounds=(0, 1), inducing=3, **BUDGET).fit_rows(
+        ArrayRows(X, y)
+    ),
+    "several outputs": lambda: DPGPMultiOutputRegressor(bounds=[(0, 1), (0, 2)], **BUDGET).fit(
+        X, np.column_stack([y, 2 * y])
+    ),
+    "mean": lambda: baselines.DPMeanRegressor(bounds=(0, 1), **BUDGET).fit(X, y),
+    "selection": lambda: DPGridSearchCV(
+        DPGPRegressor(bounds=(0, 1), **BUDGET),
+        {"noise_variance": [0.1, 0.01]},
+        selection_epsilon=0.2,
+        cv=3,
+    ).fit(X, y),
+    "histogram": lambda: baselines.DPHistogramRegressor(
+        bounds=(0, 1), epsilon=0.5, noise="laplace"
+    ).fit(X, y),
+}
+
+
+@pytest.fixture
+def unlimited(ledger):
+    return ledger.open_account("all", epsilon=50.0, delta=1e-6)
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_release_that_is_not_known_counts_once(name, ledger, unlimited, tmp_path):
+    release = MADE[name]().release_
+    release.save(tmp_path / "a.cloak")
+    (first,) = import_releases(unlimited, [tmp_path / "a.cloak"], reason="from 2023")
+    (again,) = import_releases(unlimited, [tmp_path / "a.cloak"], reason="from 2023")
+    assert first.charge is not None
+    assert again.charge is None
+    epsilon = unlimited.standing.epsilon
+    assert epsilon == pytest.approx(release.guarantee.epsilon_at(1e-6), rel=1e-3)
+    assert epsilon >= release.guarantee.epsilon_at(1e-6) * (1 - 1e-9)
+    assert ledger.verify().sound
+
+
+@pytest.mark.parametrize("name", sorted(set(MADE) - {"histogram"}))
+def test_a_release_that_was_counted_is_known_in_its_file(name, unlimited, tmp_path):
+    with unlimited:
+        MADE[name]().release_.save(tmp_path / "a.cloak")
+    (found,) = import_releases(unlimited, [tmp_path / "a.cloak"], reason="to see")
+    assert found.charge is None
+    assert unlimited.standing.charges == 1
+
+
+def test_a_histogram_is_known_by_its_file_if_it_was_published(unlimited, tmp_path):
+    unlimited.publish(lambda: MADE["histogram"]().release_).save(tmp_path / "a.cloak")
+    (found,) = import_releases(unlimited, [tmp_path / "a.cloak"], reason="to see")
+    assert found.charge is None
+
+
+def test_of_a_refined_release_what_is_new_counts(unlimited, tmp_path):
+    with unlimited:
+        first = DPGPRegressor(bounds=(0, 1), stages=None, noise="gaussian", **BUDGET)
+        first = first.fit(X, y).release_
+    spent = unlimited.standing.spent
+    refine(first, y, epsilon=0.5, delta=1e-6).save(tmp_path / "b.cloak")
+    (found,) = import_releases(unlimited, [tmp_path / "b.cloak"], reason="made elsewhere")
+    assert found.charge is not None
+    each = (unlimited.standing.spent - spent).numbers["mu"]
+    assert each == pytest.approx(spent.numbers["mu"], rel=1e-3)
+
+
+def test_what_is_beyond_the_limit_counts_all_the_same(account, tmp_path):
+    DPGPRegressor(bounds=(0, 1), epsilon=3.0, delta=1e-6).fit(X, y).release_.save(
+        tmp_path / "a.cloak"
+    )
+    import_releases(account, [tmp_path / "a.cloak"], reason="from 2023")
+    assert account.standing.epsilon > 2.9
+
+
+def test_units_and_seeds_are_looked_at(ledger, account, tmp_path):
+    DPGPRegressor(bounds=(0, 1), insecure_seed=1, **BUDGET).fit(X, y).release_.save(
+        tmp_path / "seeded.cloak"
+    )
+    with pytest.raises(LedgerError, match="seed"):
+        import_releases(account, [tmp_path / "seeded.cloak"], reason="a mistake")
+    model = DPGPRegressorPrivateInputs(
+        bounds=(0, 1), input_bounds=[(0, 10)], neighbours="add-remove", **BUDGET
+    )
+    model.fit(X, y).release_.save(tmp_path / "rows.cloak")
+    with pytest.raises(LedgerError, match="do not add up"):
+        import_releases(account, [tmp_path / "rows.cloak"], reason="a mistake")
+    rows = ledger.open_account("rows", epsilon=1.0, delta=1e-6, unit="whole row added or removed")
+    assert import_releases(rows, [tmp_path / "rows.cloak"], reason="right")[0].charge
+    people = ledger.open_account("patients", epsilon=1.0, delta=1e-6, unit="person")
+    DPGPRegressor(bounds=(0, 1), **BUDGET).fit(
+        X, y, groups=[row // 3 for row in range(30)]
+    ).release_.save(tmp_path / "groups.cloak")
+    assert import_releases(people, [tmp_path / "groups.cloak"], reason="right")[0].charge

@@ -1,0 +1,290 @@
+"""Counts of outputs in intervals, verified over all neighbours; and whole releases that search."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import math
+import pickle
+
+import numpy as np
+import pytest
+from band_neighbours import furthest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from neighbours import ACHIEVED_SHARE
+from sklearn.gaussian_process.kernels import Matern
+
+from cloakgp import DPGPRegressor
+from cloakgp.privacy import OutputBounds
+from cloakgp.privacy.bands import Bands, SpreadQuestion
+from cloakgp.privacy.interval import COUNT_BOUNDS, CountQuestion, measure_counts
+
+# Budgets are as large as it takes to try them all.
+pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
+
+FAR = (-1.7e308, -1e20, -5e-324, 0.0, 5e-324, 1e20, 1.7e308)
+interval_module = importlib.import_module("cloakgp.privacy.interval")
+search_module = importlib.import_module("cloakgp.fitting.interval")
+release_module = importlib.import_module("cloakgp.release.release")
+
+
+def on_and_around(edges):
+    """Return all ends, what is next to them, middles, and values far off."""
+    near = [np.nextafter(end, far) for end in edges for far in (-np.inf, np.inf)]
+    return [*edges, *near, *((edges[1:] + edges[:-1]) / 2), *FAR]
+
+
+def drawn_edges(rng, intervals):
+    return np.cumsum(10.0 ** rng.uniform(-6, 3, size=intervals + 1)) - 10.0
+
+
+# Counts alone.
+
+
+def test_a_count_is_what_comparing_says():
+    """Oracle: the definition, one output and one interval at a time."""
+    edges = np.array([-1.0, 0.0, 0.5, 3.0])
+    outputs = np.array(on_and_around(edges))
+    expected = [
+        sum(y < edges[1] for y in outputs),
+        sum(edges[1] <= y < edges[2] for y in outputs),
+        sum(y >= edges[2] for y in outputs),
+    ]
+    np.testing.assert_array_equal(CountQuestion(edges).counts(outputs), expected)
+    assert CountQuestion(edges).counts(outputs).sum() == len(outputs)
+
+
+@given(seed=st.integers(0, 2**32 - 1), intervals=st.integers(2, 6), rows=st.integers(2, 5))
+@settings(max_examples=20)
+def test_no_value_moves_counts_by_more_than_is_counted_and_one_does_by_all_of_it(
+    seed, intervals, rows
+):
+    rng = np.random.default_rng(seed)
+    question = CountQuestion(drawn_edges(rng, intervals))
+    epsilon, delta = 10.0 ** rng.integers(-2, 3), 10.0 ** rng.integers(-12, 0)
+    answers, _, spent = furthest(
+        lambda y: measure_counts(y, rows=rows, question=question, epsilon=epsilon, delta=delta),
+        rng.uniform(question.edges[0], question.edges[-1], size=rows),
+        values=lambda _: on_and_around(question.edges),
+        public=lambda answers: answers,
+    )
+    assert ACHIEVED_SHARE * answers.guarantee.mu <= spent <= answers.guarantee.mu
+    assert answers.guarantee.delta_at(epsilon) <= delta
+    # Oracle: indicators of two different intervals are √2 apart.
+    assert answers.noise_sd == pytest.approx(math.sqrt(2) / answers.guarantee.mu, rel=1e-6)
+
+
+@pytest.mark.parametrize("groups", ["aaabbc", "aaaaaa", "abcdef"])
+def test_groups_move_counts_by_all_their_rows(groups):
+    question = CountQuestion(np.array([0.0, 1.0, 2.0, 3.0]))
+    together = [[j for j, one in enumerate(groups) if one == each] for each in sorted(set(groups))]
+    answers, _, spent = furthest(
+        lambda y: measure_counts(
+            y, rows=6, question=question, epsilon=1.0, delta=1e-4, groups=list(groups)
+        ),
+        np.zeros(6),
+        values=lambda _: [0.5, 1.5, 2.5],
+        together=together,
+    )
+    most = max(map(len, together))
+    assert answers.noise_sd == pytest.approx(most * math.sqrt(2) / answers.guarantee.mu, rel=1e-6)
+    assert ACHIEVED_SHARE * answers.guarantee.mu <= spent <= answers.guarantee.mu
+
+
+def test_counts_are_unbiased_with_the_stated_noise():
+    question = CountQuestion(np.linspace(0.0, 1.0, 501))
+    y = np.random.default_rng(0).uniform(size=300)
+    answers = measure_counts(y, rows=300, question=question, epsilon=2.0, delta=0.01)
+    standardised = (answers.values - question.counts(y)) / answers.noise_sd
+    assert abs(standardised.mean()) < 4.5 / math.sqrt(500)
+    assert standardised.std() == pytest.approx(1, abs=4.5 / math.sqrt(1000))
+
+
+@pytest.mark.parametrize(
+    "edges",
+    [[0.0], [0.0, 0.0], [1.0, 0.0], [0.0, np.inf], [np.nan, 1.0], [[0.0, 1.0]], [0.0, 2.0, 1.0]],
+    ids=str,
+)
+def test_intervals_that_are_none_are_refused(edges):
+    with pytest.raises(ValueError, match="damaged"):
+        measure_counts(
+            [1.0], rows=1, question=CountQuestion(np.array(edges)), epsilon=1.0, delta=0.01
+        )
+
+
+@pytest.mark.parametrize(
+    "y", [[61.80339887498949, np.nan], [61.80339887498949], ["61.80339887498949 kg", 1], None]
+)
+def test_bad_outputs_are_refused_and_not_quoted(y):
+    question = CountQuestion(np.array([0.0, 1.0]))
+    with pytest.raises(ValueError, match="y") as raised:
+        measure_counts(y, rows=2, question=question, epsilon=1.0, delta=0.01)
+    error: BaseException | None = raised.value
+    while error is not None:
+        assert "61.8" not in repr(error)
+        error = error.__cause__ or error.__context__
+
+
+def test_seeded_noise_repeats_and_says_so():
+    arguments = {"rows": 2, "question": CountQuestion(np.arange(4.0)), "epsilon": 1, "delta": 0.01}
+    first, second = (measure_counts([0.0, 1.0], **arguments, insecure_seed=7) for _ in range(2))
+    assert np.array_equal(first.values, second.values)
+    assert first.insecure
+    assert not measure_counts([0.0, 1.0], **arguments).insecure
+
+
+# Mutations of counts.
+
+
+def attacked_counts(rows=2, **others):
+    answers, _, spent = furthest(
+        lambda y: measure_counts(
+            y,
+            rows=rows,
+            question=CountQuestion(np.arange(4.0)),
+            epsilon=1.0,
+            delta=1e-4,
+            **others,
+        ),
+        np.full(rows, 0.5),
+        values=lambda _: [0.5, 1.5, 2.5],
+        together=None if not others else [list(range(rows))],
+    )
+    return spent, answers.guarantee.mu
+
+
+def test_noise_for_one_count_that_moves_is_caught(monkeypatch):
+    """Mutation: of two counts that move, one is forgotten."""
+    monkeypatch.setitem(interval_module.COUNT_BOUNDS, "gaussian", (-0.5, 0.5))
+    spent, claimed = attacked_counts()
+    assert spent > 1.4 * claimed
+
+
+def test_intervals_that_overlap_are_caught(monkeypatch):
+    """Mutation: an output counts in every interval below it, too."""
+    whole = CountQuestion.counts
+    monkeypatch.setattr(
+        CountQuestion, "counts", lambda self, y: np.cumsum(whole(self, y)[::-1])[::-1]
+    )
+    monkeypatch.setitem(interval_module.COUNT_BOUNDS, "gaussian", (-0.5, 0.5))
+    spent, claimed = attacked_counts()
+    assert spent > 1.4 * claimed
+
+
+def test_groups_that_are_forgotten_are_caught(monkeypatch):
+    monkeypatch.setattr("cloakgp.privacy.noise.gaussian.greatest_gauge", lambda *_, **__: 1.0)
+    spent, claimed = attacked_counts(rows=3, groups=list("aaa"))
+    assert spent > 2.9 * claimed
+
+
+# Whole releases.
+
+LIMITS = (-3.0, 997.0)
+
+
+def searching(*, groups=None, rows=6, **others):
+    """Return a fit that looks first: few rows, so ε is large."""
+    X = np.linspace(0.1, 4.4, rows)[:, None]
+    chosen = {"bounds": LIMITS, "epsilon": 300.0, "delta": 1e-4, "learn": None} | others
+    chosen = {"noise": "gaussian", **chosen}
+    model = DPGPRegressor(4.0 * Matern(1.0, nu=1.5), **chosen)
+    return lambda y: model.fit(X, y, groups=groups).release_
+
+
+def published_with(release):
+    """What a release shows, but for its answers' noise."""
+    return [
+        (one.strategy.matrix, one.answers.noise_sd, one.answers.values, one.encoding)
+        for one in release.measurements
+    ]
+
+
+def ends(row):
+    """Return values at the bounds, beyond, and within what is found."""
+    return [*LIMITS, 1e300] + ([-1e300, -0.37, 1.9, 500.0] if row == 0 else [])
+
+
+@pytest.mark.parametrize(
+    "others",
+    [{}, {"learn": "map"}, {"stages": None}, {"inducing": [[0.5], [2.0], [4.0]]}],
+    ids=str,
+)
+def test_the_search_and_all_stages_together_spend_what_the_release_states(others):
+    release, alone, together = furthest(
+        searching(**others), np.full(6, LIMITS[0]), values=ends, public=published_with
+    )
+    kinds = [type(one.encoding) for one in release.measurements]
+    rounds = kinds.count(CountQuestion)
+    stages = [] if "stages" in others else [Bands, Bands]
+    spread = [SpreadQuestion] * (others.get("learn") == "map")
+    assert rounds >= 3
+    assert kinds == [type(None), *[CountQuestion] * rounds, *stages, *spread]
+    # It did find a narrower interval, and every question after it goes by that.
+    assert release.measurements[0].answers.encoding.width < 0.1 * (LIMITS[1] - LIMITS[0])
+    # Counts come first in time, and stand behind the first stage.
+    mus = [one.answers.guarantee.mu for one in release.measurements]
+    mus = [*mus[1 : rounds + 1], mus[0], *mus[rounds + 1 :]]
+    for spent, claimed in zip(alone, mus, strict=True):
+        assert ACHIEVED_SHARE * claimed <= spent <= claimed
+    guarantee = release.guarantee
+    assert ACHIEVED_SHARE * guarantee.mu <= together <= guarantee.mu
+    # And what was asked for is used up.
+    assert 0.999e-4 <= guarantee.delta_at(300.0) <= 1e-4
+
+
+def test_groups_are_protected_in_search_and_stages():
+    groups = list("aabcde")
+    release, _, together = furthest(
+        searching(groups=groups, epsilon=900.0),
+        np.full(6, LIMITS[0]),
+        values=lambda _: [*LIMITS, 1.0],
+        together=[[0, 1], [2], [5]],
+        public=published_with,
+    )
+    assert any(isinstance(one.encoding, CountQuestion) for one in release.measurements)
+    assert ACHIEVED_SHARE * release.guarantee.mu <= together <= release.guarantee.mu
+
+
+def test_nothing_that_is_published_holds_an_output():
+    y = np.array([1.2345678901, 0.9876543210, 2.3456789012, -1.9283746501, 5.0192837465, 0.1357924])
+    release = searching(learn="map")(y)
+    content, shown = pickle.dumps(release), repr(release) + repr(vars(release))
+    for value in (*y, *(y - LIMITS[0])):
+        assert value.tobytes() not in content
+        assert f"{value:.6g}" not in shown
+
+
+def attacked():
+    return furthest(searching(), np.full(6, LIMITS[0]), values=ends, public=published_with)
+
+
+def test_an_interval_from_outputs_is_caught(monkeypatch):
+    """Mutation: what is found is what outputs span, which no noise hides."""
+    whole, private = search_module.search_outputs, []
+
+    def search(X, y, **settings_):
+        private[:] = [np.clip(np.asarray(y), *LIMITS)]
+        return whole(X, y, **settings_)
+
+    def find(ask, *, bounds, rows, rounds):  # noqa: ARG001
+        return OutputBounds(bounds.lo, float(private[0].max()) + 1.0)
+
+    monkeypatch.setattr(importlib.import_module("cloakgp.fitting.dense"), "search_outputs", search)
+    monkeypatch.setattr(search_module, "find_interval", find)
+    # Other questions, if not as many of them.
+    with pytest.raises((AssertionError, ValueError), match=r"it shows outputs|cannot reshape"):
+        attacked()
+
+
+def test_counts_that_the_guarantee_forgets_are_caught(monkeypatch):
+    """Mutation: what was counted is left out of the sum."""
+    whole = release_module.compose
+    monkeypatch.setattr(release_module, "compose", lambda *parts: whole(parts[0], *parts[-2:]))
+    release, _, together = attacked()
+    assert together > release.guarantee.mu
+
+
+def test_two_indicators_are_as_far_apart_as_is_said():
+    far = max(np.linalg.norm(one - other) for one, other in itertools.combinations(np.eye(4), 2))
+    assert 0 <= COUNT_BOUNDS["gaussian"][1] - COUNT_BOUNDS["gaussian"][0] - far < 1e-14
