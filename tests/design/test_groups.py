@@ -134,11 +134,12 @@ def test_the_certificate_objects_to_a_bad_design():
     assert problem.excess(point) >= unexplained - task.least() > 0.1 * unexplained
 
 
-def test_the_gradient_through_the_smooth_gauge():
+@pytest.mark.parametrize("groups", [[0, 1, 0, 2, 1, 0], [0] * 10 + [1] * 2])
+def test_the_gradient_through_the_smooth_gauge(groups):
     """Against finite differences of a linear function of normalised columns."""
     rng = np.random.default_rng(4)
-    groups = np.array([0, 1, 0, 2, 1, 0])
-    free, slope = rng.normal(size=(2, 3, 6))
+    groups = np.array(groups)
+    free, slope = rng.normal(size=(2, 3, len(groups)))
     gauges = GroupGauges.of(groups, free)
 
     def value(columns):
@@ -162,6 +163,18 @@ def test_smooth_gauges_are_above_and_tend_to_the_gauge():
         smooth = gauges.sharper(power, columns).smooth_lengths(columns)
         assert (smooth >= exact * (1 - 1e-12)).all()
         assert (smooth <= slack * exact).all()
+
+
+def test_columns_on_which_the_known_signs_cancel_are_not_free():
+    rng = np.random.default_rng(6)
+    groups, columns = np.zeros(15, dtype=np.intp), rng.normal(size=(4, 15))
+    gauges = GroupGauges.of(groups, columns)
+    [same] = gauges.sizes
+    [known] = same.signs
+    hidden = columns - columns @ np.linalg.pinv(known) @ known
+    assert np.abs(hidden @ known.T).max() < 1e-12
+    mean = np.sqrt(np.square(hidden).sum())
+    assert (gauges.smooth_lengths(hidden) >= mean * (1 - 1e-12)).all()
 
 
 def test_the_search_finds_the_worst_signs_of_most():

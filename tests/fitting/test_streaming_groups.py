@@ -58,7 +58,7 @@ def model_of(X, **changes):
 def columns_of(strategy, X, people):
     """What is asked of each row, from the sizes of its group as Python counts them."""
     sizes = np.array([people.count(one) for one in people], dtype=np.float64)
-    features, noise = strategy.prior.features_and_noise(X)
+    features, noise = strategy.columns.model.features_and_noise(X)
     return strategy.rule.columns(features / sizes, noise / sizes**2) / sizes
 
 

@@ -53,7 +53,7 @@ GROWTH, STEPS = 1.4, 60
 SPARE_ANSWERS = 8
 # Steps from one certificate to the next.
 CHECKED_EVERY = 20
-SHORTEST = 1e-100
+SHORTEST = 1e-20
 MEMORY = 20
 # Answers whose share of the strategy is below this are dropped at the end, where the gap allows it.
 REDUNDANT = 1e-5

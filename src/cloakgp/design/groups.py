@@ -7,7 +7,8 @@ design climbs with the smooth
     q_p(R_g) = (Σ_s ‖R_g s‖^p)^{1/p} ≥ q(R_g)
 
 for larger and larger p. Up to 8 rows the sum goes over all signs (s and −s are one), of more rows
-over those that were ever found to be the worst.
+over those that were ever found to be the worst and over tr R_gᵀ R_g, the mean of ‖R_g s‖² over all
+signs: without it, columns on which the known signs cancel would seem to cost nothing.
 
 What is computed here decides how useful a release is, never how private: the sensitivity is bounded
 anew by `cloakgp.privacy.groups`.
@@ -56,9 +57,14 @@ class SameSize:
     complete: bool
 
     def squares(self, columns: Array) -> Array:
-        """Return ‖R_g s‖² of every group and vector of signs, shape (m, S)."""
+        """Return ‖R_g s‖² of every group and vector of signs, shape (m, S).
+
+        If these are not all, their mean over all signs follows, and the shape is (m, S + 1).
+        """
         grams = self.grams(columns)
         forms = np.einsum("msi,msi->ms", self.signs @ grams, np.broadcast_to(self.signs, self.size))
+        if not self.complete:
+            forms = np.column_stack([forms, np.einsum("mii->m", grams)])
         return np.asarray(np.maximum(forms, 0.0), dtype=np.float64)
 
     def grams(self, columns: Array) -> Array:
@@ -67,9 +73,13 @@ class SameSize:
         return np.asarray(own @ own.transpose(0, 2, 1), dtype=np.float64)
 
     def outer(self, weights: Array) -> Array:
-        """Return Σ_s w_s s sᵀ of every group, shape (m, n, n)."""
-        weighted = self.signs.transpose(0, 2, 1) * weights[:, None, :]
-        return np.asarray(weighted @ self.signs, dtype=np.float64)
+        """Return Σ_s w_s s sᵀ of every group, shape (m, n, n); w as `squares` orders them."""
+        _, known, rows = self.size
+        weighted = self.signs.transpose(0, 2, 1) * weights[:, None, :known]
+        total = np.asarray(weighted @ self.signs, dtype=np.float64)
+        if not self.complete:
+            total += weights[:, known, None, None] * np.eye(rows)
+        return total
 
     @property
     def size(self) -> tuple[int, int, int]:
@@ -152,7 +162,7 @@ class GroupGauges:
         columns = []
         for same in self.sizes:
             looked = same.with_worst(strategy)
-            squares = looked.squares(strategy)
+            squares = looked.squares(strategy)[:, : looked.size[1]]
             worst = np.broadcast_to(looked.signs, looked.size)[
                 np.arange(len(squares)), squares.argmax(axis=1)
             ]

@@ -135,6 +135,7 @@ def release_rows(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from cloakgp.data import ArrayRows
     >>> X = np.linspace(0, 10, 5000)[:, None]
     >>> release = release_rows(ArrayRows(X, np.sin(X).ravel()), bounds=OutputBounds(-1.0, 1.0),
