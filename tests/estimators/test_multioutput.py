@@ -43,7 +43,8 @@ def test_independent_outputs_are_two_independent_posteriors(table):
     """With B = I, given the answers, against dense algebra on each entry."""
     X, y = table
     kernel = 0.06 * RBF(2.0)
-    model = regressor(kernel=kernel, noise_variance=0.01, learn=None, insecure_seed=1).fit(X, y)
+    settings = {"noise_variance": 0.01, "learn": None, "stages": None}
+    model = regressor(kernel=kernel, insecure_seed=1, **settings).fit(X, y)
     (one,) = model.release_.entries.measurements
     prior = np.kron(kernel(X), np.eye(2))
     R = one.strategy.matrix
@@ -57,7 +58,8 @@ def test_independent_outputs_are_two_independent_posteriors(table):
 def test_one_output_is_as_ever(table):
     X, y = table
     kernel = RBF(2.0)
-    joint = regressor(bounds=[(-2, 2)], kernel=0.06 * kernel, noise_variance=0.01, learn=None)
+    settings = {"noise_variance": 0.01, "learn": None, "stages": None}
+    joint = regressor(bounds=[(-2, 2)], kernel=0.06 * kernel, **settings)
     alone = DPGPRegressor(
         16 * 0.06 * kernel,
         0.16,
@@ -81,7 +83,8 @@ def test_no_person_spends_more_than_claimed(people):
     entries = [np.flatnonzero(np.repeat(numbers, 2) == one) for one in range(numbers.max() + 1)]
 
     def run(flat):
-        model = regressor(kernel=0.06 * RBF(1.0), learn=None)
+        # Stages: tests/privacy/attacks.
+        model = regressor(kernel=0.06 * RBF(1.0), learn=None, stages=None)
         return model.fit(X, flat.reshape(4, 2), groups=people).guarantee_.mu
 
     reached, claimed = spent_over_units(
@@ -118,13 +121,28 @@ def test_files_come_back(table, tmp_path):
 )
 def test_files_that_protect_outputs_apart_are_refused(table, tmp_path, groups):
     """Without its groups a file would still load as single entries: not as several outputs."""
-    release = regressor().fit(*table).release_
+    release = regressor(stages=None).fit(*table).release_
     [one] = release.entries.measurements
     one = replace(one, strategy=replace(one.strategy, row_groups=groups))
     forged = replace(release, entries=replace(release.entries, measurements=(one,)))
     forged.save(tmp_path / "forged.cloak")
     with pytest.raises(ReleaseFileError):
         MultiOutputRelease.load(tmp_path / "forged.cloak")
+
+
+def test_stages_leave_less_open_and_cost_the_same():
+    X = np.linspace(0, 10, 100)[:, None]
+    y = np.column_stack([100 + 20 * np.sin(X), np.cos(X)])
+    settings = {"delta": 1e-3, "noise": "gaussian", "insecure_seed": 1}
+    staged, at_once = (
+        regressor(epsilon=3.0, stages=stages, **settings).fit(X, y) for stages in ("auto", None)
+    )
+    widths = np.array([60.0, 4.0])
+    errors = [np.square((model.predict(X) - y) / widths).mean() for model in (staged, at_once)]
+    assert errors[0] < 0.7 * errors[1]
+    assert staged.guarantee_.mu == pytest.approx(at_once.guarantee_.mu, rel=1e-4)
+    bands = [each.encoding for each in staged.release_.entries.measurements[1:3]]
+    assert all((band.width < 0.9).all() for band in bands)
 
 
 def test_two_releases_add_up(table):

@@ -18,6 +18,7 @@ from cloakgp.estimators.base import (
     choose_hyperprior,
     count_queries,
 )
+from cloakgp.fitting.bands import Stages, stages_for
 from cloakgp.fitting.defaults import choose_prior
 from cloakgp.fitting.dense import release_outputs
 from cloakgp.fitting.planning import plan_fit
@@ -73,8 +74,8 @@ class DPGPMultiOutputRegressor(
         outputs if not given.
     criterion : {"bayes", "trace", "logdet", "functional"}
         As for `DPGPRegressor`.
-    inducing, approximation, learn, gap, memory, random_state, insecure_seed
-        As for `DPGPRegressor`; inducing inputs serve every output.
+    inducing, approximation, learn, stages, gap, memory, random_state, insecure_seed
+        As for `DPGPRegressor`; inducing inputs serve every output, and every output has bands.
 
     Attributes
     ----------
@@ -117,6 +118,7 @@ class DPGPMultiOutputRegressor(
         inducing: int | ArrayLike | None = None,
         approximation: Approximation = "fitc",
         learn: Literal["map", "average"] | None = "map",
+        stages: Stages = "auto",
         gap: float = 1e-3,
         memory: float | None = None,
         random_state: int = 0,
@@ -133,6 +135,7 @@ class DPGPMultiOutputRegressor(
         self.inducing = inducing
         self.approximation = approximation
         self.learn = learn
+        self.stages = stages
         self.gap = gap
         self.memory = memory
         self.random_state = random_state
@@ -210,6 +213,7 @@ class DPGPMultiOutputRegressor(
             gap=self.gap,
             hyperprior=hyperprior,
             average=self.learn == "average",
+            stages=stages_for(self.stages, criterion=self._criterion(), noise=noise),
             input_names=(*self._names(), WHICH_OUTPUT) if self._names() else (),
             insecure_seed=self.insecure_seed,
         )

@@ -126,6 +126,8 @@ def _posterior_root(objective: Objective, best: Array) -> Array:
         [(objective(best + a)[1] - objective(best - a)[1]) / (2 * step) for a in axes]
     )
     eigenvalues, axes = linalg.eigh((hessian + hessian.T) / 2)
+    # An axis and its opposite are one: which of them comes out depends on the last bits.
+    axes *= np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(len(axes))])
     # The weak priors contribute 1 to every curvature; a maximum cannot be flatter than a part.
     root: Array = axes / np.sqrt(np.maximum(eigenvalues, 0.25))
     return root
