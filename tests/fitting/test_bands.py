@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -195,7 +196,7 @@ def test_a_fit_follows_its_schedule(table):
     shares = [one.answers.guarantee.mu**2 / total for one in release.measurements]
     assert shares == pytest.approx([0.2, 0.3, 0.1, 0.4], rel=1e-4)
     assert [one.encoding is None for one in release.measurements] == [True, False, True, False]
-    before = Release(prior=release.prior, measurements=release.measurements[:1])
+    before = replace(release, measurements=release.measurements[:1])
     for number, (_, width) in list(enumerate(stages))[1:]:
         one = release.measurements[number]
         if width is not None:

@@ -159,6 +159,7 @@ def release_outputs(
     release = Release(
         prior=prior,
         likelihood=likelihood,
+        inference="iterated" if likelihood.linear else "posterior",
         measurements=(
             measured(strategy, y, encoding=encoding, budget=first, insecure_seed=insecure_seed),
             *counted,

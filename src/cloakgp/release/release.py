@@ -55,8 +55,9 @@ class Release(Predictions):
         What is learned again whenever answers are added.
     average : bool
         Whether learning averages over the posterior of the hyperparameters.
-    inference : {"posterior", "laplace"}
-        How predictions are read off the answers: by the posterior, or by the papers' iteration.
+    inference : {"posterior", "iterated", "laplace"}
+        How predictions are read off the answers: by the posterior, in which outputs in bands are
+        linearised once or repeatedly, or by the papers' iteration.
     choice : Choice or None
         What choosing the prior from the private data cost, if it was so chosen.
     input_names : tuple of str
@@ -202,7 +203,8 @@ class Release(Predictions):
             check_alike(self, other)
         parts = (self.measurements, *(other.measurements for other in others))
         together = stacked(parts, same_rows=same_rows)
-        return replace(self, inference="posterior").with_measurements(together)
+        inference: Inference = "iterated" if self.inference == "iterated" else "posterior"
+        return replace(self, inference=inference).with_measurements(together)
 
     def learn(self, hyperprior: Hyperprior | None = None, *, average: bool = False) -> Release:
         """Return the same answers with hyperparameters fitted to them, at no cost in privacy.
@@ -258,6 +260,7 @@ class Release(Predictions):
                 measurements,
                 hyperprior=self.hyperprior,
                 average=self.average,
+                inference=self.inference,
             )
         provenance = None if self.provenance is None else self.provenance.successor(measurements)
         return replace(

@@ -21,7 +21,7 @@ from cloakgp.privacy.bands import Bands, SpreadQuestion
 from cloakgp.release import Hyperprior, Measurement
 from cloakgp.release.measurement import is_in_bands
 from cloakgp.release.posterior import clipped as clipped_module
-from cloakgp.release.posterior.clipped import clipped_posterior, log_evidence
+from cloakgp.release.posterior.clipped import SWEEPS, clipped_posterior, log_evidence
 from cloakgp.release.posterior.dense import _answer_covariance
 
 KERNEL = ConstantKernel(2.0) * RBF(1.1) + WhiteKernel(0.05)
@@ -51,11 +51,19 @@ def without_offset(monkeypatch):
     monkeypatch.setattr(clipped_module, "OFFSET_SD", 0.0)
 
 
-def filtered(prior, measurements, points):
+def filtered(prior, measurements, points, *, sweeps=0):
     """Mean and covariance of f_*, by dense filtering of (f_*, all outputs, one β per table).
 
-    Kalman updates with the full covariance, one stage after the other.
+    Kalman updates with the full covariance, one stage after the other; again with outputs in bands
+    linearised at the outputs' marginals after the sweep before.
     """
+    found = _swept(prior, measurements, points, at=None)
+    for _ in range(sweeps):
+        found = _swept(prior, measurements, points, at=found[2:])
+    return found[:2]
+
+
+def _swept(prior, measurements, points, *, at):
     tables = {one.strategy.table: one.strategy.X for one in measurements}
     X = np.vstack(list(tables.values()))
     count, rows = len(points), np.cumsum([0, *map(len, tables.values())]) + len(points)
@@ -82,21 +90,25 @@ def filtered(prior, measurements, points):
             questions[:, span] = matrix
             expected = matrix @ (mean[span] - one.answers.centre)
         else:
-            width, variance = one.encoding.width, np.diag(covariance)[span]
+            width, centre, variance = one.encoding.width, mean[span], np.diag(covariance)[span]
+            if at is not None:
+                centre, variance = (each[span.start - count : span.stop - count] for each in at)
             account = linearise_clipped(
-                mean[span], variance, lower=one.encoding.lower, upper=one.encoding.upper
+                centre, variance, lower=one.encoding.lower, upper=one.encoding.upper
             )
             questions[:, span] = matrix * account.slope / width
             outside = (1 - account.slope) / (2 * stats.norm.sf(1.0))
             questions[:, betas[table]] = matrix @ (outside * np.sqrt(variance) / width)
             noise += matrix @ np.diag(account.residual / width**2) @ matrix.T
-            expected = matrix @ ((account.expected - one.encoding.middle) / width)
+            known = account.expected + account.slope * (mean[span] - centre)
+            expected = matrix @ ((known - one.encoding.middle) / width)
             expected = expected + questions[:, betas[table]] * mean[betas[table]]
         S = questions @ covariance @ questions.T + noise
         gain = covariance @ questions.T @ np.linalg.inv(S)
         mean = mean + gain @ (one.answers.values - expected)
         covariance = covariance - gain @ questions @ covariance
-    return mean[:count], covariance[:count, :count]
+    outputs = slice(count, count + len(X))
+    return mean[:count], covariance[:count, :count], mean[outputs], np.diag(covariance)[outputs]
 
 
 def drawn_stages(rng, X, *, table=0, count=3):
@@ -279,6 +291,57 @@ def test_what_is_ignored_by_a_linear_account_shows():
     ours = clipped_posterior(prior, [made])
     assert np.abs(ours.mean(ROWS) - expected).max() < 0.3 * sd.max()
     assert np.abs(linear.mean(ROWS) - expected).max() > 0.5 * sd.max()
+
+
+@pytest.mark.parametrize("sweeps", [1, 3])
+def test_sweeps_against_dense_filtering(sweeps, prior, rng):
+    tables = [drawn_stages(rng, rng.uniform(-2, 2, size=(6, 1)), table=table) for table in (0, 1)]
+    mixed = [one for pair in zip(*tables, strict=True) for one in pair]
+    found = clipped_posterior(prior, mixed, sweeps=sweeps)
+    # Table by table, as answers are taken.
+    mean, covariance = filtered(prior, [*tables[0], *tables[1]], POINTS, sweeps=sweeps)
+    np.testing.assert_allclose(found.mean(POINTS), mean, atol=1e-8)
+    np.testing.assert_allclose(found.covariance(POINTS), covariance, atol=1e-8)
+
+
+def level_exactly(made, *, noise_variance, prior_variance):
+    """Mean and sd of the level of all outputs, by integration; their clipped mean is normal."""
+    levels = np.linspace(-8.0, 8.0, 4001)
+    density = -0.5 * np.square(levels) / prior_variance
+    for one in made:
+        ones = np.ones(len(levels))
+        edges = {"lower": one.encoding.lower[0] * ones, "upper": one.encoding.upper[0] * ones}
+        account = linearise_clipped(levels, noise_variance * ones, **edges)
+        scatter = np.square(account.slope) * noise_variance + account.residual
+        width, rows = one.encoding.width[0], one.strategy.matrix.shape[1]
+        expected = (account.expected - one.encoding.middle[0]) / width
+        variance = scatter / width**2 / rows + one.answers.noise_sd**2
+        density -= 0.5 * (one.answers.values[0] - expected) ** 2 / variance
+        density -= 0.5 * np.log(variance)
+    weights = np.exp(density - density.max())
+    weights /= weights.sum()
+    mean = weights @ levels
+    return mean, np.sqrt(weights @ np.square(levels - mean))
+
+
+@pytest.mark.usefixtures("without_offset")
+@pytest.mark.parametrize("level", [0.0, 1.0, 2.0, -2.5])
+def test_sweeps_see_what_lay_far_outside_of_a_band(level):
+    rows, noise_variance, prior_variance = 60, 1.0, 1.0
+    X = np.zeros((rows, 1))
+    kernel = ConstantKernel(prior_variance)
+    prior = ExactPrior(kernel=kernel, noise_variance=noise_variance, mean=0.0)
+    y = level + np.sqrt(noise_variance) * np.random.default_rng(1).normal(size=rows)
+    bands = Bands(lower=np.full(rows, -1.0), upper=np.full(rows, 1.0))
+    questions = np.full((1, rows), 1 / rows)
+    made = [stage(X, questions, y, encoding=bands, noise_sd=0.02, seed=2)]
+    expected, sd = level_exactly(made, noise_variance=noise_variance, prior_variance=prior_variance)
+    once, often = (clipped_posterior(prior, made, sweeps=sweeps) for sweeps in (0, SWEEPS))
+    assert abs(often.mean(X[:1])[0] - expected) < 0.3 * sd
+    assert np.sqrt(often.variance(X[:1])[0]) == pytest.approx(sd, rel=0.2)
+    if abs(level) >= 2:
+        assert abs(once.mean(X[:1])[0] - expected) > 0.7 * sd
+        assert np.sqrt(once.variance(X[:1])[0]) < 0.5 * sd
 
 
 def test_an_unknown_offset_leaves_more_open(rng):

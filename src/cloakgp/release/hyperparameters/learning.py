@@ -34,7 +34,13 @@ from cloakgp.release.measurement import Measurement, answered_measurements, is_i
 from cloakgp.release.posterior.clipped import clipped_posterior, log_evidence
 from cloakgp.release.posterior.dense import Posterior
 from cloakgp.release.posterior.label_sums import CellSigns
-from cloakgp.release.posterior.mixture import WeightedPrior, answered_tables, kept_tables
+from cloakgp.release.posterior.mixture import (
+    Inference,
+    WeightedPrior,
+    answered_tables,
+    kept_tables,
+    sweeps_of,
+)
 from cloakgp.release.tables import AnsweredTable
 from cloakgp.utils.arrays import Array
 
@@ -54,7 +60,7 @@ class Objective(Protocol):
 
 
 MakeObjective = Callable[
-    [ExactPrior | SparsePrior, Likelihood, Sequence[Measurement], Hyperprior], Objective
+    [ExactPrior | SparsePrior, Likelihood, Sequence[Measurement], Hyperprior, int], Objective
 ]
 
 
@@ -65,6 +71,7 @@ def learn(
     *,
     hyperprior: Hyperprior,
     average: bool = False,
+    inference: Inference = "posterior",
 ) -> tuple[WeightedPrior, ...]:
     """Fit the free hyperparameters of a declared prior to published answers.
 
@@ -78,6 +85,8 @@ def learn(
     average : bool
         Return a few priors that stand for the posterior over hyperparameters, instead of the
         maximum a posteriori alone.
+    inference : {"posterior", "iterated", "laplace"}
+        How predictions will be read off the answers.
 
     Returns
     -------
@@ -96,15 +105,18 @@ def learn(
     if not answered or make is None:
         return (declared,)
     learned: tuple[WeightedPrior, ...] = (declared,)
+    sweeps = sweeps_of(inference)
     if any(isinstance(each.encoding, Bands | None) for each in answered):
         learned = minimise(
-            make(prior, likelihood, measurements, hyperprior), declared=declared, average=average
+            make(prior, likelihood, measurements, hyperprior, sweeps),
+            declared=declared,
+            average=average,
         )
     if is_in_bands(answered):
         # They were learned with outputs in bands linearised under the declared prior.
-        learned = _conditionable(learned, answered) or (declared,)
+        learned = _conditionable(learned, answered, sweeps=sweeps) or (declared,)
     if hyperprior.noise_variance and _asks_spread(answered):
-        return with_learned_noise(learned, answered)
+        return with_learned_noise(learned, answered, sweeps=sweeps)
     return learned
 
 
@@ -113,13 +125,13 @@ def _asks_spread(measurements: Sequence[Measurement]) -> bool:
 
 
 def _conditionable(
-    priors: Sequence[WeightedPrior], answered: Sequence[Measurement]
+    priors: Sequence[WeightedPrior], answered: Sequence[Measurement], *, sweeps: int
 ) -> tuple[WeightedPrior, ...]:
     """Return the priors under which the answers have a covariance, their weights adding up to 1."""
     kept = []
     for candidate in priors:
         try:
-            evidence = log_evidence(candidate.prior, answered)
+            evidence = log_evidence(candidate.prior, answered, sweeps=sweeps)
         except np.linalg.LinAlgError:
             continue
         if np.isfinite(evidence):
@@ -261,6 +273,7 @@ def _of_numbers(
     likelihood: Likelihood,
     measurements: Sequence[Measurement],
     hyperprior: Hyperprior,
+    sweeps: int,
 ) -> NumbersObjective:
     del likelihood
     # The first is about outputs within the declared bounds, also where it asked nothing.
@@ -268,7 +281,7 @@ def _of_numbers(
     if not isinstance(answers, Answers):
         raise TypeError("these are no answers about numbers")
     if is_in_bands(answered):
-        known = clipped_posterior(prior, answered)
+        known = clipped_posterior(prior, answered, sweeps=sweeps)
         tables: Sequence[AnsweredTable] = known.tables
         totals = np.concatenate([table.questions.sum(axis=1) for table in kept_tables(tables)])
         # What the posterior is conditioned on: S times its weights, and the mean.
@@ -292,7 +305,9 @@ def _of_classes(
     likelihood: Likelihood,
     measurements: Sequence[Measurement],
     hyperprior: Hyperprior,
+    sweeps: int,
 ) -> LabelObjective:
+    del sweeps
     if not isinstance(likelihood, ClassLikelihood):
         raise TypeError("these are no answers about classes")
     tables, values = answered_tables(prior, measurements)

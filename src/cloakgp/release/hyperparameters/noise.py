@@ -29,7 +29,7 @@ NOISE_TRIED, FINE = 11, 501
 
 
 def with_learned_noise(
-    priors: Sequence[WeightedPrior], measurements: Sequence[Measurement]
+    priors: Sequence[WeightedPrior], measurements: Sequence[Measurement], *, sweeps: int = 0
 ) -> tuple[WeightedPrior, ...]:
     """Return priors with the noise variance that the answers make most probable.
 
@@ -39,12 +39,14 @@ def with_learned_noise(
         Their noise is changed by the factor that suits the one of most weight.
     measurements : sequence of Measurement
         With one about the spread of outputs.
+    sweeps : int
+        As for `log_evidence`.
     """
     main = max(priors, key=lambda prior: prior.weight).prior
 
     def minus_log_posterior(position: float) -> float:
         try:
-            evidence = log_evidence(scaled_noise(main, position), measurements)
+            evidence = log_evidence(scaled_noise(main, position), measurements, sweeps=sweeps)
         except np.linalg.LinAlgError:
             return IMPOSSIBLE
         return 0.5 * position**2 - evidence

@@ -17,15 +17,15 @@ from cloakgp.release.measurement import (
     linear_measurements,
 )
 from cloakgp.release.posterior.classification import SignAnswers, label_posterior
-from cloakgp.release.posterior.clipped import clipped_posterior
+from cloakgp.release.posterior.clipped import SWEEPS, clipped_posterior
 from cloakgp.release.posterior.dense import Posterior
 from cloakgp.release.posterior.laplace import NewtonState, iterated
 from cloakgp.release.streamed_strategy import StreamedStrategy
 from cloakgp.release.tables import AnsweredTable, DenseTable, SummedTable
 from cloakgp.utils.arrays import Array
 
-Inference = Literal["posterior", "laplace"]
-INFERENCES: tuple[Inference, ...] = ("posterior", "laplace")
+Inference = Literal["posterior", "iterated", "laplace"]
+INFERENCES: tuple[Inference, ...] = ("posterior", "iterated", "laplace")
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +79,17 @@ class NewtonFunctions:
         return mean[:, None], (variance + share)[:, None], share[:, None]
 
 
+def sweeps_of(inference: Inference) -> int:
+    """Return how often outputs in bands are linearised again."""
+    return SWEEPS if inference == "iterated" else 0
+
+
 def condition(
-    prior: ExactPrior | SparsePrior, likelihood: Likelihood, measurements: Sequence[Measurement]
+    prior: ExactPrior | SparsePrior,
+    likelihood: Likelihood,
+    measurements: Sequence[Measurement],
+    *,
+    sweeps: int = 0,
 ) -> tuple[Posterior, ...]:
     """Condition the latent function of every channel on answers.
 
@@ -90,6 +99,8 @@ def condition(
     likelihood : Likelihood
     measurements : sequence of Measurement
         Those that asked nothing are passed over.
+    sweeps : int
+        As for `clipped_posterior`.
 
     Returns
     -------
@@ -101,7 +112,7 @@ def condition(
         for mean in likelihood.means(prior)
     ]
     if likelihood.linear and is_in_bands(measurements):
-        return tuple(clipped_posterior(each, measurements) for each in priors)
+        return tuple(clipped_posterior(each, measurements, sweeps=sweeps) for each in priors)
     if likelihood.linear:
         tables, values = answered_tables(prior, measurements, prior.mean)
         return tuple(
@@ -256,15 +267,17 @@ class Mixture:
         ----------
         priors : sequence of WeightedPrior
         measurements : sequence of Measurement
-        inference : {"posterior", "laplace"}
-            By the posterior, or by the papers' iteration.
+        inference : {"posterior", "iterated", "laplace"}
+            By the posterior, with outputs in bands linearised once or repeatedly; or by the papers'
+            iteration.
         """
         functions: list[ChannelFunctions] = []
         for one in priors:
             if inference == "laplace":
                 functions.append(NewtonFunctions(iterated(one.prior, one.likelihood, measurements)))
             else:
-                found = condition(one.prior, one.likelihood, measurements)
+                sweeps = sweeps_of(inference)
+                found = condition(one.prior, one.likelihood, measurements, sweeps=sweeps)
                 functions.append(PosteriorFunctions(found))
         return cls(priors=tuple(priors), functions=tuple(functions))
 
