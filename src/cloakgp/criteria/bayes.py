@@ -104,8 +104,8 @@ BAYES = _Bayes(
     name="bayes",
     option="sharpest predictions",
     aim="the questions were chosen for the sharpest predictions under {prior}.",
-    certified="The variance that remains is certified to be within {gap} of the least possible "
-    "under this guarantee.",
+    certified="The variance that remains is certified to be within {gap} of the least that linear "
+    "questions, asked at once, can leave under this guarantee.",
     uses=frozenset({"numbers", "classes", "many rows", "held-out rows", "stages"}),
     weighted=True,
     raw=False,
