@@ -42,8 +42,8 @@ class Certificate:
         For ``trace``, the weighted mean squared noise is at most (1 + gap) times the least possible
         for the same guarantee; for ``logdet``, the k-th root of the determinant of its covariance;
         for ``bayes``, the weighted posterior variance exceeds the least that linear questions,
-        asked at once, can leave, by at most this share of itself; for ``functional`` nothing is optimised, and the gap is 0;
-        questions that were ``given`` were not designed at all, and the gap is 1.
+        asked at once, can leave, by at most this share of itself; for ``functional`` nothing is
+        optimised, and the gap is 0; questions that were ``given`` were not designed at all, and the gap is 1.
     """
 
     criterion: str
