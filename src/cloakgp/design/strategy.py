@@ -43,7 +43,8 @@ class Certificate:
         for the same guarantee; for ``logdet``, the k-th root of the determinant of its covariance;
         for ``bayes``, the weighted posterior variance exceeds the least that linear questions,
         asked at once, can leave, by at most this share of itself; for ``functional`` nothing is
-        optimised, and the gap is 0; questions that were ``given`` were not designed at all, and the gap is 1.
+        optimised, and the gap is 0; questions that were ``given`` were not designed at all, and
+        the gap is 1.
     """
 
     criterion: str
