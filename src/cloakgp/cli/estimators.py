@@ -26,8 +26,10 @@ from cloakgp.estimators.regression import DPGPRegressor
 from cloakgp.models import default_latent_kernel, matern_kernel
 from cloakgp.models.defaults import LATENT_SD, SIGNAL_SD_SHARE
 from cloakgp.models.summary import summarise
+from cloakgp.models.transforms import OutputTransform
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.labels import Classes
+from cloakgp.privacy.transforms import transformed_bounds
 from cloakgp.release import Release
 from cloakgp.utils.names import CRITERIA, LINKS, CriterionName, LinkName
 
@@ -46,6 +48,9 @@ def release_numbers(plan: ReleaseOptions, given: NumberOptions) -> Release:
         For anything that does not make sense; no message quotes a private value.
     """
     criterion, limits = plan.criterion_for("numbers").name, OutputBounds.checked(given.bounds)
+    transform = OutputTransform.checked(given.transform, (limits.lo, limits.hi))
+    if transform is not None:
+        limits = transformed_bounds(transform)
     with reporting("opening the table", gap=plan.gap) as reporter, showing_warnings():
         raw = plan.raw_rows()
         schema, rows = raw.schema, _rows(plan, raw)
@@ -72,6 +77,7 @@ def release_numbers(plan: ReleaseOptions, given: NumberOptions) -> Release:
             learn=plan.learning,
             stages="auto" if given.stages == "auto" else None,
             interval="auto" if given.interval == "auto" else False,
+            transform=given.transform,
             gap=plan.gap,
             memory=plan.memory,
         )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 import typer
 
 from cloakgp.criteria import Criterion, Use, criterion_named
-from cloakgp.utils.names import NoiseChoice
+from cloakgp.utils.names import TRANSFORMS, NoiseChoice, TransformName
 
 if TYPE_CHECKING:
     from sklearn.gaussian_process.kernels import Kernel
@@ -112,6 +112,17 @@ def one_of(choices: Sequence[Name], given: str, *, option: str, company: str = "
     raise ValueError(f"{option} must be one of {', '.join(choices)}{company}, got {given!r}")
 
 
+def transform_named(given: str) -> TransformName | None:
+    """Return the transform of a name, None if there is none.
+
+    Examples
+    --------
+    >>> transform_named("log"), transform_named("")
+    ('log', None)
+    """
+    return one_of(TRANSFORMS, given, option="--transform") if given else None
+
+
 def positive_numbers(listed: str, *, option: str) -> list[float]:
     """Return the positive numbers in a list with commas.
 
@@ -138,6 +149,7 @@ class NumberOptions:
     mean: float | None
     stages: str
     interval: str
+    transform: TransformName | None = None
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cloakgp.cli.console import fails_plainly, say, warn
-from cloakgp.cli.options import Overwrite, ReleaseFile, open_release
+from cloakgp.cli.options import Overwrite, ReleaseFile, one_of, open_release
 from cloakgp.data.schema import TEXT, table_suffix
 from cloakgp.utils.files import reserve_file
+from cloakgp.utils.names import ESTIMATES, Estimate
 
 if TYPE_CHECKING:
     from cloakgp.cli.progress import Reporter
@@ -32,6 +33,13 @@ def predict(
         bool,
         typer.Option("--new-output", help="Limits for a new output, not for the curve alone."),
     ] = False,
+    estimate: Annotated[
+        str,
+        typer.Option(
+            help="Of a release with --log or --transform: median, or mean, which sums over people "
+            "need."
+        ),
+    ] = "median",
     overwrite: Overwrite = False,
 ) -> None:
     """Predict at new inputs. Costs no privacy, however often.
@@ -46,13 +54,21 @@ def predict(
     with reserve_file(to, overwrite=overwrite, inputs=[release_file, at]) as target:
         release = open_release(release_file)
         text = suffix.startswith(TEXT)
-        columns = _columns(release, at, new_output=new_output, text=text)
+        columns = _columns(
+            release,
+            at,
+            new_output=new_output,
+            estimate=one_of(ESTIMATES, estimate, option="--estimate"),
+            text=text,
+        )
         target.write(table_bytes(columns, suffix=suffix))
     rows = len(next(iter(columns.values())))
     say(f"Wrote {rows:,} predictions of {release.output_name} to {to}.", style="green")
 
 
-def _columns(release: Release, at: Path, *, new_output: bool, text: bool) -> dict[str, Any]:
+def _columns(
+    release: Release, at: Path, *, new_output: bool, estimate: Estimate, text: bool
+) -> dict[str, Any]:
     """Return all columns of a table, and what is predicted there."""
     import numpy as np
     import pandas as pd
@@ -74,7 +90,10 @@ def _columns(release: Release, at: Path, *, new_output: bool, text: bool) -> dic
             release.schema.encode(_only(table, release.schema.sources, at), one_by_one=True)
             points = points_of(release, table)
         blocks = _reported(np.array_split(points.X, -(-len(points.X) // BLOCK_ROWS)), reporter)
-        parts = [release.predict_frame(block, new_output=new_output) for block in blocks]
+        parts = [
+            release.predict_frame(block, new_output=new_output, estimate=estimate)
+            for block in blocks
+        ]
     predicted = pd.concat(parts, ignore_index=True)
     predicted.index = pd.Index(np.flatnonzero(points.known))
     predicted = predicted.reindex(range(len(points.known)))

@@ -160,6 +160,14 @@ def release(
             "interval that holds most values, where rows are many enough; off goes by the bounds."
         ),
     ] = "",
+    transform: Annotated[
+        str,
+        typer.Option(
+            help="With --bounds, for long tails: log models the logarithm of amounts, logit the "
+            "log odds of shares. Bounds and predictions stay as they are."
+        ),
+    ] = "",
+    log: Annotated[bool, typer.Option("--log", help="The same as --transform log.")] = False,
     class_rates: Annotated[
         str,
         typer.Option(
@@ -229,6 +237,8 @@ def release(
             "--mean": mean,
             "--stages": stages or None,
             "--interval": interval or None,
+            "--transform": transform or None,
+            "--log": log or None,
         },
         of_classes={
             "--class-rates": class_rates or None,
@@ -238,6 +248,8 @@ def release(
         },
         numbers=bounds is not None,
     )
+    if log and transform not in ("", "log"):
+        raise ValueError("--log is --transform log: give one of them")
     given: NumberOptions | ClassOptions
     if bounds is not None:
         given = NumberOptions(
@@ -246,6 +258,7 @@ def release(
             mean=mean,
             stages=options.one_of(STAGES, stages or "auto", option="--stages"),
             interval=options.one_of(INTERVALS, interval or "auto", option="--interval"),
+            transform=options.transform_named("log" if log else transform),
         )
     else:
         given = ClassOptions(

@@ -25,6 +25,7 @@ from cloakgp.privacy.composition import MixedGuarantee, compose_with_selection, 
 from cloakgp.privacy.selection import Loss, SelectionMechanism, select
 from cloakgp.privacy.spending import hold, one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
+from cloakgp.privacy.transforms import transform_outputs
 from cloakgp.release import Choice, Release
 from cloakgp.utils.memory import GIGABYTE, memory_budget
 
@@ -160,7 +161,8 @@ class DPGridSearchCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
                 "with a delta above 0"
             )
         check_budget(budget.epsilon, budget.delta)
-        limits = OutputBounds.checked(budget.bounds)
+        declared, limits = OutputBounds.checked(budget.bounds), budget._limits()
+        transform = budget._transform()
         grid = list(ParameterGrid(self.param_grid))
         _check_names(grid)
         # Each candidate might choose another noise by forecast; the total is stated for all.
@@ -189,7 +191,7 @@ class DPGridSearchCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
             epsilon=total.epsilon,
             delta=total.delta,
             rows=len(inputs),
-            bounds=[(limits.lo, limits.hi)],
+            bounds=[(declared.lo, declared.hi)],
         )
         hold((self.selection_epsilon, 0.0), (budget.epsilon, budget.delta))
         chosen = select(
@@ -199,7 +201,7 @@ class DPGridSearchCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
                     bounds=limits,
                     kernel=candidate.kernel,
                     noise_variance=candidate.noise_variance,
-                    mean=candidate.mean,
+                    mean=candidate._prior_mean(),
                     inducing=candidate.inducing,
                     approximation=candidate.approximation,
                     input_names=feature_names(self),
@@ -208,7 +210,7 @@ class DPGridSearchCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
                 for candidate in candidates
             ],
             inputs,
-            y,
+            y if transform is None else transform_outputs(y, transform=transform, rows=len(inputs)),
             bounds=(limits.lo, limits.hi),
             epsilon=self.selection_epsilon,
             folds=self.cv,

@@ -15,10 +15,12 @@ from cloakgp.fitting.forecast import Forecast, choose_noise, forecast_release
 from cloakgp.fitting.planning import FitPlan, plan_fit
 from cloakgp.fitting.strategies import Budget, Query
 from cloakgp.models import ExactPrior, SparsePrior
+from cloakgp.models.transforms import OutputTransform
 from cloakgp.privacy import OutputBounds
+from cloakgp.privacy.transforms import transformed_bounds
 from cloakgp.release import Hyperprior
 from cloakgp.utils.arrays import Array
-from cloakgp.utils.names import NoiseChoice, NoiseName
+from cloakgp.utils.names import NoiseChoice, NoiseName, TransformName
 
 
 class PlanMixin:
@@ -32,6 +34,8 @@ class PlanMixin:
     stages: Stages
     inducing: int | ArrayLike | None
     memory: float | None
+    mean: float | None
+    transform: TransformName | None
 
     if TYPE_CHECKING:
         # What the estimator itself brings.
@@ -105,6 +109,7 @@ class PlanMixin:
         """Say what `fit` would be worth at several budgets, from public inputs; nothing is spent.
 
         Expectations are those of the declared prior, which may be wrong: see `docs/adaptive.md`.
+        Of outputs that are transformed, errors are those of the transformed.
 
         Parameters
         ----------
@@ -135,7 +140,7 @@ class PlanMixin:
         plan = model.plan(inputs.shape, queries=count_queries(X_query))
         if plan.by_passes:
             raise ValueError("tables that are read in passes cannot be forecast: take some rows")
-        limits = OutputBounds.checked(self.bounds)
+        limits = self._limits()
         prior = model._prior(inputs, limits, inducing=plan.inducing)
         query = model._query(inputs, X_query, query_weight)
         return tuple(
@@ -148,6 +153,27 @@ class PlanMixin:
             )
             for epsilon in ([self.epsilon] if epsilons is None else map(float, epsilons))
         )
+
+    def _transform(self) -> OutputTransform | None:
+        """Return what is done to outputs first, if anything."""
+        declared = OutputBounds.checked(self.bounds)
+        return OutputTransform.checked(self.transform, (declared.lo, declared.hi))
+
+    def _limits(self) -> OutputBounds:
+        """Return the bounds of what is asked: of outputs, or of transformed ones."""
+        transform = self._transform()
+        return (
+            OutputBounds.checked(self.bounds)
+            if transform is None
+            else transformed_bounds(transform)
+        )
+
+    def _prior_mean(self) -> float | None:
+        """Return the declared prior mean, of what is asked."""
+        transform = self._transform()
+        if transform is None or self.mean is None:
+            return self.mean
+        return transform.forward_number(self.mean, name="mean")
 
     def _noise(
         self,
@@ -181,7 +207,7 @@ class PlanMixin:
         return forecast_release(
             inputs,
             prior=prior,
-            bounds=OutputBounds.checked(self.bounds),
+            bounds=self._limits(),
             query=query,
             budget=Budget(epsilon, self.delta, noise=noise),
             stages=stages_for(self.stages, criterion=self._criterion(), noise=noise),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
@@ -37,7 +37,7 @@ from cloakgp.privacy.composition import MixedGuarantee
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import Hyperprior, Release
 from cloakgp.utils.arrays import Array
-from cloakgp.utils.names import NoiseChoice
+from cloakgp.utils.names import Estimate, NoiseChoice, TransformName
 from cloakgp.utils.passes import Tell, tell_nobody
 
 
@@ -81,7 +81,7 @@ class DPGPRegressor(
     approximation : {"fitc", "dtc", "sor"}
         Of the sparse model.
     mean : float, optional
-        Prior mean, in output units. If not given: the middle of the bounds.
+        Prior mean, in output units. If not given: the middle of the (transformed) bounds.
     learn : {"map", "average"} or None
         Fit the hyperparameters that are free to the published answers, at no cost in privacy:
         their maximum a posteriori, if it is more probable than the declared values by a nat, or an
@@ -101,6 +101,10 @@ class DPGPRegressor(
         one budget (`docs/adaptive.md`). All later questions clip to it, and the default prior is
         scaled to it. "auto": wherever criterion "bayes" keeps its rows, and these are so many that
         it costs little. False: everything goes by the bounds.
+    transform : {"log", "logit"}, optional
+        For long tails: outputs are clipped to the bounds, and their logarithm is modelled; or of
+        shares, between 0 and 1, their log odds. Bounds and mean stay in output units, and so are
+        predictions; kernel and noise variance are of the transformed outputs.
     gap : float
         Certified relative gap at which the design stops.
     memory : float, optional
@@ -132,6 +136,9 @@ class DPGPRegressor(
     `cloakgp.design.design_strategy` for the cloaking matrix C = K_*f (K + σ_n² I)⁻¹ (2018 paper,
     equation 7). Neighbours, sensitivity, theorem and argument are stated there. Predictions
     condition the Gaussian process on the noisy answers, so their sd includes the privacy noise.
+
+    Outputs are transformed one by one, after clipping, in `cloakgp.privacy.transforms`, where it is
+    said why the guarantee stays the same. Bounds and transform are public.
 
     `score` compares predictions with outputs that you pass to it, without noise: its result is
     private if they are.
@@ -165,6 +172,7 @@ class DPGPRegressor(
         learn: Literal["map", "average"] | None = "map",
         stages: Stages = "auto",
         interval: Literal["auto", False] = "auto",
+        transform: TransformName | None = None,
         gap: float = 1e-3,
         memory: float | None = None,
         schema: Schema | None = None,
@@ -184,6 +192,7 @@ class DPGPRegressor(
         self.learn = learn
         self.stages = stages
         self.interval = interval
+        self.transform = transform
         self.gap = gap
         self.memory = memory
         self.schema = schema
@@ -238,7 +247,8 @@ class DPGPRegressor(
         given = self._read(X)
         inputs, y, groups = given.X, given.of_rows(y), given.of_rows(groups)
         check_budget(self.epsilon, self.delta, pure=True)
-        limits = OutputBounds.checked(self.bounds)
+        declared, transform = OutputBounds.checked(self.bounds), self._transform()
+        limits = self._limits()
         hyperprior = self._hyperprior()
         grouped, queries = groups is not None, count_queries(X_query)
         plan = self.plan(inputs.shape, queries=queries, grouped=grouped)
@@ -247,7 +257,7 @@ class DPGPRegressor(
             many = ArrayRows(inputs, y, input_names=self._names(), output_name=column_name(y))
             many.schema = given.schema
             return self.fit_rows(many, X_query, query_weight, progress=progress, tell=tell)
-        bounds, rows = [(limits.lo, limits.hi)], len(inputs)
+        bounds, rows = [(declared.lo, declared.hi)], len(inputs)
         warn_of_parameters(
             epsilon=self.epsilon, delta=self.delta, rows=rows, bounds=bounds, mean=self.mean
         )
@@ -274,6 +284,7 @@ class DPGPRegressor(
             prior_within=(
                 partial(self._prior, inputs, inducing=plan.inducing) if self._searches() else None
             ),
+            transform=transform,
             input_names=self._names(),
             output_name=column_name(y),
             progress=progress,
@@ -328,7 +339,7 @@ class DPGPRegressor(
         self._look_at(rows)
         released = release_rows(
             rows,
-            bounds=OutputBounds.checked(self.bounds),
+            bounds=self._limits(),
             epsilon=self.epsilon,
             delta=self.delta,
             noise=self.noise,
@@ -336,7 +347,7 @@ class DPGPRegressor(
             settings=RowSettings(
                 kernel=self.kernel,
                 noise_variance=self.noise_variance,
-                mean=self.mean,
+                mean=self._prior_mean(),
                 inducing=self._inducing_of(rows),
                 approximation=self.approximation,
                 criterion=self.criterion,
@@ -347,11 +358,48 @@ class DPGPRegressor(
                 random_state=self.random_state,
                 blocks=self._blocks(),
             ),
+            transform=self._transform(),
             progress=progress,
             tell=tell,
             insecure_seed=self.insecure_seed,
         )
         return self._keep(released)
+
+    def predict(
+        self,
+        X: ArrayLike,
+        return_std: bool = False,
+        return_cov: bool = False,
+        *,
+        estimate: Estimate = "median",
+    ) -> Any:
+        """Predict the latent function, at no further cost in privacy.
+
+        Parameters
+        ----------
+        X : array-like of shape (P, D)
+        return_std, return_cov : bool
+            Also return the posterior sd, shape (P,), or covariance, shape (P, P), in output units
+            or their square.
+        estimate : {"median", "mean"}
+            Of transformed outputs: what is predicted; see `Release.predict`.
+
+        Returns
+        -------
+        array of shape (P,), or a pair with sd or covariance
+            Both include what is due to the privacy noise. For those of a new output, see
+            ``release_.predict``.
+
+        Raises
+        ------
+        ValueError
+            If both are asked for, or X does not fit.
+        """
+        points = self._points(X)
+        release: Any = self.release_
+        return release.predict(
+            points, return_std=return_std, return_cov=return_cov, estimate=estimate
+        )
 
     def _prior(
         self, inputs: Array, bounds: OutputBounds, *, inducing: int | ArrayLike | None
@@ -361,7 +409,7 @@ class DPGPRegressor(
             bounds=bounds,
             kernel=self.kernel,
             noise_variance=self.noise_variance,
-            mean=self.mean,
+            mean=self._prior_mean(),
             inducing=inducing,
             approximation=self.approximation,
             input_names=self._names(),
@@ -376,6 +424,6 @@ class DPGPRegressor(
         return searches_interval(
             self.interval,
             criterion=self._criterion(),
-            bounds=OutputBounds.checked(self.bounds),
-            mean=self.mean,
+            bounds=self._limits(),
+            mean=self._prior_mean(),
         )

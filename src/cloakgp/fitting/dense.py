@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,12 +16,14 @@ from cloakgp.fitting.remeasure import ask_spread, refine
 from cloakgp.fitting.strategies import Budget, Encoding, Query, choose_strategy
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import NUMBERS, Likelihood
+from cloakgp.models.transforms import OutputTransform
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.checks import already_warned
 from cloakgp.privacy.groups import checked_groups
 from cloakgp.privacy.noise import noise_named
 from cloakgp.privacy.spending import hold, one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
+from cloakgp.privacy.transforms import transform_outputs
 from cloakgp.release import Hyperprior, Measurement, Release
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import NoiseName
@@ -47,6 +50,7 @@ def release_outputs(
     average: bool = False,
     stages: Sequence[Stage] = ONE_STAGE,
     prior_within: Callable[[OutputBounds], ExactPrior | SparsePrior] | None = None,
+    transform: OutputTransform | None = None,
     input_names: Sequence[str] = (),
     output_name: str = "y",
     progress: Progress | None = None,
@@ -90,6 +94,8 @@ def release_outputs(
         Returns the prior of numbers within an interval. If it is given, an interval that holds most
         outputs is looked for first, where that costs little, and everything after goes by it; None
         goes by the declared bounds.
+    transform : OutputTransform, optional
+        What is done to outputs first; prior, encoding and bounds are then of the transformed.
     input_names, output_name
         What the release calls its columns.
     progress : callable, optional
@@ -111,6 +117,8 @@ def release_outputs(
     law = noise_named(noise)
     budget = Budget(*law.check(epsilon, delta), noise=law.name)
     units = checked_groups(groups, rows=len(X))
+    if transform is not None:
+        y = transform_outputs(y, transform=transform, rows=len(X))
     search = NO_SEARCH
     counted: tuple[Measurement, ...] = ()
     if prior_within is not None and isinstance(encoding, OutputBounds):
@@ -193,4 +201,4 @@ def release_outputs(
                 progress=progress,
                 insecure_seed=seed,
             )
-    return release
+    return release if transform is None else replace(release, transform=transform)

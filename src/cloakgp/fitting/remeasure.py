@@ -22,7 +22,9 @@ from cloakgp.privacy.bands import UNIT_BAND, Bands, SpreadQuestion
 from cloakgp.privacy.checks import warn_of_parameters
 from cloakgp.privacy.groups import Groups, checked_groups
 from cloakgp.privacy.noise import noise_for
+from cloakgp.privacy.spending import one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
+from cloakgp.privacy.transforms import transform_outputs
 from cloakgp.release import DenseStrategy, Release, StreamedStrategy
 from cloakgp.release.bands import account_in_bands, choose_bands
 from cloakgp.release.measurement import same_groups
@@ -126,7 +128,7 @@ def refine(
             "groups"
         )
     settings = {**settings, "groups": first.groups}
-    return _measured(release, first.X, y, points, table=first.table, **settings)
+    return measured_again(release, first.X, y, points, table=first.table, **settings)
 
 
 @forget_on_failure
@@ -199,7 +201,7 @@ def extend(
     _kept_strategy(release)
     table = 1 + max(one.strategy.table for one in release.measurements)
     points = rows if X_query is None else X_query
-    return _measured(release, rows, y, points, table=table, **settings)
+    return measured_again(release, rows, y, points, table=table, **settings)
 
 
 def _later(release: Release, X_query: ArrayLike | None, **settings: Unpack[Settings]) -> Later:
@@ -265,7 +267,9 @@ def _kept_strategy(release: Release) -> DenseStrategy:
     raise TypeError("this release cannot be measured again: only one about numbers can")
 
 
-def _measured(
+@forget_on_failure
+@one_charge
+def measured_again(
     release: Release,
     X: Array,
     y: ArrayLike,
@@ -315,6 +319,8 @@ def _measured(
         # Hyperparameters that were learned may make no covariance of these rows; those that were
         # declared do, or the first stage would have been refused.
         stage = design(release.without_learning())
+    if release.transform is not None:
+        y = transform_outputs(y, transform=release.transform, rows=len(X))
     measurement = measured(
         stage.strategy, y, encoding=stage.encoding, budget=budget, insecure_seed=insecure_seed
     )

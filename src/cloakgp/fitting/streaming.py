@@ -9,6 +9,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from cloakgp.criteria import criterion_named
 from cloakgp.data.grouped import GroupedRows
+from cloakgp.data.transformed import TransformedRows
 from cloakgp.design import Progress
 from cloakgp.design.streaming.binning import Cells
 from cloakgp.design.streaming.sums import StrategySums
@@ -28,6 +29,7 @@ from cloakgp.fitting.streaming_spread import ask_row_spread, with_noise_of_rows
 from cloakgp.fitting.streaming_stages import privacy_excess, schedule_rows
 from cloakgp.models import Approximation, SparsePrior
 from cloakgp.models.summary import Summary, summarise
+from cloakgp.models.transforms import OutputTransform
 from cloakgp.privacy import Answers, OutputBounds
 from cloakgp.privacy.checks import warn_of_parameters
 from cloakgp.privacy.noise import noise_for
@@ -95,6 +97,7 @@ def release_rows(
     noise: NoiseChoice = "gaussian",
     query: Query | None = None,
     settings: RowSettings | None = None,
+    transform: OutputTransform | None = None,
     progress: Progress | None = None,
     tell: Tell = tell_nobody,
     insecure_seed: int | None = None,
@@ -116,6 +119,8 @@ def release_rows(
     query : Query, optional
         Where predictions matter; k-means centres of the rows if not given.
     settings : RowSettings, optional
+    transform : OutputTransform, optional
+        What is done to outputs first; bounds and settings are then of the transformed.
     progress : callable, optional
         Called with the gap of the design while it improves. How far each pass is, rows tell to
         their own watch.
@@ -151,9 +156,10 @@ def release_rows(
         epsilon=epsilon,
         delta=delta,
         rows=summary.count,
-        bounds=[(bounds.lo, bounds.hi)],
-        mean=chosen.mean,
+        bounds=[(bounds.lo, bounds.hi) if transform is None else transform.bounds],
+        mean=chosen.mean if transform is None else None,
     )
+    rows = TransformedRows.of(rows, transform)
     asking: Rows | GroupedRows = GroupedRows.of(rows) if rows.grouped else rows
     tell("choosing the prior")
     prior = _prior(summary, bounds=bounds, settings=chosen)
@@ -257,7 +263,7 @@ def release_rows(
         release = replace(release, measurements=(*release.measurements, measurement))
         tell("learning from the noisy answers")
         release = _learned(release, asking, stages, tally=tally, settings=chosen)
-    return release
+    return release if transform is None else replace(release, transform=transform)
 
 
 def _prior(summary: Summary, *, bounds: OutputBounds, settings: RowSettings) -> SparsePrior:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from cloakgp.data.grouped import GroupedRows
+from cloakgp.data.transformed import TransformedRows
 from cloakgp.design import Progress
 from cloakgp.design.streaming.binning import Cells
 from cloakgp.design.streaming.sums import StrategySums
@@ -172,6 +173,7 @@ def _measured(release: Release, rows: Rows, later: Later, *, table: int) -> Rele
     summary = summarise(rows)
     budget = later.budget
     warn_of_parameters(epsilon=budget.epsilon, delta=budget.delta, rows=summary.count)
+    rows = TransformedRows.of(rows, release.transform)
     asking: Rows | GroupedRows = GroupedRows.of(rows) if rows.grouped else rows
     measurement, _ = ask_again(release, asking, later, summary=summary, table=table)
     return added(release, measurement)

@@ -33,6 +33,7 @@ from cloakgp.plots.figures import (
 from cloakgp.release import Published, Release
 from cloakgp.report.columns import has_classes, input_names, known_inputs, what_inputs_are
 from cloakgp.report.outputs import bounds
+from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
 from cloakgp.utils.formatting import NORMAL_95
 
@@ -112,18 +113,17 @@ def draw_curve(axes: Axes, release: Release, *, vary: Sequence[str]) -> None:
     column = known_inputs(release)[:, input_names(release).index(name)]
     grid = np.linspace(*widened(column, share=0.02), CURVE_POINTS)
     points = slice_points(release, vary=vary, grids=(grid,))
-    mean, sd = release.predict(points, return_std=True)
-    _, new_sd = release.predict(points, return_std=True, new_output=True)
+    mean = release.predict(points)
+    inner, outer = (_limits(release, points, new_output=new) for new in (False, True))
     lo, hi = bounds(release)
     axes.plot(grid, mean, color=CURVE, linewidth=2.2, zorder=2.5, label="prediction")
-    for deviation, alpha, label in (
-        (new_sd, 0.16, "95 % of new outputs"),
-        (sd, 0.42, "95 % for the curve"),
+    for limits, alpha, label in (
+        (outer, 0.16, "95 % of new outputs"),
+        (inner, 0.42, "95 % for the curve"),
     ):
         axes.fill_between(
             grid,
-            mean - NORMAL_95 * deviation,
-            mean + NORMAL_95 * deviation,
+            *limits,
             color=BAND,
             alpha=alpha,
             linewidth=0,
@@ -131,8 +131,10 @@ def draw_curve(axes: Axes, release: Release, *, vary: Sequence[str]) -> None:
         )
     for end in (lo, hi):
         axes.axhline(end, color=PALE_INK, linewidth=0.9, linestyle=DASHES, zorder=1)
-    lowest = min(lo, float((mean - NORMAL_95 * new_sd).min()))
-    highest = max(hi, float((mean + NORMAL_95 * new_sd).max()))
+    lowest, highest = min(lo, float(outer[0].min())), max(hi, float(outer[1].max()))
+    if release.transform is not None:
+        # Long tails would press the curve to the floor.
+        lowest, highest = float(outer[0].min()), float(outer[1].max())
     room = 0.06 * (highest - lowest)
     axes.set_ylim(lowest - 1.6 * room, highest + room)
     if release.n_inputs == 1:
@@ -203,11 +205,21 @@ def draw_map(
     legend_below(axes, [row_mark(what_inputs_are(release)), *fading], columns=5)
 
 
+def _limits(release: Release, points: Array, *, new_output: bool) -> tuple[Array, Array]:
+    """Return where 95 % lie: also beyond the bounds, unless outputs were transformed."""
+    if release.transform is not None:
+        return release.predict_limits(points, new_output=new_output)
+    mean, sd = release.predict(points, return_std=True, new_output=new_output)
+    return mean - NORMAL_95 * sd, mean + NORMAL_95 * sd
+
+
 def _raw_predictions(release: Release) -> list[Published]:
     return [
         release.published(number)
         for number, measurement in enumerate(release.measurements)
-        if release.likelihood.linear and measurement.strategy.reconstruction is not None
+        if release.likelihood.linear
+        and release.transform is None
+        and measurement.strategy.reconstruction is not None
     ]
 
 

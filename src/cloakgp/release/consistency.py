@@ -10,15 +10,23 @@ import numpy as np
 from cloakgp.columns.schema import Schema
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import ClassLikelihood, Likelihood
+from cloakgp.models.transforms import OutputTransform
 from cloakgp.privacy.labels import Classes, LabelAnswers
 from cloakgp.release.choice import Choice, same_choice
 from cloakgp.release.io.codec import to_tree
-from cloakgp.release.measurement import Measurement, check_tables, tables_of
+from cloakgp.release.measurement import (
+    Measurement,
+    check_tables,
+    declared_bounds,
+    tables_of,
+)
 from cloakgp.release.posterior.mixture import Inference, WeightedPrior
 from cloakgp.release.strategy import MISFIT, DenseStrategy
 
 # What weights of priors, which add up to 1, may miss it by.
 WEIGHT_TOLERANCE = 1e-9
+# Of transformed bounds, in their width.
+ROUNDING = 1e-9
 
 
 class Parts(Protocol):
@@ -55,6 +63,10 @@ class Parts(Protocol):
     @property
     def schema(self) -> Schema | None:
         """What the raw public columns are."""
+
+    @property
+    def transform(self) -> OutputTransform | None:
+        """The function of outputs that everything else is about."""
 
     @property
     def output_name(self) -> str:
@@ -100,6 +112,8 @@ def check_alike(release: Parts, other: Parts) -> None:
         raise ValueError("releases about different columns cannot be combined")
     if other.schema != release.schema:
         raise ValueError("releases with different schemas cannot be combined: refit one")
+    if other.transform != release.transform:
+        raise ValueError("releases with different transforms cannot be combined: refit one")
 
 
 def check_parts(release: Parts) -> None:
@@ -129,11 +143,26 @@ def check_parts(release: Parts) -> None:
         declared_classes([measurement]) != classes for measurement in measurements
     ):
         raise ValueError("its answers are about something else than its prior")
+    if release.transform is not None:
+        _check_transform(release.transform, measurements, classified=classified)
     _check_priors(release)
     if release.choice is not None:
         release.choice.check_covers([measurement.guarantee for measurement in measurements])
     if release.inference == "laplace" and not _determines_iteration(release):
         raise ValueError("its answers do not determine the papers' iteration")
+
+
+def _check_transform(
+    transform: OutputTransform, measurements: Sequence[Measurement], *, classified: bool
+) -> None:
+    """Refuse a transform under which answers would not be about outputs within its bounds."""
+    lowest, highest = transform.ends
+    # Another machine may take a logarithm to another last digit.
+    room = ROUNDING * (highest - lowest)
+    if classified or any(
+        not lowest - room <= lo < hi <= highest + room for lo, hi in declared_bounds(measurements)
+    ):
+        raise ValueError("its outputs are not transformed as it says")
 
 
 def _check_priors(release: Parts) -> None:

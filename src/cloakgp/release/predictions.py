@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 from cloakgp.columns.problems import FROM_ZERO
 from cloakgp.columns.schema import Schema
 from cloakgp.models.likelihoods import Likelihood
+from cloakgp.models.transforms import OutputTransform
 from cloakgp.privacy.labels import ClassLabel, LabelAnswers
 from cloakgp.release.measurement import Measurement
 from cloakgp.release.posterior.mixture import LatentPrediction, Mixture
 from cloakgp.utils.arrays import Array, as_inputs, column_names
 from cloakgp.utils.extras import extra
 from cloakgp.utils.formatting import NORMAL_95
+from cloakgp.utils.names import ESTIMATES, Estimate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,20 +77,22 @@ class Predictions:
         @property
         def schema(self) -> Schema | None: ...  # noqa: D102
         @property
+        def transform(self) -> OutputTransform | None: ...  # noqa: D102
+        @property
         def _mixture(self) -> Mixture: ...
 
     @overload
     def predict(
-        self, X: Any, *, return_std: Literal[True], new_output: bool = ...
+        self, X: Any, *, return_std: Literal[True], new_output: bool = ..., estimate: Estimate = ...
     ) -> tuple[Array, Array]: ...
 
     @overload
     def predict(
-        self, X: Any, *, return_cov: Literal[True], new_output: bool = ...
+        self, X: Any, *, return_cov: Literal[True], new_output: bool = ..., estimate: Estimate = ...
     ) -> tuple[Array, Array]: ...
 
     @overload
-    def predict(self, X: Any, *, new_output: bool = ...) -> Any: ...
+    def predict(self, X: Any, *, new_output: bool = ..., estimate: Estimate = ...) -> Any: ...
 
     def predict(
         self,
@@ -97,6 +101,7 @@ class Predictions:
         return_std: bool = False,
         return_cov: bool = False,
         new_output: bool = False,
+        estimate: Estimate = "median",
     ) -> Any:
         """Predict at any inputs, at no further cost in privacy.
 
@@ -113,6 +118,10 @@ class Predictions:
         new_output : bool
             Uncertainty of a new output at X, rather than of the latent function: adds the
             observation noise.
+        estimate : {"median", "mean"}
+            Which curve is meant where outputs were transformed: the median of outputs at X, or
+            their mean, which is larger for long tails, and is what sums over people need. Of other
+            outputs, both are the same.
 
         Returns
         -------
@@ -121,7 +130,10 @@ class Predictions:
             the first.
         std or cov : array
             If asked for. Both include what is due to the privacy noise. NaN, and no class, where a
-            row lacks an input without which the schema says that there is no prediction.
+            row lacks an input without which the schema says that there is no prediction. Of outputs
+            that were transformed, they are those of the curve, or of a new output, in output units
+            and about its mean: what is predicted is skewed, and its limits, which are not so many
+            sds away, are those of `predict_limits`.
 
         Raises
         ------
@@ -129,14 +141,14 @@ class Predictions:
             If X lacks an input or has another number of columns than the release, sd and covariance
             are both asked for, or classes for a spread.
         """
+        if estimate not in ESTIMATES:
+            raise ValueError(f"estimate must be 'median' or 'mean', got {estimate!r}")
         points = points_of(self, X)
-        predicted = self.likelihood.predict(
-            self._mixture,
-            points.X,
-            return_std=return_std,
-            return_cov=return_cov,
-            new_output=new_output,
-        )
+        asked = {"return_std": return_std, "return_cov": return_cov, "new_output": new_output}
+        if self.transform is None:
+            predicted = self.likelihood.predict(self._mixture, points.X, **asked)
+        else:
+            predicted = self._transformed(points.X, estimate=estimate, **asked)
         if isinstance(self.measurements[0].answers, LabelAnswers):
             named = iter([self.classes[position] for position in predicted])
             return [next(named) if known else None for known in points.known]
@@ -186,8 +198,8 @@ class Predictions:
         -------
         LatentPrediction
             Mean, sd, and the part of the sd that is due to privacy noise: of numbers in output
-            units. With two classes, of the one function that is high where the second class is
-            probable; else of one per class.
+            units, or of transformed outputs. With two classes, of the one function that is high
+            where the second class is probable; else of one per class.
         """
         points = points_of(self, X)
         found = self._mixture.latent(points.X)
@@ -197,12 +209,101 @@ class Predictions:
             **{each.name: points.spread(getattr(found, each.name)) for each in fields(found)}
         )
 
-    def predict_frame(self, X: Any, *, new_output: bool = False) -> pd.DataFrame:
+    def predict_limits(
+        self, X: Any, *, new_output: bool = False, estimate: Estimate = "median"
+    ) -> tuple[Array, Array]:
+        """Return limits that hold the curve, or a new output, with 95 %, within the bounds.
+
+        Parameters
+        ----------
+        X : array-like or table of shape (P, D)
+            As for `predict`.
+        new_output, estimate
+            As for `predict`.
+
+        Returns
+        -------
+        lower, upper : arrays of shape (P,)
+            In output units.
+
+        Raises
+        ------
+        TypeError
+            If outputs are classes.
+        """
+        answers = self.measurements[0].answers
+        if isinstance(answers, LabelAnswers):
+            raise TypeError("outputs are classes: these have probabilities, and no limits")
+        points = points_of(self, X)
+        mean, sd = self._marginals(points.X, new_output=new_output)
+        ends = [np.clip(mean + sign * NORMAL_95 * sd, *answers.bounds) for sign in (-1.0, 1.0)]
+        if self.transform is not None:
+            noise = np.zeros_like(sd)
+            if estimate == "mean" and not new_output:
+                noise = self._output_noise(points.X, sd)
+            ends = [np.clip(self.transform.mean(end, noise), *self.output_bounds) for end in ends]
+        return points.spread(ends[0]), points.spread(ends[1])
+
+    def _marginals(self, X: Array, *, new_output: bool) -> tuple[Array, Array]:
+        """Return mean and sd of numbers, before they are transformed back."""
+        mean, sd = self.likelihood.predict(
+            self._mixture, X, return_std=True, return_cov=False, new_output=new_output
+        )
+        return np.asarray(mean), np.asarray(sd)
+
+    def _output_noise(self, X: Array, sd: Array) -> Array:
+        """Return the sd of outputs about the curve, whose own sd is given."""
+        total = self._marginals(X, new_output=True)[1]
+        return np.asarray(np.sqrt(np.maximum(np.square(total) - np.square(sd), 0.0)))
+
+    def _transformed(
+        self, X: Array, *, return_std: bool, return_cov: bool, new_output: bool, estimate: Estimate
+    ) -> Array | tuple[Array, Array]:
+        """Return what `predict` does where outputs were transformed."""
+        transform = self.transform
+        assert transform is not None
+        if return_std and return_cov:
+            raise ValueError("ask for return_std or return_cov, not both")
+        mean, sd = self._marginals(X, new_output=new_output)
+        total = self._marginals(X, new_output=True)[1] if estimate == "mean" else sd
+        level = transform.inverse(mean) if estimate == "median" else transform.mean(mean, total)
+        if return_cov:
+            _, shared = self.likelihood.predict(
+                self._mixture, X, return_std=False, return_cov=True, new_output=new_output
+            )
+            return level, transform.covariance(mean, total, np.asarray(shared))
+        if return_std:
+            return level, np.sqrt(transform.covariance(mean, total, np.square(sd)))
+        return level
+
+    @property
+    def output_bounds(self) -> tuple[float, float]:
+        """Between which numbers were clipped, in output units: declared, or found within these.
+
+        Raises
+        ------
+        TypeError
+            If outputs are classes.
+        """
+        answers = self.measurements[0].answers
+        if isinstance(answers, LabelAnswers):
+            raise TypeError("outputs are classes, and have no bounds")
+        if self.transform is None:
+            return answers.bounds
+        if answers.bounds == self.transform.ends:
+            return self.transform.bounds
+        lo, hi = self.transform.inverse(np.array(answers.bounds))
+        return float(lo), float(hi)
+
+    def predict_frame(
+        self, X: Any, *, new_output: bool = False, estimate: Estimate = "median"
+    ) -> pd.DataFrame:
         """Predict at any inputs, as a table with the index of X.
 
         Of numbers: mean, sd, and limits that hold the curve with 95 % (lower, upper), within the
-        declared bounds, as is the mean. Of classes: the most probable one (predicted) and the
-        probability of each.
+        declared bounds, as is the mean. Of outputs that were transformed, the first column is
+        what was asked for, median or mean, and limits are quantiles. Of classes: the most probable
+        one (predicted) and the probability of each.
 
         Parameters
         ----------
@@ -210,6 +311,8 @@ class Predictions:
             As for `predict`.
         new_output : bool
             Sd and limits of a new output at X, rather than of the curve. Numbers only.
+        estimate : {"median", "mean"}
+            As for `predict`.
 
         Returns
         -------
@@ -236,13 +339,16 @@ class Predictions:
             columns = {f"p_{name}": share for name, share in zip(names, shares.T, strict=True)}
             frame = pd.DataFrame({"predicted": best, **columns})
         else:
-            mean, sd = self.predict(X, return_std=True, new_output=new_output)
-            lo, hi = answers.bounds
-            limits = {
-                "lower": np.clip(mean - NORMAL_95 * sd, lo, hi),
-                "upper": np.clip(mean + NORMAL_95 * sd, lo, hi),
+            mean, sd = self.predict(X, return_std=True, new_output=new_output, estimate=estimate)
+            lower, upper = self.predict_limits(X, new_output=new_output, estimate=estimate)
+            name = "mean" if self.transform is None else estimate
+            columns = {
+                name: np.clip(mean, *self.output_bounds),
+                "sd": sd,
+                "lower": lower,
+                "upper": upper,
             }
-            frame = pd.DataFrame({"mean": np.clip(mean, lo, hi), "sd": sd, **limits})
+            frame = pd.DataFrame(columns)
         if isinstance(index, pd.Index):
             frame.index = index
         return frame

@@ -12,6 +12,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from cloakgp.columns.schema import Schema
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import NUMBERS, Likelihood
+from cloakgp.models.transforms import OutputTransform
 from cloakgp.privacy import Guarantee, compose
 from cloakgp.privacy.accounting import short_form
 from cloakgp.privacy.composition import MixedGuarantee
@@ -69,6 +70,10 @@ class Release(Predictions):
         then take raw columns.
     provenance : Provenance or None
         When and with what it was made.
+    transform : OutputTransform or None
+        The function of outputs that the prior and the answers are about: their logarithm, or log
+        odds. `predict` and `predict_frame` give output units; everything else is of the
+        transformed.
 
     Examples
     --------
@@ -95,6 +100,7 @@ class Release(Predictions):
     output_name: str = "y"
     schema: Schema | None = None
     provenance: Provenance | None = None
+    transform: OutputTransform | None = None
 
     @property
     def guarantee(self) -> Guarantee | MixedGuarantee:
@@ -135,7 +141,8 @@ class Release(Predictions):
         """Return the raw predictions of one measurement at its queried points.
 
         These are C y plus noise: unbiased, and what the papers publish. `predict` uses the prior to
-        weigh them, which is nearly always closer to the truth.
+        weigh them, which is nearly always closer to the truth. Of outputs that were transformed,
+        they are predictions of these.
 
         Parameters
         ----------

@@ -11,6 +11,9 @@ from cloakgp.release.measurement import tables_of
 from cloakgp.release.predictions import class_texts
 from cloakgp.utils.arrays import Array
 
+# What answers are about, where outputs were transformed.
+TRANSFORMED = {"log": "the logarithm", "logit": "the log odds"}
+
 
 class Named(Protocol):
     """A release whose inputs may have names."""
@@ -82,3 +85,15 @@ def class_names(release: Release) -> tuple[str, ...]:
     ('0', '1')
     """
     return class_texts(release.classes)
+
+
+def asked_output(release: Release) -> str:
+    """Return what answers are about: the private column, or what it was transformed to.
+
+    Parameters
+    ----------
+    release : Release
+    """
+    if release.transform is None:
+        return release.output_name
+    return f"{TRANSFORMED[release.transform.name]} of {release.output_name}"

@@ -15,6 +15,7 @@ from cloakgp.privacy.interval import CountQuestion
 from cloakgp.privacy.noise import NOISES
 from cloakgp.release import Release
 from cloakgp.release.io.codec import to_tree
+from cloakgp.report.columns import asked_output
 from cloakgp.report.facts import Fact
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.formatting import ceiling
@@ -125,7 +126,8 @@ def describe_design(
 
 def describe_sharpness(release: Release, points: Array) -> Fact:
     """Say how sharp predictions are at points, before and after."""
-    _, sd = release.predict(points, return_std=True)
+    # Of what was asked, before it is transformed back.
+    sd = release.predict_latent(points).sd
     prior_sd = np.sqrt(release.prior.query_variance(points))
     return Fact(
         "predictions",
@@ -139,7 +141,7 @@ def prior_facts(release: Release) -> tuple[Fact, ...]:
     """Return the prior in words, and where its values come from."""
     prior, declared = release.fitted_prior, release.prior
     return (
-        Fact("kernel", f"{prior.kernel} (covariance, in squared units of {release.output_name})"),
+        Fact("kernel", f"{prior.kernel} (covariance, in squared units of {asked_output(release)})"),
         Fact("noise sd", f"{math.sqrt(prior.noise_variance):.4g}, of each output about the curve."),
         Fact("mean", f"{prior.mean:.4g}"),
         approximation(prior),

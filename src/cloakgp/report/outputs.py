@@ -11,6 +11,7 @@ from cloakgp.privacy.interval import CountQuestion
 from cloakgp.release import Measurement, Release, StreamedStrategy
 from cloakgp.release.bands import RowBands, RowSpread
 from cloakgp.release.measurement import declared_bounds
+from cloakgp.report.columns import asked_output
 from cloakgp.report.facts import Fact
 from cloakgp.report.measurements import (
     describe_answers,
@@ -93,12 +94,12 @@ class NumberWords(OutputWords):
             # Of rows that nobody keeps: as at the query points.
             placing = placing(measurement.strategy.X_query)
         if placing is not None:
-            return describe_stage(measurement.answers, placing, output=release.output_name)
+            return describe_stage(measurement.answers, placing, output=asked_output(release))
         return describe_answers(
             measurement.answers,
             queries=measurement.strategy.X_query,
             reconstruction=measurement.strategy.reconstruction,
-            output=release.output_name,
+            output=asked_output(release),
         )
 
     def designed(self, measurement: Measurement, release: Release) -> str:
@@ -137,18 +138,38 @@ class NumberWords(OutputWords):
 
     def declared(self, release: Release) -> str:
         """Say what was declared of the private column."""
-        stated = _ranges(declared_bounds(release.measurements))
-        asked = _ranges(_asked_bounds(release))
+        stated = _ranges(in_output_units(release, declared_bounds(release.measurements)))
+        asked = _ranges(in_output_units(release, _asked_bounds(release)))
+        taken = (
+            f" Everything was asked of {asked_output(release)}."
+            if release.transform is not None
+            else ""
+        )
         found = f", {asked} of which was found to hold most" if asked != stated else ""
         return (
             f"private; declared to lie in {stated}{found}; values outside were clipped, uncounted."
+            f"{taken}"
         )
 
 
 def bounds(release: Release) -> tuple[float, float]:
     """Return the declared range of one output; of several measurements, what spans them all."""
-    pairs = np.array(declared_bounds(release.measurements))
+    pairs = np.array(in_output_units(release, declared_bounds(release.measurements)))
     return float(pairs[:, 0].min()), float(pairs[:, 1].max())
+
+
+def in_output_units(
+    release: Release, pairs: list[tuple[float, float]]
+) -> list[tuple[float, float]]:
+    """Return ranges of what was asked in output units."""
+    transform = release.transform
+    if transform is None:
+        return pairs
+    inner = np.clip(transform.inverse(np.array(pairs)), *transform.bounds)
+    return [
+        transform.bounds if pair == transform.ends else (float(lo), float(hi))
+        for pair, (lo, hi) in zip(pairs, inner, strict=True)
+    ]
 
 
 def _asked_bounds(release: Release) -> list[tuple[float, float]]:

@@ -1,4 +1,4 @@
-"""Names of links, noises and the criteria of noise alone, and the default gap: what options say.
+"""Names of links, noises, transforms and the criteria of noise alone, and the default gap: options.
 
 Nothing is imported here, so that the command line knows them before numpy is loaded.
 """
@@ -17,3 +17,8 @@ NOISE_CHOICES: tuple[NoiseChoice, ...] = ("auto", "gaussian", "laplace")
 
 # Certified relative distance from the best design at which to stop.
 DEFAULT_GAP = 1e-3
+
+TransformName = Literal["log", "logit"]
+TRANSFORMS: tuple[TransformName, ...] = ("log", "logit")
+Estimate = Literal["median", "mean"]
+ESTIMATES: tuple[Estimate, ...] = ("median", "mean")

@@ -212,6 +212,25 @@ def asks_spread(name: str, **settings: Any) -> Attack:
     return Attack(name, neighbourhoods, run, tight=1e-5)
 
 
+def transformed(name: str, *, groups: str = "", **settings: Any) -> Attack:
+    """Outputs whose logarithm is asked: the same tables, as logarithms, and asked twice."""
+
+    def neighbourhoods(table: Table) -> list[list[np.ndarray]]:
+        if not groups:
+            return one_output_moves(table)
+        return one_group_moves(table.cycled(groups), table.outputs, [BOUNDS] * len(table.line))
+
+    def run(y: np.ndarray, table: Table) -> Outcome:
+        amounts = np.exp(np.clip(y, -300.0, 300.0))
+        limits = (float(np.exp(BOUNDS[0])), float(np.exp(BOUNDS[1])))
+        whose = table.cycled(groups) if groups else None
+        model = DPGPRegressor(**{**BUDGET, **SMALL, "transform": "log", **settings})
+        model.set_params(bounds=limits).fit(table.line, amounts, groups=whose)
+        return of_release(refine(model.release_, amounts, [[2.0]], epsilon=0.5, delta=1e-5))
+
+    return Attack(name, neighbourhoods, run, tight=0.01)
+
+
 def grouped(name: str, *, groups: str, **settings: Any) -> Attack:
     def neighbourhoods(table: Table) -> list[list[np.ndarray]]:
         whose = table.cycled(groups)
@@ -621,6 +640,8 @@ ATTACKS = [
     regression("bayes"),
     regression("trace", criterion="trace"),
     regression("logdet", criterion="logdet"),
+    transformed("logarithms, asked twice"),
+    transformed("logarithms of groups, asked twice", groups="aabbccd"),
     regression("functional", criterion="functional"),
     regression("defaults", kernel=None, noise_variance=None, learn="map", stages="auto"),
     regression("average, small budget", learn="average", epsilon=0.05, stages="auto"),

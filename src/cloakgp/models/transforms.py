@@ -1,0 +1,257 @@
+"""Transformed Gaussian processes: outputs whose logarithm, or log odds, are modelled.
+
+With g increasing, g(y) = f + noise is a Gaussian process (Snelson, Rasmussen and Ghahramani 2004,
+*Warped Gaussian processes*, section 2, for a g that is declared). Given answers, g of an output or
+of the curve is normal with mean m and sd s, and so on the scale of outputs
+
+* quantiles are those of the normal distribution, taken back: the median is g⁻¹(m), and limits are
+  g⁻¹(m ± 1.96 s), exactly;
+* of the logarithm, the mean is exp(m + s²/2), and covariances are E_i E_j (exp(c_ij) − 1)
+  (Crow and Shimizu 1988, *Lognormal distributions*, chapter 1);
+* of log odds, means are Gauss-Hermite quadratures, and covariances add up over the normalised
+  Hermite coefficients a_k of g⁻¹(m + s z): Σ_k a_k a_k' ρ^k, k ≥ 1 (Mehler's formula).
+
+Two curves can be meant at x: the median of outputs there, g⁻¹(f(x)), or their mean,
+h(f(x)) = E g⁻¹(f(x) + noise), which is increasing in f(x), too. Moments of h(f) need no second
+quadrature: E h(f) is the mean of a new output, and Cov(h(f_i), h(f_j)) = Cov(g⁻¹(z_i), g⁻¹(z_j'))
+for outputs z and z' whose noises are independent.
+
+Where predictions average over hyperparameters, m and s are those of the mixture.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import expit, logit
+
+from cloakgp.utils.arrays import Array
+from cloakgp.utils.names import TRANSFORMS, TransformName
+
+# Points of quadrature, and terms of covariances.
+NODES = 96
+TERMS = 48
+
+
+class _Scale(ABC):
+    """An increasing function g of outputs, with its inverse."""
+
+    lowest: ClassVar[float]
+    highest: ClassVar[float]
+    advice: ClassVar[str]
+
+    @abstractmethod
+    def forward(self, values: Array) -> Array:
+        """Return g(y)."""
+
+    @abstractmethod
+    def inverse(self, values: Array) -> Array:
+        """Return g⁻¹(z)."""
+
+    @abstractmethod
+    def mean(self, mean: Array, sd: Array) -> Array:
+        """Return E g⁻¹(z), z normal."""
+
+    @abstractmethod
+    def covariance(self, mean: Array, sd: Array, shared: Array) -> Array:
+        """Return covariances of g⁻¹(z) and g⁻¹(z'); see `OutputTransform.covariance`."""
+
+
+class _Log(_Scale):
+    lowest, highest = 0.0, math.inf
+    advice = (
+        "a logarithm needs bounds above 0: declare the least amount that matters, to which lower "
+        "ones are raised (bounds=(1, 1000), say)"
+    )
+
+    def forward(self, values: Array) -> Array:
+        return np.asarray(np.log(values))
+
+    def inverse(self, values: Array) -> Array:
+        with np.errstate(over="ignore"):
+            return np.asarray(np.exp(values))
+
+    def mean(self, mean: Array, sd: Array) -> Array:
+        return self.inverse(mean + np.square(sd) / 2)
+
+    def covariance(self, mean: Array, sd: Array, shared: Array) -> Array:
+        level = self.mean(mean, sd)
+        with np.errstate(over="ignore"):
+            return np.asarray(_products(level, shared) * np.expm1(shared))
+
+
+class _Logit(_Scale):
+    lowest, highest = 0.0, 1.0
+    advice = (
+        "log odds need bounds above 0 and below 1: declare the smallest and the largest share that "
+        "matter (bounds=(0.01, 0.99), say)"
+    )
+
+    def forward(self, values: Array) -> Array:
+        return np.asarray(logit(values))
+
+    def inverse(self, values: Array) -> Array:
+        return np.asarray(expit(values))
+
+    def mean(self, mean: Array, sd: Array) -> Array:
+        return np.asarray(self._coefficients(mean, sd, terms=1)[:, 0])
+
+    def covariance(self, mean: Array, sd: Array, shared: Array) -> Array:
+        scale = np.where(sd > 0, sd, 1.0)
+        correlation = np.clip(shared / _products(scale, shared), -1.0, 1.0)
+        total, power = np.zeros_like(correlation), np.ones_like(correlation)
+        for column in self._coefficients(mean, sd, terms=TERMS).T[1:]:
+            power = power * correlation
+            total += _products(column, shared) * power
+        return total
+
+    def _coefficients(self, mean: Array, sd: Array, *, terms: int) -> Array:
+        """Return those of g⁻¹(m + s z) by normalised Hermite polynomials, shape (P, terms)."""
+        nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
+        polynomials = np.ones((terms, NODES))
+        if terms > 1:
+            polynomials[1] = nodes
+        for order in range(2, terms):
+            polynomials[order] = (
+                nodes * polynomials[order - 1] - math.sqrt(order - 1) * polynomials[order - 2]
+            ) / math.sqrt(order)
+        values = self.inverse(mean[:, None] + sd[:, None] * nodes)
+        return np.asarray(values @ (polynomials * (weights / weights.sum())).T)
+
+
+def _products(values: Array, like: Array) -> Array:
+    """Return squares of values, or products of all pairs, in the shape of another array."""
+    return np.asarray(np.square(values) if like.ndim == 1 else np.outer(values, values))
+
+
+_SCALES: dict[str, _Scale] = {"log": _Log(), "logit": _Logit()}
+
+
+@dataclass(frozen=True)
+class OutputTransform:
+    """A public increasing function of outputs between declared bounds.
+
+    Attributes
+    ----------
+    name : {"log", "logit"}
+        Logarithm, for amounts with a long tail; or log odds, for shares.
+    bounds : (float, float)
+        Declared, in output units.
+
+    Examples
+    --------
+    >>> incomes = OutputTransform.checked("log", (1_000.0, 1e6))
+    >>> incomes.inverse(incomes.forward(np.array([50_000.0]))).round(6)
+    array([50000.])
+    >>> [round(end, 3) for end in incomes.ends]
+    [6.908, 13.816]
+    """
+
+    name: TransformName
+    bounds: tuple[float, float]
+
+    @classmethod
+    def checked(cls, name: object, bounds: tuple[float, float]) -> OutputTransform | None:
+        """Return the transform of a name, None for None.
+
+        Parameters
+        ----------
+        name : {"log", "logit"} or None
+        bounds : (float, float)
+            Finite, the lower first.
+
+        Raises
+        ------
+        ValueError
+            If there is no such transform, or bounds are not where it is defined.
+        """
+        if name is None:
+            return None
+        if name not in _SCALES:
+            raise ValueError(
+                f"transform must be {' or '.join(map(repr, TRANSFORMS))} or None, got {name!r}"
+            )
+        made = cls(name=name, bounds=(float(bounds[0]), float(bounds[1])))  # type: ignore[arg-type]
+        made.validate()
+        return made
+
+    def validate(self) -> None:
+        """Refuse bounds where it is not defined.
+
+        Raises
+        ------
+        ValueError
+        """
+        (lo, hi), scale = self.bounds, _SCALES[self.name]
+        # Written so that NaN fails.
+        if not scale.lowest < lo < hi < scale.highest:
+            raise ValueError(
+                f"transform={self.name!r} with bounds ({lo:g}, {hi:g}): {scale.advice}"
+            )
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The bounds, transformed."""
+        lo, hi = self.forward(np.array(self.bounds))
+        return float(lo), float(hi)
+
+    def forward(self, values: Array) -> Array:
+        """Return g of numbers within the bounds."""
+        return _SCALES[self.name].forward(values)
+
+    def forward_number(self, value: float, *, name: str) -> float:
+        """Return g of one declared number.
+
+        Parameters
+        ----------
+        value : float
+        name : str
+            What errors call it.
+
+        Raises
+        ------
+        ValueError
+            If it is outside of the bounds.
+        """
+        lo, hi = self.bounds
+        if not lo <= value <= hi:
+            raise ValueError(
+                f"{name} must be within the bounds of transformed outputs, got {value}"
+            )
+        return float(self.forward(np.array(float(value))))
+
+    def inverse(self, values: Array) -> Array:
+        """Return numbers on the scale of outputs."""
+        return _SCALES[self.name].inverse(values)
+
+    def mean(self, mean: Array, sd: Array) -> Array:
+        """Return E g⁻¹(z) for z normal, shape (P,).
+
+        Parameters
+        ----------
+        mean, sd : arrays of shape (P,)
+            Of z.
+        """
+        return _SCALES[self.name].mean(mean, sd)
+
+    def covariance(self, mean: Array, sd: Array, shared: Array) -> Array:
+        """Return the covariances of g⁻¹(z_i) and g⁻¹(z_j), or the variances of what they share.
+
+        Parameters
+        ----------
+        mean, sd : arrays of shape (P,)
+            Of z_i, normal.
+        shared : array of shape (P, P) or (P,)
+            Cov(z_i, z_j') for z and z' that are distributed alike: equal to sd² on the diagonal
+            where they are one, less where each has noise of its own. Of shape (P,): the diagonal
+            alone.
+
+        Returns
+        -------
+        array of the shape of shared
+        """
+        return _SCALES[self.name].covariance(mean, sd, shared)
