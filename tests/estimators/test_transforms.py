@@ -108,7 +108,7 @@ def test_files_and_tables_give_output_units(release, tmp_path):
 
 def test_later_visits_transform_what_they_read(release):
     """Raw outputs are given every time; predictions stay near the truth."""
-    X, y = skewed(400, 0)
+    _, y = skewed(400, 0)
     more, added = skewed(300, 5)
     later = refine(release, y, epsilon=1.0, delta=1e-4, insecure_seed=3)
     both = extend(later, more, added, epsilon=1.0, delta=1e-4, insecure_seed=4)

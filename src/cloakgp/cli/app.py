@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from cloakgp import __version__
+from cloakgp.cli.combining import combine, compare
 from cloakgp.cli.console import exit_on_signals, replace_what_cannot_be_shown, say
 from cloakgp.cli.demo import demo
 from cloakgp.cli.ledger import ledger
@@ -15,6 +16,7 @@ from cloakgp.cli.predict import predict
 from cloakgp.cli.release import release
 from cloakgp.cli.schema import schema
 from cloakgp.cli.show import show
+from cloakgp.cli.visits import extend, refine
 
 # Tracebacks with local variables would show the private column.
 app = typer.Typer(
@@ -49,7 +51,7 @@ def cloakgp(
     """
 
 
-for command in (schema, release, predict, show, plot, demo):
+for command in (schema, release, predict, show, plot, refine, extend, combine, compare, demo):
     app.command()(command)
 app.add_typer(ledger, name="ledger")
 

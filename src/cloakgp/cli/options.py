@@ -23,12 +23,13 @@ if TYPE_CHECKING:
     from cloakgp.columns import Schema
     from cloakgp.data.formats import TableFormat
     from cloakgp.data.raw import RawRows, RawTable
-    from cloakgp.release import Release
+    from cloakgp.release import MultiOutputRelease, Release
     from cloakgp.utils.arrays import Array
 
 Name = TypeVar("Name", bound=str)
 
 ReleaseFile = Annotated[Path, typer.Argument(help="A release.", metavar="RELEASE")]
+Sql = Annotated[str, typer.Option("--sql", help="Of a database: the query that gives the table.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace a file that exists.")]
 
 LEARNING: dict[str, Literal["map", "average"] | None] = {
@@ -67,6 +68,57 @@ def open_release(path: Path) -> Release:
             "from releases of one number or of a class alone"
         )
     return release
+
+
+def open_combinable(path: Path) -> Release | MultiOutputRelease:
+    """Return the release in a file, of one private column or of several.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ReleaseFileError
+        If it is no release file, or one of another kind.
+    """
+    from cloakgp.release import MultiOutputRelease, Release, ReleaseFileError
+    from cloakgp.release.open import load
+
+    release = load(path)
+    if not isinstance(release, Release | MultiOutputRelease):
+        raise ReleaseFileError(f"{path} holds a {type(release).__name__}: it is not combined")
+    return release
+
+
+def check_missing_output(given: str, *, classes: Sequence[str]) -> None:
+    """Raise ValueError unless it says what a missing private cell means."""
+    from cloakgp.data.raw import DROP, REFUSE
+    from cloakgp.privacy.entries import read_entry
+
+    if given in (REFUSE, DROP):
+        return
+    if classes and given not in classes:
+        raise ValueError(f"--missing-output {given} is none of the classes")
+    if not classes and not isfinite(read_entry(given)):
+        raise ValueError(
+            "--missing-output is refuse, drop, or what missing cells count as: a number"
+        )
+
+
+def format_of_table(table: Path, query: str) -> TableFormat | None:
+    """Return how a table is read, if its name alone does not say it.
+
+    Raises
+    ------
+    ValueError
+        If there is a query, and the table is no database.
+    """
+    from cloakgp.data.formats import DatabaseFormat
+
+    if not query:
+        return None
+    if not table.name.lower().endswith(DatabaseFormat.suffixes):
+        raise ValueError(f"--sql goes with {', '.join(DatabaseFormat.suffixes)}")
+    return DatabaseFormat(query)
 
 
 def names(listed: str, *, example: str = "age,weight") -> list[str]:
@@ -233,13 +285,7 @@ class ReleaseOptions:
     @property
     def table_format(self) -> TableFormat | None:
         """How the table is read, if its name alone does not say it."""
-        from cloakgp.data.formats import DatabaseFormat
-
-        if not self.query:
-            return None
-        if not self.table.name.lower().endswith(DatabaseFormat.suffixes):
-            raise ValueError(f"--sql goes with {', '.join(DatabaseFormat.suffixes)}")
-        return DatabaseFormat(self.query)
+        return format_of_table(self.table, self.query)
 
     def raw_rows(self, *, classes: Sequence[str] = ()) -> RawRows:
         """Return what the public columns are, declared or inferred, and how private cells are read.
@@ -250,10 +296,9 @@ class ReleaseOptions:
             If the private column holds classes.
         """
         from cloakgp.columns import infer_schema
-        from cloakgp.data.raw import DROP, REFUSE, RawRows
+        from cloakgp.data.raw import RawRows
         from cloakgp.data.schema import checked_names
         from cloakgp.data.tables import read_public
-        from cloakgp.privacy.entries import read_entry
 
         declared = declared_schema(self.schema or beside(self.table))
         if declared is not None and self.inputs:
@@ -269,18 +314,11 @@ class ReleaseOptions:
         )
         schema = infer_schema(public, names) if declared is None else declared.completed(public)
         schema.validate()
-        given = self.missing_output
-        if given not in (REFUSE, DROP):
-            if classes and given not in classes:
-                raise ValueError(f"--missing-output {given} is none of the classes")
-            if not classes and not isfinite(read_entry(given)):
-                raise ValueError(
-                    "--missing-output is refuse, drop, or what missing cells count as: a number"
-                )
+        check_missing_output(self.missing_output, classes=classes)
         decimal, thousands = schema.decimal
         return RawRows(
             schema=schema,
-            missing_output=given,
+            missing_output=self.missing_output,
             classes=tuple(classes),
             decimal=decimal,
             thousands=thousands,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +11,7 @@ import typer
 
 from cloakgp.cli import options
 from cloakgp.cli.console import explain, fails_plainly, say, warn
+from cloakgp.cli.counting import AccountName, ChargeKey, Counting, LedgerAt, Purpose
 from cloakgp.cli.options import ClassOptions, NumberOptions, ReleaseOptions
 from cloakgp.cli.show import print_sections
 from cloakgp.criteria import criteria_for
@@ -83,14 +83,8 @@ def release(
             "and everybody can tell), or the number or class that it counts as."
         ),
     ] = "refuse",
-    sql: Annotated[str, typer.Option(help="Of a database: the query that gives the table.")] = "",
-    purpose: Annotated[
-        str,
-        typer.Option(
-            envvar="CLOAKGP_PURPOSE",
-            help="What the release is for; kept in it, and in the ledger.",
-        ),
-    ] = "",
+    sql: options.Sql = "",
+    purpose: Purpose = "",
     bounds: Annotated[
         tuple[float, float] | None,
         typer.Option(
@@ -197,28 +191,9 @@ def release(
             "model would take more, a sparse one is used."
         ),
     ] = None,
-    ledger: Annotated[
-        str,
-        typer.Option(
-            envvar="CLOAKGP_LEDGER",
-            help="Count it in this ledger, and refuse what is beyond the account's limit: a file, "
-            "or postgresql://HOST/NAME.",
-        ),
-    ] = "",
-    account: Annotated[
-        str,
-        typer.Option(
-            envvar="CLOAKGP_ACCOUNT",
-            help="Of the ledger; the one that the private column is attached to if not given.",
-        ),
-    ] = "",
-    key: Annotated[
-        str,
-        typer.Option(
-            help="With --ledger and --account: name this one release. Run again with the same key, "
-            "the same release is written, and nothing is spent."
-        ),
-    ] = "",
+    ledger: LedgerAt = "",
+    account: AccountName = "",
+    key: ChargeKey = "",
     overwrite: options.Overwrite = False,
 ) -> None:
     """Ask the private column once, and write what may be published.
@@ -295,15 +270,12 @@ def release(
             f"rows without {output} are left out: which people these are becomes public, with "
             "everything that may tell about them"
         )
-    if not ledger and (account or key):
-        raise ValueError("--account and --key go with --ledger")
+    counting = Counting(ledger, account, purpose, key)
+    counting.check()
     plan.criterion_for("numbers" if bounds is not None else "classes")
     read = [each for each in (table, queries, schema) if each is not None]
     with reserve_file(to, overwrite=overwrite, inputs=read, size=RESERVED_BYTES) as target:
-        if ledger:
-            published = _counted(plan, given, Counting(ledger, account, purpose, key or None))
-        else:
-            published = _ask(plan, given)
+        published = counting.publish(lambda: _ask(plan, given))
         target.write(published.to_bytes(), keep=True)
     try:
         _tell(published, plan, to=to)
@@ -311,31 +283,6 @@ def release(
     except (Exception, SystemExit):
         with suppress(Exception):
             warn(f"{to} is released and complete, but could not be described")
-
-
-@dataclass(frozen=True)
-class Counting:
-    """In which ledger a release is counted, and how."""
-
-    ledger: str
-    account: str
-    purpose: str
-    key: str | None
-
-
-def _counted(
-    plan: ReleaseOptions, given: NumberOptions | ClassOptions, counting: Counting
-) -> Release:
-    """Ask the private column, within what its account has left."""
-    from cloakgp.ledger import Ledger
-
-    ledger = Ledger(counting.ledger)
-    account = (
-        ledger.account(counting.account, purpose=counting.purpose)
-        if counting.account
-        else ledger.any_account(counting.purpose)
-    )
-    return account.publish(lambda: _ask(plan, given), key=counting.key)
 
 
 def _ask(plan: ReleaseOptions, given: NumberOptions | ClassOptions) -> Release:

@@ -333,4 +333,5 @@ def added(release: Release, measurement: Measurement) -> Release:
         measurements=together,
         learned=reweighed(release.learned, before=release.measurements, after=together),
         hyperprior=None,
+        provenance=None if release.provenance is None else release.provenance.successor(together),
     )

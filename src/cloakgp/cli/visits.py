@@ -1,0 +1,319 @@
+"""`cloakgp refine` and `cloakgp extend`: later visits, which touch private outputs and spend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cloakgp.cli import options
+from cloakgp.cli.console import explain, fails_plainly, say, warn
+from cloakgp.cli.counting import AccountName, ChargeKey, Counting, LedgerAt, Purpose
+from cloakgp.utils.files import reserve_file
+from cloakgp.utils.names import NOISE_CHOICES, NoiseChoice
+
+if TYPE_CHECKING:
+    from cloakgp.cli.progress import Reporter
+    from cloakgp.data import FileRows
+    from cloakgp.data.raw import RawRows
+    from cloakgp.fitting.remeasure import Settings
+    from cloakgp.release import Release
+    from cloakgp.utils.arrays import Array
+
+# Of the disk, before anything is asked; few releases are larger.
+RESERVED_BYTES = 2**24
+
+Table = Annotated[Path, typer.Argument(help="Table of people, with the private column.")]
+Epsilon = Annotated[float, typer.Option(help="Of this visit, on top of what was spent.")]
+Delta = Annotated[float, typer.Option(help="Of this visit.")]
+To = Annotated[Path, typer.Option("--to", "-o", help="Release to write.")]
+Queries = Annotated[Path | None, typer.Option(help="Table of inputs where predictions matter now.")]
+NoiseName = Annotated[str, typer.Option(help="gaussian, laplace or auto, as for release.")]
+Band = Annotated[
+    float,
+    typer.Option(
+        help="To how many predicted sds on either side of what is predicted values are clipped; 0 "
+        "clips to the bounds alone."
+    ),
+]
+Person = Annotated[
+    str, typer.Option(help="Public column that says whose each row is, as for release.")
+]
+MissingOutput = Annotated[
+    str, typer.Option(help="What an empty private cell means, as for release.")
+]
+
+
+@fails_plainly
+def refine(
+    release_file: options.ReleaseFile,
+    table: Table,
+    epsilon: Epsilon,
+    to: To,
+    delta: Delta = 0.0,
+    queries: Queries = None,
+    noise: NoiseName = "auto",
+    band: Band = 1.0,
+    person: Person = "",
+    missing_output: MissingOutput = "refuse",
+    sql: options.Sql = "",
+    purpose: Purpose = "",
+    ledger: LedgerAt = "",
+    account: AccountName = "",
+    key: ChargeKey = "",
+    overwrite: options.Overwrite = False,
+) -> None:
+    """Ask the same rows again, for what a release leaves open. Spends anew about these people.
+
+    The table must be the one that the release was made from, its rows in the same order (any order,
+    if they were so many that the release keeps none). Writes a release that knows both visits.
+    """
+    visit = Visit(
+        table=table,
+        epsilon=epsilon,
+        delta=delta,
+        noise=options.one_of(NOISE_CHOICES, noise, option="--noise"),
+        band=band,
+        person=person,
+        missing_output=missing_output,
+        query=sql,
+        queries=queries,
+    )
+    counting = Counting(ledger, account, purpose, key)
+    _pay(release_file, visit, counting, to=to, overwrite=overwrite, ask=_refined)
+
+
+@fails_plainly
+def extend(
+    release_file: options.ReleaseFile,
+    table: Table,
+    epsilon: Epsilon,
+    to: To,
+    delta: Delta = 0.0,
+    queries: Queries = None,
+    noise: NoiseName = "auto",
+    band: Band = 1.0,
+    person: Person = "",
+    missing_output: MissingOutput = "refuse",
+    sql: options.Sql = "",
+    purpose: Purpose = "",
+    ledger: LedgerAt = "",
+    account: AccountName = "",
+    key: ChargeKey = "",
+    overwrite: options.Overwrite = False,
+) -> None:
+    """Ask new rows, given what a release knows. Spends about the people in the table.
+
+    Writes a release that knows both tables. Its guarantee adds up both visits, as if everybody were
+    in both tables; if these are other people, each is protected by their own visit alone.
+    """
+    visit = Visit(
+        table=table,
+        epsilon=epsilon,
+        delta=delta,
+        noise=options.one_of(NOISE_CHOICES, noise, option="--noise"),
+        band=band,
+        person=person,
+        missing_output=missing_output,
+        query=sql,
+        queries=queries,
+    )
+    counting = Counting(ledger, account, purpose, key)
+    _pay(release_file, visit, counting, to=to, overwrite=overwrite, ask=_extended)
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A later visit.
+
+    Attributes
+    ----------
+    table : Path
+    epsilon, delta : float
+        On top of what was spent.
+    noise : {"auto", "gaussian", "laplace"}
+    band : float
+        0 for none.
+    person, missing_output, query : str
+        As for `cloakgp release`.
+    queries : Path or None
+    """
+
+    table: Path
+    epsilon: float
+    delta: float
+    noise: NoiseChoice
+    band: float
+    person: str
+    missing_output: str
+    query: str
+    queries: Path | None
+
+
+def _pay(
+    release_file: Path,
+    visit: Visit,
+    counting: Counting,
+    *,
+    to: Path,
+    overwrite: bool,
+    ask: Callable[[Release, Visit, Reporter], Release],
+) -> None:
+    """Ask, count and write."""
+    from dataclasses import replace
+
+    from cloakgp.cli.console import showing_warnings
+    from cloakgp.cli.progress import reporting
+    from cloakgp.privacy.noise import noise_for
+
+    counting.check()
+    noise_for(visit.noise, epsilon=visit.epsilon, delta=visit.delta)
+    if not 0 <= visit.band < float("inf"):
+        raise ValueError(f"--band must be 0 or a number of sds, got {visit.band}")
+    read = [release_file, *([visit.queries] if visit.queries else [])]
+    with reserve_file(to, overwrite=overwrite, inputs=read, size=RESERVED_BYTES) as target:
+        known = options.open_release(release_file)
+        if not known.likelihood.linear:
+            raise ValueError("only releases about numbers are asked again, or of new rows")
+        if visit.missing_output == "drop":
+            warn(f"rows without {known.output_name} are left out: which these are becomes public")
+
+        def make() -> Release:
+            with reporting("opening the table", gap=1e-3) as reporter, showing_warnings():
+                made = ask(known, visit, reporter)
+            origin = made.provenance
+            if origin is None or not counting.purpose:
+                return made
+            return replace(made, provenance=replace(origin, purpose=counting.purpose))
+
+        made = counting.publish(make)
+        target.write(made.to_bytes(), keep=True)
+    say(f"Wrote {to}: predictions of {made.output_name}, from {made.n_rows:,} rows.", style="green")
+    say(f"  all visits together: {made.guarantee}")
+    explain(
+        f"This visit spent ({visit.epsilon:g}, {visit.delta:g}). Running it again spends again, "
+        "unless the first file is never seen by anybody."
+    )
+
+
+def _refined(known: Release, visit: Visit, reporter: Reporter) -> Release:
+    import numpy as np
+
+    from cloakgp.data.tables import read_people
+    from cloakgp.fitting.remeasure import refine as ask_again
+    from cloakgp.release import DenseStrategy
+
+    raw = _raw_rows(known, visit)
+    queries, settings = _query_points(known, visit), _settings(visit, reporter)
+    strategy = known.measurements[0].strategy
+    if not isinstance(strategy, DenseStrategy):
+        return ask_again(known, _file_rows(known, visit, raw, reporter), queries, **settings)
+    people = read_people(
+        visit.table,
+        raw=raw,
+        output=known.output_name,
+        groups=visit.person or None,
+        table_format=options.format_of_table(visit.table, visit.query),
+    )
+    encoded = raw.schema.encode(people.columns)
+    if not np.array_equal(encoded.X, strategy.X):
+        raise ValueError(
+            f"{visit.table} has other rows than the release was made from, or in another order: "
+            "give the same table, or take cloakgp extend for new people"
+        )
+    if people.groups is not None:
+        settings["groups"] = [
+            each for each, kept in zip(people.groups, encoded.kept, strict=True) if kept
+        ]
+    return ask_again(known, people.private[encoded.kept], queries, **settings)
+
+
+def _extended(known: Release, visit: Visit, reporter: Reporter) -> Release:
+    from cloakgp.data.tables import read_people
+    from cloakgp.fitting.remeasure import extend as ask_new
+    from cloakgp.release import DenseStrategy
+
+    raw = _raw_rows(known, visit)
+    queries, settings = _query_points(known, visit), _settings(visit, reporter)
+    if not all(isinstance(each.strategy, DenseStrategy) for each in known.measurements):
+        rows = _file_rows(known, visit, raw, reporter)
+        return ask_new(known, rows, None, queries, **settings)
+    people = read_people(
+        visit.table,
+        raw=raw,
+        output=known.output_name,
+        groups=visit.person or None,
+        table_format=options.format_of_table(visit.table, visit.query),
+    )
+    encoded = raw.schema.encode(people.columns)
+    if people.groups is not None:
+        settings["groups"] = [
+            each for each, kept in zip(people.groups, encoded.kept, strict=True) if kept
+        ]
+    return ask_new(known, encoded.X, people.private[encoded.kept], queries, **settings)
+
+
+def _raw_rows(known: Release, visit: Visit) -> RawRows:
+    """Return how the table is read: as the release's schema says."""
+    from cloakgp.columns import infer_schema
+    from cloakgp.data.raw import RawRows
+    from cloakgp.data.tables import read_public
+    from cloakgp.report.columns import input_names
+
+    schema = known.schema
+    if schema is None:
+        names = input_names(known)
+        schema = infer_schema(
+            read_public(
+                visit.table,
+                names=names,
+                most=options.INFERENCE_ROWS,
+                table_format=options.format_of_table(visit.table, visit.query),
+            ),
+            names,
+        )
+        if not schema.plain:
+            raise ValueError("the release was made of numbers alone, and the table holds others")
+    decimal, thousands = schema.decimal
+    options.check_missing_output(visit.missing_output, classes=())
+    return RawRows(
+        schema=schema,
+        missing_output=visit.missing_output,
+        decimal=decimal,
+        thousands=thousands,
+    )
+
+
+def _file_rows(known: Release, visit: Visit, raw: RawRows, reporter: Reporter) -> FileRows:
+    from cloakgp.data import FileRows
+
+    rows = FileRows(
+        visit.table,
+        output=known.output_name,
+        groups=visit.person or None,
+        raw=raw,
+        table_format=options.format_of_table(visit.table, visit.query),
+    )
+    return rows.watched(reporter.rows)
+
+
+def _query_points(known: Release, visit: Visit) -> Array | None:
+    if visit.queries is None:
+        return None
+    from cloakgp.data.tables import read_public
+    from cloakgp.release.predictions import complete_points
+
+    return complete_points(known, read_public(visit.queries), name="--queries")
+
+
+def _settings(visit: Visit, reporter: Reporter) -> Settings:
+    return {
+        "epsilon": visit.epsilon,
+        "delta": visit.delta,
+        "noise": visit.noise,
+        "band": visit.band or None,
+        "progress": reporter.gap,
+    }

@@ -1,0 +1,148 @@
+"""`cloakgp refine`, `extend`, `combine` and `compare`: later visits from raw tables, counted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from cloakgp import Release
+from cloakgp.cli import app
+
+SECRET = "777.125"
+QUICK = ["--stages", "one", "--interval", "off", "--learn", "none", "--inducing", 5]
+BUDGET = ["--epsilon", 1, "--delta", 1e-3]
+
+
+def table(seed, rows=40):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "id": [f"p{number // 2}" for number in range(rows)],
+            "job": rng.choice(["cook", "clerk"], rows),
+            "age": rng.uniform(20, 80, rows).round(1),
+            "pay": rng.uniform(100, 900, rows).round(3),
+        }
+    )
+    frame.loc[5, "pay"] = float(SECRET)
+    return frame
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table(1).to_csv("people.csv", index=False)
+    table(2).to_csv("others.csv", index=False)
+    return tmp_path
+
+
+def run(*words):
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    assert SECRET not in result.output
+    assert "unforeseen" not in result.output
+    return result
+
+
+def done(*words):
+    result = run(*words)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def first(*more, to="first.cloak"):
+    words = ["--inputs", "job,age", "--output", "pay", "--bounds", 0, 1000, *BUDGET, *QUICK]
+    return done("release", "people.csv", *words, "-o", to, *more)
+
+
+def test_the_same_people_are_asked_again():
+    first("--purpose", "a survey")
+    told = done("refine", "first.cloak", "people.csv", *BUDGET, "-o", "second.cloak")
+    assert "spends again" in told.output
+    before, after = Release.load("first.cloak"), Release.load("second.cloak")
+    assert len(after.measurements) == len(before.measurements) + 1
+    assert after.guarantee.epsilon > before.guarantee.epsilon
+    assert (after.provenance.refines, after.provenance.purpose) == (
+        before.provenance.id,
+        "a survey",
+    )
+    assert after.n_rows == before.n_rows
+
+
+def test_other_rows_are_not_refined():
+    first()
+    refused = run("refine", "first.cloak", "others.csv", *BUDGET, "-o", "second.cloak")
+    assert refused.exit_code == 1
+    assert "other rows" in refused.output
+    assert not Path("second.cloak").exists()
+
+
+def test_new_people_are_added_with_their_raw_columns():
+    first("--log", "--person", "id", "--bounds", 1, 1000)
+    done("extend", "first.cloak", "others.csv", "--person", "id", *BUDGET, "-o", "both.cloak")
+    both = Release.load("both.cloak")
+    assert both.n_rows == 80
+    assert both.transform is not None
+    assert all(one.strategy.grouped for one in both.measurements)
+
+
+@pytest.mark.parametrize("command", ["refine", "extend"])
+def test_rows_that_the_release_does_not_keep(command):
+    pd.concat([table(seed) for seed in range(130)], ignore_index=True).to_csv(
+        "people.csv", index=False
+    )
+    first()
+    done(command, "first.cloak", "people.csv", *BUDGET, "-o", "second.cloak")
+    assert len(Release.load("second.cloak").measurements) == 2
+
+
+def test_every_visit_is_counted():
+    done("ledger", "init", "--ledger", "people.db")
+    done("ledger", "limit", "staff", "--epsilon", 3, "--delta", 1e-2, "--ledger", "people.db")
+    counted = ["--ledger", "people.db", "--account", "staff"]
+    first(*counted)
+    done("refine", "first.cloak", "people.csv", *BUDGET, "-o", "second.cloak", *counted)
+    done("extend", "first.cloak", "others.csv", *BUDGET, "-o", "third.cloak", *counted)
+    assert "charges: 3" in done("ledger", "show", "--ledger", "people.db").output
+    big = ["--epsilon", 5, "--delta", 1e-3]
+    refused = run("refine", "first.cloak", "people.csv", *big, "-o", "fourth.cloak", *counted)
+    assert refused.exit_code == 1
+    assert not Path("fourth.cloak").exists()
+
+
+def test_releases_are_combined_and_compared():
+    first("--noise", "gaussian")
+    first("--noise", "gaussian", to="again.cloak")
+    told = done("combine", "first.cloak", "again.cloak", "-o", "both.cloak")
+    both = Release.load("both.cloak")
+    assert len(both.measurements) == 2
+    assert str(both.guarantee) in told.output
+    said = done("compare", "first.cloak", "both.cloak").output
+    assert "typical sd" in said
+    assert "places" in said
+    table(9, rows=6).drop(columns="pay").to_csv("new.csv", index=False)
+    assert "6 places" in done("compare", "first.cloak", "both.cloak", "--at", "new.csv").output
+
+
+def test_what_cannot_be_combined_is_refused():
+    first()
+    assert "two releases" in run("combine", "first.cloak", "-o", "x.cloak").output
+    first("--log", "--bounds", 1, 1000, to="log.cloak")
+    assert run("combine", "first.cloak", "log.cloak", "-o", "x.cloak").exit_code == 1
+    assert run("compare", "first.cloak", "log.cloak").exit_code == 1
+
+
+def test_long_tails_from_the_command_line():
+    first("--log", "--bounds", 1, 1000)
+    table(9, rows=6).drop(columns="pay").to_csv("new.csv", index=False)
+    done("predict", "first.cloak", "--at", "new.csv", "-o", "median.csv")
+    done("predict", "first.cloak", "--at", "new.csv", "--estimate", "mean", "-o", "mean.csv")
+    median, mean = pd.read_csv("median.csv"), pd.read_csv("mean.csv")
+    assert (mean["mean"] >= median["median"]).all()
+    assert median["lower"].between(1, 1000).all()
+    assert "the logarithm of pay" in done("show", "first.cloak").output
+    done("plot", "first.cloak", "--vary", "age", "-o", "curve.png")
+    refused = run("release", "people.csv", "--output", "pay", "--classes", "1,2", "--log", *BUDGET)
+    assert refused.exit_code != 0
