@@ -10,6 +10,7 @@ from cloakgp import __version__
 from cloakgp.cli.combining import combine, compare
 from cloakgp.cli.console import exit_on_signals, replace_what_cannot_be_shown, say
 from cloakgp.cli.demo import demo
+from cloakgp.cli.kinds import release_chosen, release_private_inputs, release_several
 from cloakgp.cli.ledger import ledger
 from cloakgp.cli.plot import plot
 from cloakgp.cli.predict import predict
@@ -53,6 +54,12 @@ def cloakgp(
 
 for command in (schema, release, predict, show, plot, refine, extend, combine, compare, demo):
     app.command()(command)
+for name, kind in (
+    ("release-several", release_several),
+    ("release-private-inputs", release_private_inputs),
+    ("release-chosen", release_chosen),
+):
+    app.command(name)(kind)
 app.add_typer(ledger, name="ledger")
 
 

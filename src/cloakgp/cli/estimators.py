@@ -7,7 +7,6 @@ options add: columns by name, kernels in words, advice that names options.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 import pandas as pd
@@ -98,7 +97,7 @@ def release_numbers(plan: ReleaseOptions, given: NumberOptions) -> Release:
                 progress=reporter.gap,
                 tell=reporter.step,
             )
-        return _for_purpose(model.release_, plan)
+        return plan.origin.kept_in(model.release_)
 
 
 def release_classes(plan: ReleaseOptions, given: ClassOptions) -> Release:
@@ -176,7 +175,7 @@ def release_classes(plan: ReleaseOptions, given: ClassOptions) -> Release:
                 progress=reporter.gap,
                 tell=reporter.step,
             )
-        return _for_purpose(model.release_, plan)
+        return plan.origin.kept_in(model.release_)
 
 
 def _rows(plan: ReleaseOptions, raw: RawRows) -> FileRows:
@@ -197,13 +196,6 @@ def _people(plan: ReleaseOptions, raw: RawRows) -> People:
         groups=plan.person or None,
         table_format=plan.table_format,
     )
-
-
-def _for_purpose(release: Release, plan: ReleaseOptions) -> Release:
-    """Return what was released, with what it is for."""
-    if release.provenance is None or not plan.purpose:
-        return release
-    return replace(release, provenance=replace(release.provenance, purpose=plan.purpose))
 
 
 def _link(given: ClassOptions) -> LinkName | None:

@@ -7,13 +7,14 @@ imported where it is used.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 import typer
 
+from cloakgp.cli.counting import Origin
 from cloakgp.criteria import Criterion, Use, criterion_named
 from cloakgp.utils.names import TRANSFORMS, NoiseChoice, TransformName
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from cloakgp.columns import Schema
     from cloakgp.data.formats import TableFormat
     from cloakgp.data.raw import RawRows, RawTable
-    from cloakgp.release import MultiOutputRelease, Release
+    from cloakgp.release import MultiOutputRelease, Release, StatisticsRelease
     from cloakgp.utils.arrays import Array
 
 Name = TypeVar("Name", bound=str)
@@ -67,6 +68,30 @@ def open_release(path: Path) -> Release:
             f"{path} holds a {type(release).__name__}: the command line shows it, and predicts "
             "from releases of one number or of a class alone"
         )
+    return release
+
+
+def open_predicting(path: Path) -> Release | MultiOutputRelease | StatisticsRelease:
+    """Return the release in a file, of any kind that predicts a table.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ReleaseFileError
+        If it is no release file, or one of another kind.
+    """
+    from cloakgp.release import (
+        MultiOutputRelease,
+        Release,
+        ReleaseFileError,
+        StatisticsRelease,
+    )
+    from cloakgp.release.open import load
+
+    release = load(path)
+    if not isinstance(release, Release | MultiOutputRelease | StatisticsRelease):
+        raise ReleaseFileError(f"{path} holds a {type(release).__name__}: it predicts no table")
     return release
 
 
@@ -164,6 +189,37 @@ def one_of(choices: Sequence[Name], given: str, *, option: str, company: str = "
     raise ValueError(f"{option} must be one of {', '.join(choices)}{company}, got {given!r}")
 
 
+def declared_ranges(given: Sequence[str], *, option: str) -> dict[str, tuple[float, float]]:
+    """Return columns with their declared ranges, in the order given.
+
+    Parameters
+    ----------
+    given : sequence of str
+        Each as height=100:220.
+    option : str
+        That they were given for.
+
+    Examples
+    --------
+    >>> declared_ranges(["height=100:220", "weight=30:150"], option="--output")
+    {'height': (100.0, 220.0), 'weight': (30.0, 150.0)}
+    """
+    ranges: dict[str, tuple[float, float]] = {}
+    for each in given:
+        name, _, ends = each.rpartition("=")
+        low, _, high = ends.partition(":")
+        try:
+            pair = float(low), float(high)
+        except ValueError:
+            pair = (1.0, 0.0)
+        if not name or not pair[0] < pair[1]:
+            raise ValueError(f"{option} {each}: write a column and its range, as height=100:220")
+        if name in ranges:
+            raise ValueError(f"{option} names {name} twice")
+        ranges[name] = pair
+    return ranges
+
+
 def transform_named(given: str) -> TransformName | None:
     """Return the transform of a name, None if there is none.
 
@@ -242,7 +298,7 @@ class ReleaseOptions:
     missing_output : str
     query : str
         Of a database.
-    purpose : str
+    origin : Origin
     """
 
     table: Path
@@ -263,7 +319,7 @@ class ReleaseOptions:
     person: str = ""
     missing_output: str = "refuse"
     query: str = ""
-    purpose: str = ""
+    origin: Origin = field(default_factory=Origin)
 
     def check(self) -> None:
         """Raise ValueError for what makes no sense, before any table is read."""
@@ -287,13 +343,15 @@ class ReleaseOptions:
         """How the table is read, if its name alone does not say it."""
         return format_of_table(self.table, self.query)
 
-    def raw_rows(self, *, classes: Sequence[str] = ()) -> RawRows:
+    def raw_rows(self, *, classes: Sequence[str] = (), others: Sequence[str] = ()) -> RawRows:
         """Return what the public columns are, declared or inferred, and how private cells are read.
 
         Parameters
         ----------
         classes : sequence of str
             If the private column holds classes.
+        others : sequence of str
+            Further private columns.
         """
         from cloakgp.columns import infer_schema
         from cloakgp.data.raw import RawRows
@@ -306,8 +364,9 @@ class ReleaseOptions:
         names = self.inputs if declared is None else list(declared.sources)
         if not names:
             raise ValueError("name the public columns: --inputs age,weight, or --schema")
-        checked_names(names, output=self.output)
-        if self.person in (*names, self.output):
+        for output in (self.output, *others):
+            checked_names(names, output=output)
+        if self.person in (*names, self.output, *others):
             raise ValueError(f"--person {self.person} says whose rows they are, and no more")
         public = read_public(
             self.table, names=names, most=INFERENCE_ROWS, table_format=self.table_format

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cloakgp.cli.console import fails_plainly, say, warn
-from cloakgp.cli.options import Overwrite, ReleaseFile, one_of, open_release
+from cloakgp.cli.options import Overwrite, ReleaseFile, one_of, open_predicting
 from cloakgp.data.schema import TEXT, table_suffix
 from cloakgp.utils.files import reserve_file
 from cloakgp.utils.names import ESTIMATES, Estimate
@@ -17,8 +17,10 @@ from cloakgp.utils.names import ESTIMATES, Estimate
 if TYPE_CHECKING:
     from cloakgp.cli.progress import Reporter
     from cloakgp.data.raw import RawTable
-    from cloakgp.release import Release
+    from cloakgp.release import MultiOutputRelease, Release, StatisticsRelease
     from cloakgp.utils.arrays import Array
+
+    Predicting = Release | MultiOutputRelease | StatisticsRelease
 
 BLOCK_ROWS = 5000
 PROBABILITY_DIGITS = 4
@@ -52,7 +54,7 @@ def predict(
     from cloakgp.data.tables import table_bytes
 
     with reserve_file(to, overwrite=overwrite, inputs=[release_file, at]) as target:
-        release = open_release(release_file)
+        release = open_predicting(release_file)
         text = suffix.startswith(TEXT)
         columns = _columns(
             release,
@@ -63,11 +65,11 @@ def predict(
         )
         target.write(table_bytes(columns, suffix=suffix))
     rows = len(next(iter(columns.values())))
-    say(f"Wrote {rows:,} predictions of {release.output_name} to {to}.", style="green")
+    say(f"Wrote {rows:,} predictions of {', '.join(_outputs(release))} to {to}.", style="green")
 
 
 def _columns(
-    release: Release, at: Path, *, new_output: bool, estimate: Estimate, text: bool
+    release: Predicting, at: Path, *, new_output: bool, estimate: Estimate, text: bool
 ) -> dict[str, Any]:
     """Return all columns of a table, and what is predicted there."""
     import numpy as np
@@ -76,10 +78,12 @@ def _columns(
     from cloakgp.cli.console import showing_warnings
     from cloakgp.cli.progress import reporting
     from cloakgp.data.tables import read_inputs, read_public
+    from cloakgp.release import Release
     from cloakgp.release.predictions import Points, points_of, sensible_digits
     from cloakgp.report.columns import has_classes, input_names, public_columns
 
-    if has_classes(release) and new_output:
+    classified = isinstance(release, Release) and has_classes(release)
+    if classified and new_output:
         raise ValueError("--new-output goes with releases of numbers: classes have probabilities")
     with reporting("predicting") as reporter, showing_warnings():
         table = read_public(at)
@@ -92,23 +96,36 @@ def _columns(
         blocks = _reported(np.array_split(points.X, -(-len(points.X) // BLOCK_ROWS)), reporter)
         parts = [
             release.predict_frame(block, new_output=new_output, estimate=estimate)
+            if isinstance(release, Release)
+            else release.predict_frame(block, new_output=new_output)
             for block in blocks
         ]
     predicted = pd.concat(parts, ignore_index=True)
     predicted.index = pd.Index(np.flatnonzero(points.known))
     predicted = predicted.reindex(range(len(points.known)))
+    spreads = [name for name in map(str, predicted) if name == "sd" or name.endswith("_sd")]
     digits = (
-        PROBABILITY_DIGITS if has_classes(release) else sensible_digits(predicted["sd"].to_numpy())
+        PROBABILITY_DIGITS
+        if classified
+        else sensible_digits(predicted[spreads].to_numpy(dtype=float).ravel())
     )
     kept = table.frame(numeric=not text)
-    if release.output_name in set(kept) - set(public_columns(release)):
-        del kept[release.output_name]
-        warn(f"column {release.output_name} of {at} has the private column's name: left out")
+    for output in _outputs(release):
+        if output in set(kept) - set(public_columns(release)):
+            del kept[output]
+            warn(f"column {output} of {at} has the private column's name: left out")
     prefix = "predicted_" if set(kept) & set(predicted) else ""
     rounded = {
         f"{prefix}{name}": column.to_numpy() for name, column in predicted.round(digits).items()
     }
     return kept | rounded
+
+
+def _outputs(release: Predicting) -> tuple[str, ...]:
+    """Return the names of the private columns."""
+    from cloakgp.release import MultiOutputRelease
+
+    return release.names if isinstance(release, MultiOutputRelease) else (release.output_name,)
 
 
 def _only(table: RawTable, names: Sequence[str], at: Path) -> RawTable:

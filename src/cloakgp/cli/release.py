@@ -11,7 +11,16 @@ import typer
 
 from cloakgp.cli import options
 from cloakgp.cli.console import explain, fails_plainly, say, warn
-from cloakgp.cli.counting import AccountName, ChargeKey, Counting, LedgerAt, Purpose
+from cloakgp.cli.counting import (
+    AccountName,
+    By,
+    ChargeKey,
+    Counting,
+    LedgerAt,
+    Licence,
+    Origin,
+    Purpose,
+)
 from cloakgp.cli.options import ClassOptions, NumberOptions, ReleaseOptions
 from cloakgp.cli.show import print_sections
 from cloakgp.criteria import criteria_for
@@ -85,6 +94,8 @@ def release(
     ] = "refuse",
     sql: options.Sql = "",
     purpose: Purpose = "",
+    by: By = "",
+    licence: Licence = "",
     bounds: Annotated[
         tuple[float, float] | None,
         typer.Option(
@@ -262,7 +273,7 @@ def release(
         person=person,
         missing_output=missing_output,
         query=sql,
-        purpose=purpose,
+        origin=Origin(purpose, by, licence),
     )
     plan.check()
     if missing_output == "drop":

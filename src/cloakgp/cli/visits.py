@@ -11,7 +11,16 @@ import typer
 
 from cloakgp.cli import options
 from cloakgp.cli.console import explain, fails_plainly, say, warn
-from cloakgp.cli.counting import AccountName, ChargeKey, Counting, LedgerAt, Purpose
+from cloakgp.cli.counting import (
+    AccountName,
+    By,
+    ChargeKey,
+    Counting,
+    LedgerAt,
+    Licence,
+    Origin,
+    Purpose,
+)
 from cloakgp.utils.files import reserve_file
 from cloakgp.utils.names import NOISE_CHOICES, NoiseChoice
 
@@ -61,6 +70,8 @@ def refine(
     missing_output: MissingOutput = "refuse",
     sql: options.Sql = "",
     purpose: Purpose = "",
+    by: By = "",
+    licence: Licence = "",
     ledger: LedgerAt = "",
     account: AccountName = "",
     key: ChargeKey = "",
@@ -83,7 +94,8 @@ def refine(
         queries=queries,
     )
     counting = Counting(ledger, account, purpose, key)
-    _pay(release_file, visit, counting, to=to, overwrite=overwrite, ask=_refined)
+    origin = Origin(purpose, by, licence)
+    _pay(release_file, visit, counting, origin, to=to, overwrite=overwrite, ask=_refined)
 
 
 @fails_plainly
@@ -100,6 +112,8 @@ def extend(
     missing_output: MissingOutput = "refuse",
     sql: options.Sql = "",
     purpose: Purpose = "",
+    by: By = "",
+    licence: Licence = "",
     ledger: LedgerAt = "",
     account: AccountName = "",
     key: ChargeKey = "",
@@ -122,7 +136,8 @@ def extend(
         queries=queries,
     )
     counting = Counting(ledger, account, purpose, key)
-    _pay(release_file, visit, counting, to=to, overwrite=overwrite, ask=_extended)
+    origin = Origin(purpose, by, licence)
+    _pay(release_file, visit, counting, origin, to=to, overwrite=overwrite, ask=_extended)
 
 
 @dataclass(frozen=True)
@@ -157,14 +172,13 @@ def _pay(
     release_file: Path,
     visit: Visit,
     counting: Counting,
+    origin: Origin,
     *,
     to: Path,
     overwrite: bool,
     ask: Callable[[Release, Visit, Reporter], Release],
 ) -> None:
     """Ask, count and write."""
-    from dataclasses import replace
-
     from cloakgp.cli.console import showing_warnings
     from cloakgp.cli.progress import reporting
     from cloakgp.privacy.noise import noise_for
@@ -183,11 +197,7 @@ def _pay(
 
         def make() -> Release:
             with reporting("opening the table", gap=1e-3) as reporter, showing_warnings():
-                made = ask(known, visit, reporter)
-            origin = made.provenance
-            if origin is None or not counting.purpose:
-                return made
-            return replace(made, provenance=replace(origin, purpose=counting.purpose))
+                return origin.kept_in(ask(known, visit, reporter))
 
         made = counting.publish(make)
         target.write(made.to_bytes(), keep=True)

@@ -170,6 +170,32 @@ def read_private(
     return np.array(as_texts(table.column(output), name=output), dtype=object)
 
 
+def read_private_numbers(
+    path: str | Path, *, names: Sequence[str], table_format: TableFormat | None = None
+) -> Array:
+    """Read private columns of numbers, shape (N, T).
+
+    Parameters
+    ----------
+    path : str or Path
+    names : sequence of str
+    table_format : TableFormat, optional
+        If not given, the one that the file's name tells.
+
+    Returns
+    -------
+    array of shape (N, T)
+        Private: hand it to a fit and to nothing else.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        As `read_rows` of its output: no message tells in which row something is wrong.
+    """
+    table = _read_columns(Path(path), names=checked_names(names), table_format=table_format)
+    return np.column_stack([_private_column(table, name) for name in names])
+
+
 def read_public(
     path: str | Path,
     *,

@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
 
+from cloakgp.columns import Schema
 from cloakgp.estimators.base import (
     DesignMixin,
     ReleaseMixin,
-    check_inputs,
+    TableLike,
     choose_hyperprior,
     count_queries,
 )
@@ -32,8 +33,9 @@ from cloakgp.privacy.noise import noise_for
 from cloakgp.privacy.several_outputs import STANDARD_BOUNDS, OutputColumns
 from cloakgp.privacy.spending import one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
+from cloakgp.release.provenance import Provenance
 from cloakgp.release.several_outputs import WHICH_OUTPUT, MultiOutputRelease
-from cloakgp.utils.arrays import Array
+from cloakgp.utils.arrays import Array, column_names
 from cloakgp.utils.names import NoiseChoice
 
 # Sd of each output's own level around the middle of its bounds, in widths.
@@ -74,7 +76,7 @@ class DPGPMultiOutputRegressor(
         outputs if not given.
     criterion : {"bayes", "trace", "logdet", "functional"}
         As for `DPGPRegressor`.
-    inducing, approximation, learn, stages, gap, memory, random_state, insecure_seed
+    inducing, approximation, learn, stages, gap, memory, schema, random_state, insecure_seed
         As for `DPGPRegressor`; inducing inputs serve every output, and every output has bands.
 
     Attributes
@@ -86,6 +88,8 @@ class DPGPMultiOutputRegressor(
     n_features_in_ : int
     feature_names_in_ : array of str
         If X had column names.
+    schema_ : Schema
+        If X was encoded.
 
     Notes
     -----
@@ -121,6 +125,7 @@ class DPGPMultiOutputRegressor(
         stages: Stages = "auto",
         gap: float = 1e-3,
         memory: float | None = None,
+        schema: Schema | None = None,
         random_state: int = 0,
         insecure_seed: int | None = None,
     ) -> None:
@@ -138,6 +143,7 @@ class DPGPMultiOutputRegressor(
         self.stages = stages
         self.gap = gap
         self.memory = memory
+        self.schema = schema
         self.random_state = random_state
         self.insecure_seed = insecure_seed
 
@@ -145,9 +151,9 @@ class DPGPMultiOutputRegressor(
     @one_charge
     def fit(
         self,
-        X: ArrayLike,
+        X: TableLike,
         y: ArrayLike,
-        X_query: ArrayLike | None = None,
+        X_query: TableLike | None = None,
         query_weight: ArrayLike | None = None,
         *,
         groups: Iterable[Hashable] | None = None,
@@ -177,7 +183,9 @@ class DPGPMultiOutputRegressor(
         ValueError
             For anything that does not make sense; no message quotes an output.
         """
-        inputs = check_inputs(self, X)
+        given = self._read(X)
+        names = _output_names(y)
+        inputs, y, groups = given.X, given.of_rows(y), given.of_rows(groups)
         noise = noise_for(self.noise, epsilon=self.epsilon, delta=self.delta)
         columns = OutputColumns.checked(self.bounds)
         # Columns are measured from the middle of their bounds: the mean is given.
@@ -217,7 +225,13 @@ class DPGPMultiOutputRegressor(
             input_names=(*self._names(), WHICH_OUTPUT) if self._names() else (),
             insecure_seed=self.insecure_seed,
         )
-        self.release_ = MultiOutputRelease(entries=entries, columns=columns)
+        self.release_ = MultiOutputRelease(
+            entries=entries,
+            columns=columns,
+            output_names=names if len(names) == count else (),
+            schema=self.schema_,
+            provenance=Provenance.of(entries.measurements),
+        )
         return self
 
     @overload
@@ -253,7 +267,8 @@ class DPGPMultiOutputRegressor(
         kernel = self.kernel
         if kernel is None:
             level = ConstantKernel(LEVEL_SD**2, constant_value_bounds="fixed")
-            kernel = matern_kernel(inputs, width=STANDARD_BOUNDS.width) + level
+            standard = STANDARD_BOUNDS.width
+            kernel = matern_kernel(inputs, width=standard, blocks=self._blocks()) + level
         prior = choose_prior(
             inputs,
             bounds=STANDARD_BOUNDS,
@@ -263,6 +278,7 @@ class DPGPMultiOutputRegressor(
             inducing=inducing,
             approximation=self.approximation,
             input_names=self._names(),
+            blocks=self._blocks(),
             random_state=self.random_state,
         )
         given = np.eye(count) if self.coregion is None else self.coregion
@@ -280,3 +296,10 @@ class DPGPMultiOutputRegressor(
             raise ValueError("query_weight must have shape (P,) or (P, T)")
         entry_weights = weights if weights.ndim == 2 else np.repeat(weights[:, None], count, axis=1)
         return Query(X=points, weights=entry_weights.ravel())
+
+
+def _output_names(columns: ArrayLike) -> tuple[str, ...]:
+    """Return the names of private columns, none if they have none."""
+    found = column_names(columns)
+    names = tuple(name for name in found if isinstance(name, str))
+    return names if len(names) == len(found) else ()

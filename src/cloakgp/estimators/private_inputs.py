@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cloakgp.estimators.base import PosteriorMixin
+from cloakgp.estimators.base import PosteriorMixin, column_name
 from cloakgp.models import default_noise_variance, matern_kernel
 from cloakgp.models.features import EigenBasis, InputBox
 from cloakgp.privacy import Guarantee, OutputBounds
@@ -17,6 +17,7 @@ from cloakgp.privacy.checks import warn_of_parameters
 from cloakgp.privacy.inputs import checked_private_inputs
 from cloakgp.privacy.statistics import Neighbours, measure_statistics
 from cloakgp.privacy.tracebacks import forget_on_failure
+from cloakgp.release.provenance import Provenance
 from cloakgp.release.statistics import StatisticsRelease
 from cloakgp.utils.arrays import Array
 
@@ -162,6 +163,8 @@ class DPGPRegressorPrivateInputs(PosteriorMixin[Guarantee], RegressorMixin, Base
             statistics=statistics,
             noise_variance=float(noise_variance),
             input_names=self._names(),
+            output_name=column_name(y),
+            provenance=Provenance.of_values(statistics.moments),
         )
         return self
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -376,12 +376,28 @@ def complete_points(release: Predictions, X: Any, *, name: str = "X") -> Array:
     return points.X
 
 
-def points_of(release: Predictions, X: Any, *, name: str = "X") -> Points:
+class Encoding(Protocol):
+    """What says how inputs are given."""
+
+    @property
+    def schema(self) -> Schema | None:
+        """What the raw public columns are."""
+
+    @property
+    def input_names(self) -> Sequence[str]:
+        """Names of the inputs."""
+
+    @property
+    def n_inputs(self) -> int:
+        """D, the number of inputs."""
+
+
+def points_of(release: Encoding, X: Any, *, name: str = "X") -> Points:
     """Return inputs as the release takes them; raw columns are encoded by its schema.
 
     Parameters
     ----------
-    release : Predictions
+    release : Release or MultiOutputRelease
     X : array-like or table of shape (P, D), or raw columns
     name : str
         What errors call X.

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Self
 
 from cloakgp.release.measurement import Measurement
+from cloakgp.utils.arrays import Array
 
 # Hexadecimal digits of an id: enough that no two releases share one.
 ID_DIGITS = 16
@@ -30,7 +31,11 @@ class Provenance:
     purpose : str
         What it was made for, if somebody said so.
     refines : str
-        The id of the release that it comes from, if there is one.
+        The ids of the releases that it comes from, with commas, if there are any.
+    by : str
+        Who made it, if somebody said so.
+    licence : str
+        Under which it may be used, if somebody said so.
     """
 
     made: str
@@ -38,29 +43,61 @@ class Provenance:
     id: str
     purpose: str = ""
     refines: str = ""
+    by: str = ""
+    licence: str = ""
 
     @classmethod
-    def of(cls, measurements: Sequence[Measurement], *, purpose: str = "") -> Self:
+    def of(cls, measurements: Sequence[Measurement]) -> Self:
         """Return that of a release made now.
 
         Parameters
         ----------
         measurements : sequence of Measurement
-        purpose : str
+        """
+        return cls.of_values(*(measurement.answers.values for measurement in measurements))
+
+    @classmethod
+    def of_values(cls, *published: Array) -> Self:
+        """Return that of a release of noisy numbers, made now.
+
+        Parameters
+        ----------
+        *published : arrays
         """
         from cloakgp import __version__
 
         made = datetime.now(UTC).isoformat(timespec="seconds")
         digest = hashlib.sha256(made.encode())
-        for measurement in measurements:
-            digest.update(measurement.answers.values.tobytes())
-        return cls(
-            made=made, version=__version__, id=digest.hexdigest()[:ID_DIGITS], purpose=purpose
-        )
+        for values in published:
+            digest.update(values.tobytes())
+        return cls(made=made, version=__version__, id=digest.hexdigest()[:ID_DIGITS])
 
     def successor(self, measurements: Sequence[Measurement]) -> Self:
-        """Return that of a release which was made from this one, now."""
-        return replace(type(self).of(measurements, purpose=self.purpose), refines=self.id)
+        """Return that of a release which was made from this one, now, as it was stated."""
+        made = type(self).of(measurements)
+        return replace(self, made=made.made, version=made.version, id=made.id, refines=self.id)
+
+    def joined(self, others: Sequence[Provenance | None]) -> Self:
+        """Return this one, of a release that comes from others, too.
+
+        Parameters
+        ----------
+        others : sequence of Provenance or None
+            Those whose releases were added.
+        """
+        ids = [self.refines, *(each.id for each in others if each is not None)]
+        return replace(self, refines=", ".join(dict.fromkeys(each for each in ids if each)))
+
+    def stated(self, *, purpose: str = "", by: str = "", licence: str = "") -> Self:
+        """Return it with what somebody says of it; empty text leaves what is there.
+
+        Examples
+        --------
+        >>> Provenance.of_values().stated(by="A. Custodian", licence="CC BY 4.0").by
+        'A. Custodian'
+        """
+        given = {"purpose": purpose, "by": by, "licence": licence}
+        return replace(self, **{name: text for name, text in given.items() if text})
 
     def validate(self) -> None:
         """Refuse what is no provenance.
@@ -69,7 +106,15 @@ class Provenance:
         ------
         ValueError
         """
-        texts = (self.made, self.version, self.id, self.purpose, self.refines)
+        texts = (
+            self.made,
+            self.version,
+            self.id,
+            self.purpose,
+            self.refines,
+            self.by,
+            self.licence,
+        )
         if any(len(text) > LONGEST_TEXT for text in texts):
             raise ValueError("where it comes from is damaged")
         try:

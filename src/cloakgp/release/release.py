@@ -211,7 +211,11 @@ class Release(Predictions):
         parts = (self.measurements, *(other.measurements for other in others))
         together = stacked(parts, same_rows=same_rows)
         inference: Inference = "iterated" if self.inference == "iterated" else "posterior"
-        return replace(self, inference=inference).with_measurements(together)
+        made = replace(self, inference=inference).with_measurements(together)
+        if made.provenance is None:
+            return made
+        origin = made.provenance.joined([other.provenance for other in others])
+        return replace(made, provenance=origin)
 
     def learn(self, hyperprior: Hyperprior | None = None, *, average: bool = False) -> Release:
         """Return the same answers with hyperparameters fitted to them, at no cost in privacy.

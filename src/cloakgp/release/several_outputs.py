@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
+from cloakgp.columns.schema import Schema
 from cloakgp.models.kernels.coregion import CoregionKernel, as_entries
 from cloakgp.privacy import Answers, Guarantee
 from cloakgp.privacy.composition import MixedGuarantee
 from cloakgp.privacy.several_outputs import STANDARD_BOUNDS, OutputColumns
 from cloakgp.release.io import release_file
 from cloakgp.release.measurement import Measurement
+from cloakgp.release.predictions import points_of
+from cloakgp.release.provenance import Provenance
 from cloakgp.release.release import Release
 from cloakgp.release.strategy import DenseStrategy
-from cloakgp.utils.arrays import Array, as_inputs
+from cloakgp.utils.arrays import Array
+from cloakgp.utils.extras import extra
 from cloakgp.utils.files import write_file
+from cloakgp.utils.formatting import NORMAL_95
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 KIND = "regression of several outputs"
 # What the entries' last input is called, which says of which output an entry is.
@@ -39,6 +47,12 @@ class MultiOutputRelease:
         inputs have names, that one's is ``WHICH_OUTPUT``.
     columns : OutputColumns
         The outputs' bounds.
+    output_names : tuple of str
+        Names of the private columns; empty if they have none.
+    schema : Schema or None
+        What the raw public columns are, if inputs are encoded from them.
+    provenance : Provenance or None
+        When and with what it was made.
 
     See Also
     --------
@@ -47,6 +61,20 @@ class MultiOutputRelease:
 
     entries: Release
     columns: OutputColumns
+    output_names: tuple[str, ...] = ()
+    schema: Schema | None = None
+    provenance: Provenance | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What to call the outputs: their names, or y1, y2, ... if they have none."""
+        count = len(self.columns.bounds)
+        return self.output_names or tuple(f"y{number + 1}" for number in range(count))
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows were asked."""
+        return self.entries.n_rows // len(self.columns.bounds)
 
     @property
     def guarantee(self) -> Guarantee | MixedGuarantee:
@@ -99,12 +127,39 @@ class MultiOutputRelease:
         std : array of shape (P, T)
             If asked for.
         """
-        points = as_inputs(X, input_names=self.input_names, n_inputs=self.n_inputs)
-        shape = len(points), len(self.columns.bounds)
-        entries = as_entries(points, count=shape[1])
+        points = points_of(self, X)
+        shape = len(points.X), len(self.columns.bounds)
+        entries = as_entries(points.X, count=shape[1])
         mean, std = self.entries.predict(entries, return_std=True, new_output=new_output)
-        means = self.columns.middles + self.columns.widths * mean.reshape(shape)
-        return (means, self.columns.widths * std.reshape(shape)) if return_std else means
+        # Rows that lack an input have no prediction.
+        full = np.full((2, len(points.known), shape[1]), np.nan)
+        full[0, points.known] = self.columns.middles + self.columns.widths * mean.reshape(shape)
+        full[1, points.known] = self.columns.widths * std.reshape(shape)
+        return (full[0], full[1]) if return_std else full[0]
+
+    def predict_frame(self, X: Any, *, new_output: bool = False) -> pd.DataFrame:
+        """Predict every output at any inputs, as a table with the index of X.
+
+        Of each output its name, with the mean, and behind that its sd and limits that hold the
+        curve with 95 % (height, height_sd, height_lower, height_upper), within the declared bounds.
+
+        Parameters
+        ----------
+        X, new_output
+            As for `predict`.
+        """
+        with extra("tables"):
+            import pandas as pd
+        mean, sd = self.predict(X, return_std=True, new_output=new_output)
+        columns = {}
+        for place, (name, limits) in enumerate(zip(self.names, self.columns.bounds, strict=True)):
+            middle, spread = mean[:, place], sd[:, place]
+            columns[name] = limits.clip(middle)
+            columns[f"{name}_sd"] = spread
+            columns[f"{name}_lower"] = limits.clip(middle - NORMAL_95 * spread)
+            columns[f"{name}_upper"] = limits.clip(middle + NORMAL_95 * spread)
+        index = getattr(X, "index", None)
+        return pd.DataFrame(columns, index=index if isinstance(index, pd.Index) else None)
 
     def combine(self, *others: MultiOutputRelease) -> MultiOutputRelease:
         """Return one release that knows what this and others know; see `Release.combine`.
@@ -116,8 +171,16 @@ class MultiOutputRelease:
         """
         if any(other.columns != self.columns for other in others):
             raise ValueError("releases about outputs with different bounds cannot be combined")
+        if any(
+            (other.output_names, other.schema) != (self.output_names, self.schema)
+            for other in others
+        ):
+            raise ValueError("releases about different columns cannot be combined")
         together = self.entries.combine(*(other.entries for other in others))
-        return MultiOutputRelease(entries=together, columns=self.columns)
+        provenance = None
+        if self.provenance is not None:
+            provenance = self.provenance.successor(together.measurements)
+        return replace(self, entries=together, provenance=provenance)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the release to one file, without pickle; see `Release.save`."""
@@ -158,6 +221,10 @@ class MultiOutputRelease:
             raise ValueError("its kernel is not one of several outputs")
         if len(np.asarray(kernel.coregion)) != count:
             raise ValueError("its kernel is about another number of outputs")
+        if self.output_names and len(self.output_names) != count:
+            raise ValueError("it names another number of outputs")
+        if self.schema is not None and self.schema.names != self.input_names:
+            raise ValueError("its schema is about other inputs")
         for measurement in self.entries.measurements:
             _check_entries(measurement, count=count)
 

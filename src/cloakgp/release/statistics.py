@@ -27,7 +27,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -39,8 +39,14 @@ from cloakgp.privacy import Guarantee
 from cloakgp.privacy.accounting import short_form
 from cloakgp.privacy.statistics import Statistics
 from cloakgp.release.io import release_file
+from cloakgp.release.provenance import Provenance
 from cloakgp.utils.arrays import Array, as_inputs
+from cloakgp.utils.extras import extra as installed
 from cloakgp.utils.files import write_file
+from cloakgp.utils.formatting import NORMAL_95
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 KIND = "statistics"
 ITERATIONS, TOLERANCE = 100, 1e-8
@@ -62,6 +68,10 @@ class StatisticsRelease:
         Of each output about f, in squared output units.
     input_names : tuple of str
         Names of the inputs, which are public; empty if they have none.
+    output_name : str
+        Name of the private output.
+    provenance : Provenance or None
+        When and with what it was made.
 
     Examples
     --------
@@ -82,6 +92,8 @@ class StatisticsRelease:
     statistics: Statistics
     noise_variance: float
     input_names: tuple[str, ...] = ()
+    output_name: str = "y"
+    provenance: Provenance | None = None
 
     @property
     def guarantee(self) -> Guarantee:
@@ -172,6 +184,32 @@ class StatisticsRelease:
             variance = np.einsum("ni,ij,nj->n", features, covariance, features)
             return mean, np.sqrt(variance + self.basis.residual_variance(points) + extra)
         return mean
+
+    @property
+    def schema(self) -> None:
+        """None: private inputs are numbers, within declared ranges."""
+        return
+
+    def predict_frame(self, X: Any, *, new_output: bool = False) -> pd.DataFrame:
+        """Predict at any inputs, as a table with the index of X; see `Release.predict_frame`.
+
+        Parameters
+        ----------
+        X, new_output
+            As for `predict`.
+        """
+        with installed("tables"):
+            import pandas as pd
+        mean, sd = self.predict(X, return_std=True, new_output=new_output)
+        ends = self.statistics.bounds
+        columns = {
+            "mean": np.clip(mean, *ends),
+            "sd": sd,
+            "lower": np.clip(mean - NORMAL_95 * sd, *ends),
+            "upper": np.clip(mean + NORMAL_95 * sd, *ends),
+        }
+        index = getattr(X, "index", None)
+        return pd.DataFrame(columns, index=index if isinstance(index, pd.Index) else None)
 
     def __repr__(self) -> str:
         features = f"{len(self.statistics.moments)} features of {self.n_inputs} inputs"

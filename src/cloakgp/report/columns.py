@@ -6,6 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
+from cloakgp.columns import Schema
 from cloakgp.release import DenseStrategy, Release
 from cloakgp.release.measurement import tables_of
 from cloakgp.release.predictions import class_texts
@@ -27,6 +28,14 @@ class Named(Protocol):
         """D, the number of inputs."""
 
 
+class Tabular(Named, Protocol):
+    """A release that predicts tables."""
+
+    @property
+    def schema(self) -> Schema | None:
+        """What the raw public columns are, if inputs are encoded from them."""
+
+
 def input_names(release: Named) -> tuple[str, ...]:
     """Return what to call the inputs: their names, or x1, x2, ... if the release has none."""
     if len(release.input_names) == release.n_inputs:
@@ -34,7 +43,7 @@ def input_names(release: Named) -> tuple[str, ...]:
     return tuple(f"x{number + 1}" for number in range(release.n_inputs))
 
 
-def public_columns(release: Release) -> tuple[str, ...]:
+def public_columns(release: Tabular) -> tuple[str, ...]:
     """Return the names of the public columns as they are in a table."""
     return input_names(release) if release.schema is None else release.schema.sources
 

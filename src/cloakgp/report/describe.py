@@ -239,8 +239,10 @@ def _origin(release: Release) -> tuple[Fact, ...]:
         return ()
     after = f", from {origin.refines}" if origin.refines else ""
     purpose = f", for {origin.purpose}" if origin.purpose else ""
-    made = f"{origin.made}, with cloakgp {origin.version}{purpose}; id {origin.id}{after}"
-    return (Fact("made", made),)
+    by = f", by {origin.by}" if origin.by else ""
+    made = f"{origin.made}, with cloakgp {origin.version}{by}{purpose}; id {origin.id}{after}"
+    licence = (Fact("licence", origin.licence),) if origin.licence else ()
+    return (Fact("made", made), *licence)
 
 
 def describe_several_outputs(release: MultiOutputRelease) -> tuple[Section, ...]:
@@ -253,6 +255,7 @@ def describe_several_outputs(release: MultiOutputRelease) -> tuple[Section, ...]
     entries, names = release.entries, ", ".join(input_names(release))
     in_widths = replace(entries, output_name=WIDTHS)
     count = len(release.columns.bounds)
+    called = release.output_names or [f"output {number + 1}" for number in range(count)]
     measurements = entries.measurements
     grouped = all(
         _people(measurement) < measurement.strategy.n_rows // count for measurement in measurements
@@ -308,11 +311,13 @@ def describe_several_outputs(release: MultiOutputRelease) -> tuple[Section, ...]
                 ),
                 *(
                     Fact(
-                        f"output {number + 1}",
+                        release.output_names[number]
+                        if release.output_names
+                        else f"output {number + 1}",
                         f"private; declared to lie in {limits.lo:g} to {limits.hi:g}; values "
                         "outside were clipped, uncounted.",
                     )
-                    for number, limits in enumerate(release.columns.bounds)
+                    for name, limits in zip(called, release.columns.bounds, strict=True)
                 ),
             ),
         ),

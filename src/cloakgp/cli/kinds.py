@@ -1,0 +1,378 @@
+"""`cloakgp release-...`: several private columns, private inputs, a private choice of priors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+
+import typer
+
+from cloakgp.cli import options
+from cloakgp.cli.console import fails_plainly, say, warn
+from cloakgp.cli.counting import (
+    AccountName,
+    By,
+    ChargeKey,
+    Counting,
+    LedgerAt,
+    Licence,
+    Origin,
+    Purpose,
+    StatedRelease,
+)
+from cloakgp.cli.options import ReleaseOptions
+from cloakgp.utils.files import reserve_file
+from cloakgp.utils.names import DEFAULT_GAP, NOISE_CHOICES
+
+if TYPE_CHECKING:
+    from cloakgp.columns import Schema
+    from cloakgp.columns.schema import Encoded
+    from cloakgp.data.tables import People
+    from cloakgp.release import MultiOutputRelease, Release, StatisticsRelease
+
+# Of the disk, before anything is asked; few releases are larger.
+RESERVED_BYTES = 2**24
+MECHANISMS: tuple[Literal["permute-and-flip", "exponential"], ...] = (
+    "permute-and-flip",
+    "exponential",
+)
+NEIGHBOURS: tuple[Literal["replace", "add-remove"], ...] = ("replace", "add-remove")
+
+Made = TypeVar("Made")
+
+Table = Annotated[Path, typer.Argument(help="Table of people.")]
+Epsilon = Annotated[float, typer.Option(help="Privacy budget; 1 is usual.")]
+Delta = Annotated[
+    float, typer.Option(help="Of the guarantee; well below one over the number of people.")
+]
+To = Annotated[Path, typer.Option("--to", "-o", help="Release to write.")]
+Inputs = Annotated[
+    str, typer.Option(help="Public columns, with commas; all of the schema if not given.")
+]
+SchemaFile = Annotated[
+    Path | None, typer.Option("--schema", help="What the public columns are, as for release.")
+]
+Person = Annotated[
+    str, typer.Option(help="Public column that says whose each row is, as for release.")
+]
+MissingOutput = Annotated[
+    str, typer.Option(help="refuse, or the number that an empty private cell counts as.")
+]
+Inducing = Annotated[int | None, typer.Option(help="Use so many inducing inputs.")]
+NoiseOption = Annotated[str, typer.Option(help="gaussian, laplace or auto, as for release.")]
+Outputs = Annotated[
+    list[str],
+    typer.Option(
+        "--output", help="A private column of numbers and its range: height=100:220. Repeat it."
+    ),
+]
+
+
+@fails_plainly
+def release_several(
+    table: Table,
+    output: Outputs,
+    epsilon: Epsilon,
+    to: To,
+    delta: Delta = 0.0,
+    inputs: Inputs = "",
+    schema: SchemaFile = None,
+    person: Person = "",
+    missing_output: MissingOutput = "refuse",
+    inducing: Inducing = None,
+    noise: NoiseOption = "auto",
+    sql: options.Sql = "",
+    purpose: Purpose = "",
+    by: By = "",
+    licence: Licence = "",
+    ledger: LedgerAt = "",
+    account: AccountName = "",
+    key: ChargeKey = "",
+    overwrite: options.Overwrite = False,
+) -> None:
+    """Ask several private columns at once, under one budget: all of a person's are protected.
+
+    Ranges are public: do not choose them by looking at the columns.
+    """
+    ranges = options.declared_ranges(output, option="--output")
+    if missing_output == "drop":
+        raise ValueError(
+            "--missing-output drop goes with one private column: of several, a row may lack one "
+            "and have the others"
+        )
+    plan = ReleaseOptions(
+        table=table,
+        inputs=options.names(inputs) if inputs else [],
+        output=next(iter(ranges)),
+        epsilon=epsilon,
+        delta=delta,
+        noise=options.one_of(NOISE_CHOICES, noise, option="--noise"),
+        queries=None,
+        inducing=inducing,
+        criterion="bayes",
+        learn="map",
+        lengthscale="",
+        signal_variance=None,
+        gap=DEFAULT_GAP,
+        memory=None,
+        schema=schema,
+        person=person,
+        missing_output=missing_output,
+        query=sql,
+        origin=Origin(purpose, by, licence),
+    )
+    counting = Counting(ledger, account, purpose, key)
+    made = _written(
+        lambda: plan.origin.kept_in(_several(plan, ranges)),
+        counting,
+        to=to,
+        read=[table] if schema is None else [table, schema],
+        overwrite=overwrite,
+    )
+    say(
+        f"Wrote {to}: predictions of {', '.join(ranges)}, from {made.n_rows:,} rows.", style="green"
+    )
+    _tell(made, to)
+
+
+@fails_plainly
+def release_private_inputs(
+    table: Table,
+    private_input: Annotated[
+        list[str],
+        typer.Option(
+            "--input", help="A private input of numbers and its range: age=0:100. Repeat it."
+        ),
+    ],
+    output: Annotated[str, typer.Option(help="The private column and its range: height=100:220.")],
+    epsilon: Epsilon,
+    to: To,
+    delta: Delta,
+    neighbours: Annotated[
+        str,
+        typer.Option(
+            help="replace protects any change of a row, where the number of rows is public; "
+            "add-remove protects that a row is there."
+        ),
+    ] = "replace",
+    features: Annotated[
+        int | None, typer.Option(help="Eigenfunctions of the kernel; 12 per input if not given.")
+    ] = None,
+    sql: options.Sql = "",
+    purpose: Purpose = "",
+    by: By = "",
+    licence: Licence = "",
+    ledger: LedgerAt = "",
+    account: AccountName = "",
+    key: ChargeKey = "",
+    overwrite: options.Overwrite = False,
+) -> None:
+    """Release predictions where the inputs are private, too: whole rows are protected.
+
+    Nothing of the table is in the release, not even inputs; it costs much accuracy. Ranges are
+    public: do not choose them by looking at the columns.
+    """
+    boxes = options.declared_ranges(private_input, option="--input")
+    ((name, limits),) = options.declared_ranges([output], option="--output").items()
+    if name in boxes:
+        raise ValueError(f"{name} is an input, or the output")
+    unit = options.one_of(NEIGHBOURS, neighbours, option="--neighbours")
+    origin = Origin(purpose, by, licence)
+
+    def make() -> StatisticsRelease:
+        import pandas as pd
+
+        from cloakgp.data.tables import read_private_numbers
+        from cloakgp.estimators.private_inputs import DPGPRegressorPrivateInputs
+
+        values = read_private_numbers(
+            table, names=[*boxes, name], table_format=options.format_of_table(table, sql)
+        )
+        model = DPGPRegressorPrivateInputs(
+            input_bounds=list(boxes.values()),
+            bounds=limits,
+            epsilon=epsilon,
+            delta=delta,
+            neighbours=unit,
+            n_features=features,
+        )
+        X = pd.DataFrame(values[:, :-1], columns=list(boxes))
+        return origin.kept_in(model.fit(X, pd.Series(values[:, -1], name=name)).release_)
+
+    counting = Counting(ledger, account, purpose, key)
+    made = _written(make, counting, to=to, read=[table], overwrite=overwrite)
+    say(f"Wrote {to}: predictions of {name}.", style="green")
+    _tell(made, to)
+
+
+@fails_plainly
+def release_chosen(
+    table: Table,
+    output: Annotated[str, typer.Option(help="The private column and its range: height=100:220.")],
+    lengthscale: Annotated[
+        str,
+        typer.Option(help="Candidates, with commas: of all inputs, in shares of their spread."),
+    ],
+    selection_epsilon: Annotated[
+        float, typer.Option(help="Of the choice, on top of --epsilon for the release.")
+    ],
+    epsilon: Epsilon,
+    to: To,
+    delta: Delta,
+    noise_sd: Annotated[
+        str, typer.Option(help="Candidates, with commas: of one value about the curve.")
+    ] = "",
+    inputs: Inputs = "",
+    schema: SchemaFile = None,
+    folds: Annotated[int, typer.Option(help="Folds in which errors are compared.")] = 5,
+    mechanism: Annotated[str, typer.Option(help=f"{' or '.join(MECHANISMS)}.")] = MECHANISMS[0],
+    missing_output: MissingOutput = "refuse",
+    inducing: Inducing = None,
+    sql: options.Sql = "",
+    purpose: Purpose = "",
+    by: By = "",
+    licence: Licence = "",
+    ledger: LedgerAt = "",
+    account: AccountName = "",
+    key: ChargeKey = "",
+    overwrite: options.Overwrite = False,
+) -> None:
+    """Choose hyperparameters privately by their errors on held-out rows, then release with them.
+
+    Spends twice, on the choice and on the release. Often `cloakgp release`, which learns them from
+    noisy answers at no cost, does as well.
+    """
+    ((name, limits),) = options.declared_ranges([output], option="--output").items()
+    scales = options.positive_numbers(lengthscale, option="--lengthscale")
+    sds = options.positive_numbers(noise_sd, option="--noise-sd") if noise_sd else []
+    if missing_output == "drop":
+        warn(f"rows without {name} are left out: which people these are becomes public")
+    plan = ReleaseOptions(
+        table=table,
+        inputs=options.names(inputs) if inputs else [],
+        output=name,
+        epsilon=epsilon,
+        delta=delta,
+        noise="gaussian",
+        queries=None,
+        inducing=inducing,
+        criterion="bayes",
+        learn="map",
+        lengthscale="",
+        signal_variance=None,
+        gap=DEFAULT_GAP,
+        memory=None,
+        schema=schema,
+        missing_output=missing_output,
+        query=sql,
+        origin=Origin(purpose, by, licence),
+    )
+    chosen = options.one_of(MECHANISMS, mechanism, option="--mechanism")
+
+    def make() -> Release:
+        from dataclasses import replace
+
+        import pandas as pd
+        from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+
+        from cloakgp.cli.console import showing_warnings
+        from cloakgp.estimators.grid_search import DPGridSearchCV
+        from cloakgp.estimators.regression import DPGPRegressor
+        from cloakgp.models.defaults import SIGNAL_SD_SHARE
+
+        people, encoded, declared = _read(plan)
+        X = encoded.X
+        plan.check_ranges(X, schema=declared)
+        spread = X.std(axis=0)
+        # A level that nobody has is a number that never varies, and tells nobody apart.
+        spread[spread == 0] = 1.0
+        variance = (SIGNAL_SD_SHARE * (limits[1] - limits[0])) ** 2
+        grid: dict[str, list[object]] = {
+            "kernel": [ConstantKernel(variance) * RBF(scale * spread) for scale in scales]
+        }
+        if sds:
+            grid["noise_variance"] = [sd**2 for sd in sds]
+        search = DPGridSearchCV(
+            DPGPRegressor(
+                bounds=limits, epsilon=epsilon, delta=delta, inducing=inducing, noise="gaussian"
+            ),
+            grid,
+            selection_epsilon=selection_epsilon,
+            cv=folds,
+            mechanism=chosen,
+        )
+        with showing_warnings():
+            search.fit(
+                pd.DataFrame(X, columns=list(declared.names)),
+                pd.Series(people.private[encoded.kept], name=name),
+            )
+        return plan.origin.kept_in(replace(search.release_, schema=declared))
+
+    counting = Counting(ledger, account, purpose, key)
+    read = [table] if schema is None else [table, schema]
+    made = _written(make, counting, to=to, read=read, overwrite=overwrite)
+    say(f"Wrote {to}: predictions of {name}, from {made.n_rows:,} rows.", style="green")
+    _tell(made, to)
+
+
+def _several(plan: ReleaseOptions, ranges: dict[str, tuple[float, float]]) -> MultiOutputRelease:
+    import pandas as pd
+
+    from cloakgp.cli.console import showing_warnings
+    from cloakgp.data.tables import read_people
+    from cloakgp.estimators.multioutput import DPGPMultiOutputRegressor
+
+    raw = plan.raw_rows(others=list(ranges)[1:])
+    tables = [
+        read_people(
+            plan.table,
+            raw=raw,
+            output=name,
+            groups=plan.person or None,
+            table_format=plan.table_format,
+        )
+        for name in ranges
+    ]
+    outputs = {name: people.private for name, people in zip(ranges, tables, strict=True)}
+    model = DPGPMultiOutputRegressor(
+        bounds=list(ranges.values()),
+        epsilon=plan.epsilon,
+        delta=plan.delta,
+        noise=plan.noise,
+        inducing=plan.inducing,
+        schema=raw.schema,
+    )
+    with showing_warnings():
+        model.fit(tables[0].columns, pd.DataFrame(outputs), groups=tables[0].groups)
+    return model.release_
+
+
+def _read(plan: ReleaseOptions) -> tuple[People, Encoded, Schema]:
+    """Return a table, its public columns as numbers, and what these columns are."""
+    from cloakgp.data.tables import read_people
+
+    raw = plan.raw_rows()
+    people = read_people(plan.table, raw=raw, output=plan.output, table_format=plan.table_format)
+    return people, raw.schema.encode(people.columns), raw.schema
+
+
+def _written(
+    make: Callable[[], StatedRelease],
+    counting: Counting,
+    *,
+    to: Path,
+    read: list[Path],
+    overwrite: bool,
+) -> StatedRelease:
+    """Ask, count and write."""
+    counting.check()
+    with reserve_file(to, overwrite=overwrite, inputs=read, size=RESERVED_BYTES) as target:
+        made = counting.publish(make)
+        target.write(made.to_bytes(), keep=True)
+    return made
+
+
+def _tell(made: Release | MultiOutputRelease | StatisticsRelease, to: Path) -> None:
+    say(f"  {made.guarantee}")
+    say(f"  Running it again spends again. In words: cloakgp show {to}")

@@ -1,0 +1,132 @@
+"""`cloakgp release-...`: several private columns, private inputs, grid search."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from cloakgp import MultiOutputRelease, Release, StatisticsRelease
+from cloakgp.cli import app
+
+SECRET = "777.125"
+BUDGET = ["--epsilon", 1, "--delta", 1e-3]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(1)
+    rows = 40
+    frame = pd.DataFrame(
+        {
+            "id": [f"p{number // 2}" for number in range(rows)],
+            "job": rng.choice(["cook", "clerk"], rows),
+            "age": rng.uniform(20, 80, rows).round(1),
+            "pay": rng.uniform(100, 900, rows).round(3),
+            "rent": rng.uniform(10, 90, rows).round(3),
+        }
+    )
+    frame.loc[5, "pay"] = float(SECRET)
+    frame.to_csv("people.csv", index=False)
+    frame[["id", "job", "age"]].head(7).to_csv("new.csv", index=False)
+    return tmp_path
+
+
+def run(*words):
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    assert SECRET not in result.output
+    assert "unforeseen" not in result.output
+    return result
+
+
+def done(*words):
+    result = run(*words)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def test_several_private_columns():
+    words = ["--output", "pay=0:1000", "--output", "rent=0:100", "--inputs", "job,age", *BUDGET]
+    words += ["--inducing", 4, "--person", "id", "--by", "A. Custodian", "--licence", "CC0"]
+    done("release-several", "people.csv", *words, "-o", "both.cloak")
+    release = MultiOutputRelease.load("both.cloak")
+    assert release.names == ("pay", "rent")
+    assert release.schema is not None
+    assert (release.provenance.by, release.provenance.licence) == ("A. Custodian", "CC0")
+    done("predict", "both.cloak", "--at", "new.csv", "-o", "out.csv")
+    told = pd.read_csv("out.csv")
+    assert {"job", "pay", "pay_sd", "pay_lower", "rent", "rent_upper"} <= set(told)
+    assert told["rent"].between(0, 100).all()
+    assert "pay" in done("show", "both.cloak").output
+    done("release-several", "people.csv", *words, "-o", "again.cloak")
+    done("combine", "both.cloak", "again.cloak", "-o", "all.cloak")
+    assert len(MultiOutputRelease.load("all.cloak").entries.measurements) == 2
+
+
+def test_private_inputs():
+    words = ["--input", "age=0:100", "--output", "pay=0:1000", *BUDGET, "--purpose", "a survey"]
+    done("release-private-inputs", "people.csv", *words, "-o", "private.cloak")
+    release = StatisticsRelease.load("private.cloak")
+    assert (release.output_name, release.provenance.purpose) == ("pay", "a survey")
+    done("predict", "private.cloak", "--at", "new.csv", "-o", "out.csv")
+    assert pd.read_csv("out.csv")["mean"].between(0, 1000).all()
+
+
+def test_private_inputs_that_are_damaged_show_nothing():
+    text = Path("people.csv").read_text(encoding="utf-8")
+    age = text.splitlines()[3].split(",")[2]
+    Path("people.csv").write_text(text.replace(f",{age},", ",secret-4711,", 1), encoding="utf-8")
+    words = ["--input", "age=0:100", "--output", "pay=0:1000", *BUDGET]
+    refused = run("release-private-inputs", "people.csv", *words, "-o", "private.cloak")
+    assert refused.exit_code == 1
+    assert "4711" not in refused.output
+    assert "row 3" not in refused.output
+
+
+def test_a_private_choice_of_hyperparameters():
+    words = ["--output", "pay=0:1000", "--inputs", "job,age", *BUDGET, "--lengthscale", "0.5,2"]
+    words += ["--selection-epsilon", 0.5, "--folds", 2, "--noise-sd", "100,200"]
+    done("release-chosen", "people.csv", *words, "-o", "chosen.cloak")
+    release = Release.load("chosen.cloak")
+    assert release.choice is not None
+    assert release.schema is not None
+    assert release.guarantee.epsilon > 1.4
+    done("predict", "chosen.cloak", "--at", "new.csv", "-o", "out.csv")
+
+
+def test_the_whole_function_is_a_criterion():
+    words = ["--output", "pay", "--bounds", 0, 1000, "--inputs", "age", *BUDGET]
+    done("release", "people.csv", *words, "--criterion", "functional", "-o", "function.cloak")
+    assert np.isfinite(Release.load("function.cloak").function()([[30.0]])).all()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["release-several", "--output", "pay=0:1000", "--output", "rent=0:100", "--inputs", "age"],
+        ["release-private-inputs", "--input", "age=0:100", "--output", "pay=0:1000"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_all_kinds_are_counted(words):
+    unit = "person" if words[0] == "release-several" else "replace"
+    done("ledger", "init", "--ledger", "people.db")
+    limit = ["--epsilon", 1.1, "--delta", 1e-3, "--unit", unit, "--ledger", "people.db"]
+    done("ledger", "limit", "staff", *limit)
+    more = [*BUDGET, "--ledger", "people.db", "--account", "staff"]
+    more += ["--person", "id", "--inducing", 4] if unit == "person" else []
+    done(words[0], "people.csv", *words[1:], *more, "-o", "one.cloak")
+    assert "charges: 1" in done("ledger", "show", "--ledger", "people.db").output
+    assert run(words[0], "people.csv", *words[1:], *more, "-o", "two.cloak").exit_code == 1
+
+
+@pytest.mark.parametrize("given", ["pay", "pay=1", "pay=9:1", "=0:1", "pay=a:b"])
+def test_ranges_that_are_none_are_refused(given):
+    words = ["--output", given, "--inputs", "age", *BUDGET, "-o", "x.cloak"]
+    refused = run("release-several", "people.csv", *words)
+    assert refused.exit_code == 1
+    assert "height=100:220" in refused.output
