@@ -7,6 +7,7 @@ from .estimators import (
     DPGridSearchCV,
     baselines,
 )
+from .estimators.repetition import RepeatedSpendingWarning
 from .fitting.planning import SparseModelWarning
 from .fitting.remeasure import extend, refine
 from .privacy import CloakedPredictions, Guarantee, cloak, compose
@@ -43,6 +44,7 @@ __all__ = [
     "Published",
     "Release",
     "ReleaseFileError",
+    "RepeatedSpendingWarning",
     "SparseModelWarning",
     "StatisticsRelease",
     "Strategy",

@@ -30,7 +30,13 @@ if TYPE_CHECKING:
 Name = TypeVar("Name", bound=str)
 
 ReleaseFile = Annotated[Path, typer.Argument(help="A release.", metavar="RELEASE")]
-Sql = Annotated[str, typer.Option("--sql", help="Of a database: the query that gives the table.")]
+Sql = Annotated[
+    str,
+    typer.Option(
+        "--sql",
+        help="Of a database (.sqlite, or .url with its address): the query that gives the table.",
+    ),
+]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace a file that exists.")]
 
 LEARNING: dict[str, Literal["map", "average"] | None] = {
@@ -137,13 +143,16 @@ def format_of_table(table: Path, query: str) -> TableFormat | None:
     ValueError
         If there is a query, and the table is no database.
     """
-    from cloakgp.data.formats import DatabaseFormat
+    from cloakgp.data.formats import AddressFormat, DatabaseFormat
 
     if not query:
         return None
-    if not table.name.lower().endswith(DatabaseFormat.suffixes):
-        raise ValueError(f"--sql goes with {', '.join(DatabaseFormat.suffixes)}")
-    return DatabaseFormat(query)
+    name, kinds = table.name.lower(), (DatabaseFormat, AddressFormat)
+    for kind in kinds:
+        if name.endswith(kind.suffixes):
+            return kind(query)
+    suffixes = [suffix for kind in kinds for suffix in kind.suffixes]
+    raise ValueError(f"--sql goes with {', '.join(suffixes)}")
 
 
 def names(listed: str, *, example: str = "age,weight") -> list[str]:

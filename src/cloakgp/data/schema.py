@@ -15,7 +15,9 @@ DELIMITED = tuple(
 COLUMNAR = (".parquet", ".arrow", ".feather")
 SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 DATABASES = (".sqlite", ".sqlite3", ".db")
-SUFFIXES = (*DELIMITED, *COLUMNAR, *SPREADSHEETS, *DATABASES)
+# Files that hold the address of a database.
+ADDRESSES = (".url",)
+SUFFIXES = (*DELIMITED, *COLUMNAR, *SPREADSHEETS, *DATABASES, *ADDRESSES)
 # Named in advice: the others are told in the documentation.
 USUAL = (*TEXT, ".parquet", ".xlsx", ".sqlite")
 

@@ -21,6 +21,7 @@ from cloakgp.estimators.base import (
     column_name,
     count_queries,
 )
+from cloakgp.estimators.repetition import warn_of_repetition
 from cloakgp.fitting.defaults import choose_label_prior
 from cloakgp.fitting.dense import release_outputs
 from cloakgp.fitting.iteration import release_iteration
@@ -218,6 +219,7 @@ class DPGPClassifier(DesignMixin, ReleaseMixin[Guarantee], ClassifierMixin, Base
         ValueError
             For anything that does not make sense; no message quotes a label of y.
         """
+        warn_of_repetition()
         given = self._read(X)
         inputs, y = given.X, given.of_rows(y)
         noise = noise_for(self.noise, epsilon=self.epsilon, delta=self.delta)

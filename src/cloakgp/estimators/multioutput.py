@@ -20,6 +20,7 @@ from cloakgp.estimators.base import (
     count_queries,
 )
 from cloakgp.fitting.bands import Stages, stages_for
+from cloakgp.estimators.repetition import warn_of_repetition
 from cloakgp.fitting.defaults import choose_prior
 from cloakgp.fitting.dense import release_outputs
 from cloakgp.fitting.planning import plan_fit
@@ -183,6 +184,7 @@ class DPGPMultiOutputRegressor(
         ValueError
             For anything that does not make sense; no message quotes an output.
         """
+        warn_of_repetition()
         given = self._read(X)
         names = _output_names(y)
         inputs, y, groups = given.X, given.of_rows(y), given.of_rows(groups)

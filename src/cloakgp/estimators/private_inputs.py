@@ -9,6 +9,7 @@ from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cloakgp.estimators.base import PosteriorMixin, column_name
+from cloakgp.estimators.repetition import warn_of_repetition
 from cloakgp.models import default_noise_variance, matern_kernel
 from cloakgp.models.features import EigenBasis, InputBox
 from cloakgp.privacy import Guarantee, OutputBounds
@@ -129,6 +130,7 @@ class DPGPRegressorPrivateInputs(PosteriorMixin[Guarantee], RegressorMixin, Base
         ValueError, TypeError
             For anything that does not make sense; no message quotes an input or an output.
         """
+        warn_of_repetition()
         inputs = self._checked(X, reset=True)
         check_budget(self.epsilon, self.delta)
         limits = OutputBounds.checked(self.bounds)

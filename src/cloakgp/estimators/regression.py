@@ -23,6 +23,7 @@ from cloakgp.estimators.base import (
 )
 from cloakgp.estimators.later_visits import LaterVisitsMixin
 from cloakgp.estimators.planning import PlanMixin
+from cloakgp.estimators.repetition import warn_of_repetition
 from cloakgp.fitting.bands import Stages, stages_for
 from cloakgp.fitting.defaults import choose_prior
 from cloakgp.fitting.dense import release_outputs
@@ -244,6 +245,7 @@ class DPGPRegressor(
         ValueError
             For anything that does not make sense; no message quotes an output.
         """
+        warn_of_repetition()
         given = self._read(X)
         inputs, y, groups = given.X, given.of_rows(y), given.of_rows(groups)
         check_budget(self.epsilon, self.delta, pure=True)

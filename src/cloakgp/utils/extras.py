@@ -10,6 +10,7 @@ MODULES = {
     "cli": ("typer", "rich"),
     "tables": ("pandas", "pyarrow"),
     "excel": ("python_calamine", "openpyxl"),
+    "sql": ("sqlalchemy",),
     "plots": ("matplotlib",),
     "dask": ("dask", "distributed"),
     "ledger": ("sqlalchemy", "alembic", "psycopg", "cryptography"),
@@ -18,6 +19,7 @@ TASKS = {
     "cli": "the command line needs",
     "tables": "tables in files need",
     "excel": "spreadsheets need",
+    "sql": "databases other than SQLite need",
     "plots": "pictures need",
     "dask": "rows on a Dask cluster need",
     "ledger": "the ledger needs",
@@ -34,8 +36,7 @@ def extra(name: str) -> Iterator[None]:
 
     Parameters
     ----------
-    name : {"cli", "tables", "excel", "plots", "dask"}
-    name : {"cli", "tables", "plots", "dask", "ledger"}
+    name : {"cli", "tables", "excel", "sql", "plots", "dask", "ledger"}
 
     Raises
     ------

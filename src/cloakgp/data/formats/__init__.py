@@ -6,13 +6,14 @@ A new format is a class in a module of this folder and a line below; its suffix 
 
 from pathlib import Path
 
+from cloakgp.data.formats.address import AddressFormat
 from cloakgp.data.formats.base import Batch, TableFormat
 from cloakgp.data.formats.columnar import ArrowFormat, ParquetFormat
 from cloakgp.data.formats.delimited import CsvFormat
 from cloakgp.data.formats.rows import DatabaseFormat, SpreadsheetFormat
 from cloakgp.data.schema import table_suffix
 
-__all__ = ["FORMATS", "Batch", "DatabaseFormat", "TableFormat", "format_of"]
+__all__ = ["FORMATS", "AddressFormat", "Batch", "DatabaseFormat", "TableFormat", "format_of"]
 
 FORMATS: tuple[TableFormat, ...] = (
     CsvFormat(),
@@ -20,6 +21,7 @@ FORMATS: tuple[TableFormat, ...] = (
     ArrowFormat(),
     SpreadsheetFormat(),
     DatabaseFormat(),
+    AddressFormat(),
 )
 
 

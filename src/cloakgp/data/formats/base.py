@@ -18,7 +18,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from cloakgp.data.schema import TEXT, check_file, check_header, table_suffix
+from cloakgp.data.schema import ADDRESSES, DATABASES, TEXT, check_file, check_header, table_suffix
 from cloakgp.utils.extras import extra
 
 with extra("tables"):
@@ -130,6 +130,11 @@ def describe_damage(path: Path) -> str:
     'people.parquet cannot be read as .parquet: it is damaged, cut off, or in another format'
     """
     fault = f"{path} cannot be read as {table_suffix(path)}"
+    if table_suffix(path) in (*DATABASES, *ADDRESSES):
+        return (
+            f"{fault}: look at its address and its driver, at the query, and whether it has one "
+            "table if there is no query"
+        )
     advice = TEXT_ADVICE if table_suffix(path).startswith(TEXT) else ""
     return f"{fault}: it is damaged, cut off, or in another format{advice}"
 

@@ -1,0 +1,79 @@
+"""Tables of any database that SQLAlchemy reaches, by a file that holds its address.
+
+The address is in a file, so that a password is neither in a shell's history nor in the list of
+processes. What a database or its driver says may quote a cell: it ends here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cloakgp.data.formats.rows import RowFormat
+from cloakgp.data.schema import ADDRESSES
+from cloakgp.utils.extras import extra
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LONGEST_ADDRESS = 10_000
+# Rows that a driver holds at once, where it streams.
+FETCHED_ROWS = 2**14
+
+
+class AddressFormat(RowFormat):
+    """What a query gives, or the only table, of a database whose address a file holds.
+
+    Parameters
+    ----------
+    query : str
+        If empty, the database's only table.
+    """
+
+    suffixes = ADDRESSES
+    certain_names = True
+
+    def __init__(self, query: str = "") -> None:
+        self.query = query
+
+    def rows(self, path: Path) -> Iterator[Sequence[Any]]:
+        """Yield names and rows; whatever the query does is rolled back."""
+        with extra("sql"):
+            import sqlalchemy
+            from sqlalchemy.exc import SQLAlchemyError
+        failed = False
+        try:
+            address = path.read_text(encoding="utf-8-sig")[:LONGEST_ADDRESS].strip()
+            engine = sqlalchemy.create_engine(
+                address, hide_parameters=True, poolclass=sqlalchemy.NullPool
+            )
+            query = self.query or _whole_table(engine)
+            streaming = engine.connect().execution_options(
+                stream_results=True, max_row_buffer=FETCHED_ROWS
+            )
+            with streaming as connection:
+                found = connection.exec_driver_sql(query)
+                yield list(found.keys())
+                yield from found
+        except (SQLAlchemyError, ImportError):
+            failed = True
+        if failed:
+            raise ValueError("the database does not answer")
+
+    def encode(self, frame: pd.DataFrame, *, suffix: str) -> bytes:
+        """Refuse: a database is not a result."""
+        del frame
+        raise ValueError(f"tables are not written as {suffix}: take .csv or .parquet")
+
+
+def _whole_table(engine: Any) -> str:
+    """Return the query for the only table or view of a database."""
+    with extra("sql"):
+        import sqlalchemy
+    inspector = sqlalchemy.inspect(engine)
+    names = [*inspector.get_table_names(), *inspector.get_view_names()]
+    if len(names) != 1:
+        raise ValueError("there are several tables in it")
+    quoted = engine.dialect.identifier_preparer.quote_identifier(names[0])
+    return f"SELECT * FROM {quoted}"

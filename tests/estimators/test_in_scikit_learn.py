@@ -1,0 +1,86 @@
+"""Estimators within scikit-learn: schemas of tables, pipelines, routing, and repeated spending."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from sklearn.compose import ColumnTransformer
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
+
+from cloakgp import DPGPClassifier, DPGPMultiOutputRegressor, DPGPRegressor, RepeatedSpendingWarning
+from cloakgp.data import ArrayRows
+
+QUICK = {"epsilon": 1.0, "learn": None, "noise": "laplace", "inducing": 4}
+NUMBERS = {**QUICK, "bounds": (0, 1), "stages": None, "interval": False}
+
+
+@pytest.fixture
+def people():
+    rng = np.random.default_rng(0)
+    return pd.DataFrame({"job": rng.choice(["cook", "clerk"], 24), "age": rng.uniform(20, 80, 24)})
+
+
+@pytest.mark.parametrize(
+    ("model", "y"),
+    [
+        (DPGPRegressor(**NUMBERS), pd.Series(np.linspace(0, 1, 24), name="height")),
+        (DPGPClassifier(**QUICK, classes=["no", "yes"]), pd.Series(["no", "yes"] * 12, name="ill")),
+        (
+            DPGPMultiOutputRegressor(**QUICK, bounds=[(0, 1), (0, 1)]),
+            pd.DataFrame({"a": np.linspace(0, 1, 24), "b": np.linspace(1, 0, 24)}),
+        ),
+    ],
+    ids=["numbers", "classes", "several"],
+)
+def test_the_schema_is_inferred_and_the_release_keeps_it(people, model, y):
+    release = model.fit(people, y).release_
+    assert release.schema == model.schema_
+    assert release.schema.sources == ("job", "age")
+    frame = release.predict_frame(people.iloc[::-1, ::-1])
+    assert list(frame.index) == list(people.index[::-1])
+    if isinstance(y, pd.Series):
+        assert release.output_name == y.name
+    else:
+        assert release.names == ("a", "b")
+
+
+def test_the_schema_is_kept_at_the_end_of_a_pipeline(people):
+    scaled = ColumnTransformer(
+        [("age", MinMaxScaler(), ["age"])], remainder="passthrough", verbose_feature_names_out=False
+    ).set_output(transform="pandas")
+    pipeline = make_pipeline(scaled, DPGPRegressor(**NUMBERS))
+    pipeline.fit(people, np.linspace(0, 1, 24))
+    assert set(pipeline[-1].release_.schema.sources) == {"job", "age"}
+    assert np.isfinite(pipeline.predict(people)).all()
+
+
+def test_groups_are_routed_through_a_pipeline(people):
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = DPGPRegressor(**NUMBERS).set_fit_request(groups=True)
+        pipeline = make_pipeline(MinMaxScaler(), model)
+        whose = [row // 2 for row in range(24)]
+        pipeline.fit(people[["age"]], np.linspace(0, 1, 24), groups=whose)
+    assert pipeline[-1].release_.measurements[0].strategy.grouped
+
+
+def test_model_selection_warns_that_it_spends_again_and_again(people):
+    y = np.linspace(0, 1, 24)
+    with pytest.warns(RepeatedSpendingWarning, match="every fit spends") as found:
+        cross_val_score(DPGPRegressor(**NUMBERS), people[["age"]], y, cv=2)
+    assert len(found) == 1
+    with pytest.warns(RepeatedSpendingWarning):
+        GridSearchCV(DPGPRegressor(**NUMBERS), {"mean": [0.4, 0.6]}, cv=2).fit(people[["age"]], y)
+    model = DPGPClassifier(**QUICK, classes=[0, 1])
+    with pytest.warns(RepeatedSpendingWarning):
+        cross_val_score(model, people[["age"]], np.arange(24) % 2, cv=2)
+
+
+def test_a_fit_of_its_own_does_not_warn(people, recwarn):
+    DPGPRegressor(**NUMBERS).fit(people[["age"]], np.linspace(0, 1, 24))
+    X = people[["age"]].to_numpy()
+    DPGPRegressor(**{**NUMBERS, "noise": "auto"}).fit_rows(ArrayRows(X, np.linspace(0, 1, 24)))
+    assert [each for each in recwarn if each.category is RepeatedSpendingWarning] == []
