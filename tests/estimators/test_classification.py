@@ -151,6 +151,7 @@ def test_classes_and_the_budget_have_no_default():
             DPGPClassifier(**given)
 
 
+@pytest.mark.filterwarnings("ignore::cloakgp.RepeatedSpendingWarning")
 def test_in_a_pipeline_and_in_a_search(table):
     X, y = table
     pipeline = make_pipeline(StandardScaler(), model(insecure_seed=0)).fit(X, y)

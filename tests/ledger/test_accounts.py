@@ -33,6 +33,7 @@ def test_outside_of_a_block_nothing_is_counted(account):
     assert account.standing.charges == 0
 
 
+@pytest.mark.filterwarnings("ignore::cloakgp.RepeatedSpendingWarning")
 def test_every_fit_of_a_cross_validation_counts(account):
     with account:
         cross_val_score(DPGPRegressor(**SMALL), X, y, cv=3)
@@ -40,6 +41,7 @@ def test_every_fit_of_a_cross_validation_counts(account):
 
 
 @pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
+@pytest.mark.filterwarnings("ignore::cloakgp.RepeatedSpendingWarning")
 def test_workers_that_are_started_within_a_block_count(backend, account):
     get_reusable_executor(max_workers=1).shutdown(wait=True)
     from joblib import parallel_config

@@ -126,7 +126,10 @@ def release_classes(plan: ReleaseOptions, given: ClassOptions) -> Release:
     chosen = plan.criterion_for("classes")
     _check_options(plan, given, chosen=chosen, classes=classes)
     if plan.person:
-        raise ValueError("--person goes with --bounds: classes are protected row by row")
+        raise ValueError(
+            "--person goes with --bounds: how far answers about classes move when several rows of "
+            "a person change together has no proof here, so classes are protected row by row"
+        )
     rates = None
     if given.class_rates:
         rates = options.positive_numbers(given.class_rates, option="--class-rates")

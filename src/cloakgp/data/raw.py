@@ -85,6 +85,9 @@ class ArrowCells(Cells):
             column = column.combine_chunks()
         if isinstance(column, pa.ChunkedArray):
             column = column.chunk(0) if column.num_chunks else pa.array([], column.type)
+        if pa.types.is_nested(column.type):
+            # Arrow has no dictionaries of these.
+            return np.array(self._written(column), dtype=object)
         if not pa.types.is_dictionary(column.type):
             column = column.dictionary_encode()
         found = np.array([*self._written(column.dictionary), ""], dtype=object)

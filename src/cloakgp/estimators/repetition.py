@@ -8,6 +8,8 @@ from cloakgp.privacy.checks import warn_caller
 
 # Whoever fits from here fits several times, on parts of the same people.
 REPEATING = "sklearn.model_selection"
+# By way of which it fits.
+PARTS = ("sklearn.", "joblib.")
 # Lines that were warned of: files and numbers.
 _warned: set[tuple[str, int]] = set()
 
@@ -46,11 +48,14 @@ def warn_of_repetition() -> None:
     --------
     >>> warn_of_repetition()
     """
-    frame, inner, repeats = inspect.currentframe(), None, None
+    frame, within, repeats = inspect.currentframe(), False, None
     while frame is not None:
-        if inner is not None and str(inner.f_globals.get("__name__", "")).startswith(REPEATING):
-            repeats = (frame.f_code.co_filename, frame.f_lineno)
-        frame, inner = frame.f_back, frame
+        name = str(frame.f_globals.get("__name__", ""))
+        if name.startswith(REPEATING):
+            within, repeats = True, ("", 0)
+        elif within and not name.startswith(PARTS):
+            within, repeats = False, (frame.f_code.co_filename, frame.f_lineno)
+        frame = frame.f_back
     if repeats is None or repeats in _warned:
         return
     _warned.add(repeats)
