@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 import io
 import json
@@ -104,11 +105,20 @@ def test_files_hold_no_labels_and_no_pickle(tmp_path):
             np.lib.format.read_array(io.BytesIO(payload), allow_pickle=False)
 
 
+class OneMoment(dt.datetime):
+    """Two files that are made a second apart say so, and would differ by that."""
+
+    @classmethod
+    def now(cls, tz=None):
+        return cls(2024, 1, 1, tzinfo=tz)
+
+
 def test_files_of_neighbours_with_the_same_answers_are_the_same(tmp_path, monkeypatch):
     monkeypatch.setattr(
         "cloakgp.privacy.noise.gaussian.add_discrete_gaussian",
         lambda integers, **_: np.arange(len(integers)) * 2**36,
     )
+    monkeypatch.setattr("cloakgp.release.provenance.datetime", OneMoment)
     for count in (2, 3):
         for name, label in (("one", 0), ("two", count - 1)):
             y = POSITIONS % count
