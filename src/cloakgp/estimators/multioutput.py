@@ -19,8 +19,8 @@ from cloakgp.estimators.base import (
     choose_hyperprior,
     count_queries,
 )
-from cloakgp.fitting.bands import Stages, stages_for
 from cloakgp.estimators.repetition import warn_of_repetition
+from cloakgp.fitting.bands import Stages, stages_for
 from cloakgp.fitting.defaults import choose_prior
 from cloakgp.fitting.dense import release_outputs
 from cloakgp.fitting.planning import plan_fit
