@@ -43,11 +43,14 @@ from cloakgp.report.statistics import (
     describe_published,
     describe_statistics,
 )
+from cloakgp.report.worth import accuracy_section
 from cloakgp.utils.formatting import ceiling
 
 # What outputs that are measured together are called.
 OUTPUTS = "the outputs"
 WIDTHS = "widths of the outputs' bounds"
+# What those need who know the methods.
+TECHNICAL = ("Noise", "Prior")
 
 Describable = OpenedRelease | CloakedPredictions | Published
 
@@ -71,10 +74,20 @@ def describe(release: Describable) -> tuple[Section, ...]:
     >>> model = DPGPRegressor(bounds=(0, 1), epsilon=1.0)
     >>> sections = describe(model.fit([[0.0], [1.0], [2.0]], [0, 1, 1]).release_)
     >>> [section.title for section in sections]
-    ['Protection', 'Guarantee', 'Noise', 'Prior', 'Data']
+    ['Protection', 'Predictions', 'Guarantee', 'Data', 'Noise', 'Prior']
     """
     warning = (insecurity(),) * release.insecure
-    return (*warning, *_sections(release))
+    told = [
+        replace(section, technical=section.title in TECHNICAL) for section in _sections(release)
+    ]
+    worth = accuracy_section(release)
+    protection, *others = told
+    return (
+        *warning,
+        protection,
+        *(() if worth is None else (worth,)),
+        *sorted(others, key=lambda section: section.technical),
+    )
 
 
 @singledispatch
