@@ -10,6 +10,7 @@ from cloakgp import __version__
 from cloakgp.cli.console import exit_on_signals, replace_what_cannot_be_shown, say
 from cloakgp.cli.demo import demo
 from cloakgp.cli.ledger import ledger
+from cloakgp.cli.page import page
 from cloakgp.cli.plan import plan
 from cloakgp.cli.plot import plot
 from cloakgp.cli.predict import predict
@@ -50,7 +51,7 @@ def cloakgp(
     """
 
 
-for command in (schema, plan, release, predict, show, plot, demo):
+for command in (schema, plan, release, predict, show, plot, page, demo):
     app.command()(command)
 app.add_typer(ledger, name="ledger")
 

@@ -241,13 +241,14 @@ class PlanMixin:
         )
         if plan.by_passes:
             raise ValueError("tables that are read in passes cannot be forecast: take some rows")
-        return model._forecasts(
+        found: tuple[Forecast, ...] = model._forecasts(
             given.X,
             given.of_rows(groups),
             inducing=plan.inducing,
             query=model._query(given.X, X_query, query_weight),
             epsilons=[self.epsilon] if epsilons is None else list(map(float, epsilons)),
         )
+        return found
 
     def _forecasts(
         self,
@@ -367,9 +368,10 @@ def look_at(
         given = None
         if groups is not None:
             raise ValueError("rows in chunks say themselves whose they are")
-        model._look_at(X)
-        counted = X.over_inputs(_count, what="counting rows")
-        rows, sizes = counted.rows, counted.sizes if X.grouped else None
+        chunks: Any = X
+        model._look_at(chunks)
+        counted = chunks.over_inputs(_count, what="counting rows")
+        rows, sizes = counted.rows, counted.sizes if chunks.grouped else None
     schema = model.schema_
     people = len(sizes) if sizes is not None else (rows if groups is not None else None)
     return (

@@ -29,7 +29,7 @@ Kind = Literal["number", "level", "date"]
 OTHER = "\ue000other"
 # Of dates that only come round: the Monday that they are shown from, in days since 1970.
 SHOWN_MONDAY = 19723.0
-DAY = np.timedelta64(86_400_000_000, "us")
+DAY_MICROSECONDS = 86_400_000_000
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,8 @@ class Control:
         Of numbers; of dates in days since the start of 1970.
     levels : tuple of str
         What can be chosen, in words.
+    values : tuple of str or None
+        What a table holds for each level.
     typical : float
         A number, a date in days, or the place of a level.
     whole : bool
@@ -79,7 +81,7 @@ class Control:
         if self.kind == "level":
             return self.values[int(value)]
         if self.kind == "date":
-            microseconds = round(value * 86_400_000_000)
+            microseconds = round(value * DAY_MICROSECONDS)
             return np.datetime64(microseconds, "us")
         return float(value)
 
@@ -152,20 +154,13 @@ def raw_rows(
     for each in controls:
         raw = [each.raw(value) for value in filled[each.name]]
         if each.kind == "date":
-            cells[each.name] = _dates(release.schema, each.name, raw)
+            cells[each.name] = np.array(raw, dtype="datetime64[us]")
         else:
             cells[each.name] = np.array(raw, dtype=object if each.kind == "level" else float)
     return cells
 
 
-def _dates(schema: Schema, name: str, raw: list[Any]) -> Any:
-    del schema, name
-    return np.array(raw, dtype="datetime64[us]")
-
-
-def _number(
-    name: str, column: Array, ends: Array, *, label: str = "", unit: str = ""
-) -> Control:
+def _number(name: str, column: Array, ends: Array, *, label: str = "", unit: str = "") -> Control:
     lo, hi = float(ends[0]), float(ends[1])
     return Control(
         name=name,
@@ -218,8 +213,9 @@ def _controls(column: Column, X: Array, ranges: Array) -> list[Control]:
         return _levels(column, pairs, typical=float(np.argmax(counted)))
     if isinstance(column, Date):
         return [_date(column, X, ranges, label=label)]
-    assert isinstance(column, Place)
-    return _places(column, X, label=label)
+    if isinstance(column, Place):
+        return _places(column, X, label=label)
+    raise TypeError(f"nobody knows how to choose {column.what}")
 
 
 def _date(column: Date, X: Array, ranges: Array, *, label: str) -> Control:

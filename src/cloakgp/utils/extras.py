@@ -11,6 +11,7 @@ MODULES = {
     "tables": ("pandas", "pyarrow"),
     "excel": ("python_calamine", "openpyxl"),
     "plots": ("matplotlib",),
+    "page": ("jinja2", "markupsafe", "plotly"),
     "dask": ("dask", "distributed"),
     "ledger": ("sqlalchemy", "alembic", "psycopg", "cryptography"),
 }
@@ -19,6 +20,7 @@ TASKS = {
     "tables": "tables in files need",
     "excel": "spreadsheets need",
     "plots": "pictures need",
+    "page": "pages need",
     "dask": "rows on a Dask cluster need",
     "ledger": "the ledger needs",
 }
@@ -34,8 +36,7 @@ def extra(name: str) -> Iterator[None]:
 
     Parameters
     ----------
-    name : {"cli", "tables", "excel", "plots", "dask"}
-    name : {"cli", "tables", "plots", "dask", "ledger"}
+    name : {"cli", "tables", "excel", "plots", "page", "dask", "ledger"}
 
     Raises
     ------
