@@ -414,7 +414,7 @@ def test_the_command_line_does_what_the_estimator_does():
 
 def test_the_version_and_help_are_told():
     assert run("--version").stdout == f"cloakgp {cloakgp.__version__}\n"
-    for command in ("release", "predict", "show", "plot", "demo"):
+    for command in ("plan", "release", "predict", "show", "plot", "page", "demo"):
         assert command in run("--help").stdout
         assert run(command, "--help").exit_code == 0
 

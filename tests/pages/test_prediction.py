@@ -64,8 +64,9 @@ def agrees(release, page, *, rtol=1e-8):
         np.testing.assert_allclose(told, oracle, rtol=rtol, atol=rtol)
 
 
+@pytest.mark.usefixtures("without_pictures")
 @pytest.mark.parametrize("name", PAGED)
-def test_every_kind_predicts_alike(name, opened, without_pictures):
+def test_every_kind_predicts_alike(name, opened):
     release = release_of(name)
     assert isinstance(release, Release)
     agrees(release, opened(prediction_html(release)), rtol=1e-6)
@@ -88,10 +89,12 @@ SCHEMA = Schema(
 def table():
     count = 30
     rng = np.random.default_rng(4)
+    ages = rng.uniform(20, 80, count)
+    ages[3] = np.nan
     days = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, count), "D")
     return pd.DataFrame(
         {
-            "age": rng.uniform(20, 80, count),
+            "age": ages,
             "job": rng.choice(["cook", "clerk", "smith"], count),
             "grade": rng.choice(["low", "middle", "high"], count),
             "smoker": rng.choice(["yes", "no"], count),
@@ -104,9 +107,10 @@ def table():
     )
 
 
+@pytest.mark.usefixtures("without_pictures")
 @pytest.mark.parametrize("of", ["numbers", "classes"])
-def test_raw_columns_of_every_kind_are_encoded_alike(of, table, opened, without_pictures):
-    ages = table["age"].to_numpy()
+def test_raw_columns_of_every_kind_are_encoded_alike(of, table, opened):
+    ages = table["age"].fillna(50).to_numpy()
     if of == "numbers":
         model = DPGPRegressor(bounds=(0, 100), schema=SCHEMA, **BUDGET).fit(table, ages)
     else:
@@ -122,8 +126,9 @@ EVERY_KERNEL = {
 }
 
 
+@pytest.mark.usefixtures("without_pictures")
 @pytest.mark.parametrize("name", EVERY_KERNEL)
-def test_every_kernel_is_evaluated_alike(name, opened, without_pictures):
+def test_every_kernel_is_evaluated_alike(name, opened):
     model = DPGPRegressor(EVERY_KERNEL[name], 1.0, bounds=(-4, 4), learn=None, **BUDGET)
     release = model.fit(X, np.sin(X[:, 0])).release_
     agrees(release, opened(prediction_html(release)), rtol=1e-7)
@@ -134,7 +139,7 @@ def test_kernels_that_a_page_cannot_evaluate_are_refused():
     # The default prior's, which the tests above go through.
     assert named | {"BlockMatern", "LinearKernel"} == KERNELS
     for kernel, name in (
-        (gibbs_kernel(X, longest=2.0, crowd=2.0), "GibbsKernel"),
+        (gibbs_kernel(X, bandwidth=1.0, longest=2.0, crowd=2.0), "GibbsKernel"),
         (sk.Matern(1.0, nu=2.0), "Matern"),
     ):
         model = DPGPRegressor(kernel, 1.0, bounds=(-4, 4), learn=None, **BUDGET)
@@ -154,8 +159,8 @@ def names_of(kernel):
 @pytest.mark.parametrize("width", [1200, 390])
 def test_moving_an_input_moves_the_prediction(width, table, opened):
     columns = ["age", "job", "when"]
-    model = DPGPRegressor(bounds=(0, 100), **{**BUDGET, "epsilon": 20.0})
-    model.fit(table[columns], pd.Series(table["age"].to_numpy(), name="size"))
+    model = DPGPRegressor(bounds=(0, 100), **{**BUDGET, "epsilon": 8.0})
+    model.fit(table[columns], pd.Series(table["age"].fillna(50).to_numpy(), name="size"))
     page = opened(prediction_html(model.release_), width=width)
     said = page.inner_text("#prediction")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -191,14 +196,14 @@ def test_names_are_shown_and_not_obeyed(opened):
         page.wait_for_selector("#picture .xtitle")
         assert page.evaluate("document.images.length") == 0
         assert bad in page.inner_text("h1")
-        assert page.inner_text("#picture .xtitle") == bad or "img" in page.inner_text("#picture")
+        assert page.text_content("#picture .xtitle") == bad
         assert "\u202e" not in page.inner_text("body")
 
 
 def test_what_is_embedded_holds_no_output():
-    secret = 3.14159265358979
+    secret = 2.71234567890123
     model = DPGPRegressor(bounds=(-4, 4), **{**BUDGET, "insecure_seed": None})
     content = prediction_html(model.fit(X, np.full(20, secret)).release_)
     embedded = content.partition('id="release">')[2].partition("</script>")[0]
-    assert "3.14159265358979" not in content
+    assert "2.71234567890" not in content
     assert set(json.loads(embedded)) >= {"controls", "parts", "bounds"}

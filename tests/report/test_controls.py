@@ -1,4 +1,4 @@
-"""Public inputs as people know them: rows made from what is typical are rows of the table's kind."""
+"""Public inputs as people know them: rows made from what is typical are rows like the table's."""
 
 from __future__ import annotations
 

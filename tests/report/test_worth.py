@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 from test_every_kind import KINDS, release_of
 
 from cloakgp import DPGPRegressor
@@ -15,7 +16,13 @@ def test_typical_errors_and_shares_are_those_of_tables_drawn_from_the_prior():
     rng = np.random.default_rng(6)
     X = np.linspace(0, 10, 60)[:, None]
     model = DPGPRegressor(
-        bounds=(-100, 100), mean=0.0, epsilon=4.0, delta=1e-3, learn=None, interval=False
+        ConstantKernel(400.0) * Matern(3.0, nu=1.5),
+        25.0,
+        bounds=(-100, 100),
+        mean=0.0,
+        epsilon=4.0,
+        delta=1e-3,
+        learn=None,
     )
     prior = model.fit(X, np.zeros(60)).release_.prior
     root = np.linalg.cholesky(prior.kernel(X) + 1e-9 * np.eye(60))

@@ -138,8 +138,8 @@ class ReleasePlan:
             (
                 "takes",
                 f"{seconds_in_words(self.seconds)} on one processor, no better than an order of "
-                f"magnitude, and {bytes_in_words(self.memory)} of memory beside the program's own; the "
-                f"file will have some {bytes_in_words(self.file_bytes)}.",
+                f"magnitude, and {bytes_in_words(self.memory)} of memory beside the program's "
+                f"own; the file will have some {bytes_in_words(self.file_bytes)}.",
             ),
         )
 
@@ -152,8 +152,8 @@ class ReleasePlan:
                 "expected error",
                 f"{found.error:.3g} typically, where predictions matter, of what is predicted for "
                 f"people with the same inputs on average; {found.output_error:.3g} of a new "
-                f"person's own value. If nothing were asked: {found.prior_error:.3g}. This believes "
-                "what is assumed beforehand of how the private column varies.",
+                f"person's own value. If nothing were asked: {found.prior_error:.3g}. This "
+                "believes what is assumed beforehand of how the private column varies.",
             ),
         )
 

@@ -13,7 +13,7 @@ from cloakgp.models.latent import components
 from cloakgp.pages.rendering import POLICY, render
 from cloakgp.plots.figures import figure_bytes
 from cloakgp.plots.panels import plot_panels
-from cloakgp.release import Release
+from cloakgp.release import Published, Release
 from cloakgp.report.describe import Describable, describe, headline
 from cloakgp.report.worth import accuracies
 
@@ -35,7 +35,7 @@ def sheet_html(release: Describable) -> str:
     return render(
         "sheet.html",
         title=getattr(release, "output_name", "") or "A release",
-        headline=headline(release) if hasattr(release, "guarantee") else "",
+        headline="" if isinstance(release, Published) else headline(release),
         insecure=release.insecure,
         sections=describe(release),
         pictures=_pictures(release),

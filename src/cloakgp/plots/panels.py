@@ -92,9 +92,11 @@ def _draw_panel(
     else:
         grid = _grid(control)
     if control.kind == "date":
-        locator = AutoDateLocator(minticks=3, maxticks=6)
+        locator = AutoDateLocator(minticks=3, maxticks=6)  # type: ignore[no-untyped-call]
         axes.xaxis.set_major_locator(locator)
-        axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+        axes.xaxis.set_major_formatter(
+            ConciseDateFormatter(locator)  # type: ignore[no-untyped-call]
+        )
     rows = raw_rows(release, controls, {control.name: grid}, count=len(grid))
     with warnings.catch_warnings():
         # "Any other" is such a level.

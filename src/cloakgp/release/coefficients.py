@@ -1,6 +1,6 @@
 r"""Posterior coefficients: what predicting needs of a release, for programs in other languages.
 
-Under each prior that a release averages over, the mean and the variance of every latent function are
+Under each prior that a release averages over, every latent function has the mean and the variance
 
     E[f(x)] = m + b(x)ᵀ a,    var[f(x)] = k(x, x) − ‖S b(x)‖² + ‖A b(x)‖²,
 
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import linalg
 
 from cloakgp.models import SparsePrior
@@ -105,7 +106,7 @@ def coefficients(release: Release) -> tuple[Coefficients, ...]:
     found = []
     for prior, functions in zip(mixture.priors, mixture.functions, strict=True):
         latent = prior.prior
-        sparse = isinstance(latent, SparsePrior)
+        sparse = latent if isinstance(latent, SparsePrior) else None
         if isinstance(functions, PosteriorFunctions):
             centres, channels = _of_posteriors(functions.posteriors)
         else:
@@ -115,9 +116,9 @@ def coefficients(release: Release) -> tuple[Coefficients, ...]:
             Coefficients(
                 weight=prior.weight,
                 kernel=latent.kernel,
-                centres=latent.inducing if isinstance(latent, SparsePrior) else centres,
-                factor=latent.inducing_factor if isinstance(latent, SparsePrior) else None,
-                all_explained=sparse and latent.approximation == "sor",
+                centres=centres if sparse is None else sparse.inducing,
+                factor=None if sparse is None else sparse.inducing_factor,
+                all_explained=sparse is not None and sparse.approximation == "sor",
                 noise_variance=latent.noise_variance,
                 channels=channels,
             )
@@ -128,18 +129,17 @@ def coefficients(release: Release) -> tuple[Coefficients, ...]:
 def _of_posteriors(posteriors: tuple[Posterior, ...]) -> tuple[Array, tuple[Channel, ...]]:
     first = posteriors[0]
     if isinstance(first.prior, SparsePrior):
-        centres = first.prior.inducing
-        places = None
+        centres, places = first.prior.inducing, np.arange(0)
     else:
         rows = [table.X for table in first.tables if isinstance(table, DenseTable)]
         stacked = np.vstack(rows) if rows else np.zeros((0, 0))
         # Rows with the same inputs are one centre.
-        centres, places = np.unique(stacked, axis=0, return_inverse=True)
-        places = places.ravel()
+        centres, found = np.unique(stacked, axis=0, return_inverse=True)
+        places = found.ravel()
     return centres, tuple(_channel(each, places, count=len(centres)) for each in posteriors)
 
 
-def _channel(posterior: Posterior, places: Array | None, *, count: int) -> Channel:
+def _channel(posterior: Posterior, places: NDArray[np.intp], *, count: int) -> Channel:
     prior, tables = posterior.prior, posterior.tables
     if isinstance(prior, SparsePrior):
         nothing = np.zeros((0, count))

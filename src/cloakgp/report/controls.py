@@ -225,6 +225,7 @@ def _date(column: Date, X: Array, ranges: Array, *, label: str) -> Control:
         lo = SHOWN_MONDAY
         hi = lo + max(PERIODS[cycle] for cycle in column.cycles)
         typical = lo + 0.5
+    by_time = "day" in column.cycles or (column.linear and hi - lo < 3)
     return Control(
         name=column.name,
         label=label,
@@ -232,8 +233,8 @@ def _date(column: Date, X: Array, ranges: Array, *, label: str) -> Control:
         unit=column.unit,
         lo=lo,
         hi=hi,
-        typical=typical,
-        by_time="day" in column.cycles or (column.linear and hi - lo < 3),
+        typical=typical if by_time else float(np.floor(typical)),
+        by_time=by_time,
     )
 
 
