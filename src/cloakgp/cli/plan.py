@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
-from rich import box
-from rich.table import Table
 
 from cloakgp.cli import release as making
-from cloakgp.cli.console import fails_plainly, plain, say, stdout
-from cloakgp.cli.show import print_sections
+from cloakgp.cli.console import fails_plainly, say, stdout
+from cloakgp.cli.planning import plan_release, print_plan
 from cloakgp.utils.files import reserve_file
 
 if TYPE_CHECKING:
@@ -64,7 +61,7 @@ def plan(**given: Any) -> None:
     options, kind = making.checked_options(epsilon=budgets[0], **given)
     if vary and picture is None:
         raise ValueError("--vary goes with --picture")
-    found = making.planned(options, kind, epsilons=budgets[1:] or None)
+    found = plan_release(options, kind, epsilons=budgets[1:] or None)
     if as_json:
         stdout.print(json.dumps(found.to_dict(), indent=2), soft_wrap=True, markup=False)
     else:
@@ -98,32 +95,6 @@ def _with_options_of_release(command: Any) -> Any:
 
 
 plan = _with_options_of_release(plan)
-
-
-def print_plan(found: ReleasePlan, *, output: str, only: Sequence[str] = ()) -> None:
-    """Write a plan to the terminal.
-
-    Parameters
-    ----------
-    found : ReleasePlan
-    output : str
-        Name of the private column.
-    only : sequence of str
-        Labels of what is written, and no table over ε; all if not given.
-    """
-    from cloakgp.report.facts import Fact, Section
-
-    facts = [Fact(*told) for told in found.facts() if not only or told[0] in only]
-    print_sections([Section(f"Plan of a release of {output}", tuple(facts))])
-    head, *lines = found.budgets()
-    if lines and not only:
-        table = Table(box=box.SIMPLE_HEAD, title="Over budgets", title_justify="left")
-        for name in head:
-            table.add_column(plain(name), justify="right")
-        for line in lines:
-            chosen = float(line[0]) == float(f"{found.epsilon:.4g}")
-            table.add_row(*map(plain, line), style="bold" if chosen else "")
-        stdout.print(table)
 
 
 def _draw(found: ReleasePlan, path: Path, *, vary: str, output: str, overwrite: bool) -> None:

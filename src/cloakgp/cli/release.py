@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,13 +14,13 @@ import typer
 from cloakgp.cli import options
 from cloakgp.cli.console import explain, fails_plainly, say, warn
 from cloakgp.cli.options import ClassOptions, NumberOptions, ReleaseOptions
+from cloakgp.cli.planning import plan_release, print_plan
 from cloakgp.cli.show import print_sections
 from cloakgp.criteria import criteria_for
 from cloakgp.utils.files import reserve_file
 from cloakgp.utils.names import DEFAULT_GAP, NOISE_CHOICES
 
 if TYPE_CHECKING:
-    from cloakgp.fitting.release_plan import ReleasePlan
     from cloakgp.release import Release
 
 
@@ -388,29 +388,12 @@ def somebody_is_there() -> bool:
 
 def confirm(plan: ReleaseOptions, given: NumberOptions | ClassOptions) -> None:
     """Show a short plan, and end unless somebody says yes."""
-    from cloakgp.cli.plan import print_plan
     from cloakgp.fitting.release_plan import SHORT
 
-    print_plan(planned(plan, given, epsilons=()), output=plan.output, only=SHORT)
+    print_plan(plan_release(plan, given, epsilons=()), output=plan.output, only=SHORT)
     if not typer.confirm("Ask the private column now, and spend this?"):
         say("Nothing was asked, and nothing spent.")
         raise typer.Exit(code=1)
-
-
-def planned(
-    plan: ReleaseOptions,
-    given: NumberOptions | ClassOptions,
-    *,
-    epsilons: Sequence[float] | None,
-) -> ReleasePlan:
-    """Return the plan of a release; the private column is not read."""
-    from cloakgp.cli.estimators import plan_classes, plan_numbers
-    from cloakgp.privacy.noise import noise_for
-
-    noise_for(plan.noise, epsilon=plan.epsilon, delta=plan.delta)
-    if isinstance(given, NumberOptions):
-        return plan_numbers(plan, given, epsilons=epsilons)
-    return plan_classes(plan, given)
 
 
 @dataclass(frozen=True)

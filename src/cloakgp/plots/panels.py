@@ -15,6 +15,7 @@ from cloakgp.release import Release
 from cloakgp.release.predictions import UnseenLevelWarning
 from cloakgp.report.columns import class_names, has_classes
 from cloakgp.report.controls import Control, controls_of, raw_rows
+from cloakgp.report.facts import printable
 from cloakgp.report.outputs import bounds
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
@@ -22,13 +23,16 @@ from cloakgp.utils.formatting import NORMAL_95
 
 with extra("plots"):
     from matplotlib.axes import Axes
-    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
     from matplotlib.figure import Figure
 
 POINTS = 80
 # Of columns, the first; of their levels, the first; of a name, the first letters.
 MOST_PANELS, MOST_LEVELS, MOST_LETTERS = 6, 10, 24
 DAYS_OF_A_WEEK = 7
+DATE_TICKS = 4
+MINUTES_OF_A_DAY = 1440
+# Days from which on the day of the month does not matter.
+LONG = 200
 # Of classes in one panel.
 SHADES = ("#1f6f8b", "#d1772e", "#7a5195", "#58913f", "#b3261e", "#7b8794")
 
@@ -65,18 +69,23 @@ def plot_panels(release: Release) -> tuple[Figure, ...]:
             for text in legend.get_texts():
                 text.set_parse_math(False)
         figures.append(figure)
+    # On one scale, so that panels can be compared.
+    ends = np.array([figure.axes[0].get_ylim() for figure in figures])
+    for figure in figures:
+        figure.axes[0].set_ylim(ends[:, 0].min(), ends[:, 1].max())
     return tuple(figures)
 
 
 def shortened(name: str) -> str:
-    """Return the first letters of a name.
+    """Return the first letters of a name, as text that can be drawn.
 
     Examples
     --------
     >>> shortened("a name that goes on and on and on")
     'a name that goes on and…'
     """
-    return name if len(name) <= MOST_LETTERS else name[: MOST_LETTERS - 1].rstrip() + "…"
+    shown = printable(name)
+    return shown if len(shown) <= MOST_LETTERS else shown[: MOST_LETTERS - 1].rstrip() + "…"
 
 
 def _draw_panel(
@@ -92,11 +101,8 @@ def _draw_panel(
     else:
         grid = _grid(control)
     if control.kind == "date":
-        locator = AutoDateLocator(minticks=3, maxticks=6)  # type: ignore[no-untyped-call]
-        axes.xaxis.set_major_locator(locator)
-        axes.xaxis.set_major_formatter(
-            ConciseDateFormatter(locator)  # type: ignore[no-untyped-call]
-        )
+        days = np.linspace(control.lo, control.hi, DATE_TICKS)
+        axes.set_xticks(days, [_date_words(control, day) for day in days])
     rows = raw_rows(release, controls, {control.name: grid}, count=len(grid))
     with warnings.catch_warnings():
         # "Any other" is such a level.
@@ -110,6 +116,13 @@ def _draw_panel(
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(PALE_INK)
     axes.tick_params(colors=INK, length=3, labelsize=8)
+
+
+def _date_words(control: Control, day: float) -> str:
+    """Return a date as far as it matters: year and month, month and day, or day and hour."""
+    text = str(np.datetime64(round(day * MINUTES_OF_A_DAY), "m"))
+    span = control.hi - control.lo
+    return text[:7] if span >= LONG else (text[5:10] if span >= DATE_TICKS else text[8:16])
 
 
 def _grid(control: Control) -> Array:

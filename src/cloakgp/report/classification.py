@@ -81,7 +81,7 @@ class ClassWords(OutputWords):
             ),
             Fact(
                 "decided",
-                "the most probable class of a queried point has a probability of "
+                "where predictions matter, the most probable class has a probability of "
                 f"{surest.min():.2f} to {surest.max():.2f}.",
             ),
         )

@@ -49,8 +49,9 @@ from cloakgp.utils.formatting import ceiling
 # What outputs that are measured together are called.
 OUTPUTS = "the outputs"
 WIDTHS = "widths of the outputs' bounds"
-# What those need who know the methods.
+# In which order sections are told; the last ones are for those who know the methods.
 TECHNICAL = ("Noise", "Prior")
+ORDER = ("Protection", "Predictions", "Guarantee", "Data", *TECHNICAL)
 
 Describable = OpenedRelease | CloakedPredictions | Published
 
@@ -81,13 +82,8 @@ def describe(release: Describable) -> tuple[Section, ...]:
         replace(section, technical=section.title in TECHNICAL) for section in _sections(release)
     ]
     worth = accuracy_section(release)
-    protection, *others = told
-    return (
-        *warning,
-        protection,
-        *(() if worth is None else (worth,)),
-        *sorted(others, key=lambda section: section.technical),
-    )
+    every = [*told, *(() if worth is None else (worth,))]
+    return (*warning, *sorted(every, key=lambda section: ORDER.index(section.title)))
 
 
 @singledispatch
