@@ -131,7 +131,9 @@ def test_several_classes():
     table = pd.read_csv("out.csv", keep_default_na=False)
     assert list(table)[3:] == ["p_none", "p_early", "p_late"]
     np.testing.assert_allclose(table[["p_none", "p_early", "p_late"]].sum(axis=1), 1, atol=2e-4)
-    assert "one class against the others" in " ".join(run("show", "ill.cloak").stdout.split())
+    assert "one class against the others" in " ".join(
+        run("show", "ill.cloak", "--all").stdout.split()
+    )
     assert run("plot", "ill.cloak", "-o", "out.png", "--vary", "age").exit_code == 0
 
 

@@ -324,7 +324,7 @@ def test_questions_that_were_given_are_shown_as_such():
     X, y = np.linspace(0, 1, 20)[:, None], np.linspace(0, 1, 20)
     model = cloakgp.baselines.DPMeanRegressor(bounds=(0, 1), epsilon=1.0, delta=1e-3)
     model.fit(X, y).release_.save("mean.cloak")
-    said = " ".join(run("show", "mean.cloak").stdout.split())
+    said = " ".join(run("show", "mean.cloak", "--all").stdout.split())
     assert "given and not designed" in said
     assert "certified" not in said
     assert "chosen for" not in said
@@ -415,7 +415,7 @@ def test_the_command_line_does_what_the_estimator_does():
 
 def test_the_version_and_help_are_told():
     assert run("--version").stdout == f"cloakgp {cloakgp.__version__}\n"
-    for command in ("release", "predict", "show", "plot", "demo"):
+    for command in ("plan", "release", "predict", "show", "plot", "page", "demo"):
         assert command in run("--help").stdout
         assert run(command, "--help").exit_code == 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import unicodedata
 from dataclasses import replace
 from pathlib import Path
@@ -49,6 +50,10 @@ def run(*words):
     return result
 
 
+def read(path):
+    return Path(path).read_text(encoding="utf-8")
+
+
 def odd_releases(name, *, labels=("no", "yes")):
     """A release of numbers and one of classes whose columns have an odd name."""
     numbers = DPGPRegressor(bounds=(-1, 1), **BUDGET).fit(X, np.sin(X).ravel()).release_
@@ -81,6 +86,14 @@ def test_names_in_a_release_are_shown_and_not_obeyed(name):
         assert printable(name) in refused.stderr
         assert refused.stderr.count("\n") == 1
         assert codes(as_text(describe(release))) == []
+        for words in (("show", "odd.cloak", "--html"), ("page", "odd.cloak", "-o")):
+            written = run(*words, "odd.html", "--overwrite")
+            assert written.exit_code == 0, written.output
+            # Plotly's own script holds some.
+            content = re.sub(r"<script>.*?</script>", "", read("odd.html"), flags=re.DOTALL)
+            assert codes(content.replace("\ue000", "")) == []
+            assert "<link" not in content
+            assert "[/] <" not in content
 
 
 def test_what_is_done_is_said_without_codes():

@@ -64,6 +64,8 @@ LIGHT = {
     "help of predict": (("predict", "--help"), 0, "--at"),
     "help of show": (("show", "--help"), 0, "RELEASE"),
     "help of plot": (("plot", "--help"), 0, "--vary"),
+    "help of plan": (("plan", "--help"), 0, "--picture"),
+    "help of page": (("page", "--help"), 0, "--overwrite"),
     "help of demo": (("demo", "--help"), 0, "--output-dir"),
     "an option is missing": (RELEASE[:-4], 2, "--epsilon"),
     "no number": ((*RELEASE, "--delta", "small"), 2, "--delta"),
@@ -217,6 +219,8 @@ cloakgp.baselines.DPMeanRegressor(bounds=(0, 1), **spent).fit(X, y)
     [
         (("--help",), "typer", "cli"),
         (("plot", "numbers.cloak", "-o", "a.png"), "matplotlib", "plots"),
+        (("page", "numbers.cloak", "-o", "a.html"), "plotly", "page"),
+        (("show", "numbers.cloak", "--html", "a.html"), "jinja2", "page"),
         (("predict", "numbers.cloak", "--at", "new.csv", "-o", "a.csv"), "pyarrow", "tables"),
     ],
 )

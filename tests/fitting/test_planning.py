@@ -196,9 +196,9 @@ def test_candidates_side_by_side_take_more():
 def test_groups_keep_their_rows_and_stages_need_not():
     X, _ = table(MANY_ROWS + 10)
     model = DPGPRegressor(bounds=(-1, 1), inducing=20, memory=4.0, **BUDGET)
-    assert model.plan(X.shape).by_passes
-    assert not model.plan(X.shape, grouped=True).by_passes
-    assert model.set_params(stages=[(0.3, None), (0.7, 1.0)]).plan(X.shape).by_passes
+    assert model.plan_fit(X.shape).by_passes
+    assert not model.plan_fit(X.shape, grouped=True).by_passes
+    assert model.set_params(stages=[(0.3, None), (0.7, 1.0)]).plan_fit(X.shape).by_passes
 
 
 def test_inducing_inputs_may_be_an_array():

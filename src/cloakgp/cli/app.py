@@ -12,6 +12,8 @@ from cloakgp.cli.console import exit_on_signals, replace_what_cannot_be_shown, s
 from cloakgp.cli.demo import demo
 from cloakgp.cli.kinds import release_chosen, release_private_inputs, release_several
 from cloakgp.cli.ledger import ledger
+from cloakgp.cli.page import page
+from cloakgp.cli.plan import plan
 from cloakgp.cli.plot import plot
 from cloakgp.cli.predict import predict
 from cloakgp.cli.release import release
@@ -52,7 +54,20 @@ def cloakgp(
     """
 
 
-for command in (schema, release, predict, show, plot, refine, extend, combine, compare, demo):
+for command in (
+    schema,
+    plan,
+    release,
+    predict,
+    show,
+    plot,
+    page,
+    refine,
+    extend,
+    combine,
+    compare,
+    demo,
+):
     app.command()(command)
 for name, kind in (
     ("release-several", release_several),

@@ -7,6 +7,8 @@ options add: columns by name, kernels in words, advice that names options.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 import pandas as pd
@@ -14,22 +16,25 @@ import pandas as pd
 from cloakgp.cli import options
 from cloakgp.cli.console import showing_warnings
 from cloakgp.cli.options import ClassOptions, NumberOptions, ReleaseOptions
-from cloakgp.cli.progress import reporting
+from cloakgp.cli.progress import Reporter, reporting
+from cloakgp.columns import Schema
 from cloakgp.criteria import Criterion
 from cloakgp.criteria.newton import NEWTON
 from cloakgp.data import FileRows
-from cloakgp.data.raw import RawRows
-from cloakgp.data.tables import People, read_people
+from cloakgp.data.raw import REFUSE, RawRows, RawTable
+from cloakgp.data.tables import People, read_people, read_public
 from cloakgp.estimators.classification import DPGPClassifier
 from cloakgp.estimators.regression import DPGPRegressor
+from cloakgp.fitting.release_plan import ReleasePlan
 from cloakgp.models import default_latent_kernel, matern_kernel
 from cloakgp.models.defaults import LATENT_SD, SIGNAL_SD_SHARE
-from cloakgp.models.summary import summarise
+from cloakgp.models.summary import Summary, summarise
 from cloakgp.models.transforms import OutputTransform
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.labels import Classes
 from cloakgp.privacy.transforms import transformed_bounds
 from cloakgp.release import Release
+from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import CRITERIA, LINKS, CriterionName, LinkName
 
 
@@ -46,42 +51,16 @@ def release_numbers(plan: ReleaseOptions, given: NumberOptions) -> Release:
     ValueError
         For anything that does not make sense; no message quotes a private value.
     """
-    criterion, limits = plan.criterion_for("numbers").name, OutputBounds.checked(given.bounds)
-    transform = OutputTransform.checked(given.transform, (limits.lo, limits.hi))
-    if transform is not None:
-        limits = transformed_bounds(transform)
+    plan.criterion_for("numbers")
+    _limits(given)
     with reporting("opening the table", gap=plan.gap) as reporter, showing_warnings():
         raw = plan.raw_rows()
         schema, rows = raw.schema, _rows(plan, raw)
         rows = rows.watched(reporter.rows)
         looked = summarise(rows, size=1)
-        if plan.signal_variance is not None and not plan.lengthscale:
-            plan.check_ranges(looked.ranges, schema=schema)
-        model = DPGPRegressor(
-            plan.kernel(
-                looked.ranges,
-                variance=(SIGNAL_SD_SHARE * limits.width) ** 2,
-                default=partial(matern_kernel, width=limits.width, blocks=schema.groups),
-                schema=schema,
-            ),
-            given.noise_variance,
-            schema=schema,
-            bounds=given.bounds,
-            epsilon=plan.epsilon,
-            delta=plan.delta,
-            noise=plan.noise,
-            criterion=criterion,
-            inducing=plan.inducing,
-            mean=given.mean,
-            learn=plan.learning,
-            stages="auto" if given.stages == "auto" else None,
-            interval="auto" if given.interval == "auto" else False,
-            transform=given.transform,
-            gap=plan.gap,
-            memory=plan.memory,
-        )
+        model = _number_model(plan, given, schema=schema, ranges=looked.ranges)
         query = plan.query_table(schema)
-        how = model.plan(
+        how = model.plan_fit(
             (looked.count, len(schema.names)), queries=None if query is None else query.shape[0]
         )
         if how.by_passes:
@@ -100,6 +79,35 @@ def release_numbers(plan: ReleaseOptions, given: NumberOptions) -> Release:
         return plan.origin.kept_in(model.release_)
 
 
+def plan_numbers(
+    plan: ReleaseOptions, given: NumberOptions, *, epsilons: Sequence[float] | None
+) -> ReleasePlan:
+    """Plan what `release_numbers` would do; the private column is not read.
+
+    Parameters
+    ----------
+    plan : ReleaseOptions
+    given : NumberOptions
+    epsilons : sequence of float, optional
+        As for `DPGPRegressor.plan`.
+
+    Raises
+    ------
+    ValueError
+        For anything that does not make sense.
+    """
+    plan.criterion_for("numbers")
+    _limits(given)
+    with reporting("looking at the public columns") as reporter, showing_warnings():
+        found = _look(plan, reporter)
+        model = _number_model(plan, given, schema=found.schema, ranges=found.looked.ranges)
+        reporter.step("forecasting what predictions will be worth")
+        if model.plan_fit(found.shape, queries=found.queries).by_passes:
+            return model.plan(found.rows, found.query)
+        columns, groups = _public_columns(plan, found.schema)
+        return model.plan(columns, found.query, groups=groups, epsilons=epsilons)
+
+
 def release_classes(plan: ReleaseOptions, given: ClassOptions) -> Release:
     """Ask a private column of classes once, as `DPGPClassifier` does.
 
@@ -116,54 +124,15 @@ def release_classes(plan: ReleaseOptions, given: ClassOptions) -> Release:
     ValueError
         For anything that does not make sense; no message quotes a label.
     """
-    names = options.names(given.classes, example="yes,no")
-    if len(names) == 1:
-        raise ValueError(
-            f"--classes names one class, {names[0]}: name every class that can occur, at least two"
-        )
-    # In the order of the declaration.
-    classes = Classes.checked(names)
-    chosen = plan.criterion_for("classes")
-    _check_options(plan, given, chosen=chosen, classes=classes)
-    if plan.person:
-        raise ValueError(
-            "--person goes with --bounds: how far answers about classes move when several rows of "
-            "a person change together has no proof here, so classes are protected row by row"
-        )
-    rates = None
-    if given.class_rates:
-        rates = options.positive_numbers(given.class_rates, option="--class-rates")
+    names, classes = _declared_classes(plan, given)
     with reporting("opening the table", gap=plan.gap) as reporter, showing_warnings():
         raw = plan.raw_rows(classes=names)
         schema, rows = raw.schema, _rows(plan, raw)
         rows = rows.watched(reporter.rows)
         looked = summarise(rows, size=1)
-        if not plan.lengthscale:
-            plan.check_ranges(looked.ranges, schema=schema)
-        model = DPGPClassifier(
-            plan.kernel(
-                looked.ranges,
-                variance=LATENT_SD**2,
-                default=partial(default_latent_kernel, blocks=schema.groups),
-                schema=schema,
-            ),
-            schema=schema,
-            classes=classes,
-            epsilon=plan.epsilon,
-            delta=plan.delta,
-            noise=plan.noise,
-            criterion=chosen.name,
-            link=_link(given),
-            class_rates=rates,
-            inducing=plan.inducing,
-            learn=plan.learning,
-            step_criterion=_step_criterion(given),
-            steps=given.steps,
-            gap=plan.gap,
-            memory=plan.memory,
-        )
+        model = _class_model(plan, given, classes, schema=schema, ranges=looked.ranges)
         query = plan.query_table(schema)
-        how = model.plan(
+        how = model.plan_fit(
             (looked.count, len(schema.names)), queries=None if query is None else query.shape[0]
         )
         if how.by_passes:
@@ -179,6 +148,156 @@ def release_classes(plan: ReleaseOptions, given: ClassOptions) -> Release:
                 tell=reporter.step,
             )
         return plan.origin.kept_in(model.release_)
+
+
+def plan_classes(plan: ReleaseOptions, given: ClassOptions) -> ReleasePlan:
+    """Plan what `release_classes` would do; the private column is not read.
+
+    Parameters
+    ----------
+    plan : ReleaseOptions
+    given : ClassOptions
+
+    Raises
+    ------
+    ValueError
+        For anything that does not make sense.
+    """
+    names, classes = _declared_classes(plan, given)
+    with reporting("looking at the public columns") as reporter, showing_warnings():
+        found = _look(plan, reporter, classes=names)
+        model = _class_model(plan, given, classes, schema=found.schema, ranges=found.looked.ranges)
+        if model.plan_fit(found.shape, queries=found.queries).by_passes:
+            return model.plan(found.rows, found.query)
+        return model.plan(_public_columns(plan, found.schema)[0], found.query)
+
+
+@dataclass(frozen=True, eq=False)
+class _Public:
+    """What is known of a table whose private column nobody has read."""
+
+    rows: FileRows
+    schema: Schema
+    looked: Summary
+    query: RawTable | None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.looked.count, len(self.schema.names)
+
+    @property
+    def queries(self) -> int | None:
+        return None if self.query is None else self.query.shape[0]
+
+
+def _look(plan: ReleaseOptions, reporter: Reporter, *, classes: Sequence[str] = ()) -> _Public:
+    # Which rows lack a private value is private: nothing is left out here.
+    raw = replace(plan.raw_rows(classes=classes), missing_output=REFUSE)
+    rows = _rows(plan, raw).watched(reporter.rows)
+    return _Public(
+        rows=rows,
+        schema=raw.schema,
+        looked=summarise(rows, size=1),
+        query=plan.query_table(raw.schema),
+    )
+
+
+def _limits(given: NumberOptions) -> OutputBounds:
+    """Return the bounds of what is asked: of outputs, or of transformed ones."""
+    limits = OutputBounds.checked(given.bounds)
+    transform = OutputTransform.checked(given.transform, (limits.lo, limits.hi))
+    return limits if transform is None else transformed_bounds(transform)
+
+
+def _number_model(
+    plan: ReleaseOptions, given: NumberOptions, *, schema: Schema, ranges: Array
+) -> DPGPRegressor:
+    limits = _limits(given)
+    if plan.signal_variance is not None and not plan.lengthscale:
+        plan.check_ranges(ranges, schema=schema)
+    return DPGPRegressor(
+        plan.kernel(
+            ranges,
+            variance=(SIGNAL_SD_SHARE * limits.width) ** 2,
+            default=partial(matern_kernel, width=limits.width, blocks=schema.groups),
+            schema=schema,
+        ),
+        given.noise_variance,
+        schema=schema,
+        bounds=given.bounds,
+        epsilon=plan.epsilon,
+        delta=plan.delta,
+        noise=plan.noise,
+        criterion=plan.criterion_for("numbers").name,
+        inducing=plan.inducing,
+        mean=given.mean,
+        learn=plan.learning,
+        stages="auto" if given.stages == "auto" else None,
+        interval="auto" if given.interval == "auto" else False,
+        transform=given.transform,
+        gap=plan.gap,
+        memory=plan.memory,
+    )
+
+
+def _class_model(
+    plan: ReleaseOptions, given: ClassOptions, classes: Classes, *, schema: Schema, ranges: Array
+) -> DPGPClassifier:
+    if not plan.lengthscale:
+        plan.check_ranges(ranges, schema=schema)
+    rates = None
+    if given.class_rates:
+        rates = options.positive_numbers(given.class_rates, option="--class-rates")
+    return DPGPClassifier(
+        plan.kernel(
+            ranges,
+            variance=LATENT_SD**2,
+            default=partial(default_latent_kernel, blocks=schema.groups),
+            schema=schema,
+        ),
+        schema=schema,
+        classes=classes,
+        epsilon=plan.epsilon,
+        delta=plan.delta,
+        noise=plan.noise,
+        criterion=plan.criterion_for("classes").name,
+        link=_link(given),
+        class_rates=rates,
+        inducing=plan.inducing,
+        learn=plan.learning,
+        step_criterion=_step_criterion(given),
+        steps=given.steps,
+        gap=plan.gap,
+        memory=plan.memory,
+    )
+
+
+def _declared_classes(plan: ReleaseOptions, given: ClassOptions) -> tuple[list[str], Classes]:
+    """Return the classes in the order of their declaration, after checking what goes with them."""
+    names = options.names(given.classes, example="yes,no")
+    if len(names) == 1:
+        raise ValueError(
+            f"--classes names one class, {names[0]}: name every class that can occur, at least two"
+        )
+    classes = Classes.checked(names)
+    _check_options(plan, given, chosen=plan.criterion_for("classes"), classes=classes)
+    if plan.person:
+        raise ValueError(
+            "--person goes with --bounds: how far answers about classes move when several rows of "
+            "a person change together has no proof here, so classes are protected row by row"
+        )
+    if given.class_rates:
+        options.positive_numbers(given.class_rates, option="--class-rates")
+    return names, classes
+
+
+def _public_columns(plan: ReleaseOptions, schema: Schema) -> tuple[RawTable, list[str] | None]:
+    """Return the raw public columns of a table, and whose rows they are."""
+    whose = [plan.person] if plan.person else []
+    names = list(schema.sources)
+    table = read_public(plan.table, names=[*names, *whose], table_format=plan.table_format)
+    columns = RawTable({name: table[name] for name in names})
+    return columns, table[plan.person].texts().tolist() if plan.person else None
 
 
 def _rows(plan: ReleaseOptions, raw: RawRows) -> FileRows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -22,6 +23,7 @@ from cloakgp.cli.counting import (
     Purpose,
 )
 from cloakgp.cli.options import ClassOptions, NumberOptions, ReleaseOptions
+from cloakgp.cli.planning import plan_release, print_plan
 from cloakgp.cli.show import print_sections
 from cloakgp.criteria import criteria_for
 from cloakgp.utils.files import reserve_file
@@ -46,7 +48,7 @@ def _choices() -> str:
 
 
 STAGES, INTERVALS = ("auto", "one"), ("auto", "off")
-SHOWN_AFTERWARDS = ("Guarantee", "Noise")
+SHOWN_AFTERWARDS = ("Predictions", "Guarantee")
 # Of the disk, before anything is asked; few releases are larger.
 RESERVED_BYTES = 2**24
 
@@ -205,12 +207,106 @@ def release(
     ledger: LedgerAt = "",
     account: AccountName = "",
     key: ChargeKey = "",
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Do not show the plan and ask, on a terminal.")
+    ] = False,
     overwrite: options.Overwrite = False,
 ) -> None:
     """Ask the private column once, and write what may be published.
 
     Every run spends the budget anew about the same people. Bounds, classes, kernel and all other
-    options are public: do not choose them by looking at the private column.
+    options are public: do not choose them by looking at the private column. On a terminal a short
+    plan is shown first, and nothing is asked before somebody says yes.
+    """
+    plan, given = checked_options(
+        table=table,
+        output=output,
+        epsilon=epsilon,
+        delta=delta,
+        inputs=inputs,
+        schema=schema,
+        person=person,
+        missing_output=missing_output,
+        sql=sql,
+        origin=Origin(purpose, by, licence),
+        bounds=bounds,
+        classes=classes,
+        queries=queries,
+        inducing=inducing,
+        criterion=criterion,
+        learn=learn,
+        lengthscale=lengthscale,
+        signal_variance=signal_variance,
+        noise_variance=noise_variance,
+        mean=mean,
+        noise=noise,
+        stages=stages,
+        interval=interval,
+        transform=transform,
+        log=log,
+        class_rates=class_rates,
+        link=link,
+        step_criterion=step_criterion,
+        steps=steps,
+        gap=gap,
+        memory=memory,
+    )
+    counting = Counting(ledger, account, purpose, key)
+    counting.check()
+    read = [each for each in (table, queries, schema) if each is not None]
+    with reserve_file(to, overwrite=overwrite, inputs=read, size=RESERVED_BYTES) as target:
+        if not yes and somebody_is_there():
+            confirm(plan, given)
+        published = counting.publish(lambda: _ask(plan, given))
+        target.write(published.to_bytes(), keep=True)
+    try:
+        _tell(published, plan, to=to)
+    # The terminal may end a program that writes to it, too.
+    except (Exception, SystemExit):
+        with suppress(Exception):
+            warn(f"{to} is released and complete, but could not be described")
+
+
+def checked_options(
+    *,
+    table: Path,
+    output: str,
+    epsilon: float,
+    delta: float,
+    inputs: str,
+    schema: Path | None,
+    person: str,
+    missing_output: str,
+    sql: str,
+    bounds: tuple[float, float] | None,
+    classes: str,
+    queries: Path | None,
+    inducing: int | None,
+    criterion: str,
+    learn: str,
+    lengthscale: str,
+    signal_variance: float | None,
+    noise_variance: float | None,
+    mean: float | None,
+    noise: str,
+    stages: str,
+    interval: str,
+    transform: str,
+    log: bool,
+    class_rates: str,
+    link: str,
+    step_criterion: str,
+    steps: int | None,
+    gap: float,
+    memory: float | None,
+    origin: Origin,
+) -> tuple[ReleaseOptions, NumberOptions | ClassOptions]:
+    """Return the options of a release together, after checking all that needs no table.
+
+    Raises
+    ------
+    ValueError
+        For what makes no sense.
     """
     if (bounds is None) == (not classes):
         raise ValueError(
@@ -273,7 +369,7 @@ def release(
         person=person,
         missing_output=missing_output,
         query=sql,
-        origin=Origin(purpose, by, licence),
+        origin=origin,
     )
     plan.check()
     if missing_output == "drop":
@@ -281,19 +377,23 @@ def release(
             f"rows without {output} are left out: which people these are becomes public, with "
             "everything that may tell about them"
         )
-    counting = Counting(ledger, account, purpose, key)
-    counting.check()
     plan.criterion_for("numbers" if bounds is not None else "classes")
-    read = [each for each in (table, queries, schema) if each is not None]
-    with reserve_file(to, overwrite=overwrite, inputs=read, size=RESERVED_BYTES) as target:
-        published = counting.publish(lambda: _ask(plan, given))
-        target.write(published.to_bytes(), keep=True)
-    try:
-        _tell(published, plan, to=to)
-    # The terminal may end a program that writes to it, too.
-    except (Exception, SystemExit):
-        with suppress(Exception):
-            warn(f"{to} is released and complete, but could not be described")
+    return plan, given
+
+
+def somebody_is_there() -> bool:
+    """Return whether a person reads what is written, and can answer."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def confirm(plan: ReleaseOptions, given: NumberOptions | ClassOptions) -> None:
+    """Show a short plan, and end unless somebody says yes."""
+    from cloakgp.fitting.release_plan import SHORT
+
+    print_plan(plan_release(plan, given, epsilons=()), output=plan.output, only=SHORT)
+    if not typer.confirm("Ask the private column now, and spend this?"):
+        say("Nothing was asked, and nothing spent.")
+        raise typer.Exit(code=1)
 
 
 def _ask(plan: ReleaseOptions, given: NumberOptions | ClassOptions) -> Release:

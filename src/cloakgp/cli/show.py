@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
+import typer
 from rich.padding import Padding
 from rich.table import Table
 
-from cloakgp.cli.console import MAX_WIDTH, fails_plainly, plain, stdout
-from cloakgp.cli.options import ReleaseFile
+from cloakgp.cli.console import MAX_WIDTH, fails_plainly, plain, say, stdout
+from cloakgp.cli.options import Overwrite, ReleaseFile
 
 if TYPE_CHECKING:
     from cloakgp.report.facts import Section
@@ -20,12 +23,44 @@ MAX_LABEL_WIDTH = 20
 @fails_plainly
 def show(
     release_file: ReleaseFile,
+    everything: Annotated[
+        bool,
+        typer.Option("--all", help="Also the noise, the design and the prior, in their own terms."),
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="All of it, as JSON.")] = False,
+    html: Annotated[
+        Path | None,
+        typer.Option(help="Write all of it as one page to print, with pictures, to this file."),
+    ] = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Say in words what a release protects, and how well."""
     from cloakgp.release.open import load
     from cloakgp.report.describe import describe
 
-    print_sections(describe(load(release_file)))
+    if html is not None:
+        _write_sheet(release_file, html, overwrite=overwrite)
+        return
+    sections = describe(load(release_file))
+    if as_json:
+        told = {
+            section.title: {fact.label: fact.text for fact in section.facts} for section in sections
+        }
+        stdout.print(json.dumps(told, indent=2), soft_wrap=True, markup=False)
+        return
+    print_sections([each for each in sections if everything or not each.technical])
+    if not everything and any(each.technical for each in sections):
+        say("The noise, the design and the prior: --all. As a page to print: --html FILE.")
+
+
+def _write_sheet(release_file: Path, html: Path, *, overwrite: bool) -> None:
+    from cloakgp.pages.sheet import sheet_html
+    from cloakgp.release.open import load
+    from cloakgp.utils.files import reserve_file
+
+    with reserve_file(html, overwrite=overwrite, inputs=[release_file]) as target:
+        target.write(sheet_html(load(release_file)).encode())
+    say(f"Wrote {html}.", style="green")
 
 
 def print_sections(sections: Sequence[Section]) -> None:

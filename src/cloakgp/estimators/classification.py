@@ -21,11 +21,11 @@ from cloakgp.estimators.base import (
     column_name,
     count_queries,
 )
+from cloakgp.estimators.class_planning import ClassPlanMixin
 from cloakgp.estimators.repetition import warn_of_repetition
 from cloakgp.fitting.defaults import choose_label_prior
 from cloakgp.fitting.dense import release_outputs
 from cloakgp.fitting.iteration import release_iteration
-from cloakgp.fitting.planning import FitPlan, plan_fit
 from cloakgp.fitting.strategies import Query
 from cloakgp.fitting.streaming_classification import LabelRowSettings, release_label_rows
 from cloakgp.fitting.streaming_measuring import Rows
@@ -41,7 +41,9 @@ from cloakgp.utils.names import CriterionName, LinkName, NoiseChoice
 from cloakgp.utils.passes import Tell, tell_nobody
 
 
-class DPGPClassifier(DesignMixin, ReleaseMixin[Guarantee], ClassifierMixin, BaseEstimator):
+class DPGPClassifier(
+    ClassPlanMixin, DesignMixin, ReleaseMixin[Guarantee], ClassifierMixin, BaseEstimator
+):
     r"""Gaussian-process classification that protects each label.
 
     `fit` asks the private labels once, by linear questions under (ε, δ)-differential privacy of one
@@ -367,35 +369,6 @@ class DPGPClassifier(DesignMixin, ReleaseMixin[Guarantee], ClassifierMixin, Base
         self.classes_ = _as_array(classes)
         return self._keep(released)
 
-    def plan(self, shape: tuple[int, int], *, queries: int | None = None) -> FitPlan:
-        """Say beforehand how a table is best fitted; nothing is read or spent.
-
-        Parameters
-        ----------
-        shape : (int, int)
-            N and D, of X.
-        queries : int, optional
-            How many query points will be given.
-
-        Returns
-        -------
-        FitPlan
-            With ``by_passes``, by `fit_rows`: `fit` holds all rows at once, and so does its
-            release.
-
-        Raises
-        ------
-        ValueError
-            If there is no room for a sparse process either.
-
-        Examples
-        --------
-        >>> model = DPGPClassifier(classes=[0, 1], epsilon=1.0, delta=1e-6, inducing=50)
-        >>> model.plan((40_000, 2)).by_passes
-        True
-        """
-        return self._plan(shape, queries=queries, passes="many rows" in self._criterion().uses)
-
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the most probable class, at no further cost in privacy, shape (P,)."""
         best = np.nan_to_num(self.predict_proba(X)).argmax(axis=1)
@@ -425,17 +398,6 @@ class DPGPClassifier(DesignMixin, ReleaseMixin[Guarantee], ClassifierMixin, Base
         """
         points = self._points(X)
         return self.release_.predict_latent(points)
-
-    def _plan(self, shape: tuple[int, int], *, queries: int | None, passes: bool) -> FitPlan:
-        return plan_fit(
-            shape[0],
-            n_inputs=shape[1],
-            queries=queries,
-            inducing=self.inducing,
-            memory=self.memory,
-            passes=passes,
-            at_rows=self._criterion().at_rows,
-        )
 
     def _in_order(self, declared: Classes) -> Classes:
         """Return classes in the order of scikit-learn, unless another was insisted on."""

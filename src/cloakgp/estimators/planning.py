@@ -2,25 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from cloakgp.criteria import Criterion
 from cloakgp.estimators.base import Inputs, TableLike, count_queries
 from cloakgp.fitting.bands import Stages, stages_for
+from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY
 from cloakgp.fitting.forecast import Forecast, choose_noise, forecast_release
 from cloakgp.fitting.planning import FitPlan, plan_fit
+from cloakgp.fitting.release_plan import (
+    NOT_IN_PASSES,
+    ReleasePlan,
+    TableFacts,
+    cost_of,
+    file_size,
+    most_questions,
+    plan_budgets,
+)
 from cloakgp.fitting.strategies import Budget, Query
+from cloakgp.fitting.streaming_measuring import INDUCING, Rows
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.transforms import OutputTransform
 from cloakgp.privacy import OutputBounds
+from cloakgp.privacy.accounting import check_budget
+from cloakgp.privacy.groups import Groups, checked_groups
+from cloakgp.privacy.noise import noise_for
 from cloakgp.privacy.transforms import transformed_bounds
 from cloakgp.release import Hyperprior
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import NoiseChoice, NoiseName, TransformName
+from cloakgp.utils.passes import Chunk
 
 
 class PlanMixin:
@@ -55,10 +72,10 @@ class PlanMixin:
             self, inputs: Array, X_query: TableLike | None, query_weight: ArrayLike | None
         ) -> Query: ...
 
-    def plan(
+    def plan_fit(
         self, shape: tuple[int, int], *, queries: int | None = None, grouped: bool = False
     ) -> FitPlan:
-        """Say beforehand how `fit` will treat a table; nothing is read or spent.
+        """Say beforehand how `fit` will treat a table of a size; nothing is read or spent.
 
         Parameters
         ----------
@@ -83,7 +100,7 @@ class PlanMixin:
         --------
         >>> from cloakgp import DPGPRegressor
         >>> model = DPGPRegressor(bounds=(-1, 1), epsilon=1.0, delta=1e-6, memory=4.0)
-        >>> model.plan((40_000, 2)).by_passes
+        >>> model.plan_fit((40_000, 2)).by_passes
         True
         """
         criterion = self._criterion()
@@ -98,12 +115,99 @@ class PlanMixin:
             at_rows=criterion.at_rows,
         )
 
-    def forecast(
+    def plan(
         self,
-        X: ArrayLike,
-        X_query: ArrayLike | None = None,
+        X: TableLike | Rows,
+        X_query: TableLike | None = None,
         query_weight: ArrayLike | None = None,
         *,
+        groups: Iterable[Hashable] | None = None,
+        epsilons: Sequence[float] | None = None,
+    ) -> ReleasePlan:
+        """Say everything about a release before it is made, from public inputs; nothing is spent.
+
+        Parameters
+        ----------
+        X : array-like or table of shape (N, D), or rows in chunks
+            Public inputs. Of rows in chunks (`cloakgp.data`), no private entry is read.
+        X_query, query_weight, groups
+            As for `fit`. Rows in chunks say themselves whose they are.
+        epsilons : sequence of float, optional
+            Other budgets to forecast, at the declared δ; some around the declared ε if not given,
+            unless that would take more than a minute.
+
+        Returns
+        -------
+        ReleasePlan
+            Print it.
+
+        Raises
+        ------
+        ValueError
+            For anything that `fit` would refuse without looking at outputs.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from cloakgp import DPGPRegressor
+        >>> model = DPGPRegressor(bounds=(0, 100), epsilon=1.0, delta=1e-5)
+        >>> plan = model.plan(np.linspace(0, 10, 300)[:, None], epsilons=[0.1])
+        >>> [forecast.epsilon for forecast in plan.forecasts]
+        [0.1, 1.0]
+        >>> print(plan)  # doctest: +ELLIPSIS
+        expected error: ... typically, ...
+        """
+        model = clone(self)
+        check_budget(self.epsilon, self.delta, pure=True)
+        limits = OutputBounds.checked(self.bounds)
+        queries = count_queries(X_query)
+        table, given = look_at(model, X, groups=groups)
+        how = model.plan_fit(
+            (table.rows, table.n_inputs), queries=queries, grouped=table.people is not None
+        )
+        if given is None:
+            how = replace(how, inducing=how.inducing or INDUCING, by_passes=True)
+        query_count = queries or min(table.rows, LARGEST_DEFAULT_QUERY)
+        cost = cost_of(table, how, queries=query_count)
+        forecasts: tuple[Forecast, ...] = ()
+        if given is not None and not how.by_passes:
+            most = len(stages_for(self.stages, criterion=self._criterion(), noise="gaussian"))
+            budgets = plan_budgets(self.epsilon, epsilons, seconds=cost.seconds * most)
+            forecasts = model._forecasts(
+                given.X,
+                given.of_rows(groups),
+                inducing=how.inducing,
+                query=model._query(given.X, X_query, query_weight),
+                epsilons=budgets,
+            )
+        own = next((each for each in forecasts if each.epsilon == self.epsilon), None)
+        questions = own.questions if own else most_questions(table, how, queries=query_count)
+        fixed = noise_for(self.noise, epsilon=self.epsilon, delta=self.delta)
+        return ReleasePlan(
+            table=table,
+            declared=f"{limits.lo:g} to {limits.hi:g}",
+            epsilon=self.epsilon,
+            delta=self.delta,
+            noise=own.noise if own else (None if self.noise == "auto" and self.delta else fixed),
+            how=how,
+            stages=own.stages if own else 1,
+            questions=questions,
+            memory=own.memory if own else cost.memory,
+            seconds=own.seconds if own else cost.seconds,
+            file_bytes=own.file_bytes
+            if own
+            else file_size(table, how, queries=query_count, questions=questions),
+            forecasts=forecasts,
+            unknown="" if forecasts else NOT_IN_PASSES,
+        )
+
+    def forecast(
+        self,
+        X: TableLike,
+        X_query: TableLike | None = None,
+        query_weight: ArrayLike | None = None,
+        *,
+        groups: Iterable[Hashable] | None = None,
         epsilons: Sequence[float] | None = None,
     ) -> tuple[Forecast, ...]:
         """Say what `fit` would be worth at several budgets, from public inputs; nothing is spent.
@@ -113,9 +217,9 @@ class PlanMixin:
 
         Parameters
         ----------
-        X : array-like of shape (N, D)
+        X : array-like or table of shape (N, D)
             Public inputs.
-        X_query, query_weight
+        X_query, query_weight, groups
             As for `fit`.
         epsilons : sequence of float, optional
             Budgets, all at the declared δ; the declared ε alone if not given.
@@ -136,22 +240,42 @@ class PlanMixin:
         True
         """
         model = clone(self)
-        inputs = model._read(X).X
-        plan = model.plan(inputs.shape, queries=count_queries(X_query))
+        given = model._read(X)
+        plan = model.plan_fit(
+            given.X.shape, queries=count_queries(X_query), grouped=groups is not None
+        )
         if plan.by_passes:
             raise ValueError("tables that are read in passes cannot be forecast: take some rows")
-        limits = self._limits()
-        prior = model._prior(inputs, limits, inducing=plan.inducing)
-        query = model._query(inputs, X_query, query_weight)
+        found: tuple[Forecast, ...] = model._forecasts(
+            given.X,
+            given.of_rows(groups),
+            inducing=plan.inducing,
+            query=model._query(given.X, X_query, query_weight),
+            epsilons=[self.epsilon] if epsilons is None else list(map(float, epsilons)),
+        )
+        return found
+
+    def _forecasts(
+        self,
+        inputs: Array,
+        groups: Iterable[Hashable] | None,
+        *,
+        inducing: int | ArrayLike | None,
+        query: Query,
+        epsilons: Sequence[float],
+    ) -> tuple[Forecast, ...]:
+        prior = self._prior(inputs, self._limits(), inducing=inducing)
+        units = checked_groups(groups, rows=len(inputs))
         return tuple(
-            model._forecast(
+            self._forecast(
                 inputs,
                 prior=prior,
                 query=query,
                 epsilon=epsilon,
-                noise=model._noise(inputs, prior=prior, query=query, epsilon=epsilon),
+                groups=units,
+                noise=self._noise(inputs, prior=prior, query=query, epsilon=epsilon),
             )
-            for epsilon in ([self.epsilon] if epsilons is None else map(float, epsilons))
+            for epsilon in epsilons
         )
 
     def _transform(self) -> OutputTransform | None:
@@ -203,6 +327,7 @@ class PlanMixin:
         query: Query,
         epsilon: float,
         noise: NoiseName,
+        groups: Groups | None = None,
     ) -> Forecast:
         return forecast_release(
             inputs,
@@ -214,4 +339,75 @@ class PlanMixin:
             hyperprior=self._hyperprior(),
             criterion=self.criterion,
             searched=self._searches(),
+            groups=groups,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class _Counted:
+    """How many rows there are, and how many of each group's number."""
+
+    rows: int
+    numbers: NDArray[np.intp]
+    sizes: NDArray[np.intp]
+
+    def merged(self, other: _Counted) -> _Counted:
+        numbers = np.concatenate([self.numbers, other.numbers])
+        found, places = np.unique(numbers, return_inverse=True)
+        sizes = np.concatenate([self.sizes, other.sizes])
+        summed = np.bincount(places, weights=sizes, minlength=len(found)).astype(np.intp)
+        return _Counted(rows=self.rows + other.rows, numbers=found, sizes=summed)
+
+
+def _count(chunk: Chunk) -> _Counted:
+    none = np.zeros(0, dtype=np.intp)
+    numbers, sizes = (
+        (none, none) if chunk.groups is None else np.unique(chunk.groups, return_counts=True)
+    )
+    return _Counted(rows=len(chunk.X), numbers=numbers, sizes=np.asarray(sizes, dtype=np.intp))
+
+
+def look_at(
+    model: Any, X: TableLike | Rows, *, groups: Iterable[Hashable] | None
+) -> tuple[TableFacts, Inputs | None]:
+    """Return what is known of a table beforehand, and its inputs if it is not in chunks.
+
+    Parameters
+    ----------
+    model : DPGPRegressor or DPGPClassifier
+        Names and number of inputs are kept in it.
+    X : array-like, table, or rows in chunks
+        Of rows in chunks, public inputs are gone over once.
+    groups : iterable of N hashables, optional
+
+    Raises
+    ------
+    ValueError
+        If X does not fit.
+    """
+    if not hasattr(X, "over_inputs"):
+        given = model._read(X)
+        units = checked_groups(given.of_rows(groups), rows=len(given.X))
+        sizes = None if units is None else np.bincount(units)
+        rows = len(given.X)
+    else:
+        given = None
+        if groups is not None:
+            raise ValueError("rows in chunks say themselves whose they are")
+        chunks: Any = X
+        model._look_at(chunks)
+        counted = chunks.over_inputs(_count, what="counting rows")
+        rows, sizes = counted.rows, counted.sizes if chunks.grouped else None
+    schema = model.schema_
+    people = len(sizes) if sizes is not None else (rows if groups is not None else None)
+    return (
+        TableFacts(
+            rows=rows,
+            columns=model._names() if schema is None else schema.sources,
+            n_inputs=len(schema.names) if schema is not None else model.n_features_in_,
+            names=model._names(),
+            people=people,
+            most_rows=1 if sizes is None else int(sizes.max()),
+        ),
+        given,
+    )

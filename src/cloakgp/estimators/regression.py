@@ -253,7 +253,7 @@ class DPGPRegressor(
         limits = self._limits()
         hyperprior = self._hyperprior()
         grouped, queries = groups is not None, count_queries(X_query)
-        plan = self.plan(inputs.shape, queries=queries, grouped=grouped)
+        plan = self.plan_fit(inputs.shape, queries=queries, grouped=grouped)
         plan.announce()
         if plan.by_passes:
             many = ArrayRows(inputs, y, input_names=self._names(), output_name=column_name(y))

@@ -12,7 +12,7 @@ The forecast believes its prior. How far it was from the truth on tables is reco
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from cloakgp.fitting.strategies import Budget, Query, choose_strategy, query_wei
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.privacy import Answers, Guarantee, OutputBounds
 from cloakgp.privacy.bands import UNIT_BAND, Bands
+from cloakgp.privacy.groups import Groups
 from cloakgp.privacy.noise import GAUSSIAN, LAPLACE, NOISES, noise_for
 from cloakgp.release import DenseStrategy, Hyperprior, Measurement, Release
 from cloakgp.utils.arrays import Array
@@ -53,6 +54,9 @@ class Forecast:
         In bytes, within a factor of two.
     seconds : float
         On one core, no better than an order of magnitude.
+    release : Release
+        What would be released if answers were as the prior expects them. Its sds are the expected
+        ones; its means are those of the prior, and no output is in it.
     """
 
     epsilon: float
@@ -65,6 +69,12 @@ class Forecast:
     questions: int
     memory: float
     seconds: float
+    release: Release = field(repr=False, compare=False)
+
+    @property
+    def file_bytes(self) -> int:
+        """Size of the release's file, but for what is learned from the answers."""
+        return len(self.release.to_bytes())
 
 
 def forecast_release(
@@ -78,6 +88,7 @@ def forecast_release(
     hyperprior: Hyperprior | None = None,
     criterion: str = "bayes",
     searched: bool = False,
+    groups: Groups | None = None,
     gap: float = 1e-2,
 ) -> Forecast:
     """Forecast a release of one table of numbers. Sees no output.
@@ -98,6 +109,8 @@ def forecast_release(
     searched : bool
         Whether an interval that holds most outputs would be looked for first. What that costs is
         counted; bounds are taken to be good ones.
+    groups : array of shape (N,), optional
+        Whose row each is, from `cloakgp.privacy.groups.checked_groups`.
     gap : float
         Of the designs: coarser than a release's own, which changes little.
 
@@ -106,7 +119,10 @@ def forecast_release(
     Forecast
     """
     NOISES[budget.noise].check(budget.epsilon, budget.delta)
-    search = plan_search(bounds, budget=budget, rows=len(X)) if searched else NO_SEARCH
+    search = NO_SEARCH
+    if searched:
+        most = 1 if groups is None else int(np.bincount(groups).max())
+        search = plan_search(bounds, budget=budget, rows=len(X), largest_group=most)
     steps = schedule_stages(
         stages,
         budget=budget,
@@ -121,6 +137,7 @@ def forecast_release(
         query=query,
         budget=steps[0].budget,
         criterion=criterion,
+        groups=groups,
         gap=gap,
     )
     expected = first.totals * (prior.mean - bounds.middle)
@@ -136,7 +153,7 @@ def forecast_release(
             bounds=bounds,
             budget=step.budget,
             table=0,
-            groups=None,
+            groups=groups,
             band=step.stage.width,
             gap=gap,
             progress=None,
@@ -234,4 +251,5 @@ def _summarised(release: Release, query: Query, *, budget: Budget, others: int) 
         + others,
         memory=cost.memory,
         seconds=cost.seconds * stages,
+        release=release,
     )

@@ -91,8 +91,8 @@ class SparsePrior:
             raise ValueError(f"unknown approximation {self.approximation!r}")
 
     @cached_property
-    def _inducing_factor(self) -> Array:
-        """The lower Cholesky factor of K_ZZ + jitter."""
+    def inducing_factor(self) -> Array:
+        """The lower Cholesky factor of K_ZZ + jitter, shape (M, M)."""
         covariance = latent_covariance(self.kernel, self.inducing, self.inducing.copy())
         check_positive_definite(self.kernel, covariance)
         largest = float(np.diag(covariance).max())
@@ -104,7 +104,7 @@ class SparsePrior:
     def features(self, X: Array) -> Array:
         """Return V with Q_ab = V_aᵀ V_b, shape (M, n)."""
         crossed = latent_covariance(self.kernel, self.inducing, X)
-        features = linalg.solve_triangular(self._inducing_factor, crossed, lower=True)
+        features = linalg.solve_triangular(self.inducing_factor, crossed, lower=True)
         return np.asarray(features, dtype=np.float64)
 
     def cross_covariance(self, X_query: Array, X: Array) -> Array:

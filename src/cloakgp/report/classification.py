@@ -17,6 +17,7 @@ from cloakgp.report.measurements import (
     root_mean_square,
 )
 from cloakgp.report.outputs import OutputWords
+from cloakgp.utils.arrays import Array
 
 LINK_WORDS = {"probit": "probit", "logit": "logistic"}
 
@@ -71,22 +72,16 @@ class ClassWords(OutputWords):
 
     def predictions(self, release: Release) -> tuple[Fact, ...]:
         """Say how probabilities are made, and how sharp they are."""
-        points = np.vstack([measurement.strategy.X_query for measurement in release.measurements])
-        latent = release.predict_latent(points)
-        prior_sd = np.sqrt(release.prior.query_variance(points))
-        surest = release.predict_proba(points).max(axis=1)
+        surest = release.predict_proba(_queried(release)).max(axis=1)
         return (
-            Fact("how", _how(release, class_likelihood(release.fitted.likelihood))),
             Fact(
-                "latent",
-                "at the queried points the latent values have an sd of "
-                f"{root_mean_square(latent.sd):.4g} (root mean square; "
-                f"{root_mean_square(prior_sd):.4g} before anything was asked). The privacy noise "
-                f"alone makes {root_mean_square(latent.privacy_sd):.4g} of it.",
+                "typical success",
+                "by these probabilities themselves, the most probable class is the right one of "
+                f"{100 * float(surest.mean()):.0f} % of people, where predictions matter.",
             ),
             Fact(
                 "decided",
-                "the most probable class of a queried point has a probability of "
+                "where predictions matter, the most probable class has a probability of "
                 f"{surest.min():.2f} to {surest.max():.2f}.",
             ),
         )
@@ -96,7 +91,18 @@ class ClassWords(OutputWords):
         declared = WeightedPrior(prior=release.prior, likelihood=release.likelihood, weight=1.0)
         fitted = release.fitted
         unchanged = (declared.prior, declared.likelihood), (fitted.prior, fitted.likelihood)
+        points = _queried(release)
+        latent = release.predict_latent(points)
+        prior_sd = np.sqrt(release.prior.query_variance(points))
         return (
+            Fact("how", _how(release, class_likelihood(fitted.likelihood))),
+            Fact(
+                "latent",
+                "at the queried points the latent values have an sd of "
+                f"{root_mean_square(latent.sd):.4g} (root mean square; "
+                f"{root_mean_square(prior_sd):.4g} before anything was asked). The privacy noise "
+                f"alone makes {root_mean_square(latent.privacy_sd):.4g} of it.",
+            ),
             Fact("kernel", f"{fitted.prior.kernel} (covariance of a latent function)"),
             Fact("link", LINK_WORDS[class_likelihood(fitted.likelihood).link_name]),
             Fact("class rates", f"{_rates(release, fitted)}: what is predicted far from all rows."),
@@ -137,6 +143,10 @@ def _how(release: Release, likelihood: ClassLikelihood) -> str:
         f"the answers about it and the prior; the {link_word} link makes its value the probability "
         f"of that class or another, and these are divided by their sum. {averaged}"
     )
+
+
+def _queried(release: Release) -> Array:
+    return np.vstack([measurement.strategy.X_query for measurement in release.measurements])
 
 
 def _rates(release: Release, prior: WeightedPrior) -> str:

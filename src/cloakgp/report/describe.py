@@ -43,11 +43,15 @@ from cloakgp.report.statistics import (
     describe_published,
     describe_statistics,
 )
+from cloakgp.report.worth import accuracy_section
 from cloakgp.utils.formatting import ceiling
 
 # What outputs that are measured together are called.
 OUTPUTS = "the outputs"
 WIDTHS = "widths of the outputs' bounds"
+# In which order sections are told; the last ones are for those who know the methods.
+TECHNICAL = ("Noise", "Prior")
+ORDER = ("Protection", "Predictions", "Guarantee", "Data", *TECHNICAL)
 
 Describable = OpenedRelease | CloakedPredictions | Published
 
@@ -71,10 +75,15 @@ def describe(release: Describable) -> tuple[Section, ...]:
     >>> model = DPGPRegressor(bounds=(0, 1), epsilon=1.0)
     >>> sections = describe(model.fit([[0.0], [1.0], [2.0]], [0, 1, 1]).release_)
     >>> [section.title for section in sections]
-    ['Protection', 'Guarantee', 'Noise', 'Prior', 'Data']
+    ['Protection', 'Predictions', 'Guarantee', 'Data', 'Noise', 'Prior']
     """
     warning = (insecurity(),) * release.insecure
-    return (*warning, *_sections(release))
+    told = [
+        replace(section, technical=section.title in TECHNICAL) for section in _sections(release)
+    ]
+    worth = accuracy_section(release)
+    every = [*told, *(() if worth is None else (worth,))]
+    return (*warning, *sorted(every, key=lambda section: ORDER.index(section.title)))
 
 
 @singledispatch

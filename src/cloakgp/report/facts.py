@@ -21,10 +21,19 @@ class Fact:
 
 @dataclass(frozen=True)
 class Section:
-    """Facts under one heading."""
+    """Facts under one heading.
+
+    Attributes
+    ----------
+    title : str
+    facts : tuple of Fact
+    technical : bool
+        Whether only those need them who know the methods.
+    """
 
     title: str
     facts: tuple[Fact, ...]
+    technical: bool = False
 
 
 def printable(text: str) -> str:

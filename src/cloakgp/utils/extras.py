@@ -12,6 +12,7 @@ MODULES = {
     "excel": ("python_calamine", "openpyxl"),
     "sql": ("sqlalchemy",),
     "plots": ("matplotlib",),
+    "page": ("jinja2", "markupsafe", "plotly"),
     "dask": ("dask", "distributed"),
     "ledger": ("sqlalchemy", "alembic", "psycopg", "cryptography"),
 }
@@ -21,6 +22,7 @@ TASKS = {
     "excel": "spreadsheets need",
     "sql": "databases other than SQLite need",
     "plots": "pictures need",
+    "page": "pages need",
     "dask": "rows on a Dask cluster need",
     "ledger": "the ledger needs",
 }
@@ -36,7 +38,7 @@ def extra(name: str) -> Iterator[None]:
 
     Parameters
     ----------
-    name : {"cli", "tables", "excel", "sql", "plots", "dask", "ledger"}
+    name : {"cli", "tables", "excel", "sql", "plots", "page", "dask", "ledger"}
 
     Raises
     ------

@@ -57,3 +57,37 @@ def one_in(share: float) -> str:
     (' (1 in 100,000)', '')
     """
     return f" (1 in {math.floor((1 + 1e-12) / share):,})" if share < 0.1 else ""
+
+
+def bytes_in_words(size: float) -> str:
+    """Return a size with two digits.
+
+    Examples
+    --------
+    >>> bytes_in_words(1234.0), bytes_in_words(2.5e9)
+    ('1.2 kB', '2.5 GB')
+    """
+    for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if size >= unit:
+            share = size / unit
+            return f"{share:.2g} {name}" if share < 100 else f"{share:,.0f} {name}"
+    return f"{size:.0f} bytes"
+
+
+def seconds_in_words(seconds: float) -> str:
+    """Return a time as people say it.
+
+    Examples
+    --------
+    >>> seconds_in_words(0.2), seconds_in_words(40.0), seconds_in_words(90.0)
+    ('a few seconds', 'some 40 seconds', 'some 2 minutes')
+    >>> seconds_in_words(9000.0)
+    'some 2.5 hours'
+    """
+    if seconds < 8:
+        return "a few seconds"
+    if seconds < 60:
+        return f"some {seconds:.0f} seconds"
+    if seconds < 5400:
+        return f"some {math.ceil(seconds / 60):.0f} minutes"
+    return f"some {seconds / 3600:.2g} hours"

@@ -103,16 +103,36 @@ class NewtonState:
         latent, mean = self.prior, self.prior_mean
         to_query = _interpolation(latent, X, self.X)
         crossed = latent.cross_covariance(X, self.X)
-        curvature = self._curvature()
-        covariance = _rows(latent, self.X)
-        covariance[np.diag_indices(len(covariance))] += 1.0 / np.maximum(curvature, 1e-12)
-        factor = np.linalg.cholesky(covariance)
-        explained = np.square(linalg.solve_triangular(factor, crossed.T, lower=True)).sum(axis=0)
+        explained = np.square(
+            linalg.solve_triangular(self._label_factor(), crossed.T, lower=True)
+        ).sum(axis=0)
         return (
             mean + to_query @ (self.latent - mean),
             np.maximum(latent.query_variance(X) - explained, 0.0),
             np.square(to_query @ self.noise_root).sum(axis=1),
         )
+
+    def interpolation(self) -> Array:
+        """Return J with k_*ᵀ K⁻¹ = b_*ᵀ J, shape (n, N).
+
+        With b_* the covariance with the rows, or of a sparse prior its features.
+        """
+        if isinstance(self.prior, SparsePrior):
+            return _feature_interpolation(self.prior, self.X)
+        return np.asarray(linalg.cho_solve(_row_factor(self.prior, self.X), np.eye(len(self.X))))
+
+    def explained_root(self) -> Array:
+        """Return the inverse of a root of K + W⁻¹, shape (N, N)."""
+        return np.asarray(
+            linalg.solve_triangular(self._label_factor(), np.eye(len(self.X)), lower=True)
+        )
+
+    def _label_factor(self) -> Array:
+        """Return the lower Cholesky factor of K + W⁻¹."""
+        covariance = _rows(self.prior, self.X)
+        curvature = np.maximum(self._curvature(), 1e-12)
+        covariance[np.diag_indices(len(covariance))] += 1.0 / curvature
+        return np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
 
     def _curvature(self) -> Array:
         probability = expit(self.latent)
@@ -150,13 +170,23 @@ def _rows(prior: ExactPrior | SparsePrior, X: Array) -> Array:
 def _interpolation(prior: ExactPrior | SparsePrior, X_query: Array, X: Array) -> Array:
     """Return k_*ᵀ K⁻¹, shape (P, N); by least squares where K has low rank."""
     if isinstance(prior, SparsePrior):
-        features = prior.features(X)
-        inner = features @ features.T
-        inner[np.diag_indices(len(inner))] += RELATIVE_JITTER * float(np.trace(inner))
-        solved = linalg.cho_solve(linalg.cho_factor(inner, lower=True), features)
+        solved = _feature_interpolation(prior, X)
         return np.asarray(prior.features(X_query).T @ solved, dtype=np.float64)
+    crossed = prior.cross_covariance(X_query, X)
+    return np.asarray(linalg.cho_solve(_row_factor(prior, X), crossed.T).T, dtype=np.float64)
+
+
+def _feature_interpolation(prior: SparsePrior, X: Array) -> Array:
+    """Return (V Vᵀ)⁻¹ V, shape (M, N)."""
+    features = prior.features(X)
+    inner = features @ features.T
+    inner[np.diag_indices(len(inner))] += RELATIVE_JITTER * float(np.trace(inner))
+    return np.asarray(linalg.cho_solve(linalg.cho_factor(inner, lower=True), features))
+
+
+def _row_factor(prior: ExactPrior | SparsePrior, X: Array) -> tuple[Array, bool]:
+    """Return the Cholesky factor of K over rows, for `scipy.linalg.cho_solve`."""
     covariance = _rows(prior, X)
     covariance[np.diag_indices(len(X))] += RELATIVE_JITTER * float(np.diag(covariance).max())
-    crossed = prior.cross_covariance(X_query, X)
-    factor = linalg.cho_factor(covariance, lower=True)
-    return np.asarray(linalg.cho_solve(factor, crossed.T).T, dtype=np.float64)
+    factor: tuple[Array, bool] = linalg.cho_factor(covariance, lower=True)
+    return factor

@@ -1,0 +1,391 @@
+r"""Plan of a release: what it will be worth, make public and take, from public inputs alone.
+
+Whoever is asked to spend a budget reads this before. Of numbers, what predictions will be worth is
+forecast (`cloakgp.fitting.forecast`); of classes, and of tables that are read in passes, it cannot
+be, and the plan says so and gives all the rest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from cloakgp.fitting.forecast import Forecast
+from cloakgp.fitting.planning import FitCost, FitPlan, fit_cost
+from cloakgp.privacy.noise import NOISES
+from cloakgp.utils.formatting import bytes_in_words, percent, seconds_in_words
+from cloakgp.utils.names import NoiseName
+
+# Of a table that is read in passes: seconds of a core a row and inducing input, and bytes that are
+# held, as measured; both within a factor of three.
+PASS_SECONDS, PASS_BYTES = 2e-6, 6e8
+# Bytes of a number in a file, and of what a file holds beside numbers.
+NUMBER_BYTES, FRAME_BYTES = 8, 2e4
+# What other budgets are forecast, as multiples of the one asked about.
+AROUND = (0.25, 0.5, 1.0, 2.0, 4.0)
+# Beyond so many seconds for all of them, the one asked about is forecast alone.
+PATIENCE = 60.0
+NORMAL = NormalDist()
+# What is told of a plan where it is told in short.
+SHORT = ("expected error", "protected", "a guess", "becomes public", "rows", "takes")
+
+NOT_OF_CLASSES = (
+    "cannot be told beforehand: how well classes can be told apart depends on the labels, and "
+    "nobody looks at them here"
+)
+NOT_IN_PASSES = (
+    "is not forecast for a table that is read in passes. Plan for some thousand of its rows, "
+    "picked by their inputs alone: predictions from all rows are better than that"
+)
+
+
+@dataclass(frozen=True)
+class TableFacts:
+    """What is known of a table beforehand.
+
+    Attributes
+    ----------
+    rows : int
+    columns : tuple of str
+        Names of the public columns; may be empty.
+    n_inputs : int
+        D, the numbers that stand for them.
+    names : tuple of str
+        Of these numbers; may be empty.
+    people : int or None
+        Whose rows they are; None where every row is protected on its own.
+    most_rows : int
+        Of one person.
+    """
+
+    rows: int
+    columns: tuple[str, ...]
+    n_inputs: int
+    names: tuple[str, ...] = ()
+    people: int | None = None
+    most_rows: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasePlan:
+    """A release before it is made; nothing was read of the private column, and nothing spent.
+
+    Attributes
+    ----------
+    table : TableFacts
+    declared : str
+        What is declared of the private column, in words.
+    epsilon, delta : float
+        The budget.
+    noise : {"gaussian", "laplace"} or None
+        None if it is chosen later.
+    how : FitPlan
+        Whether the process is exact or sparse, and whether rows are read in passes.
+    stages : int
+        Measurements, at most.
+    questions : int
+        Numbers that are published with noise, at most.
+    memory : float
+        In bytes, within a factor of two or so.
+    seconds : float
+        On one core, no better than an order of magnitude.
+    file_bytes : float
+        Of the release, within a factor of two or so.
+    forecasts : tuple of Forecast
+        Of several budgets, in order; empty if there are none.
+    unknown : str
+        Why there are none.
+    """
+
+    table: TableFacts
+    declared: str
+    epsilon: float
+    delta: float
+    noise: NoiseName | None
+    how: FitPlan
+    stages: int
+    questions: int
+    memory: float
+    seconds: float
+    file_bytes: float
+    forecasts: tuple[Forecast, ...] = ()
+    unknown: str = ""
+
+    @property
+    def forecast(self) -> Forecast | None:
+        """The forecast of the budget itself, if there is one."""
+        return next((each for each in self.forecasts if each.epsilon == self.epsilon), None)
+
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """Return the plan in words: what each thing is called, and what is said of it."""
+        return (
+            *self._worth(),
+            ("protected", self._protected()),
+            ("a guess", _guess_in_words(self.epsilon, self.delta, self.noise)),
+            ("becomes public", self._public()),
+            ("rows", self._rows()),
+            ("model", self._model()),
+            (
+                "questions",
+                f"at most {self.questions:,} numbers, with noise, in "
+                f"{'one stage' if self.stages == 1 else f'{self.stages} stages'}.",
+            ),
+            (
+                "takes",
+                f"{seconds_in_words(self.seconds)} on one processor, no better than an order of "
+                f"magnitude, and {bytes_in_words(self.memory)} of memory beside the program's "
+                f"own; the file will have some {bytes_in_words(self.file_bytes)}.",
+            ),
+        )
+
+    def _worth(self) -> tuple[tuple[str, str], ...]:
+        found = self.forecast
+        if found is None:
+            return (("expected error", f"{self.unknown}."),)
+        return (
+            (
+                "expected error",
+                f"{found.error:.3g} typically, where predictions matter, of what is predicted for "
+                f"people with the same inputs on average; {found.output_error:.3g} of a new "
+                f"person's own value. If nothing were asked: {found.prior_error:.3g}. This "
+                "believes what is assumed beforehand of how the private column varies.",
+            ),
+        )
+
+    def _protected(self) -> str:
+        unit = "all values of one person" if self.table.people is not None else "every single value"
+        budget = f"ε = {self.epsilon:g}" + (f", δ = {self.delta:g}" if self.delta else ", no δ")
+        return f"{unit} of the private column ({self.declared}), with {budget}."
+
+    def _public(self) -> str:
+        names = ", ".join(self.table.columns)
+        inputs = f"the public columns{f' ({names})' * bool(names)}"
+        held = (
+            "ranges, centres and sums of which are in the file"
+            if self.how.by_passes
+            else "which are in the file row by row"
+        )
+        whose = "; which rows are the same person" * (self.table.people is not None)
+        return f"{inputs}, {held}; who is in the table{whose}; all options, and the noisy answers."
+
+    def _rows(self) -> str:
+        if self.table.people is None:
+            return f"{self.table.rows:,}, each protected on its own: one person, one row."
+        each = self.table.rows / self.table.people
+        return (
+            f"{self.table.rows:,} of {self.table.people:,} people: {each:.3g} each on average, and "
+            f"{self.table.most_rows:,} at most. The one with most rows decides how much noise "
+            "protects them all."
+        )
+
+    def _model(self) -> str:
+        count = _inducing(self.how)
+        kind = "a Gaussian process that holds every row"
+        if count is not None:
+            kind = f"a sparse Gaussian process, with {count:,} inducing inputs"
+        notice = f" Why: {self.how.notice}." if self.how.notice else ""
+        return f"{kind}{', over rows read in passes' * self.how.by_passes}.{notice}"
+
+    def budgets(self) -> tuple[tuple[str, ...], ...]:
+        """Return a table over ε, its heads first; heads alone if one budget is forecast or none."""
+        head = ("ε", "a guess is right", "expected error", "of a new value", "questions")
+        if len(self.forecasts) < 2:
+            return (head,)
+        return (
+            head,
+            *(
+                (
+                    f"{each.epsilon:.4g}",
+                    f"≤ {percent(guess(each.epsilon, each.delta, each.noise))}",
+                    f"{each.error:.3g}",
+                    f"{each.output_error:.3g}",
+                    f"{each.questions:,}",
+                )
+                for each in self.forecasts
+            ),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as plain data, for JSON."""
+        return {
+            **asdict(self.table),
+            "declared": self.declared,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "noise": self.noise,
+            "guess": guess(self.epsilon, self.delta, self.noise),
+            "inducing": _inducing(self.how),
+            "by_passes": self.how.by_passes,
+            "notice": self.how.notice,
+            "stages": self.stages,
+            "questions": self.questions,
+            "memory_bytes": self.memory,
+            "seconds": self.seconds,
+            "file_bytes": self.file_bytes,
+            "no_forecast": self.unknown,
+            "forecasts": [
+                {
+                    "epsilon": each.epsilon,
+                    "delta": each.delta,
+                    "noise": each.noise,
+                    "guess": guess(each.epsilon, each.delta, each.noise),
+                    "error": each.error,
+                    "output_error": each.output_error,
+                    "prior_error": each.prior_error,
+                    "stages": each.stages,
+                    "questions": each.questions,
+                }
+                for each in self.forecasts
+            ],
+        }
+
+    def __str__(self) -> str:
+        told = [f"{label}: {text}" for label, text in self.facts()]
+        head, *rows = self.budgets()
+        if rows:
+            widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+            told += [
+                "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True))
+                for line in (head, *rows)
+            ]
+        return "\n".join(told)
+
+
+def guess(epsilon: float, delta: float, noise: NoiseName | None) -> float:
+    """Return how often somebody guesses right at most which of two values a person has.
+
+    Somebody who knows everything else and holds both for equally likely is right with a probability
+    of at most (1 + δ(0))/2: with Gaussian noise Φ(μ/2); else, whatever the noise,
+    1 − (1 − δ)/(1 + e^ε) (Kairouz, Oh and Viswanath 2015).
+
+    Parameters
+    ----------
+    epsilon, delta : float
+    noise : {"gaussian", "laplace"} or None
+
+    Examples
+    --------
+    >>> round(guess(1.0, 1e-3, "gaussian"), 3), round(guess(1.0, 0.0, "laplace"), 3)
+    (0.577, 0.731)
+    """
+    if noise == "gaussian":
+        return NORMAL.cdf(1 / (2 * NOISES[noise].unit_sd(epsilon, delta)))
+    return 1 - (1 - delta) * math.exp(-epsilon) / (1 + math.exp(-epsilon))
+
+
+def _guess_in_words(epsilon: float, delta: float, noise: NoiseName | None) -> str:
+    return (
+        "somebody who knows everything but one person's value, and holds two values for equally "
+        f"likely, will guess right at most {percent(guess(epsilon, delta, noise))} of the time. A "
+        "coin does 50 %."
+    )
+
+
+def plan_budgets(
+    epsilon: float, epsilons: Sequence[float] | None, *, seconds: float
+) -> tuple[float, ...]:
+    """Return which budgets are forecast, in order, the asked one among them.
+
+    Parameters
+    ----------
+    epsilon : float
+        Asked about.
+    epsilons : sequence of float, optional
+        Others; some around it if not given, unless that takes long.
+    seconds : float
+        That each takes.
+
+    Examples
+    --------
+    >>> plan_budgets(1.0, None, seconds=1.0), plan_budgets(1.0, [3.0], seconds=1.0)
+    ((0.25, 0.5, 1.0, 2.0, 4.0), (1.0, 3.0))
+    """
+    if epsilons is None:
+        many = seconds * len(AROUND) <= PATIENCE
+        epsilons = [share * epsilon for share in AROUND] if many else ()
+    return tuple(sorted({epsilon, *map(float, epsilons)}))
+
+
+def most_questions(table: TableFacts, how: FitPlan, *, queries: int) -> int:
+    """Return how many questions of one channel there are at most, where no design tells.
+
+    Parameters
+    ----------
+    table, how
+    queries : int
+        P, the number of query points.
+
+    Examples
+    --------
+    >>> most_questions(TableFacts(100, (), 2), FitPlan(30, False), queries=500)
+    30
+    """
+    return min(queries, table.rows, _inducing(how) or table.rows)
+
+
+def cost_of(table: TableFacts, how: FitPlan, *, queries: int, channels: int = 1) -> FitCost:
+    """Estimate what a fit takes, by passes or at once.
+
+    Parameters
+    ----------
+    table : TableFacts
+    how : FitPlan
+    queries : int
+        P, the number of query points.
+    channels : int
+        Latent functions.
+
+    Examples
+    --------
+    >>> table = TableFacts(rows=1_000_000, columns=(), n_inputs=4)
+    >>> cost = cost_of(table, FitPlan(inducing=200, by_passes=True), queries=500)
+    >>> 100 < cost.seconds < 1000
+    True
+    """
+    count = _inducing(how)
+    if how.by_passes:
+        return FitCost(
+            memory=PASS_BYTES, seconds=PASS_SECONDS * table.rows * (count or 1) * channels
+        )
+    return fit_cost(table.rows, queries=queries, inducing=count)
+
+
+def file_size(
+    table: TableFacts, how: FitPlan, *, queries: int, questions: int, channels: int = 1
+) -> float:
+    """Estimate the bytes of a release of so many questions.
+
+    A dense one holds inputs, query points and questions, which have an entry for every row; one of
+    many rows holds a rule, and sums over questions and inducing inputs.
+
+    Parameters
+    ----------
+    table, how
+    queries, questions : int
+    channels : int
+
+    Examples
+    --------
+    >>> file_size(TableFacts(100, (), 2), FitPlan(None, False), queries=100, questions=50) < 3e5
+    True
+    """
+    inputs = table.n_inputs
+    if how.by_passes:
+        count = _inducing(how) or 1
+        numbers = queries * inputs + count * (inputs + questions * (1 + channels))
+    else:
+        numbers = (table.rows + queries) * (inputs + questions)
+    return FRAME_BYTES + NUMBER_BYTES * numbers
+
+
+def _inducing(how: FitPlan) -> int | None:
+    """Return how many inducing inputs there are, None for an exact process."""
+    if how.inducing is None:
+        return None
+    shape = np.shape(how.inducing)
+    return int(shape[0]) if shape else int(how.inducing)  # type: ignore[arg-type]

@@ -1,0 +1,1 @@
+"""Pages of HTML that need nothing else: a sheet about a release, and one that predicts."""

@@ -1,0 +1,50 @@
+"""Templates of HTML pages: everything that is filled in is escaped, and shown as it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cloakgp.report.facts import printable
+from cloakgp.utils.extras import extra
+
+with extra("page"):
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+# Nothing is fetched from anywhere, whatever a page is made of.
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data: blob:"
+SCRIPTS = "; script-src 'unsafe-inline'"
+
+
+def render(name: str, **values: Any) -> str:
+    """Return a page.
+
+    Parameters
+    ----------
+    name : str
+        Of a template in this folder.
+    **values
+        What is filled in.
+
+    Examples
+    --------
+    >>> "<script" in render("sheet.html", title="<script>", headline="", insecure=False,
+    ...                     sections=(), pictures=(), bands=False, policy=POLICY)
+    False
+    """
+    environment = Environment(
+        loader=PackageLoader("cloakgp.pages"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template(name).render(**values)
+
+
+def _shown(value: Any) -> Any:
+    """Escape what browsers would obey and not show, such as signs that turn the direction."""
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return printable(value)
+    return value

@@ -1,0 +1,56 @@
+"""Data-protection sheet: a release on one printable page, with pictures.
+
+It says what `cloakgp show` says, from the same facts (`cloakgp.report.describe`), and needs no
+script and nothing from elsewhere.
+"""
+
+from __future__ import annotations
+
+import base64
+
+from cloakgp.models.kernels.integral import IntegralRBF
+from cloakgp.models.latent import components
+from cloakgp.pages.rendering import POLICY, render
+from cloakgp.plots.figures import figure_bytes
+from cloakgp.plots.panels import plot_panels
+from cloakgp.release import Published, Release
+from cloakgp.report.describe import Describable, describe, headline
+from cloakgp.report.worth import accuracies
+
+
+def sheet_html(release: Describable) -> str:
+    """Return a sheet about a release, as one page of HTML.
+
+    Parameters
+    ----------
+    release : Release or any other kind of release
+
+    Examples
+    --------
+    >>> from cloakgp import DPGPRegressor
+    >>> model = DPGPRegressor(bounds=(0, 1), epsilon=1.0).fit([[0.0], [1.0], [2.0]], [0, 1, 1])
+    >>> sheet_html(model.release_).startswith("<!doctype html>")
+    True
+    """
+    return render(
+        "sheet.html",
+        title=getattr(release, "output_name", "") or "A release",
+        headline="" if isinstance(release, Published) else headline(release),
+        insecure=release.insecure,
+        sections=describe(release),
+        pictures=_pictures(release),
+        bands=bool(accuracies(release)),
+        policy=POLICY,
+    )
+
+
+def _pictures(release: Describable) -> tuple[str, ...]:
+    """Return pictures as data: images that run nothing, whatever their names hold."""
+    if not isinstance(release, Release) or any(
+        isinstance(kernel, IntegralRBF) for kernel in components(release.prior.kernel)
+    ):
+        return ()
+    drawn = [figure_bytes(figure, suffix=".svg") for figure in plot_panels(release)]
+    return tuple(
+        f"data:image/svg+xml;base64,{base64.b64encode(each).decode('ascii')}" for each in drawn
+    )

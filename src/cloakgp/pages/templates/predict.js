@@ -1,0 +1,318 @@
+"use strict";
+// Predictions from the coefficients of a release: see cloakgp/release/coefficients.py.
+const Cloak = (() => {
+  const release = JSON.parse(document.getElementById("release").textContent);
+
+  const array = (stored) => {
+    const text = atob(stored.data);
+    const bytes = new Uint8Array(text.length);
+    for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+    const view = new DataView(bytes.buffer);
+    const values = new Float64Array(bytes.length / 8);
+    for (let i = 0; i < values.length; i++) values[i] = view.getFloat64(8 * i, true);
+    return { values, rows: stored.shape[0], columns: stored.shape[1] };
+  };
+  for (const part of release.parts) {
+    part.centres = array(part.centres);
+    part.points = [];
+    const { values, rows, columns } = part.centres;
+    for (let i = 0; i < rows; i++) part.points.push(values.subarray(i * columns, (i + 1) * columns));
+    if (part.factor) part.factor = array(part.factor);
+    for (const channel of part.channels)
+      for (const name of ["weights", "subtracted", "added"]) channel[name] = array(channel[name]);
+  }
+
+  // Covariances, as scikit-learn and cloakgp.models.kernels define them.
+  const list = (value) => (value && value.array !== undefined ? value.array : value);
+  const at = (value, i) => { const own = list(value); return Array.isArray(own) ? own[own.length > 1 ? i : 0] : own; };
+  const squared = (x, z, scale) => {
+    let sum = 0;
+    for (let i = 0; i < x.length; i++) { const d = (x[i] - z[i]) / at(scale, i); sum += d * d; }
+    return sum;
+  };
+  const kernels = {
+    Sum: (p) => { const a = kernel(p.k1), b = kernel(p.k2); return (x, z) => a(x, z) + b(x, z); },
+    Product: (p) => { const a = kernel(p.k1), b = kernel(p.k2); return (x, z) => a(x, z) * b(x, z); },
+    Exponentiation: (p) => { const a = kernel(p.kernel); return (x, z) => a(x, z) ** p.exponent; },
+    ConstantKernel: (p) => () => p.constant_value,
+    WhiteKernel: () => () => 0,
+    RBF: (p) => (x, z) => Math.exp(-squared(x, z, p.length_scale) / 2),
+    Matern: (p) => (x, z) => {
+      const r = Math.sqrt(squared(x, z, p.length_scale));
+      if (p.nu === 0.5) return Math.exp(-r);
+      if (p.nu === 1.5) { const s = Math.sqrt(3) * r; return (1 + s) * Math.exp(-s); }
+      const s = Math.sqrt(5) * r;
+      return (1 + s + s * s / 3) * Math.exp(-s);
+    },
+    BlockMatern: (p) => {
+      const blocks = list(p.blocks), scales = blocks.map((block) => at(p.length_scale, block));
+      return (x, z) => { const s = Math.sqrt(3 * squared(x, z, scales)); return (1 + s) * Math.exp(-s); };
+    },
+    RationalQuadratic: (p) => (x, z) =>
+      (1 + squared(x, z, 1) / (2 * p.alpha * p.length_scale ** 2)) ** -p.alpha,
+    ExpSineSquared: (p) => (x, z) => {
+      const s = Math.sin(Math.PI * Math.sqrt(squared(x, z, 1)) / p.periodicity) / p.length_scale;
+      return Math.exp(-2 * s * s);
+    },
+    DotProduct: (p) => (x, z) => x.reduce((sum, value, i) => sum + value * z[i], p.sigma_0 ** 2),
+    LinearKernel: (p) => (x, z) => {
+      let sum = 0;
+      for (let i = 0; i < x.length; i++) {
+        const c = at(p.centre, i), s = at(p.scale, i);
+        sum += ((x[i] - c) / s) * ((z[i] - c) / s);
+      }
+      return sum / x.length;
+    },
+  };
+  const kernel = (tree) => kernels[tree.kernel](tree.parameters);
+  for (const part of release.parts) part.covariance = kernel(part.kernel);
+
+  // From what is chosen to inputs, as cloakgp.columns encodes them.
+  const encoders = {
+    number: (column, values) => [values[column.controls[0]]],
+    category: (column, values) => {
+      const place = values[column.controls[0]];
+      return Array.from({ length: column.slots }, (_, i) => (i === place ? column.corner : 0));
+    },
+    date: (column, values) => {
+      const days = values[column.controls[0]];
+      const found = column.linear ? [days] : [];
+      for (const [period, start] of column.cycles) {
+        const angle = 2 * Math.PI * (days - start) / period;
+        found.push(Math.cos(angle), Math.sin(angle));
+      }
+      return found;
+    },
+    place: (column, values) => {
+      const radians = column.controls.map((control) => values[control] * Math.PI / 180);
+      const [latitude, longitude] = radians, radius = column.radius;
+      if (column.sphere) {
+        const across = Math.cos(latitude);
+        return [across * Math.cos(longitude), across * Math.sin(longitude), Math.sin(latitude)]
+          .map((part) => radius * part);
+      }
+      const [middle, meridian] = column.centre.map((degrees) => degrees * Math.PI / 180);
+      const full = 2 * Math.PI, east = longitude - meridian + Math.PI;
+      const turn = east - full * Math.floor(east / full) - Math.PI;
+      return [radius * (latitude - middle), radius * Math.cos(middle) * turn];
+    },
+  };
+  const encode = (values) => {
+    const found = [];
+    for (const column of release.columns) {
+      found.push(...encoders[column.kind](column, values));
+      if (column.filled) found.push(0);
+    }
+    return found;
+  };
+
+  const length = (matrix, vector) => {
+    let sum = 0;
+    for (let i = 0; i < matrix.rows; i++) {
+      let product = 0;
+      for (let j = 0, k = i * matrix.columns; j < matrix.columns; j++, k++)
+        product += matrix.values[k] * vector[j];
+      sum += product * product;
+    }
+    return sum;
+  };
+  const latent = (part, x) => {
+    let b = Float64Array.from(part.points, (z) => part.covariance(x, z));
+    if (part.factor) {
+      const { values, rows } = part.factor;
+      for (let i = 0; i < rows; i++) {
+        let rest = b[i];
+        for (let j = 0; j < i; j++) rest -= values[i * rows + j] * b[j];
+        b[i] = rest / values[i * rows + i];
+      }
+    }
+    const own = part.allExplained ? b.reduce((sum, each) => sum + each * each, 0) : part.covariance(x, x);
+    return part.channels.map((channel) => {
+      let mean = channel.mean;
+      for (let i = 0; i < b.length; i++) mean += channel.weights.values[i] * b[i];
+      return { mean, variance: Math.max(own - length(channel.subtracted, b), 0) + length(channel.added, b) };
+    });
+  };
+
+  // The normal distribution function, by a continued fraction in its tails (Marsaglia 2004 inside).
+  const normal = (z) => {
+    if (z < -38) return 0;
+    if (z > 38) return 1;
+    const a = Math.abs(z);
+    if (a < 5) {
+      let term = a, sum = a;
+      for (let n = 3; Math.abs(term) > 1e-18 * sum && n < 400; n += 2) { term *= a * a / n; sum += term; }
+      const inside = sum * Math.exp(-a * a / 2) / Math.sqrt(2 * Math.PI);
+      return z < 0 ? 0.5 - inside : 0.5 + inside;
+    }
+    let fraction = a;
+    for (let n = 60; n > 0; n--) fraction = a + n / fraction;
+    const tail = Math.exp(-a * a / 2) / (Math.sqrt(2 * Math.PI) * fraction);
+    return z < 0 ? tail : 1 - tail;
+  };
+
+  const numbers = (values) => {
+    const x = encode(values);
+    const found = release.parts.map((part) => ({ ...latent(part, x)[0], noise: part.noise, weight: part.weight }));
+    const mean = found.reduce((sum, each) => sum + each.weight * each.mean, 0);
+    const spread = (noise) => Math.sqrt(found.reduce((sum, each) =>
+      sum + each.weight * (each.variance + noise * each.noise + (each.mean - mean) ** 2), 0));
+    return { mean, sd: spread(0), newSd: spread(1) };
+  };
+  const probabilities = (values) => {
+    const x = encode(values), total = release.classes.map(() => 0);
+    for (const part of release.parts) {
+      let shares = latent(part, x).map(({ mean, variance }) => {
+        let sum = 0;
+        release.link.scales.forEach((scale, i) => {
+          sum += release.link.weights[i] * normal(mean / Math.sqrt(scale * scale + variance + part.noise));
+        });
+        return sum;
+      });
+      if (shares.length === 1) shares = [1 - shares[0], shares[0]];
+      else { const all = shares.reduce((sum, each) => sum + each, 0); shares = shares.map((each) => each / all); }
+      shares.forEach((share, i) => { total[i] += part.weight * share; });
+    }
+    return total;
+  };
+  return { release, numbers, probabilities, normal };
+})();
+
+// The page: what is chosen, what is said, and a picture over one input.
+(() => {
+  const { release } = Cloak, POINTS = 81, DAY = 86400000;
+  const colours = ["#1f6f8b", "#d1772e", "#7a5195", "#58913f", "#b3261e", "#7b8794", "#0f4c5c", "#c9a227"];
+  const values = release.controls.map((control) => control.typical);
+  const find = (id) => document.getElementById(id);
+  let over = 0;
+
+  const digits = (span) => Math.max(0, 2 - Math.floor(Math.log10(span || 1)));
+  const number = (value, span) => value.toLocaleString("en", { maximumFractionDigits: digits(span) });
+  const iso = (days, byTime) => new Date(Math.round(days * DAY)).toISOString().slice(0, byTime ? 16 : 10);
+  const shown = (control, value) => {
+    if (control.kind === "level") return control.levels[value];
+    if (control.kind === "date") return iso(value, control.byTime).replace("T", " ");
+    const text = control.whole ? String(Math.round(value)) : number(value, control.hi - control.lo);
+    return control.unit ? `${text} ${control.unit}` : text;
+  };
+  const escaped = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+  const clip = (value) => Math.min(Math.max(value, release.bounds[0]), release.bounds[1]);
+  const span = release.bounds ? release.bounds[1] - release.bounds[0] : 1;
+  const band = (found, sd) => [-1, 1].map((sign) => clip(found.mean + sign * release.normal95 * sd));
+
+  const tell = () => {
+    if (release.classes) {
+      const shares = Cloak.probabilities(values);
+      const best = shares.indexOf(Math.max(...shares));
+      find("prediction").textContent = release.classes[best];
+      find("curve").textContent = release.classes
+        .map((name, i) => `${name}: ${(100 * shares[i]).toFixed(1)} %`).join("   ");
+      find("person").textContent = "";
+      return;
+    }
+    const found = Cloak.numbers(values);
+    const text = (ends) => ends.map((end) => number(end, span)).join(" to ");
+    find("prediction").textContent = number(clip(found.mean), span);
+    find("curve").textContent = `The average of such people lies in ${text(band(found, found.sd))}, with 95 %.`;
+    find("person").textContent = `One such person lies in ${text(band(found, found.newSd))}, with 95 %.`;
+  };
+
+  const grid = (control) => {
+    if (control.kind === "level") return control.levels.map((_, i) => i);
+    let step = (control.hi - control.lo) / (POINTS - 1), start = control.lo;
+    // Over many weeks always the same day of the week, as of what is chosen.
+    if (control.kind === "date" && step >= 1) {
+      step = 7 * Math.ceil(step / 7);
+      const offset = values[over] - control.lo;
+      start += offset - step * Math.floor(offset / step);
+    }
+    const found = [];
+    for (let value = start; value <= control.hi + 1e-9 * (control.hi - control.lo || 1); value += step) {
+      found.push(value);
+      if (!step) break;
+    }
+    return found;
+  };
+
+  const draw = () => {
+    const control = release.controls[over], points = grid(control), level = control.kind === "level";
+    const at = (value) => values.map((own, i) => (i === over ? value : own));
+    const across = (list) => list.map((value) => level ? escaped(control.levels[value])
+      : control.kind === "date" ? iso(value, true) : value);
+    const xs = across(points), traces = [];
+    const mark = level ? { mode: "markers", marker: { size: 11 } } : { mode: "lines" };
+    if (release.classes) {
+      const found = points.map((value) => Cloak.probabilities(at(value)));
+      release.classes.forEach((name, i) => {
+        if (release.classes.length === 2 && i === 0) return;
+        const colour = colours[i % colours.length];
+        traces.push({ x: xs, y: found.map((shares) => shares[i]), name: escaped(name), ...mark,
+          line: { color: colour, width: 3 }, marker: { color: colour, size: 11 } });
+      });
+    } else {
+      const found = points.map((value) => Cloak.numbers(at(value)));
+      for (const [name, key, colour] of [["one person, 95 %", "newSd", "rgba(90,169,196,.2)"],
+        ["average, 95 %", "sd", "rgba(90,169,196,.5)"]]) {
+        const ends = found.map((each) => band(each, each[key]));
+        const low = ends.map((end) => end[0]), high = ends.map((end) => end[1]);
+        if (level) traces.push({ type: "bar", x: xs, y: high.map((end, i) => end - low[i]), base: low,
+          name, marker: { color: colour }, width: 0.5, hoverinfo: "skip" });
+        else traces.push({ x: [...xs, ...xs.slice().reverse()], y: [...high, ...low.slice().reverse()],
+          fill: "toself", fillcolor: colour, line: { width: 0 }, mode: "lines", name, hoverinfo: "skip" });
+      }
+      traces.push({ x: xs, y: found.map((each) => clip(each.mean)), name: "prediction", ...mark,
+        line: { color: "#1f6f8b", width: 3 }, marker: { color: "#1f6f8b", size: 11 } });
+    }
+    const chosen = across([values[over]])[0];
+    const label = escaped(control.label) + (control.unit ? ` (${escaped(control.unit)})` : "");
+    Plotly.react("picture", traces, {
+      margin: { l: 60, r: 15, t: 45, b: 50 }, barmode: "overlay", hovermode: level ? "closest" : "x",
+      font: { family: "system-ui, sans-serif", color: "#22303c", size: 13 },
+      xaxis: { title: { text: label }, type: level ? "category" : control.kind === "date" ? "date" : "linear",
+        automargin: true, zeroline: false, showgrid: false },
+      yaxis: { title: { text: release.classes ? "probability" : escaped(release.output) }, automargin: true,
+        zeroline: false, gridcolor: "#e6eaed", range: release.classes ? [-0.03, 1.03] : undefined },
+      legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { size: 12 } },
+      shapes: [{ type: "line", x0: chosen, x1: chosen, y0: 0, y1: 1, yref: "paper",
+        line: { color: "#7b8794", width: 1.5, dash: "dot" } }],
+    }, { responsive: true, displayModeBar: false });
+  };
+
+  let waiting = false;
+  const update = () => {
+    if (waiting) return;
+    waiting = true;
+    requestAnimationFrame(() => { waiting = false; tell(); draw(); });
+  };
+  release.controls.forEach((control, i) => {
+    const input = find(`input-${i}`), said = find(`value-${i}`);
+    const say = () => { if (said) said.textContent = shown(control, values[i]); };
+    if (control.kind === "level") {
+      control.levels.forEach((level, place) => input.add(new Option(level, place)));
+      input.value = String(control.typical);
+    } else if (control.kind === "date") {
+      input.min = iso(control.lo, control.byTime);
+      input.max = iso(control.hi, control.byTime);
+      input.value = iso(control.typical, control.byTime);
+    } else {
+      input.min = control.lo;
+      input.max = control.hi;
+      input.step = control.whole ? 1 : "any";
+      input.value = control.typical;
+    }
+    values[i] = control.kind === "date" ? Date.parse(`${input.value}Z`.replace(/^(.{10})Z/, "$1")) / DAY
+      : control.typical;
+    input.addEventListener("input", () => {
+      const value = control.kind === "date"
+        ? Date.parse(`${input.value}Z`.replace(/^(.{10})Z/, "$1")) / DAY : Number(input.value);
+      if (!Number.isFinite(value)) return;
+      values[i] = value;
+      say();
+      update();
+    });
+    say();
+    find("over").add(new Option(control.label, i));
+  });
+  find("over").addEventListener("input", (event) => { over = Number(event.target.value); update(); });
+  update();
+})();

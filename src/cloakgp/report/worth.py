@@ -1,0 +1,190 @@
+r"""Predictive accuracy that a release itself tells: typical errors, and the share explained.
+
+Nothing is compared with outputs: these are the posterior's own expectations at points that a
+release holds. Of outputs y over points of one weight each, with f the predicted function,
+
+    Var[y] = Var_x(E[f]) + E_x(var[f]) + E_x(noise),
+
+and the share of it that predictions account for is Var_x(E[f]) / Var[y].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import singledispatch
+
+import numpy as np
+
+from cloakgp.release import MultiOutputRelease, Release, StatisticsRelease
+from cloakgp.release.histogram import NoisyHistogram
+from cloakgp.report.columns import has_classes, known_inputs
+from cloakgp.report.facts import Fact, Section
+from cloakgp.utils.arrays import Array
+
+# Of a box of private inputs: points along a sequence that fills it evenly.
+BOX_POINTS = 256
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """What predictions of one output are worth, by the release's own account.
+
+    Attributes
+    ----------
+    output : str
+    error : float
+        Typical error of the predicted curve: the root of the mean of its variance.
+    new_error : float or None
+        The same, of a new person's own value; None if the release does not tell.
+    without : float or None
+        As ``error``, before anything was asked.
+    share : float or None
+        Of the spread of outputs, what predictions account for.
+    """
+
+    output: str
+    error: float
+    new_error: float | None = None
+    without: float | None = None
+    share: float | None = None
+
+
+@singledispatch
+def accuracies(release: object) -> tuple[Accuracy, ...]:
+    """Return what predictions are worth, for each output of numbers; none if nothing is predicted.
+
+    Parameters
+    ----------
+    release : Release or any other kind of release
+
+    Examples
+    --------
+    >>> from cloakgp import DPGPRegressor
+    >>> model = DPGPRegressor(bounds=(0, 1), epsilon=1.0).fit([[0.0], [1.0], [2.0]], [0, 1, 1])
+    >>> [accuracy] = accuracies(model.release_)
+    >>> accuracy.error < accuracy.new_error
+    True
+    """
+    del release
+    return ()
+
+
+@accuracies.register
+def _of_release(release: Release) -> tuple[Accuracy, ...]:
+    if has_classes(release):
+        return ()
+    points = np.vstack([measurement.strategy.X_query for measurement in release.measurements])
+    mean, sd = _at(release, points)
+    _, new_sd = _at(release, points, new_output=True)
+    before = _mean_root(np.sqrt(release.prior.query_variance(points)))
+    return (_accuracy(release.output_name, mean, sd, new_sd, without=before),)
+
+
+@accuracies.register
+def _of_several(release: MultiOutputRelease) -> tuple[Accuracy, ...]:
+    count = len(release.columns.bounds)
+    X = known_inputs(release.entries)[::count, :-1]
+    mean, sd = release.predict(X, return_std=True)
+    return tuple(
+        Accuracy(output=f"output {number + 1}", error=_mean_root(column))
+        for number, column in enumerate(sd.T)
+        if len(mean)
+    )
+
+
+@accuracies.register
+def _of_statistics(release: StatisticsRelease) -> tuple[Accuracy, ...]:
+    box = release.basis.box
+    lo, hi = np.asarray(box.lo, dtype=float), np.asarray(box.hi, dtype=float)
+    # Additive recurrence by powers of the generalised golden ratio (Roberts 2018).
+    ratio = 2.0
+    for _ in range(60):
+        ratio = (1 + ratio) ** (1 / (len(lo) + 1))
+    steps = np.arange(1, BOX_POINTS + 1)[:, None] * ratio ** -np.arange(1.0, len(lo) + 1)
+    points = lo + (hi - lo) * (steps % 1.0)
+    mean, sd = release.predict(points, return_std=True)
+    _, new_sd = release.predict(points, return_std=True, new_output=True)
+    return (_accuracy("the output", mean, sd, new_sd),)
+
+
+@accuracies.register
+def _of_histogram(release: NoisyHistogram) -> tuple[Accuracy, ...]:
+    centres = [(edges[1:] + edges[:-1]) / 2 for edges in map(np.asarray, release.bins.edges)]
+    points = np.column_stack([each.ravel() for each in np.meshgrid(*centres, indexing="ij")])
+    mean, sd = release.predict(points, return_std=True)
+    known = np.isfinite(mean) & np.isfinite(sd)
+    return (Accuracy(output="the output", error=_mean_root(sd[known])),) if known.any() else ()
+
+
+def accuracy_section(release: object) -> Section | None:
+    """Return what predictions are worth in words, or None if nothing is predicted of numbers.
+
+    Parameters
+    ----------
+    release : Release or any other kind of release
+    """
+    found = accuracies(release)
+    if not found:
+        return None
+    facts: list[Fact] = []
+    for each in found:
+        whose = f" of {each.output}" if len(found) > 1 else ""
+        before = "" if each.without is None else f" ({each.without:.3g} before anything was asked)"
+        facts.append(
+            Fact(
+                f"typical error{whose}",
+                f"{each.error:.3g}{before}, of what is predicted for people with the same inputs "
+                "on average, where predictions matter. What the noise hides is counted.",
+            )
+        )
+        if each.new_error is not None:
+            facts.append(
+                Fact(
+                    "of one person",
+                    f"{each.new_error:.3g} typically, between a prediction and a new person's own "
+                    f"{each.output}, as people with the same inputs differ.",
+                )
+            )
+        if each.share is not None:
+            facts.append(
+                Fact(
+                    "explained",
+                    f"{_percent(each.share)} of how {each.output} varies between people is "
+                    "accounted for by the public columns.",
+                )
+            )
+    facts.append(
+        Fact(
+            "as far as",
+            "the release can tell by itself: no true value was compared with. If what was assumed "
+            "beforehand does not fit, errors are larger.",
+        )
+    )
+    return Section("Predictions", tuple(facts))
+
+
+def _percent(share: float) -> str:
+    return "hardly anything" if share < 0.01 else f"some {100 * share:.0f} %"
+
+
+def _at(release: Release, points: Array, *, new_output: bool = False) -> tuple[Array, Array]:
+    mean, sd = release.predict(points, return_std=True, new_output=new_output)
+    return mean, sd
+
+
+def _accuracy(
+    output: str, mean: Array, sd: Array, new_sd: Array, *, without: float | None = None
+) -> Accuracy:
+    explained = float(np.var(mean))
+    total = explained + float(np.mean(np.square(new_sd)))
+    return Accuracy(
+        output=output,
+        error=_mean_root(sd),
+        new_error=_mean_root(new_sd),
+        without=without,
+        share=explained / total if total > 0 else None,
+    )
+
+
+def _mean_root(values: Array) -> float:
+    return float(np.sqrt(np.mean(np.square(values))))

@@ -1,0 +1,117 @@
+"""`cloakgp plan`, and the question before a release: nothing private is read, nothing spent."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from cloakgp.cli import app
+from cloakgp.cli import release as making
+from cloakgp.cli.plan import NOT_PLANNED, OWN, plan
+
+SECRET = "the text of somebody"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    rng = np.random.default_rng(5)
+    count = 40
+    people = pd.DataFrame(
+        {
+            "age": rng.uniform(0, 80, count).round(1),
+            "job": rng.choice(["cook", "clerk"], count),
+            "id": [f"p{number // 4}" for number in range(count)],
+            "height": SECRET,
+        }
+    )
+    people.to_csv(tmp_path / "people.csv", index=False)
+    people.to_parquet(tmp_path / "people.parquet", index=False)
+    people.assign(height=rng.uniform(60, 180, count)).to_csv(tmp_path / "heights.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*words, typed=None):
+    result = CliRunner().invoke(app, [str(word) for word in words], input=typed)
+    assert SECRET not in result.output
+    assert "unforeseen" not in result.output
+    return result
+
+
+NUMBERS = ("--inputs", "age,job", "--output", "height", "--bounds", 40, 200, "--epsilon", 1)
+CLASSES = ("--inputs", "age", "--output", "height", "--classes", "no,yes", "--epsilon", 1)
+
+
+@pytest.mark.parametrize("missing", ["refuse", "drop", "100"])
+@pytest.mark.parametrize("table", ["people.csv", "people.parquet"])
+def test_a_private_column_full_of_text_is_not_read(table, missing):
+    said = run("plan", table, *NUMBERS, "--missing-output", missing)
+    assert said.exit_code == 0, said.output
+    text = " ".join(said.stdout.split())
+    for part in (
+        "typically, where predictions matter",
+        "age, job",
+        "40, each protected on its own",
+        "nothing spent",
+        "Over budgets",
+    ):
+        assert part in text
+    assert run("release", table, *NUMBERS, "-o", "a.cloak").exit_code == 1
+
+
+def test_people_budgets_and_pictures(folder):
+    said = run("plan", "people.csv", *NUMBERS, "--epsilon", 3, "--person", "id", "--json")
+    assert said.exit_code == 0, said.output
+    told = json.loads(said.stdout)
+    assert [each["epsilon"] for each in told["forecasts"]] == [1.0, 3.0]
+    assert (told["rows"], told["people"], told["most_rows"]) == (40, 10, 4)
+    assert told["columns"] == ["age", "job"]
+    drawn = run("plan", "people.csv", *NUMBERS, "--picture", "plan.png")
+    assert drawn.exit_code == 0, drawn.output
+    assert (folder / "plan.png").read_bytes().startswith(b"\x89PNG")
+    assert run("plan", "people.csv", *NUMBERS, "--picture", "plan.png").exit_code == 1
+
+
+def test_classes_and_many_rows_say_what_is_not_known():
+    said = run("plan", "people.csv", *CLASSES)
+    assert said.exit_code == 0, said.output
+    assert "cannot be told beforehand" in " ".join(said.stdout.split())
+    many = pd.DataFrame({"age": np.linspace(0, 80, 5100).round(3), "height": SECRET})
+    many.to_parquet("many.parquet", index=False)
+    for given in (NUMBERS[2:], CLASSES[2:]):
+        said = run("plan", "many.parquet", "--inputs", "age", *given, "--inducing", 5)
+        assert said.exit_code == 0, said.output
+        assert "5,100" in said.stdout
+        assert "read in passes" in " ".join(said.stdout.split())
+
+
+def test_it_takes_the_options_of_a_release():
+    """One that is added to `cloakgp release` is one of `cloakgp plan` too."""
+    asked = set(inspect.signature(making.release).parameters)
+    assert set(inspect.signature(plan).parameters) == (asked - NOT_PLANNED) | set(OWN)
+
+
+@pytest.mark.parametrize(("answer", "written"), [("y\n", True), ("n\n", False)])
+def test_somebody_at_a_terminal_is_asked(monkeypatch, answer, written):
+    monkeypatch.setattr(making, "somebody_is_there", lambda: True)
+    words = ("release", "heights.csv", *NUMBERS, "--stages", "one", "-o", "a.cloak")
+    said = run(*words, typed=answer)
+    assert "expected error" in said.stdout
+    assert "spend this?" in said.stdout
+    assert said.exit_code == (0 if written else 1), said.output
+    assert Path("a.cloak").exists() is written
+    silent = run(*words[:-1], "b.cloak", "--yes")
+    assert silent.exit_code == 0, silent.output
+    assert "expected error" not in silent.stdout
+
+
+def test_scripts_are_not_asked():
+    said = run("release", "heights.csv", *NUMBERS, "--stages", "one", "-o", "a.cloak")
+    assert said.exit_code == 0, said.output
+    assert "spend this?" not in said.stdout

@@ -1,0 +1,129 @@
+"""Plans say beforehand what releases turn out to be, and read no private entry."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cloakgp import DPGPClassifier, DPGPRegressor
+from cloakgp.data import ArrayRows
+from cloakgp.fitting.release_plan import guess
+from cloakgp.privacy import Guarantee
+from cloakgp.privacy.noise import NOISES
+
+ROWS = 80
+X = np.random.default_rng(2).uniform(0, 10, size=(ROWS, 2))
+PEOPLE = [number // 4 for number in range(ROWS)]
+BUDGET = {"epsilon": 1.0, "delta": 1e-3}
+
+
+class Unreadable:
+    """Something in the place of private outputs that fails whoever looks at it."""
+
+    def __len__(self):
+        return ROWS
+
+    def __array__(self, *_, **__):
+        raise AssertionError("a private entry was read")
+
+
+def facts(plan):
+    return dict(plan.facts())
+
+
+@pytest.mark.parametrize("people", [None, PEOPLE], ids=["rows", "people"])
+@pytest.mark.parametrize("delta", [0.0, 1e-3])
+def test_a_release_is_as_planned(people, delta):
+    model = DPGPRegressor(
+        bounds=(-3, 3), epsilon=1.0, delta=delta, learn=None, interval=False, insecure_seed=1
+    )
+    plan = model.plan(X, groups=people, epsilons=())
+    release = model.fit(X, np.sin(X[:, 0]), groups=people).release_
+    assert len(release.measurements) == plan.stages
+    asked = sum(measurement.strategy.n_answers for measurement in release.measurements)
+    assert asked == pytest.approx(plan.questions, rel=0.5)
+    assert 0.5 < len(release.to_bytes()) / plan.file_bytes < 2
+    _, sd = release.predict(X, return_std=True)
+    assert plan.forecast.error == pytest.approx(np.sqrt(np.mean(sd**2)), rel=0.25)
+    assert plan.noise == release.measurements[0].answers.noise
+
+
+def test_groups_are_counted_and_cost_error():
+    model = DPGPRegressor(bounds=(-3, 3), **BUDGET)
+    alone, together = (model.plan(X, groups=whose, epsilons=()) for whose in (None, PEOPLE))
+    assert together.forecast.error > 1.2 * alone.forecast.error
+    assert (together.table.people, together.table.most_rows) == (20, 4)
+    assert "80 of 20 people: 4 each on average, and 4 at most" in facts(together)["rows"]
+    assert "which rows are the same person" in facts(together)["becomes public"]
+
+
+def test_several_budgets_are_side_by_side():
+    plan = DPGPRegressor(bounds=(-3, 3), **BUDGET).plan(X[:20], epsilons=[0.3, 3])
+    assert [each.epsilon for each in plan.forecasts] == [0.3, 1.0, 3.0]
+    errors = [each.error for each in plan.forecasts]
+    assert errors == sorted(errors, reverse=True)
+    assert len(plan.budgets()) == 4
+    assert str(plan).count("\n") >= 10
+    assert json.loads(json.dumps(plan.to_dict()))["forecasts"][0]["error"] == errors[0]
+
+
+@pytest.mark.parametrize("classes", [["a", "b"], ["a", "b", "c"]])
+def test_of_classes_the_error_is_not_known_and_all_else_is(classes):
+    model = DPGPClassifier(classes=classes, **BUDGET, learn=None, insecure_seed=1)
+    plan = model.plan(X)
+    assert "depends on the labels" in facts(plan)["expected error"]
+    assert set(facts(plan)) == set(facts(DPGPRegressor(bounds=(0, 1), **BUDGET).plan(X)))
+    release = model.fit(X, np.array(classes)[np.arange(ROWS) % len(classes)]).release_
+    asked = sum(measurement.answers.values.size for measurement in release.measurements)
+    assert 0 < asked <= plan.questions
+    assert len(release.to_bytes()) < 2 * plan.file_bytes
+    assert plan.budgets() == (plan.budgets()[0],)
+
+
+@pytest.mark.parametrize("of", ["numbers", "classes"])
+def test_rows_in_chunks_are_planned_without_private_entries(of):
+    rows = ArrayRows(X, Unreadable(), input_names=("a", "b"), groups=PEOPLE, chunk_rows=30)
+    if of == "classes":
+        rows = ArrayRows(X, Unreadable(), input_names=("a", "b"), chunk_rows=30)
+        model = DPGPClassifier(classes=["a", "b"], **BUDGET, inducing=6, insecure_seed=1)
+        others = ArrayRows(X, np.where(X[:, 0] > 5, "a", "b"))
+    else:
+        model = DPGPRegressor(bounds=(-3, 3), **BUDGET, inducing=6, insecure_seed=1)
+        others = ArrayRows(X, np.sin(X[:, 0]))
+    plan = model.plan(rows)
+    assert plan.how.by_passes
+    assert plan.forecasts == ()
+    assert plan.table.rows == ROWS
+    assert "a, b" in facts(plan)["becomes public"]
+    assert "row by row" not in facts(plan)["becomes public"]
+    if of == "numbers":
+        assert plan.table.people == 20
+        assert "read in passes" in facts(plan)["expected error"]
+    release = model.fit_rows(others).release_
+    assert max(len(one.answers.values) for one in release.measurements) <= plan.questions
+    assert len(release.to_bytes()) < 3 * plan.file_bytes
+
+
+def test_tables_of_more_than_numbers_are_planned_by_their_columns():
+    table = pd.DataFrame({"age": X[:, 0], "job": ["cook", "clerk"] * (ROWS // 2)})
+    plan = DPGPRegressor(bounds=(-3, 3), **BUDGET).plan(table, epsilons=())
+    assert plan.table.columns == ("age", "job")
+    assert plan.table.n_inputs == len(plan.table.names) == 4
+
+
+@pytest.mark.parametrize(("noise", "delta"), [("gaussian", 1e-3), ("laplace", 0.0), (None, 1e-3)])
+def test_guesses_are_bounded(noise, delta):
+    """By the ε–δ curve of one answer; without a known noise by that of any such mechanism."""
+    said = guess(1.0, delta, noise)
+    if noise is None:
+        assert said >= guess(1.0, delta, "gaussian")
+        assert said >= guess(1.0, 0.0, "laplace")
+        return
+    if noise == "gaussian":
+        known = Guarantee(epsilon=1.0, delta=delta, mu=1 / NOISES[noise].unit_sd(1.0, delta))
+    else:
+        known = Guarantee(epsilon=1.0, delta=0.0, mu=0.0, laplace=(0.5, 0.5))
+    assert (1 + known.delta_at(0.0)) / 2 <= said + 1e-9

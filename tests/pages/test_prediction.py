@@ -1,0 +1,210 @@
+"""The page that predicts says what `release.predict` says, in a real browser."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.gaussian_process import kernels as sk
+from test_every_kind import KINDS, release_of
+
+from cloakgp import DPGPClassifier, DPGPRegressor, Release
+from cloakgp.columns import Boolean, Category, Date, Number, OrderedCategory, Place, Schema
+from cloakgp.models import gibbs_kernel
+from cloakgp.pages import prediction
+from cloakgp.pages.prediction import KERNELS, prediction_html
+from cloakgp.report.columns import has_classes
+from cloakgp.report.controls import controls_of, raw_rows
+
+COUNT = 4
+BUDGET = {"epsilon": 2.0, "delta": 1e-3, "insecure_seed": 3}
+RNG = np.random.default_rng(8)
+X = RNG.uniform(1, 5, size=(20, 2))
+# Those whose inputs a page can have.
+PAGED = [name for name, kind in KINDS.items() if kind.drawn]
+
+
+@pytest.fixture
+def without_pictures(monkeypatch):
+    """Numbers alone: the script of the pictures is most of a page."""
+    monkeypatch.setattr(prediction, "get_plotlyjs", lambda: "const Plotly = {react() {}};")
+
+
+def chosen(release, *, count=COUNT):
+    """Values of all inputs, as the page holds them."""
+    columns = []
+    for control in controls_of(release):
+        if control.kind == "level":
+            columns.append(np.arange(count) % len(control.levels))
+        else:
+            columns.append(RNG.uniform(control.lo, control.hi, size=count).round(6))
+    return np.column_stack(columns).astype(float)
+
+
+def agrees(release, page, *, rtol=1e-8):
+    """Expect the page's numbers to be those of the release."""
+    values, controls = chosen(release), controls_of(release)
+    named = {control.name: column for control, column in zip(controls, values.T, strict=True)}
+    rows = raw_rows(release, controls, named, count=COUNT)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        if has_classes(release):
+            found = page.evaluate("rows => rows.map(Cloak.probabilities)", values.tolist())
+            np.testing.assert_allclose(found, release.predict_proba(rows), rtol=rtol)
+            return
+        mean, sd = release.predict(rows, return_std=True)
+        _, new_sd = release.predict(rows, return_std=True, new_output=True)
+    found = page.evaluate("rows => rows.map(Cloak.numbers)", values.tolist())
+    for name, oracle in (("mean", mean), ("sd", sd), ("newSd", new_sd)):
+        told = [each[name] for each in found]
+        np.testing.assert_allclose(told, oracle, rtol=rtol, atol=rtol)
+
+
+@pytest.mark.usefixtures("without_pictures")
+@pytest.mark.parametrize("name", PAGED)
+def test_every_kind_predicts_alike(name, opened):
+    release = release_of(name)
+    assert isinstance(release, Release)
+    agrees(release, opened(prediction_html(release)), rtol=1e-6)
+
+
+SCHEMA = Schema(
+    (
+        Number("age", unit="years", missing="impute", fill=30.0),
+        Category("job", levels=("cook", "clerk"), missing="category"),
+        OrderedCategory("grade", levels=("low", "middle", "high")),
+        Boolean("smoker", true_values=("yes",), false_values=("no",)),
+        Date("when", cycles=("week", "year")),
+        Place("home", latitude="lat", longitude="lon", projection="plane", centre=(51.5, -0.1)),
+        Place("far", latitude="lat2", longitude="lon2", projection="sphere"),
+    )
+)
+
+
+@pytest.fixture(scope="module")
+def table():
+    count = 30
+    rng = np.random.default_rng(4)
+    ages = rng.uniform(20, 80, count)
+    ages[3] = np.nan
+    days = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, count), "D")
+    return pd.DataFrame(
+        {
+            "age": ages,
+            "job": rng.choice(["cook", "clerk", "smith"], count),
+            "grade": rng.choice(["low", "middle", "high"], count),
+            "smoker": rng.choice(["yes", "no"], count),
+            "when": days,
+            "lat": rng.uniform(51.3, 51.6, count),
+            "lon": rng.uniform(-0.3, 0.1, count),
+            "lat2": rng.uniform(-60, 60, count),
+            "lon2": rng.uniform(-170, 170, count),
+        }
+    )
+
+
+@pytest.mark.usefixtures("without_pictures")
+@pytest.mark.parametrize("of", ["numbers", "classes"])
+def test_raw_columns_of_every_kind_are_encoded_alike(of, table, opened):
+    ages = table["age"].fillna(50).to_numpy()
+    if of == "numbers":
+        model = DPGPRegressor(bounds=(0, 100), schema=SCHEMA, **BUDGET).fit(table, ages)
+    else:
+        model = DPGPClassifier(classes=["a", "b", "c"], schema=SCHEMA, **BUDGET)
+        model.fit(table, np.array(["a", "b", "c"])[np.arange(len(ages)) % 3])
+    agrees(model.release_, opened(prediction_html(model.release_)))
+
+
+EVERY_KERNEL = {
+    "sums": sk.ConstantKernel(4.0) * sk.RBF([2.0, 3.0]) + sk.WhiteKernel(0.5) + sk.DotProduct(0.3),
+    "Matern": sk.Matern(2.0, nu=0.5) + sk.Matern([1.0, 4.0], nu=2.5) + sk.Matern(3.0, nu=np.inf),
+    "others": sk.RationalQuadratic(2.0, 0.7) * sk.ExpSineSquared(3.0, 4.0) + sk.RBF(2.0) ** 2,
+}
+
+
+@pytest.mark.usefixtures("without_pictures")
+@pytest.mark.parametrize("name", EVERY_KERNEL)
+def test_every_kernel_is_evaluated_alike(name, opened):
+    model = DPGPRegressor(EVERY_KERNEL[name], 1.0, bounds=(-4, 4), learn=None, **BUDGET)
+    release = model.fit(X, np.sin(X[:, 0])).release_
+    agrees(release, opened(prediction_html(release)), rtol=1e-7)
+
+
+def test_kernels_that_a_page_cannot_evaluate_are_refused():
+    named = {name for each in EVERY_KERNEL.values() for name in names_of(each)}
+    # The default prior's, which the tests above go through.
+    assert named | {"BlockMatern", "LinearKernel"} == KERNELS
+    for kernel, name in (
+        (gibbs_kernel(X, bandwidth=1.0, longest=2.0, crowd=2.0), "GibbsKernel"),
+        (sk.Matern(1.0, nu=2.0), "Matern"),
+    ):
+        model = DPGPRegressor(kernel, 1.0, bounds=(-4, 4), learn=None, **BUDGET)
+        with pytest.raises(ValueError, match=f"cannot evaluate the kernel {name}"):
+            prediction_html(model.fit(X, X[:, 0]).release_)
+
+
+def names_of(kernel):
+    parts = [
+        kernel.get_params(deep=False)[key]
+        for key in ("k1", "k2", "kernel")
+        if key in kernel.get_params(deep=False)
+    ]
+    return {type(kernel).__name__}.union(*map(names_of, parts))
+
+
+@pytest.mark.parametrize("width", [1200, 390])
+def test_moving_an_input_moves_the_prediction(width, table, opened):
+    columns = ["age", "job", "when"]
+    model = DPGPRegressor(bounds=(0, 100), **{**BUDGET, "epsilon": 8.0})
+    assert table["age"].min() < 40 < table["age"].median()
+    model.fit(table[columns], pd.Series(table["age"].fillna(50).to_numpy(), name="size"))
+    page = opened(prediction_html(model.release_), width=width)
+    said = page.inner_text("#prediction")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.fill("#input-0", "40")
+    page.wait_for_function(
+        "before => document.querySelector('#prediction').textContent !== before", arg=said
+    )
+    expected = page.evaluate(
+        "Cloak.numbers([40, ...Cloak.release.controls.slice(1).map((each) => each.typical)]).mean"
+    )
+    assert float(page.inner_text("#prediction")) == pytest.approx(expected, abs=0.6)
+    page.select_option("#input-1", label="clerk")
+    page.fill("#input-2", "2021-03-04")
+    for over in columns:
+        page.select_option("#over", label=over)
+        page.wait_for_function(
+            "over => document.querySelector('#picture .xtitle')?.textContent === over", arg=over
+        )
+    text = page.inner_text("body")
+    assert "NOT PRIVATE" in text.upper()
+    assert "e^ε" in text
+
+
+def test_names_are_shown_and_not_obeyed(opened):
+    bad = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
+    labels = [f"{bad}no", f"{bad}yes"]
+    numbers = DPGPRegressor(bounds=(-4, 4), **BUDGET).fit(X, X[:, 0]).release_
+    classes = DPGPClassifier(classes=labels, **BUDGET)
+    classes = classes.fit(X, np.where(X[:, 0] > 3, *labels)).release_
+    for release in (numbers, classes):
+        odd = replace(release, input_names=(bad, "age\u202eega"), output_name=bad)
+        page = opened(prediction_html(odd))
+        page.wait_for_selector("#picture .xtitle")
+        assert page.evaluate("document.images.length") == 0
+        assert bad in page.inner_text("h1")
+        assert page.text_content("#picture .xtitle") == bad
+        assert "\u202e" not in page.inner_text("body")
+
+
+def test_what_is_embedded_holds_no_output():
+    secret = 2.71234567890123
+    model = DPGPRegressor(bounds=(-4, 4), **{**BUDGET, "insecure_seed": None})
+    content = prediction_html(model.fit(X, np.full(20, secret)).release_)
+    embedded = content.partition('id="release">')[2].partition("</script>")[0]
+    assert "2.71234567890" not in content
+    assert set(json.loads(embedded)) >= {"controls", "parts", "bounds"}

@@ -1,0 +1,60 @@
+"""What a release tells of its accuracy is what comes of predictions, where its prior is true."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import ConstantKernel, Matern
+from test_every_kind import KINDS, release_of
+
+from cloakgp import DPGPRegressor
+from cloakgp.report.columns import has_classes
+from cloakgp.report.worth import accuracies, accuracy_section
+
+
+def test_typical_errors_and_shares_are_those_of_tables_drawn_from_the_prior():
+    rng = np.random.default_rng(6)
+    X = np.linspace(0, 10, 60)[:, None]
+    model = DPGPRegressor(
+        ConstantKernel(400.0) * Matern(3.0, nu=1.5),
+        25.0,
+        bounds=(-100, 100),
+        mean=0.0,
+        epsilon=4.0,
+        delta=1e-3,
+        learn=None,
+    )
+    prior = model.fit(X, np.zeros(60)).release_.prior
+    root = np.linalg.cholesky(prior.kernel(X) + 1e-9 * np.eye(60))
+    errors, told, shares, explained = [], [], [], []
+    for draw in range(30):
+        curve = root @ rng.normal(size=60)
+        outputs = curve + np.sqrt(prior.noise_variance) * rng.normal(size=60)
+        release = model.set_params(insecure_seed=10 * draw).fit(X, outputs).release_
+        [found] = accuracies(release)
+        mean = release.predict(X)
+        errors.append(np.mean((mean - curve) ** 2))
+        told.append(found.error**2)
+        shares.append(found.share)
+        explained.append(1 - np.mean((mean - outputs) ** 2) / np.var(outputs))
+    assert np.mean(told) == pytest.approx(np.mean(errors), rel=0.35)
+    assert np.mean(shares) == pytest.approx(np.mean(explained), abs=0.15)
+    assert found.error < found.new_error < 100
+    assert found.error < found.without
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_kind_that_predicts_numbers_says_how_well(name):
+    release = release_of(name)
+    found = accuracies(release)
+    if not KINDS[name].predicts or (KINDS[name].drawn and has_classes(release)):
+        assert found == ()
+        return
+    if name in ("Laplace, classes", "integral histogram"):
+        return
+    assert found
+    for each in found:
+        assert np.isfinite(each.error)
+        assert each.error > 0
+        assert each.share is None or 0 <= each.share < 1
+    assert accuracy_section(release).title == "Predictions"
