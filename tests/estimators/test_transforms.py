@@ -41,19 +41,28 @@ def release():
     return model.fit(X, y).release_
 
 
+def long_tailed(rows, seed):
+    """Of which the largest are some thousand times the smallest."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(0, 10, size=(rows, 1))
+    typical = np.exp(6.0 + 1.5 * np.sin(X[:, 0]))
+    return X, typical, typical * np.exp(0.8 * rng.normal(size=rows))
+
+
 def test_it_beats_the_untransformed_default_and_its_limits_hold():
+    """By the relative error; of a long tail, absolute ones are about its few largest values."""
     errors, held = {None: [], "log": []}, []
+    settings = {**BUDGET, "bounds": (1, 1e6), "inducing": 15}
     for seed in range(2):
-        X, y = skewed(400, seed)
-        X_new, y_new = skewed(2000, seed + 50)
+        X, _, y = long_tailed(500, seed)
+        X_new, typical, y_new = long_tailed(2000, seed + 50)
         for transform, found in errors.items():
-            model = DPGPRegressor(**BUDGET, transform=transform, inducing=15, insecure_seed=seed)
-            model.fit(X, y)
-            found.append(np.abs(model.predict(X_new) - np.exp(centre(X_new))).mean())
+            model = DPGPRegressor(**settings, transform=transform, insecure_seed=seed + 1000)
+            found.append(np.abs(model.fit(X, y).predict(X_new) / typical - 1).mean())
         lower, upper = model.release_.predict_limits(X_new, new_output=True)
         held.append(((y_new >= lower) & (y_new <= upper)).mean())
-    assert np.mean(errors["log"]) < 0.8 * np.mean(errors[None])
-    assert 0.92 < np.mean(held) < 0.985
+    assert np.mean(errors["log"]) < 0.5 * np.mean(errors[None])
+    assert 0.9 < np.mean(held) < 0.995
 
 
 def test_means_are_above_medians_and_near_the_truth(release):
@@ -61,7 +70,7 @@ def test_means_are_above_medians_and_near_the_truth(release):
     median, mean = release.predict(X), release.predict(X, estimate="mean")
     assert (mean > median).all()
     truth = np.exp(centre(X) + SPREAD**2 / 2)
-    assert np.abs(mean / truth - 1).mean() < 0.4
+    assert np.abs(mean / truth - 1).mean() < 0.8
 
 
 def test_sds_and_limits_agree_with_draws(release):

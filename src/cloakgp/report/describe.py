@@ -320,9 +320,7 @@ def describe_several_outputs(release: MultiOutputRelease) -> tuple[Section, ...]
                 ),
                 *(
                     Fact(
-                        release.output_names[number]
-                        if release.output_names
-                        else f"output {number + 1}",
+                        name,
                         f"private; declared to lie in {limits.lo:g} to {limits.hi:g}; values "
                         "outside were clipped, uncounted.",
                     )
