@@ -97,7 +97,7 @@ def forecast_release(
     criterion : str
     searched : bool
         Whether an interval that holds most outputs would be looked for first. What that costs is
-        counted; bounds are taken to be good ones.
+        counted; bounds are taken to be good ones, which one round finds.
     gap : float
         Of the designs: coarser than a release's own, which changes little.
 
@@ -112,7 +112,7 @@ def forecast_release(
         budget=budget,
         rows=len(X),
         ask_spread=hyperprior is not None and hyperprior.noise_variance,
-        spent=search.share,
+        spent=search.spent(1 if search.rounds else 0),
     )
     first = choose_strategy(
         X,
