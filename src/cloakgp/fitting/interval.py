@@ -75,6 +75,8 @@ MOST_ROUNDS = 6
 RESOLVED = 3
 # More than this is not left outside for any width.
 NEVER_OUTSIDE = 0.3
+# The least share of these prices, where counts are precise.
+STRICTEST = 0.5
 # How many times these may be before good bounds are taken for that.
 DOUBT = 1.5
 # How much wider may be what is taken than what would be tried next, if the search is to end.
@@ -238,18 +240,21 @@ def find_interval(
         places = _divided(low, high, whole=whole)
         question = CountQuestion(_in_output_units(places, bounds=bounds))
         asked.append((places, ask(question, budget)))
+        # Counts that are more precise can tell more, and less is left outside.
+        precision = asked[-1][1].noise_sd / rows / COUNT_PRECISION
+        exact = min(max(precision**2, STRICTEST), 1.0)
         resolved = RESOLVED * float(np.median(np.diff(places)))
-        low, high = _favoured(asked, rows=rows, price=TRIED_PRICE)
+        low, high = _favoured(asked, rows=rows, price=exact * TRIED_PRICE)
         if _widened(low, high, whole=whole) is None:
             # Noise of the first round alone may say so, unless that is far from deciding.
             if len(asked) > 1:
                 return bounds
             low, high = _favoured(
-                asked, rows=rows, price=DOUBT * TRIED_PRICE, most=DOUBT * MOST_OUTSIDE
+                asked, rows=rows, price=DOUBT * exact * TRIED_PRICE, most=DOUBT * MOST_OUTSIDE
             )
             if _widened(low, high, whole=whole) is None:
                 return bounds
-        start, stop = _favoured(asked, rows=rows, price=FINAL_PRICE)
+        start, stop = _favoured(asked, rows=rows, price=exact * FINAL_PRICE)
         if high - low >= resolved and stop - start <= AGREED * (high - low):
             break
     found = _widened(start, stop, whole=whole) if asked else None
