@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
+from typing import Literal
 
 import numpy as np
 from scipy import special
@@ -93,6 +94,7 @@ def released(
     stages: Stages = "auto",
     matern: bool = False,
     noise: NoiseChoice = "auto",
+    interval: Literal["auto", False] = "auto",
 ) -> Predicted:
     """Fit `DPGPRegressor`, its defaults untouched but for these."""
     bounds = split.bounds
@@ -104,6 +106,7 @@ def released(
         noise=noise,
         inducing=setting.inducing,
         stages=stages,
+        interval=interval,
         insecure_seed=setting.insecure_seed,
     )
     return Predicted.by(model.fit(split.X, split.outputs).release_, split.X_test)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -128,14 +129,14 @@ def release_outputs(
             rows=len(X),
             largest_group=1 if units is None else int(np.bincount(units).max()),
         )
-    steps = schedule_stages(
+    scheduled = partial(
+        schedule_stages,
         stages,
         budget=budget,
         rows=len(X),
         ask_spread=hyperprior is not None and hyperprior.noise_variance,
-        spent=search.share,
     )
-    first = steps[0].budget
+    steps = scheduled(spent=search.spent(len(search.rounds)))
     hold(whole_of(budget, steps=steps, others=search.rounds))
     if search.rounds and prior_within is not None and isinstance(encoding, OutputBounds):
         tell("looking for where most outputs lie")
@@ -148,8 +149,11 @@ def release_outputs(
             groups=units,
             insecure_seed=insecure_seed,
         )
+        # Rounds that were not needed are the stages' budget.
+        steps = scheduled(spent=search.spent(len(counted)))
         if found != encoding:
             encoding, prior = found, prior_within(found)
+    first = steps[0].budget
     tell("preparing the design")
     strategy = choose_strategy(
         X,

@@ -108,7 +108,7 @@ def forecast_release(
     criterion : str
     searched : bool
         Whether an interval that holds most outputs would be looked for first. What that costs is
-        counted; bounds are taken to be good ones.
+        counted; bounds are taken to be good ones, which one round finds.
     groups : array of shape (N,), optional
         Whose row each is, from `cloakgp.privacy.groups.checked_groups`.
     gap : float
@@ -128,7 +128,7 @@ def forecast_release(
         budget=budget,
         rows=len(X),
         ask_spread=hyperprior is not None and hyperprior.noise_variance,
-        spent=search.share,
+        spent=search.spent(1 if search.rounds else 0),
     )
     first = choose_strategy(
         X,

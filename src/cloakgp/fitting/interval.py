@@ -6,21 +6,34 @@ it. Counts are measurements like all others (`cloakgp.privacy.interval`), and al
 here is decided by them and by public numbers.
 
 The search goes in rounds. Each divides the interval that the answers so far favour, with a margin,
-into eight, and counts the outputs in these and on either side of it. From the answers of *all*
+into sixteen, and counts the outputs in these and on either side of it. From the answers of *all*
 rounds the number of outputs below every end is estimated by least squares, the number of rows being
 known. What a narrower interval [l, u] is worth is
 
-    log(W / (u − l)) − E[p | p ≥ 0] / price,
+    log(W / (u − l)) − P / price − (P / most)²,   P = E[p | p ≥ 0],
 
 W the width of the declared bounds, p the share of outputs outside, with its estimate and standard
 error. The expectation is large where the estimate is, and where the answers cannot tell: noise
-alone narrows nothing. Since every round counts what lies outside again, an interval that was wrong
-is given up; and one that would not be half as wide as the declared bounds, when widened, is not
-taken at all.
+alone narrows nothing. The square keeps a very narrow interval from being worth many outputs. Since
+every round counts what lies outside again, an interval that was wrong is given up; and one that
+would not be half as wide as the declared bounds, when widened, is not taken at all.
+
+No interval is taken that is expected to leave more than three in ten outside. The search ends as
+soon as the bounds are to stay (after the first round, with both prices half as large again, too),
+or the interval is resolved: three of the last round's sixteenths wide, and what would be taken is
+at most twice what would be tried next. So good bounds cost one round. What is left is for the
+stages. How many
+rounds there are is a function of published counts, and so are the budgets of what comes after:
+these are such that all together they spend the whole on every path. Of Laplace noise the
+probabilities of any path of answers differ between neighbours by e^ε_t at each step, so by e^ε in
+all, whoever chose the ε_t that add up to ε (Rogers, Roth, Ullman and Vadhan 2016, theorem 3.6 and
+before). Of Gaussian noise, steps of which each may be chosen from the answers before it, with
+Σ μ_t² at most μ² whatever happens, are μ-Gaussian DP (Smith and Thakurta 2022, *Fully adaptive
+composition for Gaussian differential privacy*).
 
 What a round costs is a public rule: noise on a count is to be a fixed share of the rows. Where so
-much precision is not to be had for a small part of the budget, nobody looks, and the declared
-bounds stay.
+much precision is not to be had for a part of the budget, nobody looks, and the declared bounds
+stay.
 """
 
 from __future__ import annotations
@@ -46,21 +59,37 @@ from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import NoiseName
 
 # How many intervals a round divides into.
-BINS = 8
-# The noise sd of a count, over the rows, that a round pays for.
-COUNT_PRECISION = 0.0765
+BINS = 16
+# The noise sd of a count, over the rows, that a round pays for: at most, and at least, if that is
+# to be had for a small share of the budget.
+COUNT_PRECISION, FINEST_PRECISION = 0.105, 0.03
+CHEAP_SHARES: dict[NoiseName, float] = {"gaussian": 0.02, "laplace": 0.05}
 # The least share of a round: less is not worth its questions.
 LEAST_ROUND_SHARE = 1e-3
-# The least number of rounds, and what they may cost, as a share of μ², or of ε with Laplace noise;
-# what more rounds may cost, up to the most.
-LEAST_ROUNDS = 3
-LARGEST_SHARES: dict[NoiseName, float] = {"gaussian": 0.12, "laplace": 0.2}
-MOST_ROUNDS, CHEAP_SHARE = 6, 0.04
+# What one round and all of them may cost, as a share of μ², or of ε with Laplace noise; and the
+# most of them.
+LARGEST_SHARES: dict[NoiseName, float] = {"gaussian": 0.15, "laplace": 0.27}
+LARGEST_SUMS: dict[NoiseName, float] = {"gaussian": 0.3, "laplace": 0.55}
+MOST_ROUNDS = 6
+# In how many of a round's intervals outputs lie if it has resolved them.
+RESOLVED = 3
+# More than this is not left outside for any width.
+NEVER_OUTSIDE = 0.3
+# The least share of these prices, where counts are precise.
+STRICTEST = 0.5
+# How many times these may be before good bounds are taken for that.
+DOUBT = 1.5
+# How much wider may be what is taken than what would be tried next, if the search is to end.
+AGREED = 2.0
 # The share of outputs outside that is as bad as an interval e times as wide: while looking, so that
-# a narrow interval is tried, and at the end.
-TRIED_PRICE, FINAL_PRICE = 0.1, 0.05
+# a narrow interval is tried, and at the end; and the share that is as bad again.
+TRIED_PRICE, FINAL_PRICE, MOST_OUTSIDE = 0.2, 0.1, 0.2
 # How far the interval is widened at either end, in widths of its own; and how wide it may then be.
 WIDENING, WIDEST = 0.5, 0.5
+# How far bands go beyond an interval, in its widths.
+REACH = 1.0
+# How far a round looks beyond what is favoured, in its widths.
+MARGIN = 1 / 8
 # Ends of intervals are multiples of this many halvings of the bounds.
 HALVINGS = 22
 
@@ -78,13 +107,17 @@ class SearchPlan:
     Attributes
     ----------
     rounds : tuple of Budget
-        Of each round; none if nobody looks.
+        Of each round, at most; none if nobody looks.
     share : float
-        Of μ², or of ε with Laplace noise, of all of them together.
+        Of μ², or of ε with Laplace noise, of one round.
     """
 
     rounds: tuple[Budget, ...] = ()
     share: float = 0.0
+
+    def spent(self, rounds: int) -> float:
+        """Return the share of so many rounds."""
+        return rounds * self.share
 
 
 NO_SEARCH = SearchPlan()
@@ -125,8 +158,9 @@ def plan_search(
     """Return whether to look for an interval, and at what price. Depends on public numbers alone.
 
     Noise on a count has sd √2 g/μ_t, or √2 · 2g/ε_t with Laplace noise, with g the most rows of a
-    group; it is to be 0.0765 N. Three rounds are made if they cost at most 12 % of μ² (or 20 % of
-    ε), and up to six for 4 %.
+    group; it is to be 0.105 N, or what 2 % of μ² (5 % of ε) buy, if that is less, though not less
+    than 0.03 N. Nobody looks where a round would cost more than 15 % of μ² (27 % of ε). There are
+    up to six, for twice as much together.
 
     Parameters
     ----------
@@ -142,33 +176,32 @@ def plan_search(
     Examples
     --------
     >>> bounds = OutputBounds(0.0, 1e4)
-    >>> few = plan_search(bounds, budget=Budget(1.0, 1e-5), rows=300)
-    >>> some = plan_search(bounds, budget=Budget(1.0, 1e-5), rows=500)
-    >>> many = plan_search(bounds, budget=Budget(1.0, 1e-5), rows=50_000)
-    >>> [(len(plan.rounds), round(plan.share, 3)) for plan in (few, some, many)]
-    [(0, 0.0), (3, 0.057), (6, 0.006)]
+    >>> pure = Budget(1.0, 0.0, noise="laplace")
+    >>> plans = [plan_search(bounds, budget=pure, rows=rows) for rows in (90, 250, 50_000)]
+    >>> [(len(plan.rounds), round(plan.share, 3)) for plan in plans]
+    [(0, 0.0), (5, 0.108), (6, 0.02)]
     """
-    finest = math.ldexp(bounds.width, -HALVINGS - 2)
+    smallest = math.ldexp(bounds.width, -HALVINGS - 2)
     largest = max(abs(bounds.lo), abs(bounds.hi))
-    if finest <= max(float(np.spacing(largest)), SMALLEST_WIDTH):
+    if smallest <= max(float(np.spacing(largest)), SMALLEST_WIDTH):
         return NO_SEARCH
     # How far one person moves counts, in the noise's norm.
     moved = largest_group * (math.sqrt(2.0) if budget.noise == "gaussian" else 2.0)
-    wanted = moved * budget.unit_sd() / (COUNT_PRECISION * rows)
-    if budget.noise == "gaussian":
-        wanted = wanted**2
-    each = max(wanted, LEAST_ROUND_SHARE)
-    if LEAST_ROUNDS * each > LARGEST_SHARES[budget.noise]:
+    unit = moved * budget.unit_sd() / rows
+    power = 2 if budget.noise == "gaussian" else 1
+    finest = (unit / FINEST_PRECISION) ** power
+    each = max((unit / COUNT_PRECISION) ** power, min(CHEAP_SHARES[budget.noise], finest))
+    each = max(each, LEAST_ROUND_SHARE)
+    if each > LARGEST_SHARES[budget.noise]:
         return NO_SEARCH
-    rounds = min(max(LEAST_ROUNDS, math.floor(CHEAP_SHARE / each)), MOST_ROUNDS)
-    share = rounds * each
+    rounds = min(math.floor(LARGEST_SUMS[budget.noise] / each), MOST_ROUNDS)
     try:
         # Parts of Laplace noise that are not the whole are no larger for what δ allows.
-        rest = [1.0 - share] if budget.noise == "gaussian" else []
+        rest = [1.0 - each] if budget.noise == "gaussian" else []
         one, *_ = split_budget(budget, shares=[each, *rest])
     except ValueError:
         return NO_SEARCH
-    return SearchPlan(rounds=(one,) * rounds, share=share)
+    return SearchPlan(rounds=(one,) * rounds, share=each)
 
 
 def find_interval(
@@ -179,12 +212,13 @@ def find_interval(
     Parameters
     ----------
     ask : callable
-        Called once for each round, with what to count and its budget.
+        Called once for each round that is made, with what to count and its budget.
     bounds : OutputBounds
         Declared.
     rows : int
         N.
     rounds : sequence of Budget
+        The most that are made.
 
     Examples
     --------
@@ -202,18 +236,61 @@ def find_interval(
     whole = 2**HALVINGS
     asked: list[tuple[Array, Answers]] = []
     low, high = 0, whole
-    for number, budget in enumerate(rounds, start=1):
+    for budget in rounds:
         places = _divided(low, high, whole=whole)
         question = CountQuestion(_in_output_units(places, bounds=bounds))
         asked.append((places, ask(question, budget)))
-        price = FINAL_PRICE if number == len(rounds) else TRIED_PRICE
-        low, high = _favoured(asked, rows=rows, price=price)
+        # Counts that are more precise can tell more, and less is left outside.
+        precision = asked[-1][1].noise_sd / rows / COUNT_PRECISION
+        exact = min(max(precision**2, STRICTEST), 1.0)
+        resolved = RESOLVED * float(np.median(np.diff(places)))
+        low, high = _favoured(asked, rows=rows, price=exact * TRIED_PRICE)
+        if _widened(low, high, whole=whole) is None:
+            # Noise of the first round alone may say so, unless that is far from deciding.
+            if len(asked) > 1:
+                return bounds
+            low, high = _favoured(
+                asked, rows=rows, price=DOUBT * exact * TRIED_PRICE, most=DOUBT * MOST_OUTSIDE
+            )
+            if _widened(low, high, whole=whole) is None:
+                return bounds
+        start, stop = _favoured(asked, rows=rows, price=exact * FINAL_PRICE)
+        if high - low >= resolved and stop - start <= AGREED * (high - low):
+            break
+    found = _widened(start, stop, whole=whole) if asked else None
+    if found is None:
+        return bounds
+    lowest, highest = _in_output_units(np.array(found), bounds=bounds)
+    return OutputBounds(lo=float(lowest), hi=float(highest))
+
+
+def _widened(low: int, high: int, *, whole: int) -> tuple[int, int] | None:
+    """Return an interval with its margin; None if it is hardly narrower than the whole."""
     margin = WIDENING * (high - low)
     low, high = max(math.floor(low - margin), 0), min(math.ceil(high + margin), whole)
-    if not asked or high - low > WIDEST * whole:
-        return bounds
-    lowest, highest = _in_output_units(np.array([low, high]), bounds=bounds)
-    return OutputBounds(lo=float(lowest), hi=float(highest))
+    return None if high - low > WIDEST * whole else (low, high)
+
+
+def reach_of_bands(found: OutputBounds, measurements: Sequence[Measurement]) -> OutputBounds:
+    """Return where bands of later stages are cut: beyond an interval that was found, if one was.
+
+    The interval keeps questions about outputs themselves cheap, and the prior to scale. Bands cost
+    what they are wide, wherever they are; so where answers say that some outputs lie at an end, or
+    beyond it, their bands may follow them, by its width on either side and within the declared
+    bounds.
+
+    Parameters
+    ----------
+    found : OutputBounds
+        By which first stages go.
+    measurements : sequence of Measurement
+        Of one release: counts say what was declared.
+    """
+    ends = [one.encoding.ends for one in measurements if isinstance(one.encoding, CountQuestion)]
+    if not ends:
+        return found
+    (lowest, highest), further = ends[0], REACH * found.width
+    return OutputBounds(max(lowest, found.lo - further), min(highest, found.hi + further))
 
 
 @forget_on_failure
@@ -268,7 +345,7 @@ def _divided(low: int, high: int, *, whole: int) -> Array:
     Places are whole numbers, from 0 to the number of the finest intervals.
     """
     if high - low < whole:
-        margin = math.ceil((high - low) / BINS)
+        margin = math.ceil(MARGIN * (high - low))
         low, high = max(low - margin, 0), min(high + margin, whole)
     inner = np.rint(np.linspace(low, high, BINS + 1))
     return np.unique(np.concatenate([[0], inner, [whole]]))
@@ -283,7 +360,11 @@ def _in_output_units(places: Array, *, bounds: OutputBounds) -> Array:
 
 
 def _favoured(
-    asked: Sequence[tuple[Array, Answers]], *, rows: int, price: float
+    asked: Sequence[tuple[Array, Answers]],
+    *,
+    rows: int,
+    price: float,
+    most: float = MOST_OUTSIDE,
 ) -> tuple[int, int]:
     """Return the places between which outputs lie, as all answers together favour it."""
     places = np.unique(np.concatenate([edges for edges, _ in asked]))
@@ -294,7 +375,10 @@ def _favoured(
     lost = _expected_share(outside / rows, np.sqrt(np.maximum(variance, 0.0)) / rows)
     width = places[None, :] - places[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
-        worth = np.where(width > 0, -np.log(width / places[-1]) - lost / price, -np.inf)
+        harm = lost / price + (lost / most) ** 2
+        worth = np.where(
+            (width > 0) & (lost <= NEVER_OUTSIDE), -np.log(width / places[-1]) - harm, -np.inf
+        )
     start, stop = np.unravel_index(int(np.argmax(worth)), worth.shape)
     return int(places[start]), int(places[stop])
 

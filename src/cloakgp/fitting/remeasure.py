@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from cloakgp.data import ArrayRows
 from cloakgp.design import Progress
+from cloakgp.fitting.interval import reach_of_bands
 from cloakgp.fitting.measuring import about_everybody, measured
 from cloakgp.fitting.strategies import Budget, Query, choose_strategy
 from cloakgp.fitting.streaming_measuring import Rows
@@ -368,7 +369,7 @@ def design_stage(
         The rows to ask.
     query : Query
     bounds : OutputBounds
-        Declared.
+        Declared, or found.
     budget : Budget
         Of this stage.
     table : int
@@ -383,7 +384,8 @@ def design_stage(
     encoding: OutputBounds | Bands = bounds
     account, expected = None, mean - bounds.middle
     if band is not None:
-        encoding = choose_bands(mean, variance, width=band, bounds=bounds)
+        reach = reach_of_bands(bounds, release.measurements)
+        encoding = choose_bands(mean, variance, width=band, bounds=reach)
         account = account_in_bands(mean, variance, bands=encoding)
         expected = account.expected
     strategy = choose_strategy(
@@ -428,7 +430,8 @@ def ask_spread(
     assert isinstance(answers, Answers)
     mean, variance = release.posterior.outputs(first.X, table=first.table)
     bounds = OutputBounds(*answers.bounds)
-    question = SpreadQuestion(mean=bounds.clip(mean), sd=np.sqrt(variance))
+    within = reach_of_bands(bounds, release.measurements)
+    question = SpreadQuestion(mean=within.clip(mean), sd=np.sqrt(variance))
     strategy = about_everybody(
         first.X,
         X_query=first.X_query,

@@ -1,0 +1,60 @@
+"""The interval beside declared bounds: the small comparison, and what is kept of it."""
+
+import contextlib
+
+import numpy as np
+
+from cloakgp.privacy import OutputBounds
+from experiments.interval import (
+    DECLARED,
+    FOUND,
+    MEAN,
+    Interval,
+    Kept,
+    mean_with_interval,
+    widened,
+)
+
+
+@contextlib.contextmanager
+def progress(what, *, steps):
+    del what, steps
+    yield lambda: None
+
+
+def test_wide_bounds_hold_the_good_ones():
+    for draw in range(20):
+        wide = widened(OutputBounds(2.0, 5.0), factor=10, rng=np.random.default_rng(draw))
+        assert wide.lo <= 2.0 < 5.0 <= wide.hi + 1e-9
+        assert np.isclose(wide.width, 30.0)
+
+
+def test_a_search_pays_where_bounds_are_wide():
+    y = np.random.default_rng(0).uniform(size=2000)
+    bounds = OutputBounds(-500.0, 500.0)
+    errors = [
+        np.median(
+            [
+                abs(mean_with_interval(y, bounds=bounds, epsilon=1.0, interval=way) - y.mean())
+                for _ in range(15)
+            ]
+        )
+        for way in (True, False)
+    ]
+    assert errors[0] < 0.3 * errors[1]
+
+
+def test_figures_are_kept_and_not_computed_again(tmp_path):
+    path = tmp_path / "kept.jsonl"
+    assert Kept(path).get(("a", 1), lambda: 2.5) == 2.5
+    assert Kept(path).get(("a", 1), lambda: 9.0) == 2.5
+
+
+def test_the_small_version_lays_out_tables_and_a_map():
+    experiment = Interval(**Interval.small | {"map_rows": (100,)})
+    found = experiment.compute(progress)
+    assert {way for *_, way in found.tables} == {FOUND, DECLARED, MEAN}
+    assert all(np.isfinite(errors).all() for errors in found.tables.values())
+    by_table, mapped = experiment.tables(found)
+    assert by_table.row_count == 2
+    assert mapped.row_count == 1
