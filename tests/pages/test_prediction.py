@@ -19,6 +19,7 @@ from cloakgp.pages import prediction
 from cloakgp.pages.prediction import KERNELS, prediction_html
 from cloakgp.report.columns import has_classes
 from cloakgp.report.controls import controls_of, raw_rows
+from cloakgp.report.outputs import bounds
 
 COUNT = 4
 BUDGET = {"epsilon": 2.0, "delta": 1e-3, "insecure_seed": 3}
@@ -58,6 +59,15 @@ def agrees(release, page, *, rtol=1e-8):
             return
         mean, sd = release.predict(rows, return_std=True)
         _, new_sd = release.predict(rows, return_std=True, new_output=True)
+        limits = [release.predict_limits(rows, new_output=new) for new in (False, True)]
+    told = page.evaluate("rows => rows.map(Cloak.predicted)", values.tolist())
+    middle = np.clip(mean, *bounds(release))
+    np.testing.assert_allclose([each["middle"] for each in told], middle, rtol=rtol, atol=rtol)
+    for name, ends in zip(("curve", "person"), limits, strict=True):
+        found = [each[name] for each in told]
+        np.testing.assert_allclose(found, np.column_stack(ends), rtol=rtol, atol=rtol)
+    if release.transform is not None:
+        return
     found = page.evaluate("rows => rows.map(Cloak.numbers)", values.tolist())
     for name, oracle in (("mean", mean), ("sd", sd), ("newSd", new_sd)):
         told = [each[name] for each in found]
@@ -70,6 +80,17 @@ def test_every_kind_predicts_alike(name, opened):
     release = release_of(name)
     assert isinstance(release, Release)
     agrees(release, opened(prediction_html(release)), rtol=1e-6)
+
+
+@pytest.mark.usefixtures("without_pictures")
+@pytest.mark.parametrize("transform", ["log", "logit"])
+def test_what_was_transformed_is_taken_back(transform, opened):
+    X = np.linspace(0, 6, 20)[:, None]
+    ends = (1.0, 1000.0) if transform == "log" else (0.01, 0.99)
+    model = DPGPRegressor(transform=transform, **{**BUDGET, "bounds": ends})
+    page = opened(prediction_html(model.fit(X, np.linspace(*ends, 20)).release_))
+    agrees(model.release_, page)
+    assert "The median of such people" in page.inner_text("#curve")
 
 
 SCHEMA = Schema(

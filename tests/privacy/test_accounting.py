@@ -1,12 +1,13 @@
 """Calibration and composition against closed forms, quadrature, another accountant, brute force."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from dp_accounting import GaussianDpEvent
 from dp_accounting.pld import PLDAccountant
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
@@ -210,3 +211,71 @@ def test_only_guarantees_of_one_kind_add_up(parts):
     """A list was handed back as it was, as if it were what everything costs together."""
     with pytest.raises(TypeError, match=r"one by one|only guarantees of type Guarantee"):
         compose(*parts)
+
+
+# Parts whose sizes answers decide.
+
+
+def deciding(*parts, mu=0.0, delta=0.0):
+    fixed = Guarantee(epsilon=math.fsum(parts), delta=delta, mu=mu, laplace=parts)
+    return fixed, replace(fixed, adaptive=True)
+
+
+@given(epsilon=st.floats(0, 2), parts=st.lists(st.floats(0.01, 2), min_size=1, max_size=4))
+@settings(max_examples=30, deadline=None)
+def test_of_parts_that_answers_decide_only_the_sum_counts(epsilon, parts):
+    fixed, deciding_parts = deciding(*parts)
+    total = math.fsum(parts)
+    # A coin that shows the truth with probability e^s/(1 + e^s).
+    exact = max(0.0, (math.exp(total) - math.exp(epsilon)) / (1 + math.exp(total)))
+    assert exact <= deciding_parts.delta_at(epsilon) <= exact * (1 + 1e-9) + 1e-9
+    assert fixed.delta_at(epsilon) <= deciding_parts.delta_at(epsilon) + 1e-9
+
+
+@given(delta=st.floats(1e-9, 0.9), mu=st.sampled_from([0.0, 0.3, 2.0]))
+@settings(max_examples=30, deadline=None)
+def test_profiles_of_parts_that_answers_decide_invert_each_other(delta, mu):
+    fixed, deciding_parts = deciding(0.3, 0.7, mu=mu, delta=1e-9)
+    epsilon = deciding_parts.epsilon_at(delta)
+    assert deciding_parts.delta_at(epsilon) <= delta
+    assert epsilon >= fixed.epsilon_at(delta) - 1e-9
+    if epsilon > 1e-3:
+        assert deciding_parts.delta_at(epsilon - 1e-3) > delta * (1 - 1e-3) - 1e-12
+
+
+def test_a_mechanism_whose_answers_decide_may_spend_more_than_fixed_parts_do():
+    """Look at a coin; where it went against the truth, buy no more than a hundredth at a time."""
+    whole, first, steps = 2.0, 1.0, 100
+
+    def right(epsilon):
+        return math.exp(epsilon) / (1 + math.exp(epsilon))
+
+    def outcomes(truth):
+        """Probabilities of (first coin, number of later coins that say 1)."""
+        found = {}
+        for coin in (0, 1):
+            chance = right(first) if coin == truth else 1 - right(first)
+            many = steps if coin == 0 else 1
+            law = stats.binom(
+                many, right((whole - first) / many) if truth else 1 - right((whole - first) / many)
+            )
+            found |= {(coin, k): chance * law.pmf(k) for k in range(many + 1)}
+        return found
+
+    one, other = outcomes(1), outcomes(0)
+    for epsilon in (0.0, 0.5, 1.0, 1.5):
+        exact = max(
+            sum(max(p - math.exp(epsilon) * b[key], 0.0) for key, p in a.items())
+            for a, b in ((one, other), (other, one))
+        )
+        stated = deciding(first, whole - first)[1].delta_at(epsilon)
+        assert exact <= stated
+        # Of a hundred fixed small parts it would be said to be less than it is.
+        small = [(whole - first) / steps] * steps
+        assert exact > deciding(first, *small)[0].delta_at(epsilon)
+
+
+def test_what_answers_decide_stays_so_when_it_is_composed():
+    fixed, deciding_parts = deciding(0.5)
+    assert compose(fixed, deciding_parts).adaptive
+    assert not compose(fixed, fixed).adaptive

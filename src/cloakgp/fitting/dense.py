@@ -11,7 +11,12 @@ from numpy.typing import ArrayLike
 
 from cloakgp.design import Progress
 from cloakgp.fitting.bands import ONE_STAGE, Stage, schedule_stages, whole_of
-from cloakgp.fitting.interval import NO_SEARCH, plan_search, search_outputs
+from cloakgp.fitting.interval import (
+    NO_SEARCH,
+    decided_by_answers,
+    plan_search,
+    search_outputs,
+)
 from cloakgp.fitting.measuring import measured
 from cloakgp.fitting.remeasure import ask_spread, refine
 from cloakgp.fitting.strategies import Budget, Encoding, Query, choose_strategy
@@ -125,10 +130,12 @@ def release_outputs(
     if prior_within is not None and isinstance(encoding, OutputBounds):
         search = plan_search(
             encoding,
-            budget=budget,
+            budget=decided_by_answers(budget),
             rows=len(X),
             largest_group=1 if units is None else int(np.bincount(units).max()),
         )
+    if search.rounds:
+        budget = decided_by_answers(budget)
     scheduled = partial(
         schedule_stages,
         stages,

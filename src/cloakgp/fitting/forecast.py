@@ -18,7 +18,7 @@ import numpy as np
 
 from cloakgp.criteria import Criterion
 from cloakgp.fitting.bands import Stage, schedule_stages
-from cloakgp.fitting.interval import BINS, NO_SEARCH, plan_search
+from cloakgp.fitting.interval import BINS, NO_SEARCH, decided_by_answers, plan_search
 from cloakgp.fitting.planning import fit_cost
 from cloakgp.fitting.remeasure import design_stage
 from cloakgp.fitting.strategies import Budget, Query, choose_strategy, query_weights, unit_noise_sd
@@ -122,7 +122,11 @@ def forecast_release(
     search = NO_SEARCH
     if searched:
         most = 1 if groups is None else int(np.bincount(groups).max())
-        search = plan_search(bounds, budget=budget, rows=len(X), largest_group=most)
+        search = plan_search(
+            bounds, budget=decided_by_answers(budget), rows=len(X), largest_group=most
+        )
+        if search.rounds:
+            budget = decided_by_answers(budget)
     steps = schedule_stages(
         stages,
         budget=budget,

@@ -40,7 +40,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -150,6 +150,24 @@ def searches_interval(
         raise ValueError(f"interval must be 'auto' or False, got {interval!r}")
     within = mean is None or bounds.lo <= mean <= bounds.hi
     return within and "stages" in criterion.uses
+
+
+def decided_by_answers(budget: Budget) -> Budget:
+    """Return what may be spent in parts whose sizes earlier answers decide.
+
+    Of Laplace noise ε without the δ: what this allows beyond is for parts that are fixed
+    (`cloakgp.privacy.accounting.Guarantee.adaptive`).
+
+    Parameters
+    ----------
+    budget : Budget
+
+    Examples
+    --------
+    >>> decided_by_answers(Budget(1.0, 1e-5, noise="laplace"))
+    Budget(epsilon=1.0, delta=0.0, noise='laplace')
+    """
+    return replace(budget, delta=0.0) if budget.noise == "laplace" else budget
 
 
 def plan_search(

@@ -91,6 +91,7 @@ def prediction_html(release: Release) -> str:
         if has_classes(release)
         else None,
         "bounds": None if has_classes(release) else list(bounds(release)),
+        "transform": None if release.transform is None else release.transform.name,
         "link": _link(release),
         "normal95": NORMAL_95,
         "controls": [_control(control) for control in controls],

@@ -236,6 +236,11 @@ class Guarantee:
         Σ (grid / noise sd)² over those with Gaussian noise; see `discretisation_delta`.
     laplace : tuple of float
         Of every measurement with Laplace noise its ε, sensitivity over scale.
+    adaptive : bool
+        Whether answers before decided how much later measurements spent, within a whole that was
+        fixed beforehand. Privacy losses then do not add up as those of fixed parts do: of Laplace
+        noise only the sum counts, as of any mechanism that is so private (Rogers, Roth, Ullman and
+        Vadhan 2016). μ² adds up all the same (Smith and Thakurta 2022).
 
     Examples
     --------
@@ -254,6 +259,7 @@ class Guarantee:
     answers: int = 0
     coarseness: float = 0.0
     laplace: tuple[float, ...] = ()
+    adaptive: bool = False
 
     def validate(self) -> None:
         """Refuse a guarantee that is none; whether it holds is for `check_holds`.
@@ -310,6 +316,8 @@ class Guarantee:
             raise ValueError(f"epsilon must be at least 0, got {epsilon}")
         if epsilon >= self.pure_epsilon:
             return 0.0
+        if self.adaptive and self.laplace:
+            return self._delta_of_any(epsilon)
         if self.mu == 0 and len(self.laplace) == 1:
             # Of one shift of Laplace noise, 1 − e^((ε − ε₁)/2): the test at the middle is best.
             share = -math.expm1((epsilon - self.laplace[0] * (1 + ROUNDING)) / 2)
@@ -324,6 +332,29 @@ class Guarantee:
         basic = gaussian_delta(self.mu, epsilon - spent) if epsilon >= spent else 1.0
         laplace = tuple(part * (1 + ROUNDING) for part in self.laplace)
         return min(1.0, min(basic, mixed_delta(self.mu, laplace, epsilon)) + extra)
+
+    def _delta_of_any(self, epsilon: float) -> float:
+        """As `delta_at`, of any mechanism that is as private as the Laplace parts are together.
+
+        No such mechanism is told more easily than a coin that shows the truth with probability
+        e^s/(1 + e^s), s the sum (Kairouz, Oh and Viswanath 2015, *The composition theorem for
+        differential privacy*, theorem 3.1 for one part): δ = (e^s − e^ε)/(1 + e^s). Beside Gaussian
+        noise: as Gaussian DP, or by basic composition.
+        """
+        spent = self._laplace_epsilon * (1 + ROUNDING)
+        if self.mu == 0:
+            share = -math.expm1(epsilon - spent) / (1.0 + math.exp(-spent))
+            return min(1.0, share * (1 + 4 * ROUNDING))
+        extra = discretisation_delta(
+            epsilon + spent, answers=self.answers, coarseness=self.coarseness
+        )
+        basic = gaussian_delta(self.mu, epsilon - spent) if epsilon >= spent else 1.0
+        return min(1.0, min(basic, gaussian_delta(self._mu_of_all, epsilon)) + extra)
+
+    @property
+    def _mu_of_all(self) -> float:
+        """A μ of Gaussian DP that all parts have together, rounded up."""
+        return math.hypot(self.mu, pure_mu(self._laplace_epsilon * (1 + ROUNDING))) * (1 + ROUNDING)
 
     def epsilon_at(self, delta: float) -> float:
         """Return an ε that is achieved at another δ, rounded up.
@@ -348,6 +379,8 @@ class Guarantee:
             coarseness=self.coarseness,
         )
         highest = (self._laplace_epsilon + gaussian.epsilon_at(delta)) * (1 + 4 * ROUNDING)
+        if self.adaptive:
+            return min(highest, _smallest_epsilon(self._mu_of_all, delta, self.delta_at))
         extra = discretisation_delta(
             highest + self._laplace_epsilon, answers=self.answers, coarseness=self.coarseness
         )
@@ -359,6 +392,10 @@ class Guarantee:
         pure = self._laplace_epsilon
         if delta == 0 or pure == 0:
             return pure
+        if self.adaptive:
+            kept = (1.0 - delta) - delta * math.exp(-pure)
+            lowest = pure + math.log(kept) if kept > 0 else 0.0
+            return min(pure, max(0.0, lowest + (1.0 + pure) * ROUNDING * 8))
         if len(self.laplace) == 1:
             slack = 2 * math.log1p(-delta * (1 - 4 * ROUNDING)) + (1 + pure) * ROUNDING * 4
             return max(0.0, min(pure, pure + slack))
@@ -422,6 +459,7 @@ def compose(*guarantees: Guarantee, delta: float | None = None) -> Guarantee:
         answers=sum(part.answers for part in guarantees),
         coarseness=math.fsum(part.coarseness for part in guarantees),
         laplace=tuple(spent for part in guarantees for spent in part.laplace),
+        adaptive=any(part.adaptive for part in guarantees),
     )
     return replace(total, epsilon=total.epsilon_at(total.delta))
 

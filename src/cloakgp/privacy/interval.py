@@ -19,8 +19,12 @@ Sensitivity
     decided by comparisons, which are exact, and the counts are whole numbers below 2⁵³: nothing is
     rounded before the grid, which `cloakgp.privacy.grid` counts.
 Theorem
-    As for `cloakgp.privacy.gaussian`, in B dimensions. Several such mechanisms and all stages after
-    them are together exactly √(Σ μ_t²)-Gaussian DP (Dong, Roth and Su 2022, corollary 3.3).
+    As for `cloakgp.privacy.gaussian`, in B dimensions. How many such mechanisms there are, answers
+    decide, and so how much is left for all stages after them; on every path they spend the whole.
+    With Σ μ_t² at most μ² on every path they are μ-Gaussian DP together (Smith and Thakurta 2022,
+    *Fully adaptive composition for Gaussian differential privacy*), and with Σ ε_t at most ε, ε-DP
+    (Rogers, Roth, Ullman and Vadhan 2016, theorem 3.6 and before). Privacy-loss distributions of
+    fixed parts do not apply: `Guarantee.adaptive`.
 Argument
     Given all earlier answers, the ends are constants, and this is the Gaussian mechanism on a sum
     of functions of one output each: μ_t-Gaussian DP for every value of the earlier answers, which
@@ -32,7 +36,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -185,7 +189,8 @@ def measure_counts(
         noise_sd=grid.noise_sd,
         centre=0.0,
         bounds=COUNT_BOUNDS[law.name],
-        guarantee=guarantee,
+        # Answers decide how many rounds of counts there are, and so what is left for the rest.
+        guarantee=replace(guarantee, adaptive=True),
         insecure=insecure_seed is not None,
         noise=law.name,
     )

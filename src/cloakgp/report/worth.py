@@ -76,7 +76,9 @@ def _of_release(release: Release) -> tuple[Accuracy, ...]:
     points = np.vstack([measurement.strategy.X_query for measurement in release.measurements])
     mean, sd = _at(release, points)
     _, new_sd = _at(release, points, new_output=True)
-    before = _mean_root(np.sqrt(release.prior.query_variance(points)))
+    before = None
+    if release.transform is None:
+        before = _mean_root(np.sqrt(release.prior.query_variance(points)))
     return (_accuracy(release.output_name, mean, sd, new_sd, without=before),)
 
 

@@ -159,6 +159,15 @@ const Cloak = (() => {
       sum + each.weight * (each.variance + noise * each.noise + (each.mean - mean) ** 2), 0));
     return { mean, sd: spread(0), newSd: spread(1) };
   };
+  // In output units: what was transformed is taken back, as by Release.predict_limits.
+  const inverses = { log: Math.exp, logit: (z) => 1 / (1 + Math.exp(-z)) };
+  const inverse = inverses[release.transform] || ((z) => z);
+  const within = (value) => Math.min(Math.max(inverse(value), release.bounds[0]), release.bounds[1]);
+  const predicted = (values) => {
+    const { mean, sd, newSd } = numbers(values);
+    const ends = (own) => [-1, 1].map((sign) => within(mean + sign * release.normal95 * own));
+    return { middle: within(mean), curve: ends(sd), person: ends(newSd) };
+  };
   const probabilities = (values) => {
     const x = encode(values), total = release.classes.map(() => 0);
     for (const part of release.parts) {
@@ -175,7 +184,7 @@ const Cloak = (() => {
     }
     return total;
   };
-  return { release, numbers, probabilities, normal };
+  return { release, numbers, predicted, probabilities, normal };
 })();
 
 // The page: what is chosen, what is said, and a picture over one input.
@@ -196,9 +205,8 @@ const Cloak = (() => {
     return control.unit ? `${text} ${control.unit}` : text;
   };
   const escaped = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
-  const clip = (value) => Math.min(Math.max(value, release.bounds[0]), release.bounds[1]);
   const span = release.bounds ? release.bounds[1] - release.bounds[0] : 1;
-  const band = (found, sd) => [-1, 1].map((sign) => clip(found.mean + sign * release.normal95 * sd));
+  const middle = release.transform ? "median" : "average";
 
   const tell = () => {
     if (release.classes) {
@@ -210,11 +218,11 @@ const Cloak = (() => {
       find("person").textContent = "";
       return;
     }
-    const found = Cloak.numbers(values);
+    const found = Cloak.predicted(values);
     const text = (ends) => ends.map((end) => number(end, span)).join(" to ");
-    find("prediction").textContent = number(clip(found.mean), span);
-    find("curve").textContent = `The average of such people lies in ${text(band(found, found.sd))}, with 95 %.`;
-    find("person").textContent = `One such person lies in ${text(band(found, found.newSd))}, with 95 %.`;
+    find("prediction").textContent = number(found.middle, span);
+    find("curve").textContent = `The ${middle} of such people lies in ${text(found.curve)}, with 95 %.`;
+    find("person").textContent = `One such person lies in ${text(found.person)}, with 95 %.`;
   };
 
   const grid = (control) => {
@@ -250,17 +258,17 @@ const Cloak = (() => {
           line: { color: colour, width: 3 }, marker: { color: colour, size: 11 } });
       });
     } else {
-      const found = points.map((value) => Cloak.numbers(at(value)));
-      for (const [name, key, colour] of [["one person, 95 %", "newSd", "rgba(90,169,196,.2)"],
-        ["average, 95 %", "sd", "rgba(90,169,196,.5)"]]) {
-        const ends = found.map((each) => band(each, each[key]));
+      const found = points.map((value) => Cloak.predicted(at(value)));
+      for (const [name, key, colour] of [["one person, 95 %", "person", "rgba(90,169,196,.2)"],
+        [`${middle}, 95 %`, "curve", "rgba(90,169,196,.5)"]]) {
+        const ends = found.map((each) => each[key]);
         const low = ends.map((end) => end[0]), high = ends.map((end) => end[1]);
         if (level) traces.push({ type: "bar", x: xs, y: high.map((end, i) => end - low[i]), base: low,
           name, marker: { color: colour }, width: 0.5, hoverinfo: "skip" });
         else traces.push({ x: [...xs, ...xs.slice().reverse()], y: [...high, ...low.slice().reverse()],
           fill: "toself", fillcolor: colour, line: { width: 0 }, mode: "lines", name, hoverinfo: "skip" });
       }
-      traces.push({ x: xs, y: found.map((each) => clip(each.mean)), name: "prediction", ...mark,
+      traces.push({ x: xs, y: found.map((each) => each.middle), name: "prediction", ...mark,
         line: { color: "#1f6f8b", width: 3 }, marker: { color: "#1f6f8b", size: 11 } });
     }
     const chosen = across([values[over]])[0];
