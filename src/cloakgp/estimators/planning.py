@@ -186,6 +186,7 @@ class PlanMixin:
         return ReleasePlan(
             table=table,
             declared=f"{limits.lo:g} to {limits.hi:g}",
+            transform=self.transform,
             epsilon=self.epsilon,
             delta=self.delta,
             noise=own.noise if own else (None if self.noise == "auto" and self.delta else fixed),

@@ -19,7 +19,7 @@ from cloakgp.fitting.forecast import Forecast
 from cloakgp.fitting.planning import FitCost, FitPlan, fit_cost
 from cloakgp.privacy.noise import NOISES
 from cloakgp.utils.formatting import bytes_in_words, percent, seconds_in_words
-from cloakgp.utils.names import NoiseName
+from cloakgp.utils.names import NoiseName, TransformName
 
 # Of a table that is read in passes: seconds of a core a row and inducing input, and bytes that are
 # held, as measured; both within a factor of three.
@@ -100,6 +100,8 @@ class ReleasePlan:
         Of several budgets, in order; empty if there are none.
     unknown : str
         Why there are none.
+    transform : {"log", "logit"} or None
+        What is done to outputs first: errors are of what comes of it.
     """
 
     table: TableFacts
@@ -115,6 +117,7 @@ class ReleasePlan:
     file_bytes: float
     forecasts: tuple[Forecast, ...] = ()
     unknown: str = ""
+    transform: TransformName | None = None
 
     @property
     def forecast(self) -> Forecast | None:
@@ -150,12 +153,19 @@ class ReleasePlan:
         return (
             (
                 "expected error",
-                f"{found.error:.3g} typically, where predictions matter, of what is predicted for "
-                f"people with the same inputs on average; {found.output_error:.3g} of a new "
+                f"{self._scale()}{found.error:.3g} typically, where predictions matter, of what is "
+                f"predicted for people with the same inputs on average; {found.output_error:.3g} "
+                "of a new "
                 f"person's own value. If nothing were asked: {found.prior_error:.3g}. This "
                 "believes what is assumed beforehand of how the private column varies.",
             ),
         )
+
+    def _scale(self) -> str:
+        """Return of what errors are, where that is not the private column itself."""
+        if self.transform == "log":
+            return "of the logarithm (0.1 is a factor of 1.1 either way): "
+        return "of the log odds: " if self.transform == "logit" else ""
 
     def _protected(self) -> str:
         unit = "all values of one person" if self.table.people is not None else "every single value"
@@ -215,6 +225,7 @@ class ReleasePlan:
         return {
             **asdict(self.table),
             "declared": self.declared,
+            "transform": self.transform,
             "epsilon": self.epsilon,
             "delta": self.delta,
             "noise": self.noise,

@@ -40,6 +40,7 @@ def sheet_html(release: Describable) -> str:
         sections=describe(release),
         pictures=_pictures(release),
         bands=bool(accuracies(release)),
+        middle="median" if getattr(release, "transform", None) is not None else "average",
         policy=POLICY,
     )
 

@@ -19,7 +19,6 @@ from cloakgp.report.facts import printable
 from cloakgp.report.outputs import bounds
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
-from cloakgp.utils.formatting import NORMAL_95
 
 with extra("plots"):
     from matplotlib.axes import Axes
@@ -138,16 +137,13 @@ def _grid(control: Control) -> Array:
 def _draw_numbers(
     axes: Axes, release: Release, rows: Sequence[object], grid: Array, control: Control
 ) -> None:
-    mean, sd = release.predict(rows, return_std=True)
-    _, new_sd = release.predict(rows, return_std=True, new_output=True)
-    lo, hi = bounds(release)
-    for deviation, alpha in ((new_sd, 0.16), (sd, 0.42)):
-        low, high = (np.clip(mean + sign * NORMAL_95 * deviation, lo, hi) for sign in (-1, 1))
+    for new_output, alpha in ((True, 0.16), (False, 0.42)):
+        low, high = release.predict_limits(rows, new_output=new_output)
         if control.kind == "level":
             axes.bar(grid, high - low, bottom=low, width=0.5, color=BAND, alpha=alpha, linewidth=0)
         else:
             axes.fill_between(grid, low, high, color=BAND, alpha=alpha, linewidth=0)
-    mean = np.clip(mean, lo, hi)
+    mean = np.clip(release.predict(rows), *bounds(release))
     mark = {"marker": "o", "linestyle": "none"} if control.kind == "level" else {"linewidth": 2.0}
     axes.plot(grid, mean, color=CURVE, **mark)
 
