@@ -15,6 +15,8 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
+# Milliseconds that a browser may take on a machine that is busy with other tests.
+PATIENCE = 180_000
 
 
 @pytest.fixture(scope="session")
@@ -25,7 +27,12 @@ def browser():
     if path is None:
         pytest.skip(f"there is no browser: none of {', '.join(NAMES)}")
     with api.sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+        try:
+            started = playwright.chromium.launch(
+                executable_path=path, args=list(FLAGS), timeout=PATIENCE
+            )
+        except api.Error as error:
+            pytest.skip(f"{path} does not start: {error.message.splitlines()[0]}")
         yield started
         started.close()
 
@@ -39,6 +46,7 @@ def opened(browser, tmp_path):
         path = tmp_path / f"page{len(pages)}.html"
         path.write_text(content, encoding="utf-8")
         page = browser.new_page(viewport={"width": width, "height": 900})
+        page.set_default_timeout(PATIENCE)
         page.heard = []
         page.on("console", lambda said: page.heard.append(said.text))
         page.on("pageerror", lambda error: page.heard.append(str(error)))
