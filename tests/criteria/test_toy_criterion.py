@@ -103,7 +103,7 @@ def test_the_command_line_offers_it_and_releases_by_it(table, tmp_path, monkeypa
     run = CliRunner().invoke
     done = run(app, ["release", *words.split(), "--criterion", "blocks", "-o", "blocks.cloak"])
     assert done.exit_code == 0, done.output
-    shown = run(app, ["show", "blocks.cloak"])
+    shown = run(app, ["show", "blocks.cloak", "--all"])
     assert "sums over 3 blocks" in " ".join(shown.output.split())
     assert run(app, ["plot", "blocks.cloak", "-o", "blocks.png"]).exit_code == 0
     wrong = run(app, ["release", *words.split(), "--criterion", "bricks", "-o", "bricks.cloak"])

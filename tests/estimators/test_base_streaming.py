@@ -151,7 +151,7 @@ def test_words_say_what_is_and_is_not_in_the_file(release):
     sections = {
         one.title: {fact.label: fact.text for fact in one.facts} for one in describe(release)
     }
-    assert list(sections) == ["Protection", "Guarantee", "Noise", "Prior", "Data"]
+    assert set(sections) == {"Protection", "Predictions", "Guarantee", "Noise", "Prior", "Data"}
     assert sections["Data"]["rows"].startswith(f"{COUNT:,}")
     assert f"every one of {COUNT:,} rows" in sections["Noise"]["checked"]
     low, high = release.measurements[0].strategy.ranges[:, 0]

@@ -37,7 +37,9 @@ def shares(rows, seed):
 @pytest.fixture(scope="module")
 def release():
     X, y = skewed(400, 0)
-    model = DPGPRegressor(**BUDGET, transform="log", inducing=15, stages=None, insecure_seed=1)
+    model = DPGPRegressor(
+        **BUDGET, output_transform="log", inducing=15, stages=None, insecure_seed=1
+    )
     return model.fit(X, y).release_
 
 
@@ -57,7 +59,7 @@ def test_it_beats_the_untransformed_default_and_its_limits_hold():
         X, _, y = long_tailed(500, seed)
         X_new, typical, y_new = long_tailed(2000, seed + 50)
         for transform, found in errors.items():
-            model = DPGPRegressor(**settings, transform=transform, insecure_seed=seed + 1000)
+            model = DPGPRegressor(**settings, output_transform=transform, insecure_seed=seed + 1000)
             found.append(np.abs(model.fit(X, y).predict(X_new) / typical - 1).mean())
         lower, upper = model.release_.predict_limits(X_new, new_output=True)
         held.append(((y_new >= lower) & (y_new <= upper)).mean())
@@ -129,7 +131,13 @@ def test_later_visits_transform_what_they_read(release):
 
 def test_groups_and_many_rows():
     X, y = skewed(6000, 3)
-    settings = {**BUDGET, "delta": 1e-5, "inducing": 15, "insecure_seed": 1, "transform": "log"}
+    settings = {
+        **BUDGET,
+        "delta": 1e-5,
+        "inducing": 15,
+        "insecure_seed": 1,
+        "output_transform": "log",
+    }
     model = DPGPRegressor(**settings).fit_rows(ArrayRows(X, y))
     X_new = np.linspace(1, 9, 40)[:, None]
     assert np.abs(np.log(model.predict(X_new)) - centre(X_new)).mean() < 0.25
@@ -137,7 +145,9 @@ def test_groups_and_many_rows():
     refined = refine(model.release_, ArrayRows(X, y), epsilon=1.0, delta=1e-5, insecure_seed=2)
     assert np.abs(np.log(refined.predict(X_new)) - centre(X_new)).mean() < 0.25
     people = [row // 2 for row in range(400)]
-    grouped = DPGPRegressor(**BUDGET, transform="log", inducing=15, stages=None, insecure_seed=1)
+    grouped = DPGPRegressor(
+        **BUDGET, output_transform="log", inducing=15, stages=None, insecure_seed=1
+    )
     grouped.fit(X[:400], y[:400], groups=people)
     assert np.isfinite(grouped.predict(X_new)).all()
 
@@ -148,7 +158,7 @@ def test_shares_stay_shares():
         bounds=(0.01, 0.99),
         epsilon=1.0,
         delta=1e-4,
-        transform="logit",
+        output_transform="logit",
         inducing=15,
         stages=None,
         insecure_seed=1,
@@ -164,7 +174,7 @@ def test_shares_stay_shares():
 
 def test_the_grid_search_compares_transformed_outputs():
     X, y = skewed(150, 2)
-    inner = DPGPRegressor(**{**BUDGET, "delta": 1e-3}, transform="log", insecure_seed=1)
+    inner = DPGPRegressor(**{**BUDGET, "delta": 1e-3}, output_transform="log", insecure_seed=1)
     search = DPGridSearchCV(inner, {"noise_variance": [0.25, 1.0]}, selection_epsilon=1.0, cv=2)
     assert np.isfinite(search.fit(X, y).predict([[5.0]], estimate="mean")).all()
 
@@ -180,7 +190,13 @@ def test_other_transforms_are_not_combined(release):
 
 def test_declared_means_are_in_output_units():
     X, y = skewed(50, 0)
-    settings = {**BUDGET, "transform": "log", "learn": None, "insecure_seed": 1, "delta": 1e-3}
+    settings = {
+        **BUDGET,
+        "output_transform": "log",
+        "learn": None,
+        "insecure_seed": 1,
+        "delta": 1e-3,
+    }
     model = DPGPRegressor(**settings, mean=20.0).fit(X, y)
     assert model.release_.prior.mean == pytest.approx(np.log(20))
     with (

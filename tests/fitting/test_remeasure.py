@@ -26,6 +26,7 @@ def model(**changes):
         "bounds": (-3, 3),
         "noise_variance": 0.2,
         "stages": None,
+        "interval": False,
         "noise": "gaussian",
         "insecure_seed": 0,
         **SPENDING,
@@ -180,7 +181,14 @@ def test_weights_gap_and_progress_reach_the_design(table):
     seen = []
     left, right = (
         refine(
-            first, y, points, query_weight=weights, gap=1e-2, progress=seen.append, **SPENDING
+            first,
+            y,
+            points,
+            query_weight=weights,
+            gap=1e-2,
+            progress=seen.append,
+            insecure_seed=1,
+            **SPENDING,
         ).predict(points, return_std=True)[1]
         for weights in ([100.0, 1.0], [1.0, 100.0])
     )

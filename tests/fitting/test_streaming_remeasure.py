@@ -18,6 +18,7 @@ from cloakgp.design.streaming.binning import Cells
 from cloakgp.models import APPROXIMATIONS
 from cloakgp.models.summary import summarise
 from cloakgp.privacy import compose
+from cloakgp.privacy.interval import CountQuestion
 from cloakgp.release import DenseStrategy, StreamedStrategy
 from cloakgp.report.describe import describe
 from cloakgp.report.facts import as_text
@@ -179,7 +180,9 @@ def test_few_rows_that_are_kept_and_many_that_are_not(tables):
     again = refine(both, outputs_at(first), POINTS, insecure_seed=2, **LATER)
     for each in (both, again):
         assert_alike(each, keeping_rows(each, tables))
-    assert [type(one.strategy) for one in again.measurements] == [
+    # Beside counts of outputs, which found where most lie.
+    asked = [one for one in again.measurements if not isinstance(one.encoding, CountQuestion)]
+    assert [type(one.strategy) for one in asked] == [
         DenseStrategy,
         StreamedStrategy,
         DenseStrategy,

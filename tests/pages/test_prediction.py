@@ -87,7 +87,7 @@ def test_every_kind_predicts_alike(name, opened):
 def test_what_was_transformed_is_taken_back(transform, opened):
     X = np.linspace(0, 6, 20)[:, None]
     ends = (1.0, 1000.0) if transform == "log" else (0.01, 0.99)
-    model = DPGPRegressor(transform=transform, **{**BUDGET, "bounds": ends})
+    model = DPGPRegressor(output_transform=transform, **{**BUDGET, "bounds": ends})
     page = opened(prediction_html(model.fit(X, np.linspace(*ends, 20)).release_))
     agrees(model.release_, page)
     assert "The median of such people" in page.inner_text("#curve")

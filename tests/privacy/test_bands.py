@@ -381,7 +381,7 @@ def attacked(others=None):
 
 def test_bands_from_outputs_are_caught(monkeypatch):
     """Mutation: bands around what is private, which no noise hides."""
-    whole, private = remeasure_module._measured, []
+    whole, private = remeasure_module.measured_again, []
 
     def measured(release, X, y, *more, **settings_):
         private[:] = [np.asarray(y)]
@@ -394,7 +394,7 @@ def test_bands_from_outputs_are_caught(monkeypatch):
             upper=np.clip(private[0], *LIMITS) + width * np.sqrt(variance) + 0 * bounds.width,
         )
 
-    monkeypatch.setattr(remeasure_module, "_measured", measured)
+    monkeypatch.setattr(remeasure_module, "measured_again", measured)
     monkeypatch.setattr(remeasure_module, "choose_bands", choose)
     with pytest.raises(AssertionError, match="it shows outputs"):
         attacked()

@@ -73,7 +73,9 @@ def assert_spent(guarantee, alone, together, *, least=ACHIEVED_SHARE):
 
 
 def regression(y, *, X, **changes):
-    settings_ = {"noise": "laplace", "learn": None, "noise_variance": 1.0, **PURE, **changes}
+    # Searches for an interval: tests/privacy/test_interval.py.
+    settings_ = {"noise": "laplace", "learn": None, "noise_variance": 1.0, "interval": False}
+    settings_ |= {**PURE, **changes}
     groups = settings_.pop("groups", None)
     return DPGPRegressor(KERNEL, bounds=BOUNDS, **settings_).fit(X, y, groups=groups).release_
 

@@ -31,7 +31,8 @@ KERNELS = [
 
 def spent_by_fit(y, X, *, bounds, **parameters):
     """Return (largest μ over all neighbours of y, claimed μ) of one call of `fit`."""
-    model = DPGPRegressor(bounds=bounds, noise="gaussian", **parameters)
+    # Searches for an interval: tests/privacy/test_interval.py.
+    model = DPGPRegressor(bounds=bounds, noise="gaussian", interval=False, **parameters)
     return spent_over_neighbours(
         lambda outputs: model.fit(X, outputs).guarantee_.mu, y, bounds=bounds
     )
@@ -91,7 +92,12 @@ def test_the_check_can_fail(monkeypatch):
 def test_combined_releases_spend_the_root_of_the_sum_of_squares(criterion):
     X = np.linspace(0, 1, 6)[:, None]
     model = DPGPRegressor(
-        bounds=(0, 1), epsilon=1, delta=0.01, noise="gaussian", criterion=criterion
+        bounds=(0, 1),
+        epsilon=1,
+        delta=0.01,
+        noise="gaussian",
+        criterion=criterion,
+        interval=False,
     )
     parts = [model.fit(X, np.zeros(6)).release_ for _ in range(3)]
     total = parts[0].combine(*parts[1:])

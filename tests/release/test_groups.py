@@ -122,12 +122,17 @@ def test_a_file_that_claims_larger_groups_is_refused(release, tmp_path):
         Release.load(tmp_path / "forged.cloak")
 
 
+def _section(release, title):
+    [found] = [each for each in describe(release) if each.title == title]
+    return found
+
+
 def test_a_file_without_its_groups_promises_less(release, tmp_path):
     """Dropping groups leaves a true statement, about single rows: their columns are shorter."""
     with_groups(release, None).save(tmp_path / "forged.cloak")
     loaded = Release.load(tmp_path / "forged.cloak")
     assert loaded.measurements[0].moved < release.measurements[0].moved
-    protection, guarantee = describe(loaded)[0], describe(loaded)[1]
+    protection, guarantee = (_section(loaded, name) for name in ("Protection", "Guarantee"))
     assert "every single row" in protection.facts[0].text
     assert "two rows" in guarantee.facts[-1].text
 
@@ -154,7 +159,7 @@ def test_different_groups_of_one_table_are_refused(release, table, tmp_path):
 
 
 def test_words_name_the_unit(release):
-    protection, guarantee = describe(release)[0], describe(release)[1]
+    protection, guarantee = (_section(release, name) for name in ("Protection", "Guarantee"))
     people = int(release.measurements[0].strategy.groups.max()) + 1
     assert f"one person, in every row of theirs ({people} people" in protection.facts[0].text
     assert "which rows are the same person" in protection.facts[1].text
@@ -164,6 +169,6 @@ def test_words_name_the_unit(release):
 
 def test_words_of_tables_with_and_without_groups(release):
     extended = extend(release, np.linspace(3, 4, 6)[:, None], np.zeros(6), epsilon=0.5, delta=1e-3)
-    said = describe(extended)[0].facts[0].text
+    said = _section(extended, "Protection").facts[0].text
     assert "in every row of theirs" in said
     assert "do not say whose rows they are, every single row" in said

@@ -23,6 +23,7 @@ def test_typical_errors_and_shares_are_those_of_tables_drawn_from_the_prior():
         epsilon=4.0,
         delta=1e-3,
         learn=None,
+        interval=False,
     )
     prior = model.fit(X, np.zeros(60)).release_.prior
     root = np.linalg.cholesky(prior.kernel(X) + 1e-9 * np.eye(60))

@@ -234,7 +234,7 @@ def _number_model(
         learn=plan.learning,
         stages="auto" if given.stages == "auto" else None,
         interval="auto" if given.interval == "auto" else False,
-        transform=given.transform,
+        output_transform=given.transform,
         gap=plan.gap,
         memory=plan.memory,
     )

@@ -52,7 +52,7 @@ class PlanMixin:
     inducing: int | ArrayLike | None
     memory: float | None
     mean: float | None
-    transform: TransformName | None
+    output_transform: TransformName | None
 
     if TYPE_CHECKING:
         # What the estimator itself brings.
@@ -186,7 +186,7 @@ class PlanMixin:
         return ReleasePlan(
             table=table,
             declared=f"{limits.lo:g} to {limits.hi:g}",
-            transform=self.transform,
+            transform=self.output_transform,
             epsilon=self.epsilon,
             delta=self.delta,
             noise=own.noise if own else (None if self.noise == "auto" and self.delta else fixed),
@@ -282,7 +282,7 @@ class PlanMixin:
     def _transform(self) -> OutputTransform | None:
         """Return what is done to outputs first, if anything."""
         declared = OutputBounds.checked(self.bounds)
-        return OutputTransform.checked(self.transform, (declared.lo, declared.hi))
+        return OutputTransform.checked(self.output_transform, (declared.lo, declared.hi))
 
     def _limits(self) -> OutputBounds:
         """Return the bounds of what is asked: of outputs, or of transformed ones."""

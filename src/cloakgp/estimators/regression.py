@@ -102,7 +102,7 @@ class DPGPRegressor(
         one budget (`docs/adaptive.md`). All later questions clip to it, and the default prior is
         scaled to it. "auto": wherever criterion "bayes" keeps its rows, and these are so many that
         it costs little. False: everything goes by the bounds.
-    transform : {"log", "logit"}, optional
+    output_transform : {"log", "logit"}, optional
         For long tails: outputs are clipped to the bounds, and their logarithm is modelled; or of
         shares, between 0 and 1, their log odds. Bounds and mean stay in output units, and so are
         predictions; kernel and noise variance are of the transformed outputs.
@@ -173,7 +173,7 @@ class DPGPRegressor(
         learn: Literal["map", "average"] | None = "map",
         stages: Stages = "auto",
         interval: Literal["auto", False] = "auto",
-        transform: TransformName | None = None,
+        output_transform: TransformName | None = None,
         gap: float = 1e-3,
         memory: float | None = None,
         schema: Schema | None = None,
@@ -193,7 +193,7 @@ class DPGPRegressor(
         self.learn = learn
         self.stages = stages
         self.interval = interval
-        self.transform = transform
+        self.output_transform = output_transform
         self.gap = gap
         self.memory = memory
         self.schema = schema

@@ -197,7 +197,7 @@ def plan_search(
     >>> pure = Budget(1.0, 0.0, noise="laplace")
     >>> plans = [plan_search(bounds, budget=pure, rows=rows) for rows in (90, 250, 50_000)]
     >>> [(len(plan.rounds), round(plan.share, 3)) for plan in plans]
-    [(0, 0.0), (5, 0.108), (6, 0.02)]
+    [(0, 0.0), (5, 0.108), (6, 0.002)]
     """
     smallest = math.ldexp(bounds.width, -HALVINGS - 2)
     largest = max(abs(bounds.lo), abs(bounds.hi))

@@ -190,7 +190,7 @@ class OutputTransform:
         # Written so that NaN fails.
         if not scale.lowest < lo < hi < scale.highest:
             raise ValueError(
-                f"transform={self.name!r} with bounds ({lo:g}, {hi:g}): {scale.advice}"
+                f"output_transform={self.name!r} with bounds ({lo:g}, {hi:g}): {scale.advice}"
             )
 
     @property

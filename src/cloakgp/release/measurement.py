@@ -205,7 +205,11 @@ def answered_measurements(measurements: Sequence[Measurement]) -> list[Measureme
 
 def linear_measurements(measurements: Sequence[Measurement]) -> list[Measurement]:
     """Return the answered ones that tell where outputs are, in the order of their tables."""
-    return [one for one in answered_measurements(measurements) if not one.about_spread]
+    return [
+        measurement
+        for measurement in answered_measurements(measurements)
+        if not (measurement.about_spread or isinstance(measurement.encoding, CountQuestion))
+    ]
 
 
 def tables_of(measurements: Sequence[Measurement]) -> dict[int, Strategy]:
@@ -288,7 +292,9 @@ def declared_bounds(measurements: Sequence[Measurement]) -> list[tuple[float, fl
 
 def is_in_bands(measurements: Sequence[Measurement]) -> bool:
     """Return whether any of these measurements was made in bands, of rows that are kept."""
-    return any(measurement.encoding is not None for measurement in measurements)
+    return any(
+        isinstance(measurement.encoding, Bands | SpreadQuestion) for measurement in measurements
+    )
 
 
 def check_kept_where_in_bands(measurements: Sequence[Measurement]) -> None:

@@ -224,7 +224,7 @@ def transformed(name: str, *, groups: str = "", **settings: Any) -> Attack:
         amounts = np.exp(np.clip(y, -300.0, 300.0))
         limits = (float(np.exp(BOUNDS[0])), float(np.exp(BOUNDS[1])))
         whose = table.cycled(groups) if groups else None
-        model = DPGPRegressor(**{**BUDGET, **SMALL, "transform": "log", **settings})
+        model = DPGPRegressor(**{**BUDGET, **SMALL, "output_transform": "log", **settings})
         model.set_params(bounds=limits).fit(table.line, amounts, groups=whose)
         return of_release(refine(model.release_, amounts, [[2.0]], epsilon=0.5, delta=1e-5))
 
