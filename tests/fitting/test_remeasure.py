@@ -187,7 +187,7 @@ def test_weights_gap_and_progress_reach_the_design(table):
             query_weight=weights,
             gap=1e-2,
             progress=seen.append,
-            insecure_seed=1,
+            band=None,
             **SPENDING,
         ).predict(points, return_std=True)[1]
         for weights in ([100.0, 1.0], [1.0, 100.0])
