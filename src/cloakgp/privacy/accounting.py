@@ -29,7 +29,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import ndtri_exp
 
-from cloakgp.privacy.privacy_loss import mixed_delta, mixed_epsilon
+from cloakgp.privacy.privacy_loss import coin_delta, coin_epsilon, mixed_delta, mixed_epsilon
 
 Calibration = Literal["exact", "papers"]
 
@@ -62,9 +62,7 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
 
     Parameters
     ----------
-    mu : float
-        At least zero.
-    epsilon : float
+    mu, epsilon : float
         At least zero.
 
     Examples
@@ -101,7 +99,7 @@ def pure_mu(epsilon: float) -> float:
 
     The trade-off curve of ε-DP is two chords from the axes to the diagonal. The curve of this μ is
     convex, has the same ends and meets the diagonal there, so it lies below them (Dong, Roth and Su
-    2022, definitions 2.1 and 2.6 and proposition 2.5). It is looser than ε.
+    2022, definitions 2.1 and 2.6, proposition 2.5).
 
     Examples
     --------
@@ -117,8 +115,7 @@ def pure_mu(epsilon: float) -> float:
 def exact_noise_multiplier(epsilon: float, delta: float) -> float:
     """Return the least σ for which unit-sensitivity normal noise is (ε, δ)-DP, rounded up.
 
-    From dp-accounting's root finder, then raised by parts in 2⁴⁰ until the 80-digit closed form
-    confirms it: never rounded to nearest.
+    From dp-accounting's root finder, then raised until the 80-digit closed form confirms it.
 
     Examples
     --------
@@ -237,10 +234,9 @@ class Guarantee:
     laplace : tuple of float
         Of every measurement with Laplace noise its ε, sensitivity over scale.
     adaptive : bool
-        Whether answers before decided how much later measurements spent, within a whole that was
-        fixed beforehand. Privacy losses then do not add up as those of fixed parts do: of Laplace
-        noise only the sum counts, as of any mechanism that is so private (Rogers, Roth, Ullman and
-        Vadhan 2016). μ² adds up all the same (Smith and Thakurta 2022).
+        Whether answers decided how much later measurements spent of a whole that was fixed. Of
+        Laplace noise only the sum counts then (Rogers, Roth, Ullman and Vadhan 2016); μ² adds up
+        all the same (Smith and Thakurta 2022).
 
     Examples
     --------
@@ -336,15 +332,11 @@ class Guarantee:
     def _delta_of_any(self, epsilon: float) -> float:
         """As `delta_at`, of any mechanism that is as private as the Laplace parts are together.
 
-        No such mechanism is told more easily than a coin that shows the truth with probability
-        e^s/(1 + e^s), s the sum (Kairouz, Oh and Viswanath 2015, *The composition theorem for
-        differential privacy*, theorem 3.1 for one part): δ = (e^s − e^ε)/(1 + e^s). Beside Gaussian
-        noise: as Gaussian DP, or by basic composition.
+        Beside Gaussian noise: as Gaussian DP, or by basic composition.
         """
         spent = self._laplace_epsilon * (1 + ROUNDING)
         if self.mu == 0:
-            share = -math.expm1(epsilon - spent) / (1.0 + math.exp(-spent))
-            return min(1.0, share * (1 + 4 * ROUNDING))
+            return min(1.0, coin_delta(spent, epsilon) * (1 + 4 * ROUNDING))
         extra = discretisation_delta(
             epsilon + spent, answers=self.answers, coarseness=self.coarseness
         )
@@ -393,9 +385,8 @@ class Guarantee:
         if delta == 0 or pure == 0:
             return pure
         if self.adaptive:
-            kept = (1.0 - delta) - delta * math.exp(-pure)
-            lowest = pure + math.log(kept) if kept > 0 else 0.0
-            return min(pure, max(0.0, lowest + (1.0 + pure) * ROUNDING * 8))
+            slack = (1.0 + pure) * ROUNDING * 8
+            return min(pure, max(0.0, coin_epsilon(pure, delta) + slack))
         if len(self.laplace) == 1:
             slack = 2 * math.log1p(-delta * (1 - 4 * ROUNDING)) + (1 + pure) * ROUNDING * 4
             return max(0.0, min(pure, pure + slack))
@@ -489,18 +480,6 @@ def check_parts(parts: Sequence[object], *, kind: type) -> None:
             raise TypeError(
                 f"only guarantees of type {kind.__name__} add up here, not {type(part).__name__}"
             )
-
-
-def short_form(what: str, *, insecure: bool) -> str:
-    """Return a public object in one line, marked if its noise came from a fixed seed.
-
-    Examples
-    --------
-    >>> short_form("Release of 3 noisy answers", insecure=True)
-    '<Release of 3 noisy answers. INSECURE: seeded noise, not private.>'
-    """
-    mark = " INSECURE: seeded noise, not private." if insecure else ""
-    return f"<{what}.{mark}>"
 
 
 def _smallest_epsilon(mu: float, delta: float, delta_at: Callable[[float], float]) -> float:

@@ -11,7 +11,6 @@ from cloakgp.design import CriterionName, design_strategy, design_strategy_l1
 from cloakgp.privacy.accounting import (
     Calibration,
     Guarantee,
-    short_form,
 )
 from cloakgp.privacy.bounds import OutputBounds
 from cloakgp.privacy.checks import warn_of_parameters
@@ -20,6 +19,7 @@ from cloakgp.privacy.noise import noise_for
 from cloakgp.privacy.spending import one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.utils.arrays import Array, as_matrix
+from cloakgp.utils.formatting import short_form
 from cloakgp.utils.names import NoiseChoice
 
 

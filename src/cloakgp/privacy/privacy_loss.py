@@ -89,6 +89,40 @@ def mixed_epsilon(mu: float, laplace: tuple[float, ...], delta: float) -> float:
     return float(losses.get_epsilon_for_delta(delta - TRANSFORM_SLACK))
 
 
+def coin_delta(spent: float, epsilon: float) -> float:
+    """Return the least δ at ε that holds for every mechanism that is ``spent``-DP.
+
+    None is told more easily than a coin that shows the truth with probability e^s/(1 + e^s)
+    (Kairouz, Oh and Viswanath 2015, *The composition theorem for differential privacy*, theorem 3.1
+    for one part): δ = (e^s − e^ε)/(1 + e^s).
+
+    Parameters
+    ----------
+    spent : float
+        s.
+    epsilon : float
+        At least zero, and below s.
+
+    Examples
+    --------
+    >>> round(coin_delta(1.0, 0.0), 4)
+    0.4621
+    """
+    return -math.expm1(epsilon - spent) / (1.0 + math.exp(-spent))
+
+
+def coin_epsilon(spent: float, delta: float) -> float:
+    """Return the least ε at δ that holds for every mechanism that is ``spent``-DP.
+
+    Examples
+    --------
+    >>> round(coin_epsilon(1.0, coin_delta(1.0, 0.3)), 9)
+    0.3
+    """
+    kept = (1.0 - delta) - delta * math.exp(-spent)
+    return max(0.0, spent + math.log(kept)) if kept > 0 else 0.0
+
+
 @lru_cache(maxsize=256)
 def _losses(mu: float, laplace: tuple[float, ...]) -> Any:
     """Return dp-accounting's distribution of the losses of all parts together, or None."""

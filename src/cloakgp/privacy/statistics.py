@@ -65,7 +65,6 @@ from cloakgp.privacy.accounting import (
     Guarantee,
     check_budget,
     exact_noise_multiplier,
-    short_form,
 )
 from cloakgp.privacy.bounds import OutputBounds
 from cloakgp.privacy.inputs import checked_paired_outputs, checked_private_inputs
@@ -75,6 +74,7 @@ from cloakgp.privacy.sampler import Integers
 from cloakgp.privacy.spending import one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.formatting import short_form
 
 Neighbours = Literal["replace", "add-remove"]
 NEIGHBOURS: tuple[Neighbours, ...] = ("replace", "add-remove")

@@ -9,11 +9,11 @@ from numpy.typing import ArrayLike
 
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.privacy import Answers, Guarantee
-from cloakgp.privacy.accounting import short_form
 from cloakgp.privacy.function import FunctionAnswers
 from cloakgp.release.measurement import Measurement
 from cloakgp.release.strategy import DenseStrategy
 from cloakgp.utils.arrays import Array, as_inputs
+from cloakgp.utils.formatting import short_form
 
 
 @dataclass(frozen=True, eq=False)

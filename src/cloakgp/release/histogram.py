@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cloakgp.privacy import Guarantee, OutputBounds
-from cloakgp.privacy.accounting import short_form
 from cloakgp.privacy.noise import NOISES
 from cloakgp.release.io import release_file
 from cloakgp.utils.arrays import Array, as_inputs
 from cloakgp.utils.files import write_file
+from cloakgp.utils.formatting import short_form
 from cloakgp.utils.names import NoiseName
 
 Indices = NDArray[np.intp]

@@ -9,7 +9,6 @@ import numpy as np
 
 from cloakgp.criteria import criteria_for
 from cloakgp.privacy import Answers, Guarantee
-from cloakgp.privacy.accounting import short_form
 from cloakgp.privacy.bands import UNIT_BAND, Bands, SpreadQuestion
 from cloakgp.privacy.groups import Groups
 from cloakgp.privacy.interval import COUNT_BOUNDS, CountQuestion
@@ -19,6 +18,7 @@ from cloakgp.release.bands import RowBands, RowSpread
 from cloakgp.release.strategy import MISFIT, DenseStrategy, Strategy
 from cloakgp.release.streamed_strategy import StreamedStrategy
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.formatting import short_form
 from cloakgp.utils.names import NoiseName
 
 

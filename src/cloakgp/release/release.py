@@ -14,7 +14,6 @@ from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import NUMBERS, Likelihood
 from cloakgp.models.transforms import OutputTransform
 from cloakgp.privacy import Guarantee, compose
-from cloakgp.privacy.accounting import short_form
 from cloakgp.privacy.composition import MixedGuarantee
 from cloakgp.privacy.labels import ClassLabel, LabelAnswers
 from cloakgp.release.choice import Choice
@@ -30,6 +29,7 @@ from cloakgp.release.predictions import Predictions
 from cloakgp.release.provenance import Provenance
 from cloakgp.release.streamed_strategy import StreamedStrategy
 from cloakgp.utils.files import write_file
+from cloakgp.utils.formatting import short_form
 from cloakgp.utils.passes import Passes
 
 

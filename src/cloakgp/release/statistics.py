@@ -36,14 +36,13 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from cloakgp.models.features import BinBasis, EigenBasis
 from cloakgp.privacy import Guarantee
-from cloakgp.privacy.accounting import short_form
 from cloakgp.privacy.statistics import Statistics
 from cloakgp.release.io import release_file
 from cloakgp.release.provenance import Provenance
 from cloakgp.utils.arrays import Array, as_inputs
 from cloakgp.utils.extras import extra as installed
 from cloakgp.utils.files import write_file
-from cloakgp.utils.formatting import NORMAL_95
+from cloakgp.utils.formatting import NORMAL_95, short_form
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -91,3 +91,15 @@ def seconds_in_words(seconds: float) -> str:
     if seconds < 5400:
         return f"some {math.ceil(seconds / 60):.0f} minutes"
     return f"some {seconds / 3600:.2g} hours"
+
+
+def short_form(what: str, *, insecure: bool) -> str:
+    """Return a public object in one line, marked if its noise came from a fixed seed.
+
+    Examples
+    --------
+    >>> short_form("Release of 3 noisy answers", insecure=True)
+    '<Release of 3 noisy answers. INSECURE: seeded noise, not private.>'
+    """
+    mark = " INSECURE: seeded noise, not private." if insecure else ""
+    return f"<{what}.{mark}>"
