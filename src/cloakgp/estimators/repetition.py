@@ -27,7 +27,7 @@ class RepeatedSpendingWarning(UserWarning):
     --------
     >>> import warnings
     >>> from sklearn.model_selection import cross_val_score
-    >>> from cloakgp import DPGPRegressor
+    >>> from cloakgp import DPGPRegressor, RepeatedSpendingWarning
     >>> model = DPGPRegressor(bounds=(0, 1), epsilon=1.0, learn=None, stages=None)
     >>> with warnings.catch_warnings(record=True) as found:
     ...     warnings.simplefilter("always", RepeatedSpendingWarning)

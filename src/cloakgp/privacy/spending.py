@@ -167,12 +167,10 @@ def counted_by(keeper: Keeper) -> Iterator[None]:
     >>> class Refusing:
     ...     def open_charge(self, spender):
     ...         raise SpendingError(f"no more for {spender.call}")
-    >>> from cloakgp.privacy import measure
-    >>> with counted_by(Refusing()):
-    ...     measure(np.ones((1, 2)), [0.0, 1.0], bounds=(0, 1), epsilon=1.0, delta=0.01)
-    Traceback (most recent call last):
-    ...
-    cloakgp.privacy.spending.SpendingError: no more for measure
+    >>> keeper = Refusing()
+    >>> with counted_by(keeper):
+    ...     keeper_in_force() is keeper
+    True
     """
     token = _keeper.set(keeper)
     _in_force.append(keeper)
