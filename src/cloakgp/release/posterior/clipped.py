@@ -25,7 +25,7 @@ as well: they chose the interval that outputs are clipped to.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy import linalg, special
@@ -121,22 +121,18 @@ class _Filter:
         sweeps: int = 0,
     ) -> _Filter:
         """Return what is known after these measurements."""
-        filtered = cls._once(prior, measurements)
+        check_kept_where_in_bands(measurements)
+        answered = answered_measurements(measurements)
+        start = cls._before(prior, answered)
+        filtered = start._through(answered, linearised_at=None)
         for _ in range(sweeps if is_in_bands(measurements) else 0):
             predicted = {table: filtered.marginals(table) for table in filtered.spans}
-            filtered = cls._once(prior, measurements, linearised_at=predicted)
+            filtered = start._through(answered, linearised_at=predicted)
         return filtered
 
     @classmethod
-    def _once(
-        cls,
-        prior: ExactPrior | SparsePrior,
-        measurements: Sequence[Measurement],
-        *,
-        linearised_at: Mapping[int, tuple[Array, Array]] | None = None,
-    ) -> _Filter:
-        check_kept_where_in_bands(measurements)
-        answered = answered_measurements(measurements)
+    def _before(cls, prior: ExactPrior | SparsePrior, answered: Sequence[Measurement]) -> _Filter:
+        """Return what is known before any answer: what all sweeps begin with."""
         strategies: dict[int, DenseStrategy] = {}
         for each in answered:
             assert isinstance(each.strategy, DenseStrategy)
@@ -146,7 +142,7 @@ class _Filter:
             spans[table] = slice(rows, rows + strategy.n_rows)
             rows += strategy.n_rows
         covariance = _row_covariance(prior, [each.X for each in strategies.values()])
-        filtered = cls(
+        return cls(
             prior=prior,
             strategies=strategies,
             spans=spans,
@@ -156,8 +152,16 @@ class _Filter:
             factor=np.zeros((0, 0)),
             whitened=np.zeros(0),
             offsets={table: np.zeros(0) for table in strategies},
-            linearised_at=linearised_at,
         )
+
+    def _through(
+        self,
+        answered: Sequence[Measurement],
+        *,
+        linearised_at: Mapping[int, tuple[Array, Array]] | None,
+    ) -> _Filter:
+        """Return what is known after all answers, and leave this as it is."""
+        filtered = replace(self, offsets=dict(self.offsets), stages=[], linearised_at=linearised_at)
         for each in answered:
             if isinstance(each.encoding, Bands | None):
                 filtered.add(each)
