@@ -11,6 +11,9 @@ import typer
 if TYPE_CHECKING:
     from cloakgp.release.provenance import Provenance
 
+# Of the disk, before anything is asked; few releases are larger.
+RESERVED_BYTES = 2**24
+
 LedgerAt = Annotated[
     str,
     typer.Option(

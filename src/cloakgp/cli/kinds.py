@@ -11,6 +11,7 @@ import typer
 from cloakgp.cli import options
 from cloakgp.cli.console import fails_plainly, say, warn
 from cloakgp.cli.counting import (
+    RESERVED_BYTES,
     AccountName,
     By,
     ChargeKey,
@@ -23,7 +24,7 @@ from cloakgp.cli.counting import (
 )
 from cloakgp.cli.options import ReleaseOptions
 from cloakgp.utils.files import reserve_file
-from cloakgp.utils.names import DEFAULT_GAP, NOISE_CHOICES
+from cloakgp.utils.names import NOISE_CHOICES
 
 if TYPE_CHECKING:
     from cloakgp.columns import Schema
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from cloakgp.data.tables import People
     from cloakgp.release import MultiOutputRelease, Release, StatisticsRelease
 
-# Of the disk, before anything is asked; few releases are larger.
-RESERVED_BYTES = 2**24
 MECHANISMS: tuple[Literal["permute-and-flip", "exponential"], ...] = (
     "permute-and-flip",
     "exponential",
@@ -108,14 +107,7 @@ def release_several(
         epsilon=epsilon,
         delta=delta,
         noise=options.one_of(NOISE_CHOICES, noise, option="--noise"),
-        queries=None,
         inducing=inducing,
-        criterion="bayes",
-        learn="map",
-        lengthscale="",
-        signal_variance=None,
-        gap=DEFAULT_GAP,
-        memory=None,
         schema=schema,
         person=person,
         missing_output=missing_output,
@@ -255,14 +247,7 @@ def release_chosen(
         epsilon=epsilon,
         delta=delta,
         noise="gaussian",
-        queries=None,
         inducing=inducing,
-        criterion="bayes",
-        learn="map",
-        lengthscale="",
-        signal_variance=None,
-        gap=DEFAULT_GAP,
-        memory=None,
         schema=schema,
         missing_output=missing_output,
         query=sql,

@@ -16,7 +16,7 @@ import typer
 
 from cloakgp.cli.counting import Origin
 from cloakgp.criteria import Criterion, Use, criterion_named
-from cloakgp.utils.names import TRANSFORMS, NoiseChoice, TransformName
+from cloakgp.utils.names import DEFAULT_GAP, TRANSFORMS, NoiseChoice, TransformName
 
 if TYPE_CHECKING:
     from sklearn.gaussian_process.kernels import Kernel
@@ -316,14 +316,14 @@ class ReleaseOptions:
     epsilon: float
     delta: float
     noise: NoiseChoice
-    queries: Path | None
-    inducing: int | None
-    criterion: str
-    learn: str
-    lengthscale: str
-    signal_variance: float | None
-    gap: float
-    memory: float | None
+    queries: Path | None = None
+    inducing: int | None = None
+    criterion: str = "bayes"
+    learn: str = "map"
+    lengthscale: str = ""
+    signal_variance: float | None = None
+    gap: float = DEFAULT_GAP
+    memory: float | None = None
     schema: Path | None = None
     person: str = ""
     missing_output: str = "refuse"

@@ -13,6 +13,7 @@ import typer
 from cloakgp.cli import options
 from cloakgp.cli.console import explain, fails_plainly, say, warn
 from cloakgp.cli.counting import (
+    RESERVED_BYTES,
     AccountName,
     By,
     ChargeKey,
@@ -49,8 +50,6 @@ def _choices() -> str:
 
 STAGES, INTERVALS = ("auto", "one"), ("auto", "off")
 SHOWN_AFTERWARDS = ("Predictions", "Guarantee")
-# Of the disk, before anything is asked; few releases are larger.
-RESERVED_BYTES = 2**24
 
 
 @fails_plainly

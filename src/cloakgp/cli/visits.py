@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cloakgp.cli import options
 from cloakgp.cli.console import explain, fails_plainly, say, warn
 from cloakgp.cli.counting import (
+    RESERVED_BYTES,
     AccountName,
     By,
     ChargeKey,
@@ -25,6 +26,8 @@ from cloakgp.utils.files import reserve_file
 from cloakgp.utils.names import NOISE_CHOICES, NoiseChoice
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from cloakgp.cli.progress import Reporter
     from cloakgp.data import FileRows
     from cloakgp.data.raw import RawRows
@@ -32,8 +35,6 @@ if TYPE_CHECKING:
     from cloakgp.release import Release
     from cloakgp.utils.arrays import Array
 
-# Of the disk, before anything is asked; few releases are larger.
-RESERVED_BYTES = 2**24
 
 Table = Annotated[Path, typer.Argument(help="Table of people, with the private column.")]
 Epsilon = Annotated[float, typer.Option(help="Of this visit, on top of what was spent.")]
@@ -56,88 +57,56 @@ MissingOutput = Annotated[
 ]
 
 
-@fails_plainly
-def refine(
-    release_file: options.ReleaseFile,
-    table: Table,
-    epsilon: Epsilon,
-    to: To,
-    delta: Delta = 0.0,
-    queries: Queries = None,
-    noise: NoiseName = "auto",
-    band: Band = 1.0,
-    person: Person = "",
-    missing_output: MissingOutput = "refuse",
-    sql: options.Sql = "",
-    purpose: Purpose = "",
-    by: By = "",
-    licence: Licence = "",
-    ledger: LedgerAt = "",
-    account: AccountName = "",
-    key: ChargeKey = "",
-    overwrite: options.Overwrite = False,
-) -> None:
-    """Ask the same rows again, for what a release leaves open. Spends anew about these people.
+def visiting(
+    name: str, words: str, *, ask: Callable[[Release, Visit, Reporter], Release]
+) -> Callable[..., None]:
+    """Return the command of a later visit.
 
-    The table must be the one that the release was made from, its rows in the same order (any order,
-    if they were so many that the release keeps none). Writes a release that knows both visits.
+    Parameters
+    ----------
+    name, words : str
+        What it is called, and what its help says.
+    ask : callable
+        Asks, given what a release knows, and returns one that knows both.
     """
-    visit = Visit(
-        table=table,
-        epsilon=epsilon,
-        delta=delta,
-        noise=options.one_of(NOISE_CHOICES, noise, option="--noise"),
-        band=band,
-        person=person,
-        missing_output=missing_output,
-        query=sql,
-        queries=queries,
-    )
-    counting = Counting(ledger, account, purpose, key)
-    origin = Origin(purpose, by, licence)
-    _pay(release_file, visit, counting, origin, to=to, overwrite=overwrite, ask=_refined)
 
+    def visit(
+        release_file: options.ReleaseFile,
+        table: Table,
+        epsilon: Epsilon,
+        to: To,
+        delta: Delta = 0.0,
+        queries: Queries = None,
+        noise: NoiseName = "auto",
+        band: Band = 1.0,
+        person: Person = "",
+        missing_output: MissingOutput = "refuse",
+        sql: options.Sql = "",
+        purpose: Purpose = "",
+        by: By = "",
+        licence: Licence = "",
+        ledger: LedgerAt = "",
+        account: AccountName = "",
+        key: ChargeKey = "",
+        overwrite: options.Overwrite = False,
+    ) -> None:
+        planned = Visit(
+            table=table,
+            epsilon=epsilon,
+            delta=delta,
+            noise=options.one_of(NOISE_CHOICES, noise, option="--noise"),
+            band=band,
+            person=person,
+            missing_output=missing_output,
+            query=sql,
+            queries=queries,
+        )
+        counting = Counting(ledger, account, purpose, key)
+        origin = Origin(purpose, by, licence)
+        _pay(release_file, planned, counting, origin, to=to, overwrite=overwrite, ask=ask)
 
-@fails_plainly
-def extend(
-    release_file: options.ReleaseFile,
-    table: Table,
-    epsilon: Epsilon,
-    to: To,
-    delta: Delta = 0.0,
-    queries: Queries = None,
-    noise: NoiseName = "auto",
-    band: Band = 1.0,
-    person: Person = "",
-    missing_output: MissingOutput = "refuse",
-    sql: options.Sql = "",
-    purpose: Purpose = "",
-    by: By = "",
-    licence: Licence = "",
-    ledger: LedgerAt = "",
-    account: AccountName = "",
-    key: ChargeKey = "",
-    overwrite: options.Overwrite = False,
-) -> None:
-    """Ask new rows, given what a release knows. Spends about the people in the table.
-
-    Writes a release that knows both tables. Its guarantee adds up both visits, as if everybody were
-    in both tables; if these are other people, each is protected by their own visit alone.
-    """
-    visit = Visit(
-        table=table,
-        epsilon=epsilon,
-        delta=delta,
-        noise=options.one_of(NOISE_CHOICES, noise, option="--noise"),
-        band=band,
-        person=person,
-        missing_output=missing_output,
-        query=sql,
-        queries=queries,
-    )
-    counting = Counting(ledger, account, purpose, key)
-    origin = Origin(purpose, by, licence)
-    _pay(release_file, visit, counting, origin, to=to, overwrite=overwrite, ask=_extended)
+    visit.__name__, visit.__qualname__, visit.__doc__ = name, name, words
+    return fails_plainly(visit)
 
 
 @dataclass(frozen=True)
@@ -212,7 +181,6 @@ def _pay(
 def _refined(known: Release, visit: Visit, reporter: Reporter) -> Release:
     import numpy as np
 
-    from cloakgp.data.tables import read_people
     from cloakgp.fitting.remeasure import refine as ask_again
     from cloakgp.release import DenseStrategy
 
@@ -221,28 +189,16 @@ def _refined(known: Release, visit: Visit, reporter: Reporter) -> Release:
     strategy = known.measurements[0].strategy
     if not isinstance(strategy, DenseStrategy):
         return ask_again(known, _file_rows(known, visit, raw, reporter), queries, **settings)
-    people = read_people(
-        visit.table,
-        raw=raw,
-        output=known.output_name,
-        groups=visit.person or None,
-        table_format=options.format_of_table(visit.table, visit.query),
-    )
-    encoded = raw.schema.encode(people.columns)
-    if not np.array_equal(encoded.X, strategy.X):
+    X, private, settings["groups"] = _read(known, visit, raw)
+    if not np.array_equal(X, strategy.X):
         raise ValueError(
             f"{visit.table} has other rows than the release was made from, or in another order: "
             "give the same table, or take cloakgp extend for new people"
         )
-    if people.groups is not None:
-        settings["groups"] = [
-            each for each, kept in zip(people.groups, encoded.kept, strict=True) if kept
-        ]
-    return ask_again(known, people.private[encoded.kept], queries, **settings)
+    return ask_again(known, private, queries, **settings)
 
 
 def _extended(known: Release, visit: Visit, reporter: Reporter) -> Release:
-    from cloakgp.data.tables import read_people
     from cloakgp.fitting.remeasure import extend as ask_new
     from cloakgp.release import DenseStrategy
 
@@ -251,6 +207,16 @@ def _extended(known: Release, visit: Visit, reporter: Reporter) -> Release:
     if not all(isinstance(each.strategy, DenseStrategy) for each in known.measurements):
         rows = _file_rows(known, visit, raw, reporter)
         return ask_new(known, rows, None, queries, **settings)
+    X, private, settings["groups"] = _read(known, visit, raw)
+    return ask_new(known, X, private, queries, **settings)
+
+
+def _read(
+    known: Release, visit: Visit, raw: RawRows
+) -> tuple[Array, NDArray[Any], list[Hashable] | None]:
+    """Return the inputs of the rows that are kept, their private outputs, and whose they are."""
+    from cloakgp.data.tables import read_people
+
     people = read_people(
         visit.table,
         raw=raw,
@@ -259,11 +225,10 @@ def _extended(known: Release, visit: Visit, reporter: Reporter) -> Release:
         table_format=options.format_of_table(visit.table, visit.query),
     )
     encoded = raw.schema.encode(people.columns)
+    groups: list[Hashable] | None = None
     if people.groups is not None:
-        settings["groups"] = [
-            each for each, kept in zip(people.groups, encoded.kept, strict=True) if kept
-        ]
-    return ask_new(known, encoded.X, people.private[encoded.kept], queries, **settings)
+        groups = [each for each, kept in zip(people.groups, encoded.kept, strict=True) if kept]
+    return encoded.X, people.private[encoded.kept], groups
 
 
 def _raw_rows(known: Release, visit: Visit) -> RawRows:
@@ -327,3 +292,23 @@ def _settings(visit: Visit, reporter: Reporter) -> Settings:
         "band": visit.band or None,
         "progress": reporter.gap,
     }
+
+
+refine = visiting(
+    "refine",
+    """Ask the same rows again, for what a release leaves open. Spends anew about these people.
+
+    The table must be the one that the release was made from, its rows in the same order (any order,
+    if they were so many that the release keeps none). Writes a release that knows both visits.
+    """,
+    ask=_refined,
+)
+extend = visiting(
+    "extend",
+    """Ask new rows, given what a release knows. Spends about the people in the table.
+
+    Writes a release that knows both tables. Its guarantee adds up both visits, as if everybody were
+    in both tables; if these are other people, each is protected by their own visit alone.
+    """,
+    ask=_extended,
+)
