@@ -372,7 +372,10 @@ class ReleaseOptions:
             declared = declared.select(self.inputs)
         names = self.inputs if declared is None else list(declared.sources)
         if not names:
-            raise ValueError("name the public columns: --inputs age,weight, or --schema")
+            raise ValueError(
+                "name the public columns: --inputs age,weight, or a schema, which cloakgp schema "
+                f"{self.table} --output {self.output} writes"
+            )
         for output in (self.output, *others):
             checked_names(names, output=output)
         if self.person in (*names, self.output, *others):
