@@ -281,6 +281,7 @@ def smooth(
                 bounds=(bounds.lo, bounds.hi),
                 epsilon=kung.BUDGET.epsilon,
                 delta=kung.BUDGET.delta,
+                noise="gaussian",
                 criterion=noise.criterion,
                 calibration=noise.calibration,
                 gap=GAP,

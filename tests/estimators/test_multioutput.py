@@ -25,7 +25,7 @@ def table():
 
 
 def regressor(**settings):
-    chosen = {"bounds": PAIRS, "epsilon": 1.0, "delta": 1e-3, **settings}
+    chosen = {"bounds": PAIRS, "epsilon": 1.0, "delta": 1e-3, "noise": "gaussian", **settings}
     return DPGPMultiOutputRegressor(**chosen)
 
 

@@ -21,6 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning
 # The package re-exports the function `measure` under the name of its module.
 
 BOUNDS = (58.27, 158.27)
+GAUSSIAN = {"epsilon": 1, "delta": 0.01, "noise": "gaussian"}
 EPSILON, DELTA = 1.0, 0.01
 RELEASES = 400
 
@@ -96,7 +97,15 @@ def test_every_published_double_is_a_function_of_the_answers(smooth_problem, mon
     monkeypatch.setattr("cloakgp.privacy.noise.gaussian.add_discrete_gaussian", same_answers)
     for criterion in ("trace", "logdet"):
         first, second = (
-            cloak(C, outputs, bounds=BOUNDS, epsilon=1, delta=0.01, criterion=criterion)
+            cloak(
+                C,
+                outputs,
+                bounds=BOUNDS,
+                epsilon=1,
+                delta=0.01,
+                noise="gaussian",
+                criterion=criterion,
+            )
             for outputs in (y, neighbour)
         )
         assert first.values.tobytes() == second.values.tobytes()
@@ -132,10 +141,9 @@ def test_many_alike_rows_do_not_collapse_the_noise(criterion, rows):
     C = np.full((1, rows), 1 / rows)
     y = np.linspace(*BOUNDS, rows)
     values = [
-        cloak(C, y, bounds=BOUNDS, epsilon=1, delta=0.01, criterion=criterion).values[0]
-        for _ in range(10)
+        cloak(C, y, bounds=BOUNDS, **GAUSSIAN, criterion=criterion).values[0] for _ in range(10)
     ]
-    cloaked = cloak(C, y, bounds=BOUNDS, epsilon=1, delta=0.01, criterion=criterion)
+    cloaked = cloak(C, y, bounds=BOUNDS, **GAUSSIAN, criterion=criterion)
     assert math.sqrt(cloaked.noise_cov[0, 0]) == pytest.approx(187.78756 / rows, rel=1e-6)
     assert len(set(values)) == 10
     assert not np.isin(y.mean(), values)
@@ -147,7 +155,13 @@ def test_huge_lengthscale_and_one_query_point_still_get_noise(criterion):
     prior = ExactPrior(kernel=ConstantKernel(260.0) * RBF(125.0), noise_variance=650.0, mean=108.27)
     C = prior.cloaking_matrix(np.array([[40.0]]), ages)
     cloaked = cloak(
-        C, np.full(287, 100.0), bounds=BOUNDS, epsilon=1, delta=0.01, criterion=criterion
+        C,
+        np.full(287, 100.0),
+        bounds=BOUNDS,
+        epsilon=1,
+        delta=0.01,
+        noise="gaussian",
+        criterion=criterion,
     )
     expected = 187.78756 * np.abs(C).max()
     assert math.sqrt(cloaked.noise_cov[0, 0]) == pytest.approx(expected, rel=1e-6)

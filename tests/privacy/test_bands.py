@@ -427,3 +427,18 @@ def test_what_is_recorded_is_what_is_hidden():
         lambda: measure(np.eye(2), [0.0, 1.0], bounds=(0, 1), epsilon=1, delta=0.01)
     )
     np.testing.assert_allclose(integers * (answers.noise_sd / scale), [-0.5, 0.5])
+
+
+@pytest.mark.parametrize("zeros", [np.zeros((0, 3)), np.zeros((2, 3))])
+@pytest.mark.parametrize(("noise", "delta"), [("gaussian", 1e-5), ("laplace", 0.0)])
+def test_a_stage_that_asks_nothing_counts_as_spent(noise, delta, zeros):
+    """That it asks nothing was decided by earlier answers, so that no less can be said to hold."""
+    bands = Bands(lower=np.zeros(3), upper=np.ones(3))
+    asked, empty = (
+        measure_in_bands(
+            strategy, np.zeros(3), bands=bands, epsilon=1.0, delta=delta, noise=noise
+        ).guarantee
+        for strategy in (np.eye(3), zeros)
+    )
+    assert empty.answers == len(zeros)
+    assert empty.epsilon_at(delta) == pytest.approx(asked.epsilon_at(delta), rel=1e-6)

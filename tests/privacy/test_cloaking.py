@@ -11,7 +11,7 @@ from cloakgp import cloak
 
 # The package re-exports the function `measure` under the name of its module.
 
-BUDGET = {"bounds": (0.0, 1.0), "epsilon": 1.0, "delta": 0.01}
+BUDGET = {"bounds": (0.0, 1.0), "epsilon": 1.0, "delta": 0.01, "noise": "gaussian"}
 
 
 def brute_force_mu(noise_cov, C, width):
@@ -146,3 +146,32 @@ def test_nothing_published_depends_on_outputs_but_through_the_answers(monkeypatc
     assert first.values.tobytes() == second.values.tobytes()
     assert first.noise_cov.tobytes() == second.noise_cov.tobytes()
     assert first.guarantee == second.guarantee
+
+
+def noise_left(cloaked, weights=1.0):
+    return float(np.sum(np.diag(cloaked.noise_cov) * weights))
+
+
+@pytest.mark.parametrize(
+    ("C", "better"),
+    [
+        # One answer: Laplace noise has the smaller sd. Many that every row moves: the larger norm.
+        (np.full((1, 20), 0.05), "laplace"),
+        (np.random.default_rng(0).normal(size=(8, 200)), "gaussian"),
+    ],
+)
+@pytest.mark.parametrize("criterion", ["trace", "logdet"])
+def test_the_noise_that_leaves_less_is_taken(C, better, criterion):
+    y = np.linspace(0, 1, C.shape[1])
+    budget = {"bounds": (0, 1), "epsilon": 1.0, "delta": 4e-3, "criterion": criterion}
+    found = {noise: cloak(C, y, noise=noise, **budget) for noise in ("auto", "gaussian", "laplace")}
+    assert (found["auto"].guarantee.mu == 0) == (better == "laplace")
+    np.testing.assert_allclose(found["auto"].noise_cov, found[better].noise_cov, rtol=1e-6)
+    if criterion == "trace":
+        assert noise_left(found["auto"]) <= min(map(noise_left, found.values())) * (1 + 1e-6)
+
+
+def test_the_papers_calibration_is_of_gaussian_noise():
+    C = np.full((1, 20), 0.05)
+    budget = {"bounds": (0, 1), "epsilon": 1.0, "delta": 1e-3}
+    assert cloak(C, np.zeros(20), calibration="papers", **budget).guarantee.mu > 0

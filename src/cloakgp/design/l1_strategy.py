@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -73,23 +74,45 @@ def design_strategy_l1(
     )
     if len(euclidean.strategy) == 0:
         return euclidean
-    importance = np.ones(len(C)) if weights is None else np.asarray(weights, dtype=np.float64)
     # The rows' own noise has more dimensions, along which C y hardly varies.
-    dimensions = len(euclidean.strategy)
-
-    def log_noise(design: Design) -> float:
-        if criterion == "logdet":
-            sizes = np.linalg.svd(design.reconstruction, compute_uv=False)[:dimensions]
-            return 2.0 * float(np.log(sizes).mean())
-        return float(np.log(importance @ np.square(design.reconstruction).sum(axis=1)))
-
-    sized = [(log_noise(design), design) for design in _factorisations(C, euclidean, groups=groups)]
+    measured = partial(
+        log_noise, criterion=criterion, weights=weights, dimensions=len(euclidean.strategy)
+    )
+    sized = [(measured(design), design) for design in _factorisations(C, euclidean, groups=groups)]
     noise, best = min(sized, key=lambda each: each[0])
-    reference = log_noise(euclidean)
+    reference = measured(euclidean)
     # Of the mean square, or of the volume as a factor in each dimension.
     least = reference - np.log1p(euclidean.certificate.gap)
     certificate = Certificate(criterion=criterion, gap=max(float(np.expm1(noise - least)), 0.0))
     return replace(best, certificate=certificate)
+
+
+def log_noise(
+    design: Design, *, criterion: CriterionName, dimensions: int, weights: Array | None = None
+) -> float:
+    """Return how much noise of unit sd on answers a design leaves in predictions, in nats.
+
+    Parameters
+    ----------
+    design : Design
+    criterion : {"trace", "logdet"}
+        The logarithm of the weighted mean square, or of the volume as a factor in each dimension.
+    dimensions : int
+        Along how many the volume is taken, the greatest first.
+    weights : array of shape (P,), optional
+        Importance of each prediction, for ``trace``.
+
+    Examples
+    --------
+    >>> design = design_strategy(np.eye(2))
+    >>> log_noise(design, criterion="logdet", dimensions=2)
+    0.0
+    """
+    if criterion == "logdet":
+        sizes = np.linalg.svd(design.reconstruction, compute_uv=False)[:dimensions]
+        return 2.0 * float(np.log(sizes).mean())
+    squares = np.square(design.reconstruction).sum(axis=1)
+    return float(np.log(squares.sum() if weights is None else weights @ squares))
 
 
 def _factorisations(C: Array, euclidean: Design, *, groups: Groups | None) -> Iterator[Design]:

@@ -25,8 +25,9 @@ from cloakgp.estimators.class_planning import ClassPlanMixin
 from cloakgp.estimators.repetition import warn_of_repetition
 from cloakgp.fitting.defaults import choose_label_prior
 from cloakgp.fitting.dense import release_outputs
+from cloakgp.fitting.forecast import choose_noise, forecast_labels
 from cloakgp.fitting.iteration import release_iteration
-from cloakgp.fitting.strategies import Query
+from cloakgp.fitting.strategies import Budget, Query
 from cloakgp.fitting.streaming_classification import LabelRowSettings, release_label_rows
 from cloakgp.fitting.streaming_measuring import Rows
 from cloakgp.models import Approximation
@@ -63,8 +64,8 @@ class DPGPClassifier(
     epsilon, delta : float
         The budget of one `fit`. δ may be 0: noise is Laplace noise then.
     noise : {"auto", "gaussian", "laplace"}
-        What is added to answers; "auto" is Laplace noise where δ is 0, else Gaussian. "newton"
-        knows Gaussian noise alone.
+        What is added to answers; "auto" is Laplace noise where δ is 0, else the better by forecast
+        (of tables that are read in passes Gaussian). "newton" knows Gaussian noise alone.
     criterion : {"bayes", "trace", "logdet", "newton"}
         What the questions are chosen for: the least posterior variance at the query points under
         the linear prior over labels nearest to the declared one; the least mean squared noise, or
@@ -224,7 +225,7 @@ class DPGPClassifier(
         warn_of_repetition()
         given = self._read(X)
         inputs, y = given.X, given.of_rows(y)
-        noise = noise_for(self.noise, epsilon=self.epsilon, delta=self.delta)
+        noise_for(self.noise, epsilon=self.epsilon, delta=self.delta)
         declared = Classes.checked(self.classes)
         classes = self._in_order(declared)
         check_learning(self.learn)
@@ -273,6 +274,21 @@ class DPGPClassifier(
             )
             return self._keep(released)
         hyperprior = Hyperprior(noise_variance=False, mean=self.class_rates is None)
+        noise = choose_noise(
+            self.noise,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            criterion=self._criterion(),
+            expected_error=lambda law: forecast_labels(
+                inputs,
+                prior=prior,
+                likelihood=likelihood,
+                classes=classes,
+                query=query,
+                budget=Budget(self.epsilon, self.delta, noise=law),
+                criterion=self.criterion,
+            ),
+        )
         released = release_outputs(
             inputs,
             y,

@@ -23,14 +23,14 @@ from cloakgp.estimators.repetition import warn_of_repetition
 from cloakgp.fitting.bands import Stages, stages_for
 from cloakgp.fitting.defaults import choose_prior
 from cloakgp.fitting.dense import release_outputs
+from cloakgp.fitting.forecast import choose_noise, forecast_release
 from cloakgp.fitting.planning import plan_fit
-from cloakgp.fitting.strategies import Query
+from cloakgp.fitting.strategies import Budget, Query
 from cloakgp.models import Approximation, ExactPrior, SparsePrior, matern_kernel
 from cloakgp.models.kernels.coregion import CoregionKernel, as_entries, checked_coregion
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.checks import warn_of_parameters
 from cloakgp.privacy.composition import MixedGuarantee
-from cloakgp.privacy.noise import noise_for
 from cloakgp.privacy.several_outputs import STANDARD_BOUNDS, OutputColumns
 from cloakgp.privacy.spending import one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
@@ -71,7 +71,7 @@ class DPGPMultiOutputRegressor(
     epsilon, delta : float
         The budget of one `fit`, for all outputs together. δ may be 0: noise is Laplace noise then.
     noise : {"auto", "gaussian", "laplace"}
-        What is added to answers; "auto" is Laplace noise where δ is 0, else Gaussian.
+        What is added to answers; "auto" is Laplace noise where δ is 0, else the better by forecast.
     coregion : array-like of shape (T, T), optional
         B, the public covariance between outputs that the kernel is multiplied by; independent
         outputs if not given.
@@ -188,7 +188,6 @@ class DPGPMultiOutputRegressor(
         given = self._read(X)
         names = _output_names(y)
         inputs, y, groups = given.X, given.of_rows(y), given.of_rows(groups)
-        noise = noise_for(self.noise, epsilon=self.epsilon, delta=self.delta)
         columns = OutputColumns.checked(self.bounds)
         # Columns are measured from the middle of their bounds: the mean is given.
         hyperprior = choose_hyperprior(self.learn, noise_variance=self.noise_variance, mean=0.0)
@@ -209,16 +208,38 @@ class DPGPMultiOutputRegressor(
             n_outputs=count,
         )
         plan.announce()
+        prior = self._prior(inputs, count=count, inducing=plan.inducing)
+        query = self._entries(self._query(inputs, X_query, query_weight), count=count)
+        units = columns.units(groups, rows=len(inputs))
+        noise = choose_noise(
+            self.noise,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            criterion=self._criterion(),
+            expected_error=lambda law: (
+                forecast_release(
+                    as_entries(inputs, count=count),
+                    prior=prior,
+                    bounds=STANDARD_BOUNDS,
+                    query=query,
+                    budget=Budget(self.epsilon, self.delta, noise=law),
+                    stages=stages_for(self.stages, criterion=self._criterion(), noise=law),
+                    hyperprior=hyperprior,
+                    criterion=self.criterion,
+                    groups=units,
+                ).error
+            ),
+        )
         entries = release_outputs(
             as_entries(inputs, count=count),
             columns.standardised(y, rows=len(inputs)),
-            prior=self._prior(inputs, count=count, inducing=plan.inducing),
+            prior=prior,
             encoding=STANDARD_BOUNDS,
-            query=self._entries(self._query(inputs, X_query, query_weight), count=count),
+            query=query,
             epsilon=self.epsilon,
             delta=self.delta,
             noise=noise,
-            groups=columns.units(groups, rows=len(inputs)).tolist(),
+            groups=units.tolist(),
             criterion=self.criterion,
             gap=self.gap,
             hyperprior=hyperprior,

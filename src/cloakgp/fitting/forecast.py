@@ -12,21 +12,23 @@ The forecast believes its prior. How far it was from the truth on tables is reco
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from cloakgp.criteria import Criterion
+from cloakgp.criteria import Criterion, criterion_named
 from cloakgp.fitting.bands import Stage, schedule_stages
 from cloakgp.fitting.interval import BINS, NO_SEARCH, decided_by_answers, plan_search
 from cloakgp.fitting.planning import fit_cost
 from cloakgp.fitting.remeasure import design_stage
 from cloakgp.fitting.strategies import Budget, Query, choose_strategy, query_weights, unit_noise_sd
 from cloakgp.models import ExactPrior, SparsePrior
+from cloakgp.models.likelihoods import Likelihood
 from cloakgp.privacy import Answers, Guarantee, OutputBounds
 from cloakgp.privacy.bands import UNIT_BAND, Bands
 from cloakgp.privacy.groups import Groups
-from cloakgp.privacy.noise import GAUSSIAN, LAPLACE, NOISES, noise_for
+from cloakgp.privacy.labels import Classes
+from cloakgp.privacy.noise import NOISES, noises_for
 from cloakgp.release import DenseStrategy, Hyperprior, Measurement, Release
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import NoiseChoice, NoiseName
@@ -178,10 +180,8 @@ def choose_noise(
     criterion: Criterion | None = None,
     expected_error: Callable[[NoiseName], float],
 ) -> NoiseName:
-    """Choose the noise of a release by forecast, from public inputs.
+    """Choose the noise of a release by forecast, from public inputs, where there is a choice.
 
-    Without a δ there is Laplace noise alone. With one, Gaussian noise is better whenever its sd on
-    a question of sensitivity 1 is no larger: whatever Laplace noise can ask, it can ask as well.
     Expectations are of predictions: where questions are chosen for something else it is Gaussian.
 
     Parameters
@@ -204,13 +204,65 @@ def choose_noise(
     >>> choose_noise("auto", epsilon=1.0, delta=0.0, expected_error=lambda noise: 0.0)
     'laplace'
     """
-    simple = noise_for(noise, epsilon=epsilon, delta=delta)
-    predicting = criterion is None or "stages" in criterion.uses
-    if noise != "auto" or delta == 0 or not predicting:
-        return simple
-    if LAPLACE.unit_sd(epsilon, delta) >= GAUSSIAN.unit_sd(epsilon, delta):
+    possible = noises_for(noise, epsilon=epsilon, delta=delta)
+    if len(possible) == 1:
+        return possible[0]
+    if criterion is not None and "stages" not in criterion.uses:
         return "gaussian"
-    return "laplace" if expected_error("laplace") < expected_error("gaussian") else "gaussian"
+    return min(possible, key=expected_error)
+
+
+def forecast_labels(
+    X: Array,
+    *,
+    prior: ExactPrior | SparsePrior,
+    likelihood: Likelihood,
+    classes: Classes,
+    query: Query,
+    budget: Budget,
+    criterion: str,
+    gap: float = 1e-2,
+) -> float:
+    """Forecast how uncertain encoded labels stay: the root mean square sd of their expectation.
+
+    Under the Gaussian prior over labels by which questions about them are chosen, whatever the
+    labels. It compares noises, and does not say how well classes can be told apart. Sees no label.
+
+    Parameters
+    ----------
+    X : array of shape (N, D)
+        Public inputs.
+    prior : ExactPrior or SparsePrior
+    likelihood : Likelihood
+    classes : Classes
+    query : Query
+    budget : Budget
+    criterion : str
+        One for classes.
+    gap : float
+        Of the design.
+    """
+    linear = criterion_named(criterion, use="classes").prior_over_outputs(prior, likelihood, X)
+    strategy = choose_strategy(
+        X,
+        prior=prior,
+        likelihood=likelihood,
+        encoding=classes,
+        query=query,
+        budget=budget,
+        criterion=criterion,
+        gap=gap,
+    )
+    width = unit_noise_sd(classes, budget) / budget.unit_sd()
+    asked = _expected(
+        strategy,
+        np.zeros(strategy.n_answers),
+        encoding=OutputBounds(-width / 2, width / 2),
+        budget=budget,
+    )
+    known = Release(prior=replace(linear, mean=0.0), measurements=(asked,)).posterior
+    weights = query_weights(query) / query_weights(query).sum()
+    return float(np.sqrt(weights @ known.variance(query.X)))
 
 
 def _expected(

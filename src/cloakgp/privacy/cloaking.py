@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakgp.design import CriterionName, design_strategy, design_strategy_l1
+from cloakgp.design import CriterionName, Design, design_strategy, design_strategy_l1
+from cloakgp.design.l1_strategy import log_noise
 from cloakgp.privacy.accounting import (
     Calibration,
     Guarantee,
@@ -15,12 +20,16 @@ from cloakgp.privacy.accounting import (
 from cloakgp.privacy.bounds import OutputBounds
 from cloakgp.privacy.checks import warn_of_parameters
 from cloakgp.privacy.gaussian import measure
-from cloakgp.privacy.noise import noise_for
+from cloakgp.privacy.noise import NOISES, noise_for, noises_for
 from cloakgp.privacy.spending import one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.utils.arrays import Array, as_matrix
 from cloakgp.utils.formatting import short_form
-from cloakgp.utils.names import NoiseChoice
+from cloakgp.utils.names import NoiseChoice, NoiseName
+
+DESIGNS: Mapping[NoiseName, Callable[..., Design]] = MappingProxyType(
+    {"gaussian": design_strategy, "laplace": design_strategy_l1}
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +100,8 @@ def cloak(
     epsilon, delta : float
         δ may be 0: noise is Laplace noise then.
     noise : {"auto", "gaussian", "laplace"}
-        "auto" is Laplace noise where δ is 0, else Gaussian.
+        "auto" is Laplace noise where δ is 0, else whichever leaves less noise by the criterion,
+        which C tells before y is read.
     criterion : {"trace", "logdet"}
         Least weighted mean squared noise, or least volume as in the papers.
     weights : array-like of shape (P,), optional
@@ -114,24 +124,26 @@ def cloak(
 
     Examples
     --------
-    The mean of 100 numbers between 0 and 1:
+    The mean of 100 numbers between 0 and 1, for which Laplace noise is the better:
 
     >>> cloaked = cloak(np.full((1, 100), 0.01), np.ones(100), bounds=(0, 1),
     ...                 epsilon=1.0, delta=1e-6)
     >>> float(np.sqrt(cloaked.noise_cov[0, 0]).round(4))
-    0.0422
+    0.0141
     """
     matrix = as_matrix(C, name="C")
-    law = noise_for(noise, epsilon=epsilon, delta=delta)
+    noise_for(noise, epsilon=epsilon, delta=delta)
     limits = OutputBounds.checked(bounds)
     if matrix.shape[1] < 2:
         raise ValueError("1 sample is too few: a release about one row shows that row; give 2 rows")
     warn_of_parameters(
         epsilon=epsilon, delta=delta, rows=matrix.shape[1], bounds=[(limits.lo, limits.hi)]
     )
-    designed = design_strategy if law == "gaussian" else design_strategy_l1
-    design = designed(
+    law, design = _design(
         matrix,
+        noise=noise if calibration == "exact" else noise_for(noise, epsilon=epsilon, delta=delta),
+        epsilon=epsilon,
+        delta=delta,
         criterion=criterion,
         weights=None if weights is None else np.asarray(weights, dtype=np.float64),
         gap=gap,
@@ -154,3 +166,31 @@ def cloak(
         gap=design.certificate.gap,
         insecure=answers.insecure,
     )
+
+
+def _design(
+    C: Array,
+    *,
+    noise: NoiseChoice,
+    epsilon: float,
+    delta: float,
+    criterion: CriterionName,
+    weights: Array | None,
+    gap: float,
+) -> tuple[NoiseName, Design]:
+    """Return the noise and the questions for it; of two noises, where both may be, the better."""
+    settings: dict[str, Any] = {"criterion": criterion, "weights": weights, "gap": gap}
+    laws = noises_for(noise, epsilon=epsilon, delta=delta)
+    designs = {law: DESIGNS[law](C, **settings) for law in laws}
+    dimensions = len(designs[laws[0]].strategy)
+    if len(laws) == 1 or dimensions == 0:
+        return laws[0], designs[laws[0]]
+
+    def left(law: NoiseName) -> float:
+        in_units = log_noise(
+            designs[law], criterion=criterion, weights=weights, dimensions=dimensions
+        )
+        return in_units + 2.0 * math.log(NOISES[law].unit_sd(epsilon, delta))
+
+    best = min(laws, key=left)
+    return best, designs[best]

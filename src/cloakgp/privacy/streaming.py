@@ -435,10 +435,14 @@ def _asked(
 ) -> _Noisy:
     """Ask every row, whatever its entry is, and add noise to the sum."""
     if bound.answers == 0 or bound.longest == 0:
+        values = np.zeros((bound.answers, encoding.channels))
         return _Noisy(
-            values=np.zeros((bound.answers, encoding.channels)),
+            values=values,
             noise_sd=0.0,
-            guarantee=Guarantee(epsilon=epsilon, delta=delta, mu=0.0),
+            # If earlier answers decided that, what was set aside for it counts as spent.
+            guarantee=Guarantee(epsilon=epsilon, delta=delta, mu=0.0)
+            if bands is None
+            else bound.noise.whole(epsilon, delta, answers=values.size),
         )
     grid, guarantee = calibrate(
         Magnitudes.of_columns(

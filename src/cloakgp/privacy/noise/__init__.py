@@ -11,7 +11,7 @@ GAUSSIAN = GaussianNoise()
 LAPLACE = LaplaceNoise()
 NOISES: dict[NoiseName, Noise] = {each.name: each for each in (GAUSSIAN, LAPLACE)}
 
-__all__ = ["GAUSSIAN", "LAPLACE", "NOISES", "Noise", "noise_for", "noise_named"]
+__all__ = ["GAUSSIAN", "LAPLACE", "NOISES", "Noise", "noise_for", "noise_named", "noises_for"]
 
 
 def noise_named(name: object) -> Noise:
@@ -55,3 +55,35 @@ def noise_for(noise: object, *, epsilon: float, delta: float) -> NoiseName:
     law = noise_named(("laplace" if delta == 0 else "gaussian") if noise == "auto" else noise)
     law.check(epsilon, delta)
     return law.name
+
+
+def noises_for(noise: object, *, epsilon: float, delta: float) -> tuple[NoiseName, ...]:
+    """Return the noises of a budget among which its use may choose, after checking it.
+
+    Without a δ there is Laplace noise alone. With one, Gaussian noise is better whenever its sd on
+    a question of sensitivity 1 is no larger: whatever Laplace noise can ask, it can ask as well.
+
+    Parameters
+    ----------
+    noise : {"auto", "gaussian", "laplace"}
+        "auto" for a choice.
+    epsilon, delta : float
+
+    Raises
+    ------
+    ValueError
+        If there is no such noise, or none of this budget.
+
+    Examples
+    --------
+    >>> noises_for("auto", epsilon=1.0, delta=1e-5)
+    ('gaussian', 'laplace')
+    >>> noises_for("auto", epsilon=1.0, delta=0.0)
+    ('laplace',)
+    """
+    simple = noise_for(noise, epsilon=epsilon, delta=delta)
+    if noise != "auto" or delta == 0:
+        return (simple,)
+    if LAPLACE.unit_sd(epsilon, delta) >= GAUSSIAN.unit_sd(epsilon, delta):
+        return (GAUSSIAN.name,)
+    return (GAUSSIAN.name, LAPLACE.name)

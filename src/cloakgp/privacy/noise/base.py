@@ -13,6 +13,8 @@ from cloakgp.privacy.sampler import Integers
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import NoiseName
 
+# A sensitivity in steps for which rounding does not matter.
+WHOLE_STEPS = 2**40
 # What noise may seem to be less than its guarantee needs by: float64 in another order of summation.
 TOLERANCE = 1e-9
 
@@ -109,6 +111,17 @@ class Noise(ABC):
         ValueError
             If the grid is too coarse for this budget.
         """
+
+    def whole(self, epsilon: float, delta: float, *, answers: int) -> Guarantee:
+        """Return the guarantee of a budget that counts as spent, though nothing was asked with it.
+
+        Parameters
+        ----------
+        epsilon, delta : float
+        answers : int
+            How many zeros are published.
+        """
+        return self.scale(WHOLE_STEPS, answers=answers, epsilon=epsilon, delta=delta)[1]
 
     @abstractmethod
     def sd(self, scale: float) -> float:

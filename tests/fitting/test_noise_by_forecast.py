@@ -1,0 +1,70 @@
+"""The better noise by forecast, for several outputs and for classes: chosen before y is read."""
+
+import numpy as np
+import pytest
+
+from cloakgp import DPGPClassifier, DPGPMultiOutputRegressor
+from cloakgp.fitting.defaults import choose_label_prior
+from cloakgp.fitting.forecast import forecast_labels
+from cloakgp.fitting.strategies import Budget, Query, choose_strategy, unit_noise_sd
+from cloakgp.privacy.labels import Classes
+
+SPREAD = np.linspace(0.0, 10.0, 60)[:, None]
+
+
+def law_of(release):
+    return release.measurements[0].answers.noise
+
+
+@pytest.mark.parametrize(("delta", "law"), [(1e-8, "laplace"), (0.01, "gaussian")])
+def test_several_outputs_take_the_better(delta, law):
+    y = np.column_stack([np.sin(SPREAD.ravel()), np.cos(SPREAD.ravel())])
+    model = DPGPMultiOutputRegressor(
+        bounds=[(-1, 1)] * 2, epsilon=1.0, delta=delta, stages=None, learn=None
+    )
+    assert law_of(model.fit(SPREAD, y).release_.entries) == law
+
+
+@pytest.mark.parametrize(("delta", "law"), [(1e-8, "laplace"), (0.009, "gaussian")])
+def test_classes_take_the_better(delta, law):
+    """Many inputs need many questions, which overlap: these suit Gaussian noise."""
+    X = np.random.default_rng(0).uniform(size=(100, 5))
+    model = DPGPClassifier(classes=[0, 1], epsilon=1.0, delta=delta, learn=None)
+    labels = (X[:, 0] > 0.5).astype(int)
+    assert law_of(model.fit(X, labels).release_) == law
+
+
+def test_a_choice_does_not_look_at_labels():
+    model = DPGPClassifier(classes=[0, 1], epsilon=1.0, delta=1e-4, learn=None)
+    laws = {
+        law_of(model.fit(SPREAD, labels).release_)
+        for labels in (np.zeros(60, dtype=int), np.arange(60) % 2)
+    }
+    assert len(laws) == 1
+
+
+@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
+def test_forecasts_of_labels_are_posterior_variances(count, noise):
+    """Against dense algebra, with every question that the design asks."""
+    classes = Classes(labels=tuple(range(count)))
+    prior, likelihood = choose_label_prior(SPREAD, classes=classes, link_name="probit")
+    budget = Budget(1.0, 0.0 if noise == "laplace" else 1e-3, noise=noise)
+    settings = {"prior": prior, "likelihood": likelihood, "classes": classes, "budget": budget}
+    found = forecast_labels(SPREAD, query=Query(SPREAD), criterion="bayes", **settings)
+    linear = likelihood.linear_prior(prior, SPREAD)
+    K = linear.kernel(SPREAD)
+    R = choose_strategy(
+        SPREAD,
+        prior=prior,
+        likelihood=likelihood,
+        encoding=classes,
+        query=Query(SPREAD),
+        budget=budget,
+        gap=1e-2,
+    ).matrix
+    longest = np.linalg.norm(R, ord=2 if noise == "gaussian" else 1, axis=0).max()
+    S = R @ (K + np.diag(linear.observation_noise(SPREAD))) @ R.T
+    S += (unit_noise_sd(classes, budget) * longest) ** 2 * np.eye(len(R))
+    variances = np.diag(K - K @ R.T @ np.linalg.solve(S, R @ K))
+    assert found == pytest.approx(np.sqrt(variances.mean()), rel=1e-6)
