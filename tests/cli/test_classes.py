@@ -34,6 +34,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     people["stage"] = np.where(ill, "late", np.where(age < 20, "none", "early"))
     people["odd"] = people["ill"].where(people.index != 17, SECRET)
     people["height"] = 100 + age
+    people["household"] = np.arange(60) // 2
     people.to_csv(tmp_path / "people.csv", index=False)
     people.to_parquet(tmp_path / "people.parquet", index=False)
     people[["weight", "age"]].head(9).to_csv(tmp_path / "new.csv", index=False)
@@ -58,6 +59,7 @@ def release(table: str = "people.csv", **options: object) -> Result:
         "classes": "no,yes",
         "epsilon": 1,
         "delta": 0.001,
+        "noise": "gaussian",
         "inducing": 5,
         "to": "ill.cloak",
         **options,
@@ -122,6 +124,27 @@ def test_numbers_are_classes_as_they_are_written(suffix, classes):
     # With so large a budget, 1 means 1 whatever the order of the declaration.
     assert (table["predicted"] == pd.read_csv("people.csv")["bit"]).mean() > 0.8
     assert (table["predicted"] == (table["p_1"] > 0.5)).all()
+
+
+@pytest.mark.parametrize("classes", ["no,yes", "none,early,late"])
+def test_all_rows_of_a_household_are_protected_together(classes):
+    output = "ill" if classes == "no,yes" else "stage"
+    alone = release(output=output, classes=classes, learn="none")
+    assert alone.exit_code == 0, alone.output
+    single = Release.load("ill.cloak")
+    together = release(
+        output=output,
+        classes=classes,
+        learn="none",
+        person="household",
+        to="households.cloak",
+    )
+    assert together.exit_code == 0, together.output
+    kept = Release.load("households.cloak")
+    assert kept.measurements[0].strategy.grouped
+    assert kept.guarantee.epsilon == single.guarantee.epsilon
+    shown = run("show", "households.cloak", "--all").output
+    assert "30 people" in " ".join(shown.split())
 
 
 def test_several_classes():
@@ -248,7 +271,12 @@ def test_the_command_line_does_what_the_estimator_does():
         assert release(overwrite=(), **options).exit_code == 0
         kept = Release.load("ill.cloak")
         model = cloakgp.DPGPClassifier(
-            classes=["no", "yes"], epsilon=1.0, delta=1e-3, inducing=5, **settings
+            classes=["no", "yes"],
+            epsilon=1.0,
+            delta=1e-3,
+            noise="gaussian",
+            inducing=5,
+            **settings,
         )
         made = model.fit(people[["age", "weight"]], people["ill"]).release_
         # Later steps ask what the noise on earlier ones leaves open.

@@ -231,7 +231,7 @@ def test_what_cannot_be_told_of_groups_is_refused(table):
 def test_labels_have_no_groups(table):
     X, y, people = table
     model = DPGPClassifier(classes=[False, True], **SPENDING, inducing=5)
-    with pytest.raises(ValueError, match="labels are protected row by row"):
+    with pytest.raises(ValueError, match="protected row by row"):
         model.fit_rows(rows_of(X, y > 0, people))
 
 

@@ -144,6 +144,7 @@ def release_classes(plan: ReleaseOptions, given: ClassOptions) -> Release:
                 people.columns,
                 pd.Series(people.private, name=plan.output, dtype=object),
                 query,
+                groups=people.groups,
                 progress=reporter.gap,
                 tell=reporter.step,
             )
@@ -169,7 +170,8 @@ def plan_classes(plan: ReleaseOptions, given: ClassOptions) -> ReleasePlan:
         model = _class_model(plan, given, classes, schema=found.schema, ranges=found.looked.ranges)
         if model.plan_fit(found.shape, queries=found.queries).by_passes:
             return model.plan(found.rows, found.query)
-        return model.plan(_public_columns(plan, found.schema)[0], found.query)
+        columns, groups = _public_columns(plan, found.schema)
+        return model.plan(columns, found.query, groups=groups)
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,11 +283,8 @@ def _declared_classes(plan: ReleaseOptions, given: ClassOptions) -> tuple[list[s
         )
     classes = Classes.checked(names)
     _check_options(plan, given, chosen=plan.criterion_for("classes"), classes=classes)
-    if plan.person:
-        raise ValueError(
-            "--person goes with --bounds: how far answers about classes move when several rows of "
-            "a person change together has no proof here, so classes are protected row by row"
-        )
+    if plan.person and plan.criterion_for("classes").iterates:
+        raise ValueError(f"--person goes with other criteria than {plan.criterion!r}")
     if given.class_rates:
         options.positive_numbers(given.class_rates, option="--class-rates")
     return names, classes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +71,13 @@ class ClassPlanMixin:
         """
         return self._plan(shape, queries=queries, passes="many rows" in self._criterion().uses)
 
-    def plan(self, X: TableLike | Rows, X_query: TableLike | None = None) -> ReleasePlan:
+    def plan(
+        self,
+        X: TableLike | Rows,
+        X_query: TableLike | None = None,
+        *,
+        groups: Iterable[Hashable] | None = None,
+    ) -> ReleasePlan:
         """Say about a release, before it is made, what public inputs tell; nothing is spent.
 
         How well classes will be told apart is not among that: it depends on the labels.
@@ -79,7 +86,7 @@ class ClassPlanMixin:
         ----------
         X : array-like or table of shape (N, D), or rows in chunks
             Public inputs. Of rows in chunks (`cloakgp.data`), no private entry is read.
-        X_query
+        X_query, groups
             As for `fit`.
 
         Returns
@@ -103,7 +110,7 @@ class ClassPlanMixin:
         model = clone(self)
         noise = noise_for(self.noise, epsilon=self.epsilon, delta=self.delta)
         classes = Classes.checked(self.classes)
-        table, given = look_at(model, X, groups=None)
+        table, given = look_at(model, X, groups=groups)
         queries = count_queries(X_query)
         how = model.plan_fit((table.rows, table.n_inputs), queries=queries)
         if given is None:

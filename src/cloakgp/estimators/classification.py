@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
 from typing import Any, Literal
 
 import numpy as np
@@ -33,6 +34,7 @@ from cloakgp.fitting.streaming_measuring import Rows
 from cloakgp.models import Approximation
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.checks import warn_of_parameters
+from cloakgp.privacy.groups import checked_groups
 from cloakgp.privacy.labels import Classes
 from cloakgp.privacy.noise import noise_for
 from cloakgp.privacy.tracebacks import forget_on_failure
@@ -189,6 +191,7 @@ class DPGPClassifier(
         X_query: TableLike | None = None,
         query_weight: ArrayLike | None = None,
         *,
+        groups: Iterable[Hashable] | None = None,
         progress: Progress | None = None,
         tell: Tell = tell_nobody,
     ) -> DPGPClassifier:
@@ -208,6 +211,9 @@ class DPGPClassifier(
             name, where X has names.
         query_weight : array-like of shape (P,), optional
             Positive importance of each of them, for criteria "bayes" and "trace".
+        groups : iterable of N hashables, optional
+            Public: whose row it is, where people have several. All rows of one person are then
+            protected together. Not for criterion "newton".
         progress : callable, optional
             Called with the certified gap while the design improves.
         tell : callable, optional
@@ -224,7 +230,10 @@ class DPGPClassifier(
         """
         warn_of_repetition()
         given = self._read(X)
-        inputs, y = given.X, given.of_rows(y)
+        inputs, y, groups = given.X, given.of_rows(y), given.of_rows(groups)
+        units = checked_groups(groups, rows=len(inputs))
+        if units is not None and self._criterion().iterates:
+            raise ValueError(f"groups are for other criteria than {self.criterion!r}")
         noise_for(self.noise, epsilon=self.epsilon, delta=self.delta)
         declared = Classes.checked(self.classes)
         classes = self._in_order(declared)
@@ -287,6 +296,7 @@ class DPGPClassifier(
                 query=query,
                 budget=Budget(self.epsilon, self.delta, noise=law),
                 criterion=self.criterion,
+                groups=units,
             ),
         )
         released = release_outputs(
@@ -299,6 +309,7 @@ class DPGPClassifier(
             epsilon=self.epsilon,
             delta=self.delta,
             noise=noise,
+            groups=None if units is None else units.tolist(),
             criterion=self.criterion,
             gap=self.gap,
             hyperprior=None if self.learn is None else hyperprior,

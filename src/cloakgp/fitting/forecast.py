@@ -221,6 +221,7 @@ def forecast_labels(
     query: Query,
     budget: Budget,
     criterion: str,
+    groups: Groups | None = None,
     gap: float = 1e-2,
 ) -> float:
     """Forecast how uncertain encoded labels stay: the root mean square sd of their expectation.
@@ -239,6 +240,8 @@ def forecast_labels(
     budget : Budget
     criterion : str
         One for classes.
+    groups : array of shape (N,), optional
+        As for `forecast_release`.
     gap : float
         Of the design.
     """
@@ -251,6 +254,7 @@ def forecast_labels(
         query=query,
         budget=budget,
         criterion=criterion,
+        groups=groups,
         gap=gap,
     )
     width = unit_noise_sd(classes, budget) / budget.unit_sd()

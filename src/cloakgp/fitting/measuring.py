@@ -74,14 +74,13 @@ def measured(
         For anything that does not make sense; no message quotes an output.
     """
     if isinstance(encoding, Classes):
-        if strategy.groups is not None:
-            raise ValueError("labels are protected row by row: groups are for numbers")
         labels = measure_labels(
             strategy.matrix,
             y,
             classes=encoding,
             epsilon=budget.epsilon,
             delta=budget.delta,
+            groups=strategy.groups,
             noise=budget.noise,
             insecure_seed=insecure_seed,
         )

@@ -220,8 +220,8 @@ def choose_strategy(
     use: Use = "classes" if isinstance(encoding, Classes) else "numbers"
     by = criterion_named(criterion, use=use)
     linear = by.prior_over_outputs(prior, likelihood, X)
-    noise_sd = unit_noise_sd(encoding, budget)
-    if use == "classes" and len(X) > MANY_ROWS and isinstance(linear, SparsePrior):
+    noise_sd, grouped = unit_noise_sd(encoding, budget), groups is not None
+    if use == "classes" and len(X) > MANY_ROWS and isinstance(linear, SparsePrior) and not grouped:
         rows = InputRows(X)
         streamed = design_rows(
             rows,

@@ -141,8 +141,8 @@ def release_label_rows(
     criterion_named(chosen.criterion, use="many rows")
     if rows.grouped:
         raise ValueError(
-            "groups are for numbers: labels are protected row by row, so leave them out, and take "
-            "the budget for one row accordingly"
+            "labels of tables that are read in passes are protected row by row: leave groups out "
+            "and take the budget for one row accordingly, or take fewer rows"
         )
     summary = summarise(rows)
     rates = None if chosen.class_rates is None else np.asarray(chosen.class_rates, np.float64)

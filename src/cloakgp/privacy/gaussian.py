@@ -215,7 +215,7 @@ def measure(
     sensitivity = (
         Sensitivity.of_one_output(questions, bounds=limits, noise=law)
         if units is None
-        else Sensitivity.of_groups(questions, bounds=limits, groups=units, noise=law)
+        else Sensitivity.of_groups(questions, encoding=limits, groups=units, noise=law)
     )
     grid, guarantee = calibrate(
         questions,

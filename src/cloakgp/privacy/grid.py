@@ -10,7 +10,7 @@ counted here, for all of them.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -88,17 +88,18 @@ class Sensitivity:
 
     @classmethod
     def of_groups(
-        cls, strategy: Array, *, bounds: OutputBounds, groups: Groups, noise: Noise = GAUSSIAN
+        cls, strategy: Array, *, encoding: Encoding, groups: Groups, noise: Noise = GAUSSIAN
     ) -> Sensitivity:
-        """All outputs of one group of rows change, each anywhere within the bounds.
+        """All private entries of one group of rows change, each to any other that there can be.
 
-        R V moves by at most w·max_g q(R_g), with q the greatest ‖R_g s‖ over signs s: see
-        `cloakgp.privacy.groups`, which rounds it up.
+        Of one channel R V moves by at most w·max_g q(R_g), with q the greatest ‖R_g s‖ over signs
+        s: see `cloakgp.privacy.groups`, which rounds it up. Of several it is a sum of outer
+        products r_j δ_jᵀ, each of norm w ‖r_j‖ at most: w·max_g Σ_j ‖r_j‖.
         """
-        row = cls.of_one_output(strategy, bounds=bounds, noise=noise)
-        width, _ = bounds.about(bounds.middle)
-        moved = width * noise.gauge(strategy, groups=groups) * (1 + 2 * UNIT_ROUNDOFF)
-        return cls(distance=max(row.distance, moved), largest=row.largest)
+        row = cls.of_one_row(float(noise.lengths(strategy).max()), encoding=encoding, noise=noise)
+        gauge = noise.gauge(strategy, groups=groups, channels=encoding.channels)
+        moved = noise.distance(encoding) * gauge * (1 + 2 * UNIT_ROUNDOFF)
+        return replace(row, distance=max(row.distance, moved))
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,11 @@ Sensitivity
     R V moves by r_j (e_a − e_b)ᵀ, whose Frobenius norm is √2 ‖r_j‖ and whose entries add up to
     2 ‖r_j‖₁: no union bound over classes. It is computed here from the very R that is asked, over
     all columns, and inflated for rounding (`cloakgp.privacy.grid.integer_sensitivity`).
+Groups
+    With groups, all labels of one group change, each to any declared class. Two classes are one
+    column of signs: R V moves by 2 R_g δ with δ_j in {−1, 0, 1}, by at most twice the gauge of
+    `cloakgp.privacy.groups`. With more, R V moves by Σ_j r_j δ_jᵀ over the group, by the triangle
+    inequality at most √2 Σ_j ‖r_j‖, or 2 Σ_j ‖r_j‖₁ (`Sensitivity.of_groups`).
 Theorem
     As for `cloakgp.privacy.gaussian`, in k or kC dimensions.
 Argument
@@ -26,6 +31,7 @@ Which classes there are must not be inferred from labels: somebody alone in a cl
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -36,6 +42,7 @@ from cloakgp.privacy.accounting import Calibration, Guarantee
 from cloakgp.privacy.bounds import as_column
 from cloakgp.privacy.entries import read_labels
 from cloakgp.privacy.grid import Sensitivity, calibrate, noisy
+from cloakgp.privacy.groups import checked_groups
 from cloakgp.privacy.noise import NOISES, noise_named
 from cloakgp.privacy.rounding import UNIT_ROUNDOFF
 from cloakgp.privacy.spending import one_charge
@@ -286,6 +293,7 @@ def measure_labels(
     classes: Classes,
     epsilon: float,
     delta: float,
+    groups: Iterable[Hashable] | None = None,
     noise: NoiseName = "gaussian",
     calibration: Calibration = "exact",
     insecure_seed: int | None = None,
@@ -304,6 +312,8 @@ def measure_labels(
         Public.
     epsilon, delta : float
         The budget; δ may be 0 with Laplace noise, which needs none.
+    groups : iterable of N hashables, optional
+        Public: whose row it is. The guarantee is that of all the rows of one group together.
     noise : {"gaussian", "laplace"}
     calibration : {"exact", "papers"}
         The papers' noise is for comparison, and refused for ε > 1.
@@ -328,6 +338,7 @@ def measure_labels(
     """
     law = noise_named(noise)
     epsilon, delta = law.check(epsilon, delta, calibration=calibration)
+    units = checked_groups(groups, rows=strategy.shape[1])
     encoded = classes.encode(y, rows=strategy.shape[1])
     if strategy.shape[0] == 0 or not np.any(strategy):
         return LabelAnswers(
@@ -339,11 +350,14 @@ def measure_labels(
             noise=law.name,
         )
     questions = as_matrix(strategy, name="strategy")
+    sensitivity = (
+        Sensitivity.of_one_row(float(law.lengths(questions).max()), encoding=classes, noise=law)
+        if units is None
+        else Sensitivity.of_groups(questions, encoding=classes, groups=units, noise=law)
+    )
     grid, guarantee = calibrate(
         questions,
-        sensitivity=Sensitivity.of_one_row(
-            float(law.lengths(questions).max()), encoding=classes, noise=law
-        ),
+        sensitivity=sensitivity,
         epsilon=epsilon,
         delta=delta,
         noise=law,

@@ -140,7 +140,7 @@ class Measurement:
         answers, noise = self.answers, self.noise
         if answers.noise_sd == 0:
             return 0.0
-        longest = self.strategy.longest_column(noise)
+        longest = self.strategy.longest_column(noise, channels=answers.encoding.channels)
         return noise.distance(answers.encoding) * longest / answers.noise_sd
 
     def validate(self) -> None:

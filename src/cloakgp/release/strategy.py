@@ -76,13 +76,15 @@ class Strategy(ABC):
         """R 1, shape (k,): what answers move by if every output moves by one."""
 
     @abstractmethod
-    def longest_column(self, noise: Noise = GAUSSIAN) -> float:
+    def longest_column(self, noise: Noise = GAUSSIAN, *, channels: int = 1) -> float:
         """Return how far answers can move if what is protected together moves by one.
 
         Parameters
         ----------
         noise : Noise
             In whose norm.
+        channels : int
+            Of what is asked about; see `Noise.gauge`.
         """
 
     @property
@@ -233,9 +235,9 @@ class DenseStrategy(Strategy):
         totals: Array = self.matrix.sum(axis=1)
         return totals
 
-    def longest_column(self, noise: Noise = GAUSSIAN) -> float:
+    def longest_column(self, noise: Noise = GAUSSIAN, *, channels: int = 1) -> float:
         """Return max ‖r_j‖; with groups, the greatest gauge of one (`cloakgp.privacy.groups`)."""
-        return noise.gauge(self.matrix, groups=self.row_groups)
+        return noise.gauge(self.matrix, groups=self.row_groups, channels=channels)
 
     @property
     def asks_something(self) -> bool:

@@ -135,8 +135,10 @@ class StreamedStrategy(Strategy):
         """R 1, shape (k,)."""
         return self.row_totals
 
-    def longest_column(self, noise: Noise = GAUSSIAN) -> float:
+    def longest_column(self, noise: Noise = GAUSSIAN, *, channels: int = 1) -> float:
         """Return the norm of the longest column, over every row; or of a group's together."""
+        # Norms of a group are added up, which holds for any number of channels.
+        del channels
         if noise.name != self.norm:
             raise ValueError("its noise is damaged")
         return self.longest

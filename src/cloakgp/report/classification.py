@@ -27,7 +27,11 @@ class ClassWords(OutputWords):
 
     def protected(self, release: Release, *, unit: str, grouped: bool) -> str:
         """Say what is protected."""
-        del unit, grouped
+        if grouped:
+            return (
+                f"{unit}. What is published would be almost as likely if these were any others of "
+                f"{_listed(release)}."
+            )
         return (
             f"the class ({release.output_name}) of every single row. What is published would be "
             f"almost as likely if that class were any other of {_listed(release)}."

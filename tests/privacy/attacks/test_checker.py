@@ -268,8 +268,9 @@ def of_gaussian_noise_alone(_):
 def ungrouped(_):
     grid = module("privacy.grid")
 
-    def of_groups(strategy, *, bounds, groups, noise):  # noqa: ARG001
-        return grid.Sensitivity.of_one_output(strategy, bounds=bounds, noise=noise)
+    def of_groups(strategy, *, encoding, groups, noise):  # noqa: ARG001
+        longest = float(noise.lengths(strategy).max())
+        return grid.Sensitivity.of_one_row(longest, encoding=encoding, noise=noise)
 
     return of_groups
 

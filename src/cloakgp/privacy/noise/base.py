@@ -6,9 +6,12 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from cloakgp.privacy.accounting import Calibration, Guarantee
 from cloakgp.privacy.encoding import Encoding
 from cloakgp.privacy.groups import Groups
+from cloakgp.privacy.rounding import gamma
 from cloakgp.privacy.sampler import Integers
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import NoiseName
@@ -47,7 +50,7 @@ class Noise(ABC):
         """
 
     @abstractmethod
-    def gauge(self, strategy: Array, *, groups: Groups | None) -> float:
+    def gauge(self, strategy: Array, *, groups: Groups | None, channels: int = 1) -> float:
         """Return how far answers move at most if all rows of a group move by one, rounded up.
 
         Parameters
@@ -55,7 +58,27 @@ class Noise(ABC):
         strategy : array of shape (k, N)
         groups : array of shape (N,) or None
             None: every row is a group of its own.
+        channels : int
+            C, the columns of V. Of one column, rows move one way or the other. Of several they move
+            in C dimensions.
         """
+
+    def summed_lengths(self, strategy: Array, *, groups: Groups | None) -> float:
+        """Return the greatest Σ_j ‖r_j‖ over a group, rounded up.
+
+        By the triangle inequality rows that each move by one, whichever ways, move answers no
+        further.
+
+        Parameters
+        ----------
+        strategy : array of shape (k, N)
+        groups : array of shape (N,) or None
+        """
+        lengths = self.lengths(strategy)
+        if groups is None:
+            return float(lengths.max())
+        together = np.bincount(groups, weights=lengths)
+        return float(together.max()) * (1 + 2 * gamma(len(groups)))
 
     @abstractmethod
     def norm(self, totals: Array) -> float:

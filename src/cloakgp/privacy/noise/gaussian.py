@@ -37,8 +37,13 @@ class GaussianNoise(Noise):
         """Return ‖r_j‖₂, rounded up."""
         return column_lengths(columns)
 
-    def gauge(self, strategy: Array, *, groups: Groups | None) -> float:
-        """Return the greatest ‖Σ_j ±r_j‖₂ over a group; see `cloakgp.privacy.groups`."""
+    def gauge(self, strategy: Array, *, groups: Groups | None, channels: int = 1) -> float:
+        """Return the greatest ‖Σ_j ±r_j‖₂ over a group; see `cloakgp.privacy.groups`.
+
+        Of several channels, which signs do not exhaust, the greatest Σ_j ‖r_j‖₂.
+        """
+        if channels > 1:
+            return self.summed_lengths(strategy, groups=groups)
         return greatest_gauge(strategy, groups=groups)
 
     def norm(self, totals: Array) -> float:

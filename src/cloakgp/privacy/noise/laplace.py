@@ -71,16 +71,13 @@ class LaplaceNoise(Noise):
         sums = np.abs(columns).sum(axis=0)
         return np.asarray(sums * (1 + 2 * gamma(len(columns))), dtype=np.float64)
 
-    def gauge(self, strategy: Array, *, groups: Groups | None) -> float:
+    def gauge(self, strategy: Array, *, groups: Groups | None, channels: int = 1) -> float:
         """Return the greatest Σ_j ‖r_j‖₁ over a group, which bounds ‖Σ_j ±r_j‖₁.
 
         It is equal to it where every row is in one answer alone, as in a partition.
         """
-        lengths = self.lengths(strategy)
-        if groups is None:
-            return float(lengths.max())
-        together = np.bincount(groups, weights=lengths)
-        return float(together.max()) * (1 + 2 * gamma(len(groups)))
+        del channels
+        return self.summed_lengths(strategy, groups=groups)
 
     def norm(self, totals: Array) -> float:
         """Return the sum of absolute entries, rounded up."""
