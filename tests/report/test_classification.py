@@ -15,7 +15,8 @@ from cloakgp.report.facts import as_text
 
 def _release(*, classes=("no", "yes"), **options: object) -> Release:
     X = np.random.default_rng(5).uniform(0, 50, size=(40, 2))
-    settings = {"epsilon": 1.0, "delta": 0.01, "inducing": 5, **options}
+    budget = {"epsilon": 1.0, "delta": 0.01, "noise": "gaussian"}
+    settings = {**budget, "inducing": 5, **options}
     y = np.array(classes, dtype=object)[(X[:, 0] // 10).astype(int) % len(classes)]
     made = DPGPClassifier(classes=list(classes), **settings).fit(X, y).release_
     return replace(made, input_names=("age", "weight"), output_name="ill")
