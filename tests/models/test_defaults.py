@@ -125,14 +125,16 @@ def test_noise_is_a_tenth_of_the_width():
     assert default_noise_variance(width=30.0) == 9.0
 
 
-@pytest.mark.parametrize(
-    ("X", "columns"),
-    [
-        (np.ones((4, 1)), r"\[0\]"),
-        (np.array([[0.0, 1.0], [1.0, 1.0]]), r"\[1\]"),
-        (np.ones((1, 2)), r"\[0, 1\]"),
-    ],
-)
-def test_constant_inputs_are_named(X, columns):
-    with pytest.raises(ValueError, match=f"input columns {columns} are constant"):
-        matern_kernel(X, width=1.0)
+@pytest.mark.parametrize("value", [0.0, -3e7])
+def test_inputs_that_never_vary_do_not_matter(value):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(5, 2))
+    still = np.column_stack([X, np.full(5, value)])
+    for kernel in (matern_kernel, default_kernel):
+        with_it, without = kernel(still, width=1.0), kernel(X, width=1.0)
+        np.testing.assert_allclose(with_it(still), without(X), rtol=1e-6)
+
+
+def test_without_any_input_that_varies_functions_are_level():
+    X = np.ones((4, 1))
+    np.testing.assert_array_equal(matern_kernel(X, width=1.0)(X), np.full((4, 4), 0.3**2))

@@ -215,8 +215,6 @@ def _number_model(
     plan: ReleaseOptions, given: NumberOptions, *, schema: Schema, ranges: Array
 ) -> DPGPRegressor:
     limits = _limits(given)
-    if plan.signal_variance is not None and not plan.lengthscale:
-        plan.check_ranges(ranges, schema=schema)
     return DPGPRegressor(
         plan.kernel(
             ranges,
@@ -245,8 +243,6 @@ def _number_model(
 def _class_model(
     plan: ReleaseOptions, given: ClassOptions, classes: Classes, *, schema: Schema, ranges: Array
 ) -> DPGPClassifier:
-    if not plan.lengthscale:
-        plan.check_ranges(ranges, schema=schema)
     rates = None
     if given.class_rates:
         rates = options.positive_numbers(given.class_rates, option="--class-rates")

@@ -395,29 +395,6 @@ class ReleaseOptions:
             thousands=thousands,
         )
 
-    def check_ranges(self, X: Array, *, schema: Schema) -> None:
-        """Refuse inputs that never vary, in the words of options.
-
-        Parameters
-        ----------
-        X : array of shape (n, D)
-            Inputs that span the table's.
-        schema : Schema
-        """
-        import numpy as np
-
-        groups, varies = np.array(schema.groups), np.ptp(X, axis=0) > 0
-        constant = [
-            name
-            for block, name in enumerate(schema.block_names)
-            if not varies[groups == block].any()
-        ]
-        if constant:
-            raise ValueError(
-                f"input {', '.join(constant)} is the same in every row: leave it out of --inputs, "
-                "or give a --lengthscale"
-            )
-
     def query_table(self, schema: Schema) -> RawTable | None:
         """Return the raw columns of query points, or None if there are none."""
         if self.queries is None:

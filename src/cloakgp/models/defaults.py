@@ -151,7 +151,8 @@ def input_scales(X: Array) -> Array:
 def matern_kernel(X: Array, *, width: float, blocks: Sequence[int] | None = None) -> Kernel:
     """Return a Matérn 3/2 kernel alone, scaled to the inputs and the bounds.
 
-    Signal sd: 0.3 of the width of the bounds. Lengthscale: 0.5 √D of each of D inputs' ranges.
+    Signal sd: 0.3 of the width of the bounds. Lengthscale: 0.5 √D of each of D inputs' ranges. Of
+    an input that never varies it is so great that it does not matter.
 
     Parameters
     ----------
@@ -162,25 +163,18 @@ def matern_kernel(X: Array, *, width: float, blocks: Sequence[int] | None = None
     blocks : sequence of int, optional
         As for `default_kernel`.
 
-    Raises
-    ------
-    ValueError
-        If an input never varies, which leaves its lengthscale undefined.
-
     Examples
     --------
     >>> matern_kernel(np.array([[0.0], [40.0]]), width=100.0)
     30**2 * Matern(length_scale=20, nu=1.5)
     """
     groups, ranges = _groups(blocks, inputs=X.shape[1]), np.ptp(X, axis=0)
-    constant = np.flatnonzero(~_varying_blocks(X, groups)[groups])
-    if len(constant):
-        raise ValueError(
-            f"input columns {constant.tolist()} are constant, so no default lengthscale can be "
-            "had from their range: drop them, or give a kernel with lengthscales"
-        )
+    varies = _varying_blocks(X, groups)
     extents = _of_blocks(ranges, varies=ranges > 0, groups=groups)
-    lengthscales = LENGTHSCALE_SHARE * np.sqrt(len(extents)) * extents
+    # Inputs that never vary tell nothing, and are no dimensions.
+    largest = np.array([np.abs(X[:, groups == block]).max() for block in range(len(varies))])
+    extents = np.where(varies, extents, UNVARIED * np.maximum(largest, 1.0))
+    lengthscales = LENGTHSCALE_SHARE * np.sqrt(max(int(varies.sum()), 1)) * extents
     return ConstantKernel((SIGNAL_SD_SHARE * width) ** 2) * _matern(lengthscales, groups)
 
 
@@ -207,11 +201,6 @@ def default_latent_kernel(X: Array, *, blocks: Sequence[int] | None = None) -> K
         Public inputs.
     blocks : sequence of int, optional
         As for `default_kernel`.
-
-    Raises
-    ------
-    ValueError
-        If an input never varies, which leaves its lengthscale undefined.
 
     Examples
     --------
