@@ -9,32 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import pytest
-
-# Integers to which noise would be added, and its scale, of every draw.
-Draws = list[tuple[np.ndarray, float]]
-
-
-def recorded(
-    run: Callable[[], Any], *, published: Sequence[np.ndarray] | None = None
-) -> tuple[Any, Draws]:
-    """Run a mechanism that draws no noise; return its result and what it would have hidden.
-
-    Parameters
-    ----------
-    run : callable
-    published : sequence of arrays, optional
-        What every draw returns, in turn; the integers themselves if not given.
-    """
-    draws: Draws = []
-
-    def record(integers, *, scale, sensitivity):  # noqa: ARG001
-        draws.append((integers, scale))
-        return integers if published is None else published[len(draws) - 1]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cloakgp.privacy.noise.gaussian.add_discrete_gaussian", record)
-        return run(), draws
+from recording import Draws, recorded
 
 
 def squared_moves(one: Draws, other: Draws) -> list[float]:
@@ -71,7 +46,7 @@ def furthest(
     public : callable
         From a result to what must be the same for all neighbours, to the last bit.
     """
-    result, base = recorded(lambda: run(y))
+    result, base = recorded(lambda: run(y), noise="gaussian")
     published = [integers for integers, _ in base]
     alone, all_of_them = np.zeros(len(base)), 0.0
     for rows in [[row] for row in range(len(y))] if together is None else together:
@@ -79,7 +54,7 @@ def furthest(
         for taken in itertools.product(*(list(values(row)) for row in rows)):
             neighbour = np.array(y, dtype=np.float64)
             neighbour[list(rows)] = taken
-            other, draws = recorded(lambda: run(neighbour), published=published)  # noqa: B023
+            other, draws = recorded(lambda: run(neighbour), noise="gaussian", published=published)  # noqa: B023
             assert pickle.dumps(public(other)) == pickle.dumps(public(result)), "it shows outputs"
             tried.append(draws)
         for one, other in itertools.combinations(tried, 2):

@@ -9,32 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import pytest
-
-# Integers to which noise would be added, and its scale, of every draw.
-Draws = list[tuple[np.ndarray, float]]
-
-
-def recorded(
-    run: Callable[[], Any], *, published: Sequence[np.ndarray] | None = None
-) -> tuple[Any, Draws]:
-    """Run a mechanism that draws no noise; return its result and what it would have hidden.
-
-    Parameters
-    ----------
-    run : callable
-    published : sequence of arrays, optional
-        What every draw returns, in turn; the integers themselves if not given.
-    """
-    draws: Draws = []
-
-    def record(integers, *, scale, sensitivity):  # noqa: ARG001
-        draws.append((integers, scale))
-        return integers if published is None else published[len(draws) - 1]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cloakgp.privacy.noise.laplace.add_discrete_laplace", record)
-        return run(), draws
+from recording import Draws, recorded
 
 
 def losses_between(one: Draws, other: Draws) -> list[Fraction]:
@@ -76,7 +51,7 @@ def furthest(
     for neighbourhood in neighbourhoods:
         tried = []
         for data in neighbourhood:
-            found, draws = recorded(lambda: run(data), published=published)  # noqa: B023
+            found, draws = recorded(lambda: run(data), noise="laplace", published=published)  # noqa: B023
             if published is None:
                 result, published = found, [integers for integers, _ in draws]
                 alone = [Fraction(0)] * len(draws)

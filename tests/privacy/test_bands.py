@@ -10,10 +10,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from band_neighbours import furthest, recorded
+from band_neighbours import furthest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from neighbours import ACHIEVED_SHARE, door
+from recording import recorded
 from sklearn.gaussian_process.kernels import Matern
 
 from cloakgp import DPGPRegressor
@@ -424,7 +425,8 @@ def test_later_stages_that_count_bands_as_half_as_wide_are_caught(monkeypatch):
 def test_what_is_recorded_is_what_is_hidden():
     """The helper sees the draw of `measure` itself."""
     answers, [(integers, scale)] = recorded(
-        lambda: measure(np.eye(2), [0.0, 1.0], bounds=(0, 1), epsilon=1, delta=0.01)
+        lambda: measure(np.eye(2), [0.0, 1.0], bounds=(0, 1), epsilon=1, delta=0.01),
+        noise="gaussian",
     )
     np.testing.assert_allclose(integers * (answers.noise_sd / scale), [-0.5, 0.5])
 
