@@ -17,7 +17,12 @@ def _release(*, width: int, classes: int = 2, seed: int | None = None) -> Releas
     X = np.random.default_rng(3).uniform(0, 50, size=(60, width))
     y = (X[:, 0] * classes / 50.1).astype(int)
     model = DPGPClassifier(
-        classes=range(classes), epsilon=2.0, delta=1e-3, inducing=6, insecure_seed=seed
+        classes=range(classes),
+        epsilon=2.0,
+        delta=1e-3,
+        noise="gaussian",
+        inducing=6,
+        insecure_seed=seed,
     )
     names = ("age", "weight in $", "size of $")[:width]
     return replace(model.fit(X, y).release_, input_names=names, output_name="ill_$")

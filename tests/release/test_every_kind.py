@@ -86,6 +86,7 @@ def chosen(seed):
 
 def classes(seed, labels=LABELS, **changes):
     settings = {"classes": sorted(set(labels)), "gap": 1e-2, **BUDGET, "insecure_seed": seed}
+    settings["noise"] = "gaussian"
     return DPGPClassifier(**{**settings, **changes}).fit(FRAME, labels).release_
 
 
@@ -158,7 +159,7 @@ def extended(seed):
 
 def cloaked(seed):
     C = numbers(None, learn=None).prior.cloaking_matrix(POINTS.to_numpy(), X)
-    return cloak(C, Y, bounds=(-3.0, 3.0), **BUDGET, insecure_seed=seed)
+    return cloak(C, Y, bounds=(-3.0, 3.0), noise="gaussian", **BUDGET, insecure_seed=seed)
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,8 @@ KINDS = {
 
 
 def fitted(classes, **changes):
-    settings = {"kernel": KERNEL, "epsilon": 2.0, "delta": 0.01, "learn": None, "insecure_seed": 3}
+    budget = {"epsilon": 2.0, "delta": 0.01, "noise": "gaussian"}
+    settings = {"kernel": KERNEL, "learn": None, "insecure_seed": 3, **budget}
     model = DPGPClassifier(classes=classes, **{**settings, **changes})
     y = np.empty(12, dtype=object)
     y[:] = [classes[position % len(classes)] for position in POSITIONS]
@@ -123,9 +124,8 @@ def test_files_of_neighbours_with_the_same_answers_are_the_same(tmp_path, monkey
         for name, label in (("one", 0), ("two", count - 1)):
             y = POSITIONS % count
             y[5] = label
-            model = DPGPClassifier(
-                KERNEL, classes=range(count), epsilon=1.0, delta=0.01, learn="map"
-            )
+            budget = {"epsilon": 1.0, "delta": 0.01, "noise": "gaussian"}
+            model = DPGPClassifier(KERNEL, classes=range(count), learn="map", **budget)
             model.fit(X, y).release_.save(tmp_path / name, overwrite=True)
         assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
 
