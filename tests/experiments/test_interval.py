@@ -3,8 +3,10 @@
 import contextlib
 
 import numpy as np
+import pytest
 
 from cloakgp.privacy import OutputBounds
+from experiments.datasets import DatasetUnavailableError
 from experiments.interval import (
     DECLARED,
     FOUND,
@@ -52,7 +54,10 @@ def test_figures_are_kept_and_not_computed_again(tmp_path):
 
 def test_the_small_version_lays_out_tables_and_a_map():
     experiment = Interval(**Interval.small | {"map_rows": (100,)})
-    found = experiment.compute(progress)
+    try:
+        found = experiment.compute(progress)
+    except DatasetUnavailableError as error:
+        pytest.skip(str(error))
     assert {way for *_, way in found.tables} == {FOUND, DECLARED, MEAN}
     assert all(np.isfinite(errors).all() for errors in found.tables.values())
     by_table, mapped = experiment.tables(found)

@@ -84,6 +84,9 @@ AGREED = 2.0
 # The share of outputs outside that is as bad as an interval e times as wide: while looking, so that
 # a narrow interval is tried, and at the end; and the share that is as bad again.
 TRIED_PRICE, FINAL_PRICE, MOST_OUTSIDE = 0.2, 0.1, 0.2
+# By how many sds of its noise the share outside is taken to be larger, at the end: of many
+# intervals the one is favoured for which noise is kindest.
+CAUTION = 1.0
 # How far the interval is widened at either end, in widths of its own; and how wide it may then be.
 WIDENING, WIDEST = 0.5, 0.5
 # How far bands go beyond an interval, in its widths.
@@ -272,7 +275,7 @@ def find_interval(
             )
             if _widened(low, high, whole=whole) is None:
                 return bounds
-        start, stop = _favoured(asked, rows=rows, price=exact * FINAL_PRICE)
+        start, stop = _favoured(asked, rows=rows, price=exact * FINAL_PRICE, caution=CAUTION)
         if high - low >= resolved and stop - start <= AGREED * (high - low):
             break
     found = _widened(start, stop, whole=whole) if asked else None
@@ -383,6 +386,7 @@ def _favoured(
     rows: int,
     price: float,
     most: float = MOST_OUTSIDE,
+    caution: float = 0.0,
 ) -> tuple[int, int]:
     """Return the places between which outputs lie, as all answers together favour it."""
     places = np.unique(np.concatenate([edges for edges, _ in asked]))
@@ -390,7 +394,8 @@ def _favoured(
     outside = below[:, None] + rows - below[None, :]
     spread = np.diag(covariance)
     variance = spread[:, None] + spread[None, :] - 2.0 * covariance
-    lost = _expected_share(outside / rows, np.sqrt(np.maximum(variance, 0.0)) / rows)
+    error = np.sqrt(np.maximum(variance, 0.0)) / rows
+    lost = _expected_share(outside / rows + caution * error, error)
     width = places[None, :] - places[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         harm = lost / price + (lost / most) ** 2
