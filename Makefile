@@ -8,7 +8,8 @@ OUTPUT := output
 USERS_EXTRAS := cli,plots
 # Two test processes on two cores: threads of their own would only wait for each other. They start
 # some fifty more: what is compiled is kept for these, whatever the environment says.
-TESTING := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
+ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
+TESTING := $(ONE_THREAD) PYTHONDONTWRITEBYTECODE=
 PYTEST := $(TESTING) $(BIN)/pytest -q -n 2
 # The numbers in a certificate depend on the kernels that OpenBLAS picks for a processor: these are
 # what processors without AVX-512, and old ones, get.
@@ -18,7 +19,7 @@ ABOUT_NUMBERS := not hostile_files and not test_bundle and not kernel_tree and n
 
 SHELL := bash
 
-.PHONY: demo test test-kernels test-lowest lint unit slow experiments benchmarks clean
+.PHONY: demo test test-kernels test-lowest lint unit slow experiments benchmarks docs linkcheck clean
 
 ## The main job on data that comes with scikit-learn; names the picture that it draws.
 demo: $(VENV)/.installed
@@ -66,6 +67,17 @@ benchmarks: $(VENV)/.installed-experiments
 	$(BIN)/python -m benchmarks environments
 	$(BIN)/python -m benchmarks --out $(OUTPUT)/benchmarks
 
+## The pages, with what the gallery's examples draw; an example is run again when it changed.
+docs: $(VENV)/.installed-docs
+	@echo "Pages: some five minutes on two cores the first time, one later."
+	@rm -rf docs/api
+	$(ONE_THREAD) $(BIN)/sphinx-build -W --keep-going -q -b html docs $(OUTPUT)/docs
+	@echo "Pages: $(OUTPUT)/docs/index.html"
+
+## Whether what the pages link to elsewhere is there; needs the network.
+linkcheck: $(VENV)/.installed-docs
+	$(ONE_THREAD) $(BIN)/sphinx-build -q -b linkcheck -D plot_gallery=0 docs $(OUTPUT)/linkcheck
+
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
@@ -88,6 +100,10 @@ $(VENV)/.installed-experiments: pyproject.toml | $(VENV)/bin/python
 	@echo "Setting up $(VENV) for experiments, once only: one to two minutes."
 	$(call install,experiments)
 
+$(VENV)/.installed-docs: pyproject.toml | $(VENV)/bin/python
+	@echo "Setting up $(VENV) for the pages, once only: one to two minutes."
+	$(call install,docs)
+
 $(VENV)/.installed-dev: pyproject.toml | $(VENV)/bin/python
 	@echo "Setting up $(VENV), once only: 100 packages, 350 MB to download; two minutes or so."
 	$(call install,dev)
@@ -103,4 +119,4 @@ $(LOWEST)/.installed: pyproject.toml
 
 clean:
 	rm -rf $(VENV) $(LOWEST) $(OUTPUT) .mypy_cache .ruff_cache .pytest_cache .hypothesis \
-	    .import_linter_cache
+	    .import_linter_cache docs/api docs/auto_examples docs/sg_execution_times.rst

@@ -47,7 +47,7 @@ class DPGridSearchCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     estimator : DPGPRegressor
         With the budget of the release.
     param_grid : mapping of str to iterable, or list of such
-        As in scikit-learn's grid search. May set kernel, kernel__..., noise_variance, mean,
+        As in scikit-learn's grid search. May set kernel, ``kernel__...``, noise_variance, mean,
         inducing and approximation. The grid is public: do not choose it by looking at y.
     selection_epsilon : float
         The budget of the choice, on top of the estimator's.

@@ -57,8 +57,7 @@ class Predicted:
     ----------
     piece : Slice
     mean, sd : arrays of shape (n,)
-        The sd is that of the latent function; of transformed outputs, a quarter of the width of
-        its 95 % limits.
+        The sd is that of the latent function.
     lower, upper : arrays of shape (n,)
         95 % limits of the latent function.
     new_lower, new_upper : arrays of shape (n,)
@@ -79,10 +78,7 @@ class Predicted:
         rows = piece.rows
         lower, upper = predicting(lambda: release.predict_limits(rows))
         new_lower, new_upper = predicting(lambda: release.predict_limits(rows, new_output=True))
-        if release.transform is None:
-            mean, sd = predicting(lambda: release.predict(rows, return_std=True))
-        else:
-            mean, sd = predicting(lambda: release.predict(rows)), (upper - lower) / 4
+        mean, sd = predicting(lambda: release.predict(rows, return_std=True))
         mean = np.clip(mean, *bounds(release))
         return cls(piece, mean, sd, lower, upper, new_lower, new_upper)
 
