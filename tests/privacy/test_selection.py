@@ -180,7 +180,7 @@ def test_no_other_label_moves_a_score_or_a_probability_too_far(problem):
 @pytest.mark.parametrize("loss", ["squared", "absolute"])
 @pytest.mark.parametrize("count", [2, 3])
 def test_the_sensitivity_to_a_label_is_attained(count, loss):
-    """From all labels at the prior mean, where noise is small, another class moves it all the way."""
+    """From all labels at the prior mean and little noise, another class moves it all the way."""
     X, y = np.linspace(0, 5, 7)[:, None], np.zeros(7, dtype=int)
     signs = [-1.0] if count == 2 else [1.0, -1.0, -1.0]
     settings = {
