@@ -13,15 +13,15 @@ from cloakgp import DPGPRegressor
 from cloakgp.plots import PredictionDisplay
 
 table = load_linnerud(as_frame=True)
-wide = table.data.assign(man=range(20), waist=table.target["Waist"] * 2.54)
-rows = wide.melt(["man", "waist"], var_name="exercise", value_name="times")
+wide = table.data.assign(man=range(20), waist_cm=table.target["Waist"] * 2.54)
+rows = wide.melt(["man", "waist_cm"], var_name="exercise", value_name="times")
 rows.head(3)
 
 # %%
 # Nobody does an exercise more than 300 times, which is known without the table. Twenty people are
 # very few: ε is large here, and bands are wide all the same.
 model = DPGPRegressor(bounds=(0, 300), epsilon=4.0, delta=1e-3)
-model.fit(rows[["waist", "exercise"]], rows["times"], groups=rows["man"])
+model.fit(rows[["waist_cm", "exercise"]], rows["times"], groups=rows["man"])
 PredictionDisplay.from_estimator(model)
 
 # %%

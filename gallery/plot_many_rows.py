@@ -24,7 +24,7 @@ image = np.repeat(np.arange(count), 64)
 # a rule and sums, and none of the rows.
 rows = ArrayRows(X, digits.data.ravel(), groups=image)
 model = DPGPRegressor(bounds=(0, 16), epsilon=2.0, delta=1e-6, inducing=25).fit_rows(rows)
-display = PredictionDisplay.from_estimator(model, unit="of 16")
+display = PredictionDisplay.from_estimator(model, unit="of 16", sd_kw={"levels": 2})
 display.ax_.invert_yaxis()
 
 # %%

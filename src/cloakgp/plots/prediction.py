@@ -79,7 +79,8 @@ class Predicted:
         lower, upper = predicting(lambda: release.predict_limits(rows))
         new_lower, new_upper = predicting(lambda: release.predict_limits(rows, new_output=True))
         mean, sd = predicting(lambda: release.predict(rows, return_std=True))
-        mean = np.clip(mean, *bounds(release))
+        # Limits stay within the bounds, or the interval that was found to hold most outputs.
+        mean = np.clip(mean, lower, upper)
         return cls(piece, mean, sd, lower, upper, new_lower, new_upper)
 
 
