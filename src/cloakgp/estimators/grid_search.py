@@ -190,9 +190,12 @@ class DPGridSearchCV(MetaEstimatorMixin, BaseEstimator):
                 f"inducing inputs, more than {MANY_ROWS:,} rows are too many. Choose on some of "
                 "the rows, or leave it to learn='map'"
             )
-        criterion = criterion_named(budget.criterion, use="held-out rows").name
-        if labelled and criterion != "bayes":
-            raise ValueError("candidates for classes are compared with criterion='bayes' alone")
+        by = criterion_named(budget.criterion, use="held-out rows")
+        if labelled and by.raw:
+            raise ValueError(
+                f"candidates for classes cannot be compared with criterion={by.name!r}, whose raw "
+                "predictions are no labels: leave criterion out"
+            )
         names = feature_names(self)
         task = (
             _label_task(budget, candidates, inputs, names=names)
@@ -232,7 +235,7 @@ class DPGridSearchCV(MetaEstimatorMixin, BaseEstimator):
             release_delta=budget.delta,
             mechanism=self.mechanism,
             loss=self.loss,
-            criterion=criterion,
+            criterion=by.name,
             gap=self.gap,
             n_jobs=self.n_jobs,
             insecure_seed=budget.insecure_seed,
