@@ -8,7 +8,8 @@ OUTPUT := output
 USERS_EXTRAS := cli,plots
 # Two test processes on two cores: threads of their own would only wait for each other. They start
 # some fifty more: what is compiled is kept for these, whatever the environment says.
-TESTING := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
+ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
+TESTING := $(ONE_THREAD) PYTHONDONTWRITEBYTECODE=
 PYTEST := $(TESTING) $(BIN)/pytest -q -n 2
 # The numbers in a certificate depend on the kernels that OpenBLAS picks for a processor: these are
 # what processors without AVX-512, and old ones, get.
@@ -16,9 +17,13 @@ KERNELS ?= $(if $(filter x86_64 amd64,$(shell uname -m)),Haswell Nehalem)
 # Forged files are refused, and pictures drawn, whatever the kernels are.
 ABOUT_NUMBERS := not hostile_files and not test_bundle and not kernel_tree and not drawn
 
+# Where a distribution is published; and dates of files that say nothing.
+REPOSITORY ?=
+REPRODUCIBLY := CLOAKGP_REPOSITORY=$(REPOSITORY) SOURCE_DATE_EPOCH=1767225600
+
 SHELL := bash
 
-.PHONY: demo test test-kernels test-lowest lint unit slow experiments benchmarks clean
+.PHONY: demo test test-kernels test-lowest lint unit slow experiments benchmarks docs linkcheck dist sbom lock clean
 
 ## The main job on data that comes with scikit-learn; names the picture that it draws.
 demo: $(VENV)/.installed
@@ -66,6 +71,46 @@ benchmarks: $(VENV)/.installed-experiments
 	$(BIN)/python -m benchmarks environments
 	$(BIN)/python -m benchmarks --out $(OUTPUT)/benchmarks
 
+## The pages, with what the gallery's examples draw; an example is run again when it changed.
+docs: $(VENV)/.installed-docs
+	@echo "Pages: some five minutes on two cores the first time, one later."
+	@rm -rf docs/api
+	$(ONE_THREAD) $(BIN)/sphinx-build -W --keep-going -q -b html docs $(OUTPUT)/docs
+	@echo "Pages: $(OUTPUT)/docs/index.html"
+
+## Whether what the pages link to elsewhere is there; needs the network.
+linkcheck: $(VENV)/.installed-docs
+	$(ONE_THREAD) $(BIN)/sphinx-build -q -b linkcheck -D plot_gallery=0 docs $(OUTPUT)/linkcheck
+
+## Source archive and wheel, checked, built twice to the same bytes; and what they were tested with.
+## REPOSITORY=https://HOST/OWNER/NAME is where the README's links then go.
+dist: $(VENV)/.installed-dist
+	rm -rf dist $(OUTPUT)/again
+	$(REPRODUCIBLY) $(BIN)/python -m build --outdir dist
+	$(REPRODUCIBLY) $(BIN)/python -m build --outdir $(OUTPUT)/again
+	@for made in dist/*; do cmp "$$made" "$(OUTPUT)/again/$${made##*/}"; done
+	@echo "Built twice: the same bytes."
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/check-wheel-contents dist/*.whl
+	$(MAKE) --no-print-directory sbom
+	@sha256sum dist/*
+
+## What is in an environment with everything that users may install, for those who must know (CycloneDX).
+sbom: $(VENV)/.installed-dist
+	@mkdir -p dist
+	@rm -rf $(OUTPUT)/sbom && $(PYTHON) -m venv --without-pip $(OUTPUT)/sbom
+	$(BIN)/uv pip install --quiet --python $(OUTPUT)/sbom/bin/python --constraint distribution/tested.txt ".[all]"
+	$(BIN)/cyclonedx-py environment --output-reproducible --pyproject pyproject.toml \
+	    --output-file dist/cloakgp.cdx.json $(OUTPUT)/sbom/bin/python
+
+## The versions that the tests ran with last, with their hashes: from what is installed now.
+lock: $(VENV)/.installed-dev $(VENV)/.installed-dist
+	@mkdir -p $(OUTPUT)
+	@$(BIN)/python -m pip list --format=freeze --exclude-editable > $(OUTPUT)/installed.txt
+	$(BIN)/uv pip compile --quiet --extra dev --constraint $(OUTPUT)/installed.txt \
+	    --generate-hashes --no-emit-index-url --no-annotate --custom-compile-command "make lock" \
+	    --output-file distribution/tested.txt pyproject.toml
+
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
@@ -88,6 +133,14 @@ $(VENV)/.installed-experiments: pyproject.toml | $(VENV)/bin/python
 	@echo "Setting up $(VENV) for experiments, once only: one to two minutes."
 	$(call install,experiments)
 
+$(VENV)/.installed-dist: pyproject.toml | $(VENV)/bin/python
+	@echo "Setting up $(VENV) for distributions, once only: half a minute or so."
+	$(call install,dist)
+
+$(VENV)/.installed-docs: pyproject.toml | $(VENV)/bin/python
+	@echo "Setting up $(VENV) for the pages, once only: one to two minutes."
+	$(call install,docs)
+
 $(VENV)/.installed-dev: pyproject.toml | $(VENV)/bin/python
 	@echo "Setting up $(VENV), once only: 100 packages, 350 MB to download; two minutes or so."
 	$(call install,dev)
@@ -102,5 +155,5 @@ $(LOWEST)/.installed: pyproject.toml
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(LOWEST) $(OUTPUT) .mypy_cache .ruff_cache .pytest_cache .hypothesis \
-	    .import_linter_cache
+	rm -rf $(VENV) $(LOWEST) $(OUTPUT) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+	    .import_linter_cache docs/api docs/auto_examples docs/sg_execution_times.rst

@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import re
+import runpy
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import typer
+from matplotlib import pyplot as plt
 
 import cloakgp
 from cloakgp.cli import app
+from cloakgp.release.predictions import UnseenLevelWarning
 
 ROOT = Path(cloakgp.__file__).parent
 PROJECT = ROOT.parents[1]
-PAGES = [PROJECT / "README.md", PROJECT / "CONTRIBUTING.md", *sorted(PROJECT.glob("docs/*.md"))]
+# Pages that are made when the site is built are made of docstrings and examples.
+WRITTEN = [
+    page
+    for page in sorted(PROJECT.glob("docs/**/*"))
+    if page.suffix in {".md", ".rst"} and not {"api", "auto_examples", "_templates"} & {*page.parts}
+]
+ROOT_PAGES = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md"]
+PAGES = [*(PROJECT / name for name in ROOT_PAGES), *WRITTEN]
+TASKS = [page for page in WRITTEN if page.parent.name in {"how-to", "start"}]
+EXAMPLES = sorted(PROJECT.glob("gallery/*.py"))
 SOURCES = sorted(
     path
     for folder in ("src", "experiments", "benchmarks")
@@ -28,7 +42,9 @@ DOTTED = re.compile(r"(?<![\w./-])cloakgp(?:\.\w+)+")
 # From the repository's root; or, in backticks, from the package's.
 PATH = re.compile(r"(?<![\w/.-])(?:src|tests|docs|experiments|benchmarks)/[\w./-]*\w/?")
 INSIDE = re.compile(rf"`((?:{FOLDERS})/[\w./]*)`")
-LINK = re.compile(r"\]\(([\w./-]+)(?:#[\w-]+)?\)")
+# Pages of examples are there once the site is built: the examples are looked for instead.
+LINK = re.compile(r"\]\((?!\S*auto_examples/)([\w./-]+)(?:#[\w-]+)?\)")
+EXAMPLE = re.compile(r"auto_examples/(\w+)\.rst")
 BLOCK = re.compile(r"```python\n(.*?)```", re.S)
 SHELL = re.compile(r"```sh\n(.*?)```", re.S)
 COMMAND = re.compile(r"^cloakgp (\w+)((?:[^\n]*\\\n)*[^\n]*)", re.M)
@@ -95,6 +111,56 @@ def test_the_searches_find_what_is_missing():
     assert COMMAND.findall("cloakgp release a.csv \\\n    --to b  # c") == [
         ("release", " a.csv \\\n    --to b  # c")
     ]
+
+
+def entries(page: Path) -> set[str]:
+    """The pages that the tables of contents of a page name."""
+    text = page.read_text(encoding="utf-8")
+    rst = re.findall(r"^\.\. toctree::\n((?:[ \t]+.*\n|\n)+)", text, re.M)
+    md = re.findall(r"```\{toctree\}\n(.*?)```", text, re.S)
+    named = [line.strip() for block in (*rst, *md) for line in block.splitlines()]
+    return {
+        (page.parent / name).relative_to(PROJECT / "docs").as_posix()
+        for name in named
+        if name and not name.startswith(":")
+    }
+
+
+def test_every_page_is_in_a_table_of_contents():
+    listed = set().union(*(entries(page) for page in WRITTEN)) - {"auto_examples/index"}
+    written = {page.relative_to(PROJECT / "docs").with_suffix("").as_posix() for page in WRITTEN}
+    assert written - {"index", "sg_execution_times"} == listed
+
+
+def test_every_example_has_its_place_in_the_gallery():
+    path = PROJECT / "docs" / "_extensions" / "gallery_order.py"
+    order = runpy.run_path(str(path))
+    names = [page.stem.removeprefix("plot_") for page in EXAMPLES]
+    assert sorted(order["ORDER"]) == names
+    assert len(names) >= 15
+    linked = {
+        name for page in WRITTEN for name in EXAMPLE.findall(page.read_text(encoding="utf-8"))
+    }
+    assert linked - {"index"} <= {page.stem for page in EXAMPLES}
+
+
+@pytest.mark.parametrize("page", EXAMPLES, ids=relative)
+def test_examples_compile_and_begin_with_a_title(page):
+    text = page.read_text(encoding="utf-8")
+    title, rule = ast.get_docstring(ast.parse(text)).splitlines()[:2]
+    assert rule == "=" * len(title)
+
+
+@pytest.mark.parametrize("page", TASKS, ids=relative)
+def test_the_python_of_a_task_runs(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("matplotlib.pyplot.show", lambda: None)
+    names: dict[str, object] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnseenLevelWarning)
+        for block in BLOCK.findall(page.read_text(encoding="utf-8")):
+            exec(compile(block, page.name, "exec"), names)
+    plt.close("all")
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/many-rows.md"])

@@ -1,4 +1,4 @@
-from . import data, models
+from . import data, models, plots
 from .estimators import (
     DPGPClassifier,
     DPGPMultiOutputRegressor,
@@ -56,5 +56,6 @@ __all__ = [
     "extend",
     "load",
     "models",
+    "plots",
     "refine",
 ]

@@ -293,7 +293,8 @@ def test_bad_pictures_fail_with_advice():
     people = pd.read_csv("people.csv")
     people.assign(shoe=people["age"] % 7).to_csv("people.csv", index=False)
     release(inputs="age,weight,shoe")
-    fails(run("plot", "heights.cloak", "-o", "out.png"), "--vary age")
+    assert run("plot", "heights.cloak", "-o", "each.png").exit_code == 0
+    fails(run("plot", "heights.cloak", "-o", "out.png", "--vary", "age,age"), "twice")
     fails(run("plot", "heights.cloak", "-o", "out.bmp"), "must end in")
     fails(run("plot", "heights.cloak", "-o", "out.png", "--vary", "sex"), "no input sex")
     fails(run("plot", "heights.cloak", "-o", "out.png", "--vary", "age", "--class", "a"), "--class")

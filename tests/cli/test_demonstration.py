@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from cloakgp import Release
 from cloakgp.cli import app
-from cloakgp.cli.demonstration import BOUNDS, DELTA, demonstrate, draw, load_people
+from cloakgp.cli.demonstration import BOUNDS, DELTA, INPUTS, demonstrate, draw, load_people
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,10 @@ def test_privacy_costs_little_and_knowing_nothing_costs_more(found):
 
 def test_the_picture_compares_with_no_privacy(found):
     left, right, *_ = draw(found).axes
-    assert (left.get_xlabel(), left.get_ylabel()) == ("body mass index", "blood pressure")
+    assert (left.get_xlabel(), left.get_ylabel()) == (
+        "body mass index (kg/m²)",
+        "blood pressure (mmHg)",
+    )
     assert "without privacy" in [text.get_text() for text in right.get_legend().get_texts()]
 
 
@@ -58,7 +61,7 @@ def test_the_command_writes_release_and_picture(tmp_path, monkeypatch, found):
         result = CliRunner().invoke(app, ["demo", "--output-dir", str(tmp_path / "output")])
         assert result.exit_code == 0, result.output
     release = Release.load(tmp_path / "output" / "demo.cloak")
-    assert release.input_names == ("age", "body mass index", "blood pressure")
+    assert release.input_names == INPUTS
     assert (tmp_path / "output" / "demo.png").read_bytes().startswith(b"\x89PNG")
     assert result.output.rstrip().endswith("demo.png")
     assert "no secret" in " ".join(result.output.split())

@@ -17,7 +17,8 @@ from cloakgp import DPGPClassifier, DPGPRegressor
 from cloakgp.cli import app
 from cloakgp.release.io.bundle import bundle_bytes
 from cloakgp.report.describe import describe
-from cloakgp.report.facts import Fact, Section, as_text, printable
+from cloakgp.report.facts import Fact, Section, as_text
+from cloakgp.utils.formatting import printable
 
 ODD = (
     "\x1b[2J\x1b[31mage",

@@ -18,8 +18,7 @@ from cloakgp.criteria.base import Chosen, Criterion
 from cloakgp.data import ArrayRows
 from cloakgp.design import Certificate
 from cloakgp.models import ExactPrior
-from cloakgp.plots.classification import plot_classes
-from cloakgp.plots.regression import plot_release
+from cloakgp.plots import display_of
 from cloakgp.privacy.selection import select
 from cloakgp.report.describe import describe
 
@@ -72,7 +71,7 @@ def test_numbers_are_fit_saved_loaded_described_and_drawn(table, tmp_path):
     loaded = Release.load(tmp_path / "numbers.cloak")
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     assert facts_of(loaded)["design"] == SAID
-    assert plot_release(loaded).axes[0].get_xlabel() == "x1"
+    assert display_of(loaded).draw().axes[0].get_xlabel() == "x1"
     with pytest.raises(ValueError, match="criterion='blocks' do not determine raw predictions"):
         loaded.published()
 
@@ -85,7 +84,7 @@ def test_classes_are_fit_saved_loaded_described_and_drawn(table, tmp_path):
     loaded = Release.load(tmp_path / "classes.cloak")
     np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
     assert "sums over 3 blocks" in facts_of(loaded)["design"]
-    assert len(plot_classes(loaded).axes) == 1
+    assert len(display_of(loaded).draw().axes) == 1
 
 
 def test_candidates_are_chosen_among_by_it(table):

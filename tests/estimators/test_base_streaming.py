@@ -11,7 +11,7 @@ from cloakgp import DPGPRegressor, DPGridSearchCV, Release
 from cloakgp.cli import app
 from cloakgp.data import ArrayRows
 from cloakgp.fitting.strategies import MANY_ROWS
-from cloakgp.plots.regression import plot_release
+from cloakgp.plots import display_of
 from cloakgp.report.columns import known_inputs
 from cloakgp.report.describe import describe, headline
 
@@ -162,8 +162,8 @@ def test_words_say_what_is_and_is_not_in_the_file(release):
 
 
 def test_pictures_are_drawn_without_rows(release):
-    figure = plot_release(release)
-    labels = {text.get_text() for text in figure.axes[0].get_legend().get_texts()}
+    figure = display_of(release).draw()
+    labels = {text.get_text() for text in figure.legends[0].get_texts()}
     assert "queried points" in labels
     assert "rows (inputs only)" not in labels
 
@@ -171,5 +171,5 @@ def test_pictures_are_drawn_without_rows(release):
 def test_pictures_of_some_inputs_say_where_the_others_are_held(table):
     model = DPGPRegressor(bounds=(40, 200), epsilon=1.0, delta=1e-6, inducing=6, learn=None)
     made = model.fit_rows(ArrayRows(table[["age", "weight"]], table["height"].to_numpy())).release_
-    (axes,) = plot_release(made, vary=["age"]).axes
+    (axes,) = display_of(made, vary=["age"]).draw().axes
     assert axes.get_title().startswith("at the median of the queried points: weight = ")

@@ -3,11 +3,12 @@
 import inspect
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from joblib import parallel_config
-from sklearn.base import clone, is_regressor
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError, SkipTestWarning
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.model_selection import ParameterGrid
@@ -15,7 +16,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from spying_backend import holds, spying
 
 import cloakgp.estimators.grid_search as grid_search
-from cloakgp import DPGPRegressor
+from cloakgp import DPGPClassifier, DPGPRegressor, Release
 from cloakgp.estimators.grid_search import DPGridSearchCV
 from cloakgp.fitting import measuring as fitting
 from cloakgp.privacy.accounting import Guarantee
@@ -137,6 +138,9 @@ def test_tables_with_the_same_choice_and_answers_leave_the_same_object(monkeypat
     )
     one, other = (search(seed=4).fit(X, outputs) for outputs in (y, -0.5 * y))
     assert one.best_index_ == other.best_index_ == 1
+    for found in (one, other):
+        # When they were made is said to the second, and may differ.
+        found.best_estimator_.release_ = replace(found.release_, provenance=None)
     assert pickle.dumps(one) == pickle.dumps(other)
 
 
@@ -260,3 +264,52 @@ def test_a_release_that_was_chosen_has_gaussian_noise():
         DPGridSearchCV(
             clone(estimator).set_params(noise="laplace"), GRID, selection_epsilon=0.5
         ).fit(*waves())
+
+
+CLASS_BUDGET = {"classes": ["low", "mid", "high"], "epsilon": 1.0, "delta": 1e-3, "learn": None}
+
+
+def labels(count):
+    X = np.linspace(0, 10, 120)[:, None]
+    names = np.array(["low", "mid", "high"] if count == 3 else ["low", "high"])
+    return X, names[(np.sin(X[:, 0]) * count / 2.02 + count / 2).astype(int)]
+
+
+def class_search(count=3, **settings):
+    budget = CLASS_BUDGET | {"classes": ["low", "mid", "high"] if count == 3 else ["low", "high"]}
+    grid = {"kernel": [4.0 * RBF(1.0), 4.0 * RBF(1e-3), 4.0 * RBF(500.0)]}
+    chosen = {"selection_epsilon": 200.0, "cv": 3} | settings
+    return DPGridSearchCV(DPGPClassifier(**budget), grid, **chosen)
+
+
+@pytest.mark.parametrize("loss", ["squared", "absolute"])
+@pytest.mark.parametrize("count", [2, 3])
+def test_the_better_candidate_for_classes_is_found(count, loss):
+    X, y = labels(count)
+    found = class_search(count, loss=loss).fit(X, y)
+    assert is_classifier(found)
+    assert found.best_index_ == 0
+    assert set(found.predict(X)) <= set(y)
+    np.testing.assert_allclose(found.predict_proba(X).sum(axis=1), 1.0)
+    assert list(found.classes_) == sorted(set(y))
+    assert 0.0 <= found.score(X, y) <= 1.0
+
+
+def test_classes_have_one_guarantee_for_choice_and_release_and_a_file(tmp_path):
+    found = class_search(selection_epsilon=0.5).fit(*labels(3))
+    assert found.guarantee_ == compose_with_selection(worst_release(1.0, 1e-3, rows=360), 0.5)
+    found.release_.save(tmp_path / "chosen.cloak")
+    assert Release.load(tmp_path / "chosen.cloak").guarantee == found.guarantee_
+
+
+def test_what_cannot_be_chosen_for_classes_says_so():
+    X, y = labels(2)
+    wrong = DPGridSearchCV(
+        DPGPClassifier(**CLASS_BUDGET), {"noise_variance": [1.0]}, selection_epsilon=1.0
+    )
+    with pytest.raises(ValueError, match="may set kernel, inducing, approximation, link"):
+        wrong.fit(X, y)
+    raw = class_search().set_params(estimator__criterion="trace")
+    with pytest.raises(ValueError, match="leave criterion out"):
+        raw.fit(X, y)
+    assert not hasattr(search(), "predict_proba")

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from cloakgp import DPGPClassifier, Release
-from cloakgp.plots.classification import plot_classes
-from cloakgp.plots.figures import figure_bytes, slice_points
+from cloakgp.plots import ClassificationDisplay, PredictionDisplay
+from cloakgp.plots.figures import figure_bytes
 from cloakgp.release.posterior.intervals import probability_limits
 
 
@@ -36,6 +36,10 @@ def line() -> Release:
 @pytest.fixture(scope="module")
 def plane() -> Release:
     return _release(width=2)
+
+
+def plot_classes(release, **chosen):
+    return ClassificationDisplay.of(release, **chosen).draw()
 
 
 def _legend(figure) -> list[str]:
@@ -86,7 +90,7 @@ def test_a_map_shows_the_probability_and_where_it_is_open(plane):
     assert bar.get_ylabel() == "probability of ill_$ = 1"
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("age", "weight in $")
     grid = np.linspace(*axes.get_xlim(), 9)[1:-1]
-    points = slice_points(plane, vary=("age", "weight in $"), grids=(grid, np.full(7, 25.0)))
+    points = np.column_stack([grid, np.full(7, 25.0)])
     probabilities = plane.predict_proba(points)[:, 1]
     for (x, y), probability in zip(points, probabilities, strict=True):
         inside = [
@@ -108,7 +112,7 @@ def test_several_classes_have_a_panel_each(vary):
     release = _release(width=3, classes=4)
     figure = plot_classes(release, vary=vary)
     panels = figure.axes[:4]
-    said = [axes.get_title() + axes.get_ylabel() for axes in panels]
+    said = [axes.get_title().replace("\n", " ") + " " + axes.get_ylabel() for axes in panels]
     for number, text in enumerate(said):
         assert f"ill_$ = {number}" in text
         assert "at the median of the rows: " in text
@@ -116,9 +120,30 @@ def test_several_classes_have_a_panel_each(vary):
     assert len(figure.axes) == 4 + (len(vary) == 2)
 
 
-def test_more_inputs_must_be_chosen_among():
-    with pytest.raises(ValueError, match="--vary age or --vary age,weight"):
-        plot_classes(_release(width=3))
+def test_more_inputs_have_a_panel_each_with_a_curve_for_each_class():
+    figure = plot_classes(_release(width=3, classes=4))
+    assert [axes.get_xlabel() for axes in figure.axes] == ["age", "weight in $", "size of $"]
+    assert _legend(figure)[:4] == ["0", "1", "2", "3"]
+    release = _release(width=2)
+    apart = ClassificationDisplay.of(release, apart=True)
+    assert apart.n_panels == 2
+    frame = apart.to_frame()
+    assert set(frame["class"]) == {"1"}
+    first = frame[: len(frame) // 2]
+    held = np.median(release.measurements[0].strategy.X[:, 1])
+    points = np.column_stack([first["age"], np.full(len(first), held)])
+    np.testing.assert_allclose(first["probability"], release.predict_proba(points)[:, 1])
+
+
+def test_small_pictures_name_the_classes():
+    [figure] = ClassificationDisplay.of(_release(width=1, classes=3), apart=True).draw_apart()
+    legend = figure.axes[0].get_legend()
+    assert [text.get_text() for text in legend.get_texts()][:3] == ["0", "1", "2"]
+
+
+def test_numbers_have_another_display(plane):
+    with pytest.raises(TypeError, match="drawn by ClassificationDisplay"):
+        PredictionDisplay.of(plane)
 
 
 def test_seeded_noise_is_in_the_title():

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from cloakgp import DPGPClassifier, DPGPRegressor
-from cloakgp.plots.panels import MOST_PANELS, plot_panels
+from cloakgp.plots import display_of
+from cloakgp.plots.slices import CURVE_POINTS, MOST_PANELS
 
 ROWS = 40
 BUDGET = {"epsilon": 1.0, "delta": 1e-3}
@@ -23,6 +24,10 @@ TABLE = pd.DataFrame(
 )
 
 
+def plot_panels(release):
+    return display_of(release, apart=True).draw_apart()
+
+
 def labels(figures):
     return [figure.axes[0].get_xlabel() for figure in figures]
 
@@ -35,9 +40,9 @@ def test_numbers_levels_and_dates_have_a_panel_each():
     assert {figure.axes[0].get_ylabel() for figure in figures} == {"height"}
     ticks = [tick.get_text() for tick in figures[1].axes[0].get_xticklabels()]
     assert ticks == ["clerk", "cook $x_1$", "(any other)"]
-    [line] = [each for each in figures[0].axes[0].get_lines() if len(each.get_xdata()) > 2]
+    [line] = [each for each in figures[0].axes[0].get_lines() if each.get_label() == "prediction"]
     held = TABLE.assign(job="clerk", when=DAYS[ROWS // 2 - 1], size=3)
-    assert len(line.get_xdata()) == 80
+    assert len(line.get_xdata()) == CURVE_POINTS
     assert np.ptp(release.predict(held)) > 0
     for figure in figures:
         figure.savefig(io.BytesIO(), dpi=20)

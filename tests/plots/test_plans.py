@@ -5,28 +5,44 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 from cloakgp import DPGPClassifier, DPGPRegressor
-from cloakgp.plots.plans import plot_plan
+from cloakgp.plots import PlanDisplay
 
 X = pd.DataFrame(np.random.default_rng(1).uniform(0, 5, size=(30, 2)), columns=["age", "weight"])
 
 
 def test_curves_of_all_budgets_and_maps_are_drawn():
     plan = DPGPRegressor(bounds=(0, 1), epsilon=1.0, delta=1e-3).plan(X, epsilons=[0.5])
-    axes = plot_plan(plan, output="height").axes[0]
-    labels = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert labels == ["ε = 0.5", "ε = 1", "nothing asked"]
-    assert axes.get_xlabel() == "age"
+    display = PlanDisplay.of(plan, output="height", unit="m")
+    figure = display.draw()
+    (axes,) = figure.axes
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert labels == ["ε = 0.5", "ε = 1", "nothing asked", "rows (inputs only)"]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("age", "expected error of height (m)")
     weak, strong = (line.get_ydata() for line in axes.get_lines()[:2])
     assert (strong < weak).mean() > 0.9
-    drawn = plot_plan(plan, vary=["age", "weight"], output="height")
-    assert [each.get_ylabel() for each in drawn.axes] == ["weight", "expected error of height"]
+    frame = display.to_frame()
+    np.testing.assert_array_equal(frame.loc[frame["epsilon"] == 1.0, "error"], strong)
+    drawn = PlanDisplay.of(plan, vary=["age", "weight"], output="height")
+    assert [each.get_ylabel() for each in drawn.draw().axes] == [
+        "weight",
+        "expected error of height",
+    ]
+    assert set(drawn.to_frame()["epsilon"]) == {1.0}
     with pytest.raises(ValueError, match="no input size"):
-        plot_plan(plan, vary=["size"])
+        PlanDisplay.of(plan, vary=["size"])
+
+
+def test_an_estimator_that_is_not_fitted_has_a_picture_of_its_plan():
+    estimator = DPGPRegressor(bounds=(0, 1), epsilon=1.0)
+    display = PlanDisplay.from_estimator(estimator, X, ax=Figure().add_subplot())
+    assert display.ax_.get_legend() is not None
+    assert not hasattr(estimator, "release_")
 
 
 def test_without_a_forecast_there_is_no_picture():
     plan = DPGPClassifier(classes=["a", "b"], epsilon=1.0).plan(X)
     with pytest.raises(ValueError, match="depends on the labels"):
-        plot_plan(plan)
+        PlanDisplay.of(plan)

@@ -1,6 +1,7 @@
 """The private choice, over all neighbours, on the very integers and noise scale that it uses."""
 
 import importlib
+import itertools
 import math
 import pickle
 from dataclasses import fields
@@ -18,6 +19,7 @@ from cloakgp.privacy import sampler
 from cloakgp.privacy.accounting import exact_noise_multiplier
 from cloakgp.privacy.bounds import OutputBounds
 from cloakgp.privacy.cross_validation import deal, held_out_errors
+from cloakgp.privacy.labels import Classes
 from cloakgp.privacy.selection import Selection, error_band, error_of, score_sensitivity, select
 
 # By its full name, since a package may re-export a function under the name of its module.
@@ -139,6 +141,72 @@ def test_no_neighbour_moves_a_score_or_a_probability_too_far(problem):
             ratios = probabilities(base, scale=scale) / probabilities(moved, scale=scale)
             spent = np.abs(np.log(ratios)).max()
             assert spent <= settings["epsilon"] * (1 + 1e-9)
+
+
+@st.composite
+def label_problems(draw):
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    rows, count = draw(st.integers(5, 9)), draw(st.sampled_from([2, 3, 4]))
+    classes = Classes(tuple(range(count)))
+    candidates = priors(unit=0.5)
+    means = rng.uniform(-0.9, 0.9, size=(len(candidates), classes.channels))
+    settings = {
+        "classes": classes,
+        "means": means.tolist(),
+        "epsilon": draw(st.sampled_from([0.1, 1.0, 5.0])),
+        "folds": draw(st.integers(2, rows)),
+        "loss": draw(st.sampled_from(["squared", "absolute"])),
+    }
+    X = rng.uniform(0, 5, size=(rows, 1))
+    return candidates, X, rng.integers(count, size=rows), settings | RELEASE
+
+
+@given(label_problems())
+def test_no_other_label_moves_a_score_or_a_probability_too_far(problem):
+    candidates, X, y, settings = problem
+    base, scale, sensitivity = recorded(candidates, X, y, **settings)
+    assert 2 * sensitivity / scale <= settings["epsilon"]
+    for row, label in itertools.product(range(len(y)), settings["classes"].labels):
+        other = y.copy()
+        other[row] = label
+        moved, other_scale, other_sensitivity = recorded(candidates, X, other, **settings)
+        assert (other_scale, other_sensitivity) == (scale, sensitivity)
+        assert max(abs(int(a) - int(b)) for a, b in zip(base, moved, strict=True)) <= sensitivity
+        for probabilities in PROBABILITIES.values():
+            ratios = probabilities(base, scale=scale) / probabilities(moved, scale=scale)
+            assert np.abs(np.log(ratios)).max() <= settings["epsilon"] * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("loss", ["squared", "absolute"])
+@pytest.mark.parametrize("count", [2, 3])
+def test_the_sensitivity_to_a_label_is_attained(count, loss):
+    """From all labels at the prior mean and little noise, another class moves it all the way."""
+    X, y = np.linspace(0, 5, 7)[:, None], np.zeros(7, dtype=int)
+    signs = [-1.0] if count == 2 else [1.0, -1.0, -1.0]
+    settings = {
+        "classes": Classes(tuple(range(count))),
+        "means": [signs],
+        "epsilon": 1.0,
+        "folds": 7,
+        "loss": loss,
+        "release_epsilon": 1e4,
+        "release_delta": 0.01,
+    }
+    candidate = priors(unit=0.5)[:1]
+    base, _, sensitivity = recorded(candidate, X, y, **settings)
+    moved = [recorded(candidate, X, np.eye(7, dtype=int)[row], **settings)[0] for row in range(7)]
+    furthest = max(abs(int(base[0]) - int(each[0])) for each in moved)
+    assert 0.9 < furthest / sensitivity <= 1.0
+
+
+def test_either_bounds_or_classes_are_given():
+    X, y = np.zeros((4, 1)), np.zeros(4)
+    classes = Classes((0, 1))
+    for wrong in ({}, {"bounds": (0, 1), "classes": classes}):
+        with pytest.raises(ValueError, match="bounds for numbers, or classes"):
+            select(priors(), X, y, epsilon=1.0, **wrong, **RELEASE)
+    with pytest.raises(ValueError, match="a mean of each channel"):
+        select(priors(), X, y, epsilon=1.0, classes=classes, means=[[0.0]], **RELEASE)
 
 
 @pytest.mark.parametrize("loss", ["squared", "absolute"])
@@ -439,6 +507,7 @@ def test_the_noise_that_counts_is_that_of_the_release():
         criterion="trace",
     )
     settings = {"bounds": (-1, 1), "epsilon": 1.0, "predictions": "raw", "criterion": "trace"}
+    settings["loss"] = "squared"
     scores, _, _ = recorded(priors()[:1], X, np.zeros(10), **settings, **RELEASE)
     step, _ = score_sensitivity([error_band(public, bounds=bounds, loss="squared")])
     assert -scores[0] * step == pytest.approx(math.sqrt(public.noise_variance.sum()))

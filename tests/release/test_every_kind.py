@@ -43,8 +43,7 @@ from cloakgp.estimators.baselines import (
 from cloakgp.fitting.remeasure import ask_spread
 from cloakgp.fitting.strategies import Budget
 from cloakgp.models.kernels.integral import points_as_boxes
-from cloakgp.plots.classification import plot_classes
-from cloakgp.plots.regression import plot_release
+from cloakgp.plots import display_of
 from cloakgp.privacy.composition import MixedGuarantee
 from cloakgp.report.columns import has_classes
 from cloakgp.report.describe import describe, headline
@@ -404,9 +403,8 @@ def test_the_words_are_true(name):
 @pytest.mark.parametrize("name", those(drawn=True))
 def test_it_can_be_drawn(name, tmp_path):
     release = release_of(name, SEED)
-    draw = plot_classes if has_classes(release) else plot_release
     for vary in (["age"], list(NAMES)):
-        figure = draw(release, vary=vary)
+        figure = display_of(release, vary=vary).draw()
         assert isinstance(figure, Figure)
         assert "INSECURE" in figure.get_suptitle()
     # Where everything goes is tried with the pictures themselves, and takes most of the time.
@@ -417,7 +415,7 @@ def test_it_can_be_drawn(name, tmp_path):
 @pytest.mark.parametrize("name", those(drawn=False))
 def test_what_cannot_be_drawn_says_so(name):
     with pytest.raises((TypeError, ValueError), match="picture"):
-        plot_release(release_of(name), vary=[points_of(name).columns[0]])
+        display_of(release_of(name), vary=[points_of(name).columns[0]])
 
 
 def exact_values(name):

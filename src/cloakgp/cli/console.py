@@ -24,8 +24,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from cloakgp.report.facts import printable
 from cloakgp.utils.extras import MissingExtraError
+from cloakgp.utils.formatting import printable
 
 Parameters = ParamSpec("Parameters")
 

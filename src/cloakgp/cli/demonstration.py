@@ -20,8 +20,9 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from cloakgp.estimators.regression import DPGPRegressor
 from cloakgp.fitting.measuring import measured
 from cloakgp.fitting.strategies import Budget
-from cloakgp.plots.figures import INK, new_figure, slice_points
-from cloakgp.plots.regression import draw_curve, draw_map
+from cloakgp.plots.figures import new_figure, write_title
+from cloakgp.plots.prediction import PredictionDisplay
+from cloakgp.plots.themes import LIGHT
 from cloakgp.privacy import OutputBounds
 from cloakgp.release import DenseStrategy, Release
 from cloakgp.report.describe import headline
@@ -31,7 +32,7 @@ from cloakgp.utils.extras import extra
 with extra("plots"):
     from matplotlib.figure import Figure
 
-COLUMNS = {"age": "age", "body mass index": "bmi", "blood pressure": "bp"}
+COLUMNS = {"age (years)": "age", "body mass index (kg/m²)": "bmi", "blood pressure (mmHg)": "bp"}
 INPUTS = tuple(COLUMNS)
 OUTPUT = "progression"
 # Decided before looking: the score cannot be negative, and 350 is a round ceiling. The range of the
@@ -172,27 +173,23 @@ def draw(demonstration: Demonstration) -> Figure:
     The curve without privacy is added for comparison. It could not be published.
     """
     release = demonstration.kept.release
-    figure = new_figure(width=13.0, height=5.8)
+    figure = new_figure(width=13.0, height=5.4)
     left, right = figure.subplots(1, 2, width_ratios=(1.15, 1.0))
-    across, up = "body mass index", "blood pressure"
-    draw_map(left, release, vary=(across, up), grid_points=20)
-    column = demonstration.people.X[:, INPUTS.index(across)]
-    grid = np.linspace(column.min(), column.max(), 200)
+    _, across, up = INPUTS
+    PredictionDisplay.from_release(release, vary=(across, up), ax=left)
+    display = PredictionDisplay.of(release, vary=(across,))
+    piece = display.parts[0].piece
     right.plot(
-        grid,
-        _without_privacy(
-            release, demonstration.people, slice_points(release, vary=(across,), grids=(grid,))
-        ),
-        color=INK,
+        piece.grids[0],
+        _without_privacy(release, demonstration.people, piece.rows),
+        color=LIGHT.ink,
         linewidth=1.6,
         linestyle=":",
         zorder=3,
         label="without privacy",
     )
-    draw_curve(right, release, vary=(across,))
-    figure.suptitle(
-        f"Diabetes progression, {headline(release)}", color=INK, fontsize=14, fontweight="bold"
-    )
+    display.plot(right)
+    write_title(figure, f"Diabetes progression, {headline(release)}")
     return figure
 
 

@@ -104,9 +104,9 @@ plan = _with_options_of_release(plan)
 def _draw(found: ReleasePlan, path: Path, *, vary: str, output: str, overwrite: bool) -> None:
     from cloakgp.cli.options import names
     from cloakgp.plots.figures import figure_bytes, picture_suffix
-    from cloakgp.plots.plans import plot_plan
+    from cloakgp.plots.plans import PlanDisplay
 
     suffix = picture_suffix(path)
     with reserve_file(path, overwrite=overwrite, inputs=[]) as target:
-        figure = plot_plan(found, vary=names(vary) if vary else (), output=output)
-        target.write(figure_bytes(figure, suffix=suffix))
+        display = PlanDisplay.of(found, vary=names(vary) if vary else (), output=output)
+        target.write(figure_bytes(display.draw(), suffix=suffix))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -17,7 +17,10 @@ def plot(
     to: Annotated[Path, typer.Option("--to", "-o", help="Picture: .png, .pdf or .svg.")],
     vary: Annotated[
         str,
-        typer.Option(help="One or two inputs to draw over; the others stay at their medians."),
+        typer.Option(
+            help="Inputs to draw over: one for a curve, two for a map, more for a curve each. The "
+            "others stay at what is typical. All if not given; of many the first six."
+        ),
     ] = "",
     only: Annotated[
         str,
@@ -30,23 +33,20 @@ def plot(
 ) -> None:
     """Draw predictions, or probabilities of classes. Costs no privacy.
 
-    A curve over one input, or a map over two.
+    A curve over one input, a map over two, or a curve for each of more.
     """
-    from cloakgp.plots.classification import plot_classes
     from cloakgp.plots.figures import figure_bytes, picture_suffix
-    from cloakgp.plots.regression import plot_release
+    from cloakgp.plots.plotting import display_of
     from cloakgp.report.columns import has_classes
     from cloakgp.utils.files import reserve_file
 
     suffix = picture_suffix(to)
     with reserve_file(to, overwrite=overwrite, inputs=[release_file]) as target:
         release = options.open_release(release_file)
-        chosen = options.names(vary) if vary else ()
-        if has_classes(release):
-            figure = plot_classes(release, vary=chosen, only=only or None)
-        elif only:
-            raise ValueError("--class goes with releases of classes, and this one is of numbers")
-        else:
-            figure = plot_release(release, vary=chosen)
-        target.write(figure_bytes(figure, suffix=suffix))
+        chosen: dict[str, Any] = {"vary": options.names(vary) if vary else ()}
+        if only:
+            if not has_classes(release):
+                raise ValueError("--class goes with releases of classes, and this is of numbers")
+            chosen["only"] = only
+        target.write(figure_bytes(display_of(release, **chosen).draw(), suffix=suffix))
     say(f"Drew {to}.", style="green")

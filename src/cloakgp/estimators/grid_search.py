@@ -2,41 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import ParameterGrid
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from cloakgp.criteria import criterion_named
 from cloakgp.estimators.base import check_inputs, feature_names, tag_noisy
+from cloakgp.estimators.classification import DPGPClassifier
 from cloakgp.estimators.regression import DPGPRegressor
-from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_prior
+from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_label_prior, choose_prior
 from cloakgp.fitting.planning import check_exact
 from cloakgp.fitting.strategies import MANY_ROWS
+from cloakgp.models import ExactPrior, SparsePrior
+from cloakgp.models.transforms import OutputTransform
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.accounting import check_budget
 from cloakgp.privacy.checks import already_warned, warn_of_parameters
 from cloakgp.privacy.composition import MixedGuarantee, compose_with_selection, worst_release
+from cloakgp.privacy.labels import Classes
 from cloakgp.privacy.selection import Loss, SelectionMechanism, select
 from cloakgp.privacy.spending import hold, one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.privacy.transforms import transform_outputs
 from cloakgp.release import Choice, Release
+from cloakgp.utils.arrays import Array
 from cloakgp.utils.memory import GIGABYTE, memory_budget
 
 Grid = Mapping[str, Iterable[Any]]
 
 # Parameters of the prior, which is what candidates differ in. Budget, bounds and seeds are not a
 # matter of choice.
-SELECTABLE = ("kernel", "noise_variance", "mean", "inducing", "approximation")
+SELECTABLE = ("kernel", "inducing", "approximation")
+OF_NUMBERS, OF_CLASSES = ("noise_variance", "mean"), ("link", "class_rates")
 
 
-class DPGridSearchCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
+def _is_of_classes(search: DPGridSearchCV) -> bool:
+    return isinstance(search.estimator, DPGPClassifier)
+
+
+class DPGridSearchCV(MetaEstimatorMixin, BaseEstimator):
     r"""Choose hyperparameters from a grid privately, then release with them.
 
     `fit` reads the private outputs twice: once to choose, at ``selection_epsilon``, and once to
@@ -44,11 +55,12 @@ class DPGridSearchCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
 
     Parameters
     ----------
-    estimator : DPGPRegressor
+    estimator : DPGPRegressor or DPGPClassifier
         With the budget of the release.
     param_grid : mapping of str to iterable, or list of such
-        As in scikit-learn's grid search. May set kernel, kernel__..., noise_variance, mean,
-        inducing and approximation. The grid is public: do not choose it by looking at y.
+        As in scikit-learn's grid search. May set kernel, ``kernel__...``, inducing and
+        approximation; of numbers noise_variance and mean, of classes link and class_rates. The grid
+        is public: do not choose it by looking at y.
     selection_epsilon : float
         The budget of the choice, on top of the estimator's.
     cv : int
@@ -56,8 +68,9 @@ class DPGridSearchCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     mechanism : {"permute-and-flip", "exponential"}
         Permute-and-flip errs a little less for the same ``selection_epsilon``; the exponential
         mechanism composes better with the release.
-    loss : {"squared", "absolute"}
-        What makes a candidate good; see `cloakgp.privacy.selection.select`.
+    loss : {"absolute", "squared"}
+        What makes a candidate good: a small sum of absolute errors, or of squared ones. The first
+        tells candidates apart at a smaller ε; see `cloakgp.privacy.selection.select`.
     gap : float
         Certified relative gap at which the designs stop whose errors are compared.
     n_jobs : int, optional
@@ -70,7 +83,7 @@ class DPGridSearchCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     best_index_ : int
         Of the chosen parameters in ``sklearn.model_selection.ParameterGrid(param_grid)``.
     best_params_ : dict
-    best_estimator_ : DPGPRegressor
+    best_estimator_ : DPGPRegressor or DPGPClassifier
         Fitted with them.
     release_ : Release
         What may be published.
@@ -86,7 +99,9 @@ class DPGridSearchCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     `cloakgp.privacy.selection`, of the composition in `cloakgp.privacy.composition`. The errors
     compared are those of held-out predictions by the posterior mean, noise of the release included,
     with the hyperparameters as the grid declares them; what the estimator may ``learn`` from its
-    answers comes after.
+    answers comes after. Of classes, errors are those of the linear predictions of labels from
+    which questions are designed (`cloakgp.models.likelihoods`), with +1 for a class and −1 for the
+    others.
 
     Workers are sent the candidates' priors, rows of X, the sd of the release's noise and settings;
     never y, nor anything made of it. They send back the public map from outputs to held-out errors,
@@ -113,13 +128,13 @@ class DPGridSearchCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
 
     def __init__(
         self,
-        estimator: DPGPRegressor,
+        estimator: DPGPRegressor | DPGPClassifier,
         param_grid: Grid | list[Grid],
         *,
         selection_epsilon: float,
         cv: int = 5,
         mechanism: SelectionMechanism = "permute-and-flip",
-        loss: Loss = "squared",
+        loss: Loss = "absolute",
         gap: float = 1e-2,
         n_jobs: int | None = None,
     ) -> None:
@@ -161,10 +176,9 @@ class DPGridSearchCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
                 "with a delta above 0"
             )
         check_budget(budget.epsilon, budget.delta)
-        declared, limits = OutputBounds.checked(budget.bounds), budget._limits()
-        transform = budget._transform()
+        labelled = isinstance(budget, DPGPClassifier)
         grid = list(ParameterGrid(self.param_grid))
-        _check_names(grid)
+        _check_names(grid, SELECTABLE + (OF_CLASSES if labelled else OF_NUMBERS))
         # Each candidate might choose another noise by forecast; the total is stated for all.
         alike = clone(budget).set_params(noise="gaussian")
         candidates = [clone(alike).set_params(**clone(params, safe=False)) for params in grid]
@@ -176,7 +190,18 @@ class DPGridSearchCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
                 f"inducing inputs, more than {MANY_ROWS:,} rows are too many. Choose on some of "
                 "the rows, or leave it to learn='map'"
             )
-        criterion = criterion_named(budget.criterion, use="held-out rows").name
+        by = criterion_named(budget.criterion, use="held-out rows")
+        if labelled and by.raw:
+            raise ValueError(
+                f"candidates for classes cannot be compared with criterion={by.name!r}, whose raw "
+                "predictions are no labels: leave criterion out"
+            )
+        names = feature_names(self)
+        task = (
+            _label_task(budget, candidates, inputs, names=names)
+            if isinstance(budget, DPGPClassifier)
+            else _number_task(budget, candidates, inputs, names=names)
+        )
         allowed = memory_budget(budget.memory) / GIGABYTE
         if any(candidate.inducing is None for candidate in candidates):
             check_exact(
@@ -185,40 +210,32 @@ class DPGridSearchCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
                 memory=allowed,
                 at_a_time=min(effective_n_jobs(self.n_jobs), len(candidates) * self.cv),
             )
-        worst = worst_release(budget.epsilon, budget.delta, rows=len(inputs))
+        # Of several classes every question has an answer for each.
+        worst = worst_release(budget.epsilon, budget.delta, rows=len(inputs) * task.channels)
         total = compose_with_selection(worst, self.selection_epsilon, mechanism=self.mechanism)
         warn_of_parameters(
             epsilon=total.epsilon,
             delta=total.delta,
             rows=len(inputs),
-            bounds=[(declared.lo, declared.hi)],
+            bounds=task.declared,
         )
         hold((self.selection_epsilon, 0.0), (budget.epsilon, budget.delta))
         chosen = select(
-            [
-                choose_prior(
-                    inputs,
-                    bounds=limits,
-                    kernel=candidate.kernel,
-                    noise_variance=candidate.noise_variance,
-                    mean=candidate._prior_mean(),
-                    inducing=candidate.inducing,
-                    approximation=candidate.approximation,
-                    input_names=feature_names(self),
-                    random_state=candidate.random_state,
-                )
-                for candidate in candidates
-            ],
+            task.priors,
             inputs,
-            y if transform is None else transform_outputs(y, transform=transform, rows=len(inputs)),
-            bounds=(limits.lo, limits.hi),
+            y
+            if task.transform is None
+            else transform_outputs(y, transform=task.transform, rows=len(inputs)),
+            bounds=task.bounds,
+            classes=task.classes,
+            means=task.means,
             epsilon=self.selection_epsilon,
             folds=self.cv,
             release_epsilon=budget.epsilon,
             release_delta=budget.delta,
             mechanism=self.mechanism,
             loss=self.loss,
-            criterion=criterion,
+            criterion=by.name,
             gap=self.gap,
             n_jobs=self.n_jobs,
             insecure_seed=budget.insecure_seed,
@@ -252,13 +269,13 @@ class DPGridSearchCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         return self
 
     def predict(self, X: ArrayLike, **settings: Any) -> Any:
-        """Predict with the release, at no further cost: `DPGPRegressor.predict`.
+        """Predict with the release, at no further cost, as the estimator does.
 
         Parameters
         ----------
         X : array-like of shape (P, D)
         **settings
-            ``return_std`` or ``return_cov``.
+            Of numbers, ``return_std`` or ``return_cov``.
 
         Returns
         -------
@@ -266,6 +283,29 @@ class DPGridSearchCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return self.best_estimator_.predict(X, **settings)
+
+    @available_if(_is_of_classes)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: ArrayLike, **settings: Any) -> Any:
+        """Return the probabilities of classes, shape (P, C): `DPGPClassifier.predict_proba`."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict_proba(X, **settings)
+
+    @property
+    def classes_(self) -> Any:
+        """The declared classes, in the order of the columns of `predict_proba`."""
+        check_is_fitted(self)
+        return self.best_estimator_.classes_
+
+    def score(self, X: ArrayLike, y: ArrayLike) -> float:
+        """Return R², or the share of right classes, on outputs that are given: private as these.
+
+        Parameters
+        ----------
+        X : array-like of shape (P, D)
+        y : array-like of shape (P,)
+        """
+        check_is_fitted(self)
+        return float(self.best_estimator_.score(X, y))
 
     @property
     def guarantee_(self) -> MixedGuarantee:
@@ -282,17 +322,106 @@ class DPGridSearchCV(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         return release
 
     def __sklearn_tags__(self) -> Any:
-        seeded = self.estimator.insecure_seed is not None
-        return tag_noisy(super().__sklearn_tags__(), seeded=seeded)
+        tags, own = super().__sklearn_tags__(), self.estimator.__sklearn_tags__()
+        tags.estimator_type = own.estimator_type
+        tags.classifier_tags, tags.regressor_tags = own.classifier_tags, own.regressor_tags
+        tags.target_tags = own.target_tags
+        return tag_noisy(tags, seeded=self.estimator.insecure_seed is not None)
 
 
-def _check_names(grid: list[dict[str, Any]]) -> None:
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """What candidates are compared on, of numbers or of classes.
+
+    Attributes
+    ----------
+    priors : tuple of ExactPrior or SparsePrior
+        Of candidates, over what is compared.
+    declared : tuple of (float, float)
+        Bounds, for warnings.
+    bounds, transform
+        Of numbers.
+    classes, means
+        Of classes; the means of labels ±1, of each candidate.
+    """
+
+    priors: tuple[ExactPrior | SparsePrior, ...]
+    declared: tuple[tuple[float, float], ...] = ()
+    bounds: tuple[float, float] | None = None
+    transform: OutputTransform | None = None
+    classes: Classes | None = None
+    means: tuple[tuple[float, ...], ...] = ()
+
+    @property
+    def channels(self) -> int:
+        """How many answers a question has."""
+        return 1 if self.classes is None else self.classes.channels
+
+
+def _number_task(
+    first: DPGPRegressor,
+    candidates: Sequence[DPGPRegressor],
+    inputs: Array,
+    *,
+    names: tuple[str, ...],
+) -> _Task:
+    declared, limits = OutputBounds.checked(first.bounds), first._limits()
+    priors = tuple(
+        choose_prior(
+            inputs,
+            bounds=limits,
+            kernel=candidate.kernel,
+            noise_variance=candidate.noise_variance,
+            mean=candidate._prior_mean(),
+            inducing=candidate.inducing,
+            approximation=candidate.approximation,
+            input_names=names,
+            random_state=candidate.random_state,
+        )
+        for candidate in candidates
+    )
+    return _Task(
+        priors=priors,
+        declared=((declared.lo, declared.hi),),
+        bounds=(limits.lo, limits.hi),
+        transform=first._transform(),
+    )
+
+
+def _label_task(
+    first: DPGPClassifier,
+    candidates: Sequence[DPGPClassifier],
+    inputs: Array,
+    *,
+    names: tuple[str, ...],
+) -> _Task:
+    declared = Classes.checked(first.classes)
+    classes = first._in_order(declared)
+    priors, means = [], []
+    for candidate in candidates:
+        latent, likelihood = choose_label_prior(
+            inputs,
+            classes=classes,
+            kernel=candidate.kernel,
+            link_name=candidate._link_name(),
+            class_rates=candidate._ordered_rates(declared, classes),
+            inducing=candidate.inducing,
+            approximation=candidate.approximation,
+            input_names=names,
+            random_state=candidate.random_state,
+        )
+        priors.append(likelihood.linear_prior(latent, inputs))
+        means.append(likelihood.label_means(latent, inputs))
+    return _Task(priors=tuple(priors), classes=classes, means=tuple(means))
+
+
+def _check_names(grid: list[dict[str, Any]], selectable: tuple[str, ...]) -> None:
     named = {name for params in grid for name in params}
     refused = sorted(
-        name for name in named if name not in SELECTABLE and not name.startswith("kernel__")
+        name for name in named if name not in selectable and not name.startswith("kernel__")
     )
     if refused:
         raise ValueError(
-            f"param_grid may set {', '.join(SELECTABLE)} and kernel__..., not "
+            f"param_grid may set {', '.join(selectable)} and kernel__..., not "
             f"{', '.join(refused)}: budget, bounds and criterion are the same for every candidate"
         )

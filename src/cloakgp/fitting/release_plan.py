@@ -19,6 +19,7 @@ from cloakgp.fitting.forecast import Forecast
 from cloakgp.fitting.planning import FitCost, FitPlan, fit_cost
 from cloakgp.privacy.noise import NOISES
 from cloakgp.utils.formatting import bytes_in_words, percent, seconds_in_words
+from cloakgp.utils.markup import html_table
 from cloakgp.utils.names import NoiseName, TransformName
 
 # Of a table that is read in passes: seconds of a core a row and inducing input, and bytes that are
@@ -265,6 +266,14 @@ class ReleasePlan:
                 for line in (head, *rows)
             ]
         return "\n".join(told)
+
+    def _repr_html_(self) -> str:
+        budgets = self.budgets()
+        return html_table(
+            "Plan of a release: nothing was asked, and nothing spent",
+            self.facts(),
+            rows=budgets if len(budgets) > 1 else (),
+        )
 
 
 def guess(epsilon: float, delta: float, noise: NoiseName | None) -> float:

@@ -32,11 +32,10 @@ from cloakgp.release.io.kernel_tree import kernel_to_tree
 from cloakgp.report.columns import class_names, has_classes, known_inputs
 from cloakgp.report.controls import Control, controls_of, offsets
 from cloakgp.report.describe import describe, headline
-from cloakgp.report.facts import printable
 from cloakgp.report.outputs import bounds
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
-from cloakgp.utils.formatting import NORMAL_95
+from cloakgp.utils.formatting import NORMAL_95, printable
 
 with extra("page"):
     from markupsafe import Markup

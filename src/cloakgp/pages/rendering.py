@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cloakgp.report.facts import printable
 from cloakgp.utils.extras import extra
+from cloakgp.utils.formatting import printable
 
 with extra("page"):
     from jinja2 import Environment, PackageLoader, StrictUndefined

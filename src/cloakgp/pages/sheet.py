@@ -12,7 +12,7 @@ from cloakgp.models.kernels.integral import IntegralRBF
 from cloakgp.models.latent import components
 from cloakgp.pages.rendering import POLICY, render
 from cloakgp.plots.figures import figure_bytes
-from cloakgp.plots.panels import plot_panels
+from cloakgp.plots.plotting import display_of
 from cloakgp.release import Published, Release
 from cloakgp.report.describe import Describable, describe, headline
 from cloakgp.report.worth import accuracies
@@ -51,7 +51,8 @@ def _pictures(release: Describable) -> tuple[str, ...]:
         isinstance(kernel, IntegralRBF) for kernel in components(release.prior.kernel)
     ):
         return ()
-    drawn = [figure_bytes(figure, suffix=".svg") for figure in plot_panels(release)]
+    panels = display_of(release, apart=True).draw_apart()
+    drawn = [figure_bytes(figure, suffix=".svg") for figure in panels]
     return tuple(
         f"data:image/svg+xml;base64,{base64.b64encode(each).decode('ascii')}" for each in drawn
     )

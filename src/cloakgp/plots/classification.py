@@ -1,143 +1,431 @@
-"""Pictures of probabilities of classes: curves over one input, or maps over two.
+"""Pictures of probabilities of classes: curves over one input, maps over two, or curves for each.
 
 Drawn from the public object alone: no label is drawn, and none is there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cloakgp.models.likelihoods.classes import class_likelihood
+from cloakgp.plots.display import Display, Style, styled
 from cloakgp.plots.figures import (
-    BAND,
-    CURVE,
-    CURVE_POINTS,
     DASHES,
-    INK,
-    PALE_INK,
-    TEXT,
-    chosen_inputs,
     draw_row_marks,
     draw_rug,
-    finish,
-    new_figure,
     row_mark,
-    slice_points,
-    widened,
-    write_title,
+    rug_mark,
+    tidy,
+    title_of,
 )
+from cloakgp.plots.slices import (
+    Slice,
+    fill_map,
+    label_inputs,
+    mark_typical,
+    predicting,
+    shortened,
+    slices_of,
+    subject_of,
+    write_held,
+)
+from cloakgp.plots.themes import Theme, theme_of
 from cloakgp.release import Release
 from cloakgp.release.posterior.intervals import probability_limits
-from cloakgp.report.columns import class_names, input_names, known_inputs
+from cloakgp.release.predictions import points_of
+from cloakgp.report.columns import class_names, has_classes, known_inputs, what_inputs_are
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
 
 with extra("plots"):
     from matplotlib.axes import Axes
-    from matplotlib.contour import QuadContourSet
-    from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-PRIVACY_BAND = "#e3a04f"
+if TYPE_CHECKING:
+    import pandas as pd
+
 # Pale where both are as probable: strong colours are sure predictions.
 SURFACE_COLOURS = "RdBu_r"
-SURFACE_POINTS = 48
 LEVELS = np.linspace(0.0, 1.0, 21)
 MARKED_LEVELS = (0.25, 0.5, 0.75)
 OPEN_ANYWAY, OPEN_BY_NOISE = "....", "////"
-HATCH_COLOUR = "#5b6670"
-# Panels beside each other, one per class.
-MOST_ACROSS = 3
-LEGEND_ENTRIES_PER_INCH = 0.42
+# On the map's colours, whatever the theme is.
+ON_MAP, HATCHES = "#22303c", "#5b6670"
+LINE_STYLES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1)), (0, (1, 1)))
 
 
-def plot_classes(release: Release, *, vary: Sequence[str] = (), only: str | None = None) -> Figure:
-    """Draw the probabilities of classes: curves over one input, or maps over two.
+@dataclass(frozen=True, eq=False)
+class Probabilities:
+    """Probabilities of all classes over a slice.
+
+    Attributes
+    ----------
+    piece : Slice
+    predicted : array of shape (n, C)
+    lower, upper : arrays of shape (n, C)
+        95 % limits.
+    inner_lower, inner_upper : arrays of shape (n, C)
+        What they were without the privacy noise, within these.
+    """
+
+    piece: Slice
+    predicted: Array
+    lower: Array
+    upper: Array
+    inner_lower: Array
+    inner_upper: Array
+
+    @classmethod
+    def over(cls, release: Release, piece: Slice) -> Probabilities:
+        """Predict over a slice."""
+        points = predicting(lambda: points_of(release, piece.rows)).X
+        predicted = predicting(lambda: release.predict_proba(piece.rows))
+        lower, upper = probability_limits(release, points)
+        inner = probability_limits(release, points, privacy_noise=False)
+        inner_lower, inner_upper = (np.clip(edge, lower, upper) for edge in inner)
+        return cls(piece, predicted, lower, upper, inner_lower, inner_upper)
+
+    def includes_half(self, number: int, *, privacy_noise: bool) -> NDArray[np.bool_]:
+        """Return where the limits of a class leave it open."""
+        lower = self.lower if privacy_noise else self.inner_lower
+        upper = self.upper if privacy_noise else self.inner_upper
+        return np.asarray((lower[:, number] < 0.5) & (upper[:, number] > 0.5))
+
+
+@dataclass(eq=False, repr=False)
+class ClassificationDisplay(Display):
+    """Probabilities of classes: curves over one input, maps over two, or curves for each of more.
+
+    Curves show 95 % limits, and what of them is due to the privacy noise. Maps are hatched where
+    the limits leave the class open.
 
     Parameters
     ----------
     release : Release
-    vary : sequence of str
-        One or two inputs to draw over; the others are held at their medians. All of them if not
-        given.
-    only : str, optional
-        The class to draw. If not given: of two the second, for which the latent function is high;
-        of more every one, in a panel of its own.
+        About classes.
+    parts : tuple of Probabilities
+        One for each slice.
+    shown : tuple of int
+        The classes that are drawn.
+    together : bool
+        Whether a panel is of a slice, with a curve for each class, or of a class.
 
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    Raises
-    ------
-    ValueError
-        If an input or the class is unknown, or there are more than two inputs and none were chosen.
+    See Also
+    --------
+    PredictionDisplay : The same for numbers.
 
     Examples
     --------
     >>> from cloakgp import DPGPClassifier
     >>> model = DPGPClassifier(classes=["ill", "well"], epsilon=1.0, delta=1e-3)
-    >>> figure = plot_classes(model.fit([[0.0], [1.0], [2.0]], ["ill", "well", "well"]).release_)
-    >>> figure.axes[0].get_ylabel()
+    >>> _ = model.fit([[0.0], [1.0], [2.0]], ["ill", "well", "well"])
+    >>> display = ClassificationDisplay.of(model.release_)
+    >>> figure = display.draw()
+    >>> display.ax_.get_ylabel()
     'probability of y = well'
     """
-    chosen = chosen_inputs(release, vary=vary)
-    shown = _shown(release, only=only)
-    across = min(len(shown), MOST_ACROSS)
-    down = -(-len(shown) // across)
-    wide = 8.0 if len(shown) == 1 else 4.2 * across
-    tall = (5.2 if len(chosen) == 1 else 5.8) if len(shown) == 1 else 3.7 * down + 0.9
-    figure = new_figure(width=wide, height=tall)
-    panels = [
-        figure.add_subplot(down, across, position + 1, label=str(position))
-        for position in range(len(shown))
+
+    release: Release
+    parts: tuple[Probabilities, ...]
+    shown: tuple[int, ...]
+    together: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        release: Release,
+        *,
+        vary: Sequence[str] = (),
+        apart: bool = False,
+        only: str | None = None,
+    ) -> Self:
+        """Compute the numbers of a picture, without drawing it.
+
+        Parameters
+        ----------
+        release : Release
+        vary, apart
+            As for `PredictionDisplay.of`.
+        only : str, optional
+            The class to draw. If not given: of two the second, for which the latent function is
+            high; of more every one.
+
+        Raises
+        ------
+        TypeError
+            If it is a release of another kind.
+        ValueError
+            If an input or the class is unknown.
+        """
+        pieces = slices_of(release, vary=vary, apart=apart)
+        if not has_classes(release):
+            raise TypeError("a picture of numbers is drawn by PredictionDisplay")
+        parts = tuple(Probabilities.over(release, each) for each in pieces)
+        together = apart or len(parts) > 1
+        return cls(release, parts, _shown(release, only=only), together)
+
+    @classmethod
+    def from_release(
+        cls,
+        release: Release,
+        *,
+        vary: Sequence[str] = (),
+        apart: bool = False,
+        only: str | None = None,
+        ax: Axes | Sequence[Axes] | None = None,
+        **styles: Style,
+    ) -> Self:
+        """Compute and draw a picture of a release. Costs no privacy.
+
+        Parameters
+        ----------
+        release, vary, apart, only
+            As for `of`.
+        ax
+            As for `plot`.
+        **styles
+            ``line_kw``, ``band_kw`` and ``rows_kw`` of curves, ``map_kw`` and ``rows_kw`` of maps.
+        """
+        return cls.of(release, vary=vary, apart=apart, only=only).plot(ax, **styles)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        vary: Sequence[str] = (),
+        apart: bool = False,
+        only: str | None = None,
+        ax: Axes | Sequence[Axes] | None = None,
+        **styles: Style,
+    ) -> Self:
+        """Compute and draw a picture of a fitted estimator's release: see `from_release`."""
+        return cls.from_release(
+            estimator.release_, vary=vary, apart=apart, only=only, ax=ax, **styles
+        )
+
+    @property
+    def n_panels(self) -> int:
+        """How many panels it has: one for each slice, or for each class of one slice."""
+        return len(self.parts) if self.together else len(self.shown)
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height in inches, of a figure of its own."""
+        width, height = super().size
+        return (width, height + 0.5) if self.parts[0].piece.is_map else (width, height)
+
+    @property
+    def insecure(self) -> bool:
+        """Whether the noise was seeded."""
+        return self.release.insecure
+
+    @property
+    def title(self) -> str:
+        """What stands above it."""
+        pieces = [part.piece for part in self.parts]
+        return title_of(self.release, subject_of(self.release, pieces))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the numbers behind the picture.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The inputs that vary, the class, its probability, 95 % limits, and what these were
+            without the privacy noise.
+        """
+        with extra("tables"):
+            import pandas as pd
+
+        names = class_names(self.release)
+        return pd.concat(
+            [
+                part.piece.frame(
+                    probability=part.predicted[:, number],
+                    lower=part.lower[:, number],
+                    upper=part.upper[:, number],
+                    inner_lower=part.inner_lower[:, number],
+                    inner_upper=part.inner_upper[:, number],
+                ).assign(**{"class": names[number]})
+                for part in self.parts
+                for number in self.shown
+            ],
+            ignore_index=True,
+        )
+
+    def label(self, number: int) -> str:
+        """Return what to call the probability of a class on an axis."""
+        return f"probability of {self._named(number)}"
+
+    def _named(self, number: int) -> str:
+        name = shortened(class_names(self.release)[number])
+        return f"{shortened(self.release.output_name)} = {name}"
+
+    def _draw(self, panels: Sequence[Axes], styles: Mapping[str, Style]) -> Sequence[Any]:
+        theme = theme_of(panels[0])
+        rows = what_inputs_are(self.release)
+        if self.parts[0].piece.is_map:
+            self._draw_maps(panels, theme, styles)
+            return [row_mark(rows), *_open_marks()]
+        if self.together:
+            for axes, part in zip(panels, self.parts, strict=True):
+                self._draw_shares(axes, part, theme, styles)
+            handles = panels[0].get_legend_handles_labels()[0]
+            return [*handles, rug_mark(rows, theme=theme)]
+        (part,) = self.parts
+        for axes, number in zip(panels, self.shown, strict=True):
+            self._draw_curve(axes, part, number, theme, styles)
+        handles = list(panels[0].get_legend_handles_labels()[0])
+        rate = Line2D(
+            [], [], color=theme.pale, linewidth=0.9, linestyle=DASHES, label="before any answer"
+        )
+        return [*handles, rate, rug_mark(rows, theme=theme)]
+
+    def _label_panel(self, axes: Axes) -> None:
+        if len(self.shown) > 1:
+            legend = axes.legend(frameon=False, fontsize=8, labelcolor=theme_of(axes).ink)
+            for text in legend.get_texts():
+                text.set_parse_math(False)
+
+    def _finish_curve(self, axes: Axes, part: Probabilities, theme: Theme, style: Style) -> None:
+        (control,), (grid,) = part.piece.varied, part.piece.grids
+        label_inputs(axes, part.piece, theme=theme)
+        draw_rug(axes, control.known, theme=theme, **dict(style or {}))
+        if control.kind != "level":
+            axes.set_xlim(grid[0], grid[-1])
+        # Below 0, room for the marks of the rows.
+        axes.set_ylim(-0.07, 1.03)
+        tidy(axes, theme=theme)
+
+    def _draw_shares(
+        self, axes: Axes, part: Probabilities, theme: Theme, styles: Mapping[str, Style]
+    ) -> None:
+        """Draw the probabilities of classes beside each other."""
+        (control,), (grid,) = part.piece.varied, part.piece.grids
+        names = class_names(self.release)
+        for place, number in enumerate(self.shown):
+            mark: dict[str, Any] = (
+                {"marker": "o", "linestyle": "none"}
+                if control.kind == "level"
+                else {"linewidth": 2.0, "linestyle": LINE_STYLES[place % len(LINE_STYLES)]}
+            )
+            colour = theme.shades[place % len(theme.shades)]
+            line = styled(
+                styles.get("line_kw"), color=colour, label=shortened(names[number]), **mark
+            )
+            axes.plot(grid, part.predicted[:, number], **line)
+        mark_typical(axes, part.piece, theme=theme)
+        self._finish_curve(axes, part, theme, styles.get("rows_kw"))
+        single = self.label(self.shown[0]) if len(self.shown) == 1 else "probability"
+        axes.set_ylabel(single, **theme.words)
+
+    def _draw_curve(
+        self,
+        axes: Axes,
+        part: Probabilities,
+        number: int,
+        theme: Theme,
+        styles: Mapping[str, Style],
+    ) -> None:
+        """Draw the probability of one class, its 95 % band, and privacy's part of it."""
+        (control,), (grid,) = part.piece.varied, part.piece.grids
+        levels = control.kind == "level"
+        mark = {"marker": "o", "linestyle": "none"} if levels else {"linewidth": 2.4}
+        line = styled(
+            styles.get("line_kw"),
+            color=theme.curve,
+            zorder=2.5,
+            label="predicted probability",
+            **mark,
+        )
+        axes.plot(grid, part.predicted[:, number], **line)
+        for below, above, colour, label in (
+            (part.inner_lower, part.inner_upper, theme.band, "95 % without the privacy noise"),
+            (part.lower, part.inner_lower, theme.privacy, "what the privacy noise adds"),
+            (part.inner_upper, part.upper, theme.privacy, ""),
+        ):
+            band = styled(styles.get("band_kw"), color=colour, alpha=0.45, linewidth=0, label=label)
+            low, high = below[:, number], above[:, number]
+            if levels:
+                axes.bar(grid, high - low, bottom=low, width=0.5, **band)
+            else:
+                axes.fill_between(grid, low, high, **band)
+        likelihood = class_likelihood(self.release.likelihood)
+        rates = likelihood.prior_rates(self.release.prior, known_inputs(self.release))
+        axes.axhline(rates[number], color=theme.pale, linewidth=0.9, linestyle=DASHES, zorder=1)
+        self._finish_curve(axes, part, theme, styles.get("rows_kw"))
+        write_held(axes, part.piece, theme=theme)
+        axes.set_ylabel(self.label(number), **theme.words)
+
+    def _draw_maps(self, panels: Sequence[Axes], theme: Theme, styles: Mapping[str, Style]) -> None:
+        """Draw a map for each class, with one colour bar for all."""
+        (part,) = self.parts
+        piece = part.piece
+        known = np.column_stack([each.known for each in piece.varied])
+        across, up = map(piece.squared, piece.grids)
+        hidden = ~piece.squared(piece.near).astype(bool)
+        for axes, number in zip(panels, self.shown, strict=True):
+            probability = np.ma.masked_array(piece.squared(part.predicted[:, number]), hidden)
+            surface = fill_map(
+                axes,
+                piece,
+                part.predicted[:, number],
+                styled(styles.get("map_kw"), levels=LEVELS, cmap=SURFACE_COLOURS),
+            )
+            axes.contour(
+                across,
+                up,
+                probability,
+                levels=MARKED_LEVELS,
+                colors=ON_MAP,
+                linewidths=(0.8, 1.6, 0.8),
+            )
+            _hatch(axes, part, number, hidden=hidden)
+            draw_row_marks(axes, known, **dict(styles.get("rows_kw") or {}))
+            label_inputs(axes, piece, theme=theme)
+            if len(panels) > 1:
+                axes.set_title(self._named(number), fontsize=10, **theme.words)
+            write_held(axes, piece, theme=theme)
+            tidy(axes, theme=theme)
+        bar = panels[0].figure.colorbar(surface, ax=list(panels), pad=0.02, aspect=28)
+        label = self.label(self.shown[0]) if len(self.shown) == 1 else "probability"
+        bar.set_label(label, **theme.words)
+        bar.set_ticks([0.0, 0.25, 0.5, 0.75, 1.0])
+        bar.outline.set_visible(False)
+        bar.ax.tick_params(colors=theme.ink, length=3)
+
+
+def _hatch(axes: Axes, part: Probabilities, number: int, *, hidden: NDArray[np.bool_]) -> None:
+    """Hatch where 95 % limits of a class leave it open, and where the noise alone does."""
+    across, up = map(part.piece.squared, part.piece.grids)
+    anyway = part.includes_half(number, privacy_noise=False)
+    with_noise = part.includes_half(number, privacy_noise=True)
+    for region, hatch in ((anyway, OPEN_ANYWAY), (with_noise & ~anyway, OPEN_BY_NOISE)):
+        inside = part.piece.squared(region.astype(np.float64)) * ~hidden
+        if inside.any():
+            hatched = axes.contourf(
+                across, up, inside, levels=(0.5, 1.5), colors="none", hatches=[hatch]
+            )
+            hatched.set_edgecolor(HATCHES)
+            hatched.set_linewidth(0.0)
+
+
+def _open_marks() -> list[Patch]:
+    """Return the legend's entries for what is hatched."""
+    return [
+        Patch(facecolor="none", edgecolor=HATCHES, hatch=hatch, linewidth=0.0, label=label)
+        for hatch, label in (
+            (OPEN_ANYWAY, "open in any case: 95 % limits include 0.5"),
+            (OPEN_BY_NOISE, "open because of the privacy noise"),
+        )
     ]
-    if len(chosen) == 1:
-        for axes, number in zip(panels, shown, strict=True):
-            draw_probability(axes, release, vary=chosen, shown=number)
-        handles = curve_legend(panels[0])
-    else:
-        _draw_surfaces(figure, panels, release, vary=chosen, shown=shown)
-        handles = surface_legend()
-    figure.legend(
-        handles=handles,
-        loc="outside lower center",
-        ncols=min(len(handles), int(LEGEND_ENTRIES_PER_INCH * wide)),
-        frameon=False,
-        fontsize=9,
-        labelcolor=INK,
-        columnspacing=1.4,
-    )
-    write_title(figure, release, vary=chosen)
-    return figure
-
-
-def _draw_surfaces(
-    figure: Figure,
-    panels: Sequence[Axes],
-    release: Release,
-    *,
-    vary: Sequence[str],
-    shown: Sequence[int],
-) -> None:
-    """Draw a map per class, with one colour bar for all."""
-    for axes, number in zip(panels, shown, strict=True):
-        surface = draw_surface(axes, release, vary=vary, shown=number)
-        if len(panels) > 1:
-            named = f"{release.output_name} = {class_names(release)[number]}"
-            # Below it, what is held fixed.
-            axes.set_title("\n".join(filter(None, (named, axes.get_title()))), fontsize=10, **TEXT)
-    bar = figure.colorbar(surface, ax=list(panels), pad=0.02, aspect=28)
-    label = probability_of(release, shown=shown[0]) if len(shown) == 1 else "probability"
-    bar.set_label(label, **TEXT)
-    bar.set_ticks([0.0, 0.25, 0.5, 0.75, 1.0])
-    bar.outline.set_visible(False)
-    bar.ax.tick_params(colors=INK, length=3)
 
 
 def _shown(release: Release, *, only: str | None) -> tuple[int, ...]:
@@ -149,141 +437,3 @@ def _shown(release: Release, *, only: str | None) -> tuple[int, ...]:
             )
         return (names.index(only),)
     return (1,) if len(names) == 2 else tuple(range(len(names)))
-
-
-def draw_probability(axes: Axes, release: Release, *, vary: Sequence[str], shown: int) -> None:
-    """Draw the probability of one class over one input, its 95 % band, and privacy's part of it.
-
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-    release : Release
-    vary : sequence of one str
-        The input on the horizontal axis.
-    shown : int
-        Which class, in the order of ``release.classes``.
-    """
-    (name,) = vary
-    column = known_inputs(release)[:, input_names(release).index(name)]
-    grid = np.linspace(*widened(column, share=0.02), CURVE_POINTS)
-    points = slice_points(release, vary=vary, grids=(grid,))
-    probabilities = release.predict_proba(points)
-    lower, upper = _limits(release, points, shown=shown, privacy_noise=True)
-    inner = _limits(release, points, shown=shown, privacy_noise=False)
-    inner_lower, inner_upper = (np.clip(edge, lower, upper) for edge in inner)
-    axes.plot(
-        grid,
-        probabilities[:, shown],
-        color=CURVE,
-        linewidth=2.4,
-        zorder=2.5,
-        label="predicted probability",
-    )
-    for below, above, colour, label in (
-        (inner_lower, inner_upper, BAND, "95 % without the privacy noise"),
-        (lower, inner_lower, PRIVACY_BAND, "what the privacy noise adds"),
-        (inner_upper, upper, PRIVACY_BAND, ""),
-    ):
-        axes.fill_between(grid, below, above, color=colour, alpha=0.42, linewidth=0, label=label)
-    rate = class_likelihood(release.likelihood).prior_rates(release.prior, known_inputs(release))[
-        shown
-    ]
-    axes.axhline(rate, color=PALE_INK, linewidth=0.9, linestyle=DASHES, zorder=1)
-    draw_rug(axes, column)
-    axes.set_xlim(grid[0], grid[-1])
-    # Below 0, room for the marks of the rows.
-    axes.set_ylim(-0.07, 1.02)
-    finish(axes, release, vary=vary)
-    axes.set_ylabel(probability_of(release, shown=shown), **TEXT)
-
-
-def draw_surface(
-    axes: Axes, release: Release, *, vary: Sequence[str], shown: int
-) -> QuadContourSet:
-    """Draw the probability of one class over two inputs, and where 95 % limits leave it open.
-
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-    release : Release
-    vary : sequence of two str
-        The inputs on the horizontal and vertical axes.
-    shown : int
-        Which class, in the order of ``release.classes``.
-
-    Returns
-    -------
-    matplotlib.contour.QuadContourSet
-        What a colour bar belongs to.
-    """
-    X = known_inputs(release)[:, [input_names(release).index(name) for name in vary]]
-    sides = [np.linspace(*widened(column, share=0.04), SURFACE_POINTS) for column in X.T]
-    across, up = np.meshgrid(*sides)
-    points = slice_points(release, vary=vary, grids=(across.ravel(), up.ravel()))
-    probability = release.predict_proba(points)[:, shown].reshape(across.shape)
-    surface = axes.contourf(across, up, probability, levels=LEVELS, cmap=SURFACE_COLOURS)
-    axes.contour(
-        across, up, probability, levels=MARKED_LEVELS, colors=INK, linewidths=(0.8, 1.6, 0.8)
-    )
-    open_anyway = _includes_half(release, points, shown=shown, privacy_noise=False)
-    open_with_noise = _includes_half(release, points, shown=shown, privacy_noise=True)
-    for region, hatch in (
-        (open_anyway, OPEN_ANYWAY),
-        (open_with_noise & ~open_anyway, OPEN_BY_NOISE),
-    ):
-        if region.any():
-            hatched = axes.contourf(
-                across,
-                up,
-                region.reshape(across.shape).astype(np.float64),
-                levels=(0.5, 1.5),
-                colors="none",
-                hatches=[hatch],
-            )
-            hatched.set_edgecolor(HATCH_COLOUR)
-            hatched.set_linewidth(0.0)
-    draw_row_marks(axes, X)
-    finish(axes, release, vary=vary)
-    axes.set_ylabel(vary[1], **TEXT)
-    return surface
-
-
-def probability_of(release: Release, *, shown: int) -> str:
-    """Return what to call the probability of a class on an axis."""
-    return f"probability of {release.output_name} = {class_names(release)[shown]}"
-
-
-def curve_legend(axes: Axes) -> list[Any]:
-    """Return the legend's entries for a panel of `draw_probability`."""
-    handles, _ = axes.get_legend_handles_labels()
-    rate = Line2D(
-        [], [], color=PALE_INK, linewidth=0.9, linestyle=DASHES, label="before any answer"
-    )
-    marks = Line2D([], [], color=INK, marker="|", linestyle="none", label="rows (inputs only)")
-    return [*handles, rate, marks]
-
-
-def surface_legend() -> list[Any]:
-    """Return the legend's entries for panels of `draw_surface`."""
-    regions = [
-        Patch(facecolor="none", edgecolor=HATCH_COLOUR, hatch=hatch, linewidth=0.0, label=label)
-        for hatch, label in (
-            (OPEN_ANYWAY, "open in any case: 95 % limits include 0.5"),
-            (OPEN_BY_NOISE, "open because of the privacy noise"),
-        )
-    ]
-    return [row_mark(), *regions]
-
-
-def _limits(
-    release: Release, points: Array, *, shown: int, privacy_noise: bool
-) -> tuple[Array, Array]:
-    lower, upper = probability_limits(release, points, privacy_noise=privacy_noise)
-    return lower[:, shown], upper[:, shown]
-
-
-def _includes_half(
-    release: Release, points: Array, *, shown: int, privacy_noise: bool
-) -> NDArray[np.bool_]:
-    lower, upper = _limits(release, points, shown=shown, privacy_noise=privacy_noise)
-    return np.asarray((lower < 0.5) & (upper > 0.5))

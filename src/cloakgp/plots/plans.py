@@ -2,116 +2,216 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from cloakgp.fitting.release_plan import ReleasePlan
-from cloakgp.plots.figures import (
-    CURVE_POINTS,
-    INK,
-    PALE_INK,
-    TEXT,
-    chosen_inputs,
-    draw_rug,
-    finish,
-    new_figure,
-    slice_points,
-    widened,
-)
-from cloakgp.report.columns import input_names, known_inputs
+from cloakgp.plots.display import Display, Style, styled
+from cloakgp.plots.figures import draw_row_marks, draw_rug, row_mark, rug_mark, tidy
+from cloakgp.plots.slices import Slice, fill_map, label_inputs, shortened, slices_of, write_held
+from cloakgp.plots.themes import Theme, theme_of
+from cloakgp.report.columns import input_names
+from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
 
 with extra("plots"):
-    from matplotlib import colormaps
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 COLOURS = "viridis"
-MAP_SIDE = 60
 
 
-def plot_plan(plan: ReleasePlan, *, vary: Sequence[str] = (), output: str = "y") -> Figure:
-    """Draw the expected error over one input, for every budget of a plan, or over two.
+@dataclass(eq=False, repr=False)
+class PlanDisplay(Display):
+    """The expected error over one input, for every budget of a plan, or over two for its own.
 
     Parameters
     ----------
     plan : ReleasePlan
-    vary : sequence of str
-        One or two inputs; the first if not given. The others are held at their medians.
+    piece : Slice
+    errors : mapping of float to array of shape (n,)
+        Of the latent function, in output units, by ε.
     output : str
         Name of the private column.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    Raises
-    ------
-    ValueError
-        If the plan has no forecast, or an input is unknown.
+    unit : str
+        Of the output.
 
     Examples
     --------
     >>> from cloakgp import DPGPRegressor
     >>> plan = DPGPRegressor(bounds=(0, 1), epsilon=1.0).plan([[0.0], [1.0], [2.0]])
-    >>> plot_plan(plan).axes[0].get_ylabel()
+    >>> display = PlanDisplay.of(plan)
+    >>> figure = display.draw()
+    >>> display.ax_.get_ylabel()
     'expected error of y'
     """
-    if plan.forecast is None:
-        raise ValueError(f"there is nothing to draw: expected error {plan.unknown}")
-    release = replace(plan.forecast.release, input_names=plan.table.names)
-    chosen = chosen_inputs(release, vary=vary or input_names(release)[:1])
-    figure = new_figure(width=8.0, height=5.2)
-    axes = figure.add_subplot()
-    (_draw_curves if len(chosen) == 1 else _draw_map)(axes, plan, vary=chosen, output=output)
-    finish(axes, release, vary=chosen)
-    figure.suptitle(
-        f"Expected error of {output}, before anything is asked",
-        color=INK,
-        parse_math=False,
-        fontsize=13,
-        fontweight="bold",
-    )
-    return figure
 
+    plan: ReleasePlan
+    piece: Slice
+    errors: Mapping[float, Array]
+    output: str = "y"
+    unit: str = ""
 
-def _draw_curves(axes: Axes, plan: ReleasePlan, *, vary: Sequence[str], output: str) -> None:
-    shades = colormaps[COLOURS](np.linspace(0.15, 0.85, len(plan.forecasts)))
-    for shade, forecast in zip(shades, plan.forecasts, strict=True):
-        release = replace(forecast.release, input_names=plan.table.names)
-        column = known_inputs(release)[:, input_names(release).index(vary[0])]
-        grid = np.linspace(*widened(column, share=0.02), CURVE_POINTS)
-        _, sd = release.predict(slice_points(release, vary=vary, grids=(grid,)), return_std=True)
-        own = forecast is plan.forecast
-        axes.plot(
-            grid,
-            sd,
-            color=shade,
-            linewidth=2.6 if own else 1.4,
-            label=f"ε = {forecast.epsilon:.4g}",
+    @classmethod
+    def of(
+        cls, plan: ReleasePlan, *, vary: Sequence[str] = (), output: str = "y", unit: str = ""
+    ) -> Self:
+        """Compute the numbers of a picture, without drawing it.
+
+        Parameters
+        ----------
+        plan : ReleasePlan
+        vary : sequence of str
+            One or two inputs; the first if not given. The others are held at their medians.
+        output, unit : str
+            Name and unit of the private column.
+
+        Raises
+        ------
+        ValueError
+            If the plan has no forecast, an input is unknown, or there are more than two.
+        """
+        if plan.forecast is None:
+            raise ValueError(f"there is nothing to draw: expected error {plan.unknown}")
+        named = [replace(each.release, input_names=plan.table.names) for each in plan.forecasts]
+        [*pieces] = slices_of(named[0], vary=vary or input_names(named[0])[:1])
+        if len(pieces) > 1:
+            raise ValueError(
+                "a picture of a plan has room for one or two numbers: choose with vary"
+            )
+        (piece,) = pieces
+        errors = {
+            forecast.epsilon: np.asarray(release.predict(piece.rows, return_std=True)[1])
+            for forecast, release in zip(plan.forecasts, named, strict=True)
+        }
+        return cls(plan, piece, errors, output, unit)
+
+    @classmethod
+    def from_plan(
+        cls,
+        plan: ReleasePlan,
+        *,
+        vary: Sequence[str] = (),
+        output: str = "y",
+        unit: str = "",
+        ax: Axes | None = None,
+        **styles: Style,
+    ) -> Self:
+        """Compute and draw a picture of a plan. Nothing is asked, and nothing spent.
+
+        Parameters
+        ----------
+        plan, vary, output, unit
+            As for `of`.
+        ax
+            As for `plot`.
+        **styles
+            ``line_kw`` and ``rows_kw`` of curves, ``map_kw`` and ``rows_kw`` of maps.
+        """
+        return cls.of(plan, vary=vary, output=output, unit=unit).plot(ax, **styles)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        *,
+        vary: Sequence[str] = (),
+        output: str = "y",
+        unit: str = "",
+        ax: Axes | None = None,
+        **styles: Style,
+    ) -> Self:
+        """Plan for an estimator that is not fitted yet, on public inputs, and draw that.
+
+        Parameters
+        ----------
+        estimator : DPGPRegressor
+        X : array-like or table of shape (N, D)
+            Public inputs.
+        vary, output, unit, ax, **styles
+            As for `from_plan`.
+        """
+        return cls.from_plan(
+            estimator.plan(X), vary=vary, output=output, unit=unit, ax=ax, **styles
         )
-    axes.axhline(
-        plan.forecasts[0].prior_error, color=PALE_INK, linestyle="--", label="nothing asked"
-    )
-    draw_rug(axes, column)
-    axes.set_xlim(grid[0], grid[-1])
-    axes.set_ylim(bottom=0.0)
-    axes.set_ylabel(f"expected error of {output}", **TEXT)
-    axes.legend(frameon=False, fontsize=9, labelcolor=INK)
 
+    @property
+    def n_panels(self) -> int:
+        """One."""
+        return 1
 
-def _draw_map(axes: Axes, plan: ReleasePlan, *, vary: Sequence[str], output: str) -> None:
-    assert plan.forecast is not None
-    release = replace(plan.forecast.release, input_names=plan.table.names)
-    X = known_inputs(release)[:, [input_names(release).index(name) for name in vary]]
-    sides = [np.linspace(*widened(column, share=0.04), MAP_SIDE) for column in X.T]
-    across, up = np.meshgrid(*sides)
-    points = slice_points(release, vary=vary, grids=(across.ravel(), up.ravel()))
-    _, sd = release.predict(points, return_std=True)
-    drawn = axes.pcolormesh(across, up, sd.reshape(across.shape), cmap=COLOURS, shading="gouraud")
-    axes.plot(X[:, 0], X[:, 1], ".", color="white", markersize=2, alpha=0.6)
-    bar = axes.figure.colorbar(drawn, ax=axes, pad=0.02, aspect=28)
-    bar.set_label(f"expected error of {output}", **TEXT)
-    axes.set_ylabel(vary[1], **TEXT)
+    @property
+    def title(self) -> str:
+        """What stands above it."""
+        return f"Expected error of {shortened(self.output)}, before anything is asked"
+
+    @property
+    def label(self) -> str:
+        """What to call the error on an axis."""
+        return f"expected error of {shortened(self.output)}" + (
+            f" ({self.unit})" if self.unit else ""
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the numbers behind the picture: inputs, ε and the expected error."""
+        with extra("tables"):
+            import pandas as pd
+
+        own = {self.plan.epsilon: self.errors[self.plan.epsilon]}
+        return pd.concat(
+            [
+                self.piece.frame(epsilon=np.full(len(error), epsilon), error=error)
+                for epsilon, error in (own if self.piece.is_map else self.errors).items()
+            ],
+            ignore_index=True,
+        )
+
+    def _draw(self, panels: Sequence[Axes], styles: Mapping[str, Style]) -> Sequence[Any]:
+        (axes,) = panels
+        theme = theme_of(axes)
+        draw = self._draw_map if self.piece.is_map else self._draw_curves
+        handles = draw(axes, theme, styles)
+        label_inputs(axes, self.piece, theme=theme)
+        write_held(axes, self.piece, theme=theme)
+        tidy(axes, theme=theme)
+        return handles
+
+    def _draw_curves(self, axes: Axes, theme: Theme, styles: Mapping[str, Style]) -> Sequence[Any]:
+        (grid,), (control,) = self.piece.grids, self.piece.varied
+        for place, (epsilon, error) in enumerate(self.errors.items()):
+            line = styled(
+                styles.get("line_kw"),
+                color=theme.shades[place % len(theme.shades)],
+                linewidth=2.8 if epsilon == self.plan.epsilon else 1.4,
+                label=f"ε = {epsilon:.4g}",
+            )
+            axes.plot(grid, error, **line)
+        prior = self.plan.forecasts[0].prior_error
+        axes.axhline(prior, color=theme.pale, linestyle="--", label="nothing asked")
+        draw_rug(axes, control.known, theme=theme, **dict(styles.get("rows_kw") or {}))
+        axes.set_xlim(grid[0], grid[-1])
+        axes.set_ylim(bottom=0.0)
+        axes.set_ylabel(self.label, **theme.words)
+        return [*axes.get_legend_handles_labels()[0], rug_mark("rows (inputs only)", theme=theme)]
+
+    def _draw_map(self, axes: Axes, theme: Theme, styles: Mapping[str, Style]) -> Sequence[Any]:
+        piece = self.piece
+        drawn = fill_map(
+            axes,
+            piece,
+            self.errors[self.plan.epsilon],
+            styled(styles.get("map_kw"), levels=20, cmap=COLOURS),
+        )
+        known = np.column_stack([each.known for each in piece.varied])
+        draw_row_marks(axes, known, **dict(styles.get("rows_kw") or {}))
+        bar = axes.figure.colorbar(drawn, ax=axes, pad=0.02, aspect=28)
+        bar.set_label(self.label, **theme.words)
+        bar.outline.set_visible(False)
+        bar.ax.tick_params(colors=theme.ink, length=3)
+        return [row_mark("rows (inputs only)")]

@@ -29,6 +29,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import ndtri_exp
 
+from cloakgp.privacy.markup import ShownAsTable
 from cloakgp.privacy.privacy_loss import coin_delta, coin_epsilon, mixed_delta, mixed_epsilon
 
 Calibration = Literal["exact", "papers"]
@@ -217,7 +218,7 @@ def discretisation_delta(epsilon: float, *, answers: int, coarseness: float) -> 
 
 
 @dataclass(frozen=True)
-class Guarantee:
+class Guarantee(ShownAsTable):
     """(ε, δ)-differential privacy of the outputs, as stated and as exactly achieved.
 
     Attributes

@@ -56,6 +56,7 @@ from cloakgp.privacy.accounting import (
     gaussian_delta,
     pure_mu,
 )
+from cloakgp.privacy.markup import ShownAsTable
 from cloakgp.privacy.selection import NOISE_OF, SelectionMechanism
 from cloakgp.utils.arrays import Array
 
@@ -68,7 +69,7 @@ BISECTIONS = 30
 
 
 @dataclass(frozen=True)
-class MixedGuarantee:
+class MixedGuarantee(ShownAsTable):
     """(ε, δ)-differential privacy of a private choice together with the release made with it.
 
     Attributes

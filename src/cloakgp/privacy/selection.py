@@ -13,6 +13,11 @@ should make:
     squared     e = (‖ρ‖₂² + T)^½,  T = Σ_i n_i    (root of the expected sum of squared errors)
     absolute    e = Σ_i E|ρ_i + n_i^½ z|,  z ~ N(0, 1)    (expected sum of absolute errors)
 
+Private labels are encoded as signs, +1 for their own class and −1 for the others, in one channel
+for two classes and in C for more; ρ(θ) has a column for each channel, with the mean of its signs
+for m_θ. Errors e_c of the channels are put together in the norm of the loss: Σ_c e_c, or
+(Σ_c e_c²)^½.
+
 One candidate is drawn by permute-and-flip (McKenna and Sheldon 2020) or by the exponential
 mechanism (McSherry and Talwar 2007), with the log-probabilities' differences of the latter, and
 about those of the former, ε·(e(θ') − e(θ))/2Δ.
@@ -27,6 +32,9 @@ Sensitivity
     needs no bound on the errors themselves, and no threshold.
     *absolute*: a ↦ E|a + n^½ z| is an average of shifted absolute values, so it moves by no more
     than a does, and e by at most d·max_j ‖w_j‖₁.
+    *labels*: a sign moves by d = 2. Another class changes the sign in one channel of one, or in two
+    of C, and leaves the errors of all other channels as they are. So the sum of the errors moves by
+    at most twice as much as that of one channel, and their Euclidean length by √2 as much.
     Δ is the largest over the candidates, inflated for rounding (`error_band`).
 Theorem
     Both draws are ε-DP with δ = 0. Exponential mechanism: McSherry and Talwar 2007, theorem 6, at
@@ -63,7 +71,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -79,6 +87,7 @@ from cloakgp.privacy.cross_validation import (
     deal,
     each_held_out_errors,
 )
+from cloakgp.privacy.labels import Classes, signed_width
 from cloakgp.privacy.rounding import UNIT_ROUNDOFF, gamma
 from cloakgp.privacy.sampler import (
     SelectionNoise,
@@ -139,13 +148,15 @@ def select(
     X: ArrayLike,
     y: ArrayLike,
     *,
-    bounds: object,
+    bounds: object = None,
+    classes: Classes | None = None,
+    means: Sequence[Sequence[float]] = (),
     epsilon: float,
     folds: int = 5,
     release_epsilon: float,
     release_delta: float,
     mechanism: SelectionMechanism = "permute-and-flip",
-    loss: Loss = "squared",
+    loss: Loss = "absolute",
     predictions: Predictions = "posterior",
     criterion: str = "bayes",
     shuffle: bool = True,
@@ -165,9 +176,13 @@ def select(
     X : array-like of shape (N, D)
         Public inputs.
     y : array-like of shape (N,)
-        Private outputs; clipped to the bounds.
-    bounds : (float, float)
-        Public range of one output.
+        Private outputs, clipped to the bounds; or labels.
+    bounds : (float, float), optional
+        Public range of one output; for numbers.
+    classes : Classes, optional
+        The declared classes instead, for labels. Candidates are priors over signs then.
+    means : sequence of sequences of float
+        For labels, of every candidate: the mean of the signs in each channel.
     epsilon : float
         The budget of the choice.
     folds : int
@@ -178,7 +193,8 @@ def select(
     loss : {"squared", "absolute"}
         The root of the expected sum of squared errors, or the expected sum of absolute errors. The
         first grows with √N and the second with N, while their sensitivities do not grow: with
-        hundreds of rows, "absolute" distinguishes candidates better for the same ε.
+        hundreds of rows, "absolute" distinguishes candidates better for the same ε, and is what is
+        taken if nothing is said.
     predictions : {"posterior", "raw"}
         Whose errors count: those of the posterior mean, or of C y plus noise (the papers').
     criterion : str
@@ -229,24 +245,52 @@ def select(
         raise ValueError(f"loss must be 'squared' or 'absolute', got {loss!r}")
     if len(candidates) == 0:
         raise ValueError("there is nothing to choose from: give at least one candidate")
-    limits = OutputBounds.checked(bounds)
+    if (bounds is None) == (classes is None):
+        raise ValueError("give bounds for numbers, or classes for labels")
+    limits = OutputBounds.checked((-1.0, 1.0) if classes is not None else bounds)
     inputs = as_matrix(X, name="X")
-    outputs = checked_outputs(y, rows=len(inputs))
+    if classes is None:
+        channels = checked_outputs(y, rows=len(inputs))[:, None]
+        unit_width, changed = limits.width, 1
+    else:
+        # Signs are exact, whatever an encoding subtracts.
+        channels = np.where(classes.encode(y, rows=len(inputs)) > 0, 1.0, -1.0)
+        unit_width, changed = signed_width(classes), min(2, classes.channels)
+        if [len(each) for each in means] != [classes.channels] * len(candidates):
+            raise ValueError("every candidate needs a mean of each channel of labels")
     splits = deal(len(inputs), folds=folds, shuffle=shuffle)
-    answer_sd = limits.width * exact_noise_multiplier(release_epsilon, release_delta)
+    answer_sd = unit_width * exact_noise_multiplier(release_epsilon, release_delta)
     errors, bands = [], []
-    for public in each_held_out_errors(
-        candidates,
-        inputs,
-        splits=splits,
-        answer_sd=answer_sd,
-        predictions=predictions,
-        criterion=criterion,
-        gap=gap,
-        n_jobs=n_jobs,
+    for number, public in enumerate(
+        each_held_out_errors(
+            candidates,
+            inputs,
+            splits=splits,
+            answer_sd=answer_sd,
+            predictions=predictions,
+            criterion=criterion,
+            gap=gap,
+            n_jobs=n_jobs,
+        )
     ):
-        errors.append(_expected_error(public, outputs, bounds=limits, loss=loss))
-        bands.append(error_band(public, bounds=limits, loss=loss))
+        around = (public.mean,) if classes is None else tuple(map(float, means[number]))
+        each = [replace(public, mean=mean) for mean in around]
+        errors.append(
+            joint_error(
+                [
+                    _expected_error(one, column, bounds=limits, loss=loss)
+                    for one, column in zip(each, channels.T, strict=True)
+                ],
+                loss=loss,
+            )
+        )
+        bands.append(
+            joint_band(
+                [error_band(one, bounds=limits, loss=loss) for one in each],
+                loss=loss,
+                changed=changed,
+            )
+        )
     step, sensitivity = score_sensitivity(bands)
     scores = -np.rint(np.array(errors) / step).astype(np.int64)
     scale = 2 * sensitivity / epsilon * (1 + 4 * UNIT_ROUNDOFF)
@@ -322,6 +366,51 @@ def error_band(public: HeldOutErrors, *, bounds: OutputBounds, loss: Loss) -> Er
     rounding = 2 * (residuals_off + gamma(rows + TERM_ROUNDINGS) * largest)
     return ErrorBand(
         moved=(width * longest + rounding) * (1 + 8 * UNIT_ROUNDOFF), largest=largest + rounding
+    )
+
+
+def joint_error(errors: Sequence[float], *, loss: Loss) -> float:
+    """Put the errors of channels together: their sum, or their Euclidean length.
+
+    Parameters
+    ----------
+    errors : sequence of float
+        At least 0.
+    loss : {"squared", "absolute"}
+
+    Examples
+    --------
+    >>> joint_error([3.0, 4.0], loss="squared"), joint_error([3.0, 4.0], loss="absolute")
+    (5.0, 7.0)
+    """
+    if len(errors) == 1:
+        return errors[0]
+    return math.hypot(*errors) if loss == "squared" else math.fsum(errors)
+
+
+def joint_band(bands: Sequence[ErrorBand], *, loss: Loss, changed: int) -> ErrorBand:
+    r"""Bound the error of all channels together, and its move between neighbours.
+
+    Argument. Channels are computed one by one, so that the errors of those that do not change are
+    the same bits. Those of the others move by at most the bounds of theirs; by the (reverse)
+    triangle inequality the joint error moves by no more than these in the norm of the loss. Putting
+    C numbers together errs by a few roundings of the result, for both neighbours.
+
+    Parameters
+    ----------
+    bands : sequence of ErrorBand
+        Of each channel.
+    loss : {"squared", "absolute"}
+    changed : int
+        In how many channels one output can change.
+    """
+    if len(bands) == 1:
+        return bands[0]
+    moved = joint_error(sorted(band.moved for band in bands)[-changed:], loss=loss)
+    largest = joint_error([band.largest for band in bands], loss=loss)
+    rounding = 2 * gamma(len(bands) + TERM_ROUNDINGS) * largest
+    return ErrorBand(
+        moved=(moved + rounding) * (1 + gamma(TERM_ROUNDINGS)), largest=largest + rounding
     )
 
 

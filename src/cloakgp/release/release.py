@@ -30,6 +30,7 @@ from cloakgp.release.provenance import Provenance
 from cloakgp.release.streamed_strategy import StreamedStrategy
 from cloakgp.utils.files import write_file
 from cloakgp.utils.formatting import short_form
+from cloakgp.utils.markup import html_table
 from cloakgp.utils.passes import Passes
 
 
@@ -403,4 +404,22 @@ class Release(Predictions):
             about += f"{' of' if about else ' about'} {self.n_rows:,} rows"
         return short_form(
             f"Release of {answers} noisy answers{about}, {self.guarantee}", insecure=self.insecure
+        )
+
+    def _repr_html_(self) -> str:
+        origin = self.provenance
+        made = [] if origin is None else [("made", f"{origin.made}, cloakgp {origin.version}")]
+        columns = self.input_names if self.schema is None else self.schema.sources
+        answers = sum(measurement.answers.values.size for measurement in self.measurements)
+        return html_table(
+            f"Release about {self.output_name}",
+            [
+                ("guarantee", str(self.guarantee)),
+                ("private", f"{self.output_name} ({self.likelihood.outputs})"),
+                ("public", ", ".join(columns) or f"{self.n_inputs} inputs"),
+                ("rows", f"{self.n_rows:,}"),
+                ("published", f"{answers:,} noisy answers, {len(self.measurements)} measurements"),
+                *made,
+            ],
+            insecure=self.insecure,
         )

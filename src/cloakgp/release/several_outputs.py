@@ -26,6 +26,7 @@ from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
 from cloakgp.utils.files import write_file
 from cloakgp.utils.formatting import NORMAL_95
+from cloakgp.utils.markup import html_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -230,6 +231,19 @@ class MultiOutputRelease:
 
     def __repr__(self) -> str:
         return f"<MultiOutputRelease of {len(self.columns.bounds)} outputs: {self.entries!r}>"
+
+    def _repr_html_(self) -> str:
+        limits = zip(self.names, self.columns.bounds, strict=True)
+        private = (f"{name} ({ends.lo:g} to {ends.hi:g})" for name, ends in limits)
+        return html_table(
+            "Release about several outputs",
+            [
+                ("guarantee", str(self.guarantee)),
+                ("private", ", ".join(private)),
+                ("rows", f"{self.n_rows:,}"),
+            ],
+            insecure=self.insecure,
+        )
 
 
 def _check_entries(measurement: Measurement, *, count: int) -> None:

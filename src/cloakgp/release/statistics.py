@@ -43,6 +43,7 @@ from cloakgp.utils.arrays import Array, as_inputs
 from cloakgp.utils.extras import extra as installed
 from cloakgp.utils.files import write_file
 from cloakgp.utils.formatting import NORMAL_95, short_form
+from cloakgp.utils.markup import html_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -214,6 +215,18 @@ class StatisticsRelease:
         features = f"{len(self.statistics.moments)} features of {self.n_inputs} inputs"
         return short_form(
             f"StatisticsRelease of {features}, {self.guarantee}", insecure=self.insecure
+        )
+
+    def _repr_html_(self) -> str:
+        lo, hi = self.statistics.bounds
+        return html_table(
+            "Release of noisy sums over whole rows",
+            [
+                ("guarantee", str(self.guarantee)),
+                ("private", f"inputs and output, within {lo:g} to {hi:g}"),
+                ("published", f"sums over {len(self.statistics.moments):,} features"),
+            ],
+            insecure=self.insecure,
         )
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -56,6 +56,8 @@ class Control:
         Whether all known numbers are whole.
     by_time : bool
         Of dates, whether the time of the day matters.
+    known : array of shape (n,)
+        Of numbers, those of the rows, or of the points where predictions mattered.
     """
 
     name: str
@@ -69,6 +71,23 @@ class Control:
     typical: float = 0.0
     whole: bool = False
     by_time: bool = False
+    known: Array = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
+
+    def worded(self, value: float) -> str:
+        """Return a value in words, with its unit.
+
+        Examples
+        --------
+        >>> Control("age", "age", "number", unit="years").worded(40.0)
+        '40 years'
+        >>> Control("born", "born", "date").worded(0.0)
+        '1970-01-01'
+        """
+        if self.kind == "level":
+            return self.levels[int(value)]
+        if self.kind == "date":
+            return str(np.datetime64(round(value * DAY_MICROSECONDS), "us"))[:10]
+        return f"{value:.4g} {self.unit}".rstrip()
 
     def raw(self, value: float) -> object:
         """Return a value as a cell of a table holds it.
@@ -171,6 +190,7 @@ def _number(name: str, column: Array, ends: Array, *, label: str = "", unit: str
         hi=hi,
         typical=float(np.clip(np.median(column), lo, hi)),
         whole=bool((column == np.round(column)).all()) and hi - lo >= 2,
+        known=column,
     )
 
 

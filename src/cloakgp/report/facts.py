@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import textwrap
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-# Control codes, invisible and directional characters, halves of characters, ends of lines.
-UNPRINTABLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+from cloakgp.utils.formatting import printable
 
 
 @dataclass(frozen=True)
@@ -34,25 +32,6 @@ class Section:
     title: str
     facts: tuple[Fact, ...]
     technical: bool = False
-
-
-def printable(text: str) -> str:
-    r"""Return text with escapes for whatever a terminal would not show but obey.
-
-    Names in a release come from whoever made the file: they could move the cursor, and write over
-    what was said before.
-
-    Examples
-    --------
-    >>> printable("age\x1b[2J")
-    'age\\x1b[2J'
-    """
-    return "".join(
-        character.encode("unicode_escape").decode("ascii")
-        if unicodedata.category(character) in UNPRINTABLE
-        else character
-        for character in text
-    )
 
 
 def as_text(sections: Sequence[Section], *, width: int = 88) -> str:

@@ -10,6 +10,7 @@ from statistics import NormalDist
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.composition import MixedGuarantee
 from cloakgp.release import Choice
+from cloakgp.report.attackers import power_of_tests, right_guess
 from cloakgp.report.facts import Fact, Section
 from cloakgp.utils.formatting import ceiling, odds_factor, one_in, percent
 
@@ -17,8 +18,6 @@ NORMAL = NormalDist()
 # The δ at which the guarantee is told as well.
 OTHER_DELTAS = (1e-2, 1e-3, 1e-4, 1e-6, 1e-9)
 FALSE_ALARMS = 0.05
-# Points of the ε–δ curve at which tests are bounded.
-CURVE_STEPS = 40
 NOT_PRIVATE = "INSECURE: the noise came from a fixed seed, so this release is NOT PRIVATE"
 
 
@@ -138,16 +137,9 @@ def _without_delta(
 
 
 def _guesses(guarantee: Guarantee, *, output: str) -> tuple[Fact, ...]:
-    """Say what a guarantee means for guesses and tests, by its whole ε–δ curve.
-
-    Whoever holds two values for equally likely is right with a probability of at most
-    (1 + δ(0))/2; a test of level α has a power of at most e^ε α + δ(ε), whatever ε.
-    """
-    right = (1 + guarantee.delta_at(0.0)) / 2
-    others = (guarantee.epsilon * share / CURVE_STEPS for share in range(CURVE_STEPS + 1))
-    power = min(
-        math.exp(epsilon) * FALSE_ALARMS + guarantee.delta_at(epsilon) for epsilon in others
-    )
+    """Say what a guarantee means for guesses and tests, by its whole ε–δ curve."""
+    right = right_guess(guarantee)
+    power = power_of_tests(guarantee, false_alarms=FALSE_ALARMS)
     return (
         Fact(
             "a guess",
@@ -158,7 +150,7 @@ def _guesses(guarantee: Guarantee, *, output: str) -> tuple[Fact, ...]:
         Fact(
             "a test",
             f"one that accuses wrongly {percent(FALSE_ALARMS)} of the time finds the truth at most "
-            f"{percent(min(power, 1.0))} of the time. Without the file, {percent(FALSE_ALARMS)}.",
+            f"{percent(power)} of the time. Without the file, {percent(FALSE_ALARMS)}.",
         ),
     )
 

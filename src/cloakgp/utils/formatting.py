@@ -1,11 +1,14 @@
-"""Numbers as text: few digits, and losses of privacy rounded up."""
+"""Numbers and names as text: few digits, losses of privacy rounded up, nothing that is obeyed."""
 
 from __future__ import annotations
 
 import math
+import unicodedata
 
 # Half the width of a 95 % interval, in sds.
 NORMAL_95 = 1.959963984540054
+# Control codes, invisible and directional characters, halves of characters, ends of lines.
+UNPRINTABLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
 def ceiling(value: float, *, digits: int = 3) -> str:
@@ -103,3 +106,22 @@ def short_form(what: str, *, insecure: bool) -> str:
     """
     mark = " INSECURE: seeded noise, not private." if insecure else ""
     return f"<{what}.{mark}>"
+
+
+def printable(text: str) -> str:
+    r"""Return text with escapes for whatever a terminal would not show but obey.
+
+    Names in a release come from whoever made the file: they could move the cursor, and write over
+    what was said before.
+
+    Examples
+    --------
+    >>> printable("age\x1b[2J")
+    'age\\x1b[2J'
+    """
+    return "".join(
+        character.encode("unicode_escape").decode("ascii")
+        if unicodedata.category(character) in UNPRINTABLE
+        else character
+        for character in text
+    )

@@ -15,7 +15,7 @@ from cloakgp.fitting.dense import release_outputs
 from cloakgp.fitting.strategies import Query
 from cloakgp.models import ExactPrior
 from cloakgp.models.likelihoods import LIKELIHOODS, Likelihood, Linearisation
-from cloakgp.plots.regression import plot_release
+from cloakgp.plots import display_of
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.labels import Classes
 from cloakgp.release import Hyperprior
@@ -159,7 +159,7 @@ def test_numbers_are_fit_saved_loaded_described_and_drawn(table, tmp_path, crite
     assert loaded.likelihood == Squashed(0.5)
     np.testing.assert_array_equal(loaded.predict(X), mean)
     assert "from -1 to 1" in describe(loaded)[1].facts[0].text
-    assert plot_release(loaded).axes[0].get_ylabel() == "y"
+    assert display_of(loaded).draw().axes[0].get_ylabel() == "y"
     with pytest.raises(ValueError, match="raw predictions"):
         loaded.published()
 

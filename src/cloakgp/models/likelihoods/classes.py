@@ -310,6 +310,19 @@ class ClassLikelihood(Likelihood):
             noise_variance=max(spread - squared_slope * variance, LATENT_NUGGET),
         )
 
+    def label_means(self, prior: LatentPrior, X: Array) -> tuple[float, ...]:
+        """Return the prior means of labels ±1, of each channel; the latent variance is averaged.
+
+        Parameters
+        ----------
+        prior : ExactPrior or SparsePrior
+        X : array of shape (N, D)
+        """
+        means = np.array(self.latent_means)
+        variance = np.full_like(means, mean_latent_variance(prior, X))
+        probability, _ = self.link.moments(means, variance)
+        return tuple((2.0 * probability - 1.0).tolist())
+
     def cloaking_prior(self, prior: LatentPrior, X: Array) -> LatentPrior:
         """Return the regression prior whose cloaking matrix is half of a Newton step's from f = m.
 

@@ -1,0 +1,83 @@
+"""The display that suits an object: of a release, a guarantee or a plan."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cloakgp.fitting.release_plan import ReleasePlan
+from cloakgp.plots.classification import ClassificationDisplay
+from cloakgp.plots.display import Display
+from cloakgp.plots.guarantee import GuaranteeDisplay
+from cloakgp.plots.plans import PlanDisplay
+from cloakgp.plots.prediction import PredictionDisplay
+from cloakgp.privacy import Guarantee
+from cloakgp.privacy.composition import MixedGuarantee
+from cloakgp.release import Release
+from cloakgp.report.columns import has_classes
+
+
+def display_of(drawn: Any, **chosen: Any) -> Display:
+    """Return the display of an object, with its numbers, without drawing it.
+
+    Parameters
+    ----------
+    drawn : Release, ReleasePlan, Guarantee or MixedGuarantee
+    **chosen
+        As the display's own ``of`` takes it: ``vary`` and ``unit``, say.
+
+    Raises
+    ------
+    TypeError
+        If there is no picture of such objects.
+    ValueError
+        If an input is unknown.
+
+    Examples
+    --------
+    >>> from cloakgp import Guarantee
+    >>> type(display_of(Guarantee(epsilon=1.0, delta=0.01, mu=0.5))).__name__
+    'GuaranteeDisplay'
+    """
+    if isinstance(drawn, ReleasePlan):
+        return PlanDisplay.of(drawn, **chosen)
+    if isinstance(drawn, Guarantee | MixedGuarantee):
+        return GuaranteeDisplay.of(drawn, **chosen)
+    if isinstance(drawn, Release) and has_classes(drawn):
+        return ClassificationDisplay.of(drawn, **chosen)
+    return PredictionDisplay.of(drawn, **chosen)
+
+
+def plot(drawn: Any, *, ax: Any = None, **chosen: Any) -> Display:
+    """Draw a release, a guarantee or a plan, in the display that suits it.
+
+    Releases know nothing of pictures, so that reading one needs nothing that draws: hence a
+    function, and no method of theirs.
+
+    Parameters
+    ----------
+    drawn : Release, ReleasePlan, Guarantee or MixedGuarantee
+    ax : matplotlib.axes.Axes or a sequence of them, optional
+        A new figure of pyplot if not given.
+    **chosen
+        As the display's own ``of`` takes it: ``vary`` and ``unit``, say.
+
+    Returns
+    -------
+    Display
+
+    Raises
+    ------
+    TypeError
+        If there is no picture of such objects.
+    ValueError
+        If an input is unknown.
+
+    Examples
+    --------
+    >>> from cloakgp import DPGPRegressor
+    >>> from matplotlib.figure import Figure
+    >>> model = DPGPRegressor(bounds=(0, 1), epsilon=1.0).fit([[0.0], [1.0], [2.0]], [0, 1, 1])
+    >>> plot(model.release_, unit="m", ax=Figure().add_subplot()).ax_.get_ylabel()
+    'y (m)'
+    """
+    return display_of(drawn, **chosen).plot(ax)

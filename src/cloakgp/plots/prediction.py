@@ -1,0 +1,381 @@
+"""Pictures of predicted numbers: a curve over one input, a map over two, or a curve for each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from cloakgp.plots.display import Display, Style, styled
+from cloakgp.plots.figures import (
+    DASHES,
+    draw_row_marks,
+    draw_rug,
+    row_mark,
+    rug_mark,
+    tidy,
+    title_of,
+)
+from cloakgp.plots.slices import (
+    Slice,
+    fill_map,
+    label_inputs,
+    mark_typical,
+    predicting,
+    shortened,
+    slices_of,
+    subject_of,
+    write_held,
+)
+from cloakgp.plots.themes import LIGHT, Theme, theme_of
+from cloakgp.release import Published, Release
+from cloakgp.report.columns import has_classes, what_inputs_are
+from cloakgp.report.outputs import bounds
+from cloakgp.utils.arrays import Array
+from cloakgp.utils.extras import extra
+
+with extra("plots"):
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
+    from matplotlib.patheffects import AbstractPathEffect, withStroke
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MAP_COLOURS, MAP_LEVELS, SD_LINES = "viridis", 24, 5
+# Raw predictions are drawn up to this many; beyond, their bars hide the curve.
+MOST_RAW_PREDICTIONS = 40
+
+
+@dataclass(frozen=True, eq=False)
+class Predicted:
+    """Predictions over a slice, in output units, within the bounds.
+
+    Attributes
+    ----------
+    piece : Slice
+    mean, sd : arrays of shape (n,)
+        The sd is that of the latent function.
+    lower, upper : arrays of shape (n,)
+        95 % limits of the latent function.
+    new_lower, new_upper : arrays of shape (n,)
+        Of new outputs.
+    """
+
+    piece: Slice
+    mean: Array
+    sd: Array
+    lower: Array
+    upper: Array
+    new_lower: Array
+    new_upper: Array
+
+    @classmethod
+    def over(cls, release: Release, piece: Slice) -> Predicted:
+        """Predict over a slice."""
+        rows = piece.rows
+        lower, upper = predicting(lambda: release.predict_limits(rows))
+        new_lower, new_upper = predicting(lambda: release.predict_limits(rows, new_output=True))
+        mean, sd = predicting(lambda: release.predict(rows, return_std=True))
+        # Limits stay within the bounds, or the interval that was found to hold most outputs.
+        mean = np.clip(mean, lower, upper)
+        return cls(piece, mean, sd, lower, upper, new_lower, new_upper)
+
+
+@dataclass(eq=False, repr=False)
+class PredictionDisplay(Display):
+    """Predictions of numbers: a curve over one input, a map over two, or a curve for each of more.
+
+    Of a map, colours are predictions, and lines join places of one sd; where no row is near, there
+    is no colour.
+
+    Parameters
+    ----------
+    release : Release
+        About numbers.
+    parts : tuple of Predicted
+        One for each panel.
+    unit : str
+        Of the output.
+
+    See Also
+    --------
+    ClassificationDisplay : The same for classes.
+
+    Examples
+    --------
+    >>> from cloakgp import DPGPRegressor
+    >>> model = DPGPRegressor(bounds=(0, 1), epsilon=1.0, delta=1e-3)
+    >>> _ = model.fit([[0.0], [1.0], [2.0]], [0, 1, 1])
+    >>> display = PredictionDisplay.of(model.release_, unit="m")
+    >>> figure = display.draw(line_kw={"color": "black"})
+    >>> display.ax_.get_xlabel(), display.ax_.get_ylabel()
+    ('x1', 'y (m)')
+    >>> list(display.to_frame().columns)
+    ['x1', 'mean', 'sd', 'lower', 'upper', 'new_lower', 'new_upper']
+    """
+
+    release: Release
+    parts: tuple[Predicted, ...]
+    unit: str = ""
+
+    @classmethod
+    def of(
+        cls, release: Release, *, vary: Sequence[str] = (), apart: bool = False, unit: str = ""
+    ) -> Self:
+        """Compute the numbers of a picture, without drawing it.
+
+        Parameters
+        ----------
+        release : Release
+        vary : sequence of str
+            Public inputs to go over, by name: one for a curve, two numbers for a map, more for a
+            curve each. The others are held at what is typical. All if not given, of more than six
+            the first ones.
+        apart : bool
+            A curve each of two numbers, too.
+        unit : str
+            Of the output, for labels.
+
+        Raises
+        ------
+        TypeError
+            If it is a release of another kind.
+        ValueError
+            If an input is unknown, or inputs are boxes.
+        """
+        pieces = slices_of(release, vary=vary, apart=apart)
+        if has_classes(release):
+            raise TypeError("a picture of classes is drawn by ClassificationDisplay")
+        return cls(release, tuple(Predicted.over(release, each) for each in pieces), unit)
+
+    @classmethod
+    def from_release(
+        cls,
+        release: Release,
+        *,
+        vary: Sequence[str] = (),
+        apart: bool = False,
+        unit: str = "",
+        ax: Axes | Sequence[Axes] | None = None,
+        **styles: Style,
+    ) -> Self:
+        """Compute and draw a picture of a release. Costs no privacy.
+
+        Parameters
+        ----------
+        release, vary, apart, unit
+            As for `of`.
+        ax
+            As for `plot`.
+        **styles
+            ``line_kw``, ``band_kw`` and ``rows_kw`` of curves, ``map_kw``, ``sd_kw`` and
+            ``rows_kw`` of maps: keywords of matplotlib's ``plot``, ``fill_between``, ``plot``,
+            ``contourf``, ``contour`` and ``scatter``.
+        """
+        return cls.of(release, vary=vary, apart=apart, unit=unit).plot(ax, **styles)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        vary: Sequence[str] = (),
+        apart: bool = False,
+        unit: str = "",
+        ax: Axes | Sequence[Axes] | None = None,
+        **styles: Style,
+    ) -> Self:
+        """Compute and draw a picture of a fitted estimator's release: see `from_release`."""
+        return cls.from_release(
+            estimator.release_, vary=vary, apart=apart, unit=unit, ax=ax, **styles
+        )
+
+    @property
+    def n_panels(self) -> int:
+        """How many panels it has."""
+        return len(self.parts)
+
+    @property
+    def insecure(self) -> bool:
+        """Whether the noise was seeded."""
+        return self.release.insecure
+
+    @property
+    def title(self) -> str:
+        """What stands above it."""
+        pieces = [part.piece for part in self.parts]
+        return title_of(self.release, subject_of(self.release, pieces))
+
+    @property
+    def label(self) -> str:
+        """What to call the output on an axis."""
+        return shortened(self.release.output_name) + (f" ({self.unit})" if self.unit else "")
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the numbers behind the picture, in output units.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The inputs that vary, mean, sd, 95 % limits of the latent function and of new outputs;
+            of maps also whether a row is near. Of several panels one below the other.
+        """
+        with extra("tables"):
+            import pandas as pd
+
+        names = ("mean", "sd", "lower", "upper", "new_lower", "new_upper")
+        frames = [
+            part.piece.frame(**{name: getattr(part, name) for name in names}) for part in self.parts
+        ]
+        return frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
+
+    def _draw(self, panels: Sequence[Axes], styles: Mapping[str, Style]) -> Sequence[Any]:
+        theme = theme_of(panels[0])
+        if self.parts[0].piece.is_map:
+            return self._draw_map(panels[0], theme, styles)
+        for axes, part in zip(panels, self.parts, strict=True):
+            draw_curve(axes, part, theme=theme, styles=styles)
+            axes.set_ylabel(self.label, **theme.words)
+            if len(panels) > 1:
+                mark_typical(axes, part.piece, theme=theme)
+        share_limits(panels)
+        handles = list(panels[0].get_legend_handles_labels()[0])
+        if len(panels) == 1:
+            write_held(panels[0], self.parts[0].piece, theme=theme)
+            if self._draw_raw(panels[0], theme):
+                handles = list(panels[0].get_legend_handles_labels()[0])
+        if _draw_bounds(panels, bounds(self.release), theme):
+            handles.append(
+                Line2D([], [], color=theme.pale, linewidth=0.9, linestyle=DASHES, label="bounds")
+            )
+        return [*handles, rug_mark(what_inputs_are(self.release), theme=theme)]
+
+    def _draw_map(self, axes: Axes, theme: Theme, styles: Mapping[str, Style]) -> Sequence[Any]:
+        (part,) = self.parts
+        piece = part.piece
+        across, up = map(piece.squared, piece.grids)
+        drawn = fill_map(
+            axes,
+            piece,
+            part.mean,
+            styled(styles.get("map_kw"), levels=MAP_LEVELS, cmap=MAP_COLOURS),
+        )
+        halo: list[AbstractPathEffect] = [withStroke(linewidth=2.6, foreground=LIGHT.ink)]
+        lines = axes.contour(
+            across,
+            up,
+            np.ma.masked_array(piece.squared(part.sd), ~piece.squared(piece.near)),
+            **styled(styles.get("sd_kw"), levels=SD_LINES, colors="white", linewidths=1.1),
+        )
+        lines.set_path_effects(halo)
+        for text in axes.clabel(lines, fmt="%.3g", fontsize=9):
+            text.set_path_effects(halo)
+        known = np.column_stack([each.known for each in piece.varied])
+        draw_row_marks(axes, known, **dict(styles.get("rows_kw") or {}))
+        bar = axes.figure.colorbar(drawn, ax=axes, pad=0.02, aspect=28)
+        bar.set_label(f"predicted {self.label}", **theme.words)
+        bar.outline.set_visible(False)
+        bar.ax.tick_params(colors=theme.ink, length=3)
+        label_inputs(axes, piece, theme=theme)
+        write_held(axes, piece, theme=theme)
+        tidy(axes, theme=theme)
+        unit = f", {self.unit}" if self.unit else ""
+        line = Line2D([], [], color="white", linewidth=1.1, label=f"sd of the prediction{unit}")
+        line.set_path_effects(halo)
+        return [row_mark(what_inputs_are(self.release)), line]
+
+    def _draw_raw(self, axes: Axes, theme: Theme) -> bool:
+        """Draw the unshrunk predictions with an sd of their noise, if they are few."""
+        drawn = _raw_predictions(self.release) if self.release.n_inputs == 1 else []
+        if not drawn:
+            return False
+        X = np.concatenate([raw.X[:, 0] for raw in drawn])
+        if len(X) > MOST_RAW_PREDICTIONS:
+            return False
+        values = np.concatenate([raw.values for raw in drawn])
+        sd = np.sqrt(np.concatenate([np.diag(raw.noise_cov) for raw in drawn]))
+        low, high = axes.get_ylim()
+        outside = int(((values < low) | (values > high)).sum())
+        axes.errorbar(
+            X,
+            values,
+            yerr=sd,
+            fmt="o",
+            markersize=4.5,
+            markerfacecolor="white",
+            color=theme.ink,
+            linewidth=0.9,
+            capsize=2,
+            zorder=3,
+            label="raw predictions ± noise sd" + f" ({outside} beyond the frame)" * (outside > 0),
+        )
+        axes.set_ylim(low, high)
+        return True
+
+
+def draw_curve(
+    axes: Axes, part: Predicted, *, theme: Theme, styles: Mapping[str, Style] | None = None
+) -> None:
+    """Draw predictions over one input: mean, 95 % of the latent function and of new outputs.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes
+    part : Predicted
+    theme : Theme
+    styles : mapping, optional
+        ``line_kw``, ``band_kw`` and ``rows_kw``.
+    """
+    styles = styles or {}
+    (control,), (grid,) = part.piece.varied, part.piece.grids
+    levels = control.kind == "level"
+    mark = {"marker": "o", "linestyle": "none"} if levels else {"linewidth": 2.2}
+    line = styled(styles.get("line_kw"), color=theme.curve, zorder=2.5, label="prediction", **mark)
+    axes.plot(grid, part.mean, **line)
+    for lower, upper, alpha, label in (
+        (part.new_lower, part.new_upper, 0.2, "95 % of new outputs"),
+        (part.lower, part.upper, 0.45, "95 % for the mean"),
+    ):
+        band = styled(
+            styles.get("band_kw"), color=theme.band, alpha=alpha, linewidth=0, label=label
+        )
+        if levels:
+            axes.bar(grid, upper - lower, bottom=lower, width=0.5, **band)
+        else:
+            axes.fill_between(grid, lower, upper, **band)
+            axes.set_xlim(grid[0], grid[-1])
+    label_inputs(axes, part.piece, theme=theme)
+    draw_rug(axes, control.known, theme=theme, **dict(styles.get("rows_kw") or {}))
+    tidy(axes, theme=theme)
+
+
+def share_limits(panels: Sequence[Axes]) -> None:
+    """Bring panels to one scale, so that they can be compared."""
+    ends = np.array([axes.get_ylim() for axes in panels])
+    for axes in panels:
+        axes.set_ylim(ends[:, 0].min(), ends[:, 1].max())
+
+
+def _draw_bounds(panels: Sequence[Axes], ends: tuple[float, float], theme: Theme) -> bool:
+    """Draw the declared bounds where predictions come near them; return whether any is drawn."""
+    drawn = False
+    for axes in panels:
+        low, high = axes.get_ylim()
+        for end in ends:
+            if low <= end <= high:
+                axes.axhline(end, color=theme.pale, linewidth=0.9, linestyle=DASHES, zorder=1)
+                drawn = True
+    return drawn
+
+
+def _raw_predictions(release: Release) -> list[Published]:
+    return [
+        release.published(number)
+        for number, measurement in enumerate(release.measurements)
+        if release.likelihood.linear
+        and release.transform is None
+        and measurement.strategy.reconstruction is not None
+    ]

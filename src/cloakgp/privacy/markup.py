@@ -1,0 +1,38 @@
+"""Guarantees as a table of HTML, for notebooks."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+from cloakgp.utils.formatting import ceiling, odds_factor, percent
+from cloakgp.utils.markup import html_table
+
+
+class ShownAsTable:
+    """A guarantee that notebooks show as a table.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+    """
+
+    epsilon: Any
+    delta: Any
+
+    @abstractmethod
+    def delta_at(self, epsilon: float) -> float:
+        """Return the achieved δ at an ε."""
+
+    def _repr_html_(self) -> str:
+        pure = self.delta_at(self.epsilon) == 0
+        delta = "none is needed" if pure else f"{self.delta:.4g}"
+        right = percent((1.0 + self.delta_at(0.0)) / 2.0)
+        return html_table(
+            str(self),
+            [
+                ("ε", f"{ceiling(self.epsilon)} (e^ε = {odds_factor(self.epsilon)})"),
+                ("δ", delta),
+                ("a guess between two values", f"is right at most {right} of the time"),
+            ],
+        )
