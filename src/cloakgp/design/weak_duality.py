@@ -90,18 +90,49 @@ class Tangent:
         >>> round(tangent.excess(np.array([[0.5]]), cost=2.0), 9)
         1.0
         """
-        values, vectors = linalg.eigh(squares)
-        scales = np.sqrt(np.maximum(values, 0.0))
-        covered = np.square(self.answered @ vectors).sum(axis=0)
-        lengths = np.einsum("pi,pq,qi->i", vectors, self.gram, vectors, optimize=True)
-        levels = np.concatenate([[1.0], scales[scales > 1.0]])
-        clipped = np.maximum(1.0 - levels[:, None] / np.maximum(scales, 1.0), 0.0)
-        bounds = (
-            np.square(levels) * (cost * (1.0 + ROUNDING))
-            + 2.0 * (clipped @ covered)
-            + self.noise_ratio * (np.square(clipped) @ lengths)
+        covered = self.answered.T @ self.answered
+        bound = clipped_bound(
+            squares, covered=covered, gram=self.gram, noise_ratio=self.noise_ratio, cost=cost
         )
-        return max(float(bounds.min()) - float(np.square(self.answered).sum()), 0.0)
+        return max(bound - float(np.trace(covered)), 0.0)
+
+
+def clipped_bound(
+    squares: Array, *, covered: Array, gram: Array, noise_ratio: float, cost: float
+) -> float:
+    """Return the least of t² c + 2 Σ_i c_i tr(AᵀA z_i z_iᵀ) + (s²/ℓ) Σ_i c_i² ‖E z_i‖² over t ≥ 1.
+
+    Parameters
+    ----------
+    squares : array of shape (P, P)
+        EᵀB⁻¹E, of eigenvectors z_i.
+    covered : array of shape (P, P)
+        AᵀA, or what else stands for tr(YᵀΔ).
+    gram : array of shape (P, P)
+        EᵀE.
+    noise_ratio : float
+        s²/ℓ.
+    cost : float
+        c.
+
+    Examples
+    --------
+    >>> one = np.eye(1)
+    >>> clipped_bound(one / 2, covered=one, gram=one, noise_ratio=1.0, cost=2.0).__round__(6)
+    2.0
+    """
+    values, vectors = linalg.eigh(squares)
+    scales = np.sqrt(np.maximum(values, 0.0))
+    along = np.einsum("pi,pi->i", vectors, covered @ vectors)
+    lengths = np.einsum("pi,pi->i", vectors, gram @ vectors)
+    levels = np.concatenate([[1.0], scales[scales > 1.0]])
+    clipped = np.maximum(1.0 - levels[:, None] / np.maximum(scales, 1.0), 0.0)
+    bounds = (
+        np.square(levels) * (cost * (1.0 + ROUNDING))
+        + 2.0 * (clipped @ along)
+        + noise_ratio * (np.square(clipped) @ lengths)
+    )
+    return float(bounds.min())
 
 
 @dataclass(frozen=True, eq=False)

@@ -81,7 +81,8 @@ def pull_back(kernel: Kernel, X: Array, Z: Array, weights: Array) -> Array:
         return np.zeros(0)
     if isinstance(kernel, ConstantKernel):
         return np.array([kernel.constant_value * float(weights.sum())])
-    blocks = kernel.blocks if isinstance(kernel, BlockMatern) else np.arange(X.shape[1])
+    many = isinstance(kernel, BlockMatern)
+    blocks = np.asarray(kernel.blocks, np.intp) if many else np.arange(X.shape[1])
     scales = np.broadcast_to(np.atleast_1d(kernel.length_scale), (int(np.max(blocks)) + 1,))
     by_input = _by_input(kernel, X / scales[blocks], Z / scales[blocks], weights)
     if kernel.n_dims == 1:
