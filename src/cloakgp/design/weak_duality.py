@@ -165,10 +165,17 @@ class RowSupports:
             A, of all rows.
         """
         totals, squares = [], []
+        eigenvalues, rotation = linalg.eigh(answered.T @ answered)
+        eigenvalues = np.maximum(eigenvalues, 0.0)
+        mean = max(float(eigenvalues.mean()), np.finfo(np.float64).tiny)
+        # Where AᵀA is diagonal, all floors take one product.
+        turned = np.square(slopes @ rotation)
         for floor in FLOORS:
-            supports = row_supports(slopes, support_root(answered, floor=floor))
+            supports = _supports(turned @ (eigenvalues + floor * mean))
             totals.append(supports.sum())
-            squares.append((slopes / supports[:, None]).T @ slopes)
+            scaled = slopes / np.sqrt(supports)[:, None]
+            # The same array twice: half the work.
+            squares.append(scaled.T @ scaled)
         return cls(gram=slopes.T @ slopes, totals=np.array(totals), squares=np.array(squares))
 
     def merged(self, other: RowSupports) -> RowSupports:
@@ -191,8 +198,12 @@ class RowSupports:
 def row_supports(slopes: Array, root: Array) -> Array:
     """Return v_j = ‖M e_j‖ for M with MᵀM ≈ AᵀA, none of them zero."""
     rooted = slopes @ root.T
-    lengths: Array = np.sqrt(np.einsum("np,np->n", rooted, rooted))
-    return np.maximum(lengths, np.finfo(np.float64).tiny)
+    return _supports(np.einsum("np,np->n", rooted, rooted))
+
+
+def _supports(squares: Array) -> Array:
+    supports: Array = np.maximum(np.sqrt(squares), np.finfo(np.float64).tiny)
+    return supports
 
 
 def support_root(answered: Array, *, floor: float) -> Array:
