@@ -35,6 +35,7 @@ either, the search ends.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy import linalg
@@ -225,21 +226,46 @@ class Point:
         R.
     explained : float
         g, in squared output units.
-    slopes : array of shape (N, P)
-        E.
-    answered : array of shape (k, P)
-        R E.
+    covered : array of shape (N, k)
+        K_y Rᵀ.
+    weights : array of shape (k, P)
+        W.
+    directions : array of shape (N, P)
+        F.
+    noise_sd : float
+        s.
     """
 
     strategy: Array
     explained: float
-    slopes: Array
-    answered: Array
+    covered: Array
+    weights: Array
+    directions: Array
+    noise_sd: float
+
+    @cached_property
+    def slopes(self) -> Array:
+        """E, shape (N, P)."""
+        slopes: Array = self.covered @ self.weights
+        # In place: it is the largest array there is.
+        np.subtract(self.directions, slopes, out=slopes)
+        slopes /= self.noise_sd
+        return slopes
+
+    @cached_property
+    def answered(self) -> Array:
+        """R E, shape (k, P)."""
+        answered: Array = self.strategy @ self.slopes
+        return answered
 
     @property
     def gradient(self) -> Array:
-        """2 R E Eᵀ."""
-        return 2.0 * self.answered @ self.slopes.T
+        """2 R E Eᵀ = 2 (W Fᵀ − W Wᵀ R K_y), shape (k, N): without E."""
+        weights = self.weights
+        gradient: Array = weights @ self.directions.T
+        gradient -= (weights @ weights.T) @ self.covered.T
+        gradient *= 2.0
+        return gradient
 
 
 class Record:
