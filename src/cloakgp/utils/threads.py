@@ -15,6 +15,8 @@ from cloakgp.utils.arrays import Array
 
 # Multiply-adds of one pass, below which a second thread slows the pass down.
 SMALL_PASS = 3e8
+# Of the largest product in a fit, for each pair of rows.
+OPERATIONS_A_PAIR = 100.0
 # Blocks of rows, below which one thread works on all.
 FEW_BLOCKS = 4
 
