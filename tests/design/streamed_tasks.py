@@ -11,7 +11,7 @@ from sklearn.gaussian_process.kernels import Matern
 from cloakgp.design import design_bayes
 from cloakgp.design.streaming.bayes import (
     StrategyState,
-    _most_explained,
+    _Stepping,
     main_query_directions,
 )
 from cloakgp.design.streaming.bayes import design_streamed_bayes as streamed_bayes
@@ -105,7 +105,7 @@ class Task:
         )
 
     def bound(self, rule, *, table=None):
-        """`_most_explained` at any rule."""
+        """The bound of a pass at any rule, by the duals of the strategy that follows it."""
         table = Chunks.of(self.X, rows=70) if table is None else table
         directions, lost = main_query_directions(self.queries, prior_variance=self.prior_variance)
         sums = sum_strategy(Chunks(self.X), model=self.model, rule=rule)
@@ -115,7 +115,16 @@ class Task:
             queries=directions,
             noise_sd=self.noise_sd,
         )
-        return _most_explained(table, state, model=self.model, rule=rule) + lost
+        return self.bound_by(state, rule, table=table) + lost
+
+    def bound_by(self, state, rule, *, table):
+        """The bound of a pass at any rule, by the duals of any strategy."""
+        duals = state.duals(gap=1e-9)
+        stepping = _Stepping(model=self.model, rule=rule, cells=None, duals=duals)
+        found = table.over_inputs(stepping, what="certifying")
+        return duals.most_explained(
+            found.duals, features=found.sums.features, noise=found.sums.noise
+        )
 
 
 TASKS = {

@@ -115,7 +115,14 @@ def test_rows_and_answers_that_tell_nothing():
 
 def point(explained):
     nothing = np.zeros((1, 1))
-    return Point(strategy=nothing, explained=explained, slopes=nothing, answered=nothing)
+    return Point(
+        strategy=nothing,
+        explained=explained,
+        covered=nothing,
+        weights=nothing,
+        directions=nothing,
+        noise_sd=1.0,
+    )
 
 
 def checks(gaps, *, target, gains=None, limit=10 * CHECKS):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from cloakgp.utils.threads import SMALL_PASS, suitable_threads
+from cloakgp.utils.threads import FEW_BLOCKS, SMALL_PASS, over_blocks, suitable_threads
 
 
 def blas_threads():
@@ -40,4 +40,20 @@ def test_large_problems_keep_theirs():
 def test_threads_come_back_after_an_error():
     with pytest.raises(ZeroDivisionError), suitable_threads(1.0):
         _ = 1 / 0
+    assert set(blas_threads().values()) == {2}
+
+
+@pytest.mark.parametrize("rows", [0, 1, 7, 40])
+def test_blocks_come_back_in_order_and_have_one_thread(rows):
+    X = np.arange(rows, dtype=float)[:, None]
+    seen = []
+
+    def work(block):
+        seen.append(set(blas_threads().values()))
+        return block.ravel()
+
+    parts = over_blocks(work, X, rows=3)
+    np.testing.assert_array_equal(np.concatenate(parts), X.ravel())
+    many = len(parts) >= FEW_BLOCKS
+    assert all(threads == ({1} if many else {2}) for threads in seen)
     assert set(blas_threads().values()) == {2}

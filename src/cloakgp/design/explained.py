@@ -99,10 +99,11 @@ def evaluate(
     answers[np.diag_indices(len(answers))] += noise_sd**2
     answered = strategy @ directions
     weights = linalg.cho_solve(linalg.cho_factor(answers, lower=True), answered)
-    slopes = (directions - covered @ weights) / noise_sd
     return Point(
         strategy=strategy,
         explained=float(np.vdot(answered, weights)),
-        slopes=slopes,
-        answered=strategy @ slopes,
+        covered=covered,
+        weights=np.asarray(weights, dtype=np.float64),
+        directions=directions,
+        noise_sd=noise_sd,
     )

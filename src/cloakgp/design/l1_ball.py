@@ -158,8 +158,8 @@ def climb_in_l1(
     """
     if len(gaussian.strategy) == 0:
         return gaussian
-    rows = len(crossed)
-    with suitable_threads(float(rows) * rows * len(gaussian.strategy)):
+    # Sparse models know rows by no more numbers than there are query points.
+    with suitable_threads(float(crossed.size) * len(gaussian.strategy)):
         problem = _Problem(
             covariance=covariance,
             directions=main_directions(
@@ -300,11 +300,13 @@ def quartimax(answers: Array) -> Array:
            [1., 1., 0.]])
     """
     rotated, reached = answers, 0.0
-    for _ in range(ROTATIONS):
-        left, _, right = np.linalg.svd((rotated * rotated * rotated) @ answers.T)
-        rotated = (left @ right) @ answers
-        sharpness = float(np.square(np.square(rotated)).sum())
-        if sharpness <= (1.0 + ROTATED) * reached:
-            break
-        reached = sharpness
+    # A second thread would wait longer for these small factorisations than it works.
+    with suitable_threads(0.0):
+        for _ in range(ROTATIONS):
+            left, _, right = np.linalg.svd((rotated * rotated * rotated) @ answers.T)
+            rotated = (left @ right) @ answers
+            sharpness = float(np.square(np.square(rotated)).sum())
+            if sharpness <= (1.0 + ROTATED) * reached:
+                break
+            reached = sharpness
     return rotated

@@ -35,6 +35,7 @@ either, the search ends.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy import linalg
@@ -90,18 +91,49 @@ class Tangent:
         >>> round(tangent.excess(np.array([[0.5]]), cost=2.0), 9)
         1.0
         """
-        values, vectors = linalg.eigh(squares)
-        scales = np.sqrt(np.maximum(values, 0.0))
-        covered = np.square(self.answered @ vectors).sum(axis=0)
-        lengths = np.einsum("pi,pq,qi->i", vectors, self.gram, vectors, optimize=True)
-        levels = np.concatenate([[1.0], scales[scales > 1.0]])
-        clipped = np.maximum(1.0 - levels[:, None] / np.maximum(scales, 1.0), 0.0)
-        bounds = (
-            np.square(levels) * (cost * (1.0 + ROUNDING))
-            + 2.0 * (clipped @ covered)
-            + self.noise_ratio * (np.square(clipped) @ lengths)
+        covered = self.answered.T @ self.answered
+        bound = clipped_bound(
+            squares, covered=covered, gram=self.gram, noise_ratio=self.noise_ratio, cost=cost
         )
-        return max(float(bounds.min()) - float(np.square(self.answered).sum()), 0.0)
+        return max(bound - float(np.trace(covered)), 0.0)
+
+
+def clipped_bound(
+    squares: Array, *, covered: Array, gram: Array, noise_ratio: float, cost: float
+) -> float:
+    """Return the least of t² c + 2 Σ_i c_i tr(AᵀA z_i z_iᵀ) + (s²/ℓ) Σ_i c_i² ‖E z_i‖² over t ≥ 1.
+
+    Parameters
+    ----------
+    squares : array of shape (P, P)
+        EᵀB⁻¹E, of eigenvectors z_i.
+    covered : array of shape (P, P)
+        AᵀA, or what else stands for tr(YᵀΔ).
+    gram : array of shape (P, P)
+        EᵀE.
+    noise_ratio : float
+        s²/ℓ.
+    cost : float
+        c.
+
+    Examples
+    --------
+    >>> one = np.eye(1)
+    >>> clipped_bound(one / 2, covered=one, gram=one, noise_ratio=1.0, cost=2.0).__round__(6)
+    2.0
+    """
+    values, vectors = linalg.eigh(squares)
+    scales = np.sqrt(np.maximum(values, 0.0))
+    along = np.einsum("pi,pi->i", vectors, covered @ vectors)
+    lengths = np.einsum("pi,pi->i", vectors, gram @ vectors)
+    levels = np.concatenate([[1.0], scales[scales > 1.0]])
+    clipped = np.maximum(1.0 - levels[:, None] / np.maximum(scales, 1.0), 0.0)
+    bounds = (
+        np.square(levels) * (cost * (1.0 + ROUNDING))
+        + 2.0 * (clipped @ along)
+        + noise_ratio * (np.square(clipped) @ lengths)
+    )
+    return float(bounds.min())
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,10 +166,17 @@ class RowSupports:
             A, of all rows.
         """
         totals, squares = [], []
+        eigenvalues, rotation = linalg.eigh(answered.T @ answered)
+        eigenvalues = np.maximum(eigenvalues, 0.0)
+        mean = max(float(eigenvalues.mean()), np.finfo(np.float64).tiny)
+        # Where AᵀA is diagonal, all floors take one product.
+        turned = np.square(slopes @ rotation)
         for floor in FLOORS:
-            supports = row_supports(slopes, support_root(answered, floor=floor))
+            supports = _supports(turned @ (eigenvalues + floor * mean))
             totals.append(supports.sum())
-            squares.append((slopes / supports[:, None]).T @ slopes)
+            scaled = slopes / np.sqrt(supports)[:, None]
+            # The same array twice: half the work.
+            squares.append(scaled.T @ scaled)
         return cls(gram=slopes.T @ slopes, totals=np.array(totals), squares=np.array(squares))
 
     def merged(self, other: RowSupports) -> RowSupports:
@@ -160,8 +199,12 @@ class RowSupports:
 def row_supports(slopes: Array, root: Array) -> Array:
     """Return v_j = ‖M e_j‖ for M with MᵀM ≈ AᵀA, none of them zero."""
     rooted = slopes @ root.T
-    lengths: Array = np.sqrt(np.einsum("np,np->n", rooted, rooted))
-    return np.maximum(lengths, np.finfo(np.float64).tiny)
+    return _supports(np.einsum("np,np->n", rooted, rooted))
+
+
+def _supports(squares: Array) -> Array:
+    supports: Array = np.maximum(np.sqrt(squares), np.finfo(np.float64).tiny)
+    return supports
 
 
 def support_root(answered: Array, *, floor: float) -> Array:
@@ -183,21 +226,46 @@ class Point:
         R.
     explained : float
         g, in squared output units.
-    slopes : array of shape (N, P)
-        E.
-    answered : array of shape (k, P)
-        R E.
+    covered : array of shape (N, k)
+        K_y Rᵀ.
+    weights : array of shape (k, P)
+        W.
+    directions : array of shape (N, P)
+        F.
+    noise_sd : float
+        s.
     """
 
     strategy: Array
     explained: float
-    slopes: Array
-    answered: Array
+    covered: Array
+    weights: Array
+    directions: Array
+    noise_sd: float
+
+    @cached_property
+    def slopes(self) -> Array:
+        """E, shape (N, P)."""
+        slopes: Array = self.covered @ self.weights
+        # In place: it is the largest array there is.
+        np.subtract(self.directions, slopes, out=slopes)
+        slopes /= self.noise_sd
+        return slopes
+
+    @cached_property
+    def answered(self) -> Array:
+        """R E, shape (k, P)."""
+        answered: Array = self.strategy @ self.slopes
+        return answered
 
     @property
     def gradient(self) -> Array:
-        """2 R E Eᵀ."""
-        return 2.0 * self.answered @ self.slopes.T
+        """2 R E Eᵀ = 2 (W Fᵀ − W Wᵀ R K_y), shape (k, N): without E."""
+        weights = self.weights
+        gradient: Array = weights @ self.directions.T
+        gradient -= (weights @ weights.T) @ self.covered.T
+        gradient *= 2.0
+        return gradient
 
 
 class Record:

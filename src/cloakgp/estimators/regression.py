@@ -40,6 +40,7 @@ from cloakgp.release import Hyperprior, Release
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import Estimate, NoiseChoice, TransformName
 from cloakgp.utils.passes import Tell, tell_nobody
+from cloakgp.utils.threads import OPERATIONS_A_PAIR, suitable_threads
 
 
 class DPGPRegressor(
@@ -267,32 +268,33 @@ class DPGPRegressor(
         prior = self._prior(inputs, limits, inducing=plan.inducing)
         tell("choosing where predictions matter")
         query = self._query(inputs, X_query, query_weight)
-        noise = self._noise(inputs, prior=prior, query=query)
-        released = release_outputs(
-            inputs,
-            y,
-            prior=prior,
-            encoding=limits,
-            query=query,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            noise=noise,
-            groups=groups,
-            criterion=self.criterion,
-            gap=self.gap,
-            hyperprior=hyperprior,
-            average=self.learn == "average",
-            stages=stages_for(self.stages, criterion=self._criterion(), noise=noise),
-            prior_within=(
-                partial(self._prior, inputs, inducing=plan.inducing) if self._searches() else None
-            ),
-            transform=transform,
-            input_names=self._names(),
-            output_name=column_name(y),
-            progress=progress,
-            tell=tell,
-            insecure_seed=self.insecure_seed,
-        )
+        within = partial(self._prior, inputs, inducing=plan.inducing)
+        width = len(prior.inducing) if isinstance(prior, SparsePrior) else rows
+        with suitable_threads(OPERATIONS_A_PAIR * rows * width):
+            noise = self._noise(inputs, prior=prior, query=query)
+            released = release_outputs(
+                inputs,
+                y,
+                prior=prior,
+                encoding=limits,
+                query=query,
+                epsilon=self.epsilon,
+                delta=self.delta,
+                noise=noise,
+                groups=groups,
+                criterion=self.criterion,
+                gap=self.gap,
+                hyperprior=hyperprior,
+                average=self.learn == "average",
+                stages=stages_for(self.stages, criterion=self._criterion(), noise=noise),
+                prior_within=within if self._searches() else None,
+                transform=transform,
+                input_names=self._names(),
+                output_name=column_name(y),
+                progress=progress,
+                tell=tell,
+                insecure_seed=self.insecure_seed,
+            )
         return self._keep(released)
 
     @forget_on_failure

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 from sklearn.gaussian_process.kernels import Kernel
 
@@ -42,7 +43,7 @@ from cloakgp.release.hyperparameters.learning import learn_numbers
 from cloakgp.release.posterior.clipped_sums import as_kept, restated, under_alone
 from cloakgp.release.streamed_strategy import RuleColumns
 from cloakgp.utils.arrays import Array
-from cloakgp.utils.names import NoiseChoice
+from cloakgp.utils.names import NoiseChoice, NoiseName
 from cloakgp.utils.passes import Passes, Tell, tell_nobody
 
 # Of the points that kernels are learned at.
@@ -166,27 +167,29 @@ def release_rows(
     tell("choosing where predictions matter")
     points = query or Query(*summary.centres(LARGEST_DEFAULT_QUERY))
     tally = Cells(centres=summary.centres(LEARNING_CELLS)[0], units=summary.units)
-    law = choose_noise(
-        noise,
-        epsilon=epsilon,
-        delta=delta,
-        criterion=criterion_named(chosen.criterion, use="many rows"),
-        expected_error=lambda each: privacy_excess(
+
+    @cache
+    def excess(law: NoiseName) -> float:
+        return privacy_excess(
             asking,
             summary,
             prior=prior,
             query=points,
             bounds=bounds,
-            budget=Budget(epsilon, delta, noise=each),
-        ),
+            budget=Budget(epsilon, delta, noise=law),
+        )
+
+    law = choose_noise(
+        noise,
+        epsilon=epsilon,
+        delta=delta,
+        criterion=criterion_named(chosen.criterion, use="many rows"),
+        expected_error=excess,
     )
     steps = schedule_rows(
-        asking,
-        summary,
-        prior=prior,
-        query=points,
-        bounds=bounds,
-        budget=Budget(epsilon, delta, noise=law),
+        Budget(epsilon, delta, noise=law),
+        rows=summary.count,
+        excess=lambda: excess(law),
         stages=chosen.stages,
         criterion=chosen.criterion,
         ask_spread=chosen.hyperprior is not None and chosen.hyperprior.noise_variance,

@@ -8,14 +8,16 @@ and without privacy, are public, and decide.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from scipy import linalg
 
 from cloakgp.criteria import criterion_named
+from cloakgp.data import InputRows
 from cloakgp.design.bayes import sharpest_strategy
 from cloakgp.design.l1_ball import design_l1
-from cloakgp.design.streaming.binning import Cells, cell_sums
+from cloakgp.design.streaming.binning import Cells, CellSums, cell_sums
 from cloakgp.design.streaming.grouping import GroupedModel, GroupedPasses
 from cloakgp.fitting.bands import ONE_STAGE, Stages, Step, schedule_stages, stages_for
 from cloakgp.fitting.strategies import Budget, Query, query_weights, unit_noise_sd
@@ -31,13 +33,10 @@ FORECAST_CELLS, FORECAST_GAP = 400, 0.02
 
 
 def schedule_rows(
-    rows: Passes,
-    summary: Summary,
-    *,
-    prior: SparsePrior,
-    query: Query,
-    bounds: OutputBounds,
     budget: Budget,
+    *,
+    rows: int,
+    excess: Callable[[], float],
     stages: Stages,
     criterion: str,
     ask_spread: bool,
@@ -47,15 +46,12 @@ def schedule_rows(
 
     Parameters
     ----------
-    rows : Passes
-        With `GroupedPasses`, all rows of a group are protected together.
-    summary : Summary
-        Of these rows.
-    prior : SparsePrior
-    query : Query
-    bounds : OutputBounds
     budget : Budget
         The whole.
+    rows : int
+        N.
+    excess : callable
+        Gives `privacy_excess` with this budget.
     stages : "auto", None, or sequence of (share, width)
         "auto" is one stage where several are not worth their passes.
     criterion : str
@@ -69,20 +65,12 @@ def schedule_rows(
     )
     if len(schedule) > 1 and isinstance(stages, str):
         tell("looking whether stages are worth it")
-        excess = privacy_excess(
-            rows,
-            summary,
-            prior=prior,
-            query=query,
-            bounds=bounds,
-            budget=budget,
-        )
-        if excess <= LITTLE:
+        if excess() <= LITTLE:
             schedule = ONE_STAGE
     return schedule_stages(
         schedule,
         budget=budget,
-        rows=summary.count,
+        rows=rows,
         ask_spread=ask_spread,
     )
 
@@ -98,8 +86,8 @@ def privacy_excess(
 ) -> float:
     """Return by what share privacy in one stage enlarges the expected error of new outputs.
 
-    Root mean square over the query points, under the prior, with rows gathered in cells. Takes one
-    pass over public inputs.
+    Root mean square over the query points, under the prior, with rows gathered in cells. The rows
+    of the summary stand for all; with groups, whose sizes they do not tell, it takes a pass.
 
     Parameters
     ----------
@@ -116,9 +104,7 @@ def privacy_excess(
         0 where privacy costs nothing.
     """
     weights = query_weights(query)
-    model = GroupedModel(prior) if isinstance(rows, GroupedPasses) else prior
-    centres, _ = summary.centres(FORECAST_CELLS)
-    cells = cell_sums(rows, model=model, cells=Cells(centres=centres, units=summary.units))
+    cells = _forecast_cells(rows, summary, prior=prior)
     queries = prior.features(query.X) * np.sqrt(weights)
     variance = float(weights @ prior.query_variance(query.X))
     sharpest = sharpest_strategy if budget.noise == "gaussian" else design_l1
@@ -135,3 +121,13 @@ def privacy_excess(
     least = variance - float(np.square(queries).sum()) + float(np.vdot(queries, known))
     noise = float(weights @ prior.observation_noise(query.X))
     return math.sqrt((design.unexplained + noise) / (least + noise)) - 1.0
+
+
+def _forecast_cells(rows: Passes, summary: Summary, *, prior: SparsePrior) -> CellSums:
+    """Return about what the rows of each of a few cells add up to."""
+    cells = Cells(centres=summary.centres(FORECAST_CELLS)[0], units=summary.units)
+    if isinstance(rows, GroupedPasses):
+        return cell_sums(rows, model=GroupedModel(prior), cells=cells)
+    sampled = cell_sums(InputRows(summary.sample), model=prior, cells=cells)
+    share = summary.count / len(summary.sample)
+    return CellSums(features=share * sampled.features, noise=share * sampled.noise)

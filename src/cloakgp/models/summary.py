@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -89,23 +90,39 @@ class Summary:
         ValueError
             If count is below one.
         """
-        from sklearn.cluster import MiniBatchKMeans
-
         if count < 1:
             raise ValueError(f"the number of centres must be at least 1, got {count}")
-        share = self.count / len(self.sample)
+        if (count, random_state) not in self._found:
+            self._found[count, random_state] = self._clustered(count, random_state=random_state)
+        return self._found[count, random_state]
+
+    @cached_property
+    def _found(self) -> dict[tuple[int, int], tuple[Array, Array]]:
+        """Centres that were asked for before."""
+        return {}
+
+    @cached_property
+    def _distinct(self) -> tuple[Array, Array]:
+        """The distinct rows of the sample, and how many there are of each."""
         distinct, sizes = np.unique(self.sample, axis=0, return_counts=True)
+        return distinct, sizes.astype(np.float64)
+
+    def _clustered(self, count: int, *, random_state: int) -> tuple[Array, Array]:
+        from sklearn.cluster import MiniBatchKMeans
+
+        share = self.count / len(self.sample)
+        distinct, sizes = self._distinct
         if len(distinct) <= count:
-            return distinct, np.asarray(sizes * share, dtype=np.float64)
+            return distinct, sizes * share
         clusters = MiniBatchKMeans(
             n_clusters=count, batch_size=BATCH_ROWS, n_init=1, random_state=random_state
         )
         with threadpool_limits(limits=1):
             labels = clusters.fit_predict(self.sample / self.units)
-        sizes = np.bincount(labels, minlength=count)
+        sizes = np.bincount(labels, minlength=count).astype(np.float64)
         centres = np.asarray(clusters.cluster_centers_ * self.units, dtype=np.float64)
         occupied = sizes > 0
-        return centres[occupied], np.asarray(sizes[occupied] * share, dtype=np.float64)
+        return centres[occupied], sizes[occupied] * share
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from cloakgp.design.streaming.grouping import (
     grouped_columns,
     sum_grouped,
 )
-from cloakgp.design.streaming.rules import RowModel, Rule
+from cloakgp.design.streaming.rules import Columns, RowModel, Rule
 from cloakgp.design.streaming.sums import sum_strategy
 from cloakgp.models import SparsePrior
 from cloakgp.models.clipping import OFFSET_SD
@@ -60,6 +60,12 @@ class RuleColumns:
         if self.grouped:
             return grouped_columns(X, model=self.model, rule=self.rule)
         return self.rule.columns(*self.model.features_and_noise(X))
+
+    def asked(self, X: Array) -> Columns:
+        """Return the same in the form in which sums over rows cost least."""
+        if self.grouped:
+            return self(X)
+        return self.rule.asked(*self.model.features_and_noise(X))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -1,15 +1,26 @@
-"""BLAS threads: one for small problems, where waiting for the others costs more than the sum."""
+"""Threads: one of BLAS for small problems, where waiting costs more; several for many blocks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
+from typing import TypeVar
 
+import joblib
 from threadpoolctl import ThreadpoolController
+
+from cloakgp.utils.arrays import Array
 
 # Multiply-adds of one pass, below which a second thread slows the pass down.
 SMALL_PASS = 3e8
+# Of the largest product in a fit, for each pair of rows.
+OPERATIONS_A_PAIR = 100.0
+# Blocks of rows, below which one thread works on all.
+FEW_BLOCKS = 4
+
+Result = TypeVar("Result")
 
 
 @cache
@@ -37,3 +48,28 @@ def suitable_threads(operations: float) -> Iterator[None]:
         return
     with _controller().limit(limits=1, user_api="blas"):
         yield
+
+
+def over_blocks(work: Callable[[Array], Result], X: Array, *, rows: int) -> list[Result]:
+    """Do some work on blocks of rows, several at a time where there are many.
+
+    Parameters
+    ----------
+    work : callable
+        Called with some rows, from several threads at once; with BLAS at one thread, so that it
+        gives the same bits however many there are.
+    X : array of shape (n, D)
+    rows : int
+        Of a block, at most. There is always one block.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> over_blocks(len, np.zeros((5, 1)), rows=2)
+    [2, 2, 1]
+    """
+    blocks = [X[start : start + rows] for start in range(0, max(len(X), 1), rows)]
+    if len(blocks) < FEW_BLOCKS:
+        return [work(block) for block in blocks]
+    with suitable_threads(0.0), ThreadPoolExecutor(joblib.cpu_count()) as pool:
+        return list(pool.map(work, blocks))

@@ -10,7 +10,8 @@ strategy is ever formed. Three steps:
    explained variance is the largest over W of 2 tr(WᵀAF) − tr(WᵀSW). As a function of r_j it grows
    along 2 rᵀ L v_j − λ_j rᵀ W Wᵀ r with L = W (F − AᵀW)ᵀ: a rule with a k × M matrix. A full step
    may overshoot, so A and B move half-way to those of the new columns, and again;
-3. a last pass certifies, by the sums that `cloakgp.design.weak_duality` needs of the rows' slopes.
+3. the pass that finds these columns certifies, too (`cloakgp.design.streaming.duals`). There are
+   two at least, and up to four as long as the certificate is looser than what is usual.
 
 Any rule may be released: all of this decides how useful a release is, never how private.
 """
@@ -26,9 +27,9 @@ from cloakgp.design.bayes import sharpest_strategy
 from cloakgp.design.solver import Progress
 from cloakgp.design.strategy import LOOSE, Certificate, warn_if_short
 from cloakgp.design.streaming.binning import Cells, CellSums, cell_sums
+from cloakgp.design.streaming.duals import Duals, DualSums
 from cloakgp.design.streaming.rules import BallRule, RowModel, Rule
-from cloakgp.design.streaming.sums import StrategySums, sum_strategy
-from cloakgp.design.weak_duality import RowSupports
+from cloakgp.design.streaming.sums import StrategySums, sums_of_rows
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import Chunk, Passes
 from cloakgp.utils.threads import suitable_threads
@@ -37,7 +38,7 @@ from cloakgp.utils.threads import suitable_threads
 # what they could explain is added to the certificate.
 NEGLIGIBLE = 1e-7
 # How often every row gets the column that is best for it, and how far sums move each time.
-STEPS, STEP_SHARE = 2, 0.5
+STEPS, MOST_STEPS, STEP_SHARE = 2, 4, 0.5
 # Stop when a step explains less than this share of what remains.
 STALLED = 1e-5
 # Answers are left out of a rule below this share of the largest curvature.
@@ -132,6 +133,16 @@ class StrategyState:
         features = rotation.T @ self.features
         return rule, replace(self, features=features, noise=rotation.T @ self.noise @ rotation)
 
+    def duals(self, *, gap: float) -> Duals:
+        """Return the duals of this strategy, by which other columns can be certified."""
+        return Duals.of(
+            features=self.features,
+            weights=self.weights(),
+            queries=self.queries,
+            noise_sd=self.noise_sd,
+            gap=gap,
+        )
+
     def towards(self, other: StrategyState) -> StrategyState:
         """Return the state whose sums lie between two."""
         share = STEP_SHARE
@@ -204,6 +215,7 @@ def design_streamed_bayes(
         model=model,
         prior_variance=prior_variance,
         lost=lost,
+        gap=gap,
         tally=tally,
     )
     warn_if_short(design.certificate, gap=gap, allowed=LOOSE * gap)
@@ -217,6 +229,7 @@ def sharpest_rule(
     model: RowModel,
     prior_variance: float,
     lost: float,
+    gap: float,
     tally: Cells | None = None,
 ) -> StreamedDesign:
     """Let every row have the column that is best for it, and certify: steps 2 and 3.
@@ -230,31 +243,86 @@ def sharpest_rule(
     prior_variance : float
     lost : float
         The most that query directions which were left out could explain.
+    gap : float
+        More than two steps are taken while ten times this is not certified.
     tally : Cells, optional
     """
     best: tuple[float, BallRule, StrategySums] | None = None
-    for step in range(STEPS):
+    most, unexplained = prior_variance, prior_variance
+    for step in range(MOST_STEPS):
         rule, state = state.rule()
-        sums = sum_strategy(
-            passes, model=model, rule=rule, cells=tally, what=f"designing, step {step + 1}"
+        duals = state.duals(gap=gap)
+        found = passes.over_inputs(
+            _Stepping(model=model, rule=rule, cells=tally, duals=duals),
+            what=f"designing, step {step + 1}",
         )
+        sums = found.sums
         reached = replace(state, features=sums.features, noise=sums.noise)
         explained = reached.explained()
+        bound = duals.most_explained(found.duals, features=sums.features, noise=sums.noise)
+        most = min(most, bound + lost)
         won = explained - (best[0] if best else -np.inf)
         if won > 0:
             best = explained, rule, sums
-        if abs(won) < STALLED * (prior_variance - explained):
+        assert best is not None
+        unexplained = max(prior_variance - best[0], np.finfo(np.float64).tiny)
+        certified = max(most - best[0], 0.0) / unexplained
+        stalled = abs(won) < STALLED * (prior_variance - explained)
+        if certified <= gap or (step + 1 >= STEPS and (certified <= LOOSE * gap or stalled)):
             break
         state = state.towards(reached)
     assert best is not None
-    explained, rule, sums = best
-    final = replace(state, features=sums.features, noise=sums.noise)
-    most = _most_explained(passes, final, model=model, rule=rule)
-    unexplained = max(prior_variance - explained, np.finfo(np.float64).tiny)
-    certificate = Certificate(
-        criterion="bayes", gap=(max(most - explained, 0.0) + lost) / unexplained
-    )
+    _, rule, sums = best
+    certificate = Certificate(criterion="bayes", gap=certified)
     return StreamedDesign(rule=rule, sums=sums, certificate=certificate, unexplained=unexplained)
+
+
+def most_explained(passes: Passes, state: StrategyState, *, model: RowModel) -> float:
+    """Return an upper bound of what any strategy explains, from the duals at one.
+
+    Parameters
+    ----------
+    passes : Passes
+    state : StrategyState
+        The nearer to the best, the tighter.
+    model : RowModel
+    """
+    rule, state = state.rule()
+    duals = state.duals(gap=np.inf)
+    found = passes.over_inputs(
+        _Stepping(model=model, rule=rule, cells=None, duals=duals), what="certifying"
+    )
+    return duals.most_explained(found.duals, features=found.sums.features, noise=found.sums.noise)
+
+
+@dataclass(frozen=True, eq=False)
+class _Step:
+    """The sums of a step over some rows, and those that certify."""
+
+    sums: StrategySums
+    duals: DualSums
+
+    def merged(self, other: _Step) -> _Step:
+        return _Step(sums=self.sums.merged(other.sums), duals=self.duals.merged(other.duals))
+
+
+@dataclass(frozen=True, eq=False)
+class _Stepping:
+    """A step over one chunk."""
+
+    model: RowModel
+    rule: Rule
+    cells: Cells | None
+    duals: Duals
+
+    def __call__(self, chunk: Chunk) -> _Step:
+        features, noise = self.model.features_and_noise(chunk.X)
+        columns = self.rule.columns(features, noise)
+        membership = None if self.cells is None else self.cells.membership(chunk.X)
+        return _Step(
+            sums=sums_of_rows(columns, features, noise, membership=membership),
+            duals=self.duals.over(features, noise, columns),
+        )
 
 
 def main_query_directions(queries: Array, *, prior_variance: float) -> tuple[Array, float]:
@@ -287,54 +355,3 @@ def main_query_directions(queries: Array, *, prior_variance: float) -> tuple[Arr
     kept[0] = True
     lost = float(remaining[~kept].max()) if not kept.all() else 0.0
     return left[:, kept] * scales[kept], lost
-
-
-@dataclass(frozen=True, eq=False)
-class _Bound:
-    """The supports of some rows, and the least noise of any."""
-
-    supports: RowSupports
-    least_noise: float
-
-    def merged(self, other: _Bound) -> _Bound:
-        return _Bound(
-            supports=self.supports.merged(other.supports),
-            least_noise=min(self.least_noise, other.least_noise),
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class _Bounding:
-    """The bound's sums of one chunk."""
-
-    model: RowModel
-    rule: Rule
-    residual: Array
-    weights: Array
-    noise_sd: float
-
-    def __call__(self, chunk: Chunk) -> _Bound:
-        features, noise = self.model.features_and_noise(chunk.X)
-        columns = self.rule.columns(features, noise)
-        slopes = (self.residual @ features - (self.weights.T @ columns) * noise) / self.noise_sd
-        return _Bound(
-            supports=RowSupports.of(slopes.T, answered=self.noise_sd * self.weights),
-            least_noise=float(noise.min()),
-        )
-
-
-def _most_explained(passes: Passes, state: StrategyState, *, model: RowModel, rule: Rule) -> float:
-    """Return an upper bound of the variance that any strategy explains."""
-    weights = state.weights()
-    bounding = _Bounding(
-        model=model,
-        rule=rule,
-        residual=(state.queries - state.features.T @ weights).T,
-        weights=weights,
-        noise_sd=state.noise_sd,
-    )
-    bound = passes.over_inputs(bounding, what="certifying")
-    excess = bound.supports.excess(
-        state.noise_sd * weights, noise_ratio=state.noise_sd**2 / bound.least_noise
-    )
-    return state.explained() + excess

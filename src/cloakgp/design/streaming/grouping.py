@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from cloakgp.design.streaming.binning import Cells
 from cloakgp.design.streaming.rules import RowModel, Rule
-from cloakgp.design.streaming.sums import StrategySums
+from cloakgp.design.streaming.sums import StrategySums, sums_of_rows
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import GROUP_NUMBERS, Chunk, PartOf, Passes
 
@@ -204,28 +204,17 @@ class _Summing:
 
     def __call__(self, chunk: Chunk) -> _Grouped:
         columns = self.columns(chunk.X)
-        squares = np.einsum("kn,kn->n", columns, columns)
+        lengths = np.sqrt(np.einsum("kn,kn->n", columns, columns))
         membership = None if self.cells is None else self.cells.membership(chunk.X)
-        sums = []
-        for model in self.seen_by:
-            features, noise = model.features_and_noise(chunk.X[:, :-1])
-            sums.append(
-                StrategySums(
-                    features=columns @ features.T,
-                    noise=(columns * noise) @ columns.T,
-                    totals=columns.sum(axis=1),
-                    count=len(chunk.X),
-                    chunk_rows=len(chunk.X),
-                    longest=0.0,
-                    cells=None if membership is None else (membership @ columns.T).T,
-                    squares=None if membership is None else membership @ squares,
-                )
-            )
+        sums = tuple(
+            sums_of_rows(columns, *model.features_and_noise(chunk.X[:, :-1]), membership=membership)
+            for model in self.seen_by
+        )
         assert chunk.groups is not None
-        lengths = np.bincount(chunk.groups, weights=np.sqrt(squares), minlength=GROUP_NUMBERS)
+        together = np.bincount(chunk.groups, weights=lengths, minlength=GROUP_NUMBERS)
         return _Grouped(
-            sums=tuple(sums),
-            lengths=lengths.astype(np.float64),
+            sums=sums,
+            lengths=together.astype(np.float64),
             counts=np.bincount(chunk.groups, minlength=GROUP_NUMBERS),
             chunks=1,
         )

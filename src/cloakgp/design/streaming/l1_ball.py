@@ -10,8 +10,8 @@ The problem is that of `cloakgp.design.l1_ball`, for a sparse model, in the step
    greatest. One row among many is worth little to any answer, so that little is lost by not
    sharing it (on a few hundred rows, up to 2 % of what remains). A full step may overshoot: sums
    move half-way, and again, and the best rule is kept;
-3. the Gaussian design of the same cells is carried to rows and certified: no strategy in the ℓ1
-   ball leaves less than what is certified there.
+3. the Gaussian design of the same cells bounds what any strategy explains: none in the ℓ1 ball
+   leaves less than what is certified so.
 
 Any rule may be released: all of this decides how useful a release is, never how private.
 """
@@ -30,7 +30,7 @@ from cloakgp.design.streaming.bayes import (
     StrategyState,
     StreamedDesign,
     main_query_directions,
-    sharpest_rule,
+    most_explained,
 )
 from cloakgp.design.streaming.binning import Cells, cell_sums
 from cloakgp.design.streaming.rules import PartitionRule, RowModel
@@ -106,14 +106,11 @@ def design_streamed_l1(
         passes, start, model=model, prior_variance=prior_variance, tally=tally
     )
     unexplained = positive(prior_variance - explained)
-    bound = sharpest_rule(
-        passes,
-        StrategyState.on_cells(gaussian.strategy, gathered, queries=directions, noise_sd=noise_sd),
-        model=model,
-        prior_variance=prior_variance,
-        lost=lost,
+    at_best = StrategyState.on_cells(
+        gaussian.strategy, gathered, queries=directions, noise_sd=noise_sd
     )
-    least = bound.unexplained * (1.0 - bound.certificate.gap)
+    most = most_explained(passes, at_best, model=model) + lost
+    least = prior_variance - most
     return StreamedDesign(
         rule=rule,
         sums=sums,

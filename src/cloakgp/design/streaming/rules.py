@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from scipy import sparse
 
 from cloakgp.utils.arrays import Array
 
@@ -21,6 +22,10 @@ BLOCK_ROWS = 512
 TINY, HUGE = float(np.finfo(np.float64).tiny), float(np.finfo(np.float64).max)
 # Relative error of a column's length at which the search for its multiplier stops.
 LENGTH_TOLERANCE = 1e-10
+
+
+Columns = Array | sparse.csr_array
+"""What is asked of rows, shape (k, n): dense, or of few entries that are not zero."""
 
 
 class RowModel(Protocol):
@@ -49,6 +54,16 @@ class Rule(ABC):
     @abstractmethod
     def columns(self, features: Array, noise: Array) -> Array:
         """Return the columns r_j of rows with features V and noise variances λ, shape (k, n)."""
+
+    def asked(self, features: Array, noise: Array) -> Columns:
+        """Return the columns in the form in which sums over rows cost least.
+
+        Parameters
+        ----------
+        features : array of shape (M, n)
+        noise : array of shape (n,)
+        """
+        return self.columns(features, noise)
 
     def validate(self) -> None:
         """Refuse a rule that is none.
@@ -183,14 +198,23 @@ class PartitionRule(Rule):
 
     def columns(self, features: Array, noise: Array) -> Array:
         """Return the columns, shape (k, n): one entry of each is ±1."""
-        wanted: Array = self.matrix @ features
-        if self.answers == 0:
-            return wanted
-        parts = (2.0 * np.abs(wanted) - self.curvatures[:, None] * noise).argmax(axis=0)
-        rows = np.arange(len(parts))
-        columns = np.zeros_like(wanted)
-        columns[parts, rows] = np.where(wanted[parts, rows] < 0, -1.0, 1.0)
+        columns: Array = self.asked(features, noise).toarray()
         return columns
+
+    def asked(self, features: Array, noise: Array) -> sparse.csr_array:
+        """Return the columns, with their one entry each."""
+        wanted: Array = self.matrix @ features
+        rows = len(noise)
+        if self.answers == 0:
+            return sparse.csr_array((0, rows))
+        parts = np.empty(rows, dtype=np.intp)
+        for start in range(0, rows, BLOCK_ROWS):
+            block = slice(start, start + BLOCK_ROWS)
+            worth = 2.0 * np.abs(wanted[:, block]) - self.curvatures[:, None] * noise[block]
+            parts[block] = worth.argmax(axis=0)
+        each = np.arange(rows)
+        signs = np.where(wanted[parts, each] < 0, -1.0, 1.0)
+        return sparse.csr_array((signs, (parts, each)), shape=wanted.shape)
 
 
 def _check_curvatures(curvatures: Array, *, matrix: Array) -> None:

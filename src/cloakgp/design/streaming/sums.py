@@ -10,9 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 
 from cloakgp.design.streaming.binning import Cells
-from cloakgp.design.streaming.rules import RowModel, Rule
+from cloakgp.design.streaming.rules import Columns, RowModel, Rule
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import Chunk, Passes
 
@@ -109,6 +110,45 @@ def _added(mine: Array | None, theirs: Array | None) -> Array | None:
     return None if mine is None or theirs is None else mine + theirs
 
 
+def sums_of_rows(
+    columns: Columns, features: Array, noise: Array, *, membership: sparse.csr_array | None = None
+) -> StrategySums:
+    """Return the sums over some rows.
+
+    Parameters
+    ----------
+    columns : array or sparse array of shape (k, n)
+        R.
+    features : array of shape (M, n)
+        V.
+    noise : array of shape (n,)
+        Λ.
+    membership : sparse array of shape (cells, n), optional
+        Sum over the rows of each cell, too: see `Cells.membership`.
+    """
+    if isinstance(columns, sparse.csr_array):
+        squares = np.asarray(columns.power(2).sum(axis=0), dtype=np.float64)
+        products = (columns * noise) @ columns.T
+        spread = products.toarray()
+        cells = None if membership is None else (columns @ membership.T).toarray()
+    else:
+        squares = np.einsum("kn,kn->n", columns, columns)
+        weighed = columns * np.sqrt(noise)
+        # The same array twice: half the work.
+        spread = weighed @ weighed.T
+        cells = None if membership is None else (membership @ columns.T).T
+    return StrategySums(
+        features=columns @ features.T,
+        noise=spread,
+        totals=np.asarray(columns.sum(axis=1), dtype=np.float64),
+        count=len(noise),
+        chunk_rows=len(noise),
+        longest=float(np.sqrt(squares.max(initial=0.0))),
+        cells=cells,
+        squares=None if membership is None else membership @ squares,
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class _Asking:
     """The sums of one chunk."""
@@ -119,18 +159,11 @@ class _Asking:
 
     def __call__(self, chunk: Chunk) -> StrategySums:
         features, noise = self.model.features_and_noise(chunk.X)
-        columns = self.rule.columns(features, noise)
-        squares = np.einsum("kn,kn->n", columns, columns)
-        membership = None if self.cells is None else self.cells.membership(chunk.X)
-        return StrategySums(
-            features=columns @ features.T,
-            noise=(columns * noise) @ columns.T,
-            totals=columns.sum(axis=1),
-            count=len(chunk.X),
-            chunk_rows=len(chunk.X),
-            longest=float(np.sqrt(squares.max(initial=0.0))),
-            cells=None if membership is None else (membership @ columns.T).T,
-            squares=None if membership is None else membership @ squares,
+        return sums_of_rows(
+            self.rule.asked(features, noise),
+            features,
+            noise,
+            membership=None if self.cells is None else self.cells.membership(chunk.X),
         )
 
 

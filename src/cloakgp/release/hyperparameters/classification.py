@@ -9,7 +9,8 @@ once divided by their noise sd. The channels' log densities are added up, togeth
 log-normal around the declared value of every free hyperparameter of the kernel, normal around the
 declared mean of each latent function. Sparse priors are learned through their full kernel.
 
-Kernels are evaluated at few points where there are many rows; see `answer_covariance`.
+Kernels are evaluated at few points where there are many rows; see
+`cloakgp.release.hyperparameters.covariance`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ from cloakgp.models.likelihoods.classes import (
     label_covariance,
     mean_latent_variance,
 )
-from cloakgp.release.hyperparameters.covariance import LearningQuestions, kernel_and_slopes
+from cloakgp.release.hyperparameters.covariance import LearningQuestions
+from cloakgp.release.hyperparameters.gradients import KernelAtPoints
 from cloakgp.release.hyperparameters.hyperprior import LOG_SD
 from cloakgp.release.posterior.mixture import WeightedPrior
 from cloakgp.utils.arrays import Array
@@ -119,7 +121,7 @@ class LabelObjective:
         """
         candidate = self.at(position)
         likelihood = candidate.likelihood
-        kernel, *slopes = kernel_and_slopes(candidate.prior.kernel, self.questions.points)
+        kernel = KernelAtPoints.of(candidate.prior.kernel, self.questions.points)
         variance = np.diag(kernel.latent) + kernel.white
         if not np.isfinite(kernel.latent).all():
             raise np.linalg.LinAlgError("the kernel is not finite")
@@ -138,14 +140,8 @@ class LabelObjective:
         # ρ_ij = k_ij / (s_i s_j) with s² = τ² + v.
         by_variance -= (by_correlation * correlation).sum(axis=1) / spread**2
         by_kernel = by_correlation / scales
-        gradient = [
-            LOG_SD
-            * float(
-                np.vdot(by_kernel, slope.latent)
-                + by_variance @ (np.diag(slope.latent) + slope.white)
-            )
-            for slope in (slopes[index] for index in self.free)
-        ]
+        by_kernel[np.diag_indices(len(by_kernel))] += by_variance
+        gradient = (LOG_SD * kernel.pull_back(by_kernel, by_variance)[self.free]).tolist()
         gradient += mean_slopes if self.means else []
         return value + 0.5 * float(position @ position), np.array(gradient) + position
 

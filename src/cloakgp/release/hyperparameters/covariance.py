@@ -1,4 +1,4 @@
-r"""The prior covariance of answers, R K Rᵀ, and its derivatives in the kernel's hyperparameters.
+r"""Answers to learn from: what was asked, in sums over rows at few points.
 
 Where a table has many rows, each is moved to the nearest of a few hundred k-means centres of the
 public inputs. That approximates the objective of a fit to public numbers; it touches neither a
@@ -14,14 +14,11 @@ from typing import Protocol
 
 import numpy as np
 from scipy import linalg
-from sklearn.gaussian_process.kernels import Kernel
 from threadpoolctl import threadpool_limits
 
 from cloakgp.design.streaming.condensing import CellQuestions
 from cloakgp.design.streaming.sums import StrategySums
-from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.clipping import OFFSET_SD
-from cloakgp.models.latent import RELATIVE_JITTER, has_white_noise
 from cloakgp.privacy import Answers
 from cloakgp.release.tables import DenseTable
 from cloakgp.utils.arrays import Array
@@ -293,98 +290,6 @@ def gather_sums(
         values=np.concatenate(values),
         residual=residual,
     )
-
-
-def latent_covariance_and_slopes(
-    prior: ExactPrior | SparsePrior, answers: LearningQuestions
-) -> tuple[Array, list[Array]]:
-    """Return the covariance of the answers but for observation noise, and its derivatives.
-
-    The derivatives are with respect to ``kernel.theta``, the logarithms of the hyperparameters that
-    are not fixed.
-
-    Parameters
-    ----------
-    prior : ExactPrior or SparsePrior
-    answers : LearningQuestions
-
-    Returns
-    -------
-    array of shape (k, k)
-    list of arrays of shape (k, k)
-    """
-    if isinstance(prior, ExactPrior):
-        covariance, *derivatives = (
-            answers.questions @ part.latent @ answers.questions.T + answers.row_products(part.white)
-            for part in kernel_and_slopes(prior.kernel, answers.points)
-        )
-        return covariance, derivatives
-    return _sparse_covariance_and_slopes(prior, answers)
-
-
-def _sparse_covariance_and_slopes(
-    prior: SparsePrior, answers: LearningQuestions
-) -> tuple[Array, list[Array]]:
-    """Q between points, and for FITC the variance that Q leaves out of each row."""
-    inducing = len(prior.inducing)
-    value, *slopes = kernel_and_slopes(prior.kernel, np.vstack([prior.inducing, answers.points]))
-    full, white = value.latent, value.white
-    among, crossed = full[:inducing, :inducing].copy(), full[:inducing, inducing:]
-    among[np.diag_indices(inducing)] += RELATIVE_JITTER * float(np.diag(among).max())
-    factor = linalg.cho_factor(among, lower=True)
-    weights = linalg.cho_solve(factor, crossed)
-    asked = weights @ answers.questions.T
-    covariance = answers.questions @ crossed.T @ asked
-    fitc = prior.approximation == "fitc"
-    left_out = np.diag(full)[inducing:] - np.einsum("mp,mp->p", crossed, weights)
-    covariance = covariance + answers.row_products(white[inducing:] + fitc * left_out)
-    derivatives = []
-    for slope in slopes:
-        full, white = slope.latent, slope.white
-        d_among, d_crossed = full[:inducing, :inducing], full[:inducing, inducing:]
-        outer = answers.questions @ d_crossed.T @ asked
-        d_left_out = (
-            np.diag(full)[inducing:]
-            - 2 * np.einsum("mp,mp->p", d_crossed, weights)
-            + np.einsum("mp,mp->p", weights, d_among @ weights)
-        )
-        derivatives.append(
-            outer
-            + outer.T
-            - asked.T @ d_among @ asked
-            + answers.row_products(white[inducing:] + fitc * d_left_out)
-        )
-    return covariance, derivatives
-
-
-@dataclass(frozen=True, eq=False)
-class KernelParts:
-    """A kernel matrix (or a derivative of one): latent covariances, and white noise per point."""
-
-    latent: Array
-    white: Array
-
-
-def kernel_and_slopes(kernel: Kernel, points: Array) -> list[KernelParts]:
-    """Return a kernel's matrix, then its derivatives.
-
-    White noise shows on the diagonal only. Between a point and its double there is none, which
-    tells the latent covariance from the noise.
-    """
-    count = len(points)
-    doubles = has_white_noise(kernel)
-    evaluated = np.vstack([points, points]) if doubles else points
-    matrix, gradient = kernel(evaluated, eval_gradient=True)
-    arrays = [matrix, *(gradient[:, :, index] for index in range(gradient.shape[2]))]
-    if not doubles:
-        return [KernelParts(latent=array, white=np.zeros(count)) for array in arrays]
-    return [
-        KernelParts(
-            latent=array[:count, count:],
-            white=np.diag(array)[:count] - np.diag(array[:count, count:]),
-        )
-        for array in arrays
-    ]
 
 
 def _learning_points(

@@ -12,6 +12,7 @@ import numpy as np
 from scipy import linalg, optimize
 
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.threads import suitable_threads
 
 # Minus a log posterior and its gradient. Raises LinAlgError where it is not defined.
 Objective = Callable[[Array], tuple[float, Array]]
@@ -19,6 +20,8 @@ Objective = Callable[[Array], tuple[float, Array]]
 # Restarts: all hyperparameters moved alike from their declared values.
 STARTS = (0.0, 1.0, -1.0)
 STEPS = 100
+# A restart that comes this near to a maximum that was found, in prior sds, is on its way there.
+NEAR = 0.1
 # The farthest that a hyperparameter is looked for.
 REACH = 6.0
 # How much more probable than the declared values, in nats, others must be to replace them. Below
@@ -53,11 +56,13 @@ def posterior_points(
     (array([1.]), 1.0)
     """
     guarded = _guarded(objective)
-    best = posterior_maximum(guarded, size=size)
-    if average:
-        return _points_around(guarded, best)
-    origin = np.zeros(size)
-    learned = guarded(origin)[0] - guarded(best)[0] >= EVIDENCE
+    # Matrices of some hundred answers: a second thread would wait longer than it works.
+    with suitable_threads(0.0):
+        best = posterior_maximum(guarded, size=size)
+        if average:
+            return _points_around(guarded, best)
+        origin = np.zeros(size)
+        learned = guarded(origin)[0] - guarded(best)[0] >= EVIDENCE
     return [(best if learned else origin, 1.0)]
 
 
@@ -82,17 +87,25 @@ def posterior_maximum(objective: Objective, *, size: int) -> Array:
         As for `posterior_points`, with `IMPOSSIBLE` where it is not defined.
     size : int
     """
-    found = [
-        optimize.minimize(
-            objective,
-            np.full(size, start),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=[(-REACH, REACH)] * size,
-            options={"maxiter": STEPS},
+    found: list[optimize.OptimizeResult] = []
+
+    def watch(intermediate_result: optimize.OptimizeResult) -> None:
+        reached = intermediate_result
+        if any(np.abs(reached.x - one.x).max() < NEAR and reached.fun >= one.fun for one in found):
+            raise StopIteration
+
+    for start in STARTS:
+        found.append(
+            optimize.minimize(
+                objective,
+                np.full(size, start),
+                jac=True,
+                method="L-BFGS-B",
+                callback=watch,
+                bounds=[(-REACH, REACH)] * size,
+                options={"maxiter": STEPS},
+            )
         )
-        for start in STARTS
-    ]
     best = min(found, key=lambda one: float(one.fun))
     return np.zeros(size) if best.fun >= IMPOSSIBLE else np.asarray(best.x)
 

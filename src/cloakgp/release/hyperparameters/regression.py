@@ -10,7 +10,8 @@ noisy answers leave it nearly flat, so it is maximised together with weak priors
 the declared value of every free hyperparameter, normal around the declared mean. Where the answers
 do not make the maximum more probable than the declared values by a nat, these stay.
 
-Kernels are evaluated at few points where there are many rows; see `answer_covariance`.
+Kernels are evaluated at few points where there are many rows; see
+`cloakgp.release.hyperparameters.covariance`.
 """
 
 from __future__ import annotations
@@ -24,10 +25,8 @@ from scipy import linalg
 
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import Numbers
-from cloakgp.release.hyperparameters.covariance import (
-    LearningAnswers,
-    latent_covariance_and_slopes,
-)
+from cloakgp.release.hyperparameters.covariance import LearningAnswers
+from cloakgp.release.hyperparameters.gradients import latent_covariance_of
 from cloakgp.release.hyperparameters.hyperprior import LOG_SD, Hyperprior
 from cloakgp.release.posterior.mixture import WeightedPrior
 from cloakgp.utils.arrays import Array
@@ -103,6 +102,11 @@ class NumbersObjective:
         """Which of them are learned: a hyperparameter of zero has no logarithm, and stays."""
         return np.flatnonzero(np.isfinite(self.declared))
 
+    @cached_property
+    def _row_gram(self) -> Array:
+        """R Rᵀ, shape (k, k)."""
+        return self.answers.row_products()
+
     def at(self, position: Array, *, weight: float) -> WeightedPrior:
         """Return the prior with hyperparameters at ψ, as a part of a mixture."""
         return WeightedPrior(prior=self.prior_at(position), likelihood=Numbers(), weight=weight)
@@ -133,8 +137,8 @@ class NumbersObjective:
             Where the kernel is no covariance, or not finite.
         """
         candidate = self.prior_at(position)
-        latent, latent_slopes = latent_covariance_and_slopes(candidate, self.answers)
-        noise = candidate.noise_variance * self.answers.row_products()
+        latent, pull_back = latent_covariance_of(candidate, self.answers)
+        noise = candidate.noise_variance * self._row_gram
         covariance = latent + noise
         if not np.isfinite(covariance).all():
             raise np.linalg.LinAlgError("the kernel is not finite")
@@ -146,9 +150,7 @@ class NumbersObjective:
         solved = linalg.cho_solve(factor, residuals)
         # ∂(−log p)/∂θ = ½ tr[(S⁻¹ − S⁻¹ r rᵀ S⁻¹) ∂S/∂θ] (Rasmussen and Williams, 5.9).
         sensitivity = linalg.cho_solve(factor, np.eye(len(covariance))) - np.outer(solved, solved)
-        slopes = [
-            0.5 * LOG_SD * float(np.vdot(sensitivity, latent_slopes[index])) for index in self.free
-        ]
+        slopes = (0.5 * LOG_SD * pull_back(sensitivity)[self.free]).tolist()
         if self.hyperprior.noise_variance:
             slopes.append(0.5 * LOG_SD * float(np.vdot(sensitivity, noise)))
         if self.hyperprior.mean:

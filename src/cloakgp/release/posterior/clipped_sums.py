@@ -18,7 +18,7 @@ from functools import reduce
 import numpy as np
 
 from cloakgp.design.streaming.binning import Cells
-from cloakgp.design.streaming.sums import ClippedSums, StrategySums
+from cloakgp.design.streaming.sums import ClippedSums, StrategySums, sums_of_rows
 from cloakgp.models import SparsePrior
 from cloakgp.models.clipping import offset_per_sd
 from cloakgp.models.likelihoods import NUMBERS
@@ -70,6 +70,9 @@ def sum_stage(
     tuple of StrategySums
         One for each prior, with what is shared with each stage in `stages_of` (known, table).
     """
+    if bands is None and not stages_of(known, table):
+        asking = _AskingOutputs(columns=columns, priors=tuple(priors), cells=cells)
+        return passes.over_inputs(asking, what=what).parts
     stages = RowStages.given(
         priors, known, table=table, last=RowStage(columns=columns, bands=bands, scale=1.0)
     )
@@ -178,6 +181,28 @@ class _Several:
     def merged(self, other: _Several) -> _Several:
         pairs = zip(self.parts, other.parts, strict=True)
         return _Several(parts=tuple(mine.merged(theirs) for mine, theirs in pairs))
+
+
+@dataclass(frozen=True, eq=False)
+class _AskingOutputs:
+    """The sums of one chunk, of a first stage: rows need not be told what came before."""
+
+    columns: RuleColumns
+    priors: tuple[SparsePrior, ...]
+    cells: Cells | None
+
+    def __call__(self, chunk: Chunk) -> _Several:
+        asked = self.columns.asked(chunk.X)
+        membership = None if self.cells is None else self.cells.membership(chunk.X)
+        known = (
+            prior.features_and_noise(chunk.X[:, : prior.inducing.shape[1]]) for prior in self.priors
+        )
+        return _Several(
+            parts=tuple(
+                sums_of_rows(asked, features, noise, membership=membership)
+                for features, noise in known
+            )
+        )
 
 
 @dataclass(frozen=True, eq=False)

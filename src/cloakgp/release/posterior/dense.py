@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 
 import numpy as np
 from scipy import linalg
@@ -20,9 +21,12 @@ from scipy import linalg
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.release.tables import AnsweredTable, DenseTable
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.threads import over_blocks
 
 # Of the noise of an output: what answers leave of its variance is not taken for less.
 SMALLEST_SHARE = 1e-3
+# Points that are predicted at a time.
+BLOCK_ROWS = 2048
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,10 +96,53 @@ class Posterior:
 
     def mean(self, X: Array) -> Array:
         """Return E[f_* | a], shape (P,)."""
+        if isinstance(self.prior, SparsePrior):
+            prior, weights = self.prior, self.inducing_mean()
+            means = over_blocks(lambda block: weights @ prior.features(block), X, rows=BLOCK_ROWS)
+            return self.prior.mean + np.concatenate(means)
         return self._mean(self.answer_cross(X))
 
     def marginals(self, X: Array) -> Marginals:
-        """Return mean and variances, going over the rows once."""
+        """Return mean and variances, going over the rows once, in blocks of the points."""
+        of_block = self._marginals
+        if isinstance(self.prior, SparsePrior):
+            of_block = partial(self._sparse_marginals, self.prior, *self._inducing_maps)
+        parts = over_blocks(of_block, X, rows=BLOCK_ROWS)
+        return Marginals(
+            mean=np.concatenate([one.mean for one in parts]),
+            variance=np.concatenate([one.variance for one in parts]),
+            noise_share=np.concatenate([one.noise_share for one in parts]),
+        )
+
+    @cached_property
+    def _inducing_maps(self) -> tuple[Array, Array, Array]:
+        """Return maps from the features of points to means, and to roots of both variances.
+
+        Shapes (M,), (k, M) and (k, M), or with M in place of k where there are more answers.
+        """
+        asked = self._inducing_cross()
+        maps = [asked, asked]
+        if self.tables:
+            explained = linalg.solve_triangular(self.factor, asked, lower=True)
+            gain = linalg.solve_triangular(self.factor, explained, lower=True, trans="T")
+            maps = [explained, gain]
+        if len(asked) > asked.shape[1]:
+            # Lengths of what they map to are all that is asked for.
+            maps = [np.asarray(np.linalg.qr(one, mode="r")) for one in maps]
+        return self.inducing_mean(), maps[0], maps[1]
+
+    def _sparse_marginals(
+        self, prior: SparsePrior, weights: Array, explained: Array, gain: Array, X: Array
+    ) -> Marginals:
+        features = prior.features(X)
+        variance = prior.query_variance(X) - _squared_lengths(explained @ features)
+        return Marginals(
+            mean=prior.mean + weights @ features,
+            variance=np.maximum(variance, 0.0),
+            noise_share=_squared_lengths(gain @ features),
+        )
+
+    def _marginals(self, X: Array) -> Marginals:
         crossed = self.answer_cross(X)
         explained = self._root(crossed)
         variance: Array = self.prior.query_variance(X) - np.square(explained).sum(axis=0)
@@ -118,10 +165,14 @@ class Posterior:
 
     def joint(self, X: Array) -> tuple[Array, Array]:
         """Return E[f_* | a] and cov[f_* | a], shapes (P,) and (P, P), going over the rows once."""
-        crossed = self.answer_cross(X)
-        explained = self._root(crossed)
+        if isinstance(self.prior, SparsePrior):
+            mean, features = self.mean(X), self.prior.features(X)
+            explained = self._inducing_maps[1] @ features
+        else:
+            crossed = self.answer_cross(X)
+            mean, explained = self._mean(crossed), self._root(crossed)
         covariance = self.prior.query_covariance(X) - explained.T @ explained
-        return self._mean(crossed), (covariance + covariance.T) / 2
+        return mean, (covariance + covariance.T) / 2
 
     def covariance(self, X: Array) -> Array:
         """Return cov[f_* | a], shape (P, P)."""
@@ -226,6 +277,11 @@ class Posterior:
             if known.number == table and isinstance(known, DenseTable)
         ]
         return float(np.linalg.norm(asked[0], 2)) ** 2 if asked else 0.0
+
+
+def _squared_lengths(columns: Array) -> Array:
+    lengths: Array = np.einsum("kn,kn->n", columns, columns)
+    return lengths
 
 
 def _answer_covariance(prior: ExactPrior | SparsePrior, tables: Sequence[AnsweredTable]) -> Array:

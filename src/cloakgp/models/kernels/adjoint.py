@@ -1,0 +1,145 @@
+r"""Adjoint derivatives of kernels: Σ_ij b_ij ∂k(x_i, z_j)/∂θ for all of θ at once.
+
+Where a number depends on a kernel matrix by derivatives b_ij, its gradient in the logarithms θ of
+the hyperparameters is a sum over the matrix, and no derivative matrix need be formed. Sums and
+products of the usual kernels are gone through part by part. With s² = Σ_d (x_d − z_d)²/ℓ_d²,
+derivatives in log ℓ_d are h(s) (x_d − z_d)²/ℓ_d², and the sum over pairs is one of squares and
+products: three small matrix products for all inputs together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern, Product, Sum
+
+from cloakgp.models.kernels.blocks import BlockMatern
+from cloakgp.models.kernels.linear import LinearKernel
+from cloakgp.models.latent import components
+from cloakgp.utils.arrays import Array
+
+# h(s), by smoothness; RBF is infinitely smooth. The first has no limit at s = 0, where no
+# lengthscale matters.
+_FACTORS: dict[float, Callable[[Array], Array]] = {
+    0.5: lambda s: np.divide(np.exp(-s), s, out=np.zeros_like(s), where=s > 0),
+    1.5: lambda s: 3.0 * np.exp(-np.sqrt(3.0) * s),
+    2.5: lambda s: 5.0 / 3.0 * (1.0 + np.sqrt(5.0) * s) * np.exp(-np.sqrt(5.0) * s),
+    np.inf: lambda s: np.exp(-np.square(s) / 2.0),
+}
+_KNOWN = (Sum, Product, ConstantKernel, LinearKernel, BlockMatern, RBF, Matern)
+
+
+def has_adjoint(kernel: Kernel) -> bool:
+    """Return whether all parts of a kernel are known here.
+
+    Parameters
+    ----------
+    kernel : sklearn.gaussian_process.kernels.Kernel
+
+    Examples
+    --------
+    >>> has_adjoint(2.0 * RBF() + Matern(nu=1.5)), has_adjoint(RBF() ** 2)
+    (True, False)
+    """
+    return all(
+        type(part) in _KNOWN and (type(part) is not Matern or part.nu in _FACTORS)
+        for part in components(kernel)
+    )
+
+
+def pull_back(kernel: Kernel, X: Array, Z: Array, weights: Array) -> Array:
+    """Return Σ_ij b_ij ∂k(x_i, z_j)/∂θ, shape (p,), in the order of ``kernel.theta``.
+
+    Parameters
+    ----------
+    kernel : sklearn.gaussian_process.kernels.Kernel
+        One that `has_adjoint`.
+    X : array of shape (n, D)
+    Z : array of shape (m, D)
+    weights : array of shape (n, m)
+        b.
+
+    Examples
+    --------
+    >>> pull_back(ConstantKernel(3.0) * RBF(), np.zeros((1, 1)), np.ones((1, 1)), np.ones((1, 1)))
+    array([1.81959198, 1.81959198])
+    """
+    if isinstance(kernel, Sum):
+        parts = (pull_back(part, X, Z, weights) for part in (kernel.k1, kernel.k2))
+        return np.concatenate(list(parts))
+    if isinstance(kernel, Product):
+        first, second = kernel.k1, kernel.k2
+        return np.concatenate(
+            [
+                pull_back(first, X, Z, _times(second, X, Z, weights)),
+                pull_back(second, X, Z, _times(first, X, Z, weights)),
+            ]
+        )
+    if not kernel.n_dims:
+        return np.zeros(0)
+    if isinstance(kernel, ConstantKernel):
+        return np.array([kernel.constant_value * float(weights.sum())])
+    many = isinstance(kernel, BlockMatern)
+    blocks = np.asarray(kernel.blocks, np.intp) if many else np.arange(X.shape[1])
+    scales = np.broadcast_to(np.atleast_1d(kernel.length_scale), (int(np.max(blocks)) + 1,))
+    by_input = _by_input(kernel, X / scales[blocks], Z / scales[blocks], weights)
+    if kernel.n_dims == 1:
+        return np.array([by_input.sum()])
+    return np.bincount(blocks, weights=by_input, minlength=len(scales)).astype(np.float64)
+
+
+def pull_back_diagonal(kernel: Kernel, X: Array, weights: Array) -> Array:
+    """Return Σ_i b_i ∂k(x_i, x_i)/∂θ, shape (p,).
+
+    Parameters
+    ----------
+    kernel, X
+        As for `pull_back`.
+    weights : array of shape (n,)
+
+    Examples
+    --------
+    >>> pull_back_diagonal(ConstantKernel(3.0) * RBF(), np.zeros((2, 1)), np.ones(2))
+    array([6., 0.])
+    """
+    if isinstance(kernel, Sum):
+        parts = (pull_back_diagonal(part, X, weights) for part in (kernel.k1, kernel.k2))
+        return np.concatenate(list(parts))
+    if isinstance(kernel, Product):
+        first, second = kernel.k1, kernel.k2
+        return np.concatenate(
+            [
+                pull_back_diagonal(first, X, weights * second.diag(X)),
+                pull_back_diagonal(second, X, weights * first.diag(X)),
+            ]
+        )
+    if isinstance(kernel, ConstantKernel) and kernel.n_dims:
+        return np.array([kernel.constant_value * float(weights.sum())])
+    # The others have no hyperparameter, or one that does not matter at distance 0.
+    return np.zeros(kernel.n_dims)
+
+
+def _times(kernel: Kernel, X: Array, Z: Array, weights: Array) -> Array:
+    product: Array = (
+        weights * kernel.constant_value
+        if isinstance(kernel, ConstantKernel)
+        else weights * kernel(X, Z)
+    )
+    return product
+
+
+def _by_input(kernel: Kernel, X: Array, Z: Array, weights: Array) -> Array:
+    """Return Σ_ij b_ij h(s_ij) (x_id − z_jd)² for inputs in units of the lengthscales, (D,)."""
+    smoothness = {RBF: np.inf, BlockMatern: 1.5}.get(type(kernel)) or kernel.nu
+    scaled = weights * _FACTORS[smoothness](cdist(X, Z))
+    # Differences are the same from anywhere; from here, squares of inputs are not much larger.
+    centre = Z.mean(axis=0)
+    X, Z = X - centre, Z - centre
+    found: Array = (
+        scaled.sum(axis=1) @ np.square(X)
+        + scaled.sum(axis=0) @ np.square(Z)
+        - 2.0 * np.einsum("nd,nd->d", X, scaled @ Z)
+    )
+    return found

@@ -1,0 +1,209 @@
+r"""Reverse-mode derivatives of a covariance of answers, in the kernel's hyperparameters.
+
+A log density depends on hyperparameters through S, the covariance of k answers. Its derivative B in
+S, k numbers squared, is carried back to the kernel's matrices, and from there to all
+hyperparameters together (`cloakgp.models.kernels.adjoint`): the cost does not grow with how many
+there are. With inducing inputs, Q = K_xZ K_ZZ⁻¹ K_Zx and W = K_ZZ⁻¹ K_Zx, H = W Rᵀ and f_p the sum
+of r_jᵀ B r_j over the rows at point p,
+
+    tr(B dS) = ⟨2 H B R − 2 W diag(f), dK_Zx⟩ + ⟨W diag(f) Wᵀ − H B Hᵀ, dK_ZZ⟩ + Σ_p f_p dk_pp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg
+from sklearn.gaussian_process.kernels import Kernel
+
+from cloakgp.models import ExactPrior, SparsePrior
+from cloakgp.models.kernels.adjoint import has_adjoint, pull_back, pull_back_diagonal
+from cloakgp.models.latent import RELATIVE_JITTER, has_white_noise
+from cloakgp.release.hyperparameters.covariance import LearningQuestions
+from cloakgp.utils.arrays import Array
+
+PullBack = Callable[[Array], Array]
+"""From the derivative of a number in the covariance of answers to its gradient in θ."""
+
+
+@dataclass(frozen=True, eq=False)
+class KernelAtPoints:
+    """A kernel's matrix at points.
+
+    Attributes
+    ----------
+    kernel : sklearn.gaussian_process.kernels.Kernel
+    points : array of shape (n, D)
+    latent : array of shape (n, n)
+    white : array of shape (n,)
+        White noise per point.
+    derivatives : tuple of pairs of arrays, or None
+        Of both in each hyperparameter, where only the kernel itself can tell.
+    """
+
+    kernel: Kernel
+    points: Array
+    latent: Array
+    white: Array
+    derivatives: tuple[tuple[Array, Array], ...] | None
+
+    @classmethod
+    def of(cls, kernel: Kernel, points: Array) -> KernelAtPoints:
+        """Evaluate a kernel."""
+        if has_adjoint(kernel):
+            latent = np.asarray(kernel(points, points.copy()), dtype=np.float64)
+            return cls(kernel, points, latent, np.zeros(len(points)), None)
+        (latent, white), *rest = _matrix_and_derivatives(kernel, points)
+        return cls(kernel, points, latent, white, tuple(rest))
+
+    def pull_back(self, by_latent: Array, by_white: Array) -> Array:
+        """Return a number's gradient in θ, shape (p,), from its derivatives in the matrix.
+
+        Parameters
+        ----------
+        by_latent : array of shape (n, n)
+        by_white : array of shape (n,)
+        """
+        if self.derivatives is None:
+            return pull_back(self.kernel, self.points, self.points.copy(), by_latent)
+        return np.array(
+            [
+                float(np.vdot(by_latent, latent) + by_white @ white)
+                for latent, white in self.derivatives
+            ]
+        )
+
+
+def latent_covariance_of(
+    prior: ExactPrior | SparsePrior, answers: LearningQuestions
+) -> tuple[Array, PullBack]:
+    """Return the covariance of answers but for observation noise, and what its derivatives give.
+
+    Gradients are with respect to ``kernel.theta``, the logarithms of the hyperparameters that are
+    not fixed.
+
+    Parameters
+    ----------
+    prior : ExactPrior or SparsePrior
+    answers : LearningQuestions
+
+    Returns
+    -------
+    array of shape (k, k)
+    callable
+        From derivatives in it, shape (k, k) and symmetric, to a gradient of shape (p,).
+    """
+    if isinstance(prior, SparsePrior):
+        return _sparse_covariance_of(prior, answers)
+    questions, at = answers.questions, KernelAtPoints.of(prior.kernel, answers.points)
+
+    def back(by_covariance: Array) -> Array:
+        by_latent = questions.T @ by_covariance @ questions
+        return at.pull_back(by_latent, answers.row_forms(by_covariance))
+
+    covariance = questions @ at.latent @ questions.T
+    return (covariance + answers.row_products(at.white) if at.white.any() else covariance), back
+
+
+def _sparse_covariance_of(prior: SparsePrior, answers: LearningQuestions) -> tuple[Array, PullBack]:
+    """Q between points, and for FITC the variance that Q leaves out of each row."""
+    questions, fitc = answers.questions, float(prior.approximation == "fitc")
+    blocks = _Blocks.of(prior.kernel, prior.inducing, answers.points)
+    among, crossed = blocks.among.copy(), blocks.crossed
+    # A share of the largest variance, taken for constant.
+    among[np.diag_indices(len(among))] += RELATIVE_JITTER * float(np.diag(among).max())
+    weights = linalg.cho_solve(linalg.cho_factor(among, lower=True), crossed)
+    asked = weights @ questions.T
+    left_out = blocks.variance - np.einsum("mp,mp->p", crossed, weights)
+    covariance = questions @ crossed.T @ asked
+    covariance = covariance + answers.row_products(blocks.white + fitc * left_out)
+
+    def back(by_covariance: Array) -> Array:
+        forms = answers.row_forms(by_covariance)
+        turned, weighed = asked @ by_covariance, weights * (fitc * forms)
+        return blocks.pull_back(
+            by_among=weighed @ weights.T - turned @ asked.T,
+            by_crossed=2.0 * (turned @ questions - weighed),
+            by_variance=fitc * forms,
+            by_white=forms,
+        )
+
+    return covariance, back
+
+
+@dataclass(frozen=True, eq=False)
+class _Blocks:
+    """A kernel among inducing inputs, between them and points, and its variance at points."""
+
+    kernel: Kernel
+    inducing: Array
+    points: Array
+    among: Array
+    crossed: Array
+    variance: Array
+    white: Array
+    whole: KernelAtPoints | None
+
+    @classmethod
+    def of(cls, kernel: Kernel, inducing: Array, points: Array) -> _Blocks:
+        if has_adjoint(kernel):
+            return cls(
+                kernel=kernel,
+                inducing=inducing,
+                points=points,
+                among=np.asarray(kernel(inducing, inducing.copy()), dtype=np.float64),
+                crossed=np.asarray(kernel(inducing, points), dtype=np.float64),
+                variance=np.asarray(kernel.diag(points), dtype=np.float64),
+                white=np.zeros(len(points)),
+                whole=None,
+            )
+        whole, count = KernelAtPoints.of(kernel, np.vstack([inducing, points])), len(inducing)
+        return cls(
+            kernel=kernel,
+            inducing=inducing,
+            points=points,
+            among=whole.latent[:count, :count],
+            crossed=whole.latent[:count, count:],
+            variance=np.diag(whole.latent)[count:],
+            white=whole.white[count:],
+            whole=whole,
+        )
+
+    def pull_back(
+        self, *, by_among: Array, by_crossed: Array, by_variance: Array, by_white: Array
+    ) -> Array:
+        if self.whole is None:
+            gradient: Array = (
+                pull_back(self.kernel, self.inducing, self.inducing.copy(), by_among)
+                + pull_back(self.kernel, self.inducing, self.points, by_crossed)
+                + pull_back_diagonal(self.kernel, self.points, by_variance)
+            )
+            return gradient
+        count = len(self.inducing)
+        by_latent, by_all_white = np.zeros_like(self.whole.latent), np.zeros(len(self.whole.white))
+        by_latent[:count, :count] = by_among
+        by_latent[:count, count:] = by_crossed
+        by_latent[np.diag_indices(len(by_latent))] += np.r_[np.zeros(count), by_variance]
+        by_all_white[count:] = by_white
+        return self.whole.pull_back(by_latent, by_all_white)
+
+
+def _matrix_and_derivatives(kernel: Kernel, points: Array) -> list[tuple[Array, Array]]:
+    """Return a kernel's latent matrix and white noise per point, then their derivatives.
+
+    White noise shows on the diagonal only. Between a point and its double there is none, which
+    tells the latent covariance from the noise.
+    """
+    count = len(points)
+    doubles = has_white_noise(kernel)
+    evaluated = np.vstack([points, points]) if doubles else points
+    matrix, gradient = kernel(evaluated, eval_gradient=True)
+    arrays = [matrix, *(gradient[:, :, index] for index in range(gradient.shape[2]))]
+    if not doubles:
+        return [(array, np.zeros(count)) for array in arrays]
+    return [
+        (array[:count, count:], np.diag(array)[:count] - np.diag(array[:count, count:]))
+        for array in arrays
+    ]

@@ -1,0 +1,81 @@
+"""CPU seconds of what passes do to a chunk, beside the same chunk in plain NumPy, in one run.
+
+A machine is slow or busy for both. `MOST` is half as much again as was measured when it was set
+(`docs/many-rows.md`): whoever makes a pass that much dearer meets it here.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from scipy import linalg
+from scipy.spatial.distance import cdist
+
+from cloakgp.design.streaming.bayes import StrategyState, _Stepping
+from cloakgp.design.streaming.binning import Cells
+from cloakgp.design.streaming.rules import PartitionRule
+from cloakgp.design.streaming.sums import _Asking
+from cloakgp.models import SparsePrior
+from cloakgp.models.defaults import default_kernel
+from cloakgp.release.streamed_strategy import RuleColumns
+from cloakgp.utils.passes import Chunk
+from cloakgp.utils.threads import suitable_threads
+
+ROWS, INDUCING, REPEATS = 8192, 200, 5
+# Over the plain pass.
+MOST = {"features": 1.2, "step": 5.2, "partition": 2.4, "asking": 2.5}
+
+
+@pytest.fixture(scope="module")
+def ratios():
+    rng = np.random.default_rng(0)
+    X, queries = rng.uniform(size=(ROWS, 4)), rng.uniform(size=(INDUCING, 4))
+    prior = SparsePrior(
+        kernel=default_kernel(X, width=10.0),
+        noise_variance=1.0,
+        mean=0.0,
+        inducing=rng.uniform(size=(INDUCING, 4)),
+    )
+    factor = prior.inducing_factor
+    scaled = prior.inducing / prior.kernel.k2.k2.length_scale
+
+    def plain(chunk):
+        """Kernel, triangular solve, one product."""
+        roots = np.sqrt(3.0) * cdist(chunk.X / prior.kernel.k2.k2.length_scale, scaled)
+        crossed = 2.25 * (1.0 + roots) * np.exp(-roots)
+        features = linalg.solve_triangular(factor, crossed.T, lower=True)
+        return features @ features.T
+
+    matrix = rng.normal(size=(INDUCING, INDUCING))
+    sums = matrix / INDUCING
+    state = StrategyState(
+        features=sums, noise=sums @ sums.T, queries=prior.features(queries), noise_sd=30.0
+    )
+    rule, state = state.rule()
+    partition = PartitionRule(matrix=matrix, curvatures=np.ones(INDUCING))
+    cells = Cells(centres=queries, units=np.ones(4))
+    columns = RuleColumns(model=prior, rule=rule)
+    duals = state.duals(gap=1e-3)
+    work = {
+        "plain": plain,
+        "features": lambda chunk: prior.features_and_noise(chunk.X),
+        "step": _Stepping(model=prior, rule=rule, cells=cells, duals=duals),
+        "partition": _Asking(model=prior, rule=partition, cells=cells),
+        "asking": lambda chunk: columns(chunk.X),
+    }
+    best = dict.fromkeys(work, np.inf)
+    with suitable_threads(0.0):
+        # In turn, so that all meet the same machine.
+        for _ in range(REPEATS):
+            for name, each in work.items():
+                began = time.process_time()
+                each(Chunk(number=0, X=X))
+                best[name] = min(best[name], time.process_time() - began)
+    return {name: seconds / best["plain"] for name, seconds in best.items()}
+
+
+@pytest.mark.parametrize("name", MOST)
+def test_a_pass_costs_no_more_than_it_did(name, ratios):
+    assert ratios[name] <= MOST[name]
