@@ -22,7 +22,7 @@ EXPERIMENTS = sorted((PROJECT / "experiments").rglob("*.py"))
 
 PRIVATE_NAMES = {"y", "outputs", "labels"}
 # The folder that reads y, and those that pass it on.
-SEE_Y = ("privacy", "fitting", "estimators", "data", "cli", "ledger.accounts")
+SEE_Y = ("privacy", "fitting", "estimators", "orders", "data", "cli", "ledger.accounts")
 # Rows carry private outputs; this module alone reads what they carry.
 READER = "privacy.streaming"
 

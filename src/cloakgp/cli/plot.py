@@ -9,6 +9,7 @@ import typer
 
 from cloakgp.cli import options
 from cloakgp.cli.console import fails_plainly, say
+from cloakgp.orders import texts
 
 
 @fails_plainly
@@ -41,7 +42,7 @@ def plot(
     suffix = picture_suffix(to)
     with reserve_file(to, overwrite=overwrite, inputs=[release_file]) as target:
         release = options.open_release(release_file)
-        chosen = options.names(vary) if vary else ()
+        chosen = texts.names(vary) if vary else ()
         if has_classes(release):
             figure = plot_classes(release, vary=chosen, only=only or None)
         elif only:

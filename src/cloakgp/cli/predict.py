@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cloakgp.cli.console import fails_plainly, say, warn
-from cloakgp.cli.options import Overwrite, ReleaseFile, one_of, open_predicting
+from cloakgp.cli.options import Overwrite, ReleaseFile, open_predicting
 from cloakgp.data.schema import TEXT, table_suffix
+from cloakgp.orders.texts import one_of
 from cloakgp.utils.files import reserve_file
 from cloakgp.utils.names import ESTIMATES, Estimate
 
 if TYPE_CHECKING:
-    from cloakgp.cli.progress import Reporter
     from cloakgp.data.raw import RawTable
+    from cloakgp.orders.progress import Reporter
     from cloakgp.release import MultiOutputRelease, Release, StatisticsRelease
     from cloakgp.utils.arrays import Array
 
