@@ -95,7 +95,7 @@ class NewTable(Message):
         default=[], description="Public columns; all but the private if empty."
     )
     table_schema: Text = Field(
-        "", description="Table Schema of the public columns; inferred if empty."
+        default="", description="Table Schema of the public columns; inferred if empty."
     )
     bounds: tuple[Finite, Finite] | None = Field(default=None, description="Of a private number.")
     classes: list[Name] = Field(default=[], description="Of a private class.")
