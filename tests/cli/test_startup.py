@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import cloakgp
 from cloakgp import DPGPClassifier, DPGPRegressor
@@ -261,7 +262,7 @@ def test_extras_are_those_of_the_project():
     modules_of: dict[str, set[str]] = {}
     for module, names in packages_distributions().items():
         for name in names:
-            modules_of.setdefault(name.lower(), set()).add(module)
+            modules_of.setdefault(canonicalize_name(name), set()).add(module)
     for name, modules in MODULES.items():
         required = {Requirement(one).name for one in declared[name]} - {"cloakgp"}
         brought = set().union(*(modules_of[one] for one in required))

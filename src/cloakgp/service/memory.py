@@ -1,4 +1,4 @@
-"""What was made lately, kept for whoever asks again: plans, and releases that were opened."""
+"""Memory of what was made lately, for whoever asks again: plans, and releases that were opened."""
 
 from __future__ import annotations
 
