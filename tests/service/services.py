@@ -61,6 +61,14 @@ def add_people(service):
     return tokens
 
 
+def add_everything(service):
+    """A token of somebody with every role but the administrator's."""
+    roles = [role for role in Role if role is not Role.ADMINISTRATOR]
+    with service.database.writing() as session:
+        person = create_person(session, NewPerson(name="everything", roles=roles))
+        return create_token(session, person, days=1).token
+
+
 def work_as(service, token):
     return Work(service=service, actor=actor_by_token(service, token))
 

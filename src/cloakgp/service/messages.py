@@ -8,12 +8,22 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from cloakgp.privacy.spending import Unit
 from cloakgp.service.access import Role
 from cloakgp.service.models import JobState, RequestState
 from cloakgp.utils.names import Estimate, LinkName, NoiseChoice, TransformName
+
+# A positive δ below this is none that anybody can tell from 0.
+SMALLEST_DELTA = 1e-30
+
+
+def _zero_or_usual(delta: float) -> float:
+    if 0 < delta < SMALLEST_DELTA:
+        raise ValueError(f"take 0, or at least {SMALLEST_DELTA:g}")
+    return delta
+
 
 Name = Annotated[
     str,
@@ -23,8 +33,10 @@ Name = Annotated[
 Id = Annotated[int, Field(ge=1, le=2**53)]
 Line = Annotated[str, StringConstraints(max_length=1000, pattern=r"^[^\x00]*$")]
 Text = Annotated[str, StringConstraints(max_length=100_000, pattern=r"^[^\x00]*$")]
-Epsilon = Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]
-Delta = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)]
+# Beyond these nobody asks, and sums lose their meaning.
+Epsilon = Annotated[float, Field(ge=1e-6, le=100, allow_inf_nan=False)]
+Total = Annotated[float, Field(ge=1e-6, le=1e6, allow_inf_nan=False)]
+Delta = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False), AfterValidator(_zero_or_usual)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -51,7 +63,7 @@ class Budget(Message):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"epsilon": 1.0, "delta": 1e-6}]})
 
-    epsilon: Positive
+    epsilon: Total
     delta: Delta = 0.0
 
     @property
