@@ -12,6 +12,9 @@ down_revision = None
 branch_labels = None
 depends_on = None
 
+# SQLite numbers by itself what is an Integer.
+NUMBER = sa.BigInteger().with_variant(sa.Integer, "sqlite")
+
 
 def upgrade() -> None:
     """Create the tables."""
@@ -58,7 +61,7 @@ def upgrade() -> None:
         sa.Column("account", sa.Text, sa.ForeignKey("service_rules.account"), primary_key=True),
         sa.Column(
             "person_id",
-            sa.BigInteger,
+            NUMBER,
             sa.ForeignKey("service_people.id"),
             primary_key=True,
             autoincrement=False,
@@ -122,12 +125,11 @@ def upgrade() -> None:
 
 
 def _id() -> sa.Column[int]:
-    kind = sa.BigInteger().with_variant(sa.Integer, "sqlite")
-    return sa.Column("id", kind, primary_key=True)
+    return sa.Column("id", NUMBER, primary_key=True)
 
 
 def _to(name: str, place: str) -> sa.Column[int]:
-    return sa.Column(name, sa.BigInteger, sa.ForeignKey(place), nullable=False)
+    return sa.Column(name, NUMBER, sa.ForeignKey(place), nullable=False)
 
 
 def _json(name: str) -> sa.Column[object]:
