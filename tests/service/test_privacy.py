@@ -16,9 +16,9 @@ from cloakgp.service.messages import Choices, NewRequest, NewTable
 from cloakgp.service.operations.requests import make_request
 from cloakgp.service.operations.tables import register_table, upload_table
 
-# Somebody's height, which no other number contains.
+# Somebody's height, which no other number is, and no digest contains.
 SECRET = "173.90846"
-SPELLINGS = (SECRET, "90846", "173.9084")
+SPELLINGS = (SECRET, "173.9084", "173,9084")
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ def test_private_cells_are_checked_when_a_table_is_registered(said, tmp_path, ce
     )
     assert answer.status_code == 422
     assert told in answer.json()["message"]
-    assert "90846" not in answer.text
+    assert not cell or cell not in answer.text.replace("infinite", "")
     assert str(tmp_path) not in answer.text
 
 
