@@ -155,8 +155,12 @@ def charge_on(url: str, journal: Path, quota: int) -> None:
     quota : int
     """
     chance = random.Random(f"{journal.name} {os.getpid()}")
-    ledger = Ledger(url)
-    account = ledger.account(NAME, purpose="chaos")
+    try:
+        ledger = Ledger(url)
+        account = ledger.account(NAME, purpose="chaos")
+    except LedgerError:
+        # Its connection was broken: the next process tries.
+        return
     server = ledger.database.url.get_backend_name() == "postgresql"
     log = Path(f"{ledger.database.url.database}-wal")
     chain.datetime = _jumping(chance)

@@ -93,6 +93,28 @@ def plan_release(
     return plan_classes(plan, given, reporter=reporter)
 
 
+def check_order(plan: ReleaseOptions, given: NumberOptions | ClassOptions) -> None:
+    """Check all of an order that needs no table.
+
+    Parameters
+    ----------
+    plan : ReleaseOptions
+    given : NumberOptions or ClassOptions
+
+    Raises
+    ------
+    ValueError
+        For what makes no sense.
+    """
+    plan.check()
+    noise_for(plan.noise, epsilon=plan.epsilon, delta=plan.delta)
+    if isinstance(given, NumberOptions):
+        plan.criterion_for("numbers")
+        _limits(given)
+    else:
+        _declared_classes(plan, given)
+
+
 def release_numbers(plan: ReleaseOptions, given: NumberOptions, *, reporter: Reporter) -> Release:
     """Ask a private column of numbers once, as `DPGPRegressor` does.
 

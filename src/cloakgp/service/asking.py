@@ -11,7 +11,6 @@ from cloakgp.orders import estimators
 from cloakgp.orders.options import ClassOptions, NumberOptions, ReleaseOptions
 from cloakgp.orders.origin import Origin
 from cloakgp.orders.progress import Reporter
-from cloakgp.privacy.noise import noise_for
 from cloakgp.release import Release
 from cloakgp.service.errors import InvalidError
 from cloakgp.service.messages import Choices
@@ -38,10 +37,7 @@ class Order:
         ------
         ValueError
         """
-        options = self.options
-        options.check()
-        options.criterion_for("numbers" if isinstance(self.given, NumberOptions) else "classes")
-        noise_for(options.noise, epsilon=options.epsilon, delta=options.delta)
+        estimators.check_order(self.options, self.given)
 
     def plan(self, epsilons: list[float]) -> ReleasePlan:
         """Plan it; the private column is not read."""

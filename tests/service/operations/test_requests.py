@@ -198,6 +198,8 @@ def test_analysts_see_their_own_alone(office):
         ({"inputs": ["height"]}, "no column height"),
         ({"criterion": "best"}, "criterion must be one of"),
         ({"class_rates": [0.5, 0.5]}, "go with classes"),
+        ({"transform": "logit"}, "logit"),
+        ({"transform": "log"}, None),
         ({"noise": "laplace"}, None),
     ],
 )

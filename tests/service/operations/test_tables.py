@@ -124,7 +124,6 @@ def test_a_column_counts_for_one_account(service, tokens, custodian, folder, tmp
         ({"bounds": (5, 5)}, "bounds"),
         ({"bounds": None, "classes": ["a"]}, "two are needed"),
         ({"bounds": None, "classes": ["a", "b,c"]}, "no commas"),
-        ({"bounds": None, "classes": ["a", "b"], "person": "age"}, "row by row"),
         ({"output": "weight"}, "no column weight"),
         ({"inputs": ["height"]}, "input"),
         ({"table_schema": "{}"}, "Table Schema"),

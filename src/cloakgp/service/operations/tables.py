@@ -211,8 +211,6 @@ def _check_declared(new: NewTable) -> None:
         raise InvalidError("give either bounds, of a private number, or classes")
     if any("," in name or name != name.strip() for name in new.classes):
         raise InvalidError("classes have no commas, and no blanks around them")
-    if new.person and new.classes:
-        raise InvalidError("classes are protected row by row: person goes with bounds")
     try:
         if new.bounds is not None:
             OutputBounds.checked(new.bounds)
