@@ -24,6 +24,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 import httpx
+import psutil
 
 from cloakgp.client import Client
 from cloakgp.ledger.keys import HOME
@@ -50,6 +51,8 @@ class Load:
         Requests that were answered.
     median_ms, slowest_ms : float
         How long one took: in the middle, and at the 99th percentile.
+    cpu_ms : float
+        Of the server, a request: what does not depend on what else the machine does.
     failed : int
         Answers that were none.
     by : str
@@ -62,6 +65,7 @@ class Load:
     slowest_ms: float
     failed: int
     by: str
+    cpu_ms: float = 0.0
 
 
 def measure_all(
@@ -81,7 +85,7 @@ def measure_all(
     choices : mapping, optional
         Of the release; the defaults if not given.
     """
-    with serving() as (address, tokens):
+    with serving() as (address, tokens, server):
         path, token = _released(address, tokens, choices or {}), tokens[Role.READER]
         for count in rows:
             body = json.dumps({"rows": [ROW] * count})
@@ -90,23 +94,32 @@ def measure_all(
                     client.post(path, content=body).raise_for_status()
             for many in connections:
                 ask = _by_wrk if shutil.which("wrk") else _by_httpx
+                before = _cpu(server)
                 found = ask(path, token, body, connections=many, seconds=seconds)
-                yield replace(found, rows=count)
+                each = (_cpu(server) - before) / (found.per_second * seconds)
+                yield replace(found, rows=count, cpu_ms=round(1e3 * each, 2))
 
 
 @contextmanager
-def serving() -> Iterator[tuple[str, dict[Role, str]]]:
-    """Serve the demonstration in another process; gives its address and a token for each role."""
+def serving() -> Iterator[tuple[str, dict[Role, str], psutil.Process]]:
+    """Serve the demonstration in a process; gives its address, a token for each role, and it."""
     context = get_context("spawn")
     here, there = context.Pipe()
     with tempfile.TemporaryDirectory() as folder:
         process = context.Process(target=_serve, args=(folder, there))
         process.start()
         try:
-            yield here.recv()
+            address, tokens = here.recv()
+            yield address, tokens, psutil.Process(process.pid)
         finally:
             process.terminate()
             process.join()
+
+
+def _cpu(server: psutil.Process) -> float:
+    """Return the seconds of processors that a server has taken."""
+    taken = server.cpu_times()
+    return float(taken.user + taken.system)
 
 
 def _serve(folder: str, there: Connection) -> None:

@@ -18,3 +18,4 @@ def test_a_server_is_measured(tool, monkeypatch):
     assert (found.rows, found.connections, found.failed, found.by) == (2, 2, 0, tool)
     assert found.per_second > 1
     assert 0 < found.median_ms <= found.slowest_ms
+    assert found.cpu_ms > 0

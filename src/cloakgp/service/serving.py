@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import uvicorn
+from threadpoolctl import threadpool_limits
 
 from cloakgp.ledger import Ledger
 from cloakgp.ledger.database import parse_url
@@ -97,12 +98,15 @@ def serve(prepared: Prepared, *, begun: Callable[[str], None]) -> None:
         server_header=False,
         timeout_graceful_shutdown=GRACE,
     )
-    uvicorn.Server(config).run(sockets=[listening])
+    # Requests are many at once and small: threads of their own would only wait for each other.
+    with threadpool_limits(limits=1):
+        uvicorn.Server(config).run(sockets=[listening])
 
 
 def _listening(settings: Settings) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    made = socket.socket(family, socket.SOCK_STREAM)
+    # Only of what is said to be TCP does asyncio send small answers at once.
+    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         made.bind((settings.host, settings.port))
