@@ -8,6 +8,7 @@ import signal
 import time
 
 import pytest
+from fastapi.testclient import TestClient
 from services import add_people, opened, register, work_as
 
 from cloakgp.ledger import projection
@@ -16,6 +17,7 @@ from cloakgp.ledger.database import RowsInTables
 from cloakgp.privacy import sampler
 from cloakgp.service import working
 from cloakgp.service.access import Role
+from cloakgp.service.app import create_app
 from cloakgp.service.errors import ConflictError
 from cloakgp.service.messages import Choices, NewRequest
 from cloakgp.service.models import Job
@@ -199,6 +201,28 @@ def test_a_job_that_always_kills_its_process_ends(place):
     assert (seen.state, seen.attempts) == ("failed", working.ATTEMPTS)
     assert "again and again" in seen.failure
     assert spent(service) == 0
+
+
+def test_what_a_dead_process_held_for_a_cancelled_job_is_given_back(place):
+    service, work, table = place
+    request = asked(work, table)
+    killed(service, request.job.id, "holding")
+    cancel_job(work, request.job.id)
+    (charge,) = charges(service)
+    # As a process leaves it that dies after it has held its budget.
+    assert charge["state"] == projection.OPEN
+    with TestClient(create_app(service), base_url="http://127.0.0.1"):
+        assert {row["state"] for row in charges(service)} <= {"voided", "refunded"}
+    assert spent(service) == 0
+
+
+def test_whatever_is_unfinished_is_taken_up_at_the_start(place):
+    service, work, table = place
+    request = asked(work, table)
+    service.dispatcher.waiting.clear()
+    service.dispatcher.at_once = True
+    with TestClient(create_app(service), base_url="http://127.0.0.1"):
+        assert show_job(work, request.job.id).state == "done"
 
 
 def test_what_the_ledger_refuses_fails(place):

@@ -28,6 +28,7 @@ from cloakgp.service.messages import Problem
 from cloakgp.service.operations.jobs import unfinished_jobs
 from cloakgp.service.routes import audits, people, releases, requests, tables
 from cloakgp.service.settings import Settings
+from cloakgp.service.working import give_back_all
 
 PREFIX = "/api"
 # Of every answer, unless a route says otherwise.
@@ -74,6 +75,7 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        await run_in_threadpool(give_back_all, service)
         for job in await run_in_threadpool(unfinished_jobs, service):
             service.dispatcher.submit(job)
         if begin is not None:

@@ -116,6 +116,15 @@ def give_back(service: Service, job: int) -> None:
             _clear(service, request)
 
 
+def give_back_all(service: Service) -> None:
+    """Give back what jobs hold that have ended though their process could not say so."""
+    with service.database.reading() as session:
+        ended = session.scalars(select(Job.id).where(Job.state.in_(("cancelled", "failed"))))
+        jobs = list(ended)
+    for job in jobs:
+        give_back(service, job)
+
+
 class _LostError(Exception):
     """Noise was drawn, and what came of it is lost."""
 
