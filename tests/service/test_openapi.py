@@ -48,6 +48,8 @@ def attack(place, token, *, examples, folder):
             *("--header", f"Authorization: Bearer {token}"),
             *("--checks", CHECKS, "--phases", "examples,fuzzing"),
             *("--max-examples", str(examples), "--seed", "1", "--no-color"),
+            # A plan takes seconds, and longer where the machine is busy.
+            *("--request-timeout", "120"),
             *(word for name in left_out for word in ("--exclude-operation-id", name)),
         ],
         cwd=folder,
