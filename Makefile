@@ -89,7 +89,7 @@ $(VENV)/.installed-experiments: pyproject.toml | $(VENV)/bin/python
 	$(call install,experiments)
 
 $(VENV)/.installed-dev: pyproject.toml | $(VENV)/bin/python
-	@echo "Setting up $(VENV), once only: 140 packages, 380 MB to download; two minutes or so."
+	@echo "Setting up $(VENV), once only: 140 packages, some 350 MB to download; two minutes or so."
 	$(call install,dev)
 	@touch $(VENV)/.installed $(VENV)/.installed-experiments
 
