@@ -154,6 +154,21 @@ def run_chaos(
         raise SystemExit("the ledger does not say what was drawn")
 
 
+@app.command("service")
+def run_service(
+    rows: Annotated[list[int] | None, typer.Option(min=1, help="Of a request.")] = None,
+    connections: Annotated[list[int] | None, typer.Option(min=1, help="That ask at once.")] = None,
+    seconds: Annotated[float, typer.Option(min=1, help="For each.")] = 10.0,
+) -> None:
+    """Ask a server for predictions as fast as it answers."""
+    from benchmarks.service import measure_all
+
+    for found in measure_all(
+        rows=tuple(rows or (1, 100)), connections=tuple(connections or (1, 8)), seconds=seconds
+    ):
+        console.print("  ".join(f"{name} {value}" for name, value in asdict(found).items()))
+
+
 @app.command("growth")
 def run_growth(
     out: Out = OUT,

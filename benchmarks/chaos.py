@@ -1,28 +1,33 @@
-"""Chaos: charges of one ledger by several processes that are killed, and whose connections break.
+"""Chaos: charges of one ledger by processes that are killed, cut off, and short of disk.
 
 Every process reserves, notes in a journal of its own that it drew, and closes, again and again;
 some of its calls fail on purpose, before their draw or after it. Meanwhile processes are killed
-(SIGKILL) and started anew, and connections to a server are terminated. In the end the ledger is
-compared with the journals, which know what was really drawn.
+(SIGKILL) and started anew, connections to a server are terminated, files of SQLite's meet a limit
+of their size in the middle of a transaction, as on a full disk, and every process's clock jumps by
+years. In the end the ledger is compared with the journals, which know what was really drawn.
 """
 
 from __future__ import annotations
 
 import os
 import random
+import resource
 import signal
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from datetime import datetime, timedelta, tzinfo
 from multiprocessing import get_context
 from multiprocessing.context import ForkProcess
 from pathlib import Path
+from typing import BinaryIO
 
 import sqlalchemy as sa
 
-from cloakgp.ledger import Ledger, LedgerError, LimitError, projection
+from cloakgp.ledger import Ledger, LedgerError, LimitError, chain, projection
+from cloakgp.ledger.accounts import Account
 from cloakgp.ledger.amounts import Amount
 from cloakgp.ledger.database import RowsInTables
 from cloakgp.privacy.spending import Cost, Spender
@@ -37,6 +42,10 @@ ROOM = 0.6
 LIFE = (10, 200)
 PAUSE, BREAKING = 0.05, 0.05
 FAILING_BEFORE, FAILING_AFTER, HOLDING = 0.05, 0.05, 0.3
+# How many charges find the disk full, how many bytes further at most, and how many are always left,
+# for what overwrites itself. By how many days clocks jump, either way.
+FULL, ROOM_LEFT, ALWAYS_LEFT = 0.05, 50_000, 5_000
+JUMP_DAYS = 3650.0
 
 
 @dataclass(frozen=True)
@@ -51,8 +60,10 @@ class Count:
         Draws in the journals.
     refused : int
         At the limit.
-    kills, breaks : int
-        Processes killed, and connections terminated.
+    kills, breaks, full : int
+        Processes killed, connections terminated, and charges tried on a full disk.
+    failed : int
+        Calls that heard of a database that failed.
     lost : int
         Draws in a journal for which no charge counts.
     unfinished : int
@@ -69,6 +80,8 @@ class Count:
     refused: int
     kills: int
     breaks: int
+    full: int
+    failed: int
     lost: int
     unfinished: int
     spent: float
@@ -142,7 +155,15 @@ def charge_on(url: str, journal: Path, quota: int) -> None:
     quota : int
     """
     chance = random.Random(f"{journal.name} {os.getpid()}")
-    account = Ledger(url).account(NAME, purpose="chaos")
+    try:
+        ledger = Ledger(url)
+        account = ledger.account(NAME, purpose="chaos")
+    except LedgerError:
+        # Its connection was broken: the next process tries.
+        return
+    server = ledger.database.url.get_backend_name() == "postgresql"
+    log = Path(f"{ledger.database.url.database}-wal")
+    chain.datetime = _jumping(chance)
     spender = Spender(
         call="chaos", unit="row", epsilon=None, delta=None, fingerprint=lambda _: None
     )
@@ -150,22 +171,58 @@ def charge_on(url: str, journal: Path, quota: int) -> None:
     with journal.open("ab", buffering=0) as noted:
         for _ in range(quota - _tried(journal)):
             noted.write(b"tried\n")
-            charge = account.open_charge(spender)
-            luck = chance.random()
-            try:
-                if chance.random() < HOLDING:
-                    charge.hold([(0.03, DELTA)])
-                if luck >= FAILING_BEFORE:
-                    charge.reserve(cost())
-                    # Here noise is drawn.
-                    noted.write(f"drawn {charge.number}\n".encode())
-                charge.close(failed=luck < FAILING_BEFORE + FAILING_AFTER)
-            except LimitError:
-                noted.write(b"refused\n")
-                with suppress(LedgerError):
-                    charge.close(failed=True)
-            except LedgerError:
-                noted.write(b"broken\n")
+            full = not server and chance.random() < FULL
+            if full:
+                noted.write(b"full\n")
+            with _full_disk(chance, log, journal) if full else nullcontext():
+                _charge_once(account, spender, chance=chance, noted=noted)
+
+
+def _charge_once(
+    account: Account, spender: Spender, *, chance: random.Random, noted: BinaryIO
+) -> None:
+    luck = chance.random()
+    try:
+        charge = account.open_charge(spender)
+        if chance.random() < HOLDING:
+            charge.hold([(0.03, DELTA)])
+        if luck >= FAILING_BEFORE:
+            charge.reserve(cost())
+            # Here noise is drawn.
+            noted.write(f"drawn {charge.number}\n".encode())
+        charge.close(failed=luck < FAILING_BEFORE + FAILING_AFTER)
+    except LimitError:
+        noted.write(b"refused\n")
+        with suppress(LedgerError):
+            charge.close(failed=True)
+    except LedgerError:
+        noted.write(b"broken\n")
+
+
+@contextmanager
+def _full_disk(chance: random.Random, log: Path, journal: Path) -> Iterator[None]:
+    """Let no file grow beyond a size near that of SQLite's log, within a block."""
+    least = journal.stat().st_size + ALWAYS_LEFT
+    size = log.stat().st_size if log.exists() else 0
+    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(
+        resource.RLIMIT_FSIZE, (chance.randint(least, max(least, size) + ROOM_LEFT), most)
+    )
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+
+
+def _jumping(chance: random.Random) -> type[datetime]:
+    """Return a clock that jumps whenever it is read."""
+
+    class Jumping(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> datetime:
+            return datetime.now(tz) + timedelta(days=chance.uniform(-JUMP_DAYS, JUMP_DAYS))
+
+    return Jumping
 
 
 def _start(url: str, journal: Path, quota: int) -> ForkProcess:
@@ -222,6 +279,8 @@ def _compared(
         refused=kinds["refused"],
         kills=kills,
         breaks=breaks,
+        full=kinds["full"],
+        failed=kinds["broken"],
         lost=lost,
         unfinished=len(standing.open),
         spent=standing.epsilon,

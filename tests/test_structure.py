@@ -22,7 +22,7 @@ EXPERIMENTS = sorted((PROJECT / "experiments").rglob("*.py"))
 
 PRIVATE_NAMES = {"y", "outputs", "labels"}
 # The folder that reads y, and those that pass it on.
-SEE_Y = ("privacy", "fitting", "estimators", "data", "cli", "ledger.accounts")
+SEE_Y = ("privacy", "fitting", "estimators", "orders", "data", "cli", "ledger.accounts")
 # Rows carry private outputs; this module alone reads what they carry.
 READER = "privacy.streaming"
 
@@ -30,8 +30,8 @@ RANDOM_MODULES = {"random", "secrets", "opendp", "uuid"}
 SAMPLER = "privacy.sampler"
 # These shuffle, split and draw samples of published data; they never draw privacy noise.
 SPLITTERS = ("cli.demonstration", "experiments")
-# Draws the key of a ledger, which must not be guessed.
-KEYS = "ledger.keys"
+# Draw the key of a ledger, and tokens, which must not be guessed.
+KEYS = ("ledger.keys", "service.credentials")
 
 # A module is one thought; whoever needs more lines has two.
 LONGEST_MODULE = 500
@@ -145,7 +145,7 @@ def test_y_is_read_in_privacy_alone(path):
 def test_noise_has_one_source(path):
     """Nothing but the sampler draws; k-means gets an integer, and draws inside scikit-learn."""
     name = name_of(path)
-    if name in (SAMPLER, KEYS):
+    if name in (SAMPLER, *KEYS):
         return
     found = [f"{what}, line {line}" for what, line in draws(tree_of(path))]
     if within(name, SPLITTERS):

@@ -349,7 +349,7 @@ def test_unforeseen_errors_show_neither_message_nor_variables(monkeypatch, kind)
 def test_classes_of_many_rows_go_by_passes_over_the_file(suffix, folder, monkeypatch):
     """As `DPGPClassifier.fit_rows` asks them, but for the noise."""
     monkeypatch.setattr("cloakgp.fitting.planning.MANY_ROWS", 50)
-    monkeypatch.setattr("cloakgp.cli.estimators.read_people", None)
+    monkeypatch.setattr("cloakgp.orders.estimators.read_people", None)
     made = release(f"people.{suffix}", output="stage", classes="none,late,early", queries="new.csv")
     assert made.exit_code == 0, made.output
     assert "probabilities of stage, from 60 rows" in made.stdout

@@ -55,7 +55,7 @@ def unasked(monkeypatch):
         raise AssertionError("asked the private outputs in vain")
 
     for name in ("read_people", "FileRows"):
-        monkeypatch.setattr(f"cloakgp.cli.estimators.{name}", asked)
+        monkeypatch.setattr(f"cloakgp.orders.estimators.{name}", asked)
 
 
 def run(*words: object) -> Result:
@@ -158,13 +158,13 @@ def test_a_release_that_cannot_be_written_is_kept_elsewhere(folder, temporary, m
 
 
 def test_two_releases_of_one_name_are_both_kept(folder, temporary, monkeypatch):
-    from cloakgp.cli.estimators import release_numbers
+    from cloakgp.orders.estimators import release_numbers
 
-    def slow(*given):
+    def slow(*given, **how):
         (folder / "heights.cloak").write_text("quicker")
-        return release_numbers(*given)
+        return release_numbers(*given, **how)
 
-    monkeypatch.setattr("cloakgp.cli.estimators.release_numbers", slow)
+    monkeypatch.setattr("cloakgp.orders.estimators.release_numbers", slow)
     said = refusal(release("heights.cloak"))
     assert "heights.cloak exists" in said
     assert (folder / "heights.cloak").read_text() == "quicker"
@@ -204,11 +204,11 @@ def test_a_command_that_is_ended_cleans_up(folder):
         from cloakgp.cli import main
         if hasattr(os, "O_TMPFILE"):
             del os.O_TMPFILE
-        def endless(*_):
+        def endless(*_, **__):
             print("ready", flush=True)
             time.sleep(60)
-        import cloakgp.cli.estimators
-        cloakgp.cli.estimators.release_numbers = endless
+        import cloakgp.orders.estimators
+        cloakgp.orders.estimators.release_numbers = endless
         main()
     """
     before = everything(folder)

@@ -10,7 +10,8 @@ import pytest
 from rich.console import Console
 
 from cloakgp.cli import progress
-from cloakgp.cli.progress import reporting, share_done
+from cloakgp.cli.progress import reporting
+from cloakgp.orders.progress import share_done
 
 
 @pytest.fixture

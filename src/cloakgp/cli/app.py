@@ -18,6 +18,7 @@ from cloakgp.cli.plot import plot
 from cloakgp.cli.predict import predict
 from cloakgp.cli.release import release
 from cloakgp.cli.schema import schema
+from cloakgp.cli.serve import serve
 from cloakgp.cli.show import show
 from cloakgp.cli.visits import extend, refine
 
@@ -66,6 +67,7 @@ for command in (
     extend,
     combine,
     compare,
+    serve,
     demo,
 ):
     app.command()(command)

@@ -11,6 +11,7 @@ import typer
 from cloakgp.cli import options
 from cloakgp.cli.console import fails_plainly, say
 from cloakgp.cli.show import print_sections
+from cloakgp.orders import texts
 from cloakgp.utils.files import reserve_file
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def combine(
     """
     if len(releases) < 2:
         raise ValueError("name two releases at least")
-    said = options.one_of(tuple(SAME), rows, option="--rows")
+    said = texts.one_of(tuple(SAME), rows, option="--rows")
     with reserve_file(to, overwrite=overwrite, inputs=releases) as target:
         made = _together([options.open_combinable(path) for path in releases], same_rows=SAME[said])
         target.write(made.to_bytes())

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Annotated, Protocol, TypeVar
 
 import typer
-
-if TYPE_CHECKING:
-    from cloakgp.release.provenance import Provenance
 
 # Of the disk, before anything is asked; few releases are larger.
 RESERVED_BYTES = 2**24
@@ -65,40 +62,6 @@ class Published(Protocol):
 
 
 Made = TypeVar("Made", bound=Published)
-
-
-class Stated(Published, Protocol):
-    """A release that keeps where it comes from."""
-
-    @property
-    def provenance(self) -> Provenance | None:
-        """When, with what, by whom and for what it was made."""
-
-
-StatedRelease = TypeVar("StatedRelease", bound=Stated)
-
-
-@dataclass(frozen=True)
-class Origin:
-    """What is said of a release beside what is known of it.
-
-    Attributes
-    ----------
-    purpose, by, licence : str
-        Empty for what was not given.
-    """
-
-    purpose: str = ""
-    by: str = ""
-    licence: str = ""
-
-    def kept_in(self, release: StatedRelease) -> StatedRelease:
-        """Return a release that keeps it."""
-        if release.provenance is None:
-            return release
-        origin = release.provenance.stated(purpose=self.purpose, by=self.by, licence=self.licence)
-        made: StatedRelease = replace(release, provenance=origin)  # type: ignore[type-var]
-        return made
 
 
 @dataclass(frozen=True)

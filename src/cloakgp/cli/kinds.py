@@ -18,11 +18,11 @@ from cloakgp.cli.counting import (
     Counting,
     LedgerAt,
     Licence,
-    Origin,
     Purpose,
-    StatedRelease,
 )
-from cloakgp.cli.options import ReleaseOptions
+from cloakgp.orders import texts
+from cloakgp.orders.options import ReleaseOptions, format_of_table
+from cloakgp.orders.origin import Origin, StatedRelease
 from cloakgp.utils.files import reserve_file
 from cloakgp.utils.names import NOISE_CHOICES
 
@@ -94,7 +94,7 @@ def release_several(
 
     Ranges are public: do not choose them by looking at the columns.
     """
-    ranges = options.declared_ranges(output, option="--output")
+    ranges = texts.declared_ranges(output, option="--output")
     if missing_output == "drop":
         raise ValueError(
             "--missing-output drop goes with one private column: of several, a row may lack one "
@@ -102,11 +102,11 @@ def release_several(
         )
     plan = ReleaseOptions(
         table=table,
-        inputs=options.names(inputs) if inputs else [],
+        inputs=texts.names(inputs) if inputs else [],
         output=next(iter(ranges)),
         epsilon=epsilon,
         delta=delta,
-        noise=options.one_of(NOISE_CHOICES, noise, option="--noise"),
+        noise=texts.one_of(NOISE_CHOICES, noise, option="--noise"),
         inducing=inducing,
         schema=schema,
         person=person,
@@ -165,11 +165,11 @@ def release_private_inputs(
     Nothing of the table is in the release, not even inputs; it costs much accuracy. Ranges are
     public: do not choose them by looking at the columns.
     """
-    boxes = options.declared_ranges(private_input, option="--input")
-    ((name, limits),) = options.declared_ranges([output], option="--output").items()
+    boxes = texts.declared_ranges(private_input, option="--input")
+    ((name, limits),) = texts.declared_ranges([output], option="--output").items()
     if name in boxes:
         raise ValueError(f"{name} is an input, or the output")
-    unit = options.one_of(NEIGHBOURS, neighbours, option="--neighbours")
+    unit = texts.one_of(NEIGHBOURS, neighbours, option="--neighbours")
     origin = Origin(purpose, by, licence)
 
     def make() -> StatisticsRelease:
@@ -179,7 +179,7 @@ def release_private_inputs(
         from cloakgp.estimators.private_inputs import DPGPRegressorPrivateInputs
 
         values = read_private_numbers(
-            table, names=[*boxes, name], table_format=options.format_of_table(table, sql)
+            table, names=[*boxes, name], table_format=format_of_table(table, sql)
         )
         model = DPGPRegressorPrivateInputs(
             input_bounds=list(boxes.values()),
@@ -235,14 +235,14 @@ def release_chosen(
     Spends twice, on the choice and on the release. Often `cloakgp release`, which learns them from
     noisy answers at no cost, does as well.
     """
-    ((name, limits),) = options.declared_ranges([output], option="--output").items()
-    scales = options.positive_numbers(lengthscale, option="--lengthscale")
-    sds = options.positive_numbers(noise_sd, option="--noise-sd") if noise_sd else []
+    ((name, limits),) = texts.declared_ranges([output], option="--output").items()
+    scales = texts.positive_numbers(lengthscale, option="--lengthscale")
+    sds = texts.positive_numbers(noise_sd, option="--noise-sd") if noise_sd else []
     if missing_output == "drop":
         warn(f"rows without {name} are left out: which people these are becomes public")
     plan = ReleaseOptions(
         table=table,
-        inputs=options.names(inputs) if inputs else [],
+        inputs=texts.names(inputs) if inputs else [],
         output=name,
         epsilon=epsilon,
         delta=delta,
@@ -253,7 +253,7 @@ def release_chosen(
         query=sql,
         origin=Origin(purpose, by, licence),
     )
-    chosen = options.one_of(MECHANISMS, mechanism, option="--mechanism")
+    chosen = texts.one_of(MECHANISMS, mechanism, option="--mechanism")
 
     def make() -> Release:
         from dataclasses import replace

@@ -9,6 +9,7 @@ import typer
 
 from cloakgp.cli import options
 from cloakgp.cli.console import explain, fails_plainly, plain, say, stdout
+from cloakgp.orders import texts
 from cloakgp.utils.files import write_file
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def set_limit(
             raise ValueError("whom an account protects is settled when it is opened: omit --unit")
         found.change_limit(name, epsilon=epsilon, delta=delta, reason=reason)
     else:
-        chosen = options.one_of(tuple(UNITS), unit or "row", option="--unit")
+        chosen = texts.one_of(tuple(UNITS), unit or "row", option="--unit")
         found.open_account(name, epsilon=epsilon, delta=delta, unit=UNITS[chosen])  # type: ignore[arg-type]
     _print_standing(found.account(name).standing)
 
@@ -210,7 +211,7 @@ def export(
     found = _opened(url)
     if receipt is not None:
         text = receipt_of(found, receipt)
-    elif options.one_of(("csv", "json"), kind, option="--as") == "csv":
+    elif texts.one_of(("csv", "json"), kind, option="--as") == "csv":
         text = entries_as_csv(found, account=account)
     else:
         text = entries_as_json(found, account=account)

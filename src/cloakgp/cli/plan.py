@@ -11,8 +11,8 @@ import typer
 
 from cloakgp.cli import release as making
 from cloakgp.cli.console import fails_plainly, say, stdout
-from cloakgp.cli.counting import Origin
 from cloakgp.cli.planning import plan_release, print_plan
+from cloakgp.orders.origin import Origin
 from cloakgp.utils.files import reserve_file
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ plan = _with_options_of_release(plan)
 
 
 def _draw(found: ReleasePlan, path: Path, *, vary: str, output: str, overwrite: bool) -> None:
-    from cloakgp.cli.options import names
+    from cloakgp.orders.texts import names
     from cloakgp.plots.figures import figure_bytes, picture_suffix
     from cloakgp.plots.plans import PlanDisplay
 

@@ -9,8 +9,8 @@ from rich import box
 from rich.table import Table
 
 from cloakgp.cli.console import plain, stdout
-from cloakgp.cli.options import ClassOptions, NumberOptions, ReleaseOptions
 from cloakgp.cli.show import print_sections
+from cloakgp.orders.options import ClassOptions, NumberOptions, ReleaseOptions
 
 if TYPE_CHECKING:
     from cloakgp.fitting.release_plan import ReleasePlan
@@ -36,14 +36,12 @@ def plan_release(
     ValueError
         For what makes no sense.
     """
-    from cloakgp.cli.estimators import plan_classes, plan_numbers
-    from cloakgp.privacy.noise import noise_for
+    from cloakgp.cli.console import showing_warnings
+    from cloakgp.cli.progress import reporting
+    from cloakgp.orders import estimators
 
-    for epsilon in (plan.epsilon, *(epsilons or ())):
-        noise_for(plan.noise, epsilon=epsilon, delta=plan.delta)
-    if isinstance(given, NumberOptions):
-        return plan_numbers(plan, given, epsilons=epsilons)
-    return plan_classes(plan, given)
+    with reporting("looking at the public columns") as reporter, showing_warnings():
+        return estimators.plan_release(plan, given, epsilons=epsilons, reporter=reporter)
 
 
 def print_plan(found: ReleasePlan, *, output: str, only: Sequence[str] = ()) -> None:

@@ -9,6 +9,7 @@ import typer
 
 from cloakgp.cli import options
 from cloakgp.cli.console import fails_plainly, say
+from cloakgp.orders import texts
 
 
 @fails_plainly
@@ -43,7 +44,7 @@ def plot(
     suffix = picture_suffix(to)
     with reserve_file(to, overwrite=overwrite, inputs=[release_file]) as target:
         release = options.open_release(release_file)
-        chosen: dict[str, Any] = {"vary": options.names(vary) if vary else ()}
+        chosen: dict[str, Any] = {"vary": texts.names(vary) if vary else ()}
         if only:
             if not has_classes(release):
                 raise ValueError("--class goes with releases of classes, and this is of numbers")

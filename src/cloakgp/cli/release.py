@@ -20,13 +20,14 @@ from cloakgp.cli.counting import (
     Counting,
     LedgerAt,
     Licence,
-    Origin,
     Purpose,
 )
-from cloakgp.cli.options import ClassOptions, NumberOptions, ReleaseOptions
 from cloakgp.cli.planning import plan_release, print_plan
 from cloakgp.cli.show import print_sections
 from cloakgp.criteria import criteria_for
+from cloakgp.orders import texts
+from cloakgp.orders.options import ClassOptions, NumberOptions, ReleaseOptions
+from cloakgp.orders.origin import Origin
 from cloakgp.utils.files import reserve_file
 from cloakgp.utils.names import DEFAULT_GAP, NOISE_CHOICES
 
@@ -337,9 +338,9 @@ def checked_options(
             bounds=bounds,
             noise_variance=noise_variance,
             mean=mean,
-            stages=options.one_of(STAGES, stages or "auto", option="--stages"),
-            interval=options.one_of(INTERVALS, interval or "auto", option="--interval"),
-            transform=options.transform_named("log" if log else transform),
+            stages=texts.one_of(STAGES, stages or "auto", option="--stages"),
+            interval=texts.one_of(INTERVALS, interval or "auto", option="--interval"),
+            transform=texts.transform_named("log" if log else transform),
         )
     else:
         given = ClassOptions(
@@ -351,11 +352,11 @@ def checked_options(
         )
     plan = ReleaseOptions(
         table=table,
-        inputs=options.names(inputs) if inputs else [],
+        inputs=texts.names(inputs) if inputs else [],
         output=output,
         epsilon=epsilon,
         delta=delta,
-        noise=options.one_of(NOISE_CHOICES, noise, option="--noise"),
+        noise=texts.one_of(NOISE_CHOICES, noise, option="--noise"),
         queries=queries,
         inducing=inducing,
         criterion=criterion,
@@ -397,13 +398,12 @@ def confirm(plan: ReleaseOptions, given: NumberOptions | ClassOptions) -> None:
 
 def _ask(plan: ReleaseOptions, given: NumberOptions | ClassOptions) -> Release:
     """Ask the private column, with what only this needs."""
-    from cloakgp.cli.estimators import release_classes, release_numbers
-    from cloakgp.privacy.noise import noise_for
+    from cloakgp.cli.console import showing_warnings
+    from cloakgp.cli.progress import reporting
+    from cloakgp.orders.estimators import make_release
 
-    noise_for(plan.noise, epsilon=plan.epsilon, delta=plan.delta)
-    if isinstance(given, NumberOptions):
-        return release_numbers(plan, given)
-    return release_classes(plan, given)
+    with reporting("opening the table", gap=plan.gap) as reporter, showing_warnings():
+        return make_release(plan, given, reporter=reporter)
 
 
 def _tell(made: Release, plan: ReleaseOptions, *, to: Path) -> None:

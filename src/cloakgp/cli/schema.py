@@ -9,6 +9,8 @@ import typer
 
 from cloakgp.cli import options
 from cloakgp.cli.console import explain, fails_plainly, say
+from cloakgp.orders import texts
+from cloakgp.orders.options import INFERENCE_ROWS, SCHEMA_SUFFIX
 from cloakgp.utils.files import write_file
 
 
@@ -37,10 +39,10 @@ def schema(
     from cloakgp.data.schema import table_suffix
     from cloakgp.data.tables import column_names_of, read_public
 
-    target = to or table.with_name(table.name[: -len(table_suffix(table))] + options.SCHEMA_SUFFIX)
-    private = options.names(output) if output else []
+    target = to or table.with_name(table.name[: -len(table_suffix(table))] + SCHEMA_SUFFIX)
+    private = texts.names(output) if output else []
     if inputs:
-        names = options.names(inputs)
+        names = texts.names(inputs)
     else:
         present = column_names_of(table)
         if missing := [name for name in private if name not in present]:
@@ -48,7 +50,7 @@ def schema(
         names = [name for name in present if name and name not in private]
     if set(names) & set(private):
         raise ValueError("a column is an input, or private")
-    public = read_public(table, names=names, most=options.INFERENCE_ROWS)
+    public = read_public(table, names=names, most=INFERENCE_ROWS)
     made = infer_schema(public, names)
     write_file(target, schema_to_text(made).encode(), overwrite=overwrite)
     for column in made.columns:

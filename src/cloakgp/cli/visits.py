@@ -19,19 +19,21 @@ from cloakgp.cli.counting import (
     Counting,
     LedgerAt,
     Licence,
-    Origin,
     Purpose,
 )
+from cloakgp.orders import texts
+from cloakgp.orders.options import INFERENCE_ROWS, check_missing_output, format_of_table
+from cloakgp.orders.origin import Origin
 from cloakgp.utils.files import reserve_file
 from cloakgp.utils.names import NOISE_CHOICES, NoiseChoice
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from cloakgp.cli.progress import Reporter
     from cloakgp.data import FileRows
     from cloakgp.data.raw import RawRows
     from cloakgp.fitting.remeasure import Settings
+    from cloakgp.orders.progress import Reporter
     from cloakgp.release import Release
     from cloakgp.utils.arrays import Array
 
@@ -94,7 +96,7 @@ def visiting(
             table=table,
             epsilon=epsilon,
             delta=delta,
-            noise=options.one_of(NOISE_CHOICES, noise, option="--noise"),
+            noise=texts.one_of(NOISE_CHOICES, noise, option="--noise"),
             band=band,
             person=person,
             missing_output=missing_output,
@@ -222,7 +224,7 @@ def _read(
         raw=raw,
         output=known.output_name,
         groups=visit.person or None,
-        table_format=options.format_of_table(visit.table, visit.query),
+        table_format=format_of_table(visit.table, visit.query),
     )
     encoded = raw.schema.encode(people.columns)
     groups: list[Hashable] | None = None
@@ -245,15 +247,15 @@ def _raw_rows(known: Release, visit: Visit) -> RawRows:
             read_public(
                 visit.table,
                 names=names,
-                most=options.INFERENCE_ROWS,
-                table_format=options.format_of_table(visit.table, visit.query),
+                most=INFERENCE_ROWS,
+                table_format=format_of_table(visit.table, visit.query),
             ),
             names,
         )
         if not schema.plain:
             raise ValueError("the release was made of numbers alone, and the table holds others")
     decimal, thousands = schema.decimal
-    options.check_missing_output(visit.missing_output, classes=())
+    check_missing_output(visit.missing_output, classes=())
     return RawRows(
         schema=schema,
         missing_output=visit.missing_output,
@@ -270,7 +272,7 @@ def _file_rows(known: Release, visit: Visit, raw: RawRows, reporter: Reporter) -
         output=known.output_name,
         groups=visit.person or None,
         raw=raw,
-        table_format=options.format_of_table(visit.table, visit.query),
+        table_format=format_of_table(visit.table, visit.query),
     )
     return rows.watched(reporter.rows)
 

@@ -21,7 +21,7 @@ from cloakgp.ledger.errors import LedgerError
 from cloakgp.privacy.fingerprints import fingerprint_column
 from cloakgp.privacy.spending import ENVIRONMENT, Budget, Spender, counted_by
 from cloakgp.privacy.tracebacks import forget_on_failure
-from cloakgp.release.open import load
+from cloakgp.release.open import OpenedRelease, load
 from cloakgp.utils.extras import extra
 
 with extra("ledger"):
@@ -257,7 +257,7 @@ class Account:
                 raise LedgerError("a key belongs to an account: name the account")
             kept = self._kept(key)
             if kept is not None:
-                return cast(Made, _opened(kept))
+                return cast(Made, opened(kept))
         counting = _OneCharge(replace(self, key=key))
         with counted_by(counting), _exported(self):
             made = make()
@@ -358,7 +358,8 @@ class _OneCharge:
         return self.charge
 
 
-def _opened(content: bytes) -> object:
+def opened(content: bytes) -> OpenedRelease:
+    """Return the release in a file that the ledger keeps."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "kept.cloak"
         path.write_bytes(content)

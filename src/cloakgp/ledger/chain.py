@@ -7,7 +7,9 @@ import hashlib
 import json
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -19,6 +21,8 @@ GENESIS = "0" * 64
 USER = "CLOAKGP_USER"
 
 Body = Mapping[str, Any]
+
+_acting: ContextVar[str] = ContextVar("_acting", default="")
 
 
 @dataclass(frozen=True)
@@ -89,9 +93,32 @@ def canonical(content: Body) -> str:
     return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
+@contextmanager
+def acting_as(name: str) -> Iterator[None]:
+    """Have entries say that somebody made them, within a block.
+
+    For programs that act for several people.
+
+    Parameters
+    ----------
+    name : str
+
+    Examples
+    --------
+    >>> with acting_as("anna"):
+    ...     whoever()
+    'anna'
+    """
+    token = _acting.set(name)
+    try:
+        yield
+    finally:
+        _acting.reset(token)
+
+
 def whoever() -> str:
-    """Return who this is: ``CLOAKGP_USER``, or the system's user and host."""
-    named = os.environ.get(USER)
+    """Return who this is: of a block, ``CLOAKGP_USER``, or the system's user and host."""
+    named = _acting.get() or os.environ.get(USER)
     if named:
         return named
     try:

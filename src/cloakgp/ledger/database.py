@@ -18,18 +18,13 @@ from typing import Any
 
 from cloakgp.ledger import projection, schema
 from cloakgp.ledger.chain import Entry
-from cloakgp.ledger.env import VERSION_TABLE
 from cloakgp.ledger.errors import DamagedLedgerError, LedgerError
 from cloakgp.ledger.keys import Anchor
+from cloakgp.ledger.upgrading import NewerTablesError, upgrade
 from cloakgp.utils.extras import extra
 
 with extra("ledger"):
     import sqlalchemy as sa
-    from alembic import command
-    from alembic.config import Config
-    from alembic.runtime.migration import MigrationContext
-    from alembic.script import ScriptDirectory
-    from alembic.util import CommandError
     from sqlalchemy.engine import URL, Connection, Engine
     from sqlalchemy.exc import (
         ArgumentError,
@@ -38,6 +33,7 @@ with extra("ledger"):
         SQLAlchemyError,
     )
 
+VERSION_TABLE = "schema_version"
 # How long a writer waits for the others, in seconds.
 PATIENCE = 120.0
 SQLITE_SETTINGS = (
@@ -149,7 +145,7 @@ class Database:
         self.anchor = anchor
         self._lock = threading.Lock()
         self._process = os.getpid()
-        self._engine = _make_engine(url)
+        self._engine = make_engine(url)
         weakref.finalize(self, _dispose, self._engine, self._process)
 
     def create(self, **about: object) -> None:
@@ -258,19 +254,13 @@ class Database:
 
     def _upgrade(self, connection: Connection) -> None:
         """Bring the tables to what this version of the package knows."""
-        config = Config()
-        folder = Path(__file__).parent
-        config.set_main_option("script_location", str(folder).replace("%", "%%"))
-        config.set_main_option("version_locations", str(folder / "migrations").replace("%", "%%"))
-        config.set_main_option("path_separator", "newline")
-        newest = ScriptDirectory.from_config(config).get_current_head()
-        context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
-        if context.get_current_revision() == newest:
-            return
-        config.attributes["connection"] = connection
         try:
-            command.upgrade(config, "head")
-        except CommandError:
+            upgrade(
+                connection,
+                migrations=Path(__file__).parent / "migrations",
+                version_table=VERSION_TABLE,
+            )
+        except NewerTablesError:
             raise LedgerError(
                 f"the ledger at {self.shown} was made by a newer version of cloakgp"
             ) from None
@@ -305,7 +295,16 @@ def _dispose(engine: Engine, process: int) -> None:
         engine.dispose()
 
 
-def _make_engine(url: URL) -> Engine:
+def make_engine(url: URL) -> Engine:
+    """Return an engine whose transactions are on the disk when they end.
+
+    SQLite's take its write lock when they begin if the execution option ``writing`` is set.
+
+    Parameters
+    ----------
+    url : URL
+        From `parse_url`.
+    """
     sqlite = url.get_backend_name() == "sqlite"
     settings: dict[str, Any] = (
         {"timeout": PATIENCE, "isolation_level": None} if sqlite else {"connect_timeout": 10}

@@ -225,9 +225,16 @@ class Ledger:
         with self.database.reading() as connection:
             return RowsInTables(connection).all("columns")
 
-    def entries(self, *, account: str | None = None) -> Iterator[Entry]:
-        """Return the entries of the chain in order, or those about one account."""
-        after, table = 0, schema.entries
+    def entries(self, *, account: str | None = None, after: int = 0) -> Iterator[Entry]:
+        """Return the entries of the chain in order, or those about one account.
+
+        Parameters
+        ----------
+        account : str, optional
+        after : int
+            Number of the entry that all of them come after.
+        """
+        table = schema.entries
         while True:
             with self.database.reading() as connection:
                 query = table.select().where(table.c.number > after).order_by(table.c.number)

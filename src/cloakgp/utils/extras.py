@@ -15,6 +15,8 @@ MODULES = {
     "page": ("jinja2", "markupsafe", "plotly"),
     "dask": ("dask", "distributed"),
     "ledger": ("sqlalchemy", "alembic", "psycopg", "cryptography"),
+    "client": ("httpx",),
+    "service": ("fastapi", "uvicorn", "limits", "prometheus_client", "python_multipart"),
 }
 TASKS = {
     "cli": "the command line needs",
@@ -25,6 +27,8 @@ TASKS = {
     "page": "pages need",
     "dask": "rows on a Dask cluster need",
     "ledger": "the ledger needs",
+    "client": "clients of the service need",
+    "service": "the service needs",
 }
 
 
@@ -38,7 +42,7 @@ def extra(name: str) -> Iterator[None]:
 
     Parameters
     ----------
-    name : {"cli", "tables", "excel", "sql", "plots", "page", "dask", "ledger"}
+    name : {"cli", "tables", "excel", "sql", "plots", "page", "dask", "ledger", "client", "service"}
 
     Raises
     ------

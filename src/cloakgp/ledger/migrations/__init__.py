@@ -1,1 +1,1 @@
-"""Migrations of the ledger's tables, each from the one before it; run by `cloakgp.ledger.env`."""
+"""Migrations of the ledger's tables, each from the one before it."""

@@ -11,12 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-import pandas as pd
-
-from cloakgp.cli import options
-from cloakgp.cli.console import showing_warnings
-from cloakgp.cli.options import ClassOptions, NumberOptions, ReleaseOptions
-from cloakgp.cli.progress import Reporter, reporting
 from cloakgp.columns import Schema
 from cloakgp.criteria import Criterion
 from cloakgp.criteria.newton import NEWTON
@@ -30,21 +24,106 @@ from cloakgp.models import default_latent_kernel, matern_kernel
 from cloakgp.models.defaults import LATENT_SD, SIGNAL_SD_SHARE
 from cloakgp.models.summary import Summary, summarise
 from cloakgp.models.transforms import OutputTransform
+from cloakgp.orders import texts
+from cloakgp.orders.options import ClassOptions, NumberOptions, ReleaseOptions
+from cloakgp.orders.progress import Reporter
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.labels import Classes
+from cloakgp.privacy.noise import noise_for
 from cloakgp.privacy.transforms import transformed_bounds
 from cloakgp.release import Release
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.extras import extra
 from cloakgp.utils.names import CRITERIA, LINKS, CriterionName, LinkName
 
+with extra("tables"):
+    import pandas as pd
 
-def release_numbers(plan: ReleaseOptions, given: NumberOptions) -> Release:
+
+def make_release(
+    plan: ReleaseOptions, given: NumberOptions | ClassOptions, *, reporter: Reporter
+) -> Release:
+    """Ask the private column once.
+
+    Parameters
+    ----------
+    plan : ReleaseOptions
+    given : NumberOptions or ClassOptions
+    reporter : Reporter
+        Is told what is done.
+
+    Raises
+    ------
+    ValueError
+        For anything that does not make sense; no message quotes a private value.
+    """
+    noise_for(plan.noise, epsilon=plan.epsilon, delta=plan.delta)
+    if isinstance(given, NumberOptions):
+        return release_numbers(plan, given, reporter=reporter)
+    return release_classes(plan, given, reporter=reporter)
+
+
+def plan_release(
+    plan: ReleaseOptions,
+    given: NumberOptions | ClassOptions,
+    *,
+    epsilons: Sequence[float] | None,
+    reporter: Reporter,
+) -> ReleasePlan:
+    """Plan what `make_release` would do; the private column is not read.
+
+    Parameters
+    ----------
+    plan : ReleaseOptions
+    given : NumberOptions or ClassOptions
+    epsilons : sequence of float, optional
+        Other budgets; some around the asked one if not given.
+    reporter : Reporter
+        Is told what is done.
+
+    Raises
+    ------
+    ValueError
+        For what makes no sense.
+    """
+    for epsilon in (plan.epsilon, *(epsilons or ())):
+        noise_for(plan.noise, epsilon=epsilon, delta=plan.delta)
+    if isinstance(given, NumberOptions):
+        return plan_numbers(plan, given, epsilons=epsilons, reporter=reporter)
+    return plan_classes(plan, given, reporter=reporter)
+
+
+def check_order(plan: ReleaseOptions, given: NumberOptions | ClassOptions) -> None:
+    """Check all of an order that needs no table.
+
+    Parameters
+    ----------
+    plan : ReleaseOptions
+    given : NumberOptions or ClassOptions
+
+    Raises
+    ------
+    ValueError
+        For what makes no sense.
+    """
+    plan.check()
+    noise_for(plan.noise, epsilon=plan.epsilon, delta=plan.delta)
+    if isinstance(given, NumberOptions):
+        plan.criterion_for("numbers")
+        _limits(given)
+    else:
+        _declared_classes(plan, given)
+
+
+def release_numbers(plan: ReleaseOptions, given: NumberOptions, *, reporter: Reporter) -> Release:
     """Ask a private column of numbers once, as `DPGPRegressor` does.
 
     Parameters
     ----------
     plan : ReleaseOptions
     given : NumberOptions
+    reporter : Reporter
+        Is told what is done.
 
     Raises
     ------
@@ -53,34 +132,37 @@ def release_numbers(plan: ReleaseOptions, given: NumberOptions) -> Release:
     """
     plan.criterion_for("numbers")
     _limits(given)
-    with reporting("opening the table", gap=plan.gap) as reporter, showing_warnings():
-        raw = plan.raw_rows()
-        schema, rows = raw.schema, _rows(plan, raw)
-        rows = rows.watched(reporter.rows)
-        looked = summarise(rows, size=1)
-        model = _number_model(plan, given, schema=schema, ranges=looked.ranges)
-        query = plan.query_table(schema)
-        how = model.plan_fit(
-            (looked.count, len(schema.names)), queries=None if query is None else query.shape[0]
+    raw = plan.raw_rows()
+    schema, rows = raw.schema, _rows(plan, raw)
+    rows = rows.watched(reporter.rows)
+    looked = summarise(rows, size=1)
+    model = _number_model(plan, given, schema=schema, ranges=looked.ranges)
+    query = plan.query_table(schema)
+    how = model.plan_fit(
+        (looked.count, len(schema.names)), queries=None if query is None else query.shape[0]
+    )
+    if how.by_passes:
+        how.announce()
+        model.fit_rows(rows, query, progress=reporter.gap, tell=reporter.step)
+    else:
+        people = _people(plan, raw)
+        model.fit(
+            people.columns,
+            pd.Series(people.private, name=plan.output),
+            query,
+            groups=people.groups,
+            progress=reporter.gap,
+            tell=reporter.step,
         )
-        if how.by_passes:
-            how.announce()
-            model.fit_rows(rows, query, progress=reporter.gap, tell=reporter.step)
-        else:
-            people = _people(plan, raw)
-            model.fit(
-                people.columns,
-                pd.Series(people.private, name=plan.output),
-                query,
-                groups=people.groups,
-                progress=reporter.gap,
-                tell=reporter.step,
-            )
-        return plan.origin.kept_in(model.release_)
+    return plan.origin.kept_in(model.release_)
 
 
 def plan_numbers(
-    plan: ReleaseOptions, given: NumberOptions, *, epsilons: Sequence[float] | None
+    plan: ReleaseOptions,
+    given: NumberOptions,
+    *,
+    epsilons: Sequence[float] | None,
+    reporter: Reporter,
 ) -> ReleasePlan:
     """Plan what `release_numbers` would do; the private column is not read.
 
@@ -90,6 +172,8 @@ def plan_numbers(
     given : NumberOptions
     epsilons : sequence of float, optional
         As for `DPGPRegressor.plan`.
+    reporter : Reporter
+        Is told what is done.
 
     Raises
     ------
@@ -98,17 +182,16 @@ def plan_numbers(
     """
     plan.criterion_for("numbers")
     _limits(given)
-    with reporting("looking at the public columns") as reporter, showing_warnings():
-        found = _look(plan, reporter)
-        model = _number_model(plan, given, schema=found.schema, ranges=found.looked.ranges)
-        reporter.step("forecasting what predictions will be worth")
-        if model.plan_fit(found.shape, queries=found.queries).by_passes:
-            return model.plan(found.rows, found.query)
-        columns, groups = _public_columns(plan, found.schema)
-        return model.plan(columns, found.query, groups=groups, epsilons=epsilons)
+    found = _look(plan, reporter)
+    model = _number_model(plan, given, schema=found.schema, ranges=found.looked.ranges)
+    reporter.step("forecasting what predictions will be worth")
+    if model.plan_fit(found.shape, queries=found.queries).by_passes:
+        return model.plan(found.rows, found.query)
+    columns, groups = _public_columns(plan, found.schema)
+    return model.plan(columns, found.query, groups=groups, epsilons=epsilons)
 
 
-def release_classes(plan: ReleaseOptions, given: ClassOptions) -> Release:
+def release_classes(plan: ReleaseOptions, given: ClassOptions, *, reporter: Reporter) -> Release:
     """Ask a private column of classes once, as `DPGPClassifier` does.
 
     Classes keep the order in which they are declared: with two, the latent function is high where
@@ -118,6 +201,8 @@ def release_classes(plan: ReleaseOptions, given: ClassOptions) -> Release:
     ----------
     plan : ReleaseOptions
     given : ClassOptions
+    reporter : Reporter
+        Is told what is done.
 
     Raises
     ------
@@ -125,39 +210,40 @@ def release_classes(plan: ReleaseOptions, given: ClassOptions) -> Release:
         For anything that does not make sense; no message quotes a label.
     """
     names, classes = _declared_classes(plan, given)
-    with reporting("opening the table", gap=plan.gap) as reporter, showing_warnings():
-        raw = plan.raw_rows(classes=names)
-        schema, rows = raw.schema, _rows(plan, raw)
-        rows = rows.watched(reporter.rows)
-        looked = summarise(rows, size=1)
-        model = _class_model(plan, given, classes, schema=schema, ranges=looked.ranges)
-        query = plan.query_table(schema)
-        how = model.plan_fit(
-            (looked.count, len(schema.names)), queries=None if query is None else query.shape[0]
+    raw = plan.raw_rows(classes=names)
+    schema, rows = raw.schema, _rows(plan, raw)
+    rows = rows.watched(reporter.rows)
+    looked = summarise(rows, size=1)
+    model = _class_model(plan, given, classes, schema=schema, ranges=looked.ranges)
+    query = plan.query_table(schema)
+    how = model.plan_fit(
+        (looked.count, len(schema.names)), queries=None if query is None else query.shape[0]
+    )
+    if how.by_passes:
+        how.announce()
+        model.fit_rows(rows, query, progress=reporter.gap, tell=reporter.step)
+    else:
+        people = _people(plan, raw)
+        model.fit(
+            people.columns,
+            pd.Series(people.private, name=plan.output, dtype=object),
+            query,
+            groups=people.groups,
+            progress=reporter.gap,
+            tell=reporter.step,
         )
-        if how.by_passes:
-            how.announce()
-            model.fit_rows(rows, query, progress=reporter.gap, tell=reporter.step)
-        else:
-            people = _people(plan, raw)
-            model.fit(
-                people.columns,
-                pd.Series(people.private, name=plan.output, dtype=object),
-                query,
-                groups=people.groups,
-                progress=reporter.gap,
-                tell=reporter.step,
-            )
-        return plan.origin.kept_in(model.release_)
+    return plan.origin.kept_in(model.release_)
 
 
-def plan_classes(plan: ReleaseOptions, given: ClassOptions) -> ReleasePlan:
+def plan_classes(plan: ReleaseOptions, given: ClassOptions, *, reporter: Reporter) -> ReleasePlan:
     """Plan what `release_classes` would do; the private column is not read.
 
     Parameters
     ----------
     plan : ReleaseOptions
     given : ClassOptions
+    reporter : Reporter
+        Is told what is done.
 
     Raises
     ------
@@ -165,13 +251,12 @@ def plan_classes(plan: ReleaseOptions, given: ClassOptions) -> ReleasePlan:
         For anything that does not make sense.
     """
     names, classes = _declared_classes(plan, given)
-    with reporting("looking at the public columns") as reporter, showing_warnings():
-        found = _look(plan, reporter, classes=names)
-        model = _class_model(plan, given, classes, schema=found.schema, ranges=found.looked.ranges)
-        if model.plan_fit(found.shape, queries=found.queries).by_passes:
-            return model.plan(found.rows, found.query)
-        columns, groups = _public_columns(plan, found.schema)
-        return model.plan(columns, found.query, groups=groups)
+    found = _look(plan, reporter, classes=names)
+    model = _class_model(plan, given, classes, schema=found.schema, ranges=found.looked.ranges)
+    if model.plan_fit(found.shape, queries=found.queries).by_passes:
+        return model.plan(found.rows, found.query)
+    columns, groups = _public_columns(plan, found.schema)
+    return model.plan(columns, found.query, groups=groups)
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,7 +330,7 @@ def _class_model(
 ) -> DPGPClassifier:
     rates = None
     if given.class_rates:
-        rates = options.positive_numbers(given.class_rates, option="--class-rates")
+        rates = texts.positive_numbers(given.class_rates, option="--class-rates")
     return DPGPClassifier(
         plan.kernel(
             ranges,
@@ -272,7 +357,7 @@ def _class_model(
 
 def _declared_classes(plan: ReleaseOptions, given: ClassOptions) -> tuple[list[str], Classes]:
     """Return the classes in the order of their declaration, after checking what goes with them."""
-    names = options.names(given.classes, example="yes,no")
+    names = texts.names(given.classes, example="yes,no")
     if len(names) == 1:
         raise ValueError(
             f"--classes names one class, {names[0]}: name every class that can occur, at least two"
@@ -282,7 +367,7 @@ def _declared_classes(plan: ReleaseOptions, given: ClassOptions) -> tuple[list[s
     if plan.person and plan.criterion_for("classes").iterates:
         raise ValueError(f"--person goes with other criteria than {plan.criterion!r}")
     if given.class_rates:
-        options.positive_numbers(given.class_rates, option="--class-rates")
+        texts.positive_numbers(given.class_rates, option="--class-rates")
     return names, classes
 
 
@@ -316,13 +401,13 @@ def _people(plan: ReleaseOptions, raw: RawRows) -> People:
 
 
 def _link(given: ClassOptions) -> LinkName | None:
-    return options.one_of(LINKS, given.link, option="--link") if given.link else None
+    return texts.one_of(LINKS, given.link, option="--link") if given.link else None
 
 
 def _step_criterion(given: ClassOptions) -> CriterionName | None:
     if not given.step_criterion:
         return None
-    return options.one_of(CRITERIA, given.step_criterion, option="--step-criterion")
+    return texts.one_of(CRITERIA, given.step_criterion, option="--step-criterion")
 
 
 def _check_options(

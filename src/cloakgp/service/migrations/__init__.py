@@ -1,0 +1,1 @@
+"""Migrations of the service's tables, each from the one before it."""

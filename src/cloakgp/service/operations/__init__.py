@@ -1,0 +1,1 @@
+"""Operations: everything that somebody can do, as functions of a `Work` and messages."""

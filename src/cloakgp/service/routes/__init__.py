@@ -1,0 +1,1 @@
+"""Routes: thin routers over operations; a route has the name of its operation."""

@@ -1,0 +1,173 @@
+"""Releases, plans and accounts, as analysts and auditors see them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+from services import work_as
+
+from cloakgp.ledger.exports import is_receipt
+from cloakgp.service.access import Role
+from cloakgp.service.errors import ConflictError, InvalidError, NotFoundError, TooManyError
+from cloakgp.service.messages import (
+    Budget,
+    Choices,
+    NewAccount,
+    NewLimit,
+    NewRequest,
+    PlanRequest,
+    PredictRequest,
+)
+from cloakgp.service.operations import plans, releases
+from cloakgp.service.operations.accounts import change_limit, list_accounts, open_account
+from cloakgp.service.operations.audits import export_entries, list_entries, list_events
+from cloakgp.service.operations.requests import make_request
+
+QUICK = Choices(epsilon=0.5, delta=1e-6, stages="one", interval="off", learn="none")
+
+
+@pytest.fixture
+def analyst(service, tokens):
+    return work_as(service, tokens[Role.ANALYST])
+
+
+@pytest.fixture
+def release(analyst, table):
+    """The number of a release that was made."""
+    asked = make_request(analyst, NewRequest(table=table.id, choices=QUICK, purpose="a test"))
+    assert asked.job.request == asked.id
+    (made,) = releases.list_releases(analyst)
+    assert made.request == asked.id
+    return made.id
+
+
+def test_predictions_are_those_of_the_release(analyst, release):
+    made = releases.open_release(analyst, release)
+    rows = [{"age": 3.0}, {"age": 12.5}]
+    found = releases.predict_release(analyst, release, PredictRequest(rows=rows))
+    expected = made.predict_frame([[3.0], [12.5]])
+    assert found.columns == list(expected)
+    assert found.rows == expected.to_numpy().tolist()
+    new = PredictRequest(rows=rows, new_output=True)
+    assert releases.predict_release(analyst, release, new).rows[0][1] > found.rows[0][1]
+
+
+@pytest.mark.parametrize(
+    "rows", [[{"weight": 3.0}], [{"age": "old"}], [{"age": None}], [{}], [{"age": 1e400}]]
+)
+def test_rows_that_lack_an_input_are_refused(analyst, release, rows):
+    with pytest.raises(InvalidError):
+        releases.predict_release(analyst, release, PredictRequest(rows=rows))
+
+
+def test_so_many_rows_at_once(service, analyst, release):
+    most = service.settings.rows
+    asked = PredictRequest(rows=[{"age": 3.0}] * (most + 1))
+    with pytest.raises(InvalidError, match=f"at most {most}"):
+        releases.predict_release(analyst, release, asked)
+
+
+def test_a_table_that_is_sent_comes_back_with_predictions(analyst, release, tmp_path):
+    (tmp_path / "new.csv").write_text("name,age\nanna,3\nbob,9\n")
+    content = releases.predict_table(analyst, release, tmp_path / "new.csv")
+    lines = list(csv.DictReader(io.StringIO(content.decode())))
+    assert [line["name"] for line in lines] == ["anna", "bob"]
+    assert all(float(line["lower"]) < float(line["mean"]) < float(line["upper"]) for line in lines)
+    (tmp_path / "bad.csv").write_text("weight\n3\n")
+    with pytest.raises(InvalidError, match="the table"):
+        releases.predict_table(analyst, release, tmp_path / "bad.csv")
+
+
+def test_pictures_and_words(analyst, release):
+    drawn = releases.plot_release(analyst, release, vary=["age"], only=None, suffix=".svg")
+    assert b"<svg" in drawn
+    with pytest.raises(InvalidError):
+        releases.plot_release(analyst, release, vary=["weight"], only=None, suffix=".png")
+    titles = [section.title for section in releases.report_release(analyst, release)]
+    assert titles[0] == "Protection"
+    assert "<html" in releases.page_release(analyst, release)
+
+
+def test_a_receipt_is_signed(service, analyst, release):
+    assert is_receipt(
+        releases.receipt_release(analyst, release), public_key=service.ledger.public_key
+    )
+
+
+def test_there_is_no_other_release(analyst):
+    for look in (releases.show_release, releases.download_release, releases.receipt_release):
+        with pytest.raises(NotFoundError):
+            look(analyst, 99)
+
+
+def test_plans_say_what_is_left(analyst, table):
+    found = plans.make_plan(analyst, PlanRequest(table=table.id, choices=QUICK, epsilons=[1.0]))
+    assert [line[0] for line in found.budgets] == ["ε", "0.5", "1"]
+    assert found.plan["rows"] == 24
+    assert found.releases_left > found.mine_left >= 1
+    assert not found.needs_approval
+    before = analyst.ledger.account("children").standing.charges
+    drawn = plans.plot_plan(
+        analyst, PlanRequest(table=table.id, choices=QUICK), vary=[], suffix=".png"
+    )
+    assert drawn.startswith(b"\x89PNG")
+    assert analyst.ledger.account("children").standing.charges == before
+    with pytest.raises(InvalidError):
+        plans.plot_plan(
+            analyst, PlanRequest(table=table.id, choices=QUICK), vary=["none"], suffix=".png"
+        )
+
+
+def test_plans_wait_for_each_other_and_not_for_ever(service, analyst, table, monkeypatch):
+    monkeypatch.setattr(plans, "PATIENCE", 0.05)
+    for _ in range(service.settings.plans):
+        service.planning.acquire()
+    with pytest.raises(TooManyError):
+        plans.make_plan(analyst, PlanRequest(table=table.id, choices=QUICK))
+
+
+@pytest.mark.usefixtures("release")
+def test_accounts_say_what_was_spent(service, tokens, analyst):
+    (account,) = list_accounts(analyst)
+    assert account.spent == pytest.approx(0.5, rel=1e-3)
+    assert account.mine == pytest.approx(0.5, rel=1e-3)
+    assert (account.held, account.charges, account.open) == (0, 1, [])
+    assert 2 < account.left < 3
+    custodian = work_as(service, tokens[Role.CUSTODIAN])
+    (other,) = list_accounts(custodian)
+    assert (other.mine, other.spent) == (None, account.spent)
+    lower = NewLimit(limit=Budget(epsilon=0.4, delta=1e-6), reason="caution")
+    assert change_limit(custodian, "children", lower).left == 0
+    with pytest.raises(ConflictError):
+        open_account(custodian, NewAccount(name="children", limit=Budget(epsilon=1)))
+    with pytest.raises(NotFoundError):
+        change_limit(custodian, "nobody", lower)
+
+
+def test_an_account_that_the_ledger_has_is_taken_up(service, tokens):
+    custodian = work_as(service, tokens[Role.CUSTODIAN])
+    service.ledger.open_account("older", epsilon=2.0, delta=1e-6)
+    with pytest.raises(ConflictError, match="another unit or limit"):
+        open_account(custodian, NewAccount(name="older", limit=Budget(epsilon=3, delta=1e-6)))
+    made = open_account(custodian, NewAccount(name="older", limit=Budget(epsilon=2, delta=1e-6)))
+    assert made.left == 2
+
+
+@pytest.mark.usefixtures("release")
+def test_auditors_see_every_entry(service, tokens):
+    auditor = work_as(service, tokens[Role.AUDITOR])
+    entries = list_entries(auditor)
+    assert [entry.number for entry in entries] == list(range(1, len(entries) + 1))
+    assert [entry.number for entry in list_entries(auditor, after=2, most=2)] == [3, 4]
+    kinds = [entry.body["kind"] for entry in entries]
+    assert kinds[:3] == ["ledger", "account", "attached"]
+    assert kinds[-1] == "published"
+    exported = json.loads(export_entries(auditor, form="json"))
+    assert len(exported["entries"]) == len(entries)
+    assert export_entries(auditor, form="csv").count("\n") == len(entries) + 1
+    assert list_events(auditor)[0].what == "release requested"
+    newest = list_events(auditor, most=1)[0].id
+    assert all(event.id < newest for event in list_events(auditor, before=newest))

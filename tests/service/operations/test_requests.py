@@ -1,0 +1,222 @@
+"""Requests: four eyes, shares, and one total that many analysts together cannot pass."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from services import add_people, opened, register, work_as
+
+from cloakgp.ledger.amounts import Amount
+from cloakgp.service.access import Role
+from cloakgp.service.errors import (
+    ConflictError,
+    ForbiddenError,
+    InvalidError,
+    NoRoomError,
+    NotFoundError,
+)
+from cloakgp.service.messages import Budget, Choices, Decision, NewPerson, NewRequest, NewRules
+from cloakgp.service.operations.accounts import change_rules, list_accounts, set_share
+from cloakgp.service.operations.jobs import cancel_job, list_jobs, show_job
+from cloakgp.service.operations.people import create_person, create_token
+from cloakgp.service.operations.requests import (
+    approve_request,
+    list_requests,
+    make_request,
+    reject_request,
+    show_request,
+    withdraw_request,
+)
+from cloakgp.service.operations.tables import withdraw_table
+
+
+class Office:
+    """A service with a table, and people who come and go; jobs wait."""
+
+    def __init__(self, service, tmp_path):
+        self.service = service
+        self.tokens = add_people(service)
+        self.table = register(service, self.tokens[Role.CUSTODIAN], tmp_path)
+        service.dispatcher.at_once = False
+
+    def work(self, role):
+        return work_as(self.service, self.tokens[role])
+
+    def newcomer(self, name, *roles):
+        with self.service.database.writing() as session:
+            person = create_person(session, NewPerson(name=name, roles=list(roles)))
+            token = create_token(session, person, days=1).token
+        return work_as(self.service, token)
+
+    def ask(self, work, epsilon, *, key=None, **choices):
+        chosen = Choices(epsilon=epsilon, delta=1e-6, **choices)
+        asked = NewRequest(table=self.table.id, choices=chosen, purpose="a test")
+        return make_request(work, asked, idempotency=key)
+
+
+@pytest.fixture
+def office(any_url, tmp_path):
+    service = opened(any_url, tmp_path)
+    yield Office(service, tmp_path)
+    service.close()
+
+
+def test_small_requests_begin_and_large_ones_wait(office):
+    analyst = office.work(Role.ANALYST)
+    small, large = office.ask(analyst, 0.2), office.ask(analyst, 1.2)
+    assert (small.state, small.needs_approval, small.job.state) == ("approved", False, "queued")
+    assert (large.state, large.needs_approval, large.job) == ("waiting", True, None)
+    assert [one.id for one in list_requests(analyst)] == [large.id, small.id]
+
+
+def test_what_is_split_waits_too(office):
+    """The threshold is about the sum of what nobody has looked at."""
+    analyst = office.work(Role.ANALYST)
+    states = [office.ask(analyst, 0.4).state for _ in range(8)]
+    assert "waiting" in states
+    first = states.index("waiting")
+    assert set(states[:first]) == {"approved"}
+    budgets = [(0.4, 1e-6)]
+    assert Amount.held(budgets * first).fits((1, 1e-6))
+    assert not Amount.held(budgets * (first + 1)).fits((1, 1e-6))
+
+
+def test_nobody_decides_about_their_own(office):
+    both = office.newcomer("both", Role.ANALYST, Role.APPROVER)
+    asked = office.ask(both, 1.2)
+    for decide in (approve_request, reject_request):
+        with pytest.raises(ForbiddenError, match="own request"):
+            decide(both, asked.id, Decision())
+    approved = approve_request(office.work(Role.APPROVER), asked.id, Decision(remark="fine"))
+    assert (approved.state, approved.decided_by, approved.remark) == (
+        "approved",
+        "approver",
+        "fine",
+    )
+    with pytest.raises(ConflictError):
+        approve_request(office.work(Role.APPROVER), asked.id, Decision())
+    assert len(list_jobs(both)) == 1
+
+
+def test_a_share_is_all_that_one_may_spend(office):
+    analyst = office.work(Role.ANALYST)
+    office.ask(analyst, 1.9)
+    with pytest.raises(NoRoomError, match="your share"):
+        office.ask(analyst, 1.0)
+    # Others have their own.
+    assert office.ask(office.newcomer("anna", Role.ANALYST), 1.0).id == 2
+
+
+def test_many_analysts_share_one_total(office):
+    """Whoever has ten accounts of people gets no more out of the data than the limit allows."""
+    granted, told = [], ""
+    while not told:
+        together = office.newcomer(f"analyst {len(granted)}", Role.ANALYST)
+        try:
+            granted.append(office.ask(together, 1.5))
+        except NoRoomError as error:
+            told = str(error)
+    assert "the account's limit" in told
+    assert Amount.held([(1.5, 1e-6)] * len(granted)).fits((3, 1e-6))
+    assert not Amount.held([(1.5, 1e-6)] * (len(granted) + 1)).fits((3, 1e-6))
+
+
+def test_at_the_same_moment_two_do_not_count_on_the_same_room(office):
+    change_rules(office.work(Role.CUSTODIAN), "children", NewRules())
+    people = [office.newcomer(f"analyst {number}", Role.ANALYST) for number in range(6)]
+
+    def try_it(work):
+        try:
+            return office.ask(work, 2.0).id
+        except NoRoomError:
+            return None
+
+    with ThreadPoolExecutor(6) as pool:
+        granted = [one for one in pool.map(try_it, people) if one is not None]
+    assert len(granted) >= 1
+    assert Amount.held([(2.0, 1e-6)] * len(granted)).fits((3, 1e-6))
+    assert not Amount.held([(2.0, 1e-6)] * (len(granted) + 1)).fits((3, 1e-6))
+
+
+def test_what_is_rejected_or_withdrawn_or_cancelled_makes_room(office):
+    analyst, approver = office.work(Role.ANALYST), office.work(Role.APPROVER)
+    for give_back in (
+        lambda asked: reject_request(approver, asked.id, Decision()),
+        lambda asked: withdraw_request(analyst, asked.id),
+        lambda asked: cancel_job(analyst, approve_request(approver, asked.id, Decision()).job.id),
+    ):
+        asked = office.ask(analyst, 1.9)
+        (account,) = list_accounts(analyst)
+        assert account.held > 1.8
+        assert account.left < 2.5
+        give_back(asked)
+        (account,) = list_accounts(analyst)
+        assert (account.held, account.left) == (0, 3)
+
+
+def test_a_share_of_ones_own(office):
+    custodian, analyst = office.work(Role.CUSTODIAN), office.work(Role.ANALYST)
+    set_share(custodian, "children", "analyst", Budget(epsilon=0.1, delta=1e-6))
+    with pytest.raises(NoRoomError, match="your share"):
+        office.ask(analyst, 0.2)
+    set_share(custodian, "children", "analyst", None)
+    assert office.ask(analyst, 0.2).state == "approved"
+    with pytest.raises(NotFoundError):
+        set_share(custodian, "children", "nobody", None)
+
+
+def test_with_a_key_a_request_is_made_once(office):
+    analyst = office.work(Role.ANALYST)
+    first = office.ask(analyst, 0.3, key="figure 3")
+    assert office.ask(analyst, 0.3, key="figure 3").id == first.id
+    with pytest.raises(ConflictError, match="something else"):
+        office.ask(analyst, 0.4, key="figure 3")
+    # Of another analyst it is another.
+    assert office.ask(office.newcomer("anna", Role.ANALYST), 0.4, key="figure 3").id != first.id
+
+
+def test_analysts_see_their_own_alone(office):
+    asked = office.ask(office.work(Role.ANALYST), 0.3)
+    other = office.newcomer("anna", Role.ANALYST)
+    assert (list_requests(other), list_jobs(other)) == ([], [])
+    for look in (
+        lambda: show_request(other, asked.id),
+        lambda: show_job(other, asked.job.id),
+        lambda: withdraw_request(other, asked.id),
+        lambda: cancel_job(other, asked.job.id),
+    ):
+        with pytest.raises(NotFoundError):
+            look()
+    assert show_request(office.work(Role.APPROVER), asked.id).person == "analyst"
+
+
+@pytest.mark.parametrize(
+    ("choices", "told"),
+    [
+        ({"inputs": ["nobody"]}, "no column nobody"),
+        ({"inputs": ["height"]}, "no column height"),
+        ({"criterion": "best"}, "criterion must be one of"),
+        ({"class_rates": [0.5, 0.5]}, "go with classes"),
+        ({"transform": "logit"}, "logit"),
+        ({"transform": "log"}, None),
+        ({"noise": "laplace"}, None),
+    ],
+)
+def test_choices_that_make_no_sense_are_refused_before_anything_is_held(office, choices, told):
+    analyst = office.work(Role.ANALYST)
+    if told is None:
+        assert office.ask(analyst, 0.1, **choices).id == 1
+        return
+    with pytest.raises(InvalidError, match=told):
+        office.ask(analyst, 0.1, **choices)
+    assert list_requests(analyst) == []
+
+
+def test_nothing_is_asked_of_a_table_that_is_withdrawn(office):
+    asked = office.ask(office.work(Role.ANALYST), 1.2)
+    withdraw_table(office.work(Role.CUSTODIAN), office.table.id)
+    with pytest.raises(ConflictError, match="withdrawn"):
+        office.ask(office.work(Role.ANALYST), 0.1)
+    with pytest.raises(ConflictError, match="withdrawn"):
+        approve_request(office.work(Role.APPROVER), asked.id, Decision())

@@ -1,0 +1,151 @@
+"""Tables: which files may be registered, and what is checked when they are."""
+
+from __future__ import annotations
+
+import stat
+
+import pytest
+from services import add_everything, register, work_as, write_people
+
+from cloakgp.service.access import Role
+from cloakgp.service.errors import ConflictError, InvalidError, NotFoundError
+from cloakgp.service.messages import Budget, Look, NewAccount, NewTable
+from cloakgp.service.operations.accounts import open_account
+from cloakgp.service.operations.tables import (
+    list_tables,
+    look_at_table,
+    register_table,
+    show_table,
+    upload_table,
+    withdraw_table,
+)
+
+
+@pytest.fixture
+def custodian(service, tokens):
+    return work_as(service, tokens[Role.CUSTODIAN])
+
+
+@pytest.fixture
+def account(custodian):
+    return open_account(custodian, NewAccount(name="people", limit=Budget(epsilon=1)))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """The folder that the service may read."""
+    made = tmp_path / "tables"
+    made.mkdir(exist_ok=True)
+    return made
+
+
+def new(**changed):
+    usual = {"name": "t", "account": "people", "output": "height", "bounds": (50, 250)}
+    return NewTable(**{**usual, **changed})
+
+
+@pytest.mark.usefixtures("account")
+def test_a_file_in_the_folder_is_registered_by_its_path(custodian, folder):
+    path = write_people(folder / "people.csv")
+    made = register_table(custodian, new(path=str(path)))
+    assert (made.inputs, made.rows, made.bounds) == (["age"], 24, (50, 250))
+    assert made.described == {"age": "numbers"}
+    assert show_table(custodian, made.id) == made
+    assert str(folder) not in made.model_dump_json()
+    withdraw_table(custodian, made.id)
+    assert list_tables(custodian) == []
+    assert show_table(custodian, made.id).withdrawn
+
+
+@pytest.mark.usefixtures("account")
+@pytest.mark.parametrize("path", ["../outside.csv", "/etc/passwd", "link.csv", "a/../../b.csv"])
+def test_no_other_file_is_read(custodian, folder, path):
+    outside = write_people(folder.parent / "outside.csv")
+    (folder / "link.csv").symlink_to(outside)
+    for look in (
+        lambda: register_table(custodian, new(path=path)),
+        lambda: look_at_table(custodian, Look(path=path)),
+    ):
+        with pytest.raises(InvalidError, match="none of the folders"):
+            look()
+
+
+def test_files_that_are_sent_are_their_owners_alone(service, custodian, tmp_path):
+    sent = upload_table(custodian, "../../p.csv", received=write_people(tmp_path / "a.csv"))
+    assert sent.name == "p.csv"
+    (kept,) = service.settings.uploads.iterdir()
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    assert stat.S_IMODE(service.settings.uploads.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("name", ["db.url", "program.exe", "people"])
+def test_other_files_are_not_taken(custodian, tmp_path, name):
+    with pytest.raises(InvalidError):
+        upload_table(custodian, name, received=write_people(tmp_path / "a.csv"))
+
+
+@pytest.mark.usefixtures("account")
+def test_what_is_sent_belongs_to_whoever_sent_it(service, custodian, tmp_path):
+    sent = upload_table(custodian, "p.csv", received=write_people(tmp_path / "a.csv"))
+    with pytest.raises(NotFoundError):
+        register_table(work_as(service, add_everything(service)), new(upload=sent.id))
+    assert register_table(custodian, new(upload=sent.id)).rows == 24
+
+
+def test_columns_are_looked_at_before_the_private_are_known(custodian, folder):
+    write_people(folder / "people.csv")
+    first = look_at_table(custodian, Look(path="people.csv"))
+    assert (first.columns, first.table_schema) == (["age", "height"], "")
+    second = look_at_table(custodian, Look(path="people.csv", private=["height"]))
+    assert second.described == {"age": "numbers"}
+    assert "height" not in second.table_schema
+
+
+def test_a_column_counts_for_one_account(service, tokens, custodian, folder, tmp_path):
+    """A sorted copy is the same column."""
+    register(service, tokens[Role.CUSTODIAN], tmp_path)
+    open_account(custodian, NewAccount(name="people", limit=Budget(epsilon=1)))
+    lines = write_people(folder / "copy.csv").read_text().splitlines()
+    (folder / "copy.csv").write_text("\n".join([lines[0], *sorted(lines[1:])]) + "\n")
+    with pytest.raises(ConflictError, match="another account"):
+        register_table(custodian, new(path="copy.csv"))
+    again = register_table(custodian, new(path="copy.csv", account="children"))
+    assert again.account == "children"
+    with pytest.raises(ConflictError, match="of that name"):
+        register_table(custodian, new(path="copy.csv", account="children"))
+
+
+@pytest.mark.usefixtures("account")
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"bounds": None}, "either bounds"),
+        ({"classes": ["a", "b"]}, "either bounds"),
+        ({"bounds": (5, 5)}, "bounds"),
+        ({"bounds": None, "classes": ["a"]}, "two are needed"),
+        ({"bounds": None, "classes": ["a", "b,c"]}, "no commas"),
+        ({"output": "weight"}, "no column weight"),
+        ({"inputs": ["height"]}, "input"),
+        ({"table_schema": "{}"}, "Table Schema"),
+        ({"missing_output": "tall"}, "missing"),
+        ({"path": ""}, "either an upload or a path"),
+    ],
+)
+def test_what_makes_no_sense_is_not_registered(custodian, folder, changed, told):
+    write_people(folder / "people.csv")
+    with pytest.raises(InvalidError, match=told):
+        register_table(custodian, new(**{"path": "people.csv", **changed}))
+    assert list_tables(custodian) == []
+
+
+def test_whom_an_account_protects_must_be_told(custodian, folder):
+    limit = Budget(epsilon=1)
+    open_account(custodian, NewAccount(name="persons", limit=limit, unit="person"))
+    open_account(custodian, NewAccount(name="rows", limit=limit, unit="whole row replaced"))
+    write_people(folder / "people.csv")
+    with pytest.raises(InvalidError, match="whose rows"):
+        register_table(custodian, new(path="people.csv", account="persons"))
+    with pytest.raises(InvalidError, match="whole rows"):
+        register_table(custodian, new(path="people.csv", account="rows"))
+    with pytest.raises(NotFoundError):
+        register_table(custodian, new(path="people.csv", account="nobody"))

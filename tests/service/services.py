@@ -1,0 +1,104 @@
+"""Services to test: their people, their tables, and a dispatcher that works at once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cloakgp.ledger import Ledger
+from cloakgp.service.access import Role
+from cloakgp.service.context import Service, Work
+from cloakgp.service.messages import Budget, NewAccount, NewPerson, NewTable
+from cloakgp.service.operations.accounts import open_account
+from cloakgp.service.operations.people import create_person, create_token
+from cloakgp.service.operations.sessions import actor_by_token
+from cloakgp.service.operations.tables import register_table, upload_table
+from cloakgp.service.settings import Settings
+from cloakgp.service.working import run_job
+
+ROWS = 24
+
+
+class InlineDispatcher:
+    """Does jobs at once, if it is told to."""
+
+    def __init__(self):
+        self.service = None
+        self.waiting = []
+        self.at_once = True
+
+    def submit(self, job):
+        self.waiting.append(job)
+        if self.at_once:
+            self.work()
+
+    def work(self):
+        while self.waiting:
+            run_job(self.service, self.waiting.pop(0))
+
+    def close(self):
+        pass
+
+
+def opened(url, tmp_path, **changed):
+    """A service on a database, its jobs done at once."""
+    Ledger.create(url).close()
+    (tmp_path / "tables").mkdir(exist_ok=True)
+    settings = Settings(
+        ledger=url, data=tmp_path / "data", tables=(tmp_path / "tables",), workers=0, **changed
+    )
+    dispatcher = InlineDispatcher()
+    dispatcher.service = Service.open(settings)
+    return dispatcher.service.with_dispatcher(dispatcher)
+
+
+def add_people(service):
+    """A token for every role; the people are called after them."""
+    tokens = {}
+    with service.database.writing() as session:
+        for role in Role:
+            person = create_person(session, NewPerson(name=str(role), roles=[role]))
+            tokens[role] = create_token(session, person, days=1).token
+    return tokens
+
+
+def add_everything(service):
+    """A token of somebody with every role but the administrator's."""
+    roles = [role for role in Role if role is not Role.ADMINISTRATOR]
+    with service.database.writing() as session:
+        person = create_person(session, NewPerson(name="everything", roles=roles))
+        return create_token(session, person, days=1).token
+
+
+def work_as(service, token):
+    return Work(service=service, actor=actor_by_token(service, token))
+
+
+def write_people(path, *, seed=0, secret=None):
+    """A table of heights by age; one of them is a peculiar number if there is a secret."""
+    numbers = np.random.default_rng(seed)
+    age = numbers.uniform(1, 18, ROWS).round(1)
+    height = (80 + 6 * age + numbers.normal(0, 5, ROWS)).round(1)
+    lines = [f"{a},{h}" for a, h in zip(age, height, strict=True)]
+    if secret is not None:
+        lines[3] = f"{age[3]},{secret}"
+    path.write_text("age,height\n" + "\n".join(lines) + "\n")
+    return path
+
+
+def register(service, token, tmp_path, **changed):
+    """An account of heights, and a table of it."""
+    custodian = work_as(service, token)
+    account = NewAccount(
+        name="children",
+        limit=Budget(epsilon=3, delta=1e-6),
+        approval=Budget(epsilon=1, delta=1e-6),
+        share=Budget(epsilon=2, delta=1e-6),
+    )
+    open_account(custodian, account)
+    path = tmp_path / "sent.csv"
+    write_people(path)
+    sent = upload_table(custodian, "people.csv", received=path)
+    table = NewTable(
+        name="heights", account="children", upload=sent.id, output="height", bounds=(50, 250)
+    )
+    return register_table(custodian, table.model_copy(update=changed))

@@ -1,0 +1,86 @@
+"""The OpenAPI document, and that nothing it describes makes the service stumble."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+import uvicorn
+from services import add_everything, add_people, opened, register
+
+from cloakgp.service.access import Role
+from cloakgp.service.app import create_app
+
+OFTEN = dict.fromkeys(("default", "predict", "plan", "upload", "failed"), "1000000/minute")
+CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance"
+
+
+@pytest.fixture
+def address(url, tmp_path):
+    """A service that answers on loopback, however often, and two tokens."""
+    service = opened(url, tmp_path, rates=OFTEN)
+    tokens = add_people(service)
+    register(service, tokens[Role.CUSTODIAN], tmp_path)
+    config = uvicorn.Config(create_app(service), port=0, log_level="critical")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        thread.join(0.05)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    everything = add_everything(service)
+    yield f"http://127.0.0.1:{port}", (everything, tokens[Role.ADMINISTRATOR])
+    server.should_exit = True
+    thread.join(30)
+
+
+def attack(place, token, *, examples, folder):
+    """Send what fits the document and what does not; return what came of it."""
+    program = Path(sys.executable).with_name("schemathesis")
+    # Streams last, and whoever logs out is gone.
+    left_out = ("watch_job", "log_out")
+    done = subprocess.run(
+        [
+            *(program, "run", f"{place}/api/openapi.json"),
+            *("--header", f"Authorization: Bearer {token}"),
+            *("--checks", CHECKS, "--phases", "examples,fuzzing"),
+            *("--max-examples", str(examples), "--seed", "1", "--no-color"),
+            # A plan takes seconds, and longer where the machine is busy.
+            *("--request-timeout", "120"),
+            *(word for name in left_out for word in ("--exclude-operation-id", name)),
+        ],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+    return done.stdout
+
+
+def test_nothing_that_the_document_describes_fails(address, tmp_path):
+    place, (everything, _) = address
+    assert "Tested: 45" in attack(place, everything, examples=3, folder=tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("which", [0, 1], ids=["everything", "administrator"])
+def test_nothing_fails_however_long_one_tries(address, tmp_path, which):
+    place, tokens = address
+    attack(place, tokens[which], examples=100, folder=tmp_path)
+
+
+def test_every_operation_is_described(app):
+    """With a sentence, who may, what is refused and, where something is sent, an example."""
+    document = app.openapi()
+    for methods in document["paths"].values():
+        for described in methods.values():
+            assert described["description"].endswith(".")
+            assert {"401", "403", "422"} <= set(described["responses"])
+    examples = [
+        name for name, each in document["components"]["schemas"].items() if "examples" in each
+    ]
+    assert {"NewTable", "NewRequest", "PredictRequest", "Choices"} <= set(examples)
