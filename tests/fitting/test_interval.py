@@ -467,3 +467,21 @@ def test_a_forecast_counts_the_search(table):
     assert rounds
     assert with_it.questions >= without.questions + rounds * BINS
     assert without.error <= with_it.error < 1.1 * without.error
+
+
+def test_limits_stay_within_what_was_declared_and_not_within_what_was_found():
+    """Outputs may lie beyond an interval that holds most of them."""
+    X = np.linspace(0.0, 10.0, 400)[:, None]
+    y = 50.0 + 8.0 * np.sin(X.ravel())
+    model = DPGPRegressor(bounds=(0.0, 1000.0), epsilon=3.0, insecure_seed=1).fit(X, y)
+    release = model.release_
+    found = release.measurements[0].answers.bounds
+    assert found[1] - found[0] < 500.0
+    assert release.output_bounds == (0.0, 1000.0)
+    far = np.array([[200.0]])
+    mean, sd = release.predict(far, return_std=True, new_output=True)
+    lower, upper = release.predict_limits(far, new_output=True)
+    np.testing.assert_allclose(
+        [lower, upper], np.clip([mean - 1.959964 * sd, mean + 1.959964 * sd], 0.0, 1000.0)
+    )
+    assert upper > found[1]

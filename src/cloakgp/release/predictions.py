@@ -15,7 +15,7 @@ from cloakgp.columns.schema import Schema
 from cloakgp.models.likelihoods import Likelihood
 from cloakgp.models.transforms import OutputTransform
 from cloakgp.privacy.labels import ClassLabel, LabelAnswers
-from cloakgp.release.measurement import Measurement
+from cloakgp.release.measurement import Measurement, declared_bounds
 from cloakgp.release.posterior.mixture import LatentPrediction, Mixture
 from cloakgp.utils.arrays import Array, as_inputs, column_names
 from cloakgp.utils.extras import extra
@@ -231,12 +231,11 @@ class Predictions:
         TypeError
             If outputs are classes.
         """
-        answers = self.measurements[0].answers
-        if isinstance(answers, LabelAnswers):
+        if isinstance(self.measurements[0].answers, LabelAnswers):
             raise TypeError("outputs are classes: these have probabilities, and no limits")
-        points = points_of(self, X)
+        points, within = points_of(self, X), self._declared()
         mean, sd = self._marginals(points.X, new_output=new_output)
-        ends = [np.clip(mean + sign * NORMAL_95 * sd, *answers.bounds) for sign in (-1.0, 1.0)]
+        ends = [np.clip(mean + sign * NORMAL_95 * sd, *within) for sign in (-1.0, 1.0)]
         if self.transform is not None:
             noise = np.zeros_like(sd)
             if estimate == "mean" and not new_output:
@@ -278,22 +277,30 @@ class Predictions:
 
     @property
     def output_bounds(self) -> tuple[float, float]:
-        """Between which numbers were clipped, in output units: declared, or found within these.
+        """Between which numbers were declared to lie, in output units.
 
         Raises
         ------
         TypeError
             If outputs are classes.
         """
-        answers = self.measurements[0].answers
-        if isinstance(answers, LabelAnswers):
+        if isinstance(self.measurements[0].answers, LabelAnswers):
             raise TypeError("outputs are classes, and have no bounds")
+        within = self._declared()
         if self.transform is None:
-            return answers.bounds
-        if answers.bounds == self.transform.ends:
+            return within
+        if within == self.transform.ends:
             return self.transform.bounds
-        lo, hi = self.transform.inverse(np.array(answers.bounds))
+        lo, hi = self.transform.inverse(np.array(within))
         return float(lo), float(hi)
+
+    def _declared(self) -> tuple[float, float]:
+        """Return what spans the declared bounds of all tables, of what was asked about.
+
+        Where an interval was looked for, outputs may well lie beyond what was found.
+        """
+        lows, highs = zip(*declared_bounds(self.measurements), strict=True)
+        return min(lows), max(highs)
 
     def predict_frame(
         self, X: Any, *, new_output: bool = False, estimate: Estimate = "median"
