@@ -126,7 +126,8 @@ def show_answer(visit: Visiting, release: Id) -> Response:
 def show_picture(visit: Visiting, release: Id) -> Response:
     """Draw predictions over one input or two."""
     work = visit.work("plot_release")
-    content = releases.plot_release(work, release, vary=varied(visit), only=None, suffix=".png")
+    over = varied(visit) or list(input_names(releases.open_release(work, release))[:1])
+    content = releases.plot_release(work, release, vary=over, only=None, suffix=".png")
     return Response(content, media_type=PNG)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment
+from markupsafe import Markup, escape
 
 from cloakgp.pages.rendering import environment_of
 from cloakgp.service.access import Actor
@@ -130,6 +131,7 @@ def _environment() -> Environment:
         "percent": percent,
         "bytes": bytes_in_words,
         "number": lambda value: f"{value:g}",
+        "exact": _exact,
         "when": _when,
         "day": lambda moment: f"{moment:%Y-%m-%d}",
     }
@@ -138,6 +140,11 @@ def _environment() -> Environment:
 
 def _when(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M} UTC"
+
+
+def _exact(text: object) -> Markup:
+    """Return what a form sends back as it is, with line ends and signs that are not shown."""
+    return escape(str(text))
 
 
 def _nothing(_: str) -> bool:

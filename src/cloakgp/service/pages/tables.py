@@ -43,7 +43,8 @@ def show_table(visit: Visiting, table: Id) -> Response:
     work = visit.work("show_table")
     found = tables.show_table(work, table)
     account = next(each for each in accounts.list_accounts(work) if each.name == found.account)
-    return visit.show("table.html", table=found, account=account)
+    columns = schema_from_text(found.table_schema).columns
+    return visit.show("table.html", table=found, account=account, columns=columns)
 
 
 @router.post("/tables/{table}/withdraw", name="page: withdraw table")
