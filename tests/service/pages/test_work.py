@@ -87,7 +87,7 @@ def test_what_is_wrong_is_said_beside_what_was_typed(sent, changed, told):
         assert again.url.path.startswith("/tables/"), again.text
 
 
-def test_kinds_are_changed_and_kept(sent, service):
+def test_kinds_are_changed_and_kept(sent):
     """A number that is a code becomes a category with levels that are declared."""
     custodian, where = sent
     levels = {"kind_0": "category", "levels_0": "1\r\n<b>\r\n", "missing_0": "category"}
@@ -97,7 +97,7 @@ def test_kinds_are_changed_and_kept(sent, service):
     assert "2 categories (1, &lt;b&gt;)" in made.text
 
 
-def test_classes_are_declared_one_a_line(visit, tmp_path):
+def test_classes_are_declared_one_a_line(visit):
     custodian = visit(Role.CUSTODIAN)
     lines = "\n".join(f"{age},{'yes' if age % 2 else 'no'}" for age in range(20))
     files = {"file": ("ill.csv", f"age,ill\n{lines}\n".encode(), "text/csv")}
@@ -118,7 +118,7 @@ def test_files_that_are_no_tables_are_refused(visit):
     assert "in none of the folders" in outside.text
 
 
-def test_the_way_of_a_request(visit, table, service):
+def test_the_way_of_a_request(visit, table):
     analyst, approver = visit(Role.ANALYST), visit(Role.APPROVER)
     plan = analyst.get(f"/tables/{table.id}/plan")
     for told in ("Expected error", "What an attacker would guess", "What becomes public"):
@@ -233,7 +233,8 @@ def test_the_page_that_predicts_reaches_nothing(visit, release):
     assert "content-disposition" not in answer.headers
 
 
-def test_the_ledger_is_a_timeline(visit, release):
+@pytest.mark.usefixtures("release")
+def test_the_ledger_is_a_timeline(visit):
     auditor = visit(Role.AUDITOR)
     page = auditor.get("/ledger")
     for told in ("The account children was opened.", "is spent.", "“a test (service request 1)”"):
@@ -256,7 +257,7 @@ def test_findings_of_an_audit_are_shown(visit, monkeypatch):
     assert "entry 2 was changed" in answer.text
 
 
-def test_tokens_are_shown_once(visit, app):
+def test_tokens_are_shown_once(visit):
     admin = visit(Role.ADMINISTRATOR)
     made = admin.send("/people", {"name": "Nora", "roles": ["reader", "analyst"]})
     person = made.url.path
@@ -286,7 +287,8 @@ def test_people_who_cannot_be_added(visit, fields, told):
     assert told in answer.text
 
 
-def test_limits_and_rules_are_changed(visit, table):
+@pytest.mark.usefixtures("table")
+def test_limits_and_rules_are_changed(visit):
     custodian = visit(Role.CUSTODIAN)
     here = "/budgets/children"
     limit = {"limit_epsilon": "5", "limit_delta": "1e-6", "reason": "more people agreed"}

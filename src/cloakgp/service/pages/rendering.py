@@ -27,6 +27,8 @@ STATIC = {
     "page.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
+# Pages that lie elsewhere than the entry of the menu that they belong to.
+ELSEWHERE = {"/tables": "/budgets", "/add-table": "/budgets"}
 # In the order of the menu: address, what it is called, and what one must be allowed to.
 MENU = (
     ("/budgets", "Budgets", "list_accounts"),
@@ -62,8 +64,9 @@ def html(
     **values
         What is filled in.
     """
+    first = f"/{path.split('/')[1]}"
     menu = [
-        (address, name, path == address or path.startswith(f"{address}/"))
+        (address, name, address == ELSEWHERE.get(first, first))
         for address, name, operation in MENU
         if actor is not None and actor.may(operation)
     ]
