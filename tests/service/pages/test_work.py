@@ -120,7 +120,14 @@ def test_files_that_are_no_tables_are_refused(visit):
 
 def test_the_way_of_a_request(visit, table):
     analyst, approver = visit(Role.ANALYST), visit(Role.APPROVER)
-    plan = analyst.get(f"/tables/{table.id}/plan")
+    first = analyst.page(f"/tables/{table.id}/plan")
+    assert [each for each in first.of("div") if "data-ask" in each]
+    plan = analyst.get(f"/tables/{table.id}/plan", params=QUICK | {"vary": ["age", "other"]})
+    assert "vary=age" in plan.text
+    assert "vary=other" not in plan.text
+    assert "At other budgets" not in plan.text
+    compared = analyst.get(f"/tables/{table.id}/plan", params=QUICK | {"compare": "yes"})
+    assert "At other budgets" in compared.text
     for told in ("Expected error", "What an attacker would guess", "What becomes public"):
         assert told in plan.text
     big = QUICK | {"epsilon": "1.5"}

@@ -9,6 +9,7 @@ from fastapi import APIRouter
 from fastapi.responses import Response
 from pydantic import ValidationError
 
+from cloakgp.columns import schema_from_text
 from cloakgp.service.context import Work
 from cloakgp.service.credentials import new_file_name
 from cloakgp.service.errors import ServiceError
@@ -35,7 +36,7 @@ from cloakgp.service.pages.visits import (
 
 router = APIRouter(route_class=PageRoute)
 # What is planned first, if there is room for it.
-FIRST_EPSILON = 1.0
+FIRST_EPSILON, SMALLEST_EPSILON = 1.0, 1e-6
 PNG = "image/png"
 
 
@@ -74,14 +75,8 @@ def show_plan(visit: Visiting, table: Id) -> Response:
     work = visit.work("make_plan")
     found, account = _about(work, table)
     fields = visit.request.query_params
-    if "epsilon" in fields:
-        planned = _plan(work, visit, found)
-    else:
-        first = Choices(
-            epsilon=max(1e-6, min(FIRST_EPSILON, account.left or account.limit.epsilon)),
-            delta=account.limit.delta,
-        )
-        planned = planned_of(work, found, first)
+    # A plan takes its time: the page is there at once, and its script asks for the first one.
+    planned = _plan(work, visit, found) if "epsilon" in fields else _first(account)
     return visit.show(
         "plan.html",
         table=found,
@@ -90,8 +85,9 @@ def show_plan(visit: Visiting, table: Id) -> Response:
         given=fields,
         chosen=fields.getlist("inputs") or found.inputs,
         criteria=options_for(found),
-        varied=varied(visit),
-        names=_names(planned),
+        names=schema_from_text(found.table_schema).names,
+        wanted=varied(visit),
+        varied=_drawn(visit, planned),
     )
 
 
@@ -106,7 +102,7 @@ def show_plan_alone(visit: Visiting, table: Id) -> Response:
         table=found,
         account=account,
         planned=planned,
-        varied=varied(visit),
+        varied=_drawn(visit, planned),
     )
 
 
@@ -114,7 +110,7 @@ def show_plan_alone(visit: Visiting, table: Id) -> Response:
 def show_plan_picture(visit: Visiting, table: Id) -> Response:
     """Draw the expected error over one input, or over two as a map."""
     choices = choices_of(visit.request.query_params)
-    asked = PlanRequest(table=table, choices=choices)
+    asked = plan_request(table, choices, compares=bool(visit.request.query_params.get("compare")))
     content = plans.plot_plan(visit.work("plot_plan"), asked, vary=varied(visit), suffix=".png")
     return Response(content, media_type=PNG)
 
@@ -163,14 +159,31 @@ def make_request(sent: Sending, table: Id) -> Response:
     return gone_to(f"/requests/{made.id}")
 
 
-def planned_of(work: Work, table: TableView, choices: Choices) -> Planned:
-    """Return the plan of a release of a table, or why there is none."""
+def planned_of(
+    work: Work, table: TableView, choices: Choices, *, compares: bool = False
+) -> Planned:
+    """Return the plan of a release of a table, or why there is none.
+
+    Parameters
+    ----------
+    work : Work
+    table : TableView
+    choices : Choices
+    compares : bool
+        Whether other budgets are planned, too.
+    """
     address = urlencode(fields_of(choices))
     try:
-        plan = plans.make_plan(work, PlanRequest(table=table.id, choices=choices))
+        plan = plans.make_plan(work, plan_request(table.id, choices, compares=compares))
     except ServiceError as error:
         return Planned(plan=None, problem=str(error), choices=choices, address=address)
     return Planned(plan=plan, problem="", choices=choices, address=address)
+
+
+def plan_request(table: int, choices: Choices, *, compares: bool) -> PlanRequest:
+    """Return what is planned: the budget itself, which is quick, or some around it, too."""
+    epsilons = [] if compares else [choices.epsilon]
+    return PlanRequest(table=table, choices=choices, epsilons=epsilons)
 
 
 def _plan(work: Work, visit: Visit, table: TableView) -> Planned:
@@ -178,7 +191,15 @@ def _plan(work: Work, visit: Visit, table: TableView) -> Planned:
         choices = choices_of(visit.request.query_params)
     except (ServiceError, ValidationError) as error:
         return Planned(plan=None, problem=problem_of(error)[1], choices=None, address="")
-    return planned_of(work, table, choices)
+    compares = bool(visit.request.query_params.get("compare"))
+    return planned_of(work, table, choices, compares=compares)
+
+
+def _first(account: AccountView) -> Planned:
+    """Return no plan yet, of a budget that there is room for."""
+    epsilon = float(f"{min(FIRST_EPSILON, account.left or account.limit.epsilon):.3g}")
+    choices = Choices(epsilon=max(SMALLEST_EPSILON, epsilon), delta=account.limit.delta)
+    return Planned(plan=None, problem="", choices=choices, address="")
 
 
 def _choices(visit: Visit) -> Choices | None:
@@ -188,11 +209,10 @@ def _choices(visit: Visit) -> Choices | None:
         return None
 
 
-def _names(planned: Planned) -> list[str]:
-    """Return the inputs that a picture can be drawn over."""
-    if planned.plan is None or len(planned.plan.budgets) < 2:
-        return []
-    return [str(name) for name in planned.plan.plan["names"]]
+def _drawn(visit: Visit, planned: Planned) -> list[str]:
+    """Return the inputs that the picture of a plan is drawn over, if it has them."""
+    names = [] if planned.plan is None else planned.plan.plan["names"]
+    return [name for name in varied(visit) if name in names]
 
 
 def _about(work: Work, table: int) -> tuple[TableView, AccountView]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
@@ -119,10 +120,9 @@ def less(value: float) -> str:
     """
     if value <= 0:
         return "0"
-    rounded = float(f"{value:.3g}")
-    if rounded <= value:
-        return f"{rounded:g}"
-    return f"{float(f'{value * (1 - 5e-3):.3g}'):g}" if value >= 1e-300 else "0"
+    step = 10.0 ** (math.floor(math.log10(value)) - 2)
+    # The tolerance keeps what is exact but for its last binary digits where it is.
+    return f"{math.floor(value / step * (1 + 1e-12)) * step:.3g}"
 
 
 def _environment() -> Environment:

@@ -117,7 +117,7 @@ def schema_text_of(seen: str, form: Fields) -> str:
     >>> seen = '{"fields": [{"name": "age", "kind": "number", "missing": "refuse", "fill": 3}]}'
     >>> made = schema_text_of(seen, QueryParams("kind_0=category&levels_0=1%0A2&missing_0=drop"))
     >>> json.loads(made)["fields"]
-    [{'name': 'age', 'kind': 'category', 'missing': 'drop', 'categories': ['1', '2']}]
+    [{'name': 'age', 'missing': 'drop', 'kind': 'category', 'categories': ['1', '2']}]
     """
     tree: dict[str, Any] = json.loads(seen)
     fields = {field["name"]: field for field in (*tree["fields"], *tree.get("places", []))}

@@ -43,7 +43,8 @@ function joinSlider(slider) {
   slider.hidden = false;
 }
 
-// Forms that are answered beside themselves: <form data-answer="ID" data-from="ADDRESS">.
+// Forms that are answered beside themselves: <form data-answer="ID" data-from="ADDRESS">; at once where
+// the place with that ID has data-ask.
 function answerBeside(form) {
   const place = document.getElementById(form.dataset.answer);
   let latest = 0;
@@ -84,6 +85,7 @@ function answerBeside(form) {
     clearTimeout(waiting);
     if (form.reportValidity()) ask();
   });
+  if ("ask" in place.dataset) ask();
 }
 
 // A job that goes on: <section data-job="ADDRESS">, told by server-sent events.
