@@ -325,3 +325,13 @@ def test_an_account_has_a_page_of_its_own_whatever_its_name(visit):
     assert json.dumps(name)[1:-1] not in listed.text
     again = custodian.send("/budgets/new", new)
     assert again.status_code == 409
+
+
+def test_files_may_be_larger_than_other_forms(visit):
+    custodian = visit(Role.CUSTODIAN)
+    content = b"age,height\n" + b"5,100\n" * 200_000
+    files = {"file": ("people.csv", content, "text/csv")}
+    assert len(content) > custodian.client.app.state.service.settings.body
+    assert custodian.send("/add-table", files=files).url.path == "/add-table/column"
+    for path in ("/sign-in", "/budgets/new"):
+        assert custodian.send(path, {"token": "x", "name": "x" * 2_000_000}).status_code == 413
