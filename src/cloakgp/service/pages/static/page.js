@@ -4,6 +4,8 @@
 // Sliders beside numbers: <input type="range" data-of="ID" data-low data-high data-scale="log|linear"
 // data-zero>, hidden until here. With data-zero the lowest place stands for 0.
 const STEPS = 200;
+// Milliseconds after a change in which another may follow, before anything is asked.
+const PAUSE = 400;
 
 function joinSlider(slider) {
   const field = document.getElementById(slider.dataset.of);
@@ -48,6 +50,11 @@ function joinSlider(slider) {
 function answerBeside(form) {
   const place = document.getElementById(form.dataset.answer);
   let latest = 0;
+  let waiting;
+  const later = (milliseconds) => {
+    clearTimeout(waiting);
+    waiting = setTimeout(ask, milliseconds);
+  };
   const ask = async () => {
     const mine = ++latest;
     const chosen = new URLSearchParams(new FormData(form));
@@ -61,6 +68,9 @@ function answerBeside(form) {
       }
       const text = await answer.text();
       if (mine !== latest) return;
+      if (answer.status === 429) {
+        later(1000 * Number(answer.headers.get("Retry-After") ?? 1));
+      }
       const found = new DOMParser().parseFromString(text, "text/html");
       // Of a page about a problem, what it says; of an answer, all of it.
       const shown = found.querySelector("main") ?? found.body;
@@ -75,11 +85,7 @@ function answerBeside(form) {
       }
     }
   };
-  let waiting;
-  form.addEventListener("change", () => {
-    clearTimeout(waiting);
-    waiting = setTimeout(ask, 150);
-  });
+  form.addEventListener("change", () => later(PAUSE));
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     clearTimeout(waiting);
