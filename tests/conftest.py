@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 
 import numpy as np
 import pytest
@@ -26,6 +27,42 @@ settings.register_profile(
 )
 settings.register_profile("search", parent=settings.get_profile("cloakgp"), derandomize=False)
 settings.load_profile(os.environ.get("CLOAKGP_HYPOTHESIS", "cloakgp"))
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+# Milliseconds that a browser may take on a machine that is busy with other tests.
+PATIENCE = 180_000
+
+
+@pytest.fixture(scope="session")
+def patience():
+    """Milliseconds that a browser may take for one thing."""
+    return PATIENCE
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Chromium without a screen; tests are skipped where none is installed."""
+    api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+    path = next((found for found in map(shutil.which, BROWSERS) if found), None)
+    if path is None:
+        pytest.skip(f"there is no browser: none of {', '.join(BROWSERS)}")
+    with api.sync_playwright() as playwright:
+        try:
+            started = playwright.chromium.launch(
+                executable_path=path, args=list(FLAGS), timeout=PATIENCE
+            )
+        except api.Error as error:
+            pytest.skip(f"{path} does not start: {error.message.splitlines()[0]}")
+        yield started
+        started.close()
 
 
 @pytest.fixture

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+from contextlib import contextmanager
+
 import numpy as np
+import uvicorn
 
 from cloakgp.ledger import Ledger
 from cloakgp.service.access import Role
@@ -49,6 +53,19 @@ def opened(url, tmp_path, **changed):
     dispatcher = InlineDispatcher()
     dispatcher.service = Service.open(settings)
     return dispatcher.service.with_dispatcher(dispatcher)
+
+
+@contextmanager
+def serving(app):
+    """An application that answers on loopback: its address."""
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="critical"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        thread.join(0.05)
+    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    server.should_exit = True
+    thread.join(30)
 
 
 def add_people(service):

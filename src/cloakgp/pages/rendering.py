@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from cloakgp.utils.extras import extra
@@ -32,15 +33,31 @@ def render(name: str, **values: Any) -> str:
     ...                     sections=(), pictures=(), bands=False, policy=POLICY)
     False
     """
-    environment = Environment(
-        loader=PackageLoader("cloakgp.pages"),
+    return environment_of("cloakgp.pages").get_template(name).render(**values)
+
+
+@cache
+def environment_of(package: str) -> Environment:
+    """Return how the templates of a package are filled in.
+
+    Parameters
+    ----------
+    package : str
+        In whose folder ``templates`` they are.
+
+    Examples
+    --------
+    >>> environment_of("cloakgp.pages").from_string("{{ name }}").render(name="<b>")
+    '&lt;b&gt;'
+    """
+    return Environment(
+        loader=PackageLoader(package),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_shown,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template(name).render(**values)
 
 
 def _shown(value: Any) -> Any:

@@ -20,6 +20,7 @@ from cloakgp.service.context import Service
 from cloakgp.service.demonstration import Introduced, prepare_demonstration
 from cloakgp.service.dispatch import dispatcher_of
 from cloakgp.service.operations.people import first_token
+from cloakgp.service.pages.routing import page_routers
 from cloakgp.service.settings import Settings
 
 # Seconds that requests are let finish when the service ends.
@@ -89,7 +90,9 @@ def serve(prepared: Prepared, *, begun: Callable[[str], None]) -> None:
     host, port = listening.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     service = prepared.service.with_dispatcher(dispatcher_of(settings))
-    app = create_app(service, begin=lambda: begun(f"http://{shown}:{port}"))
+    app = create_app(
+        service, pages=page_routers(settings), begin=lambda: begun(f"http://{shown}:{port}")
+    )
     config = uvicorn.Config(
         app,
         # Paths hold names, and are not noted; what is noted is in `measuring`.

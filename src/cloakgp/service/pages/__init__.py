@@ -1,0 +1,1 @@
+"""Pages for people: HTML on the same operations as the routes of programs."""

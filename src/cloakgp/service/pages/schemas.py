@@ -1,0 +1,158 @@
+"""Schemas by forms: what a custodian changes about what was seen in the public columns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cloakgp.columns import schema_from_text
+from cloakgp.columns.base import Column
+from cloakgp.columns.kinds import COLUMN_KINDS
+from cloakgp.service.errors import InvalidError
+from cloakgp.service.pages.fields import Fields, number_of, text_of
+
+# What people are told of each kind. Places take two columns, and are only seen, not chosen.
+KINDS = {
+    "number": "number",
+    "category": "category",
+    "ordered category": "category with an order",
+    "date": "date or time",
+    "boolean": "yes or no",
+    "identifier": "not used",
+}
+MISSING = {
+    "refuse": "are a mistake: refuse the table",
+    "drop": "leave the row out",
+    "impute": "fill in what is typical, and mark it",
+    "category": "are a level of their own",
+}
+
+
+@dataclass(frozen=True)
+class ColumnFields:
+    """The fields of one public column.
+
+    Attributes
+    ----------
+    number : int
+        By which the form's fields are told apart.
+    name, title, unit, kind, missing, fill, levels : str
+        As they stand in the form.
+    described : str
+        What was seen.
+    kinds, policies : dict of str to str
+        To choose from, each with what it is called.
+    """
+
+    number: int
+    name: str
+    title: str
+    unit: str
+    kind: str
+    missing: str
+    fill: str
+    levels: str
+    described: str
+    kinds: Mapping[str, str]
+    policies: Mapping[str, str]
+
+
+def columns_of(
+    columns: Iterable[tuple[int, Column]], given: Mapping[str, Any]
+) -> list[ColumnFields]:
+    """Return the fields of columns: as they were seen, or as a form gave them before.
+
+    Parameters
+    ----------
+    columns : iterable of (int, Column)
+    given : mapping of str to str
+    """
+    found = []
+    for number, column in columns:
+        levels = getattr(column, "levels", ())
+        fill = getattr(column, "fill", None) if column.kind == "number" else None
+        seen = {
+            "title": column.title,
+            "unit": column.unit,
+            "kind": column.kind,
+            "missing": column.missing,
+            "fill": "" if fill is None else f"{fill:g}",
+            "levels": "\n".join(levels),
+        }
+        values = {name: str(given.get(f"{name}_{number}", value)) for name, value in seen.items()}
+        found.append(
+            ColumnFields(
+                number=number,
+                name=column.name,
+                described=column.describe(),
+                kinds=KINDS if column.kind in KINDS else {column.kind: column.kind},
+                # What goes with another kind is chosen anew by the server if it does not fit.
+                policies=MISSING,
+                **values,
+            )
+        )
+    return found
+
+
+def schema_text_of(seen: str, form: Fields) -> str:
+    """Return the schema that a form describes, as a file has it.
+
+    Parameters
+    ----------
+    seen : str
+        The schema of what was seen.
+    form : fields
+        Of each column by its number: kind, title, unit, missing, fill, levels.
+
+    Raises
+    ------
+    InvalidError
+        If something does not go together.
+
+    Examples
+    --------
+    >>> from starlette.datastructures import QueryParams
+    >>> seen = '{"fields": [{"name": "age", "kind": "number", "missing": "refuse", "fill": 3}]}'
+    >>> made = schema_text_of(seen, QueryParams("kind_0=category&levels_0=1%0A2&missing_0=drop"))
+    >>> json.loads(made)["fields"]
+    [{'name': 'age', 'missing': 'drop', 'kind': 'category', 'categories': ['1', '2']}]
+    """
+    tree: dict[str, Any] = json.loads(seen)
+    fields = {field["name"]: field for field in (*tree["fields"], *tree.get("places", []))}
+    for number, column in enumerate(schema_from_text(seen).columns):
+        field = fields[column.name]
+        kind = text_of(form, f"kind_{number}") or column.kind
+        if kind not in COLUMN_KINDS:
+            raise InvalidError(f"column {column.name}: choose one of the kinds")
+        if kind != column.kind:
+            # What the other kind needs is taken from the column again.
+            for key in [key for key in field if key not in ("name", "title", "unit", "missing")]:
+                del field[key]
+            field["kind"] = kind
+        for name in ("title", "unit"):
+            field.pop(name, None)
+            if text := text_of(form, f"{name}_{number}"):
+                field[name] = text
+        missing = text_of(form, f"missing_{number}") or column.missing
+        if kind == "identifier":
+            missing = "refuse"
+        policies = COLUMN_KINDS[kind].policies
+        if missing not in policies:
+            words = ", or ".join(MISSING[each] for each in policies)
+            raise InvalidError(f"column {column.name}: empty cells of this kind {words}")
+        field["missing"] = missing
+        _fill(field, column.name, kind, form, number)
+    return json.dumps(tree)
+
+
+def _fill(field: dict[str, Any], name: str, kind: str, form: Fields, number: int) -> None:
+    fill = text_of(form, f"fill_{number}")
+    # What was seen has more digits than are shown.
+    if kind == "number" and fill and fill != f"{field.get('fill', 0.0):g}":
+        field["fill"] = number_of(fill, called=f"column {name}: what empty cells are filled with")
+    if kind in ("category", "ordered category"):
+        lines = text_of(form, f"levels_{number}").splitlines()
+        if levels := [line.strip() for line in lines if line.strip()]:
+            field["categories"] = levels

@@ -1,0 +1,136 @@
+// Script of the pages: without it everything works, with it sliders, answers and progress move.
+"use strict";
+
+// Sliders beside numbers: <input type="range" data-of="ID" data-low data-high data-scale="log|linear"
+// data-zero>, hidden until here. With data-zero the lowest place stands for 0.
+const STEPS = 200;
+// Milliseconds after a change in which another may follow, before anything is asked.
+const PAUSE = 400;
+
+function joinSlider(slider) {
+  const field = document.getElementById(slider.dataset.of);
+  const low = Number(slider.dataset.low);
+  const high = Number(slider.dataset.high);
+  const log = slider.dataset.scale === "log";
+  const zero = "zero" in slider.dataset;
+  if (!field || !(high > low)) return;
+  slider.min = zero ? -1 : 0;
+  slider.max = STEPS;
+  slider.step = 1;
+  const valueAt = (place) => {
+    if (place < 0) return 0;
+    const share = place / STEPS;
+    const value = log ? low * (high / low) ** share : low + (high - low) * share;
+    return Number(slider.dataset.whole ? value.toFixed(0) : value.toPrecision(3));
+  };
+  const placeOf = (value) => {
+    if (zero && !(value > 0)) return -1;
+    const share = log ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low);
+    return Math.min(STEPS, Math.max(0, Math.round(STEPS * share)));
+  };
+  const follow = () => {
+    slider.value = placeOf(Number(field.value));
+    slider.setAttribute("aria-valuetext", field.value);
+  };
+  slider.addEventListener("input", () => {
+    field.value = valueAt(Number(slider.value));
+    slider.setAttribute("aria-valuetext", field.value);
+  });
+  slider.addEventListener("change", (event) => {
+    event.stopPropagation();
+    field.dispatchEvent(new Event("change", { bubbles: true }));
+  });
+  field.addEventListener("input", follow);
+  follow();
+  slider.hidden = false;
+}
+
+// Forms that are answered beside themselves: <form data-answer="ID" data-from="ADDRESS">; at once where
+// the place with that ID has data-ask.
+function answerBeside(form) {
+  const place = document.getElementById(form.dataset.answer);
+  let latest = 0;
+  let waiting;
+  const later = (milliseconds) => {
+    clearTimeout(waiting);
+    waiting = setTimeout(ask, milliseconds);
+  };
+  const ask = async () => {
+    const mine = ++latest;
+    const chosen = new URLSearchParams(new FormData(form));
+    place.classList.add("busy");
+    place.setAttribute("aria-busy", "true");
+    try {
+      const answer = await fetch(`${form.dataset.from}?${chosen}`, { credentials: "same-origin" });
+      if (answer.redirected) {
+        location.reload();
+        return;
+      }
+      const text = await answer.text();
+      if (mine !== latest) return;
+      if (answer.status === 429) {
+        later(1000 * Number(answer.headers.get("Retry-After") ?? 1));
+      }
+      const found = new DOMParser().parseFromString(text, "text/html");
+      // Of a page about a problem, what it says; of an answer, all of it.
+      const shown = found.querySelector("main") ?? found.body;
+      place.replaceChildren(...document.adoptNode(shown).childNodes);
+      history.replaceState(null, "", `${location.pathname}?${chosen}`);
+    } catch {
+      if (mine === latest) place.textContent = "The service does not answer. Try again.";
+    } finally {
+      if (mine === latest) {
+        place.classList.remove("busy");
+        place.removeAttribute("aria-busy");
+      }
+    }
+  };
+  form.addEventListener("change", () => later(PAUSE));
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    clearTimeout(waiting);
+    if (form.reportValidity()) ask();
+  });
+  if ("ask" in place.dataset) ask();
+}
+
+// A job that goes on: <section data-job="ADDRESS">, told by server-sent events.
+function followJob(section) {
+  const source = new EventSource(section.dataset.job);
+  const bar = section.querySelector("progress");
+  const step = section.querySelector("[data-step]");
+  const cancel = section.querySelector("[data-cancel]");
+  const NAMES = { queued: "waiting for its turn", running: "preparing", drawing: "drawing noise" };
+  source.addEventListener("job", (event) => {
+    const job = JSON.parse(event.data);
+    if (!(job.state in NAMES)) {
+      source.close();
+      location.reload();
+      return;
+    }
+    step.textContent = job.step || NAMES[job.state];
+    if (job.share === null) bar.removeAttribute("value");
+    else bar.value = job.share;
+    if (cancel) cancel.hidden = job.state === "drawing";
+  });
+}
+
+// Fields that matter for some answers alone: <div data-if="NAME" data-is="VALUE">.
+function showIf(place) {
+  const fields = document.getElementsByName(place.dataset.if);
+  const show = () => {
+    const chosen = [...fields].find((each) => each.type !== "radio" || each.checked);
+    place.hidden = !chosen || !place.dataset.is.split(",").includes(chosen.value || "new");
+  };
+  fields.forEach((each) => each.addEventListener("change", show));
+  show();
+}
+
+document.querySelectorAll("input[type=range][data-of]").forEach(joinSlider);
+document.querySelectorAll("form[data-answer]").forEach(answerBeside);
+document.querySelectorAll("[data-job]").forEach(followJob);
+document.querySelectorAll("[data-if]").forEach(showIf);
+document.querySelectorAll("[data-print]").forEach((button) => {
+  button.hidden = false;
+  button.addEventListener("click", () => window.print());
+});

@@ -1,0 +1,194 @@
+"""The whole way in a browser: from a CSV to a page that predicts, by people of four roles."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+from services import add_people, opened, serving, write_people
+
+from cloakgp.service.access import Role
+from cloakgp.service.app import create_app
+from cloakgp.service.dispatch import ThreadDispatcher
+from cloakgp.service.pages.routing import page_routers
+
+WIDE, NARROW = 1200, 390
+SECONDS = 180
+
+
+class HeldDispatcher(ThreadDispatcher):
+    """Does jobs in a thread, from when it is told to."""
+
+    def __init__(self, settings):
+        super().__init__(settings)
+        self.held = []
+
+    def submit(self, job):
+        self.held.append(job)
+
+    def begin(self):
+        while self.held:
+            super().submit(self.held.pop())
+
+
+@pytest.fixture
+def dispatcher():
+    return []
+
+
+@pytest.fixture
+def office(url, tmp_path, browser, patience, dispatcher):
+    """A service that does its jobs in a thread, and a browser of its own for everybody."""
+    service = opened(url, tmp_path)
+    tokens = add_people(service)
+    dispatcher.append(HeldDispatcher(service.settings))
+    service = service.with_dispatcher(dispatcher[0])
+    app = create_app(service, pages=page_routers(service.settings))
+    contexts, heard = [], []
+
+    def signed_in(role, *, place, **more):
+        context = browser.new_context(viewport={"width": WIDE, "height": 900}, **more)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(patience)
+        page.on("console", lambda said: heard.append(said.text) if said.type != "verbose" else None)
+        page.on("pageerror", lambda error: heard.append(str(error)))
+        page.on(
+            "request", lambda asked: heard.append(asked.url) if place not in asked.url else None
+        )
+        page.goto(place)
+        page.keyboard.type(tokens[role])
+        page.keyboard.press("Enter")
+        page.wait_for_selector("text=Sign out")
+        return page
+
+    with serving(app) as place:
+        yield lambda role, **more: signed_in(role, place=place, **more)
+        for context in contexts:
+            context.close()
+    assert [said for said in heard if "username fields" not in said] == []
+
+
+def fits(page):
+    """Expect that nothing is wider than the window, on desks and in hands."""
+    for width in (NARROW, WIDE):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, page.url
+
+
+def until(holds):
+    """Wait until something holds; Playwright's own way needs eval, which pages forbid."""
+    deadline = time.monotonic() + SECONDS
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def tab_to(page, selector):
+    """Reach something with the tab key alone."""
+    for _ in range(200):
+        page.keyboard.press("Tab")
+        if page.evaluate("chosen => document.activeElement.matches(chosen)", selector):
+            return
+    raise AssertionError(f"{selector} is out of the keyboard's reach")
+
+
+def test_from_a_table_to_a_page_that_predicts(office, tmp_path, dispatcher):
+    path = write_people(tmp_path / "people.csv")
+
+    custodian = office(Role.CUSTODIAN)
+    custodian.click("text=Add a table")
+    custodian.set_input_files("#file", str(path))
+    custodian.click("button:text-is('Next')")
+    custodian.check("input[name=output][value=height]")
+    fits(custodian)
+    custodian.click("button:text-is('Next')")
+    fields = {"low": 50, "high": 250, "unit_0": "years", "new_name": "children", "name": "heights"}
+    budgets = {"limit_epsilon": 3, "limit_delta": 1e-6}
+    for name, value in (fields | budgets).items():
+        custodian.fill(f"#{name}", str(value))
+    fits(custodian)
+    custodian.click("button:text-is('Add the table')")
+    custodian.wait_for_url(re.compile(r"/tables/\d+$"))
+    fits(custodian)
+
+    analyst = office(Role.ANALYST)
+    analyst.click("text=Plan a release")
+    analyst.click("summary:has-text('For those who know')")
+    analyst.select_option("#stages", "one")
+    analyst.select_option("#interval", "off")
+    tab_to(analyst, "input[data-of=epsilon]")
+    analyst.keyboard.press("PageDown")
+    analyst.keyboard.press("ArrowLeft")
+    chosen = float(analyst.input_value("#epsilon"))
+    assert 0.3 < chosen < 0.9
+    analyst.wait_for_selector(f"#answer h2:has-text('ε = {chosen:g}')")
+    assert "There is room for" in analyst.inner_text("#answer")
+    assert f"epsilon={chosen:g}" in analyst.url
+    until(lambda: analyst.evaluate("document.querySelector('#answer img').naturalWidth > 0"))
+    fits(analyst)
+    analyst.click("text=Request this release")
+    analyst.fill("#purpose", "figure 3")
+    analyst.click("text=I have read")
+    fits(analyst)
+    analyst.click("text=Request it")
+    analyst.wait_for_selector("text=waits for approval")
+
+    approver = office(Role.APPROVER)
+    approver.click("nav >> text=Requests")
+    approver.click("text=figure 3")
+    assert "What becomes public" in approver.inner_text("main")
+    fits(approver)
+    approver.click("text=I have read")
+    approver.click("text=Approve: make it public")
+    # The page moves on by itself when the job does.
+    assert approver.inner_text("[data-step]") == "waiting for its turn"
+    fits(approver)
+    dispatcher[0].begin()
+    approver.wait_for_selector("text=See the release")
+    approver.click("text=See the release")
+    fits(approver)
+
+    reader = office(Role.READER, color_scheme="dark")
+    reader.click("text=figure 3")
+    before = reader.inner_text("#answer .large")
+    tab_to(reader, "input[data-of=x0]")
+    reader.keyboard.press("End")
+    until(lambda: reader.inner_text("#answer .large") != before)
+    assert reader.input_value("#x0") == f"{float(reader.input_value('#x0')):g}"
+    until(lambda: reader.evaluate("document.querySelector('figure img').naturalWidth > 0"))
+    fits(reader)
+    with reader.expect_download() as coming:
+        reader.set_input_files("#file", str(path))
+        reader.click("form[enctype] button")
+    predicted = coming.value.path().read_text().splitlines()
+    assert predicted[0] == "age,mean,sd,lower,upper"
+    with reader.expect_download() as coming:
+        reader.click("a:has-text('File')")
+    assert coming.value.suggested_filename.endswith(".cloak")
+    reader.click("text=Interactive page")
+    reader.wait_for_selector("#prediction:not(:empty)")
+    assert reader.evaluate("origin") == "null"
+
+
+def test_without_script_everything_works(office, tmp_path):
+    path = write_people(tmp_path / "people.csv")
+    custodian = office(Role.CUSTODIAN, java_script_enabled=False)
+    custodian.click("text=Add an account")
+    for name, value in {"name": "children", "limit_epsilon": 1, "limit_delta": 0}.items():
+        custodian.fill(f"#{name}", str(value))
+    custodian.click("button:text-is('Add the account')")
+    custodian.click("text=Add a table")
+    custodian.set_input_files("#file", str(path))
+    custodian.click("button:text-is('Next')")
+    custodian.check("input[name=output][value=height]")
+    custodian.click("button:text-is('Next')")
+    for name, value in {"low": 50, "high": 250, "name": "heights"}.items():
+        custodian.fill(f"#{name}", str(value))
+    custodian.click("button:text-is('Add the table')")
+    custodian.click("text=Plan a release")
+    assert custodian.locator("input[type=range]:visible").count() == 0
+    custodian.fill("#epsilon", "0.25")
+    custodian.click("button:text-is('Plan')")
+    assert "With ε = 0.25" in custodian.inner_text("#answer")

@@ -1,0 +1,337 @@
+"""What people do on pages: add a table, plan, request, decide, predict, audit, give tokens."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from services import ROWS, work_as, write_people
+from visitors import Page
+
+from cloakgp.service.access import Role
+from cloakgp.service.messages import NewPerson
+from cloakgp.service.operations.people import create_person, create_token
+from cloakgp.service.operations.releases import open_release
+
+DECLARED = {
+    "output": "height",
+    "holds": "numbers",
+    "person": "",
+    "low": "50",
+    "high": "250",
+    "missing_output": "refuse",
+    "kind_0": "number",
+    "missing_0": "refuse",
+    "unit_0": "years",
+    "account": "",
+    "new_name": "children",
+    "limit_epsilon": "3",
+    "limit_delta": "1e-6",
+    "approval_epsilon": "1",
+    "approval_delta": "1e-6",
+    "share_epsilon": "",
+    "share_delta": "",
+    "name": "heights",
+    "note": "of children",
+}
+QUICK = {"epsilon": "0.5", "delta": "1e-6", "stages": "one", "interval": "off", "learn": "none"}
+
+
+@pytest.fixture
+def sent(visit, tmp_path):
+    """A custodian who has sent a file, and what the wizard knows of it."""
+    custodian = visit(Role.CUSTODIAN)
+    with write_people(tmp_path / "people.csv").open("rb") as file:
+        answer = custodian.send("/add-table", files={"file": ("people.csv", file, "text/csv")})
+    assert answer.url.path == "/add-table/column", answer.text
+    (form,) = [each for each in Page(answer.text).forms if "output" in each["fields"]]
+    where = {name: form["fields"][name] for name in ("upload", "path", "query", "called")}
+    assert {each.get("value") for each in Page(answer.text).of("input")} >= {"age", "height"}
+    return custodian, where
+
+
+def test_a_table_is_added(sent):
+    custodian, where = sent
+    answer = custodian.get("/add-table/declare", params={**where, "output": "height"})
+    assert "Seen: numbers" in answer.text
+    assert 'name="kind_1"' not in answer.text
+    made = custodian.send("/add-table/declare", {**where, **DECLARED})
+    assert made.url.path.startswith("/tables/"), made.text
+    for told in ("from 50 to 250", "of children", f"{ROWS}", "years"):
+        assert told in made.text
+    assert "room for one more release of up to 3" in custodian.get("/budgets").text
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"low": "x"}, "the lowest value must be a number"),
+        ({"low": "300"}, "bounds"),
+        ({"limit_epsilon": ""}, "a new account needs a limit"),
+        ({"limit_epsilon": "-1"}, "greater than or equal to"),
+        ({"kind_0": "category", "missing_0": "impute"}, "empty cells of this kind"),
+        ({"name": ""}, "name: "),
+        ({"upload": "other"}, "no such upload"),
+    ],
+)
+def test_what_is_wrong_is_said_beside_what_was_typed(sent, changed, told):
+    custodian, where = sent
+    answer = custodian.send("/add-table/declare", {**where, **DECLARED, **changed})
+    assert answer.status_code in (404, 422), answer.text
+    assert told in answer.text
+    if "upload" not in changed:
+        assert 'value="children"' in answer.text
+        assert Page(answer.text).forms[-1]["fields"]["form_token"] == custodian.form_token
+        again = custodian.send("/add-table/declare", {**where, **DECLARED})
+        assert again.url.path.startswith("/tables/"), again.text
+
+
+def test_kinds_are_changed_and_kept(sent):
+    """A number that is a code becomes a category with levels that are declared."""
+    custodian, where = sent
+    levels = {"kind_0": "category", "levels_0": "1\r\n<b>\r\n", "missing_0": "category"}
+    answer = custodian.send("/add-table/declare", {**where, **DECLARED, **levels, "low": "x"})
+    assert re.search(r"<textarea[^>]*>1\s+&lt;b&gt;\s*</textarea>", answer.text), answer.text
+    made = custodian.send("/add-table/declare", {**where, **DECLARED, **levels})
+    assert "2 categories (1, &lt;b&gt;)" in made.text
+
+
+def test_classes_are_declared_one_a_line(visit):
+    custodian = visit(Role.CUSTODIAN)
+    lines = "\n".join(f"{age},{'yes' if age % 2 else 'no'}" for age in range(20))
+    files = {"file": ("ill.csv", f"age,ill\n{lines}\n".encode(), "text/csv")}
+    answer = custodian.send("/add-table", files=files)
+    upload = dict(answer.url.params)["upload"]
+    declared = DECLARED | {"output": "ill", "holds": "classes", "classes": "no\r\n yes \r\n"}
+    made = custodian.send("/add-table/declare", {"upload": upload, **declared})
+    assert "one of no, yes" in made.text
+
+
+def test_files_that_are_no_tables_are_refused(visit):
+    custodian = visit(Role.CUSTODIAN)
+    for files in ({"file": ("a.exe", b"x", "text/csv")}, {"file": ("", b"", "text/csv")}, None):
+        answer = custodian.send("/add-table", files=files)
+        assert answer.status_code == 422
+        assert "Add a table" in answer.text
+    outside = custodian.send("/add-table", {"path": "/etc/passwd"})
+    assert "in none of the folders" in outside.text
+
+
+def test_the_way_of_a_request(visit, table):
+    analyst, approver = visit(Role.ANALYST), visit(Role.APPROVER)
+    first = analyst.page(f"/tables/{table.id}/plan")
+    assert [each for each in first.of("div") if "data-ask" in each]
+    plan = analyst.get(f"/tables/{table.id}/plan", params=QUICK | {"vary": ["age", "other"]})
+    assert "vary=age" in plan.text
+    assert "vary=other" not in plan.text
+    assert "At other budgets" not in plan.text
+    compared = analyst.get(f"/tables/{table.id}/plan", params=QUICK | {"compare": "yes"})
+    assert "At other budgets" in compared.text
+    for told in ("Expected error", "What an attacker would guess", "What becomes public"):
+        assert told in plan.text
+    big = QUICK | {"epsilon": "1.5"}
+    form = analyst.get(f"/tables/{table.id}/request", params=big)
+    fields = next(each["fields"] for each in Page(form.text).forms if "once" in each["fields"])
+    assert (fields["epsilon"], fields["learn"]) == ("1.5", "none")
+    asked = {name: value for name, value in fields.items() if name} | {"purpose": "figure <3>"}
+    first, second = (analyst.send(f"/tables/{table.id}/request", asked) for _ in range(2))
+    assert first.url == second.url
+    assert "figure &lt;3&gt;" in first.text
+    assert "Approve" not in first.text
+    inbox = approver.get("/requests")
+    assert "Waiting for you" in inbox.text
+    decision = approver.get(first.url.path)
+    for told in ("What becomes public", "What is spent", "1.5 reserved"):
+        assert told in decision.text
+    done = approver.send(f"{first.url.path}/approve", {"remark": "fine"})
+    assert "published" in done.text
+    assert ": fine" in done.text
+    late = approver.send(f"{first.url.path}/reject")
+    assert late.status_code == 409
+    assert "the request is approved" in late.text
+
+
+def test_nobody_approves_their_own(visit, table, service):
+    with service.database.writing() as session:
+        both = create_person(session, NewPerson(name="both", roles=[Role.ANALYST, Role.APPROVER]))
+        token = create_token(session, both, days=1).token
+    visitor = visit(None, token)
+    asked = QUICK | {"epsilon": "1.5", "purpose": "mine"}
+    made = visitor.send(f"/tables/{table.id}/request", asked)
+    assert "Nobody decides about their own request" in made.text
+    assert not [form for form in Page(made.text).forms if "approve" in str(form["attributes"])]
+    assert visitor.send(f"{made.url.path}/approve").status_code == 403
+    gone = visitor.send(f"{made.url.path}/withdraw")
+    assert "withdrawn" in gone.text
+
+
+def test_a_job_that_waits_is_followed_and_cancelled(visit, table, service):
+    service.dispatcher.at_once = False
+    analyst = visit(Role.ANALYST)
+    made = analyst.send(f"/tables/{table.id}/request", QUICK | {"purpose": "a test"})
+    page = Page(made.text)
+    (section,) = [each for each in page.of("section") if "data-job" in each]
+    assert re.fullmatch(r"/api/jobs/\d+/events", section["data-job"])
+    (form,) = [each for each in page.forms if "cancel" in each["attributes"]["action"]]
+    after = analyst.send(form["attributes"]["action"])
+    assert "nothing was spent" in after.text
+
+
+def test_plans_say_what_is_wrong(visit, table):
+    analyst = visit(Role.ANALYST)
+    for asked, told in (
+        ("epsilon=x", "ε must be a number"),
+        ("epsilon=-1", "greater than or equal to"),
+        ("epsilon=1&inputs=height", "height"),
+        ("epsilon=1&delta=2", "less than 1"),
+        ("epsilon=nan", "finite"),
+    ):
+        answer = analyst.get(f"/tables/{table.id}/plan?{asked}")
+        assert told in answer.text, asked
+        assert 'role="alert"' in answer.text
+        assert "<html" not in analyst.get(f"/tables/{table.id}/plan/answer?{asked}").text
+
+
+@pytest.fixture
+def release(visit, table):
+    """The address of a release's page."""
+    analyst = visit(Role.ANALYST)
+    made = analyst.send(f"/tables/{table.id}/request", QUICK | {"purpose": "a test"})
+    return re.search(r'href="(/releases/\d+)"', made.text)[1]
+
+
+def test_what_is_predicted_is_what_the_release_predicts(visit, release, service, tokens):
+    reader = visit(Role.READER)
+    answer = reader.get(f"{release}/answer", params={"x0": "12.5"})
+    made = open_release(work_as(service, tokens[Role.READER]), int(release.rpartition("/")[2]))
+    found = made.predict_frame({"age": [12.5]})
+    shown = float(re.search(r'class="large">([\d.]+)<', answer.text)[1])
+    assert shown == pytest.approx(found["mean"][0], abs=float(found["sd"][0]) / 50)
+    assert "must be a number" in reader.get(f"{release}/answer", params={"x0": "old"}).text
+    assert "must be a number" in reader.get(f"{release}/answer", params={"x0": "inf"}).text
+
+
+def test_a_table_is_predicted(visit, release):
+    reader = visit(Role.READER)
+    files = {"file": ("new.csv", b"age\n5\n10\n", "text/csv")}
+    answer = reader.send(f"{release}/table", files=files)
+    assert "attachment" in answer.headers["content-disposition"]
+    head, *rows = answer.text.split()
+    assert (head, len(rows)) == ("age,mean,sd,lower,upper", 2)
+    wide = reader.send(f"{release}/table", {"limits": "person"}, files=files)
+    assert wide.text != answer.text
+    for name, content, told in (
+        ("new.csv", b"weight\n5\n", "age"),
+        ("new.db", b"x", "send .csv"),
+        ("", b"", "choose a file"),
+    ):
+        refused = reader.send(f"{release}/table", files={"file": (name, content, "text/csv")})
+        assert refused.status_code == 422
+        assert told in refused.text
+
+
+def test_the_page_that_predicts_reaches_nothing(visit, release):
+    answer = visit(Role.READER).get(f"{release}/page")
+    policy = answer.headers["content-security-policy"]
+    assert "sandbox allow-scripts" in policy
+    assert "allow-same-origin" not in policy
+    assert policy.startswith("default-src 'none'")
+    assert "content-disposition" not in answer.headers
+
+
+@pytest.mark.usefixtures("release")
+def test_the_ledger_is_a_timeline(visit):
+    auditor = visit(Role.AUDITOR)
+    page = auditor.get("/ledger")
+    for told in ("The account children was opened.", "is spent.", "“a test (service request 1)”"):
+        assert told in page.text
+    assert "Verified: nothing was changed" in auditor.send("/ledger").text
+    few = auditor.get("/ledger", params={"after": 2, "account": "children"})
+    assert few.text.count("<li>\n<div>") < page.text.count("<li>\n<div>")
+    assert "release requested" in auditor.get("/events").text.lower()
+
+
+def test_findings_of_an_audit_are_shown(visit, monkeypatch):
+    from cloakgp.service.messages import AuditView
+
+    monkeypatch.setattr(
+        "cloakgp.service.operations.audits.verify_ledger",
+        lambda _: AuditView(sound=False, entries=3, digest="a", findings=["entry 2 was changed"]),
+    )
+    answer = visit(Role.AUDITOR).send("/ledger")
+    assert "Something is wrong" in answer.text
+    assert "entry 2 was changed" in answer.text
+
+
+def test_tokens_are_shown_once(visit):
+    admin = visit(Role.ADMINISTRATOR)
+    made = admin.send("/people", {"name": "Nora", "roles": ["reader", "analyst"]})
+    person = made.url.path
+    issued = admin.send(f"{person}/tokens", {"label": "laptop", "days": "7"})
+    token = re.search(r'id="new-token">([^<]+)<', issued.text)[1]
+    assert visit(None, token).get("/").url.path == "/budgets"
+    again = admin.get(person)
+    assert token not in again.text
+    assert "laptop" in again.text
+    (revoke,) = [f for f in Page(again.text).forms if "revoke" in f["attributes"]["action"]]
+    assert "revoked" in admin.send(revoke["attributes"]["action"]).text
+    assert visit(None, token).form_token == ""
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"name": "reader", "roles": ["reader"]}, "somebody of that name"),
+        ({"name": "", "roles": []}, "name: "),
+        ({"name": "X", "roles": ["king"]}, "roles there are"),
+        ({"name": "X", "roles": ["administrator", "reader"]}, "no other role"),
+    ],
+)
+def test_people_who_cannot_be_added(visit, fields, told):
+    answer = visit(Role.ADMINISTRATOR).send("/people", fields)
+    assert answer.status_code in (409, 422)
+    assert told in answer.text
+
+
+@pytest.mark.usefixtures("table")
+def test_limits_and_rules_are_changed(visit):
+    custodian = visit(Role.CUSTODIAN)
+    here = "/budgets/children"
+    limit = {"limit_epsilon": "5", "limit_delta": "1e-6", "reason": "more people agreed"}
+    assert "the limit is 5" in custodian.send(f"{here}/limit", limit).text
+    assert "always" in custodian.send(f"{here}/rules", {}).text
+    share = {"person": "analyst", "own_epsilon": "1", "own_delta": "0"}
+    assert custodian.send(f"{here}/share", share).url.path == here
+    for path, fields, told in (
+        ("limit", {"limit_epsilon": "5"}, "reason"),
+        ("limit", {"limit_epsilon": "x", "reason": "a"}, "ε must be a number"),
+        ("share", {"person": "nobody"}, "no such person"),
+    ):
+        answer = custodian.send(f"{here}/{path}", fields)
+        assert answer.status_code in (404, 422)
+        assert told in answer.text
+    assert "change_limit" not in visit(Role.ANALYST).get(here).text
+    assert "New limit" not in visit(Role.ANALYST).get(here).text
+
+
+def test_an_account_has_a_page_of_its_own_whatever_its_name(visit):
+    custodian = visit(Role.CUSTODIAN)
+    name = "a & b? <c> #1 %"
+    new = {"name": name, "unit": "person", "limit_epsilon": "1", "limit_delta": "0"}
+    listed = custodian.send("/budgets/new", new)
+    (link,) = [each["href"] for each in Page(listed.text).of("a") if "%3C" in each.get("href", "")]
+    assert "for every\nperson" in custodian.get(link).text
+    assert json.dumps(name)[1:-1] not in listed.text
+    again = custodian.send("/budgets/new", new)
+    assert again.status_code == 409
+
+
+def test_files_may_be_larger_than_other_forms(visit):
+    custodian = visit(Role.CUSTODIAN)
+    content = b"age,height\n" + b"5,100\n" * 200_000
+    files = {"file": ("people.csv", content, "text/csv")}
+    assert len(content) > custodian.client.app.state.service.settings.body
+    assert custodian.send("/add-table", files=files).url.path == "/add-table/column"
+    for path in ("/sign-in", "/budgets/new"):
+        assert custodian.send(path, {"token": "x", "name": "x" * 2_000_000}).status_code == 413
