@@ -76,7 +76,7 @@ def ask(
 ) -> Sums:
     """Put a public strategy R, shape (k, N), to outputs clipped to bounds.
 
-    Mechanism, sensitivity, theorem and argument: `cloakgp.privacy.gaussian`, at (ε, δ), or
+    Mechanism, sensitivity, theorem and argument: `cloakgp.privacy.queries`, at (ε, δ), or
     `cloakgp.privacy.noise.laplace`, at ε alone.
 
     Parameters

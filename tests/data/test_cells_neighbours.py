@@ -20,7 +20,7 @@ from cloakgp.data import FileRows
 from cloakgp.data.cells import as_numbers
 from cloakgp.data.tables import read_rows
 from cloakgp.privacy.entries import read_entry
-from cloakgp.privacy.gaussian import measure
+from cloakgp.privacy.queries import measure
 
 ODD = (
     *("5.5", "1e18", " 7 ", "1_000", "nan", "", "inf", "-Infinity", "true", "False", "NA", "x"),

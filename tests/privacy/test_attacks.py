@@ -13,7 +13,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from cloakgp import DPGPRegressor, cloak
 from cloakgp.design import design_strategy
 from cloakgp.models import ExactPrior
-from cloakgp.privacy.gaussian import measure
+from cloakgp.privacy.queries import measure
 
 # Budgets here are as large, or tables as small, as each test needs.
 pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")

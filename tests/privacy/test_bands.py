@@ -21,7 +21,7 @@ from cloakgp import DPGPRegressor
 from cloakgp.fitting.bands import DEFAULT_STAGES
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.bands import Bands, SpreadQuestion, measure_in_bands
-from cloakgp.privacy.gaussian import measure
+from cloakgp.privacy.queries import measure
 
 # Budgets are as large as it takes to try them all.
 pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")

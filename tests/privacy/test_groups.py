@@ -12,8 +12,8 @@ from neighbours import ACHIEVED_SHARE
 from unit_neighbours import spent_over_units
 
 from cloakgp.privacy import groups as units
-from cloakgp.privacy.gaussian import measure
 from cloakgp.privacy.groups import checked_groups, gauge, greatest_gauge, members
+from cloakgp.privacy.queries import measure
 
 
 def over_all_signs(columns):

@@ -19,9 +19,9 @@ from cloakgp import DPGPClassifier, DPGPMultiOutputRegressor, DPGPRegressor, ref
 from cloakgp.data import ArrayRows
 from cloakgp.privacy.bands import Bands, measure_in_bands
 from cloakgp.privacy.bounds import OutputBounds
-from cloakgp.privacy.gaussian import measure
 from cloakgp.privacy.labels import Classes, measure_labels
 from cloakgp.privacy.noise import LAPLACE
+from cloakgp.privacy.queries import measure
 from cloakgp.privacy.streaming import StrategyBound, measure_label_rows, measure_rows
 
 # Tables are as small as it takes to try all neighbours.

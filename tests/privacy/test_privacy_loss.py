@@ -19,8 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cloakgp.privacy.accounting import Guarantee, compose, gaussian_delta, pure_mu
-from cloakgp.privacy.gaussian import measure
 from cloakgp.privacy.privacy_loss import LARGEST_MU, mixed_delta, mixed_epsilon
+from cloakgp.privacy.queries import measure
 
 PARTS = st.lists(st.floats(0.01, 3.0), min_size=1, max_size=4).map(tuple)
 MUS = st.one_of(st.just(0.0), st.floats(0.02, 3.0))

@@ -8,7 +8,7 @@ import pytest
 from neighbours import ACHIEVED_SHARE
 from unit_neighbours import spent_over_units
 
-from cloakgp.privacy.gaussian import measure
+from cloakgp.privacy.queries import measure
 from cloakgp.privacy.several_outputs import STANDARD_BOUNDS, OutputColumns
 
 PAIRS = [(0.0, 50.0), (100.0, 104.0), (-1e4, 1e4)]

@@ -24,8 +24,8 @@ from cloakgp.fitting import streaming as row_fitting
 from cloakgp.fitting.strategies import Query
 from cloakgp.fitting.streaming import RowSettings, release_rows
 from cloakgp.privacy.bounds import INFINITE, MISSING, OutputBounds
-from cloakgp.privacy.gaussian import measure
 from cloakgp.privacy.grid import Grid, Magnitudes, Sensitivity, calibrate
+from cloakgp.privacy.queries import measure
 from cloakgp.privacy.rounding import gamma
 from cloakgp.privacy.streaming import StrategyBound, measure_rows
 from cloakgp.utils.passes import Chunk

@@ -25,8 +25,8 @@ from cloakgp import (
 from cloakgp.data import ArrayRows
 from cloakgp.models import ExactPrior
 from cloakgp.privacy.function import measure_function
-from cloakgp.privacy.gaussian import measure
 from cloakgp.privacy.labels import Classes, measure_labels
+from cloakgp.privacy.queries import measure
 from cloakgp.privacy.tracebacks import forget_on_failure
 
 # The package re-exports the function `measure` under the name of its module.

@@ -94,7 +94,7 @@ class DPGPMultiOutputRegressor(
 
     Notes
     -----
-    Mechanism: `cloakgp.privacy.gaussian` on the entries of all outputs in units of their widths,
+    Mechanism: `cloakgp.privacy.queries` on the entries of all outputs in units of their widths,
     with the entries of one person as a group; sensitivity in `cloakgp.privacy.groups` and
     `cloakgp.privacy.several_outputs`.
 

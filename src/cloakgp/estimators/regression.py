@@ -134,7 +134,7 @@ class DPGPRegressor(
 
     Notes
     -----
-    Mechanism: `cloakgp.privacy.gaussian` on the strategy of `cloakgp.design.design_bayes`, or of
+    Mechanism: `cloakgp.privacy.queries` on the strategy of `cloakgp.design.design_bayes`, or of
     `cloakgp.design.design_strategy` for the cloaking matrix C = K_*f (K + σ_n² I)⁻¹ (2018 paper,
     equation 7). Neighbours, sensitivity, theorem and argument are stated there. Predictions
     condition the Gaussian process on the noisy answers, so their sd includes the privacy noise.

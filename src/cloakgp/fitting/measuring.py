@@ -55,7 +55,7 @@ def measured(
 ) -> Measurement:
     """Put a strategy to private outputs, under (ε, δ)-differential privacy.
 
-    Mechanism: `cloakgp.privacy.gaussian` for numbers, `cloakgp.privacy.bands` for numbers in bands,
+    Mechanism: `cloakgp.privacy.queries` for numbers, `cloakgp.privacy.bands` for numbers in bands,
     `cloakgp.privacy.interval` for counts, `cloakgp.privacy.labels` for classes.
 
     Parameters

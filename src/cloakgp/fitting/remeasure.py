@@ -80,7 +80,7 @@ def refine(
     """Ask the first table of a release again, for what the answers so far leave open.
 
     Designs new questions given all that is known, spends what is asked for here, and returns a
-    release that knows both. y goes to `cloakgp.privacy.gaussian` and nowhere else.
+    release that knows both. y goes to `cloakgp.privacy.queries` and nowhere else.
 
     Parameters
     ----------

@@ -3,7 +3,7 @@
 from cloakgp.privacy.accounting import Calibration, Guarantee, compose
 from cloakgp.privacy.bounds import OutputBounds
 from cloakgp.privacy.cloaking import CloakedPredictions, cloak
-from cloakgp.privacy.gaussian import Answers, measure
+from cloakgp.privacy.queries import Answers, measure
 
 __all__ = [
     "Answers",

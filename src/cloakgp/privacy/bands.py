@@ -16,15 +16,15 @@ Neighbours
 Sensitivity
     v_j lies in [−½, ½] whatever y_j is: that is brought about last, by a clip to two numbers that
     float64 holds, so that no rounding before it matters. So one output moves R v by at most
-    max_j ‖r_j‖, and a group by its gauge: `cloakgp.privacy.gaussian` with bounds (−½, ½), which
+    max_j ‖r_j‖, and a group by its gauge: `cloakgp.privacy.queries` with bounds (−½, ½), which
     counts the rounding of R v, in the norm of the noise.
 Theorem
-    As for `cloakgp.privacy.gaussian`. Several stages, the bands and questions of each chosen from
+    As for `cloakgp.privacy.queries`. Several stages, the bands and questions of each chosen from
     the answers of those before, are together exactly √(Σ μ_t²)-Gaussian DP (Dong, Roth and Su 2022,
     corollary 3.3), or Σ ε_t-DP with Laplace noise: see `cloakgp.privacy.accounting.compose`.
 Argument
     Given all earlier answers, bands and R are constants. The mechanism is then that of
-    `cloakgp.privacy.gaussian` on numbers in [−½, ½], each a function of one output: μ_t-Gaussian DP
+    `cloakgp.privacy.queries` on numbers in [−½, ½], each a function of one output: μ_t-Gaussian DP
     or ε_t-DP for every value of the earlier answers, which is what adaptive composition asks for.
     How many outputs were clipped is not published.
 
@@ -41,8 +41,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cloakgp.privacy.bounds import checked_outputs
-from cloakgp.privacy.gaussian import Answers, measure
 from cloakgp.privacy.noise import noise_named
+from cloakgp.privacy.queries import Answers, measure
 from cloakgp.privacy.spending import one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.utils.arrays import Array

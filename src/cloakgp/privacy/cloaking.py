@@ -19,8 +19,8 @@ from cloakgp.privacy.accounting import (
 )
 from cloakgp.privacy.bounds import OutputBounds
 from cloakgp.privacy.checks import warn_of_parameters
-from cloakgp.privacy.gaussian import measure
 from cloakgp.privacy.noise import NOISES, noise_for, noises_for
+from cloakgp.privacy.queries import measure
 from cloakgp.privacy.spending import one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.utils.arrays import Array, as_matrix
@@ -81,7 +81,7 @@ def cloak(
     r"""Publish the predictions C y of a linear smoother with the least noise.
 
     Mechanism: design R and L with L R = C (`cloakgp.design.design_strategy`, which sees C alone),
-    answer R y by `cloakgp.privacy.gaussian.measure`, publish C c + L a for the middle c of the
+    answer R y by `cloakgp.privacy.queries.measure`, publish C c + L a for the middle c of the
     bounds. The values are a function of the k noisy answers a and of public arrays, so they inherit
     the guarantee of `measure` by post-processing; the noise has the covariance s² L Lᵀ.
 

@@ -249,7 +249,7 @@ def worst_release(epsilon: float, delta: float, *, rows: int) -> Guarantee:
     Argument. A release states (ε, δ) only if its δ_c(ε; μ) ≤ δ. δ_c grows with μ, so all their μ
     lie below any μ₀ with δ_c(ε; μ₀) > δ. A strategy has at most N answers a stage, of which there
     are at most two. Its noise is 2⁴⁰ steps of its grid unless its answers outgrow 60 bits
-    (`cloakgp.privacy.gaussian`): with columns of norm at most 1 an answer is at most N d, so the
+    (`cloakgp.privacy.queries`): with columns of norm at most 1 an answer is at most N d, so the
     noise is then at least 2⁵⁷ σ/(N + σ) steps. Whoever makes the release checks it against this.
 
     Parameters

@@ -5,7 +5,7 @@ Mechanism
 Hall, Rinaldo and Wasserman (2013, *Differential privacy for functions and functional data*)
 publish f + c G, where f is the posterior mean and G a draw of a Gaussian process with the kernel k
 of f's space H. Here the k coordinates of f in an orthonormal basis of span{k(., x_j)} are asked
-through `cloakgp.privacy.gaussian.measure`; the published function has the noisy coordinates. It can
+through `cloakgp.privacy.queries.measure`; the published function has the noisy coordinates. It can
 be evaluated anywhere, as often as one likes.
 
 Neighbours
@@ -46,7 +46,7 @@ from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.rkhs import FunctionQuestions, function_questions
 from cloakgp.privacy.accounting import Calibration, check_budget
 from cloakgp.privacy.bounds import OutputBounds
-from cloakgp.privacy.gaussian import Answers, measure
+from cloakgp.privacy.queries import Answers, measure
 from cloakgp.privacy.spending import one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.utils.arrays import Array, as_matrix

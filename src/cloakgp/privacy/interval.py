@@ -19,7 +19,7 @@ Sensitivity
     decided by comparisons, which are exact, and the counts are whole numbers below 2⁵³: nothing is
     rounded before the grid, which `cloakgp.privacy.grid` counts.
 Theorem
-    As for `cloakgp.privacy.gaussian`, in B dimensions. How many such mechanisms there are, answers
+    As for `cloakgp.privacy.queries`, in B dimensions. How many such mechanisms there are, answers
     decide, and so how much is left for all stages after them; on every path they spend the whole.
     With Σ μ_t² at most μ² on every path they are μ-Gaussian DP together (Smith and Thakurta 2022,
     *Fully adaptive composition for Gaussian differential privacy*), and with Σ ε_t at most ε, ε-DP
@@ -42,10 +42,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cloakgp.privacy.bounds import checked_outputs
-from cloakgp.privacy.gaussian import Answers
 from cloakgp.privacy.grid import Sensitivity, calibrate, noisy
 from cloakgp.privacy.groups import checked_groups
 from cloakgp.privacy.noise import noise_named
+from cloakgp.privacy.queries import Answers
 from cloakgp.privacy.rounding import UNIT_ROUNDOFF
 from cloakgp.privacy.spending import one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure

@@ -20,7 +20,7 @@ Groups
     `cloakgp.privacy.groups`. With more, R V moves by Σ_j r_j δ_jᵀ over the group, by the triangle
     inequality at most √2 Σ_j ‖r_j‖, or 2 Σ_j ‖r_j‖₁ (`Sensitivity.of_groups`).
 Theorem
-    As for `cloakgp.privacy.gaussian`, in k or kC dimensions.
+    As for `cloakgp.privacy.queries`, in k or kC dimensions.
 Argument
     As there: the answers are (ε, δ)-DP, or ε-DP with Laplace noise, and all that is published later
     is computed from them and from public arrays.

@@ -338,7 +338,7 @@ def error_band(public: HeldOutErrors, *, bounds: OutputBounds, loss: Loss) -> Er
     Argument. Let v = clip(y) − m in float64. Rounding is monotone, so v_j lies between the rounded
     ends, which are w apart and at most B from zero. In exact arithmetic the error of W v moves by
     at most w times the longest column (see the head of this module). In floating point each
-    residual is off by at most γ_N·B·‖row i‖₁ (Higham 2002, §3.1, as in `cloakgp.privacy.gaussian`),
+    residual is off by at most γ_N·B·‖row i‖₁ (Higham 2002, §3.1, as in `cloakgp.privacy.queries`),
     and the error, which moves by no more than the residuals do in the norm of the loss, by the norm
     of these. What follows is a sum of at most N + 1 positive terms, each a few roundings from
     exact, and at most the largest error: γ of their number times that. Both neighbours may be off:

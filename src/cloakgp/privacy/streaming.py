@@ -2,7 +2,7 @@ r"""`measure_rows` and `measure_label_rows`: where private columns that come in 
 
 Mechanism
 ---------
-Those of `cloakgp.privacy.gaussian`, a = R (clip(y) − c) + s z, and of `cloakgp.privacy.labels`,
+Those of `cloakgp.privacy.queries`, a = R (clip(y) − c) + s z, and of `cloakgp.privacy.labels`,
 R V + s Z, for a table that no memory holds. Each chunk's columns R_c are had from its public
 inputs, and its private entries are read and encoded where they are: V_c has a row for each, of C
 channels (an output has one). n_c = round(R_c V_c / step), k C whole numbers of grid steps, is all
@@ -38,7 +38,7 @@ Sensitivity
     With Laplace noise lengths are sums of absolute entries, d is 2 for indicators, too, and sums
     take the place of Euclidean norms throughout.
 Theorem
-    As for `cloakgp.privacy.gaussian`, in k C dimensions.
+    As for `cloakgp.privacy.queries`, in k C dimensions.
 Argument
     As for `measure` and `measure_labels`: the integers differ from theirs by their rounding alone,
     which is counted. Integers add up the same in every order, so it does not matter which chunk
@@ -79,10 +79,10 @@ from cloakgp.privacy.accounting import Guarantee
 from cloakgp.privacy.bands import UNIT_BAND, Bands, SpreadQuestion
 from cloakgp.privacy.bounds import OutputBounds
 from cloakgp.privacy.encoding import Encoding
-from cloakgp.privacy.gaussian import Answers
 from cloakgp.privacy.grid import Grid, Magnitudes, Sensitivity, calibrate, rounded, with_noise
 from cloakgp.privacy.labels import Classes, LabelAnswers
 from cloakgp.privacy.noise import GAUSSIAN, Noise
+from cloakgp.privacy.queries import Answers
 from cloakgp.privacy.rounding import gamma
 from cloakgp.privacy.sampler import Integers
 from cloakgp.privacy.spending import one_charge

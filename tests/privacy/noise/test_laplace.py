@@ -12,9 +12,9 @@ from scipy import stats
 
 from cloakgp.privacy.accounting import Guarantee
 from cloakgp.privacy.bounds import OutputBounds
-from cloakgp.privacy.gaussian import measure
 from cloakgp.privacy.grid import Sensitivity, calibrate
 from cloakgp.privacy.noise import LAPLACE
+from cloakgp.privacy.queries import measure
 from cloakgp.privacy.sampler import add_discrete_laplace, add_insecure_laplace
 
 ACHIEVED_SHARE = 0.999

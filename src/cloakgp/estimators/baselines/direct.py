@@ -48,7 +48,7 @@ class DPRowNoiseRegressor(PosteriorMixin[Guarantee], RegressorMixin, BaseEstimat
 
     Notes
     -----
-    Mechanism: `cloakgp.privacy.gaussian` on the strategy R = I. Neighbours, theorem and argument
+    Mechanism: `cloakgp.privacy.queries` on the strategy R = I. Neighbours, theorem and argument
     are stated there. Sensitivity: every column of R has norm 1, so one change moves one answer by
     at most d.
 
@@ -169,7 +169,7 @@ class DPMeanRegressor(PosteriorMixin[Guarantee], RegressorMixin, BaseEstimator):
 
     Notes
     -----
-    Mechanism: `cloakgp.privacy.gaussian` on the strategy of a single row of ones. Neighbours,
+    Mechanism: `cloakgp.privacy.queries` on the strategy of a single row of ones. Neighbours,
     theorem and argument are stated there. Sensitivity: one change moves the sum by at most d.
 
     Examples

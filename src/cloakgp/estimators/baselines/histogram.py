@@ -34,7 +34,7 @@ def release_histogram(
     """Publish noisy sums of the outputs in every bin that holds rows.
 
     Mechanism: the strategy of one question per such bin, 1 for its rows and 0 for others, put to y
-    by `cloakgp.privacy.gaussian`, where neighbours, theorem and argument stand. Sensitivity: every
+    by `cloakgp.privacy.queries`, where neighbours, theorem and argument stand. Sensitivity: every
     column has a single one, so one change moves one bin's sum by at most d, in ℓ1 and in ℓ2 norm.
     Which bins hold rows, and how many, is public.
 

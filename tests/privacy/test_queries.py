@@ -10,8 +10,8 @@ from neighbours import ACHIEVED_SHARE, door, spent_over_neighbours
 
 from cloakgp.privacy.accounting import exact_noise_multiplier
 from cloakgp.privacy.bounds import OutputBounds
-from cloakgp.privacy.gaussian import measure
 from cloakgp.privacy.grid import Sensitivity, calibrate, integer_sensitivity
+from cloakgp.privacy.queries import measure
 
 
 def spent_by_measure(strategy, y, *, bounds, **settings_):
