@@ -209,7 +209,7 @@ def test_the_page_runs_as_it_stands(capsys):
     for block in blocks:
         exec(compile(block, str(PAGE), "exec"), names)
         matrices.append(names.get("C"))
-    assert "(1, 0.001)-differential privacy" in capsys.readouterr().out
+    assert "1-differential privacy" in capsys.readouterr().out
     X, y, X_query = (np.asarray(names[name]) for name in ("X", "y", "X_query"))
     theirs = (
         KernelRidge(alpha=5.0, kernel="rbf", gamma=0.02),

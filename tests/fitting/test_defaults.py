@@ -106,9 +106,15 @@ def test_an_input_that_never_varies_has_a_default():
     )
 
 
-def test_a_latent_function_has_no_default_lengthscale_of_an_input_that_never_varies():
-    with pytest.raises(ValueError, match=r"input columns \[1\] are constant"):
-        choose_label_prior(np.array([[0.0, 1.0], [2.0, 1.0]]), classes=Classes(("no", "yes")))
+def test_an_input_that_never_varies_does_not_matter_to_a_latent_function():
+    classes = Classes(("no", "yes"))
+    with_it, _ = choose_label_prior(np.array([[0.0, 1.0], [2.0, 1.0]]), classes=classes)
+    without, _ = choose_label_prior(np.array([[0.0], [2.0]]), classes=classes)
+    np.testing.assert_allclose(
+        with_it.kernel(np.array([[0.5, 1.0], [1.0, 1.0]])),
+        without.kernel(np.array([[0.5], [1.0]])),
+        rtol=1e-6,
+    )
 
 
 @given(seed=st.integers(0, 2**32 - 1), rows=st.integers(1, 60))

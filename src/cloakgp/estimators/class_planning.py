@@ -22,7 +22,7 @@ from cloakgp.fitting.release_plan import (
 )
 from cloakgp.fitting.streaming_measuring import INDUCING, Rows
 from cloakgp.privacy.labels import Classes
-from cloakgp.privacy.noise import noise_for
+from cloakgp.privacy.noise import noises_for
 from cloakgp.utils.names import NoiseChoice
 
 
@@ -108,13 +108,15 @@ class ClassPlanMixin:
         expected error: cannot be told beforehand: ...
         """
         model = clone(self)
-        noise = noise_for(self.noise, epsilon=self.epsilon, delta=self.delta)
+        possible = noises_for(self.noise, epsilon=self.epsilon, delta=self.delta)
         classes = Classes.checked(self.classes)
         table, given = look_at(model, X, groups=groups)
         queries = count_queries(X_query)
         how = model.plan_fit((table.rows, table.n_inputs), queries=queries)
         if given is None:
             how = replace(how, inducing=how.inducing or INDUCING, by_passes=True)
+        # Of tables that are held, `fit` takes the better by forecast.
+        chooses = len(possible) > 1 and "stages" in self._criterion().uses and not how.by_passes
         count = queries or min(table.rows, LARGEST_DEFAULT_QUERY)
         questions = most_questions(table, how, queries=count)
         cost = cost_of(table, how, queries=count, channels=classes.channels)
@@ -123,7 +125,7 @@ class ClassPlanMixin:
             declared=", ".join(map(str, classes.labels)),
             epsilon=self.epsilon,
             delta=self.delta,
-            noise=noise,
+            noise=None if chooses else possible[0],
             how=how,
             stages=1 if self.steps is None else self.steps,
             questions=questions * classes.channels,
