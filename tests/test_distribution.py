@@ -35,7 +35,7 @@ def test_links_go_to_the_files_of_the_version():
     pages = re.findall(rf"\]\({REPOSITORY}/blob/v1\.2/([\w./-]+)(#[\w-]+)?\)", text)
     pictures = re.findall(rf"!\[[^\]]+\]\({REPOSITORY}/raw/v1\.2/([\w./-]+)\)", text)
     assert len(pages) > 20
-    assert pictures == ["docs/images/demo.png"]
+    assert pictures == ["docs/images/demo.png", "docs/images/service-plan.png"]
     for path in (*(page for page, _ in pages), *pictures):
         assert (PROJECT / path).exists()
 

@@ -96,7 +96,7 @@ def test_no_person_spends_more_than_claimed(people):
 @pytest.mark.filterwarnings("ignore::cloakgp.design.DesignGapWarning")
 def test_correlated_outputs_tell_of_each_other(table):
     X, y = table
-    settings = {"kernel": 0.06 * RBF(2.0), "noise_variance": 0.01, "learn": None}
+    settings = {"kernel": 0.06 * RBF(2.0), "noise_variance": 0.01, "learn": None, "stages": None}
     sds = [
         regressor(coregion=coregion, **settings).fit(X, y).predict(X, return_std=True)[1].mean()
         for coregion in (None, [[1, 0.9], [0.9, 1]])
