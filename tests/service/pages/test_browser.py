@@ -58,9 +58,8 @@ def office(url, tmp_path, browser, patience, dispatcher):
             "request", lambda asked: heard.append(asked.url) if place not in asked.url else None
         )
         page.goto(place)
-        # Browsers move there by themselves, but not at once.
-        page.wait_for_selector("input[name=token]:focus")
-        page.keyboard.type(tokens[role])
+        # Browsers move there by themselves, but not at once: what is typed before that is lost.
+        page.locator("input[name=token]").press_sequentially(tokens[role])
         page.keyboard.press("Enter")
         page.wait_for_selector("text=Sign out")
         return page
