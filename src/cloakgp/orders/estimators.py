@@ -7,7 +7,7 @@ options add: columns by name, kernels in words, advice that names options.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -132,29 +132,7 @@ def release_numbers(plan: ReleaseOptions, given: NumberOptions, *, reporter: Rep
     """
     plan.criterion_for("numbers")
     _limits(given)
-    raw = plan.raw_rows()
-    schema, rows = raw.schema, _rows(plan, raw)
-    rows = rows.watched(reporter.rows)
-    looked = summarise(rows, size=1)
-    model = _number_model(plan, given, schema=schema, ranges=looked.ranges)
-    query = plan.query_table(schema)
-    how = model.plan_fit(
-        (looked.count, len(schema.names)), queries=None if query is None else query.shape[0]
-    )
-    if how.by_passes:
-        how.announce()
-        model.fit_rows(rows, query, progress=reporter.gap, tell=reporter.step)
-    else:
-        people = _people(plan, raw)
-        model.fit(
-            people.columns,
-            pd.Series(people.private, name=plan.output),
-            query,
-            groups=people.groups,
-            progress=reporter.gap,
-            tell=reporter.step,
-        )
-    return plan.origin.kept_in(model.release_)
+    return _asked(plan, plan.raw_rows(), partial(_number_model, plan, given), reporter=reporter)
 
 
 def plan_numbers(
@@ -210,29 +188,8 @@ def release_classes(plan: ReleaseOptions, given: ClassOptions, *, reporter: Repo
         For anything that does not make sense; no message quotes a label.
     """
     names, classes = _declared_classes(plan, given)
-    raw = plan.raw_rows(classes=names)
-    schema, rows = raw.schema, _rows(plan, raw)
-    rows = rows.watched(reporter.rows)
-    looked = summarise(rows, size=1)
-    model = _class_model(plan, given, classes, schema=schema, ranges=looked.ranges)
-    query = plan.query_table(schema)
-    how = model.plan_fit(
-        (looked.count, len(schema.names)), queries=None if query is None else query.shape[0]
-    )
-    if how.by_passes:
-        how.announce()
-        model.fit_rows(rows, query, progress=reporter.gap, tell=reporter.step)
-    else:
-        people = _people(plan, raw)
-        model.fit(
-            people.columns,
-            pd.Series(people.private, name=plan.output, dtype=object),
-            query,
-            groups=people.groups,
-            progress=reporter.gap,
-            tell=reporter.step,
-        )
-    return plan.origin.kept_in(model.release_)
+    make = partial(_class_model, plan, given, classes)
+    return _asked(plan, plan.raw_rows(classes=names), make, reporter=reporter, dtype=object)
 
 
 def plan_classes(plan: ReleaseOptions, given: ClassOptions, *, reporter: Reporter) -> ReleasePlan:
@@ -257,6 +214,38 @@ def plan_classes(plan: ReleaseOptions, given: ClassOptions, *, reporter: Reporte
         return model.plan(found.rows, found.query)
     columns, groups = _public_columns(plan, found.schema)
     return model.plan(columns, found.query, groups=groups)
+
+
+def _asked(
+    plan: ReleaseOptions,
+    raw: RawRows,
+    make: Callable[..., DPGPRegressor | DPGPClassifier],
+    *,
+    reporter: Reporter,
+    dtype: type | None = None,
+) -> Release:
+    """Fit a model to a table, in passes or at once; ``make`` takes the schema and the ranges."""
+    schema, rows = raw.schema, _rows(plan, raw).watched(reporter.rows)
+    looked = summarise(rows, size=1)
+    model = make(schema=schema, ranges=looked.ranges)
+    query = plan.query_table(schema)
+    how = model.plan_fit(
+        (looked.count, len(schema.names)), queries=None if query is None else query.shape[0]
+    )
+    if how.by_passes:
+        how.announce()
+        model.fit_rows(rows, query, progress=reporter.gap, tell=reporter.step)
+    else:
+        people = _people(plan, raw)
+        model.fit(
+            people.columns,
+            pd.Series(people.private, name=plan.output, dtype=dtype),
+            query,
+            groups=people.groups,
+            progress=reporter.gap,
+            tell=reporter.step,
+        )
+    return plan.origin.kept_in(model.release_)
 
 
 @dataclass(frozen=True, eq=False)
