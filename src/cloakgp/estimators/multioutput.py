@@ -210,7 +210,7 @@ class DPGPMultiOutputRegressor(
         plan.announce()
         prior = self._prior(inputs, count=count, inducing=plan.inducing)
         query = self._entries(self._query(inputs, X_query, query_weight), count=count)
-        units = columns.units(groups, rows=len(inputs))
+        points, units = as_entries(inputs, count=count), columns.units(groups, rows=len(inputs))
         noise = choose_noise(
             self.noise,
             epsilon=self.epsilon,
@@ -218,7 +218,7 @@ class DPGPMultiOutputRegressor(
             criterion=self._criterion(),
             expected_error=lambda law: (
                 forecast_release(
-                    as_entries(inputs, count=count),
+                    points,
                     prior=prior,
                     bounds=STANDARD_BOUNDS,
                     query=query,
@@ -231,7 +231,7 @@ class DPGPMultiOutputRegressor(
             ),
         )
         entries = release_outputs(
-            as_entries(inputs, count=count),
+            points,
             columns.standardised(y, rows=len(inputs)),
             prior=prior,
             encoding=STANDARD_BOUNDS,

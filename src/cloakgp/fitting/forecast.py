@@ -265,8 +265,7 @@ def forecast_labels(
         budget=budget,
     )
     known = Release(prior=replace(linear, mean=0.0), measurements=(asked,)).posterior
-    weights = query_weights(query) / query_weights(query).sum()
-    return float(np.sqrt(weights @ known.variance(query.X)))
+    return float(np.sqrt(_shares(query) @ known.variance(query.X)))
 
 
 def _expected(
@@ -291,9 +290,15 @@ def _expected(
     return Measurement(strategy=strategy, answers=answers, encoding=bands)
 
 
+def _shares(query: Query) -> Array:
+    """Return how important each query point is, adding up to 1."""
+    weights = query_weights(query)
+    return np.asarray(weights / weights.sum())
+
+
 def _summarised(release: Release, query: Query, *, budget: Budget, others: int) -> Forecast:
     prior, posterior = release.prior, release.posterior
-    weights = query_weights(query) / query_weights(query).sum()
+    weights = _shares(query)
     latent = float(weights @ posterior.variance(query.X))
     noise = float(weights @ prior.observation_noise(query.X))
     stages = len(release.measurements)

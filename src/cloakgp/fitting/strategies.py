@@ -220,8 +220,10 @@ def choose_strategy(
     use: Use = "classes" if isinstance(encoding, Classes) else "numbers"
     by = criterion_named(criterion, use=use)
     linear = by.prior_over_outputs(prior, likelihood, X)
-    noise_sd, grouped = unit_noise_sd(encoding, budget), groups is not None
-    if use == "classes" and len(X) > MANY_ROWS and isinstance(linear, SparsePrior) and not grouped:
+    noise_sd = unit_noise_sd(encoding, budget)
+    # Rules for rows on their own know nothing of groups.
+    many = use == "classes" and groups is None and len(X) > MANY_ROWS
+    if many and isinstance(linear, SparsePrior):
         rows = InputRows(X)
         streamed = design_rows(
             rows,

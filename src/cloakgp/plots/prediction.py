@@ -79,7 +79,7 @@ class Predicted:
         lower, upper = predicting(lambda: release.predict_limits(rows))
         new_lower, new_upper = predicting(lambda: release.predict_limits(rows, new_output=True))
         mean, sd = predicting(lambda: release.predict(rows, return_std=True))
-        # Limits stay within the bounds, or the interval that was found to hold most outputs.
+        # Limits stay within the bounds; the mean stays between them.
         mean = np.clip(mean, lower, upper)
         return cls(piece, mean, sd, lower, upper, new_lower, new_upper)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -132,7 +132,9 @@ def cloak(
     0.0141
     """
     matrix = as_matrix(C, name="C")
-    noise_for(noise, epsilon=epsilon, delta=delta)
+    laws: tuple[NoiseName, ...] = (noise_for(noise, epsilon=epsilon, delta=delta),)
+    if calibration == "exact":
+        laws = noises_for(noise, epsilon=epsilon, delta=delta)
     limits = OutputBounds.checked(bounds)
     if matrix.shape[1] < 2:
         raise ValueError("1 sample is too few: a release about one row shows that row; give 2 rows")
@@ -141,7 +143,7 @@ def cloak(
     )
     law, design = _design(
         matrix,
-        noise=noise if calibration == "exact" else noise_for(noise, epsilon=epsilon, delta=delta),
+        laws=laws,
         epsilon=epsilon,
         delta=delta,
         criterion=criterion,
@@ -171,16 +173,15 @@ def cloak(
 def _design(
     C: Array,
     *,
-    noise: NoiseChoice,
+    laws: Sequence[NoiseName],
     epsilon: float,
     delta: float,
     criterion: CriterionName,
     weights: Array | None,
     gap: float,
 ) -> tuple[NoiseName, Design]:
-    """Return the noise and the questions for it; of two noises, where both may be, the better."""
+    """Return a noise and the questions for it: of several, that which leaves the least."""
     settings: dict[str, Any] = {"criterion": criterion, "weights": weights, "gap": gap}
-    laws = noises_for(noise, epsilon=epsilon, delta=delta)
     designs = {law: DESIGNS[law](C, **settings) for law in laws}
     dimensions = len(designs[laws[0]].strategy)
     if len(laws) == 1 or dimensions == 0:
