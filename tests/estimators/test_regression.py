@@ -615,8 +615,8 @@ def check_one_measurement(fitted, measurement, *, y, clipped, inside):
     noiseless = measurement.strategy.matrix @ centred
     grid, _ = calibrate(
         measurement.strategy.matrix,
-        sensitivity=Sensitivity.of_one_output(
-            measurement.strategy.matrix, bounds=OutputBounds.checked(measurement.answers.bounds)
+        sensitivity=Sensitivity.of_strategy(
+            measurement.strategy.matrix, encoding=OutputBounds.checked(measurement.answers.bounds)
         ),
         epsilon=guarantee.epsilon,
         delta=guarantee.delta,

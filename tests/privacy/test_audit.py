@@ -26,7 +26,7 @@ def audited_delta(*, epsilon: float, delta: float, noise_share: float) -> tuple[
     """
     grid, _ = calibrate(
         STRATEGY,
-        sensitivity=Sensitivity.of_one_output(STRATEGY, bounds=BOUNDS),
+        sensitivity=Sensitivity.of_strategy(STRATEGY, encoding=BOUNDS),
         epsilon=epsilon,
         delta=delta,
     )
@@ -78,7 +78,7 @@ def audited_delta_of_two_stages(
     first, second = (
         calibrate(
             STRATEGY,
-            sensitivity=Sensitivity.of_one_output(STRATEGY, bounds=limits),
+            sensitivity=Sensitivity.of_strategy(STRATEGY, encoding=limits),
             epsilon=budget.epsilon,
             delta=budget.delta,
         )[0]

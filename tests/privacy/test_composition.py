@@ -218,7 +218,7 @@ def test_the_worst_release_is_worse_than_every_release(rows, epsilon, delta):
     for strategy in (np.ones((1, some)), np.eye(min(some, 20), some), np.full((3, some), 1e-3)):
         _, guarantee = calibrate(
             strategy,
-            sensitivity=Sensitivity.of_one_output(strategy, bounds=bounds),
+            sensitivity=Sensitivity.of_strategy(strategy, encoding=bounds),
             epsilon=epsilon,
             delta=delta,
         )
@@ -231,7 +231,7 @@ def test_the_worst_release_covers_answers_that_outgrow_the_finest_grid():
     rows, bounds = 3_000_000, OutputBounds(0.0, 1.0)
     _, guarantee = calibrate(
         np.ones((1, rows)),
-        sensitivity=Sensitivity.of_one_output(np.ones((1, rows)), bounds=bounds),
+        sensitivity=Sensitivity.of_strategy(np.ones((1, rows)), encoding=bounds),
         epsilon=1.0,
         delta=0.01,
     )

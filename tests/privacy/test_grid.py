@@ -44,7 +44,7 @@ def test_one_outputs_movement_covers_both_ends(seed):
     strategy = rng.normal(size=(3, 5))
     ends = np.sort(rng.normal(size=2) * 10.0 ** rng.uniform(-3, 6))
     bounds = OutputBounds(float(ends[0]), float(ends[1]))
-    sensitivity = Sensitivity.of_one_output(strategy, bounds=bounds)
+    sensitivity = Sensitivity.of_strategy(strategy, encoding=bounds)
     width = Fraction(bounds.hi - bounds.middle) - Fraction(bounds.lo - bounds.middle)
     longest = max(exact_square(column) for column in strategy.T)
     assert Fraction(sensitivity.distance) ** 2 >= longest * width**2

@@ -91,7 +91,7 @@ def test_sensitivity_covers_the_rounding_of_long_sums(seed, rows):
     bounds = OutputBounds(1e9, 1e9 + 1)
     grid, _ = calibrate(
         strategy,
-        sensitivity=Sensitivity.of_one_output(strategy, bounds=bounds),
+        sensitivity=Sensitivity.of_strategy(strategy, encoding=bounds),
         epsilon=1,
         delta=1e-6,
     )
@@ -150,7 +150,7 @@ def test_huge_answers_take_a_coarser_grid_and_count_it():
     (fine, _), (coarse, guarantee) = (
         calibrate(
             questions,
-            sensitivity=Sensitivity.of_one_output(questions, bounds=bounds),
+            sensitivity=Sensitivity.of_strategy(questions, encoding=bounds),
             epsilon=1,
             delta=0.01,
         )

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cloakgp.privacy.accounting import Calibration, Guarantee
-from cloakgp.privacy.bounds import OutputBounds
 from cloakgp.privacy.encoding import Encoding
 from cloakgp.privacy.groups import Groups
 from cloakgp.privacy.noise import GAUSSIAN, Noise
@@ -53,17 +52,6 @@ class Sensitivity:
     columns: int = 1
 
     @classmethod
-    def of_one_output(
-        cls, strategy: Array, *, bounds: OutputBounds, noise: Noise = GAUSSIAN
-    ) -> Sensitivity:
-        """One row's output changes, anywhere within the bounds; V is y less their middle.
-
-        As `of_one_row`, for the width between the rounded ends.
-        """
-        longest = float(noise.lengths(strategy).max())
-        return cls.of_one_row(longest, encoding=bounds, noise=noise)
-
-    @classmethod
     def of_one_row(
         cls, longest: float, *, encoding: Encoding, noise: Noise = GAUSSIAN
     ) -> Sensitivity:
@@ -87,16 +75,24 @@ class Sensitivity:
         )
 
     @classmethod
-    def of_groups(
-        cls, strategy: Array, *, encoding: Encoding, groups: Groups, noise: Noise = GAUSSIAN
+    def of_strategy(
+        cls,
+        strategy: Array,
+        *,
+        encoding: Encoding,
+        groups: Groups | None = None,
+        noise: Noise = GAUSSIAN,
     ) -> Sensitivity:
-        """All private entries of one group of rows change, each to any other that there can be.
+        """One row's private entry changes to any other; with groups, all entries of one group do.
 
-        Of one channel R V moves by at most w·max_g q(R_g), with q the greatest ‖R_g s‖ over signs
-        s: see `cloakgp.privacy.groups`, which rounds it up. Of several it is a sum of outer
-        products r_j δ_jᵀ, each of norm w ‖r_j‖ at most: w·max_g Σ_j ‖r_j‖.
+        One row: as `of_one_row`, for the longest column. Of a group and one channel R V moves by at
+        most w·max_g q(R_g), with q the greatest ‖R_g s‖ over signs s: see `cloakgp.privacy.groups`,
+        which rounds it up. Of several it is a sum of outer products r_j δ_jᵀ, each of norm w ‖r_j‖
+        at most: w·max_g Σ_j ‖r_j‖.
         """
         row = cls.of_one_row(float(noise.lengths(strategy).max()), encoding=encoding, noise=noise)
+        if groups is None:
+            return row
         gauge = noise.gauge(strategy, groups=groups, channels=encoding.channels)
         moved = noise.distance(encoding) * gauge * (1 + 2 * UNIT_ROUNDOFF)
         return replace(row, distance=max(row.distance, moved))

@@ -18,7 +18,7 @@ Groups
     With groups, all labels of one group change, each to any declared class. Two classes are one
     column of signs: R V moves by 2 R_g δ with δ_j in {−1, 0, 1}, by at most twice the gauge of
     `cloakgp.privacy.groups`. With more, R V moves by Σ_j r_j δ_jᵀ over the group, by the triangle
-    inequality at most √2 Σ_j ‖r_j‖, or 2 Σ_j ‖r_j‖₁ (`Sensitivity.of_groups`).
+    inequality at most √2 Σ_j ‖r_j‖, or 2 Σ_j ‖r_j‖₁ (`Sensitivity.of_strategy`).
 Theorem
     As for `cloakgp.privacy.queries`, in k or kC dimensions.
 Argument
@@ -350,14 +350,9 @@ def measure_labels(
             noise=law.name,
         )
     questions = as_matrix(strategy, name="strategy")
-    sensitivity = (
-        Sensitivity.of_one_row(float(law.lengths(questions).max()), encoding=classes, noise=law)
-        if units is None
-        else Sensitivity.of_groups(questions, encoding=classes, groups=units, noise=law)
-    )
     grid, guarantee = calibrate(
         questions,
-        sensitivity=sensitivity,
+        sensitivity=Sensitivity.of_strategy(questions, encoding=classes, groups=units, noise=law),
         epsilon=epsilon,
         delta=delta,
         noise=law,

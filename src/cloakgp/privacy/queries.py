@@ -212,14 +212,9 @@ def measure(
             noise=law.name,
         )
     questions = as_matrix(strategy, name="strategy")
-    sensitivity = (
-        Sensitivity.of_one_output(questions, bounds=limits, noise=law)
-        if units is None
-        else Sensitivity.of_groups(questions, encoding=limits, groups=units, noise=law)
-    )
     grid, guarantee = calibrate(
         questions,
-        sensitivity=sensitivity,
+        sensitivity=Sensitivity.of_strategy(questions, encoding=limits, groups=units, noise=law),
         epsilon=epsilon,
         delta=delta,
         noise=law,

@@ -268,11 +268,11 @@ def of_gaussian_noise_alone(_):
 def ungrouped(_):
     grid = module("privacy.grid")
 
-    def of_groups(strategy, *, encoding, groups, noise):  # noqa: ARG001
+    def of_strategy(strategy, *, encoding, groups, noise):  # noqa: ARG001
         longest = float(noise.lengths(strategy).max())
         return grid.Sensitivity.of_one_row(longest, encoding=encoding, noise=noise)
 
-    return of_groups
+    return of_strategy
 
 
 def clipped_too_far_out(whole):
@@ -316,7 +316,7 @@ MUTATIONS = {
         smaller(1 - 3e-6),
         "cloak, logdet",
     ),
-    "groups forgotten": ("privacy.grid", "Sensitivity.of_groups", ungrouped, "groups, trace"),
+    "groups forgotten": ("privacy.grid", "Sensitivity.of_strategy", ungrouped, "groups, trace"),
     "an estimator that keeps a sum of outputs": (
         "estimators.regression",
         "DPGPRegressor.fit",

@@ -28,7 +28,7 @@ def measure_laplace(strategy, y, *, delta=0.0, **settings_):
 def calibrate_laplace(strategy, *, bounds, epsilon):
     grid, _ = calibrate(
         strategy,
-        sensitivity=Sensitivity.of_one_output(strategy, bounds=bounds, noise=LAPLACE),
+        sensitivity=Sensitivity.of_strategy(strategy, encoding=bounds, noise=LAPLACE),
         epsilon=epsilon,
         delta=0.0,
         noise=LAPLACE,
