@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import socket
-import threading
 
 import httpx
 import numpy as np
 import pytest
-import uvicorn
+from services import serving
 
 from cloakgp.client import (
     Client,
@@ -45,13 +43,8 @@ def served(tmp_path_factory):
     service = Service.open(settings)
     tokens = {each.role: each.token for each in prepare_demonstration(service)}
     app = create_app(service.with_dispatcher(ThreadDispatcher(settings)))
-    listening = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, log_level="critical"))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-    thread.start()
-    yield f"http://127.0.0.1:{listening.getsockname()[1]}", tokens
-    server.should_exit = True
-    thread.join(30)
+    with serving(app) as place:
+        yield place, tokens
 
 
 @pytest.fixture

@@ -68,6 +68,17 @@ def serving(app):
     thread.join(30)
 
 
+@contextmanager
+def waiting(url, tmp_path):
+    """A service whose jobs wait, its analyst, and a table."""
+    service = opened(url, tmp_path)
+    tokens = add_people(service)
+    table = register(service, tokens[Role.CUSTODIAN], tmp_path)
+    service.dispatcher.at_once = False
+    yield service, work_as(service, tokens[Role.ANALYST]), table
+    service.close()
+
+
 def add_people(service):
     """A token for every role; the people are called after them."""
     tokens = {}

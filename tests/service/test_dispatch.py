@@ -8,9 +8,8 @@ import time
 from dataclasses import replace
 
 import pytest
-from services import add_people, opened, register, work_as
+from services import waiting
 
-from cloakgp.service.access import Role
 from cloakgp.service.dispatch import DaskDispatcher, ThreadDispatcher, dispatcher_of
 from cloakgp.service.messages import Choices, NewRequest
 from cloakgp.service.operations.jobs import show_job
@@ -22,12 +21,8 @@ QUICK = Choices(epsilon=0.5, delta=1e-6, stages="one", interval="off", learn="no
 @pytest.fixture
 def place(url, tmp_path):
     """A service whose jobs wait, its analyst, and a table."""
-    service = opened(url, tmp_path)
-    tokens = add_people(service)
-    table = register(service, tokens[Role.CUSTODIAN], tmp_path)
-    service.dispatcher.at_once = False
-    yield service, work_as(service, tokens[Role.ANALYST]), table
-    service.close()
+    with waiting(url, tmp_path) as made:
+        yield made
 
 
 def asked(work, table):

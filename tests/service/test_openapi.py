@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
-import uvicorn
-from services import add_everything, add_people, opened, register
+from services import add_everything, add_people, opened, register, serving
 
 from cloakgp.service.access import Role
 from cloakgp.service.app import create_app
@@ -24,17 +22,9 @@ def address(url, tmp_path):
     service = opened(url, tmp_path, rates=OFTEN)
     tokens = add_people(service)
     register(service, tokens[Role.CUSTODIAN], tmp_path)
-    config = uvicorn.Config(create_app(service), port=0, log_level="critical")
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    while not server.started:
-        thread.join(0.05)
-    port = server.servers[0].sockets[0].getsockname()[1]
     everything = add_everything(service)
-    yield f"http://127.0.0.1:{port}", (everything, tokens[Role.ADMINISTRATOR])
-    server.should_exit = True
-    thread.join(30)
+    with serving(create_app(service)) as place:
+        yield place, (everything, tokens[Role.ADMINISTRATOR])
 
 
 def attack(place, token, *, examples, folder):

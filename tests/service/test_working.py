@@ -9,14 +9,13 @@ import time
 
 import pytest
 from fastapi.testclient import TestClient
-from services import add_people, opened, register, work_as
+from services import waiting
 
 from cloakgp.ledger import projection
 from cloakgp.ledger.amounts import Amount
 from cloakgp.ledger.database import RowsInTables
 from cloakgp.privacy import sampler
 from cloakgp.service import working
-from cloakgp.service.access import Role
 from cloakgp.service.app import create_app
 from cloakgp.service.errors import ConflictError
 from cloakgp.service.messages import Choices, NewRequest
@@ -34,13 +33,9 @@ def hurry(monkeypatch):
 
 @pytest.fixture
 def place(any_url, tmp_path):
-    """A service whose jobs wait, and its analyst."""
-    service = opened(any_url, tmp_path)
-    tokens = add_people(service)
-    table = register(service, tokens[Role.CUSTODIAN], tmp_path)
-    service.dispatcher.at_once = False
-    yield service, work_as(service, tokens[Role.ANALYST]), table
-    service.close()
+    """A service whose jobs wait, its analyst, and a table."""
+    with waiting(any_url, tmp_path) as made:
+        yield made
 
 
 def asked(work, table):

@@ -16,6 +16,8 @@ from cloakgp.models.likelihoods.classes import class_likelihood
 from cloakgp.plots.display import Display, Style, styled
 from cloakgp.plots.figures import (
     DASHES,
+    add_colour_bar,
+    draw_band,
     draw_row_marks,
     draw_rug,
     row_mark,
@@ -338,6 +340,7 @@ class ClassificationDisplay(Display):
         (control,), (grid,) = part.piece.varied, part.piece.grids
         levels = control.kind == "level"
         mark = {"marker": "o", "linestyle": "none"} if levels else {"linewidth": 2.4}
+        bars = {"width": 0.5} if levels else {}
         line = styled(
             styles.get("line_kw"),
             color=theme.curve,
@@ -352,11 +355,7 @@ class ClassificationDisplay(Display):
             (part.inner_upper, part.upper, theme.privacy, ""),
         ):
             band = styled(styles.get("band_kw"), color=colour, alpha=0.45, linewidth=0, label=label)
-            low, high = below[:, number], above[:, number]
-            if levels:
-                axes.bar(grid, high - low, bottom=low, width=0.5, **band)
-            else:
-                axes.fill_between(grid, low, high, **band)
+            draw_band(axes, grid, (below[:, number], above[:, number]), **band, **bars)
         likelihood = class_likelihood(self.release.likelihood)
         rates = likelihood.prior_rates(self.release.prior, known_inputs(self.release))
         axes.axhline(rates[number], color=theme.pale, linewidth=0.9, linestyle=DASHES, zorder=1)
@@ -394,12 +393,9 @@ class ClassificationDisplay(Display):
                 axes.set_title(self._named(number), fontsize=10, **theme.words)
             write_held(axes, piece, theme=theme)
             tidy(axes, theme=theme)
-        bar = panels[0].figure.colorbar(surface, ax=list(panels), pad=0.02, aspect=28)
         label = self.label(self.shown[0]) if len(self.shown) == 1 else "probability"
-        bar.set_label(label, **theme.words)
+        bar = add_colour_bar(panels, surface, label=label, theme=theme)
         bar.set_ticks([0.0, 0.25, 0.5, 0.75, 1.0])
-        bar.outline.set_visible(False)
-        bar.ax.tick_params(colors=theme.ink, length=3)
 
 
 def _hatch(axes: Axes, part: Probabilities, number: int, *, hidden: NDArray[np.bool_]) -> None:

@@ -20,6 +20,8 @@ from cloakgp.utils.extras import extra
 
 with extra("plots"):
     from matplotlib.axes import Axes
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colorbar import Colorbar
     from matplotlib.figure import Figure, SubFigure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
     from matplotlib.lines import Line2D
@@ -166,6 +168,46 @@ def draw_rug(axes: Axes, column: Array, *, theme: Theme, **style: Any) -> None:
 def rug_mark(label: str, *, theme: Theme) -> Line2D:
     """Return the legend's entry for the marks along the lower edge."""
     return Line2D([], [], color=theme.ink, marker="|", linestyle="none", label=label)
+
+
+def draw_band(axes: Axes, grid: Array, ends: tuple[Array, Array], **style: Any) -> None:
+    """Draw what lies between two curves, or between two values at each of some levels.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes
+    grid : array of shape (n,)
+        Of numbers a curve is drawn over; or of levels, if ``width``, that of a bar, is given.
+    ends : tuple of two arrays of shape (n,)
+        Lower and upper.
+    **style
+        For `matplotlib.axes.Axes.fill_between`, or ``bar``.
+    """
+    lower, upper = ends
+    if "width" in style:
+        axes.bar(grid, upper - lower, bottom=lower, **style)
+    else:
+        axes.fill_between(grid, lower, upper, **style)
+
+
+def add_colour_bar(
+    panels: Sequence[Axes], drawn: ScalarMappable, *, label: str, theme: Theme
+) -> Colorbar:
+    """Put the scale of a map's colours beside its panels, and return it.
+
+    Parameters
+    ----------
+    panels : sequence of matplotlib.axes.Axes
+    drawn : matplotlib.cm.ScalarMappable
+        What has the colours.
+    label : str
+    theme : Theme
+    """
+    bar = panels[0].figure.colorbar(drawn, ax=list(panels), pad=0.02, aspect=28)
+    bar.set_label(label, **theme.words)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(colors=theme.ink, length=3)
+    return bar
 
 
 def tidy(axes: Axes, *, theme: Theme) -> None:

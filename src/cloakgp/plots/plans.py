@@ -10,7 +10,7 @@ import numpy as np
 
 from cloakgp.fitting.release_plan import ReleasePlan
 from cloakgp.plots.display import Display, Style, styled
-from cloakgp.plots.figures import draw_row_marks, draw_rug, row_mark, rug_mark, tidy
+from cloakgp.plots.figures import add_colour_bar, draw_row_marks, draw_rug, row_mark, rug_mark, tidy
 from cloakgp.plots.slices import Slice, fill_map, label_inputs, shortened, slices_of, write_held
 from cloakgp.plots.themes import Theme, theme_of
 from cloakgp.report.columns import input_names
@@ -210,8 +210,5 @@ class PlanDisplay(Display):
         )
         known = np.column_stack([each.known for each in piece.varied])
         draw_row_marks(axes, known, **dict(styles.get("rows_kw") or {}))
-        bar = axes.figure.colorbar(drawn, ax=axes, pad=0.02, aspect=28)
-        bar.set_label(self.label, **theme.words)
-        bar.outline.set_visible(False)
-        bar.ax.tick_params(colors=theme.ink, length=3)
+        add_colour_bar([axes], drawn, label=self.label, theme=theme)
         return [row_mark("rows (inputs only)")]

@@ -11,6 +11,8 @@ import numpy as np
 from cloakgp.plots.display import Display, Style, styled
 from cloakgp.plots.figures import (
     DASHES,
+    add_colour_bar,
+    draw_band,
     draw_row_marks,
     draw_rug,
     row_mark,
@@ -275,10 +277,7 @@ class PredictionDisplay(Display):
             text.set_path_effects(halo)
         known = np.column_stack([each.known for each in piece.varied])
         draw_row_marks(axes, known, **dict(styles.get("rows_kw") or {}))
-        bar = axes.figure.colorbar(drawn, ax=axes, pad=0.02, aspect=28)
-        bar.set_label(f"predicted {self.label}", **theme.words)
-        bar.outline.set_visible(False)
-        bar.ax.tick_params(colors=theme.ink, length=3)
+        add_colour_bar([axes], drawn, label=f"predicted {self.label}", theme=theme)
         label_inputs(axes, piece, theme=theme)
         write_held(axes, piece, theme=theme)
         tidy(axes, theme=theme)
@@ -333,6 +332,7 @@ def draw_curve(
     (control,), (grid,) = part.piece.varied, part.piece.grids
     levels = control.kind == "level"
     mark = {"marker": "o", "linestyle": "none"} if levels else {"linewidth": 2.2}
+    bars = {"width": 0.5} if levels else {}
     line = styled(styles.get("line_kw"), color=theme.curve, zorder=2.5, label="prediction", **mark)
     axes.plot(grid, part.mean, **line)
     for lower, upper, alpha, label in (
@@ -342,11 +342,9 @@ def draw_curve(
         band = styled(
             styles.get("band_kw"), color=theme.band, alpha=alpha, linewidth=0, label=label
         )
-        if levels:
-            axes.bar(grid, upper - lower, bottom=lower, width=0.5, **band)
-        else:
-            axes.fill_between(grid, lower, upper, **band)
-            axes.set_xlim(grid[0], grid[-1])
+        draw_band(axes, grid, (lower, upper), **band, **bars)
+    if not levels:
+        axes.set_xlim(grid[0], grid[-1])
     label_inputs(axes, part.piece, theme=theme)
     draw_rug(axes, control.known, theme=theme, **dict(styles.get("rows_kw") or {}))
     tidy(axes, theme=theme)
