@@ -23,7 +23,7 @@ REPRODUCIBLY := CLOAKGP_REPOSITORY=$(REPOSITORY) SOURCE_DATE_EPOCH=1767225600
 
 SHELL := bash
 
-.PHONY: demo test test-kernels test-lowest lint unit slow experiments benchmarks docs linkcheck dist sbom lock clean
+.PHONY: demo test test-kernels test-lowest lint unit slow experiments benchmarks peers docs linkcheck dist sbom lock clean
 
 ## The main job on data that comes with scikit-learn; names the picture that it draws.
 demo: $(VENV)/.installed
@@ -70,6 +70,12 @@ experiments: $(VENV)/.installed-experiments
 benchmarks: $(VENV)/.installed-experiments
 	$(BIN)/python -m benchmarks environments
 	$(BIN)/python -m benchmarks --out $(OUTPUT)/benchmarks
+
+## The mathematics beside GPy's and GPflow's, and accounting beside OpenDP's and dp-accounting's.
+peers: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks environments --only dp4gp --only gpflow
+	$(ONE_THREAD) $(BIN)/pytest -q -m slow tests/benchmarks/test_posteriors.py \
+	    tests/privacy/test_external_oracles.py
 
 ## The pages, with what the gallery's examples draw; an example is run again when it changed.
 docs: $(VENV)/.installed-docs

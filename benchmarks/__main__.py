@@ -13,7 +13,17 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from benchmarks import chaos, growth, jobs, peers, problems, solver_report, solvers, workloads
+from benchmarks import (
+    chaos,
+    growth,
+    jobs,
+    peers,
+    posteriors,
+    problems,
+    solver_report,
+    solvers,
+    workloads,
+)
 from benchmarks.processes import Limits
 from benchmarks.store import Store
 from benchmarks.tables import Cell, shown
@@ -129,6 +139,20 @@ def run_jobs(
         said=("job", "method", "RMSE", "sd over draws", "seconds per fit", "status"),
     )
     jobs.report(found, folder=out, setting=_setting(limits))
+
+
+@app.command("posteriors")
+def run_posteriors(
+    out: Out = OUT, cache: Cache = peers.DEFAULT_CACHE, limit: Limit = 600, only: Only = None
+) -> None:
+    """Posteriors of GPy and GPflow beside ours, without privacy."""
+    limits = Limits(seconds=limit, cache=cache)
+    libraries = _chosen(tuple(posteriors.LIBRARIES), only)
+    found = _collect(
+        posteriors.compare_all(limits=limits, only=libraries),
+        said=("problem", "library", "mean differs", "sd differs", "status"),
+    )
+    posteriors.report(found, folder=out)
 
 
 @app.command("chaos")
