@@ -359,6 +359,7 @@ class DPGPRegressor(
                 hyperprior=self._hyperprior(),
                 average=self.learn == "average",
                 stages=self.stages,
+                interval=self._searches(),
                 random_state=self.random_state,
                 blocks=self._blocks(),
             ),

@@ -180,7 +180,14 @@ def release_outputs(
         likelihood=likelihood,
         inference="iterated" if likelihood.linear else "posterior",
         measurements=(
-            measured(strategy, y, encoding=encoding, budget=first, insecure_seed=insecure_seed),
+            measured(
+                strategy,
+                y,
+                encoding=encoding,
+                budget=first,
+                after_answers=bool(counted),
+                insecure_seed=insecure_seed,
+            ),
             *counted,
         ),
         input_names=tuple(input_names),

@@ -20,8 +20,9 @@ would not be half as wide as the declared bounds, when widened, is not taken at 
 
 No interval is taken that is expected to leave more than three in ten outside. The search ends as
 soon as the bounds are to stay (after the first round, with both prices half as large again, too),
-or the interval is resolved: three of the last round's sixteenths wide, and what would be taken is
-at most twice what would be tried next. So good bounds cost one round. What is left is for the
+or the interval is resolved: three of the last round's sixteenths wide, what would be taken is at
+most twice what would be tried next, and with both prices half as large again this would not be a
+third as wide. So good bounds cost one round. What is left is for the
 stages. How many
 rounds there are is a function of published counts, and so are the budgets of what comes after:
 these are such that all together they spend the whole on every path. Of Laplace noise the
@@ -77,16 +78,17 @@ RESOLVED = 3
 NEVER_OUTSIDE = 0.3
 # The least share of these prices, where counts are precise.
 STRICTEST = 0.5
-# How many times these may be before good bounds are taken for that.
-DOUBT = 1.5
+# How many times these may be before good bounds, or an interval, are taken for that; and how many
+# times as wide as what is then favoured the interval is, if the search is to go on there.
+DOUBT, MUCH_WIDER = 1.5, 3.0
 # How much wider may be what is taken than what would be tried next, if the search is to end.
 AGREED = 2.0
 # The share of outputs outside that is as bad as an interval e times as wide: while looking, so that
 # a narrow interval is tried, and at the end; and the share that is as bad again.
-TRIED_PRICE, FINAL_PRICE, MOST_OUTSIDE = 0.2, 0.1, 0.2
+TRIED_PRICE, FINAL_PRICE, MOST_OUTSIDE = 0.2, 0.15, 0.2
 # By how many sds of its noise the share outside is taken to be larger, at the end: of many
 # intervals the one is favoured for which noise is kindest.
-CAUTION = 1.0
+CAUTION = 0.5
 # How far the interval is widened at either end, in widths of its own; and how wide it may then be.
 WIDENING, WIDEST = 0.5, 0.5
 # How far bands go beyond an interval, in its widths.
@@ -266,18 +268,21 @@ def find_interval(
         exact = min(max(precision**2, STRICTEST), 1.0)
         resolved = RESOLVED * float(np.median(np.diff(places)))
         low, high = _favoured(asked, rows=rows, price=exact * TRIED_PRICE)
+        eager = {"price": DOUBT * exact * TRIED_PRICE, "most": DOUBT * MOST_OUTSIDE}
         if _widened(low, high, whole=whole) is None:
             # Noise of the first round alone may say so, unless that is far from deciding.
             if len(asked) > 1:
                 return bounds
-            low, high = _favoured(
-                asked, rows=rows, price=DOUBT * exact * TRIED_PRICE, most=DOUBT * MOST_OUTSIDE
-            )
+            low, high = _favoured(asked, rows=rows, **eager)
             if _widened(low, high, whole=whole) is None:
                 return bounds
         start, stop = _favoured(asked, rows=rows, price=exact * FINAL_PRICE, caution=CAUTION)
         if high - low >= resolved and stop - start <= AGREED * (high - low):
-            break
+            # Noise of one round may hide how little of the interval outputs fill.
+            first, last = _favoured(asked, rows=rows, **eager)
+            if MUCH_WIDER * (last - first) > high - low:
+                break
+            low, high = first, last
     found = _widened(start, stop, whole=whole) if asked else None
     if found is None:
         return bounds

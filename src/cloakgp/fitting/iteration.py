@@ -101,6 +101,7 @@ def release_iteration(
             y,
             encoding=classes,
             budget=budget,
+            after_answers=number > 0,
             insecure_seed=None if insecure_seed is None else insecure_seed + STRIDE * number,
         )
         measurements.append(measurement)

@@ -51,6 +51,7 @@ def measured(
     *,
     encoding: Encoding | Bands | SpreadQuestion | CountQuestion,
     budget: Budget,
+    after_answers: bool = False,
     insecure_seed: int | None = None,
 ) -> Measurement:
     """Put a strategy to private outputs, under (ε, δ)-differential privacy.
@@ -65,6 +66,9 @@ def measured(
         Private outputs.
     encoding : OutputBounds, Bands, SpreadQuestion, CountQuestion or Classes
     budget : Budget
+    after_answers : bool
+        Whether answers that were published before decided what is asked: if that is nothing, the
+        budget counts as spent all the same.
     insecure_seed : int, optional
         Makes the noise reproducible and the measurement **not private**.
 
@@ -82,6 +86,7 @@ def measured(
             delta=budget.delta,
             groups=strategy.groups,
             noise=budget.noise,
+            after_answers=after_answers,
             insecure_seed=insecure_seed,
         )
         return Measurement(strategy=strategy, answers=labels)
@@ -117,6 +122,7 @@ def measured(
         delta=budget.delta,
         groups=strategy.groups,
         noise=budget.noise,
+        after_answers=after_answers,
         insecure_seed=insecure_seed,
     )
     return Measurement(strategy=strategy, answers=answers)

@@ -323,7 +323,12 @@ def measured_again(
     if release.transform is not None:
         y = transform_outputs(y, transform=release.transform, rows=len(X))
     measurement = measured(
-        stage.strategy, y, encoding=stage.encoding, budget=budget, insecure_seed=insecure_seed
+        stage.strategy,
+        y,
+        encoding=stage.encoding,
+        budget=budget,
+        after_answers=True,
+        insecure_seed=insecure_seed,
     )
     if release.hyperprior is None:
         return added(release, measurement)

@@ -14,10 +14,12 @@ from cloakgp.data.transformed import TransformedRows
 from cloakgp.design import Progress
 from cloakgp.design.streaming.binning import Cells
 from cloakgp.design.streaming.sums import StrategySums
-from cloakgp.fitting.bands import Stages, whole_of
+from cloakgp.fitting.bands import Stages, Step, whole_of
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_prior
 from cloakgp.fitting.forecast import choose_noise
+from cloakgp.fitting.interval import NO_SEARCH, decided_by_answers
 from cloakgp.fitting.strategies import Budget, Query, design_rows, unit_noise_sd
+from cloakgp.fitting.streaming_interval import Counted, counts_of, plan_row_search, search_rows
 from cloakgp.fitting.streaming_measuring import (
     INDUCING,
     Rows,
@@ -68,6 +70,8 @@ class RowSettings:
     stages : "auto", None or sequence of (share, width)
         "auto" is one stage where several are not worth their passes: see
         `cloakgp.fitting.streaming_stages`.
+    interval : bool
+        Look first for an interval that holds most outputs, where that costs little.
     random_state : int
     blocks : tuple of int or None
         Which block each input is in, where several stand for one column of a table.
@@ -83,6 +87,7 @@ class RowSettings:
     hyperprior: Hyperprior | None = None
     average: bool = False
     stages: Stages = None
+    interval: bool = False
     random_state: int = 0
     blocks: tuple[int, ...] | None = None
 
@@ -105,8 +110,8 @@ def release_rows(
 ) -> Release:
     """Go through a table a few times, and return what may be published.
 
-    Outputs are read in one pass for each stage, by `cloakgp.privacy.streaming`, and touched nowhere
-    else.
+    Outputs are read in one pass for each round of counts and each stage, by
+    `cloakgp.privacy.interval` and `cloakgp.privacy.streaming`, and touched nowhere else.
 
     Parameters
     ----------
@@ -169,13 +174,13 @@ def release_rows(
     tally = Cells(centres=summary.centres(LEARNING_CELLS)[0], units=summary.units)
 
     @cache
-    def excess(law: NoiseName) -> float:
+    def excess(law: NoiseName, within: OutputBounds) -> float:
         return privacy_excess(
             asking,
             summary,
-            prior=prior,
+            prior=_prior(summary, bounds=within, settings=chosen),
             query=points,
-            bounds=bounds,
+            bounds=within,
             budget=Budget(epsilon, delta, noise=law),
         )
 
@@ -184,19 +189,39 @@ def release_rows(
         epsilon=epsilon,
         delta=delta,
         criterion=criterion_named(chosen.criterion, use="many rows"),
-        expected_error=excess,
+        expected_error=lambda law: excess(law, bounds),
     )
-    steps = schedule_rows(
-        Budget(epsilon, delta, noise=law),
-        rows=summary.count,
-        excess=lambda: excess(law),
-        stages=chosen.stages,
-        criterion=chosen.criterion,
-        ask_spread=chosen.hyperprior is not None and chosen.hyperprior.noise_variance,
-        tell=tell,
-    )
+    budget, search = Budget(epsilon, delta, noise=law), NO_SEARCH
+    if chosen.interval:
+        search = plan_row_search(asking, bounds=bounds, budget=budget, count=summary.count)
+    if search.rounds:
+        budget = decided_by_answers(budget)
+
+    def scheduled(within: OutputBounds, *, rounds: int) -> tuple[Step, ...]:
+        return schedule_rows(
+            budget,
+            rows=summary.count,
+            excess=lambda: excess(law, within),
+            stages=chosen.stages,
+            criterion=chosen.criterion,
+            ask_spread=chosen.hyperprior is not None and chosen.hyperprior.noise_variance,
+            spent=search.spent(rounds),
+            tell=tell,
+        )
+
+    steps = scheduled(bounds, rounds=len(search.rounds))
+    hold(whole_of(budget, steps=steps, others=search.rounds))
+    counted: tuple[Counted, ...] = ()
+    if search.rounds:
+        tell("looking for where most outputs lie")
+        found, counted = search_rows(
+            asking, bounds=bounds, plan=search, count=summary.count, insecure_seed=insecure_seed
+        )
+        # Rounds that were not needed are the stages' budget.
+        steps = scheduled(found, rounds=len(counted))
+        if found != bounds:
+            bounds, prior = found, _prior(summary, bounds=found, settings=chosen)
     first = steps[0].budget
-    hold(whole_of(Budget(epsilon, delta, noise=law), steps=steps))
     asked = design_rows(
         asking,
         summary,
@@ -216,6 +241,7 @@ def release_rows(
         bounds=bounds,
         epsilon=first.epsilon,
         delta=first.delta,
+        after_answers=bool(counted),
         insecure_seed=insecure_seed,
     )
     strategy = streamed_strategy(
@@ -228,7 +254,10 @@ def release_rows(
     )
     release = Release(
         prior=prior,
-        measurements=(Measurement(strategy=strategy, answers=answers),),
+        measurements=(
+            Measurement(strategy=strategy, answers=answers),
+            *counts_of(counted, first=strategy, prior=prior),
+        ),
         input_names=tuple(rows.input_names),
         output_name=rows.output_name,
     )

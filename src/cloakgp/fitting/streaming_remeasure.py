@@ -15,6 +15,7 @@ from cloakgp.design import Progress
 from cloakgp.design.streaming.binning import Cells
 from cloakgp.design.streaming.sums import StrategySums
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY
+from cloakgp.fitting.interval import reach_of_bands
 from cloakgp.fitting.strategies import Budget, Query, design_rows, unit_noise_sd
 from cloakgp.fitting.streaming_measuring import Rows, bound_of, streamed_strategy
 from cloakgp.models import SparsePrior
@@ -209,16 +210,17 @@ def ask_again(
     StrategySums
         Under the declared prior.
     """
-    bounds, known = declared_bounds(release), release.posterior
+    bounds, known = first_bounds(release), release.posterior
     prior = release.fitted_prior
     assert isinstance(prior, SparsePrior)
     query = later.query or Query(*summary.centres(LARGEST_DEFAULT_QUERY))
     bands = None
     if later.band is not None:
+        within = reach_of_bands(bounds, release.measurements)
         bands = RowBands(
             prediction=row_prediction(release),
             reach=later.band,
-            bounds=(bounds.lo, bounds.hi),
+            bounds=(within.lo, within.hi),
         )
     asked = design_rows(
         rows,
@@ -257,6 +259,7 @@ def ask_again(
         bands=bands,
         epsilon=later.budget.epsilon,
         delta=later.budget.delta,
+        after_answers=True,
         insecure_seed=later.insecure_seed,
     )
     earlier = [before[place].strategy for place in places]
@@ -287,8 +290,8 @@ def row_prediction(release: Release) -> RowPrediction:
     return RowPrediction(prior=known.prior, mean=known.inducing_mean(), root=known.inducing_root())
 
 
-def declared_bounds(release: Release) -> OutputBounds:
-    """Return the declared bounds of one output.
+def first_bounds(release: Release) -> OutputBounds:
+    """Return the bounds by which outputs were asked first: declared, or found within those.
 
     Parameters
     ----------

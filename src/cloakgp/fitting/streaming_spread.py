@@ -13,9 +13,10 @@ from cloakgp.design import Certificate
 from cloakgp.design.streaming.grouping import GroupedPasses, sum_grouped
 from cloakgp.design.streaming.rules import EqualRule
 from cloakgp.design.streaming.sums import sum_strategy
+from cloakgp.fitting.interval import reach_of_bands
 from cloakgp.fitting.strategies import Budget, Query
 from cloakgp.fitting.streaming_measuring import Rows, bound_of, streamed_strategy
-from cloakgp.fitting.streaming_remeasure import declared_bounds, row_prediction
+from cloakgp.fitting.streaming_remeasure import first_bounds, row_prediction
 from cloakgp.models import SparsePrior
 from cloakgp.models.summary import Summary
 from cloakgp.privacy.streaming import measure_rows
@@ -61,9 +62,10 @@ def ask_row_spread(
     insecure_seed : int, optional
         Makes the noise reproducible and the release **not private**.
     """
-    prior, bounds = release.fitted_prior, declared_bounds(release)
+    prior, bounds = release.fitted_prior, first_bounds(release)
     assert isinstance(prior, SparsePrior)
-    spread = RowSpread(prediction=row_prediction(release), bounds=(bounds.lo, bounds.hi))
+    within = reach_of_bands(bounds, release.measurements)
+    spread = RowSpread(prediction=row_prediction(release), bounds=(within.lo, within.hi))
     rule, grouping = EqualRule(matrix=np.zeros((1, len(prior.inducing)))), None
     if isinstance(rows, GroupedPasses):
         [sums], grouping = sum_grouped(rows, [prior], model=spread, rule=rule)

@@ -41,6 +41,7 @@ def schedule_rows(
     criterion: str,
     ask_spread: bool,
     tell: Tell,
+    spent: float = 0.0,
 ) -> tuple[Step, ...]:
     """Split a budget over the stages of a table that is read in passes.
 
@@ -59,6 +60,8 @@ def schedule_rows(
         Whether outputs' noise is to be learned.
     tell : callable
         Called with what begins, in a few words.
+    spent : float
+        The share of μ² (of ε) that was for something before (`cloakgp.fitting.interval`).
     """
     schedule = stages_for(
         stages, criterion=criterion_named(criterion, use="many rows"), noise=budget.noise
@@ -72,6 +75,7 @@ def schedule_rows(
         budget=budget,
         rows=rows,
         ask_spread=ask_spread,
+        spent=spent,
     )
 
 

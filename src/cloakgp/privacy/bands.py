@@ -35,13 +35,12 @@ interval it lies, at most 1. Its mean over the rows tells how noisy outputs are.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from cloakgp.privacy.bounds import checked_outputs
-from cloakgp.privacy.noise import noise_named
 from cloakgp.privacy.queries import Answers, measure
 from cloakgp.privacy.spending import one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
@@ -229,7 +228,7 @@ def measure_in_bands(
     """
     bands.validate()
     outputs = checked_outputs(y, rows=strategy.shape[1])
-    answers = measure(
+    return measure(
         strategy,
         bands.encoded(outputs),
         bounds=UNIT_BAND,
@@ -237,10 +236,6 @@ def measure_in_bands(
         delta=delta,
         groups=groups,
         noise=noise,
+        after_answers=True,
         insecure_seed=insecure_seed,
     )
-    if answers.noise_sd > 0:
-        return answers
-    # Earlier answers decided that nothing is asked: what was set aside for it counts as spent.
-    whole = noise_named(noise).whole(epsilon, delta, answers=len(answers.values))
-    return replace(answers, guarantee=whole)

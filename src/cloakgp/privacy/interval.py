@@ -30,24 +30,31 @@ Argument
     of functions of one output each: μ_t-Gaussian DP for every value of the earlier answers, which
     is what adaptive composition asks for. What is found, the interval, is a function of published
     counts: post-processing.
+Tables in chunks
+    Σ_j r_j v_j is asked by the mechanism of `cloakgp.privacy.streaming`, whose k is 1 and whose C
+    is B: v_j is an encoding of output j whose distance is stated above, and everything that is said
+    there of labels holds. r_j is 1, or where all rows of a group are protected together one over
+    the number of its rows, so that what a group moves counts by is that of one row.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from cloakgp.privacy.bounds import checked_outputs
+from cloakgp.privacy.bounds import OutputBounds, checked_outputs
 from cloakgp.privacy.grid import Sensitivity, calibrate, noisy
 from cloakgp.privacy.groups import checked_groups
 from cloakgp.privacy.noise import noise_named
 from cloakgp.privacy.queries import Answers
 from cloakgp.privacy.rounding import UNIT_ROUNDOFF
 from cloakgp.privacy.spending import one_charge
+from cloakgp.privacy.streaming import PrivateRows, StrategyBound, ask_rows
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import NoiseName
@@ -64,6 +71,8 @@ COUNT_BOUNDS: dict[NoiseName, tuple[float, float]] = {
 @dataclass(frozen=True, eq=False)
 class CountQuestion:
     """How many outputs lie in each of several intervals.
+
+    An `Encoding` of outputs, too: of each, an indicator of the interval that it lies in.
 
     Attributes
     ----------
@@ -92,6 +101,25 @@ class CountQuestion:
         if not (fit and (self.edges[1:] > self.edges[:-1]).all()):
             raise ValueError("its intervals are damaged")
 
+    labels: ClassVar[None] = None
+    largest: ClassVar[float] = 1.0
+    complaints: ClassVar[tuple[str, ...]] = OutputBounds.complaints
+
+    @property
+    def channels(self) -> int:
+        """B, how many indicators there are."""
+        return self.intervals
+
+    @property
+    def distance(self) -> float:
+        """How far the indicators of an output move, rounded up: one falls, another rises."""
+        return 2.0 * _HALF
+
+    @property
+    def absolute_distance(self) -> float:
+        """The same in ℓ1 norm."""
+        return 2.0 * (1 + 4 * UNIT_ROUNDOFF)
+
     @property
     def intervals(self) -> int:
         """B, how many there are."""
@@ -102,6 +130,26 @@ class CountQuestion:
         """The first and the last end: the declared bounds, in output units."""
         return float(self.edges[0]), float(self.edges[-1])
 
+    def faults(self, entries: Array) -> tuple[bool, ...]:
+        """Return whether outputs are missing, and whether any is infinite.
+
+        Parameters
+        ----------
+        entries : array of shape (n,)
+            Private.
+        """
+        return OutputBounds(*self.ends).faults(entries)
+
+    def encoded(self, entries: Array) -> Array:
+        """Return indicators of the intervals that outputs lie in, shape (n, B).
+
+        Parameters
+        ----------
+        entries : array of shape (n,)
+            Private; finite.
+        """
+        return np.asarray(self._places(entries)[:, None] == np.arange(self.intervals), np.float64)
+
     def counts(self, outputs: Array) -> Array:
         """Return how many outputs lie in each interval, shape (B,).
 
@@ -110,8 +158,10 @@ class CountQuestion:
         outputs : array of shape (N,)
             Private; finite.
         """
-        places = np.searchsorted(self.edges[1:-1], outputs, side="right")
-        return np.bincount(places, minlength=self.intervals).astype(np.float64)
+        return np.bincount(self._places(outputs), minlength=self.intervals).astype(np.float64)
+
+    def _places(self, outputs: Array) -> NDArray[np.intp]:
+        return np.searchsorted(self.edges[1:-1], outputs, side="right")
 
 
 @forget_on_failure
@@ -193,4 +243,66 @@ def measure_counts(
         guarantee=replace(guarantee, adaptive=True),
         insecure=insecure_seed is not None,
         noise=law.name,
+    )
+
+
+@forget_on_failure
+@one_charge
+def measure_count_rows(
+    rows: PrivateRows,
+    columns: Callable[[Array], Array],
+    *,
+    bound: StrategyBound,
+    question: CountQuestion,
+    epsilon: float,
+    delta: float,
+    insecure_seed: int | None = None,
+) -> Answers:
+    """Count outputs of a table in chunks in intervals, under (ε, δ)-differential privacy.
+
+    Mechanism, neighbours, sensitivity, theorem and argument stand at the head of this module.
+
+    Parameters
+    ----------
+    rows : PrivateRows
+    columns : callable
+        Public, and picklable: inputs of shape (n, D) → for how much each row counts, shape (1, n).
+    bound : StrategyBound
+        Verified over every row.
+    question : CountQuestion
+        Public: chosen without y, but for what was published with noise.
+    epsilon, delta : float
+        The budget of these counts.
+    insecure_seed : int, optional
+        Makes the noise reproducible and the answers **not private**.
+
+    Returns
+    -------
+    Answers
+        One count for each interval.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `cloakgp.privacy.streaming.measure_rows`.
+    """
+    epsilon, delta = bound.noise.check(epsilon, delta)
+    question.validate()
+    noisy = ask_rows(
+        rows,
+        columns,
+        bound=bound,
+        encoding=question,
+        epsilon=epsilon,
+        delta=delta,
+        insecure_seed=insecure_seed,
+    )
+    return Answers(
+        values=noisy.values[0],
+        noise_sd=noisy.noise_sd,
+        centre=0.0,
+        bounds=COUNT_BOUNDS[bound.noise.name],
+        guarantee=replace(noisy.guarantee, adaptive=True),
+        insecure=insecure_seed is not None,
+        noise=bound.noise.name,
     )

@@ -296,6 +296,7 @@ def measure_labels(
     groups: Iterable[Hashable] | None = None,
     noise: NoiseName = "gaussian",
     calibration: Calibration = "exact",
+    after_answers: bool = False,
     insecure_seed: int | None = None,
 ) -> LabelAnswers:
     """Answer the questions of a strategy about labels, under (ε, δ)-differential privacy.
@@ -317,6 +318,9 @@ def measure_labels(
     noise : {"gaussian", "laplace"}
     calibration : {"exact", "papers"}
         The papers' noise is for comparison, and refused for ε > 1.
+    after_answers : bool
+        Whether answers that were published before decided what is asked: if that is nothing, the
+        budget counts as spent all the same.
     insecure_seed : int, optional
         Makes the noise reproducible and the release **not private**. For experiments only.
 
@@ -345,7 +349,12 @@ def measure_labels(
             values=np.zeros((strategy.shape[0], classes.channels)),
             noise_sd=0.0,
             classes=classes,
-            guarantee=Guarantee(epsilon=epsilon, delta=delta, mu=0.0),
+            guarantee=law.unasked(
+                epsilon,
+                delta,
+                answers=strategy.shape[0] * classes.channels,
+                after_answers=after_answers,
+            ),
             insecure=insecure_seed is not None,
             noise=law.name,
         )

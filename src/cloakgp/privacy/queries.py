@@ -121,14 +121,17 @@ class Answers:
         delta: float,
         insecure: bool,
         noise: NoiseName = "gaussian",
+        after_answers: bool = False,
     ) -> Answers:
-        """Return the answers to questions of zeros, which depend on no output and cost nothing."""
+        """Return the answers to questions of zeros, which depend on no output."""
         return cls(
             values=np.zeros(count),
             noise_sd=0.0,
             centre=bounds.middle,
             bounds=(bounds.lo, bounds.hi),
-            guarantee=Guarantee(epsilon=epsilon, delta=delta, mu=0.0),
+            guarantee=NOISES[noise].unasked(
+                epsilon, delta, answers=count, after_answers=after_answers
+            ),
             insecure=insecure,
             noise=noise,
         )
@@ -146,6 +149,7 @@ def measure(
     groups: Iterable[Hashable] | None = None,
     noise: NoiseName = "gaussian",
     calibration: Calibration = "exact",
+    after_answers: bool = False,
     insecure_seed: int | None = None,
 ) -> Answers:
     """Answer the questions of a strategy about y, under (ε, δ)-differential privacy.
@@ -169,6 +173,9 @@ def measure(
         one, as of a histogram, suit it.
     calibration : {"exact", "papers"}
         The papers' noise is for comparison, and refused for ε > 1.
+    after_answers : bool
+        Whether answers that were published before decided what is asked: if that is nothing, the
+        budget counts as spent all the same.
     insecure_seed : int, optional
         Makes the noise reproducible and the release **not private**. For experiments only.
 
@@ -210,6 +217,7 @@ def measure(
             delta=delta,
             insecure=insecure_seed is not None,
             noise=law.name,
+            after_answers=after_answers,
         )
     questions = as_matrix(strategy, name="strategy")
     grid, guarantee = calibrate(

@@ -282,8 +282,15 @@ def _checked_bands(bands: Bands | SpreadQuestion, *, count: int) -> Bands | Spre
 
 
 @dataclass(frozen=True, eq=False)
-class _Noisy:
-    """What is published of a private column: noisy answers, shape (k, C), and what they cost."""
+class NoisyAnswers:
+    """What is published of a private column, of any encoding.
+
+    Attributes
+    ----------
+    values : array of shape (k, C)
+    noise_sd : float
+    guarantee : Guarantee
+    """
 
     values: Array
     noise_sd: float
@@ -301,6 +308,7 @@ def measure_rows(
     epsilon: float,
     delta: float,
     bands: MakeBands | None = None,
+    after_answers: bool = False,
     insecure_seed: int | None = None,
 ) -> Answers:
     """Answer the questions of a strategy about a table in chunks, under (ε, δ)-DP.
@@ -321,6 +329,9 @@ def measure_rows(
         Public, and picklable: inputs of shape (n, D) → the rows' bands, or intervals that outputs
         may lie outside of, from answers that were published before. The answers are then about
         numbers in [−½, ½].
+    after_answers : bool
+        Whether answers that were published before decided what is asked: if that is nothing, the
+        budget counts as spent all the same.
     insecure_seed : int, optional
         Makes the noise reproducible and the release **not private**. For experiments only.
 
@@ -339,7 +350,7 @@ def measure_rows(
     epsilon, delta = bound.noise.check(epsilon, delta)
     # Bounds that were made by hand may be none, or of low precision.
     bounds = OutputBounds.checked((bounds.lo, bounds.hi) if bands is None else UNIT_BAND)
-    noisy = _asked(
+    noisy = ask_rows(
         rows,
         columns,
         bound=bound,
@@ -347,6 +358,7 @@ def measure_rows(
         bands=bands,
         epsilon=epsilon,
         delta=delta,
+        after_answers=after_answers or bands is not None,
         insecure_seed=insecure_seed,
     )
     return Answers(
@@ -403,7 +415,7 @@ def measure_label_rows(
     epsilon, delta = bound.noise.check(epsilon, delta)
     # Classes that were made by hand may be one only, or one of them twice.
     classes = Classes.checked(list(classes.labels))
-    noisy = _asked(
+    noisy = ask_rows(
         rows,
         columns,
         bound=bound,
@@ -422,7 +434,7 @@ def measure_label_rows(
     )
 
 
-def _asked(
+def ask_rows(
     rows: PrivateRows,
     columns: Callable[[Array], Array],
     *,
@@ -431,18 +443,32 @@ def _asked(
     epsilon: float,
     delta: float,
     insecure_seed: int | None,
+    after_answers: bool = False,
     bands: MakeBands | None = None,
-) -> _Noisy:
-    """Ask every row, whatever its entry is, and add noise to the sum."""
+) -> NoisyAnswers:
+    """Ask every row, whatever its entry is, and add noise to the sum.
+
+    For mechanisms that read private columns in chunks: each states what its encoding moves by.
+
+    Parameters
+    ----------
+    rows : PrivateRows
+    columns, bound, bands, after_answers
+        As for `measure_rows`.
+    encoding : Encoding
+        What stands for an entry.
+    epsilon, delta : float
+        The budget, checked.
+    insecure_seed : int or None
+    """
     if bound.answers == 0 or bound.longest == 0:
         values = np.zeros((bound.answers, encoding.channels))
-        return _Noisy(
+        return NoisyAnswers(
             values=values,
             noise_sd=0.0,
-            # If earlier answers decided that, what was set aside for it counts as spent.
-            guarantee=Guarantee(epsilon=epsilon, delta=delta, mu=0.0)
-            if bands is None
-            else bound.noise.whole(epsilon, delta, answers=values.size),
+            guarantee=bound.noise.unasked(
+                epsilon, delta, answers=values.size, after_answers=after_answers
+            ),
         )
     grid, guarantee = calibrate(
         Magnitudes.of_columns(
@@ -470,7 +496,7 @@ def _asked(
         if fault:
             # Whichever of them came first.
             raise ValueError(complaint)
-    return _Noisy(
+    return NoisyAnswers(
         values=with_noise(answered.integers, grid=grid, insecure_seed=insecure_seed),
         noise_sd=grid.noise_sd,
         guarantee=guarantee,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cloakgp.criteria import criteria_for
+from cloakgp.design.streaming.rules import EqualRule
 from cloakgp.privacy import Answers, Guarantee
 from cloakgp.privacy.bands import UNIT_BAND, Bands, SpreadQuestion
 from cloakgp.privacy.groups import Groups
@@ -59,9 +60,9 @@ class Measurement:
     answers : Answers or LabelAnswers
         They say how outputs were encoded before they were asked: clipped to bounds, or as classes.
     encoding : Bands, SpreadQuestion, CountQuestion or None
-        What was done to the output of every row instead, in later stages, where rows are kept:
-        answers are then about numbers from −½ to ½, or are counts of rows. Of other rows the
-        strategy says it.
+        What was done to the output of every row instead: answers are then counts of rows, or in
+        later stages, where rows are kept, about numbers from −½ to ½. Of the stages of other rows
+        the strategy says it.
     """
 
     strategy: Strategy
@@ -81,7 +82,7 @@ class Measurement:
     @property
     def placing(self) -> Bands | SpreadQuestion | CountQuestion | RowBands | RowSpread | None:
         """What was done to outputs instead of clipping them to the declared bounds, if anything."""
-        if isinstance(self.strategy, StreamedStrategy):
+        if isinstance(self.strategy, StreamedStrategy) and self.encoding is None:
             return self.strategy.bands
         return self.encoding
 
@@ -184,9 +185,12 @@ class Measurement:
         encoding, strategy = self.encoding, self.strategy
         if encoding is None:
             return
-        if not isinstance(strategy, DenseStrategy):
+        if isinstance(strategy, StreamedStrategy):
+            alike = isinstance(strategy.rule, EqualRule) and strategy.bands is None
+            fits = isinstance(encoding, CountQuestion) and alike
+        elif not isinstance(strategy, DenseStrategy):
             raise ValueError(MISFIT)
-        if isinstance(encoding, CountQuestion):
+        elif isinstance(encoding, CountQuestion):
             fits = np.array_equal(strategy.matrix, np.ones((1, strategy.n_rows)))
         elif isinstance(encoding, SpreadQuestion):
             fits = len(encoding.mean) == strategy.n_rows

@@ -377,14 +377,20 @@ def several_outputs(name: str, *, groups: str = "abcd", **settings: Any) -> Atta
     return Attack(name, neighbourhoods, run, tight=None if settings.get("stages") else 1e-6)
 
 
-def streamed(name: str, make_rows: Callable[[pd.DataFrame, Path], Any], **settings: Any) -> Attack:
+def streamed(
+    name: str,
+    make_rows: Callable[[pd.DataFrame, Path], Any],
+    *,
+    tight: float | None = 1e-6,
+    **settings: Any,
+) -> Attack:
     def run(y: np.ndarray, table: Table) -> Outcome:
         frame = pd.DataFrame({"a": table.plane[:, 0], "b": table.plane[:, 1], "y": y})
         model = DPGPRegressor(**{**BUDGET, **SMALL, "inducing": table.plane[:3], **settings})
         with tempfile.TemporaryDirectory() as folder:
             return of_model(model.fit_rows(make_rows(frame, Path(folder))))
 
-    return Attack(name, one_output_moves, run)
+    return Attack(name, one_output_moves, run, tight=tight)
 
 
 def streamed_groups(name: str, *, groups: str, file: bool = False, **settings: Any) -> Attack:
@@ -736,6 +742,9 @@ ATTACKS = [
     streamed_groups("groups of many rows, trace", groups="aab", file=True, criterion="trace"),
     streamed_visits("many rows refined and extended"),
     streamed_visits("many rows refined and extended, averaging", learn="average"),
+    # Nobody need be moved most by counts and by every stage.
+    streamed("many rows, an interval first", arrays, tight=None, epsilon=300.0, stages=TWO_STAGES),
+    streamed_groups("groups of many rows, an interval first", groups="aab", epsilon=900.0),
     streamed("CSV", csv, approximation="dtc"),
     streamed("Parquet", parquet, approximation="sor", criterion="trace"),
     streamed("Dask", dask_rows),
@@ -792,6 +801,7 @@ ATTACKS = [
     streamed("Laplace, many rows", arrays, **LAPLACE),
     streamed("Laplace, many rows in stages", csv, stages=TWO_STAGES, **LAPLACE),
     streamed_groups("Laplace, groups of many rows", groups="abbccca", **LAPLACE),
+    streamed("Laplace, many rows, an interval first", csv, tight=None, epsilon=300.0, **LAPLACE),
     streamed_questions("Laplace, arrays in chunks", arrays),
     streamed_questions("Laplace, CSV", csv),
     streamed_classes("Laplace, two classes in chunks", arrays, classes=[0, 1], noise="laplace"),

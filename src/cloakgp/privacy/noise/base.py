@@ -135,15 +135,23 @@ class Noise(ABC):
             If the grid is too coarse for this budget.
         """
 
-    def whole(self, epsilon: float, delta: float, *, answers: int) -> Guarantee:
-        """Return the guarantee of a budget that counts as spent, though nothing was asked with it.
+    def unasked(
+        self, epsilon: float, delta: float, *, answers: int, after_answers: bool
+    ) -> Guarantee:
+        """Return the guarantee of a budget with which nothing was asked.
+
+        Where earlier answers decided that, it counts as spent: what a guarantee adds up must not
+        depend on answers.
 
         Parameters
         ----------
         epsilon, delta : float
         answers : int
             How many zeros are published.
+        after_answers : bool
         """
+        if not after_answers:
+            return Guarantee(epsilon=epsilon, delta=delta, mu=0.0)
         return self.scale(WHOLE_STEPS, answers=answers, epsilon=epsilon, delta=delta)[1]
 
     @abstractmethod
