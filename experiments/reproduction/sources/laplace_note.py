@@ -1,0 +1,5 @@
+"""Items of one source."""
+
+from experiments.reproduction.items import Source
+
+SOURCE = Source(name="laplace_note", reference="", items=())
