@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -44,7 +45,9 @@ def progress(what: str, *, steps: int) -> Iterator[Tick]:
         To be called after every step.
     """
     if not sys.stderr.isatty():
-        yield Lines(what, steps=steps).tick
+        lines = Lines(what, steps=steps)
+        with lines.spoken():
+            yield lines.tick
         return
     with Bar(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=steps)
@@ -72,33 +75,46 @@ class Lines:
     steps : int
     seconds : float
         Between two lines.
-    clock : callable
-        Seconds of some clock.
     """
 
-    def __init__(
-        self,
-        what: str,
-        *,
-        steps: int,
-        seconds: float = SECONDS,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self.what, self.steps, self.seconds, self.clock = what, steps, seconds, clock
-        self.done = 0
-        self.started = self.said = clock()
+    def __init__(self, what: str, *, steps: int, seconds: float = SECONDS) -> None:
+        self.what, self.steps, self.seconds = what, steps, seconds
+        self.done, self.started = 0, time.monotonic()
+        self._ended = threading.Event()
 
     def tick(self) -> None:
-        """Count a step, and say a line if it is time."""
+        """Count a step."""
         self.done += 1
-        now = self.clock()
-        if now - self.said < self.seconds:
-            return
-        self.said = now
-        took = now - self.started
+
+    def line(self) -> str:
+        """Return how far it is, in words.
+
+        Examples
+        --------
+        >>> Lines("folds", steps=14).line()
+        'folds: 0 of 14, 0 s'
+        """
+        took = time.monotonic() - self.started
+        said = f"{self.what}: {self.done} of {self.steps}, {took:.0f} s"
+        if not self.done:
+            return said
         left = took * max(self.steps - self.done, 0) / self.done
-        line = f"{self.what}: {self.done} of {self.steps}, {took:.0f} s, some {left:.0f} s left"
-        print(line, file=sys.stderr, flush=True)
+        return f"{said}, some {left:.0f} s left"
+
+    @contextmanager
+    def spoken(self) -> Iterator[None]:
+        """Say lines while something runs, however long a step takes."""
+        speaker = threading.Thread(target=self._speak, daemon=True)
+        speaker.start()
+        try:
+            yield
+        finally:
+            self._ended.set()
+            speaker.join()
+
+    def _speak(self) -> None:
+        while not self._ended.wait(self.seconds):
+            print(self.line(), file=sys.stderr, flush=True)
 
 
 def ticked(results: Iterable[Result], *, tick: Tick = no_tick, every: int = 1) -> Iterator[Result]:

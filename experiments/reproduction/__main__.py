@@ -5,13 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 
 from experiments.framework import console, table_titled
 from experiments.progress import progress
-from experiments.reproduction import running
+from experiments.reproduction import checking, running
+from experiments.reproduction.document import write_pdf
 from experiments.reproduction.jobs import all_jobs
 from experiments.reproduction.jobs.base import Job
+from experiments.reproduction.page import page_html
 from experiments.reproduction.results import FOLDER, Results
 
 app = typer.Typer(
@@ -79,6 +82,60 @@ def list_jobs(*, folder: Folder = FOLDER) -> None:
             cells = (f"{kept.draws}", kept.date, f"{kept.seconds:.0f}")
             table.add_row(name, kept.settings, kept.commit, *cells)
     console.print(table)
+
+
+@app.command("check")
+def check_results(
+    *,
+    only: Only = None,
+    minutes: Annotated[float, typer.Option(help="Of one core, about.")] = 5.0,
+    jobs: AtATime = 1,
+    seed: Annotated[int | None, typer.Option(help="Of which jobs are taken.")] = None,
+    folder: Folder = FOLDER,
+) -> None:
+    """Compute a random part afresh and compare; exit code 1 where it does not agree."""
+    results = Results(folder)
+    rng = np.random.default_rng(seed)
+    wanted = checking.subset(chosen(only), results, seconds=60 * minutes, rng=rng)
+    console.print(f"computing afresh: {', '.join(job.name for job in wanted)}")
+    found: list[checking.Comparison] = []
+    with progress("check", steps=len(wanted)) as tick:
+        for done in running.computed_as_kept(wanted, results, n_jobs=jobs):
+            if done.found is None:
+                console.print(f"{done.job.name}: {done.reason}", markup=False)
+                raise typer.Exit(1)
+            kept = results.find(done.job.name)
+            quantities = {} if kept is None else kept.quantities
+            found += checking.compare(quantities, done.found.quantities, job=done.job.name)
+            tick()
+    disagreeing = [one for one in checking.judged(found) if not one.agrees]
+    for one in disagreeing:
+        p = "" if one.p is None else f", p = {one.p:.1g}"
+        words = f"{one.key}: kept {one.kept.mean:.6g}, fresh {one.fresh.mean:.6g}{p}"
+        console.print(words, markup=False)
+    tests = sum(one.p is not None for one in found)
+    console.print(
+        f"{len(found)} figures of {len(wanted)} jobs compared, {tests} of them by Welch's test at "
+        f"{checking.ALARM:g} over all, the others within {checking.SAME:.0%}: "
+        f"{len(disagreeing)} disagree"
+    )
+    if disagreeing:
+        raise typer.Exit(1)
+
+
+@app.command("page")
+def write_page(
+    *,
+    output_dir: Annotated[Path, typer.Option(help="Where both are written.")] = Path("output"),
+    folder: Folder = FOLDER,
+) -> None:
+    """Write the report, as a page of HTML and as a PDF, of what is kept."""
+    results = Results(folder)
+    output_dir.mkdir(parents=True, exist_ok=True)
+    page, document = output_dir / "reproduction.html", output_dir / "reproduction.pdf"
+    page.write_text(page_html(results), encoding="utf-8")
+    write_pdf(document, results)
+    console.print(f"wrote {page} and {document}")
 
 
 def main() -> None:

@@ -114,6 +114,15 @@ def computed(jobs: Iterable[Job], *, draws: int | None = None, n_jobs: int = 1) 
     yield from Parallel(n_jobs=n_jobs, return_as="generator_unordered")(tasks)
 
 
+def computed_as_kept(jobs: Iterable[Job], results: Results, *, n_jobs: int = 1) -> Iterator[Done]:
+    """Compute jobs again, with as many draws as what is kept has."""
+    tasks = []
+    for job in jobs:
+        kept = results.find(job.name)
+        tasks.append(delayed(compute)(job, draws=job.draws if kept is None else kept.draws))
+    yield from Parallel(n_jobs=n_jobs, return_as="generator_unordered")(tasks)
+
+
 def compute(job: Job, *, draws: int) -> Done:
     """Compute a job on one core."""
     started = time.process_time()

@@ -15,7 +15,7 @@ PRIVACY = Item(
     rows=(
         Row(
             "noise sd per unit of sensitivity at (1, 0.01)",
-            "√(2 ln 200) = 3.255",
+            "3.255",
             Computed("constants:papers", ".3f"),
             Computed("constants:exact", ".3f", label="exact calibration"),
             remark="Proved for ε ≤ 1 only; exact calibration needs 42 % less noise.",

@@ -90,6 +90,6 @@ TABLE_1 = Item(
     remark="Without privacy and with cloaking as published, within the difference between the two "
     "years. The binning baselines are far better here than in the paper, whose integral binning "
     "without privacy is worse than predicting the mean; and at ε = 0.2 integral binning beats the "
-    "papers' cloaking: the paper's headline is reversed. The `trace` design with exact calibration "
+    "papers' cloaking: the paper's headline is reversed. The trace design with exact calibration "
     "beats both.",
 )
