@@ -81,7 +81,8 @@ AGES = np.linspace(-10.0, 110.0, 200)
 WEIGHT, AGE = (0.0, 75.0), (0.0, 90.0)
 QUERY_STEPS, CONTOUR_STEPS = 16, 60
 DRAWN_RELEASES = 10
-# The paper names the noise at one point of figure 5A: 40 cm at 50 kg and 60 years.
+# The paper names the noise at one point of figure 5A: 40 cm at 50 kg and 60 years. It depends on
+# how many points are queried (`experiments.query_points`).
 NAMED_POINT = (50.0, 60.0)
 
 INPUTS = {"1d": ["age"], "2d": ["weight", "age"]}
@@ -457,7 +458,11 @@ class Kung(Experiment[Found]):
         yield posterior_report(found.posterior, title=title)
         yield figure_4_report(found.figure_4)
         weight, age = NAMED_POINT
-        yield f"Noise sd at {weight:g} kg and {age:g} years (2021 paper, A: 40 cm):"
+        yield (
+            f"Noise sd at {weight:g} kg and {age:g} years (2021 paper, A: 40 cm), {QUERY_STEPS} × "
+            f"{QUERY_STEPS} query points. It grows with their number, which the paper does not "
+            "print, so that neither agrees or disagrees with it: see query-points."
+        )
         for name, by_noise in found.surfaces.items():
             for noise, surface in by_noise.items():
                 yield f"  {name}, {noise}: {noise_sd_at_named_point(surface):.1f} cm"

@@ -23,6 +23,7 @@ from experiments.algorithm_1 import DELTA, EPSILON, LOSS_NAMES, Fold
 from experiments.datasets import load_kung
 from experiments.figures import BLUE, RED
 from experiments.framework import Experiment, Progress, Tick, no_tick, table_titled
+from experiments.table2_rows import Rows, rows_report, summary_lines
 
 Cloaked = TypeVar("Cloaked")
 
@@ -421,6 +422,9 @@ class Table2(Experiment[list[Found]]):
         """Lay out expected RMSEs, and say what choice and release cost together."""
         for one in found:
             yield table2_report(one.study, defaults=one.defaults)
+            rows = Rows.of(one.study.papers, one.study.halves)
+            yield rows_report(rows, column=one.study.column)
+            yield from summary_lines(rows)
         release = worst_release(EPSILON, DELTA, rows=table2_choices.FIRST_HALF)
         for mechanism in MECHANISMS:
             yield str(compose_with_selection(release, EPSILON, mechanism=mechanism))
