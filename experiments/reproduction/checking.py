@@ -3,9 +3,9 @@
 Where nothing is drawn, a fresh figure has to agree within `SAME` of it. Where something is, both
 are means of draws, and their difference is put to Welch's test: with both standard errors, t has
 the degrees of freedom of Welch and Satterthwaite. Splits of data are the same in both, which makes
-differences smaller than the test supposes: it errs towards agreement. Over all figures compared, the
-chance of one false alarm is at most `ALARM` (Bonferroni). Figures of too few draws for a standard
-error are passed over.
+differences smaller than the test supposes: it errs towards agreement. Over all figures compared,
+the chance of one false alarm is at most `ALARM` (Bonferroni). Figures of too few draws for a
+standard error are passed over.
 """
 
 from __future__ import annotations

@@ -8,12 +8,13 @@ from experiments.reproduction.jobs import (
     classes,
     functions,
     prices,
+    statements,
     trips,
     women,
 )
 from experiments.reproduction.jobs.base import Job, named
 
-MODULES = (functions, women, prices, trips, choices, classes, both_private)
+MODULES = (functions, statements, women, prices, trips, choices, classes, both_private)
 
 
 def all_jobs() -> dict[str, Job]:

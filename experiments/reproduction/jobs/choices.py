@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from experiments import four_points, table2, table2_choices
+from experiments import four_points, table2, table2_choices, table2_rows
 from experiments.datasets import load_kung
 from experiments.framework import no_tick
 from experiments.reproduction.jobs.base import Found, Job, exactly
@@ -52,23 +52,24 @@ def section_6_7(column: str, _: int) -> Found:
     for name, (same, other) in study.default_rows(draws=5).items():
         if name == "default prior as declared":
             found |= exactly(**{"declared, same": same, "declared, other": other})
-    chooser = study.halves[0]
-    rmse = table2_choices.papers_rmse(study.papers[0], chooser)
-    chosen = table2_choices.papers_choice(
-        study.papers[0], chooser, sensitivity=table2_choices.NOTEBOOK_SENSITIVITY
-    )
-    best = int(rmse.argmin())
-    length, noise, variance = table2_choices.GRID[best]
+    table = table2_rows.Rows.of(study.papers, study.halves)
+    (length, noise, variance), probability, rmse = table.best
     found |= exactly(
         **{
-            "best": float(rmse[best]),
-            "best, probability": float(chosen.probabilities[best]),
+            "best": rmse,
+            "best, probability": probability,
             "best, lengthscale": length,
             "best, noise": noise,
             "best, variance": variance,
-            "mean of 80": float(rmse.mean()),
+            "mean of 80": table.mean,
+            "likeness": table.likeness()[0],
         }
     )
+    for place, configuration in enumerate(table2_choices.GRID):
+        name = ", ".join(f"{one:g}" for one in configuration)
+        figures = (table.probabilities[place], table.chooser[place], table.other[place])
+        for what, figure in zip(("p", "same", "other"), figures, strict=True):
+            found |= exactly(**{f"row {name}, {what}": float(figure)})
     return Found(found, {"figure-10": table2.figure_10(study)})
 
 

@@ -1,4 +1,4 @@
-"""Section 2 of the 2018 paper: whole functions, figures 1 and 2, and many query points."""
+"""Section 2 of the 2018 paper: constants, whole functions, figures 1 and 2."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ import numpy as np
 
 from cloakgp.privacy.accounting import (
     exact_noise_multiplier,
-    gaussian_delta,
     papers_noise_multiplier,
 )
 from experiments import functional, kung, kung2018
-from experiments.cloaking import PAPERS_NOISE, TRACE_NOISE, Cloaked, noise_sd
 from experiments.datasets import load_kung
 from experiments.framework import quietly
 from experiments.reproduction.jobs.base import Found, Job, exactly, rms
@@ -20,22 +18,16 @@ from experiments.reproduction.results import Quantity
 
 # Published in its footnote, and in its caption and the talk.
 FOOTNOTE, CAPTION = 50.0, 100.0
-# Every second of them are those of the number before.
-POINTS = (13, 25, 49, 97, 193)
-OLDEST = 90.0
 
 
 def constants(_: int) -> Found:
-    """Return the papers' constants beside the exact ones, and what the printed ones are worth."""
+    """Return the papers' constant beside the exact one."""
     budget = kung.BUDGET
     papers = papers_noise_multiplier(budget.epsilon, budget.delta)
-    hospital = 1.77
     return Found(
         exactly(
             papers=papers,
             exact=exact_noise_multiplier(budget.epsilon, budget.delta),
-            classical=float(np.sqrt(2 * np.log(1.25 / budget.delta))),
-            hospital_delta=gaussian_delta(1.0 / hospital, budget.epsilon),
         )
     )
 
@@ -81,22 +73,6 @@ def sds(_: int) -> Found:
     )
 
 
-def query_points(_: int) -> Found:
-    """Return the rms noise at the same 13 ages, with more and more query points between them."""
-    women = load_kung(male=False)
-    X, y = women[["age"]].to_numpy(dtype=float), kung.heights(women)
-    prior = kung2018.prior_for(X)
-    found: dict[str, Quantity] = {}
-    for count in POINTS:
-        ages = np.linspace(0.0, OLDEST, count)[:, None]
-        for name, noise in (("papers", PAPERS_NOISE), ("trace", TRACE_NOISE)):
-            cloaked = Cloaked.designed(X, ages, prior=prior, noise=noise)
-            sd = noise_sd(cloaked.released(y, budget=kung.BUDGET))
-            shared = sd[:: (count - 1) // (POINTS[0] - 1)]
-            found |= exactly(**{f"{name}, {count}": rms(shared)})
-    return Found(found)
-
-
 KUNG = "287 women, kernel variance 25.7² cm², ℓ = 25 years, noise variance 0.3 of it, d = 100 cm"
 JOBS = (
     Job("constants", "ε = 1, δ = 0.01", 0, constants),
@@ -108,5 +84,4 @@ JOBS = (
         0,
         sds,
     ),
-    Job("query-points", f"{KUNG}, (1, 0.01)", 0, query_points),
 )

@@ -15,6 +15,7 @@ SOURCE = Source(
         *regression2021.RESULTS,
         *classes2021.ITEMS,
         *selection2021.RESULTS,
+        selection2021.TABLE_2,
         regression2021.FIGURE_12,
         regression2021.FUTURE,
     ),

@@ -20,21 +20,82 @@ HOSPITAL = Item(
         Row(
             "noise sd",
             "1.77",
-            Computed("constants:classical", ".2f", label="the theorem, σ ≥ cΔ/ε"),
-            Computed("constants:exact", ".2f", label="exact calibration"),
-            remark="The theorem is about the sd; the paper takes the root of it as well.",
+            Computed("background:count, published, sd", ".2f"),
+            (
+                Computed("background:count, exact, sd", ".2f", label="exact calibration"),
+                Computed("background:count, cited, sd", ".2f", label="the cited theorem"),
+            ),
+            remark="The theorem is about the sd; the paper takes the root of it.",
         ),
         Row(
             "δ of an sd of 1.77 at ε = 1",
             "0.01",
-            Computed("constants:hospital_delta", ".4f"),
+            Computed("background:count, published, delta", ".4f"),
             Said("0.01"),
         ),
     ),
     remark="Against the paper: the noise that it prints is not (1, 0.01)-differentially private.",
 )
 
-BACKGROUND: tuple[Item, ...] = (HOSPITAL,)
+FIGURE_1 = Item(
+    place="Figure 1",
+    title="A Gaussian process before and after an observation",
+    leaves_open="The lengthscale; taken: 1.",
+    rows=(Row("six panels", "picture", Said("drawn"), Said("the same figure")),),
+    pictures=("background:figure-1",),
+)
+
+COPIES = Item(
+    place="Section 2.2, on equation 3",
+    title="Fifty copies of a statistic need no more noise than one",
+    leaves_open="Which statistics. Here: means of 64 people, fifty means of other people, and "
+    "fifty contrasts of the same people that have nothing in common.",
+    unit="noise sd, in that of one mean",
+    rows=tuple(
+        Row(words, published, Computed(f"background:statistics, {name}", ".3f"), Said("the same"))
+        for name, words, published in (
+            ("copies", "fifty copies", "1"),
+            ("groups", "fifty means, each of 64 others", "1"),
+            ("contrasts", "fifty unrelated contrasts of the same 64", ""),
+        )
+    ),
+)
+
+FIGURE_2 = Item(
+    place="Figure 2",
+    title="Why neighbouring regions need more noise: an outlier as a lever",
+    settings="ten rows, EQ kernel, ℓ = 2, scale 1, σ² = 0.001; the outlier's output from 0.4 to "
+    "0.15",
+    leaves_open="The inputs. No output matters to the factor. Here: nine rows evenly over 0 to 2, "
+    "and the outlier at several distances; and nine scattered ones.",
+    unit="times the change of the outlier",
+    rows=(
+        Row(
+            "largest change of the posterior mean, at the distance that fits best",
+            "6",
+            Computed("background:leverage"),
+            Said("the same model; the noise that it needs is drawn below"),
+        ),
+        *(
+            Row(
+                f"evenly, the outlier {distance} beyond",
+                "",
+                Computed(f"background:leverage, evenly, {distance}"),
+                Said(""),
+            )
+            for distance in ("0.1", "0.5", "1", "4")
+        ),
+        Row(
+            "scattered, the outlier 0.5 beyond: median of 200",
+            "",
+            Computed("background:leverage, scattered median, 0.5"),
+            Said(""),
+        ),
+    ),
+    pictures=("background:figure-2",),
+)
+
+BACKGROUND: tuple[Item, ...] = (FIGURE_1, HOSPITAL, COPIES, FIGURE_2)
 
 
 def _table_1() -> tuple[Row, ...]:
@@ -136,30 +197,79 @@ FIGURE_5 = Item(
     place="Section 6.2 and figure 5",
     title="Heights by weight and age: noise over the domain",
     settings="ε = 1, δ = 0.01, Δ = 100 cm; a disc is gone at a noise sd of 40 cm",
-    leaves_open="The grid of query points, on which the noise at any one of them depends. Taken: "
+    leaves_open="The grid of query points, on which the noise at any one of them depends. Drawn: "
     "16 × 16, 0 to 75 kg and 0 to 90 years.",
     unit="cm",
     rows=(
-        Row(
-            "A, standard: noise sd at 50 kg and 60 years",
-            "40",
-            Computed("kung-figure-5:A, papers", ".1f"),
-            Computed("kung-figure-5:A, trace", ".1f", label="trace"),
+        *(
+            Row(
+                f"{panel}: noise sd at 50 kg and 60 years, {steps} × {steps} points",
+                "40" if (panel[0], steps) == ("A", 4) else "",
+                Computed(f"query-points:{panel[0]}, papers, {steps}, at the named", ".1f"),
+                Computed(
+                    f"query-points:{panel[0]}, trace, {steps}, at the named", ".1f", label="trace"
+                ),
+            )
+            for panel in ("A, standard", "B, sparse", "C, non-stationary")
+            for steps in (4, 7, 10, 16, 31)
+        ),
+    ),
+    pictures=("kung-figure-5:figure-5", "query-points:noise"),
+    remark="40 cm fits a grid of few points, or a descent that had not converged: which cannot be "
+    "told from the paper.",
+)
+
+PAIRS = ("A, B", "B, C", "A, C")
+REGIMES = Item(
+    place="Section 6.3",
+    title="Three points: why lengthscales that vary do not tie outliers to the crowd",
+    leaves_open="No figure is printed: neither of the three points nor of the sum of two "
+    "processes. Here: lengthscales 1 and 30, the points a short lengthscale apart; and heights by "
+    "age, 15 and 50 years.",
+    rows=(
+        *(
+            Row(
+                f"correlation of {pair}, long / short = 30",
+                {"A, B": "low", "B, C": "high is wanted", "A, C": "high is wanted"}[pair],
+                (
+                    Computed(f"three-points:Gibbs, 30, {pair}", ".3f", label="Gibbs"),
+                    Computed(f"three-points:sum of two, 30, {pair}", ".3f", label="sum of two"),
+                ),
+                Computed(
+                    "three-points:Gibbs, 30, at most", ".3f", label="both with C, by any kernel"
+                )
+                if pair == "A, C"
+                else Said(""),
+            )
+            for pair in PAIRS
         ),
         *(
             Row(
-                f"{panel}: the same",
-                "picture",
-                Computed(f"kung-figure-5:{panel[0]}, papers", ".1f"),
-                Computed(f"kung-figure-5:{panel[0]}, trace", ".1f", label="trace"),
+                f"RMSE of heights by age, {kernel}, cm",
+                published,
+                (
+                    Computed(f"three-points:error, {kernel}, papers", ".1f"),
+                    Computed(
+                        f"three-points:error, {kernel}, no privacy", ".1f", label="no privacy"
+                    ),
+                ),
+                Computed(f"three-points:error, {kernel}, trace", ".1f", label="trace"),
             )
-            for panel in ("B, sparse", "C, non-stationary")
+            for kernel, published in (
+                ("standard", "13.3"),
+                ("non-stationary, Gibbs", "12.8"),
+                ("sum of two", ""),
+                ("sum of two, normalised", ""),
+                ("sparse, 5 inducing inputs", "9.9"),
+            )
         ),
     ),
-    pictures=("kung-figure-5:figure-5",),
+    pictures=("three-points:correlations",),
+    remark="Right for both kernels, and no proof for all: given how A and B correlate, a kernel "
+    "may tie both to C far more closely than these two do.",
 )
 
-RESULTS: tuple[Item, ...] = (TABLE_1, FIGURE_3, FIGURE_4, FIGURE_5)
+RESULTS: tuple[Item, ...] = (TABLE_1, FIGURE_3, FIGURE_4, FIGURE_5, REGIMES)
 
 FIGURE_12 = Item(
     place="Appendix B, figure 12",
