@@ -134,25 +134,25 @@ def _jobs() -> tuple[Job, ...]:
         f"{{draws}} folds, {RELEASES} releases a fold, δ = 0.01; errors over folds"
     )
     made = [
-        Job(f"citibike-cloaking-{length:g}", how, 6, partial(cloaking, length), minutes=2.0)
+        Job(f"citibike-cloaking-{length:g}", how, 15, partial(cloaking, length), minutes=2.0)
         for length in citibike_folds.LENGTHSCALES
     ]
     made += [
-        Job(f"citibike-{bins}-bins", how, 6, partial(binning, bins), minutes=1.0)
+        Job(f"citibike-{bins}-bins", how, 15, partial(binning, bins), minutes=1.0)
         for bins in citibike_folds.BINS
     ]
     made += [
         Job(
             f"citibike-bayes-{length:g}",
             f"{how}; 200 k-means inducing inputs, questions for the test inputs",
-            3,
+            5,
             partial(bayes, length),
             minutes=3.0,
         )
         for length in BAYES_LENGTHSCALES
     ]
     made.append(
-        Job("citibike-without-privacy", "4900 and 100 trips, {draws} folds", 6, without_privacy)
+        Job("citibike-without-privacy", "4900 and 100 trips, {draws} folds", 15, without_privacy)
     )
     made.append(
         Job("citibike-durations", f"{citibike.SHOWN_TRIPS} trips of subscribers", 0, durations)

@@ -227,9 +227,9 @@ def _jobs() -> list[Job]:
             f"kung-2018-{folds}-folds",
             f"heights by age, ℓ = 25 years, (1, 0.01), {folds} folds in file order, {{draws}} "
             "draws of the noise; spread: sd over folds",
-            20,
+            40,
             partial(by_folds, folds),
-            minutes=1.0,
+            minutes=0.1,
         )
         for folds in FOLDS_2018
     ]
@@ -238,9 +238,9 @@ def _jobs() -> list[Job]:
             "kung-2018-choice",
             "a choice at ε = 1 and a release at (1, 0.01), 16 candidates, 100 Monte-Carlo runs, "
             "expected over the noise; {draws} validation sets of a tenth",
-            5,
+            20,
             choice_2018,
-            minutes=3.0,
+            minutes=2.2,
         )
     )
     how = (
@@ -251,16 +251,16 @@ def _jobs() -> list[Job]:
     for setting in kung.TABLE_1:
         slug = setting.name.replace(" ", "-")
         computes.append(
-            (f"kung-{slug}", partial(table_1, setting), 100, "ℓ = 15, papers' ratio 10 : 25", 1.0)
+            (f"kung-{slug}", partial(table_1, setting), 100, "ℓ = 15, papers' ratio 10 : 25", 0.05)
         )
     for setting in kung.TABLE_1[::2]:
         computes.append(
             (
                 f"kung-{setting.inputs}-defaults",
                 partial(defaults, setting),
-                5,
+                20,
                 "DPGPRegressor with bounds and budget alone",
-                3.0,
+                1.2,
             )
         )
     for other in nonstationary.NONSTATIONARY:
@@ -296,9 +296,9 @@ def _jobs() -> list[Job]:
             f"laplace-noise-{epsilon:g}",
             f"DPGPRegressor with bounds and budget alone, heights by age, ε = {epsilon:g}, 14 "
             "folds, {draws} draws of the noise",
-            5,
+            10,
             partial(laplace_noise, epsilon),
-            minutes=3.0,
+            minutes=1.5,
         )
         for epsilon in (0.3, 1.0, 3.0)
     ]
