@@ -54,7 +54,9 @@ def test_curves_are_told_by_count():
 
     blank = Task(X=np.zeros((1, 1)), y=np.ones(1), X_test=np.zeros((1, 1)), y_test=np.ones(1))
     curves = home_equity.Curves(
-        learned=blank, releases={home_equity.NO_PRIVACY: said(0.5), "one": said(0.6, 0.4)}
+        learned=blank,
+        releases={home_equity.NO_PRIVACY: said(0.5), "one": said(0.6, 0.4)},
+        latent=home_equity.LatentMeans(reference=np.zeros(1), private=np.zeros((2, 1))),
     )
     reference, private = rows(home_equity.curves_report(curves, title="toy"))
     assert reference[:3] == ("no privacy", "", "50")

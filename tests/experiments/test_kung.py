@@ -254,11 +254,11 @@ def test_sparse_errors_with_a_few_draws(women, setting):
 
 @pytest.mark.data
 def test_figure_4_at_two_counts(women):
-    found = kung.figure_4(women, counts=(2, 6), protocol=Protocol(draws=4, insecure_seed=SEED))
+    found = kung.figure_4(women, counts=(2, 6), protocol=Protocol())
     for count, one in found.items():
         no_privacy, papers = RERUN_FIGURE_4[count]
         assert one.no_privacy.mean == pytest.approx(no_privacy, abs=0.15)
-        assert one.raw[PAPERS_NOISE.name].mean == pytest.approx(papers, abs=1.0)
+        assert one.raw[PAPERS_NOISE.name].mean == pytest.approx(papers, abs=0.3)
     figure = inducing_inputs_figure(found)
     assert len(figure.axes[0].lines) == 5
 

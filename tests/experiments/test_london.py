@@ -82,4 +82,5 @@ def test_the_command_writes_its_figure(tmp_path, monkeypatch, capsys):
         command_line.main()
     assert ended.value.code == 0
     assert "1545 of them in 2013 to 2016" in capsys.readouterr().out.replace("\n", " ")
-    assert (tmp_path / "london-figure-3.png").stat().st_size > 20_000
+    for ratio in (10, 1):
+        assert (tmp_path / f"london-figure-3-{ratio}-to-1.png").stat().st_size > 20_000
