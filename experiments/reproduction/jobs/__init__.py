@@ -7,6 +7,7 @@ from experiments.reproduction.jobs import (
     choices,
     classes,
     functions,
+    outlook,
     prices,
     statements,
     trips,
@@ -14,7 +15,17 @@ from experiments.reproduction.jobs import (
 )
 from experiments.reproduction.jobs.base import Job, named
 
-MODULES = (functions, statements, women, prices, trips, choices, classes, both_private)
+MODULES = (
+    functions,
+    statements,
+    women,
+    prices,
+    trips,
+    choices,
+    classes,
+    both_private,
+    outlook,
+)
 
 
 def all_jobs() -> dict[str, Job]:

@@ -11,6 +11,7 @@ from cloakgp.models import kmeans_centres
 from cloakgp.release.histogram import Bins
 from experiments import citibike, citibike_folds
 from experiments.citibike_folds import ByBudget, Fold, Trips
+from experiments.citibike_verdict import occupied_bins
 from experiments.cloaking import PAPERS_NOISE, TRACE_NOISE
 from experiments.datasets import load_citibike
 from experiments.reproduction.jobs.base import Found, Job, exactly
@@ -26,8 +27,7 @@ BAYES_LENGTHSCALES = (0.781, 0.312, 0.125, 0.05)
 @cache
 def subscribers() -> Trips:
     """Return the trips of subscribers, whom the paper's footnote names."""
-    table = load_citibike()
-    return Trips.of(table[table["usertype"] == "Subscriber"].reset_index(drop=True))
+    return Trips.of(load_citibike(), subscribers=True)
 
 
 @cache
@@ -120,6 +120,12 @@ def without_privacy(folds: int) -> Found:
     return Found(found)
 
 
+def occupied(_: int) -> Found:
+    """Return which shares of 10⁴ bins hold training trips, and of those a single one."""
+    counted = occupied_bins(subscribers())
+    return Found(exactly(occupied=counted.occupied, single=counted.single))
+
+
 def durations(_: int) -> Found:
     """Draw figure 4, and return the share of trips beyond the threshold."""
     shown = subscribers().durations[: citibike.SHOWN_TRIPS]
@@ -154,9 +160,10 @@ def _jobs() -> tuple[Job, ...]:
     made.append(
         Job("citibike-without-privacy", "4900 and 100 trips, {draws} folds", 15, without_privacy)
     )
-    made.append(
-        Job("citibike-durations", f"{citibike.SHOWN_TRIPS} trips of subscribers", 0, durations)
-    )
+    made += [
+        Job("citibike-bins-occupied", "subscribers, 4900 trips, mean of six samples", 0, occupied),
+        Job("citibike-durations", f"{citibike.SHOWN_TRIPS} trips of subscribers", 0, durations),
+    ]
     return tuple(made)
 
 

@@ -8,8 +8,9 @@ HOME_EQUITY = Item(
     place="Section 6.4 and figure 6",
     title="Default by delinquent credit lines",
     settings="200 loans “about balanced” by lines and by default, ℓ = 4 lines, (1, 0.01)",
-    leaves_open="How the 200 are sampled, and the kernel's variance. The counts of 580 loans are "
-    "missing, and left out here.",
+    leaves_open="How the 200 are sampled, and the kernel's variance. Taken: counts evenly, labels "
+    "as they are; even labels within every count would erase the trend. The counts of 580 loans "
+    "are missing, and left out.",
     unit="%",
     rows=(
         *(

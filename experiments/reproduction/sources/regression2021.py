@@ -294,6 +294,7 @@ NOT_MEASURED = Missing("future work in the paper: nothing was measured")
 FUTURE = Item(
     place="Section 7",
     title="What the paper leaves to future work",
+    leaves_open="All of it.",
     rows=(
         Row(
             "privacy noise in class probabilities",
@@ -301,11 +302,50 @@ FUTURE = Item(
             NOT_MEASURED,
             Said("integrated by default (tests/release/test_label_release.py)"),
         ),
+        *(
+            Row(
+                f"sd of a prediction {distance} years from earlier ones, cm",
+                "a very small ε could be used",
+                NOT_MEASURED,
+                (
+                    Computed(f"repeated-queries:free, {distance} years", ".2f", label="for free"),
+                    Computed(
+                        f"repeated-queries:again, {distance} years",
+                        ".2f",
+                        label="(0.2, 0.01) more, given these",
+                    ),
+                    Computed(
+                        f"repeated-queries:alone, {distance} years",
+                        ".2f",
+                        label="(0.2, 0.01) alone",
+                    ),
+                ),
+            )
+            for distance in ("0.5", "15", "40")
+        ),
         Row(
-            "repeated queries that cost less, new rows",
-            "suggested",
+            "87 new rows at (0.2, 0.01): rms posterior sd, cm",
+            "interesting to explore",
             NOT_MEASURED,
-            Said("Release.predict is free; refine, extend and combine (docs/guide.md)"),
+            (
+                Computed("repeated-queries:rows, before", ".2f", label="before"),
+                Computed("repeated-queries:rows, both", ".2f", label="after"),
+            ),
+        ),
+        *(
+            Row(
+                f"which approximation is best for privacy noise: {inputs}, 5 inducing, RMSE, cm",
+                "interesting to investigate",
+                (
+                    Computed(f"approximations:{inputs}, fitc, 5, papers", ".2f", label="FITC"),
+                    Computed(f"approximations:{inputs}, dtc, 5, papers", ".2f", label="DTC, SoR"),
+                ),
+                (
+                    Computed(f"approximations:{inputs}, fitc, 5, trace", ".2f", label="FITC"),
+                    Computed(f"approximations:{inputs}, dtc, 5, trace", ".2f", label="DTC, SoR"),
+                ),
+            )
+            for inputs in ("1d", "2d")
         ),
         Row(
             "choosing the number of inducing inputs privately",
@@ -320,4 +360,5 @@ FUTURE = Item(
             Said("learned from the noisy answers at no cost"),
         ),
     ),
+    pictures=("repeated-queries:sds", "approximations:errors"),
 )

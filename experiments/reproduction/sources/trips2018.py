@@ -66,6 +66,18 @@ def _rows() -> tuple[Row, ...]:
     ]
     rows += [
         Row(
+            what,
+            published,
+            Computed(f"citibike-bins-occupied:{name}", ".1f", scale=100.0),
+            Said("public: no noise"),
+        )
+        for what, published, name in (
+            ("share of 10⁴ bins that hold a training trip, %", "11", "occupied"),
+            ("of those, share that holds one, %", "40", "single"),
+        )
+    ]
+    rows += [
+        Row(
             f"predicting the mean of {who}",
             "",
             Computed(f"citibike-without-privacy:{slug}, mean", ".0f"),

@@ -1,4 +1,4 @@
-"""What jobs found: kept at once, resumed, never replaced unasked, and compared with a fresh part."""
+"""What jobs found: kept at once, never replaced unasked, and compared with a fresh part."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_two_draws_have_no_standard_error():
 def test_an_interrupted_run_goes_on_where_it_was(jobs, results):
     seen = []
 
-    def stops(draws):
+    def stops(_):
         raise KeyboardInterrupt
 
     def counts(name):
@@ -124,11 +124,11 @@ def test_two_jobs_of_one_name_are_refused(jobs):
         named([jobs["first"], jobs["first"]])
 
 
-def test_fresh_draws_of_the_same_agree(jobs, results):
+def test_fresh_draws_of_the_same_agree():
     """One false alarm in a hundred is allowed; here are a hundred comparisons of equal means."""
-    alarms = 0
+    rng, alarms = np.random.default_rng(0), 0
     for _ in range(100):
-        one, two = noisy(8).quantities, noisy(8).quantities
+        one, two = ({"a": Quantity.of(rng.normal(size=8))} for _ in range(2))
         compared = checking.judged(checking.compare(one, two, job="a"))
         alarms += sum(not each.agrees for each in compared)
     assert alarms <= 5
