@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.reproduction.items import Cell, Computed, Item, Row, Said, Source
+from experiments.reproduction.items import Cell, Computed, Item, Missing, Row, Said, Source
 
 PROOF = Item(
     place="Definitions 1.1 to 1.3 and theorem 1",
@@ -24,13 +24,14 @@ def _noise(epsilon: str, noise: str) -> Cell:
     return Computed(f"laplace-noise-{epsilon}:{noise}", ".1f")
 
 
+NO_FIGURE = Missing("the note prints no figure")
 UTILITY = Item(
     place="“Type of noise, sensitivity, ε, δ”",
     title="Laplace or Gaussian noise: heights by age",
     leaves_open="No figure is printed. Here: untouched defaults, RMSE over 14 folds.",
     unit="RMSE, cm",
     rows=tuple(
-        Row(f"ε = {epsilon}, {words}", "", Said(""), _noise(epsilon, noise))
+        Row(f"ε = {epsilon}, {words}", "", NO_FIGURE, _noise(epsilon, noise))
         for epsilon in ("0.3", "1", "3")
         for noise, words in (
             ("Laplace, 0", "Laplace, δ = 0"),
