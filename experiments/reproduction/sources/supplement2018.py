@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.reproduction.items import Computed, Item, Row, Said, Source
+from experiments.reproduction.items import Computed, Item, Missing, Row, Said, Source
 
 SAME = Said("the same figure")
 
@@ -103,7 +103,7 @@ INPUTS = Item(
         Row(
             "with inputs public",
             "",
-            Said(""),
+            Missing("the supplement prints no figure"),
             Computed("private-inputs:inputs public, defaults", ".1f", label="defaults"),
         ),
     ),

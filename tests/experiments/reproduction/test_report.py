@@ -33,8 +33,16 @@ ROWS = [row for item in ITEMS for row in item.rows]
 CELLS = [one for row in ROWS for cell in (row.reproduced, row.ours) for one in cells_of(cell)]
 MEASURED = [one for unsound in UNSOUND for one in unsound.measured]
 PATH = re.compile(r"(?:src|tests|docs|experiments)/[\w./-]*\w")
-# Of the outline of a PDF: UTF-16 with a mark, backslashes before what would end a string.
-TITLE = re.compile(rb"/Title \((\xfe\xff(?:[^\\)]|\\.)*)\)", re.S)
+# Of the outline of a PDF: Latin-1, or UTF-16 with a mark; numbers and signs after backslashes.
+TITLE = re.compile(rb"/Title \(((?:[^\\)]|\\.)*)\)", re.S)
+ESCAPED = re.compile(rb"\\([0-7]{3}|.)", re.S)
+
+
+def unescaped(match: re.Match[bytes]) -> bytes:
+    sign = match.group(1)
+    if len(sign) == 3:
+        return bytes([int(sign, 8)])
+    return {b"n": b"\n", b"r": b"\r", b"t": b"\t"}.get(sign, sign)
 
 
 def headings() -> list[str]:
@@ -147,8 +155,8 @@ def test_the_document_holds_every_item(tmp_path):
     content = (tmp_path / "reproduction.pdf").read_bytes()
     assert content.startswith(b"%PDF")
     found = [
-        re.sub(rb"\\(.)", rb"\1", title, flags=re.S)[2:].decode("utf-16-be")
-        for title in TITLE.findall(content)
+        title.decode("utf-16" if title.startswith(b"\xfe\xff") else "latin-1")
+        for title in (ESCAPED.sub(unescaped, raw) for raw in TITLE.findall(content))
     ]
     missing = [words for words in headings() if words not in found]
     assert missing == []
