@@ -111,9 +111,9 @@ JOBS = (
         Job(
             f"digits-figure-8-{length:g}",
             f"ℓ = {length:g}; {DRAWN}",
-            25,
+            5,
             partial(by_lengthscale, length),
-            minutes=2.5,
+            minutes=0.5,
         )
         for length in LENGTHSCALES
     ),
