@@ -288,7 +288,7 @@ def inducing_figure(
             axes.errorbar(
                 list(by_count),
                 [100 * mean.value for mean in means],
-                yerr=[100 * mean.error for mean in means],
+                yerr=[100 * (mean.error or 0.0) for mean in means],
                 color=str(shade),
                 marker="o",
                 markersize=4,

@@ -32,6 +32,7 @@ from experiments.datasets import load_kung
 from experiments.framework import Experiment, Progress, Rows, table_titled
 from experiments.keeping import JsonLines
 from experiments.priors import Table, first_tables, mean_and_error
+from experiments.spread import with_error
 from experiments.ways import Setting, Way, noisy_mean, released
 
 EPSILONS, FACTORS = (1.0, 3.0), (1, 10, 100)
@@ -286,7 +287,7 @@ class Interval(Experiment[Found]):
             mean, error = mean_and_error(errors[None])
             yield (
                 f"!Kung, height by age at ({KUNG_EPSILON:g}, {KUNG_DELTA:g}), bounds {lo:g} to "
-                f"{hi:g}: {mean:.2f} cm (se {error:.2f}, {len(errors)} draws of {FOLDS} folds)"
+                f"{hi:g}: {with_error(mean, error)} cm, {len(errors)} draws of {FOLDS} folds"
             )
         if found.means:
             yield self._map_report(found)
@@ -309,9 +310,9 @@ class Interval(Experiment[Found]):
             ]
             for number, name in enumerate(found.names):
                 pairs = (mean_and_error(errors[number : number + 1]) for errors in columns)
-                table.add_row(name, *(f"{mean:.3f} ({error:.3f})" for mean, error in pairs))
+                table.add_row(name, *(with_error(mean, error, ".3f") for mean, error in pairs))
             pairs = (mean_and_error(errors) for errors in columns)
-            table.add_row("mean", *(f"{mean:.3f} ({error:.3f})" for mean, error in pairs))
+            table.add_row("mean", *(with_error(mean, error, ".3f") for mean, error in pairs))
             yield table
 
     def _map_report(self, found: Found) -> Printed:

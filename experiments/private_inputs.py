@@ -31,6 +31,7 @@ from experiments.cross_validation import Errors, Protocol, Row, posterior_errors
 from experiments.datasets import load_kung
 from experiments.framework import Experiment, Progress, Releases, Tick, no_tick, table_titled
 from experiments.kung import TUNED_LENGTHSCALES, TUNED_NOISE, TUNED_SIGNAL
+from experiments.spread import with_error
 
 AGES = InputBox((0.0,), (100.0,))
 BINS = (5, 10, 20)
@@ -326,9 +327,7 @@ def errors_report(found: dict[float, Found], *, neighbours: str, protocol: Proto
     first = next(iter(found.values()))
     for name in first.errors:
         cells = (one.errors[name] for one in found.values())
-        table.add_row(
-            name, *(f"{cell.mean:.2f} ({cell.standard_error or 0:.2f})" for cell in cells)
-        )
+        table.add_row(name, *(with_error(cell.mean, cell.standard_error) for cell in cells))
     for name in first.coverage:
         shares = (one.coverage[name] for one in found.values())
         table.add_row(f"coverage, {name}", *(f"{share:.1%}" for share in shares))

@@ -29,3 +29,21 @@ def standard_error(draws: Array) -> float | None:
     if len(draws) < FEWEST:
         return None
     return float(draws.std(ddof=1) / np.sqrt(len(draws)))
+
+
+def with_error(mean: float, error: float | None, form: str = ".2f") -> str:
+    """Return a mean with its standard error in brackets, if there is one to tell.
+
+    Parameters
+    ----------
+    mean : float
+    error : float or None
+    form : str
+        How the mean is printed; the error likewise, without a sign.
+
+    Examples
+    --------
+    >>> with_error(0.25, 0.125, "+.2f"), with_error(0.25, None)
+    ('+0.25 (0.12)', '0.25')
+    """
+    return f"{mean:{form}}" if error is None else f"{mean:{form}} ({error:{form.lstrip('+')}})"

@@ -58,8 +58,8 @@ def test_intervals_hold_the_truth_as_often_as_they_say():
     latent, outputs = synthetic_coverage(WORLDS[0], scale=SCALE)
     for coverage in (latent, outputs):
         assert coverage.clipped < 1e-3
-        assert coverage.standard_error[0] < 0.05
-        assert abs(coverage.mean[0] - 0.95) < 3.5 * coverage.standard_error[0] + 1e-3
+        assert coverage.standard_errors[0] < 0.05
+        assert abs(coverage.mean[0] - 0.95) < 3.5 * coverage.standard_errors[0] + 1e-3
     # Learning from few answers may not cost much of it.
     assert latent.mean.min() > 0.8
     assert outputs.mean.min() > 0.88
