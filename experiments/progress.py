@@ -45,7 +45,7 @@ def progress(what: str, *, steps: int) -> Iterator[Tick]:
         To be called after every step.
     """
     if not sys.stderr.isatty():
-        lines = Lines(what, steps=steps)
+        lines = Lines(what, steps=steps, seconds=SECONDS)
         with lines.spoken():
             yield lines.tick
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, ClassVar
@@ -17,7 +18,7 @@ from rich.table import Table
 from typer.testing import CliRunner
 
 from experiments import __main__ as command_line
-from experiments import framework
+from experiments import framework, progress
 
 
 def test_figures_stay_whole_in_a_narrow_terminal(monkeypatch, capsys):
@@ -35,6 +36,28 @@ def test_progress_is_no_part_of_the_output(capsys):
         tick()
         tick()
     assert capsys.readouterr().out == ""
+
+
+def test_in_a_log_a_line_is_said_now_and_then(monkeypatch, capsys):
+    """Also within a step that takes long; nothing more is said once all is done."""
+    monkeypatch.setattr(progress, "SECONDS", 0.05)
+    with progress.progress("folds", steps=2) as tick:
+        time.sleep(0.2)
+        tick()
+        time.sleep(0.2)
+    said = capsys.readouterr()
+    lines = said.err.splitlines()
+    assert lines[0] == "folds: 0 of 2, 0 s"
+    assert lines[-1].startswith("folds: 1 of 2, 0 s, some")
+    time.sleep(0.2)
+    assert capsys.readouterr().err == ""
+    assert said.out == ""
+
+
+def test_what_takes_no_time_says_nothing(capsys):
+    with progress.progress("folds", steps=2) as tick:
+        tick()
+    assert capsys.readouterr().err == ""
 
 
 def test_a_table_as_wide_as_the_console_is_measured_so():
