@@ -215,12 +215,17 @@ class Found:
     Attributes
     ----------
     rows, rows_since : int
-    surfaces : mapping of ratio to mapping of sales to mapping of noise to Surface
+    by_ratio : mapping of ratio to mapping of sales to mapping of noise to Surface
     """
 
     rows: int
     rows_since: int
-    surfaces: Mapping[float, Mapping[str, Mapping[str, Surface]]]
+    by_ratio: Mapping[float, Mapping[str, Mapping[str, Surface]]]
+
+    @property
+    def surfaces(self) -> Mapping[str, Mapping[str, Surface]]:
+        """Those of the first ratio, by sales and noise."""
+        return next(iter(self.by_ratio.values()))
 
 
 @dataclass(frozen=True)
@@ -254,7 +259,7 @@ class London(Experiment[Found]):
                             sales, noise=noise, ratio=ratio, steps=self.steps
                         )
                         tick()
-        return Found(rows=len(prices), rows_since=len(since), surfaces=surfaces)
+        return Found(rows=len(prices), rows_since=len(since), by_ratio=surfaces)
 
     def tables(self, found: Found) -> Iterable[Table | str]:
         """Lay out how much noise the prices got."""
@@ -263,7 +268,7 @@ class London(Experiment[Found]):
             f"The table has {found.rows} sales, {found.rows_since} of them in {first} to {last}; "
             f"the paper has {PAPERS_ROWS} of these years."
         )
-        for ratio, by_sales in found.surfaces.items():
+        for ratio, by_sales in found.by_ratio.items():
             yield f"Noise variance {ratio:g} times the kernel variance ({SUPPORT[ratio]}):"
             yield london_report(
                 {
@@ -281,12 +286,16 @@ class London(Experiment[Found]):
     def figures(self, found: Found) -> Mapping[str, Figure]:
         """Draw figure 3, once for every ratio of variances."""
         return {
-            f"london-figure-3-{ratio:g}-to-1.png": surfaces_figure(
+            _figure_name(ratio): surfaces_figure(
                 by_sales,
                 style=style(self.steps),
                 title="Sale prices around London, (1, 0.01)-DP (2018 paper, figure 3), noise "
                 f"variance {ratio:g} to 1\nDisc area: released price. Fainter: more privacy noise, "
                 "gone at 40 % of Δ = £400k.",
             )
-            for ratio, by_sales in found.surfaces.items()
+            for ratio, by_sales in found.by_ratio.items()
         }
+
+
+def _figure_name(ratio: float) -> str:
+    return "london-figure-3.png" if ratio == RATIOS[0] else f"london-figure-3-{ratio:g}-to-1.png"
