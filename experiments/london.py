@@ -216,17 +216,12 @@ class Found:
     Attributes
     ----------
     rows, rows_since : int
-    by_ratio : mapping of ratio to mapping of sales to mapping of noise to Surface
+    surfaces : mapping of ratio to mapping of sales to mapping of noise to Surface
     """
 
     rows: int
     rows_since: int
-    by_ratio: Mapping[float, Mapping[str, Mapping[str, Surface]]]
-
-    @property
-    def surfaces(self) -> Mapping[str, Mapping[str, Surface]]:
-        """Those of the first ratio, by sales and noise."""
-        return next(iter(self.by_ratio.values()))
+    surfaces: Mapping[float, Mapping[str, Mapping[str, Surface]]]
 
 
 @dataclass(frozen=True)
@@ -260,7 +255,7 @@ class London(Experiment[Found]):
                             sales, noise=noise, ratio=ratio, steps=self.steps
                         )
                         tick()
-        return Found(rows=len(prices), rows_since=len(since), by_ratio=surfaces)
+        return Found(rows=len(prices), rows_since=len(since), surfaces=surfaces)
 
     def tables(self, found: Found) -> Iterable[Table | str]:
         """Lay out how much noise the prices got."""
@@ -269,7 +264,7 @@ class London(Experiment[Found]):
             f"The table has {found.rows} sales, {found.rows_since} of them in {first} to {last}; "
             f"the paper has {PAPERS_ROWS} of these years."
         )
-        for ratio, by_sales in found.by_ratio.items():
+        for ratio, by_sales in found.surfaces.items():
             yield f"Noise variance {ratio:g} times the kernel variance ({SUPPORT[ratio]}):"
             yield london_report(
                 {
@@ -294,7 +289,7 @@ class London(Experiment[Found]):
                 f"variance {ratio:g} to 1\nDisc area: released price. Fainter: more privacy noise, "
                 "gone at 40 % of Δ = £400k.",
             )
-            for ratio, by_sales in found.by_ratio.items()
+            for ratio, by_sales in found.surfaces.items()
         }
 
 
