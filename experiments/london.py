@@ -6,10 +6,11 @@ matrix depends on the ratio of the two alone. Two ratios are supported, and both
 
 * 10 to 1. A public script that is built on the authors' modules has 10 and 1 on normalised prices,
   with 15 km; and √10 times the sd of the thresholded prices is £404k in this table, so that £400k
-  is the sd of the noise, and the kernel sd £400k/√10 = £126k. But with it no disc fades out, where
-  the paper's caption and text have regions that do.
+  is the sd of the noise, and the kernel sd £400k/√10 = £126k. Contours are near the paper's. But no
+  disc fades out, where the paper's caption and text have regions that do.
 * 1 to 1. The authors' notebook of the figure has it, with 10 km and δ = 0.05. At the paper's 15 km
-  and δ it makes discs fade out over sparse regions, as the caption says.
+  and δ it makes discs fade out over sparse regions, as the caption says, and contours range wider
+  than the paper's.
 
 The table here has 10,000 sales of all years, of which 1545
 fall into 2013 to 2016; a second figure takes the latest 4766 whatever their year, so as to match
@@ -54,7 +55,7 @@ PAPERS_YEARS = (2013, 2016)
 # Noise sd at which a disc has vanished, as a share of the width of the thresholds.
 TRANSPARENT_SHARE = 0.4
 SUPPORT = {
-    10.0: "a public script on the authors' modules; the sd of the prices in this table",
+    10.0: "a public script on the authors' modules; the sd of these prices; the paper's contours",
     1.0: "the authors' notebook of the figure; discs that fade out, as the caption says",
 }
 
@@ -281,7 +282,7 @@ class London(Experiment[Found]):
     def figures(self, found: Found) -> Mapping[str, Figure]:
         """Draw figure 3, once for every ratio of variances."""
         return {
-            f"london-figure-3-{ratio:g}-to-1.png": surfaces_figure(
+            _figure_name(ratio): surfaces_figure(
                 by_sales,
                 style=style(self.steps),
                 title="Sale prices around London, (1, 0.01)-DP (2018 paper, figure 3), noise "
@@ -290,3 +291,7 @@ class London(Experiment[Found]):
             )
             for ratio, by_sales in found.surfaces.items()
         }
+
+
+def _figure_name(ratio: float) -> str:
+    return "london-figure-3.png" if ratio == RATIOS[0] else f"london-figure-3-{ratio:g}-to-1.png"

@@ -311,11 +311,12 @@ def errors_figure(found: Sequence[Compared]) -> Figure:
                         color=colour,
                         label=f"{noise.name}, {one.settings}",
                     )
-        axes.set_ylim(bottom=0.0)
         axes.set_xticks((0, 1), ["no inducing inputs", f"{INDUCING} inducing inputs"])
+        axes.set_xlim(-0.4, 1.4)
         axes.set_title({"1d": "from age", "2d": "from weight and age"}[inputs], fontsize=11)
         axes.grid(alpha=0.25)
     axes.legend(fontsize=8, frameon=False)
+    axes.set_ylim(0.0, 26.0)
     figure.axes[0].set_ylabel("root mean squared error (cm)")
     figure.suptitle("Heights of !Kung women, (1, 0.01)-DP (talk of 2017)", fontsize=12)
     return figure

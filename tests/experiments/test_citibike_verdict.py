@@ -11,10 +11,12 @@ from experiments.cross_validation import Errors
 from experiments.datasets import DatasetUnavailableError, load_citibike
 
 
-def by_budget(*means):
+def by_budget(*means, spread=0.0):
+    """Errors of two folds by budget, apart by twice the spread."""
     budgets = (None, 1.0, 0.5, 0.2)
     return {
-        budget: Errors(np.full((2, 1), mean)) for budget, mean in zip(budgets, means, strict=True)
+        budget: Errors(np.array([[mean - spread], [mean + spread]]))
+        for budget, mean in zip(budgets, means, strict=True)
     }
 
 
@@ -31,10 +33,19 @@ def test_the_verdict_is_by_the_best_setting_at_every_budget():
     cloaking = {"long": by_budget(5, 6, 7, 8), "short": by_budget(3, 6, 9, 20)}
     behind = {"few": by_budget(9, 9, 9, 9), "many": by_budget(4, 7, 8, 30)}
     ahead = {**behind, "few": by_budget(9, 9, 9, 7.5)}
-    assert "holds here at every budget" in citibike_verdict.verdict_lines(cloaking, behind)[-1]
+    said = citibike_verdict.verdict_lines(cloaking, behind)
+    assert said[-2].endswith("cloaking: no privacy, ε = 1, ε = 0.5, ε = 0.2.")
     said = citibike_verdict.verdict_lines(cloaking, ahead)
-    assert "reversed here at: ε = 0.2." in said[-1]
-    assert "cloaking 3 s (short), integral binning 4 s (many)" in said[1]
+    assert "integral binning: ε = 0.2." in said[-3]
+    assert said[-2] == "So the paper's conclusion is reversed there."
+    assert "cloaking 3 s (short), integral binning 4 s (many), difference -1 s" in said[1]
+
+
+def test_what_chance_could_do_is_no_verdict():
+    cloaking = {"one": by_budget(5, 5, 5, 5)}
+    scattered = {"one": by_budget(4, 4, 4, 4, spread=3.0)}
+    said = citibike_verdict.verdict_lines(cloaking, scattered)
+    assert "neither: no privacy, ε = 1, ε = 0.5, ε = 0.2." in said[-2]
 
 
 def test_occupied_bins_are_counted():

@@ -45,11 +45,12 @@ def rows():
 def test_rows_are_compared_with_the_printed_ones_alone(rows):
     assert rows.best == PUBLISHED_BEST
     assert rows.likeness() == pytest.approx((1.0, -1.0))
-    published, here, counts = table2_rows.summary_lines(rows)
+    published, here, matrices, counts = table2_rows.summary_lines(rows)
     assert (
         published.removeprefix("Published").split(";")[0] == here.removeprefix("Here").split(";")[0]
     )
     assert "87.05" in published
+    assert "35 different cloaking matrices" in matrices
     assert "44 here, 44 of the 76" in counts
 
 
@@ -79,3 +80,11 @@ def test_rows_come_from_the_papers_choice(monkeypatch):
     assert found.best == (GRID[1], 0.9, 1.0)
     assert found.mean == 2.0
     np.testing.assert_array_equal(found.other, [2.0, 5.0])
+
+
+def test_printed_errors_of_one_matrix_differ_by_what_the_optimiser_leaves():
+    spread, count = table2_rows.largest_spread_of_printed_rows()
+    # Lengthscale 5, variances 5 and 5 against 1 and 1: 133.09 and 52.59 cm.
+    assert spread == pytest.approx(133.09 / 52.59 - 1.0)
+    # Seven ratios of four variances by four, a factor of 5 apart.
+    assert count == 5 * 7
