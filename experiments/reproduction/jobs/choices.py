@@ -39,6 +39,12 @@ def toy(_: int) -> Found:
     return Found(found | exactly(moved=moved, claimed=claimed))
 
 
+def printed_rows(_: int) -> Found:
+    """Return how far printed errors of table 2 differ where the cloaking matrix is the same."""
+    spread, matrices = table2_rows.largest_spread_of_printed_rows()
+    return Found(exactly(spread=spread, matrices=matrices))
+
+
 def section_6_7(column: str, _: int) -> Found:
     """Return expected errors by way of choosing, by algorithm 1 and soundly, and draw figure 10."""
     study = table2.Study.of(load_kung(male=False), column=column, tick=no_tick)
@@ -87,6 +93,7 @@ def lengthscales(column: str, _: int) -> Found:
 
 JOBS = (
     Job("four-points", "(1, 0.01), d = 2, expected over the noise", 0, toy),
+    Job("table-2-printed", "the printed rows alone", 0, printed_rows),
     *(
         Job(
             f"section-6-7-{column}",
