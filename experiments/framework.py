@@ -52,6 +52,8 @@ Results = TypeVar("Results")
 DPI = 130
 # Rich takes 80 columns where there is no terminal, and would cut figures off to fit.
 WIDTH = 144
+# A narrow table is as wide as its title, up to this, which would otherwise be broken to fit.
+TITLE_WIDTH = 72
 
 console = Console(highlight=False, width=WIDTH)
 
@@ -72,7 +74,13 @@ def table_titled(title: str, *left: str, right: Iterable[str] = ()) -> Table:
     >>> [column.justify for column in table_titled("errors", "method", right=["cm"]).columns]
     ['left', 'right']
     """
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, caption_justify="left")
+    table = Table(
+        title=title,
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        caption_justify="left",
+        min_width=min(len(title), TITLE_WIDTH),
+    )
     for column in left:
         table.add_column(column)
     for column in right:

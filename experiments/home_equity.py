@@ -16,10 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
+import typer
 from matplotlib.figure import Figure
 from rich.table import Table
 from scipy.special import expit
@@ -374,7 +375,7 @@ class HomeEquity(Experiment[Found]):
     small: ClassVar[Mapping[str, Any]] = {"draws": 2, "releases": 4}
 
     draws: RowDraws = 25
-    releases: int = 100
+    releases: Annotated[int, typer.Option(min=2, help="Releases about one draw of rows.")] = 100
 
     def compute(self, progress: Progress) -> Found:
         """Compare all methods, and release about one draw many times."""

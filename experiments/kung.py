@@ -397,7 +397,7 @@ class Kung(Experiment[Found]):
     draws: Annotated[int, typer.Option(min=1, help="Releases per fold and method.")] = 100
     shuffle: Shuffle = False
     # Learning costs some hundred times what a release costs.
-    posterior_draws: int = 20
+    posterior_draws: Annotated[int, typer.Option(min=2, help="The most for posterior means.")] = 20
     counts: Sequence[int] = tuple(range(1, 21))
 
     def protocol(self, most: int) -> Protocol:

@@ -24,10 +24,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
+import typer
 from matplotlib.figure import Figure
 from rich.table import Table
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
@@ -231,7 +232,7 @@ class London(Experiment[Found]):
     name: ClassVar[str] = "london"
     small: ClassVar[Mapping[str, Any]] = {"steps": 10, "with_latest": False}
 
-    steps: int = QUERY_STEPS
+    steps: Annotated[int, typer.Option(min=4, help="Query points along each side.")] = QUERY_STEPS
     with_latest: bool = True
     ratios: Sequence[float] = RATIOS
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
+import typer
 from rich.table import Table
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern
 
@@ -363,7 +364,7 @@ class PrivateInputs(Experiment[Comparison]):
 
     draws: Releases = 20
     epsilons: Sequence[float] = (0.5, 1.0, 2.0, 5.0)
-    simulations: int = 60
+    simulations: Annotated[int, typer.Option(min=2, help="Simulated tables for coverage.")] = 60
 
     def compute(self, progress: Progress) -> Comparison:
         """Cross-validate every method, and simulate how often intervals hold."""

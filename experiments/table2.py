@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import numpy as np
 import pandas as pd
+import typer
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from rich.table import Table
@@ -402,7 +403,7 @@ class Table2(Experiment[list[Found]]):
     }
 
     columns: Sequence[str] = ("weight", "age")
-    draws: int = 20
+    draws: Annotated[int, typer.Option(min=1, help="Releases of untouched defaults a fold.")] = 20
     epsilons: Sequence[float] = (100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1)
 
     def compute(self, progress: Progress) -> list[Found]:

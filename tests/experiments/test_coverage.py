@@ -93,10 +93,10 @@ def test_workers_change_no_share(waves_table):
 
 
 def test_the_report_shows_shares_and_their_standard_errors():
-    coverage = Coverage(shares=np.array([[0.9, 1.0], [0.8, 0.8], [1.0, 1.0]]))
+    coverage = Coverage(shares=np.array([13 * [0.9, 1.0], 26 * [0.8], 26 * [1.0]]))
     report = coverage_report({"one": coverage}, title="toy")
     cells = [next(iter(column.cells)) for column in report.columns]
-    assert cells == ["one", "95.0% (5.0%)", "80.0% (0.0%)", "100.0% (0.0%)", ""]
+    assert cells == ["one", "95.0% (1.0%)", "80.0% (0.0%)", "100.0% (0.0%)", ""]
 
 
 @pytest.mark.data

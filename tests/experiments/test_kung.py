@@ -316,7 +316,7 @@ def test_the_report_shows_the_mean_its_spread_and_its_standard_error(toy):
         prior_for=toy_prior,
         noises=(PAPERS_NOISE,),
         budget=TOY_BUDGET,
-        protocol=Protocol(folds=3, draws=3, insecure_seed=SEED),
+        protocol=Protocol(folds=3, draws=5, insecure_seed=SEED),
     )
     table = table_1_report({"1d standard": found}, title="toy")
     cells = list(table.columns[1].cells)

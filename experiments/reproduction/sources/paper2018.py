@@ -61,14 +61,14 @@ FUNCTIONS = Item(
         ),
         Row(
             "the ε that the noise said to be of ε = 50 keeps at δ = 0.01",
-            "50",
+            "ε = 50",
             Computed("function-claims:true epsilon at 50", ".2f"),
             Said("states what it keeps; the constant is refused beyond ε = 1"),
             remark="Were the bound tight, δ would be 0.99999 at ε = 50: no privacy.",
         ),
         Row(
             "the same at ε = 100",
-            "100",
+            "ε = 100",
             Computed("function-claims:true epsilon at 100", ".2f"),
             Said("as above"),
         ),

@@ -20,16 +20,13 @@ HOSPITAL = Item(
         Row(
             "noise sd",
             "1.77",
-            Computed("background:count, published, sd", ".2f"),
-            (
-                Computed("background:count, exact, sd", ".2f", label="exact calibration"),
-                Computed("background:count, cited, sd", ".2f", label="the cited theorem"),
-            ),
+            Computed("background:count, cited, sd", ".2f", label="the theorem that it cites"),
+            Computed("background:count, exact, sd", ".2f", label="exact calibration"),
             remark="The theorem is about the sd; the paper takes the root of it.",
         ),
         Row(
             "δ of an sd of 1.77 at ε = 1",
-            "0.01",
+            "δ = 0.01",
             Computed("background:count, published, delta", ".4f"),
             Said("0.01"),
         ),
