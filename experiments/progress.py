@@ -67,7 +67,7 @@ def quietly(what: str, *, steps: int) -> Iterator[Tick]:
 
 
 class Lines:
-    """Lines that say how far something is, the first after a while, and then now and then.
+    """Lines that say how far something is: after a while, now and then, and in the end.
 
     Parameters
     ----------
@@ -111,10 +111,15 @@ class Lines:
         finally:
             self._ended.set()
             speaker.join()
+            if time.monotonic() - self.started >= self.seconds:
+                self._say()
 
     def _speak(self) -> None:
         while not self._ended.wait(self.seconds):
-            print(self.line(), file=sys.stderr, flush=True)
+            self._say()
+
+    def _say(self) -> None:
+        print(self.line(), file=sys.stderr, flush=True)
 
 
 def ticked(results: Iterable[Result], *, tick: Tick = no_tick, every: int = 1) -> Iterator[Result]:

@@ -55,9 +55,8 @@ def section_6_7(column: str, _: int) -> Found:
             found |= exactly(
                 **{f"{prefix}, {short}, same": same, f"{prefix}, {short}, other": other}
             )
-    for name, (same, other) in study.default_rows(draws=5).items():
-        if name == "default prior as declared":
-            found |= exactly(**{"declared, same": same, "declared, other": other})
+    for half, short in zip(study.halves, ("same", "other"), strict=True):
+        found |= exactly(**{f"declared, {short}": table2_choices.declared_default_rmse(half)})
     table = table2_rows.Rows.of(study.papers, study.halves)
     (length, noise, variance), probability, rmse = table.best
     found |= exactly(

@@ -238,9 +238,9 @@ def _jobs() -> list[Job]:
             "kung-2018-choice",
             "a choice at ε = 1 and a release at (1, 0.01), 16 candidates, 100 Monte-Carlo runs, "
             "expected over the noise; {draws} validation sets of a tenth",
-            20,
+            10,
             choice_2018,
-            minutes=2.2,
+            minutes=1.1,
         )
     )
     how = (
