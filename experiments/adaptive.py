@@ -21,8 +21,8 @@ from experiments import citibike_folds
 from experiments.citibike_folds import Trips
 from experiments.datasets import load_citibike
 from experiments.framework import Experiment, Progress, Rows, Splits, table_titled
-from experiments.priors import Split, Table, first_tables, mean_and_error
-from experiments.spread import with_error
+from experiments.priors import Split, Table, first_tables
+from experiments.spread import mean_and_error, with_error
 from experiments.ways import (
     DECILES,
     DEFAULT,

@@ -31,8 +31,8 @@ from experiments.cross_validation import root_mean_square
 from experiments.datasets import load_kung
 from experiments.framework import Experiment, Progress, Rows, table_titled
 from experiments.keeping import JsonLines
-from experiments.priors import Table, first_tables, mean_and_error
-from experiments.spread import with_error
+from experiments.priors import Table, first_tables
+from experiments.spread import mean_and_error, with_error
 from experiments.ways import Setting, Way, noisy_mean, released
 
 EPSILONS, FACTORS = (1.0, 3.0), (1, 10, 100)

@@ -45,10 +45,9 @@ from experiments.priors import (
     Scale,
     Split,
     Table,
-    mean_and_error,
     tables,
 )
-from experiments.spread import with_error
+from experiments.spread import mean_and_error, with_error
 
 MECHANISM: SelectionMechanism = "exponential"
 LOSS: Loss = "absolute"

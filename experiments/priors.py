@@ -40,7 +40,7 @@ from experiments.framework import (
     table_titled,
     ticked,
 )
-from experiments.spread import standard_error, with_error
+from experiments.spread import mean_and_error, with_error
 
 TABLE_ROWS = 800
 HELD_OUT = 200
@@ -289,29 +289,6 @@ class Paired:
         """Relative errors less those of the declared prior, shape (ways, tables, draws)."""
         differences: Array = self.errors - self.errors[:1]
         return differences
-
-
-def mean_and_error(errors: Array) -> tuple[float, float | None]:
-    """Return the mean over tables and draws, and its standard error with the tables as they are.
-
-    Parameters
-    ----------
-    errors : array of shape (tables, draws)
-
-    Returns
-    -------
-    float, float or None
-        No error where there are too few draws to tell (`experiments.spread`).
-
-    Examples
-    --------
-    >>> mean_and_error(np.array([[1.0, 3.0, 1.0, 3.0, 2.0], [2.0, 2.0, 2.0, 2.0, 2.0]]))[0]
-    2.0
-    """
-    found = [standard_error(one) for one in errors]
-    known = [one for one in found if one is not None]
-    error = float(np.sqrt(np.square(known).sum()) / len(found)) if known else None
-    return float(errors.mean()), error
 
 
 def compare_learning(

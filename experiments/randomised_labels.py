@@ -27,8 +27,7 @@ from cloakgp import DPGPClassifier
 from cloakgp.utils.arrays import Array
 from experiments.datasets import load_hmeq
 from experiments.framework import Experiment, Progress, table_titled
-from experiments.priors import mean_and_error
-from experiments.spread import with_error
+from experiments.spread import mean_and_error, with_error
 
 Labels = NDArray[np.intp]
 PENALTIES = (0.01, 0.1, 1.0, 10.0, 100.0)

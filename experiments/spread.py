@@ -31,6 +31,29 @@ def standard_error(draws: Array) -> float | None:
     return float(draws.std(ddof=1) / np.sqrt(len(draws)))
 
 
+def mean_and_error(errors: Array) -> tuple[float, float | None]:
+    """Return the mean over tables and draws, and its standard error with the tables as they are.
+
+    Parameters
+    ----------
+    errors : array of shape (tables, draws)
+
+    Returns
+    -------
+    float, float or None
+        No error where there are too few draws to tell (`experiments.spread`).
+
+    Examples
+    --------
+    >>> mean_and_error(np.array([[1.0, 3.0, 1.0, 3.0, 2.0], [2.0, 2.0, 2.0, 2.0, 2.0]]))[0]
+    2.0
+    """
+    found = [standard_error(one) for one in errors]
+    known = [one for one in found if one is not None]
+    error = float(np.sqrt(np.square(known).sum()) / len(found)) if known else None
+    return float(errors.mean()), error
+
+
 def with_error(mean: float, error: float | None, form: str = ".2f") -> str:
     """Return a mean with its standard error in brackets, if there is one to tell.
 

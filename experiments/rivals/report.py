@@ -10,7 +10,6 @@ from rich.table import Table as Printed
 
 from cloakgp.utils.arrays import Array
 from experiments.framework import table_titled
-from experiments.priors import mean_and_error
 from experiments.rivals.comparison import (
     Budget,
     Compared,
@@ -20,7 +19,7 @@ from experiments.rivals.comparison import (
     tuned_on_other_tables,
 )
 from experiments.rivals.references import DEFAULT
-from experiments.spread import standard_error, with_error
+from experiments.spread import mean_and_error, standard_error, with_error
 
 Evaluation = Callable[[Sequence[Judged]], Array]
 # How many fit beside each other, with standard errors.

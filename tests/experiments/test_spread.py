@@ -9,8 +9,7 @@ from scipy import stats
 from experiments.classification import Mean, percent
 from experiments.coverage import Coverage, coverage_report
 from experiments.cross_validation import Errors, mean_of_draws
-from experiments.priors import mean_and_error
-from experiments.spread import FEWEST, standard_error, with_error
+from experiments.spread import FEWEST, mean_and_error, standard_error, with_error
 from experiments.written import Plain
 
 

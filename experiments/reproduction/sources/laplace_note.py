@@ -12,7 +12,8 @@ PROOF = Item(
             "Lap(Δf/ε) on every answer, Δf in the ℓ1 norm",
             "theorem",
             Said(
-                "cloakgp.privacy.laplace, against OpenDP (tests/privacy/test_external_oracles.py)"
+                "cloakgp.privacy.noise.laplace, against OpenDP "
+                "(tests/privacy/test_external_oracles.py)"
             ),
             Said("noise=“laplace” of every estimator and of the command line"),
         ),
