@@ -378,7 +378,7 @@ def figure_11(lengthscales: Lengthscales, *, column: str) -> Figure:
         lengthscales=table2_choices.LENGTHSCALES,
         unit=UNITS[column],
         title=f"Which lengthscale is chosen, heights from {column} (2021 paper, figure 11; "
-        "2018 paper, figure 5)",
+        "2018 supplement, figure 5)",
     )
 
 
