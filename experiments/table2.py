@@ -378,7 +378,8 @@ def figure_11(lengthscales: Lengthscales, *, column: str) -> Figure:
         epsilons=lengthscales.epsilons,
         lengthscales=table2_choices.LENGTHSCALES,
         unit=UNITS[column],
-        title=f"Which lengthscale is chosen, heights from {column} (2021 paper, figure 11)",
+        title=f"Which lengthscale is chosen, heights from {column} (2021 paper, figure 11; "
+        "2018 supplement, figure 5)",
     )
 
 
