@@ -147,14 +147,14 @@ def told(quantity: Quantity, wanted: Computed) -> tuple[str, str]:
     Examples
     --------
     >>> told(Quantity(mean=0.5, error=0.01, draws=9, spread=0.1), Computed("a:b", ".0f", "", 100.0))
-    ('50 ± 10', 'se 1, 9 draws')
+    ('50 ± 10', 'se 1, n = 9')
     """
     figure = f"{wanted.scale * quantity.mean:{wanted.form}}"
     if quantity.spread is not None:
         figure += f" ± {wanted.scale * quantity.spread:{wanted.form}}"
     if not quantity.draws:
         return figure, ""
-    draws = f"{quantity.draws} draws"
+    draws = f"n = {quantity.draws}"
     if quantity.error is None:
         return figure, draws
     return figure, f"se {wanted.scale * quantity.error:.2g}, {draws}"

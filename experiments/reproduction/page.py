@@ -29,8 +29,10 @@ def introduction(results: Results) -> tuple[str, ...]:
         "that their descent looks for. Authors' code: their package dp4gp, run for this project, "
         "where it was. cloakgp: this package at the same (ε, δ).",
         "What stands after ± is a standard deviation over folds, or over releases where the "
-        "settings say so; standard errors (se) are over draws, and are told from five draws on. "
-        "In the count below, a row is near if the first reproduced figure is.",
+        "settings say so. n counts draws: of the noise, of rows, or of both, as the settings of "
+        "each item say; standard errors (se) are over these, and are told from five on. Figures "
+        "without n are computed exactly, nothing being drawn. In the count below, a row is near "
+        "if its first reproduced figure is.",
         layout.summary(results),
     )
 

@@ -198,7 +198,7 @@ def test_cells_say_what_is_there_or_why_nothing_is(toy):
     [shown] = layout.shown_items(source, results)
     cells = [row.reproduced[0] for row in shown.rows]
     assert [cell.figure for cell in cells[:3]] == ["10.2", "11.5 ± 2.0", "20.0"]
-    assert cells[1].note == "se 0.5, 9 draws"
+    assert cells[1].note == "se 0.5, n = 9"
     assert [cell.kind for cell in cells] == [
         *("figure", "figure", "figure", "waiting", "missing", "words")
     ]
