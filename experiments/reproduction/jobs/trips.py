@@ -133,38 +133,30 @@ def durations(_: int) -> Found:
     return Found(exactly(beyond=beyond), {"figure-4": citibike.durations_figure(shown)})
 
 
-def _jobs() -> tuple[Job, ...]:
-    """Return the jobs of this module."""
-    how = (
-        "subscribers of four days of June 2017, 4900 trips to train and 100 to test in each of "
-        f"{{draws}} folds, {RELEASES} releases a fold, δ = 0.01; errors over folds"
-    )
-    made = [
-        Job(f"citibike-cloaking-{length:g}", how, 15, partial(cloaking, length), minutes=2.0)
+HOW = (
+    "subscribers of four days of June 2017, 4900 trips to train and 100 to test in each of "
+    f"{{draws}} folds, {RELEASES} releases a fold, δ = 0.01; errors over folds"
+)
+JOBS = (
+    *(
+        Job(f"citibike-cloaking-{length:g}", HOW, 15, partial(cloaking, length), minutes=2.0)
         for length in citibike_folds.LENGTHSCALES
-    ]
-    made += [
-        Job(f"citibike-{bins}-bins", how, 15, partial(binning, bins), minutes=1.0)
+    ),
+    *(
+        Job(f"citibike-{bins}-bins", HOW, 15, partial(binning, bins), minutes=1.0)
         for bins in citibike_folds.BINS
-    ]
-    made += [
+    ),
+    *(
         Job(
             f"citibike-bayes-{length:g}",
-            f"{how}; 200 k-means inducing inputs, questions for the test inputs",
+            f"{HOW}; 200 k-means inducing inputs, questions for the test inputs",
             5,
             partial(bayes, length),
             minutes=3.0,
         )
         for length in BAYES_LENGTHSCALES
-    ]
-    made.append(
-        Job("citibike-without-privacy", "4900 and 100 trips, {draws} folds", 15, without_privacy)
-    )
-    made += [
-        Job("citibike-bins-occupied", "subscribers, 4900 trips, mean of six samples", 0, occupied),
-        Job("citibike-durations", f"{citibike.SHOWN_TRIPS} trips of subscribers", 0, durations),
-    ]
-    return tuple(made)
-
-
-JOBS = _jobs()
+    ),
+    Job("citibike-without-privacy", "4900 and 100 trips, {draws} folds", 15, without_privacy),
+    Job("citibike-bins-occupied", "subscribers, 4900 trips, mean of six samples", 0, occupied),
+    Job("citibike-durations", f"{citibike.SHOWN_TRIPS} trips of subscribers", 0, durations),
+)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -60,8 +59,8 @@ def choice_2018(draws: int) -> Found:
     return Found({name: Quantity.of(one) for name, one in zip(CHOICES, errors, strict=True)})
 
 
-def table_1(setting: kung.Setting, draws: int) -> Found:
-    """Return a column of table 1 of the 2021 paper."""
+def table_1(setting: kung.Model, draws: int) -> Found:
+    """Return a cell of table 1 of the 2021 paper, and what it is without privacy."""
     women = load_kung(male=False)
     found = cross_validate(
         setting.rows(women),
@@ -86,20 +85,6 @@ def defaults(setting: kung.Setting, draws: int) -> Found:
         protocol=Protocol(draws=draws),
     )
     return Found({DEFAULTS: of_errors(found[DEFAULTS])})
-
-
-def third_column(setting: nonstationary.Nonstationary, draws: int) -> Found:
-    """Return a cell of the third column of table 1, and what it is without privacy."""
-    women = load_kung(male=False)
-    found = cross_validate(
-        setting.rows(women),
-        kung.heights(women),
-        prior_for=setting.prior_for,
-        noises=SHOWN_NOISES,
-        budget=kung.BUDGET,
-        protocol=Protocol(draws=draws),
-    )
-    return Found(quantities_of(found))
 
 
 def figure_3(_: int) -> Found:
@@ -220,9 +205,12 @@ def laplace_noise(epsilon: float, draws: int) -> Found:
     return Found(found)
 
 
-def _jobs() -> list[Job]:
-    """Return the jobs of this module."""
-    made = [
+HOW_2021 = (
+    "(1, 0.01), d = 100 cm, 14 folds in file order, {draws} draws of the noise; spread: sd over "
+    "folds"
+)
+JOBS = (
+    *(
         Job(
             f"kung-2018-{folds}-folds",
             f"heights by age, ℓ = 25 years, (1, 0.01), {folds} folds in file order, {{draws}} "
@@ -232,72 +220,67 @@ def _jobs() -> list[Job]:
             minutes=0.1,
         )
         for folds in FOLDS_2018
-    ]
-    made.append(
+    ),
+    Job(
+        "kung-2018-choice",
+        "a choice at ε = 1 and a release at (1, 0.01), 16 candidates, 100 Monte-Carlo runs, "
+        "expected over the noise; {draws} validation sets of a tenth",
+        10,
+        choice_2018,
+        minutes=1.1,
+    ),
+    *(
         Job(
-            "kung-2018-choice",
-            "a choice at ε = 1 and a release at (1, 0.01), 16 candidates, 100 Monte-Carlo runs, "
-            "expected over the noise; {draws} validation sets of a tenth",
-            10,
-            choice_2018,
-            minutes=1.1,
+            f"kung-{setting.name.replace(' ', '-')}",
+            f"ℓ = 15, papers' ratio 10 : 25; {HOW_2021}",
+            100,
+            partial(table_1, setting),
+            minutes=0.05,
         )
-    )
-    how = (
-        "(1, 0.01), d = 100 cm, 14 folds in file order, {draws} draws of the noise; spread: sd "
-        "over folds"
-    )
-    computes: list[tuple[str, Callable[[int], Found], int, str, float]] = []
-    for setting in kung.TABLE_1:
-        slug = setting.name.replace(" ", "-")
-        computes.append(
-            (f"kung-{slug}", partial(table_1, setting), 100, "ℓ = 15, papers' ratio 10 : 25", 0.05)
-        )
-    for setting in kung.TABLE_1[::2]:
-        computes.append(
-            (
-                f"kung-{setting.inputs}-defaults",
-                partial(defaults, setting),
-                20,
-                "DPGPRegressor with bounds and budget alone",
-                1.2,
-            )
-        )
-    for other in nonstationary.NONSTATIONARY:
-        words = (
-            f"longest lengthscale {other.longest:g}, {other.crowd:g} rows at it, bandwidth "
-            f"{nonstationary.BANDWIDTH:g}, radius {nonstationary.RADIUS:g}"
-        )
-        computes.append(
-            (f"kung-{other.inputs}-nonstationary", partial(third_column, other), 60, words, 1.0)
-        )
-    made += [
-        Job(name, f"{words}; {how}", draws, compute, minutes=minutes)
-        for name, compute, draws, words, minutes in computes
-    ]
-    made += [
+        for setting in kung.TABLE_1
+    ),
+    *(
         Job(
-            "kung-figure-3",
-            "one release drawn ten times a panel; sds of the noise exactly",
-            0,
-            figure_3,
-        ),
+            f"kung-{setting.inputs}-nonstationary",
+            f"longest lengthscale {setting.longest:g}, {setting.crowd:g} rows at it, bandwidth "
+            f"{nonstationary.BANDWIDTH:g}, radius {nonstationary.RADIUS:g}; {HOW_2021}",
+            60,
+            partial(table_1, setting),
+            minutes=0.05,
+        )
+        for setting in nonstationary.NONSTATIONARY
+    ),
+    *(
         Job(
-            "kung-figure-4",
-            "(1, 0.01), d = 100 cm, 14 folds in file order, expected over the noise; spread: sd "
-            "over folds",
-            0,
-            figure_4,
-        ),
-        Job(
-            "kung-figure-5",
-            "(1, 0.01), 16 × 16 query points, 0 to 75 kg and 0 to 90 years",
-            0,
-            figure_5,
-        ),
-        Job("kung-figure-12", "(1, 0.01), variances of kernels not printed", 0, sum_of_kernels),
-    ]
-    made += [
+            f"kung-{setting.inputs}-defaults",
+            f"DPGPRegressor with bounds and budget alone; {HOW_2021}",
+            20,
+            partial(defaults, setting),
+            minutes=1.2,
+        )
+        for setting in kung.TABLE_1[::2]
+    ),
+    Job(
+        "kung-figure-3",
+        "one release drawn ten times a panel; sds of the noise exactly",
+        0,
+        figure_3,
+    ),
+    Job(
+        "kung-figure-4",
+        "(1, 0.01), d = 100 cm, 14 folds in file order, expected over the noise; spread: sd over "
+        "folds",
+        0,
+        figure_4,
+    ),
+    Job(
+        "kung-figure-5",
+        "(1, 0.01), 16 × 16 query points, 0 to 75 kg and 0 to 90 years",
+        0,
+        figure_5,
+    ),
+    Job("kung-figure-12", "(1, 0.01), variances of kernels not printed", 0, sum_of_kernels),
+    *(
         Job(
             f"laplace-noise-{epsilon:g}",
             f"DPGPRegressor with bounds and budget alone, heights by age, ε = {epsilon:g}, 14 "
@@ -307,8 +290,5 @@ def _jobs() -> list[Job]:
             minutes=1.5,
         )
         for epsilon in (0.3, 1.0, 3.0)
-    ]
-    return made
-
-
-JOBS = tuple(_jobs())
+    ),
+)
