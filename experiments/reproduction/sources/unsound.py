@@ -82,7 +82,7 @@ UNSOUND: tuple[Unsound, ...] = (
         ),
     ),
     Unsound(
-        place="Both, notebooks: normalisation",
+        place="Both, and their notebooks: normalisation",
         claim="Outputs are rectified to ±50 cm of their mean, or of the middle of their range, and "
         "less their mean over their sd.",
         finding="Mean, sd and window are functions of the private outputs, released without noise: "
