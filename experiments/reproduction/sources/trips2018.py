@@ -78,12 +78,17 @@ def _rows() -> tuple[Row, ...]:
     ]
     rows += [
         Row(
-            f"predicting the mean of {who}",
+            f"{what}, no privacy",
             "",
-            Computed(f"citibike-without-privacy:{slug}, mean", ".0f"),
+            Computed(f"citibike-without-privacy:{name}", ".0f"),
             Said(""),
         )
-        for who, slug in (("subscribers' trips", "subscribers"), ("all trips", "all"))
+        for what, name in (
+            ("predicting the mean of subscribers' trips", "subscribers, mean"),
+            ("predicting the mean of all trips", "all, mean"),
+            ("cloaking, 0.125°, of all trips", "all, 0.125"),
+            ("cloaking, 0.05°, of all trips", "all, 0.05"),
+        )
     ]
     return tuple(rows)
 
