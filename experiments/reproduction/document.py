@@ -150,7 +150,7 @@ def _story(results: Results, styles: Styles) -> Iterable[Flowable]:
 
 
 def _counts(results: Results, styles: Styles) -> Flowable:
-    counts = [layout.count(source, results) for source in SOURCES]
+    counts = [one for source in SOURCES for one in layout.counts(source, results)]
     near, far = f"within {100 * layout.NEAR:g} %", f"within {100 * layout.FAR:g} %"
     heads = ("", "rows", "printed", near, far, "further off", "not reproduced", "not yet computed")
     rows = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from experiments.reproduction.items import (
@@ -25,6 +25,8 @@ COLUMNS = ("what", "published", "reproduced", "authors' code", "cloakgp")
 WAITING = "not computed yet (run --only {job})"
 # Shares of a published figure within which a reproduced one counts as near, and as not far.
 NEAR, FAR = 0.05, 0.2
+# Rows of a table that is counted apart.
+LARGE = 40
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
@@ -224,6 +226,16 @@ def printed_number(published: str) -> float | None:
     """
     found = NUMBER.match(published)
     return None if found is None else float(found.group())
+
+
+def counts(source: Source, results: Results) -> list[Count]:
+    """Count a source, its large tables apart, which would hide all else."""
+    large = [item for item in source.items if len(item.rows) >= LARGE]
+    rest = replace(source, items=tuple(item for item in source.items if item not in large))
+    return [
+        count(rest, results),
+        *(count(Source(f"{source.name}, {item.place}", "", (item,)), results) for item in large),
+    ]
 
 
 def count(source: Source, results: Results) -> Count:

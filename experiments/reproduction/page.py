@@ -44,7 +44,7 @@ def page_html(results: Results) -> str:
 
 def everything(results: Results) -> dict[str, Any]:
     """Return what templates fill in."""
-    counts = [layout.count(source, results) for source in SOURCES]
+    counts = [one for source in SOURCES for one in layout.counts(source, results)]
     return {
         "title": layout.TITLE,
         "introduction": introduction(results),

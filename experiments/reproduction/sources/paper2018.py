@@ -238,7 +238,8 @@ LONDON = Item(
         ),
     ),
     pictures=("london-10-to-1:figure-3", "london-1-to-1:figure-3"),
-    remark="Discs fade out with 1 to 1 alone, as the caption says; £400k fits 10 to 1 alone.",
+    remark="Contours and the printed £400k fit 10 to 1, discs that fade out as in the caption fit "
+    "1 to 1: no one ratio fits all that is printed.",
 )
 
 BINNING = Item(
