@@ -52,7 +52,7 @@ class Job:
     settings: str
     draws: int
     compute: Callable[[int], Found]
-    minutes: float = 0.2
+    minutes: float = 0.1
 
     def told(self, draws: int) -> str:
         """Return the settings in words for so many draws.

@@ -51,6 +51,6 @@ JOBS = (
         "the noise",
         10,
         statistics,
-        minutes=1.0,
+        minutes=0.2,
     ),
 )

@@ -100,7 +100,7 @@ JOBS = (
             "a release at (1, 0.01), expected over the noise at the optimum of log det",
             0,
             partial(section_6_7, column),
-            minutes=2.0,
+            minutes=0.1,
         )
         for column in ("weight", "age")
     ),
@@ -110,7 +110,7 @@ JOBS = (
             f"as section 6.7 by {column}, exactly calibrated noise, the same ε for both",
             0,
             partial(lengthscales, column),
-            minutes=1.5,
+            minutes=0.3,
         )
         for column in ("weight", "age")
     ),

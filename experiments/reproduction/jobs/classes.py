@@ -103,10 +103,10 @@ JOBS = (
         "spread: sd over releases",
         25,
         default_by_lines,
-        minutes=1.0,
+        minutes=0.4,
     ),
-    Job("stripes", f"ℓ = 3.5, 200 rows; {DRAWN}", 25, diagonal_stripes, minutes=1.5),
-    Job("digits", f"256 images to learn from, 100 to judge; {DRAWN}", 25, low_or_high, minutes=3.0),
+    Job("stripes", f"ℓ = 3.5, 200 rows; {DRAWN}", 25, diagonal_stripes, minutes=0.6),
+    Job("digits", f"256 images to learn from, 100 to judge; {DRAWN}", 25, low_or_high, minutes=1.9),
     *(
         Job(
             f"digits-figure-8-{length:g}",

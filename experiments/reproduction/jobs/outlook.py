@@ -109,20 +109,20 @@ JOBS = (
         "expected over the noise",
         0,
         rows_believed_less,
-        minutes=0.3,
+        minutes=0.2,
     ),
     Job(
         "repeated-queries",
         "heights at 5, 10 and 15 years at (1, 0.01), then later ages at (0.2, 0.01); posterior sds",
         0,
         later_queries,
-        minutes=0.3,
+        minutes=0.2,
     ),
     Job(
         "approximations",
         "(1, 0.01), the 2021 paper's settings, 14 folds in file order, expected over the noise",
         0,
         sparse_approximations,
-        minutes=0.3,
+        minutes=0.2,
     ),
 )

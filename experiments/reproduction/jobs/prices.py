@@ -67,7 +67,7 @@ JOBS = (
             f"noise variance {ratio:g} times the kernel variance; {HOW}",
             0,
             partial(figure_3, ratio),
-            minutes=1.5,
+            minutes=0.5,
         )
         for ratio in london.RATIOS
     ),
@@ -76,6 +76,6 @@ JOBS = (
         f"sales of 2013 to 2016, none or 20 inducing inputs; {HOW}",
         0,
         inducing,
-        minutes=0.5,
+        minutes=0.1,
     ),
 )

@@ -114,7 +114,7 @@ JOBS = (
         "the 2021 paper's settings",
         0,
         by_query_points,
-        minutes=0.5,
+        minutes=0.1,
     ),
     Job(
         "kung-binning",
@@ -122,7 +122,7 @@ JOBS = (
         "draws of the noise; spread: sd over folds; cloaking: expected",
         20,
         binned_women,
-        minutes=0.5,
+        minutes=0.1,
     ),
     Job(
         "three-points",
@@ -130,6 +130,6 @@ JOBS = (
         "expected over the noise",
         0,
         across_regimes,
-        minutes=0.5,
+        minutes=0.1,
     ),
 )

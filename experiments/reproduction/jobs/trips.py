@@ -135,11 +135,11 @@ HOW = (
 )
 JOBS = (
     *(
-        Job(f"citibike-cloaking-{length:g}", HOW, 15, partial(cloaking, length), minutes=2.0)
+        Job(f"citibike-cloaking-{length:g}", HOW, 30, partial(cloaking, length), minutes=1.2)
         for length in citibike_folds.LENGTHSCALES
     ),
     *(
-        Job(f"citibike-{bins}-bins", HOW, 15, partial(binning, bins), minutes=1.0)
+        Job(f"citibike-{bins}-bins", HOW, 30, partial(binning, bins), minutes=0.4)
         for bins in citibike_folds.BINS
     ),
     *(
@@ -148,7 +148,7 @@ JOBS = (
             f"{HOW}; 200 k-means inducing inputs, questions for the test inputs",
             5,
             partial(bayes, length),
-            minutes=3.0,
+            minutes=0.3,
         )
         for length in BAYES_LENGTHSCALES
     ),

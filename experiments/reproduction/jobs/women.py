@@ -256,7 +256,7 @@ JOBS = (
             f"DPGPRegressor with bounds and budget alone; {HOW_2021}",
             20,
             partial(defaults, setting),
-            minutes=1.2,
+            minutes=1.1,
         )
         for setting in kung.TABLE_1[::2]
     ),
