@@ -295,6 +295,7 @@ def summary(results: Results) -> str:
     between = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
     commits = sorted({one.commit for one in kept})
     return (
-        f"{len(kept)} jobs, {minutes:.0f} minutes of one core in all, computed on {between} at "
+        f"{len(kept)} jobs took {minutes:.0f} minutes of one core in all, and take some "
+        f"{minutes / 2:.0f} on two; computed on {between} at "
         f"{', '.join(commits)} with {kept[0].versions}."
     )
