@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import html
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -102,6 +104,24 @@ def test_what_is_kept_is_of_a_commit_and_of_the_settings_there_are():
         assert (kept.draws > 0) == (jobs[name].draws > 0), name
         drawn = {one.draws for one in kept.quantities.values()} - {0}
         assert not drawn or kept.draws, f"{name} draws and does not say so"
+
+
+def git(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["git", *words], cwd=PROJECT, capture_output=True, text=True, check=False)
+
+
+def test_the_commits_that_computed_are_in_the_history():
+    """They are lost if commits are squashed or rebased: jobs are then to be run again."""
+    if (
+        shutil.which("git") is None
+        or git("rev-parse", "--is-shallow-repository").stdout != "false\n"
+    ):
+        pytest.skip("there is no whole history here")
+    results = Results()
+    commits = {results.find(name).commit for name in results.names}
+    assert [
+        one for one in commits if git("merge-base", "--is-ancestor", one, "HEAD").returncode
+    ] == []
 
 
 def test_every_test_named_as_evidence_is_there():
