@@ -23,7 +23,7 @@ REPRODUCIBLY := CLOAKGP_REPOSITORY=$(REPOSITORY) SOURCE_DATE_EPOCH=1767225600
 
 SHELL := bash
 
-.PHONY: demo test test-kernels test-lowest lint unit slow experiments benchmarks peers docs linkcheck dist sbom lock clean
+.PHONY: demo test test-kernels test-lowest lint unit slow experiments reproduction benchmarks peers docs linkcheck dist sbom lock clean
 
 ## The main job on data that comes with scikit-learn; names the picture that it draws.
 demo: $(VENV)/.installed
@@ -65,6 +65,11 @@ slow: $(VENV)/.installed-dev
 experiments: $(VENV)/.installed-experiments
 	$(BIN)/python -m experiments kung --output-dir $(OUTPUT)
 	$(BIN)/python -m experiments london --output-dir $(OUTPUT)
+
+## Both papers beside what is computed here, as a page and a PDF: of what is kept, and what is missing.
+reproduction: $(VENV)/.installed-experiments
+	$(ONE_THREAD) $(BIN)/python -m experiments.reproduction run --jobs 2
+	$(BIN)/python -m experiments.reproduction page --output-dir $(OUTPUT)
 
 ## Beside other packages, each in an environment of its own; takes hours.
 benchmarks: $(VENV)/.installed-experiments

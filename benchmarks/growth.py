@@ -73,7 +73,7 @@ def measure_all(
                     _measure, folder, rows=count, criterion=criterion, limits=limits, small=small
                 )
                 for number in range(repeats):
-                    outcome = store.outcome(f"{count} rows {criterion} {number}", once)
+                    outcome = store.get(f"{count} rows {criterion} {number}", once)
                     yield _row(
                         outcome,
                         rows=count,

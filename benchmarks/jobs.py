@@ -155,7 +155,7 @@ def measure_all(
             if own_only and method.peer != peers.OURSELVES:
                 continue
             measure = partial(_run, job, method, draws=draws, limits=limits)
-            outcome = store.outcome(f"{job.name} {method.name}", measure)
+            outcome = store.get(f"{job.name} {method.name}", measure)
             row = job_row(job, method, outcome)
             seconds = row.get("seconds per fit")
             if isinstance(seconds, float):

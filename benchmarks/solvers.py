@@ -158,7 +158,7 @@ def _outcome(
     problem: Problem, solver: Solver, *, limits: Limits, store: Store, repeats: int
 ) -> Outcome:
     span = problem.span
-    return store.outcome(
+    return store.get(
         f"{problem.name} {solver.name}",
         lambda: processes.run(
             peers.RUNNERS / solver.runner,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.processes import FAILED, NOT_INSTALLED, Outcome
 from benchmarks.runners import protocol
+from experiments.keeping import Keeping
 
 
 def slug(name: str) -> str:
@@ -23,7 +23,7 @@ def slug(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Store:
+class Store(Keeping[str, Outcome]):
     """A folder of outcomes.
 
     Attributes
@@ -36,21 +36,21 @@ class Store:
     folder: Path
     resume: bool = False
 
-    def outcome(self, name: str, measure: Callable[[], Outcome]) -> Outcome:
-        """Return what was kept under a name, if that is wanted, or measure and keep it.
+    def find(self, key: str) -> Outcome | None:
+        """Return what was kept under a name, if that is wanted and had not failed."""
+        path = self._path(key)
+        if not self.resume or not path.exists():
+            return None
+        arrays, rest = protocol.read(path)
+        if rest["status"] in (FAILED, NOT_INSTALLED):
+            return None
+        return Outcome(rest["status"], rest["reason"], arrays=arrays, report=rest["report"])
 
-        Parameters
-        ----------
-        name : str
-        measure : callable
-        """
-        path = self.folder / f"{slug(name)}.npz"
-        if self.resume and path.exists():
-            arrays, rest = protocol.read(path)
-            if rest["status"] not in (FAILED, NOT_INSTALLED):
-                return Outcome(rest["status"], rest["reason"], arrays=arrays, report=rest["report"])
-        found = measure()
+    def put(self, key: str, value: Outcome) -> None:
+        """Keep an outcome under a name."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        rest = {"status": found.status, "reason": found.reason, "report": dict(found.report)}
-        protocol.write(path, found.arrays, rest)
-        return found
+        rest = {"status": value.status, "reason": value.reason, "report": dict(value.report)}
+        protocol.write(self._path(key), value.arrays, rest)
+
+    def _path(self, name: str) -> Path:
+        return self.folder / f"{slug(name)}.npz"

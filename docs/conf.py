@@ -12,6 +12,8 @@ import cloakgp
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_extensions"))
+# The report on the papers is made of items and kept results in experiments/.
+sys.path.insert(0, str(HERE.parent))
 
 project = "cloakgp"
 author = "The cloakgp authors"
@@ -25,6 +27,7 @@ extensions = [
     "numpydoc",
     "sphinx_gallery.gen_gallery",
     "proofs",
+    "reproduction",
 ]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 exclude_patterns = ["auto_examples/**/*.ipynb", "auto_examples/**/*.py", "auto_examples/**/*.md5"]
@@ -32,7 +35,7 @@ templates_path = ["_templates"]
 
 html_theme = "furo"
 html_title = "cloakgp"
-html_static_path = ["_static"]
+html_static_path = ["_static", "../experiments/reproduction/kept/pictures"]
 html_css_files = ["site.css"]
 html_show_sphinx = False
 html_copy_source = False

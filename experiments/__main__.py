@@ -13,7 +13,11 @@ from cloakgp import PrivacyParameterWarning
 from experiments.datasets import DatasetUnavailableError
 from experiments.framework import all_experiments, command_of, console, table_titled
 
-app = typer.Typer(help="The papers' tables and figures, computed again.", no_args_is_help=True)
+app = typer.Typer(
+    help="The papers' tables and figures, computed again. Tables are looked for in the folder that "
+    "the environment variable CLOAKGP_DATA names, and downloaded without it.",
+    no_args_is_help=True,
+)
 for name, kind in all_experiments().items():
     app.command(name)(command_of(kind))
 

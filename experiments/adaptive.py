@@ -21,7 +21,8 @@ from experiments import citibike_folds
 from experiments.citibike_folds import Trips
 from experiments.datasets import load_citibike
 from experiments.framework import Experiment, Progress, Rows, Splits, table_titled
-from experiments.priors import Split, Table, first_tables, mean_and_error
+from experiments.priors import Split, Table, first_tables
+from experiments.spread import mean_and_error, with_error
 from experiments.ways import (
     DECILES,
     DEFAULT,
@@ -117,7 +118,7 @@ def overall_report(found: Mapping[float, Compared], *, title: str) -> Printed:
         for way in compared.ways:
             errors, held = compared.errors_of(way), compared.coverage_of(way).mean(axis=1)
             mean, error = mean_and_error(errors)
-            cells = [f"{epsilon:g}", way, f"{mean:.3f} ({error:.3f})"]
+            cells = [f"{epsilon:g}", way, with_error(mean, error, ".3f")]
             losses = errors - base
             worst = int(losses.mean(axis=1).argmax())
             loss, loss_error = mean_and_error(losses[worst : worst + 1])
@@ -128,7 +129,7 @@ def overall_report(found: Mapping[float, Compared], *, title: str) -> Printed:
                 else [
                     f"{better} of {len(losses)}",
                     compared.tables[worst],
-                    f"{loss:+.3f} ({loss_error:.3f})",
+                    with_error(loss, loss_error, "+.3f"),
                 ]
             )
             cells += [_percent(held.mean()), _percent(held.min())]
@@ -145,7 +146,7 @@ def by_table_report(compared: Compared, *, title: str) -> Printed:
         for way in compared.ways:
             mean, error = mean_and_error(compared.errors_of(way)[number : number + 1])
             held = _percent(compared.coverage_of(way)[number].mean())
-            cells.append(f"{mean:.3f} ({error:.3f}) {held}".rstrip())
+            cells.append(f"{with_error(mean, error, '.3f')} {held}".rstrip())
         table.add_row(name, *cells)
     return table
 
@@ -172,8 +173,8 @@ def beside_the_mean_report(found: Mapping[float, Compared], *, title: str) -> Pr
         for way in ways:
             mean, error = mean_and_error(compared.errors_of(way))
             loss, loss_error = mean_and_error(compared.errors_of(way) - base)
-            more = "" if way == NOISY_MEAN else f"; {loss:+.3f} ({loss_error:.3f})"
-            cells.append(f"{mean:.3f} ({error:.3f}){more}")
+            more = "" if way == NOISY_MEAN else f"; {with_error(loss, loss_error, '+.3f')}"
+            cells.append(with_error(mean, error, ".3f") + more)
         table.add_row(f"{epsilon:g}", *cells)
     return table
 
@@ -187,8 +188,8 @@ def trips_report(compared: Compared, *, title: str) -> Printed:
         gain, gain_error = mean_and_error(errors - seconds[ONE_STAGE])
         table.add_row(
             way,
-            f"{mean:.1f} ({error:.1f})",
-            "" if way == ONE_STAGE else f"{gain:+.1f} ({gain_error:.1f})",
+            with_error(mean, error, ".1f"),
+            "" if way == ONE_STAGE else with_error(gain, gain_error, "+.1f"),
             _percent(compared.coverage_of(way).mean()),
         )
     return table

@@ -8,6 +8,12 @@ squared errors, with (its equation 13)
 It argues that a prediction that moves by a changes a squared distance D² by at most a². It is
 2Da + a². So nothing here is private, whatever ε it is given; it is here to be compared with
 `cloakgp.privacy.selection`, which never calls it.
+
+The paper suggests randomised early stopping (Liu and Talwar 2019) in the place of the exponential
+mechanism. That is for candidates which are drawn at random and scored privately one by one, and it
+costs up to three times the ε of one score. A grid is scored whole, with errors whose sensitivity is
+known: there permute-and-flip, which `cloakgp.privacy.selection` has, is never worse than the
+exponential mechanism at the same ε (McKenna and Sheldon 2020).
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ from cloakgp.release.posterior.laplace import NewtonState
 from cloakgp.utils.arrays import Array
 from experiments.figures import BLUE, GREY, RED
 from experiments.framework import Tick, no_tick, table_titled
+from experiments.spread import standard_error
 
 CONFIDENCE_BINS = 10
 
@@ -114,10 +115,10 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class Mean:
-    """A mean over draws and its standard error."""
+    """A mean over draws and its standard error, None where there are too few draws to tell."""
 
     value: float
-    error: float
+    error: float | None
 
     @classmethod
     def of(cls, values: Array) -> Mean:
@@ -130,10 +131,9 @@ class Mean:
         Examples
         --------
         >>> Mean.of(np.array([1.0, 3.0]))
-        Mean(value=2.0, error=1.0)
+        Mean(value=2.0, error=None)
         """
-        error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else np.nan
-        return cls(value=float(values.mean()), error=error)
+        return cls(value=float(values.mean()), error=standard_error(values))
 
 
 @dataclass(frozen=True, eq=False)
@@ -435,7 +435,8 @@ def percent(mean: Mean, *, sign: str = "") -> str:
     >>> percent(Mean(value=0.5, error=0.01))
     '50.0 ± 1.0'
     """
-    return f"{100 * mean.value:{sign}.1f} ± {100 * mean.error:.1f}"
+    shown = f"{100 * mean.value:{sign}.1f}"
+    return shown if mean.error is None else f"{shown} ± {100 * mean.error:.1f}"
 
 
 def reliability_figure(found: Mapping[str, Outcome], *, title: str) -> Figure:

@@ -13,6 +13,7 @@ from cloakgp.fitting.defaults import choose_query
 from cloakgp.fitting.strategies import Query, choose_strategy
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.privacy import Answers, Calibration, OutputBounds, measure
+from cloakgp.privacy.accounting import exact_noise_multiplier, papers_noise_multiplier
 from cloakgp.release import DenseStrategy, Measurement, Release
 from cloakgp.utils.arrays import Array
 
@@ -72,6 +73,12 @@ class Noise:
     criterion: CriterionName
     calibration: Calibration
 
+    def answer_sd(self, budget: Budget) -> float:
+        """Return the sd of an answer that one output moves by at most its own change."""
+        papers = self.calibration == "papers"
+        multiplier = papers_noise_multiplier if papers else exact_noise_multiplier
+        return budget.bounds.width * multiplier(budget.epsilon, budget.delta)
+
 
 PAPERS_NOISE = Noise("papers' noise", criterion="logdet", calibration="papers")
 LOGDET_NOISE = Noise("log det, exact", criterion="logdet", calibration="exact")
@@ -117,6 +124,16 @@ class Cloaked:
         cloaking = prior.cloaking_matrix(X_query, X)
         design = design_strategy(cloaking, criterion=noise.criterion, gap=gap)
         return cls(prior=prior, X=X, X_query=X_query, cloaking=cloaking, noise=noise, design=design)
+
+    def noise_sd(self, budget: Budget) -> Array:
+        """Return the sd of the noise that a release would have in each prediction, shape (P,).
+
+        No output is needed: questions are put so that one output moves the answers by at most its
+        own change.
+        """
+        lengths = np.linalg.norm(self.design.reconstruction, axis=1)
+        longest = np.linalg.norm(self.design.strategy, axis=0).max()
+        return np.asarray(self.noise.answer_sd(budget) * longest * lengths, dtype=np.float64)
 
     def released(self, y: Array, *, budget: Budget, insecure_seed: int | None = None) -> Release:
         """Measure once: every call draws new noise."""

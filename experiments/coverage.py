@@ -37,6 +37,7 @@ from experiments.framework import (
     ticked,
 )
 from experiments.priors import DEFAULT_SHAPE, Scale, Table, first_tables
+from experiments.spread import standard_error, with_error
 
 QUANTILE = 1.959964
 BOUNDS = OutputBounds(-1.0, 1.0)
@@ -113,10 +114,9 @@ class Coverage:
         return np.asarray(self.shares.mean(axis=1), dtype=np.float64)
 
     @property
-    def standard_error(self) -> Array:
-        """Of `mean`, shape (ways,)."""
-        spread = self.shares.std(axis=1, ddof=1)
-        return np.asarray(spread / np.sqrt(self.shares.shape[1]), dtype=np.float64)
+    def standard_errors(self) -> list[float | None]:
+        """Of every `mean`; None where there are too few draws to tell."""
+        return [standard_error(of_way) for of_way in self.shares]
 
 
 def covered(release: Release, X: Array, values: Array, *, new_output: bool) -> float:
@@ -232,10 +232,10 @@ def coverage_report(found: Mapping[str, Coverage], *, title: str) -> Printed:
     """Lay out coverages by way to learn."""
     table = table_titled(title, "", right=("None", "map", "average", "clipped"))
     for name, coverage in found.items():
-        shares = zip(coverage.mean, coverage.standard_error, strict=True)
+        shares = zip(coverage.mean, coverage.standard_errors, strict=True)
         table.add_row(
             name,
-            *(f"{mean:.1%} ({error:.1%})" for mean, error in shares),
+            *(with_error(mean, error, ".1%") for mean, error in shares),
             "" if coverage.clipped is None else f"{coverage.clipped:.1%}",
         )
     return table

@@ -32,6 +32,7 @@ from experiments.cloaking import (
     mean_without_privacy,
 )
 from experiments.framework import Tick, no_tick, ticked
+from experiments.spread import standard_error, with_error
 
 PriorFor = Callable[[Array], Prior]
 
@@ -48,8 +49,8 @@ class Errors:
     Examples
     --------
     >>> errors = Errors(np.array([[1.0, 3.0], [4.0, 4.0]]))
-    >>> errors.mean, errors.fold_sd, errors.standard_error
-    (3.0, 1.0, 0.5)
+    >>> errors.mean, errors.fold_sd, errors.with_error
+    (3.0, 1.0, '3.00')
     """
 
     by_fold: Array
@@ -76,11 +77,8 @@ class Errors:
 
     @property
     def standard_error(self) -> float | None:
-        """Of `mean`, over draws of the noise with the folds as they are; None if one draw."""
-        draws = self.by_fold.shape[1]
-        if draws < 2:
-            return None
-        return float(self.by_fold.mean(axis=0).std(ddof=1) / np.sqrt(draws))
+        """Of `mean`, over draws with the folds as they are; None if they are too few to tell."""
+        return standard_error(self.by_fold.mean(axis=0))
 
     @property
     def with_error(self) -> str:
@@ -365,7 +363,7 @@ def _released_in_stages(
 
 
 def mean_of_draws(draws: Array, *, sign: str = "") -> str:
-    """Return the mean over draws and its standard error, as tables show them.
+    """Return the mean over draws and its standard error, if it can be told, as tables show them.
 
     Parameters
     ----------
@@ -376,8 +374,8 @@ def mean_of_draws(draws: Array, *, sign: str = "") -> str:
     Examples
     --------
     >>> mean_of_draws(np.array([1.0, 3.0]))
-    '2.00 (1.00)'
+    '2.00'
     """
-    error = draws.std(ddof=1) / np.sqrt(len(draws))
-    decimals = 2 if error >= 0.1 else 3
-    return f"{draws.mean():{sign}.{decimals}f} ({error:.{decimals}f})"
+    error = standard_error(draws)
+    decimals = 2 if error is None or error >= 0.1 else 3
+    return with_error(float(draws.mean()), error, f"{sign}.{decimals}f")

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
+import typer
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from rich.table import Table
@@ -288,7 +289,7 @@ def inducing_figure(
             axes.errorbar(
                 list(by_count),
                 [100 * mean.value for mean in means],
-                yerr=[100 * mean.error for mean in means],
+                yerr=[100 * (mean.error or 0.0) for mean in means],
                 color=str(shade),
                 marker="o",
                 markersize=4,
@@ -354,7 +355,7 @@ class HandwrittenDigits(Experiment[Found]):
     draws: RowDraws = 25
     lengthscales: Sequence[float] = (60.0, 168.0, 380.0, 860.0)
     counts: Sequence[int] = (4, 8, 16, 40, 100, 204)
-    steps: int = 8
+    steps: Annotated[int, typer.Option(min=1, help="Newton steps of figure 9.")] = 8
 
     def compute(self, progress: Progress) -> Found:
         """Compare all methods, by inducing inputs too, and iterate as in figure 9."""

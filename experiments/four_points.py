@@ -154,6 +154,34 @@ def choices() -> list[Choice]:
     return found
 
 
+def squared_errors_without_noise(*, order: int, split: Sequence[Sequence[int]]) -> list[float]:
+    """Return the sum of squared errors of each fold without privacy noise.
+
+    Examples
+    --------
+    >>> squared_errors_without_noise(order=0, split=HALVES)
+    [3.625, 3.25]
+    """
+    errors = (
+        polynomial_cloaking(X[list(train)], X[list(out)], order=order) @ Y[list(train)]
+        - Y[list(out)]
+        for train, out in (split, split[::-1])
+    )
+    return [round(float(one @ one), 12) for one in errors]
+
+
+def without_noise_lines() -> Iterable[str]:
+    """Say what the paper says of its example before noise: errors, and two cloaking matrices."""
+    train, held_out = (list(rows) for rows in HALVES)
+    for order, published in ((0, "6.875 (3.625 + 3.25)"), (1, "0 (0 + 0)")):
+        folds = squared_errors_without_noise(order=order, split=HALVES)
+        matrix = polynomial_cloaking(X[train], X[held_out], order=order).round(12) + 0.0
+        yield (
+            f"Order {order}, halves, no noise: {sum(folds):g} ({folds[0]:g} + {folds[1]:g}), "
+            f"published {published}; C{'₀₁'[order]} of the first split: {matrix.tolist()}"
+        )
+
+
 @dataclass(frozen=True)
 class FourPoints(Experiment[list[Choice]]):
     """Section 5.1 of the 2021 paper: polynomials of order 0 and 1 through four points."""
@@ -182,6 +210,7 @@ class FourPoints(Experiment[list[Choice]]):
                 "", one.label, *errors, f"{one.sensitivity:.4g}", f"{one.probabilities[0]:.2%}"
             )
         yield table
+        yield from without_noise_lines()
         moved, claimed = counterexample()
         yield (
             f"The paper's bound fails: two rows at x = 1, twenty at x = 4, a line through the "

@@ -9,76 +9,53 @@ from __future__ import annotations
 import inspect
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import fields, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import Field, fields
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Generic, Protocol, TypeVar, get_type_hints
+from typing import Annotated, Any, ClassVar, Generic, TypeVar, get_type_hints
 
 import typer
 from matplotlib.figure import Figure
 from rich import box
 from rich.console import Console
-from rich.progress import Progress as Bar
 from rich.table import Table
 
+from experiments.progress import Progress, Tick, no_tick, progress, quietly, ticked
+from experiments.written import write_tables
+
+__all__ = [
+    "Experiment",
+    "Fast",
+    "OutputDir",
+    "Progress",
+    "Releases",
+    "RowDraws",
+    "Rows",
+    "Shuffle",
+    "Splits",
+    "Tick",
+    "all_experiments",
+    "command_of",
+    "console",
+    "no_tick",
+    "progress",
+    "quietly",
+    "table_titled",
+    "ticked",
+]
+
 Results = TypeVar("Results")
-Result = TypeVar("Result")
-Tick = Callable[[], None]
 
 DPI = 130
 # Rich takes 80 columns where there is no terminal, and would cut figures off to fit.
 WIDTH = 144
+# A narrow table is as wide as its title, up to this, which would otherwise be broken to fit.
+TITLE_WIDTH = 72
 
 console = Console(highlight=False, width=WIDTH)
-
-
-def no_tick() -> None:
-    """Count nothing."""
-
-
-class Progress(Protocol):
-    """Something that shows how far a computation is."""
-
-    def __call__(self, what: str, *, steps: int) -> AbstractContextManager[Tick]:
-        """Return a context whose callable is to be called after every step."""
-
-
-@contextmanager
-def progress(what: str, *, steps: int) -> Iterator[Tick]:
-    """Show a bar on stderr while something takes its steps.
-
-    Parameters
-    ----------
-    what : str
-    steps : int
-
-    Yields
-    ------
-    callable
-        To be called after every step.
-    """
-    with Bar(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=steps)
-        yield lambda: bar.advance(task)
-
-
-def ticked(results: Iterable[Result], *, tick: Tick = no_tick, every: int = 1) -> Iterator[Result]:
-    """Yield results, and call `tick` after so many of them.
-
-    Examples
-    --------
-    >>> ticks = []
-    >>> list(ticked("abcde", tick=lambda: ticks.append("tick"), every=2)), ticks
-    (['a', 'b', 'c', 'd', 'e'], ['tick', 'tick'])
-    """
-    for count, result in enumerate(results, start=1):
-        yield result
-        if count % every == 0:
-            tick()
 
 
 def table_titled(title: str, *left: str, right: Iterable[str] = ()) -> Table:
@@ -97,7 +74,13 @@ def table_titled(title: str, *left: str, right: Iterable[str] = ()) -> Table:
     >>> [column.justify for column in table_titled("errors", "method", right=["cm"]).columns]
     ['left', 'right']
     """
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, caption_justify="left")
+    table = Table(
+        title=title,
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        caption_justify="left",
+        min_width=min(len(title), TITLE_WIDTH),
+    )
     for column in left:
         table.add_column(column)
     for column in right:
@@ -141,27 +124,39 @@ class Experiment(ABC, Generic[Results]):
         """Return the first sentence of the docstring."""
         return (inspect.getdoc(cls) or "").split("\n\n")[0].replace("\n", " ")
 
+    def told(self) -> str:
+        """Return the options of the command with their values, in words."""
+        values = ((option.name, getattr(self, option.name)) for option in options_of(type(self)))
+        return ", ".join((self.name, *(f"{name} = {value}" for name, value in values)))
+
     def run(self, *, output_dir: Path) -> None:
-        """Compute, print the tables, and write the figures.
+        """Compute, print the tables, and write them and the figures.
 
         Parameters
         ----------
         output_dir : Path
-            Of the figures; made if it is not there.
+            Made if it is not there.
         """
         started = time.monotonic()
         found = self.compute(progress)
+        tables = []
         for shown in self.tables(found):
             console.print(shown)
+            tables.append(shown)
+        output_dir.mkdir(parents=True, exist_ok=True)
+        written = write_tables(tables, folder=output_dir, name=self.name, settings=self.told())
         for name, figure in self.figures(found).items():
-            output_dir.mkdir(parents=True, exist_ok=True)
             figure.savefig(output_dir / name, dpi=DPI)
-            console.print(f"wrote {output_dir / name}")
+            written.append(output_dir / name)
+        for path in written:
+            console.print(f"wrote {path}")
         console.print(f"{time.monotonic() - started:.0f} s")
 
 
-OutputDir = Annotated[Path, typer.Option(help="Where pictures are written.")]
-Fast = Annotated[bool, typer.Option("--fast", help="The small version; rougher figures.")]
+OutputDir = Annotated[Path, typer.Option(help="Where tables and pictures are written.")]
+Fast = Annotated[
+    bool, typer.Option("--fast", help="The small version, but for options that are given.")
+]
 Releases = Annotated[int, typer.Option(min=2, help="Releases per fold and method.")]
 Splits = Annotated[int, typer.Option(min=2, help="Splits and draws of the noise.")]
 RowDraws = Annotated[int, typer.Option(min=2, help="Draws of rows, each with its noise.")]
@@ -178,17 +173,20 @@ def command_of(kind: type[Experiment[Any]]) -> Callable[..., None]:
         A subclass of `Experiment`.
     """
     hints = get_type_hints(kind, include_extras=True)
-    # A dataclass, as its docstring demands: mypy knows the base alone.
-    every = fields(kind)  # type: ignore[arg-type]
-    settings = [one for one in every if hasattr(hints[one.name], "__metadata__")]
+    settings = options_of(kind)
 
-    def command(*, output_dir: Path, fast: bool, **options: Any) -> None:
-        experiment: Any = kind(**options)
+    def command(context: typer.Context, *, output_dir: Path, fast: bool, **options: Any) -> None:
         if fast:
-            experiment = replace(experiment, **kind.small)
+            given = {name for name in options if is_given(context, name)}
+            small = {name: one for name, one in kind.small.items() if name not in given}
+            options = options | small
+        experiment: Any = kind(**options)
         experiment.run(output_dir=output_dir)
 
-    parameters = [(setting.name, hints[setting.name], setting.default) for setting in settings]
+    parameters: list[tuple[str, Any, Any]] = [
+        ("context", typer.Context, inspect.Parameter.empty),
+        *((setting.name, hints[setting.name], setting.default) for setting in settings),
+    ]
     parameters += [("output_dir", OutputDir, Path("output")), ("fast", Fast, False)]
     command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [
@@ -201,6 +199,27 @@ def command_of(kind: type[Experiment[Any]]) -> Callable[..., None]:
     command.__annotations__ = {name: annotation for name, annotation, _ in parameters}
     command.__doc__ = kind.title()
     return command
+
+
+def options_of(kind: type[Experiment[Any]]) -> list[Field[Any]]:
+    """Return the fields of an experiment that are options of its command."""
+    hints = get_type_hints(kind, include_extras=True)
+    # A dataclass, as its docstring demands: mypy knows the base alone.
+    every = fields(kind)  # type: ignore[arg-type]
+    return [one for one in every if hasattr(hints[one.name], "__metadata__")]
+
+
+def is_given(context: typer.Context, name: str) -> bool:
+    """Return whether somebody gave an option of a command, so that it is no default.
+
+    Parameters
+    ----------
+    context : Context
+        Of the command.
+    name : str
+    """
+    source = context.get_parameter_source(name)
+    return source is not None and source.name not in {"DEFAULT", "DEFAULT_MAP"}
 
 
 def all_experiments() -> dict[str, type[Experiment[Any]]]:

@@ -8,7 +8,6 @@ by how much to which is drawn. What was computed can be kept in a file, and is n
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +30,9 @@ from cloakgp.utils.arrays import Array
 from experiments.cross_validation import root_mean_square
 from experiments.datasets import load_kung
 from experiments.framework import Experiment, Progress, Rows, table_titled
-from experiments.priors import Table, first_tables, mean_and_error
+from experiments.keeping import JsonLines
+from experiments.priors import Table, first_tables
+from experiments.spread import mean_and_error, with_error
 from experiments.ways import Setting, Way, noisy_mean, released
 
 EPSILONS, FACTORS = (1.0, 3.0), (1, 10, 100)
@@ -150,27 +151,6 @@ def map_error(
     return math.hypot(1.0, (predicted - float(y.mean())) / float(y.std()))
 
 
-class Kept:
-    """Figures by key, kept in a file of one JSON list a line, if there is one."""
-
-    def __init__(self, path: Path | None) -> None:
-        self.path = path
-        self.known: dict[tuple[Any, ...], float] = {}
-        if path is not None and path.exists():
-            for line in path.read_text().splitlines():
-                *key, value = json.loads(line)
-                self.known[tuple(key)] = value
-
-    def get(self, key: tuple[Any, ...], compute: Callable[[], float]) -> float:
-        """Return what is kept for a key, or compute and keep it."""
-        if key not in self.known:
-            self.known[key] = compute()
-            if self.path is not None:
-                with self.path.open("a") as file:
-                    file.write(json.dumps([*key, self.known[key]]) + "\n")
-        return self.known[key]
-
-
 @dataclass(frozen=True, eq=False)
 class Found:
     """Relative errors on tables, in cm on the !Kung, and of means of synthetic outputs.
@@ -220,7 +200,7 @@ class Interval(Experiment[Found]):
 
     def compute(self, progress: Progress) -> Found:
         """Compare on tables, on the !Kung, and on synthetic outputs."""
-        kept = Kept(self.kept)
+        kept = JsonLines(self.kept)
         tables = tuple(first_tables(self.count)) if self.draws else ()
         return Found(
             tables=self._of_tables(tables, kept, progress),
@@ -230,7 +210,7 @@ class Interval(Experiment[Found]):
         )
 
     def _of_tables(
-        self, tables: Sequence[Table], kept: Kept, progress: Progress
+        self, tables: Sequence[Table], kept: JsonLines, progress: Progress
     ) -> dict[tuple[float, int, str], Array]:
         found = {
             (epsilon, factor, way): np.zeros((len(tables), self.draws))
@@ -258,7 +238,7 @@ class Interval(Experiment[Found]):
                         tick()
         return found
 
-    def _of_kung(self, kept: Kept, progress: Progress) -> dict[tuple[float, float], Array]:
+    def _of_kung(self, kept: JsonLines, progress: Progress) -> dict[tuple[float, float], Array]:
         found: dict[tuple[float, float], Array] = {}
         with progress("!Kung", steps=len(KUNG_BOUNDS) * self.kung_draws) as tick:
             for bounds in KUNG_BOUNDS if self.kung_draws else ():
@@ -270,7 +250,7 @@ class Interval(Experiment[Found]):
         return found
 
     def _of_means(
-        self, kept: Kept, progress: Progress
+        self, kept: JsonLines, progress: Progress
     ) -> dict[tuple[int, float, int, bool], Array]:
         found = {
             (rows, epsilon, factor, interval): np.zeros((len(SHAPES), self.map_draws))
@@ -307,7 +287,7 @@ class Interval(Experiment[Found]):
             mean, error = mean_and_error(errors[None])
             yield (
                 f"!Kung, height by age at ({KUNG_EPSILON:g}, {KUNG_DELTA:g}), bounds {lo:g} to "
-                f"{hi:g}: {mean:.2f} cm (se {error:.2f}, {len(errors)} draws of {FOLDS} folds)"
+                f"{hi:g}: {with_error(mean, error)} cm, {len(errors)} draws of {FOLDS} folds"
             )
         if found.means:
             yield self._map_report(found)
@@ -330,9 +310,9 @@ class Interval(Experiment[Found]):
             ]
             for number, name in enumerate(found.names):
                 pairs = (mean_and_error(errors[number : number + 1]) for errors in columns)
-                table.add_row(name, *(f"{mean:.3f} ({error:.3f})" for mean, error in pairs))
+                table.add_row(name, *(with_error(mean, error, ".3f") for mean, error in pairs))
             pairs = (mean_and_error(errors) for errors in columns)
-            table.add_row("mean", *(f"{mean:.3f} ({error:.3f})" for mean, error in pairs))
+            table.add_row("mean", *(with_error(mean, error, ".3f") for mean, error in pairs))
             yield table
 
     def _map_report(self, found: Found) -> Printed:

@@ -386,7 +386,7 @@ class Kung2018(Experiment[Found]):
     shuffle: Shuffle = False
     splits: Annotated[int, typer.Option(min=2, help="Validation sets for the private choice.")] = 10
     folds: Sequence[int] = FOLDS
-    runs: int = RUNS
+    runs: Annotated[int, typer.Option(min=1, help="Of Monte-Carlo cross-validation.")] = RUNS
     candidates: Sequence[ExactPrior] = CANDIDATES
 
     def compute(self, progress: Progress) -> Found:

@@ -45,9 +45,9 @@ from experiments.priors import (
     Scale,
     Split,
     Table,
-    mean_and_error,
     tables,
 )
+from experiments.spread import mean_and_error, with_error
 
 MECHANISM: SelectionMechanism = "exponential"
 LOSS: Loss = "absolute"
@@ -260,7 +260,7 @@ def best_choice(errors: Array, *, then_map: bool = False) -> Array:
     return best
 
 
-def against_map(by_table: Mapping[str, Array]) -> dict[str, tuple[float, float]]:
+def against_map(by_table: Mapping[str, Array]) -> dict[str, tuple[float, float | None]]:
     """Return how much larger errors are than learn=map's, and its standard error, by way.
 
     Differences are paired, in shares of each table's mean error under learn=map, over all tables.
@@ -323,7 +323,7 @@ def against_map_report(found: Mapping[float, Mapping[str, Array]], *, title: str
     every = [against_map(by_table) for by_table in found.values()]
     for label in every[0]:
         larger = (one[label] for one in every)
-        table.add_row(label, *(f"{mean:+.1%} ({error:.1%})" for mean, error in larger))
+        table.add_row(label, *(with_error(mean, error, "+.1%") for mean, error in larger))
     return table
 
 

@@ -19,7 +19,8 @@ from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import NoiseChoice, NoiseName
 from experiments.adaptive import split_tables
 from experiments.framework import Experiment, Progress, Rows, Splits, table_titled
-from experiments.priors import Split, first_tables, mean_and_error
+from experiments.priors import Split, first_tables
+from experiments.spread import mean_and_error, with_error
 from experiments.ways import Compared, Predicted, Setting, Way, compare, noisy_mean, released
 
 EPSILONS = (0.1, 0.3, 1.0, 3.0)
@@ -171,7 +172,7 @@ class Noises(Experiment[Found]):
                 mean, error = mean_and_error(compared.errors_of(way))
                 held = compared.coverage_of(way).mean()
                 share = f" {held:.0%}" if np.isfinite(held) else ""
-                cells.append(f"{mean:.3f} ({error:.3f}){share}")
+                cells.append(with_error(mean, error, ".3f") + share)
             table.add_row(f"{epsilon:g}", *cells)
         yield table
 

@@ -469,7 +469,9 @@ class NonstationaryKernels(Experiment[Found]):
         for noise, surface in found.surfaces.items():
             yield (
                 f"Noise sd at {weight:g} kg and {age:g} years, {noise}: "
-                f"{kung.noise_sd_at_named_point(surface):.1f} cm (2021 paper, standard: 40 cm)"
+                f"{kung.noise_sd_at_named_point(surface):.1f} cm with {len(surface.X_query)} query "
+                "points. The paper gives no figure for this model: its 40 cm are of the standard "
+                "one, and depend on the number of points (see query-points)."
             )
 
     def figures(self, found: Found) -> Mapping[str, Figure]:

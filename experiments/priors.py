@@ -40,6 +40,7 @@ from experiments.framework import (
     table_titled,
     ticked,
 )
+from experiments.spread import mean_and_error, with_error
 
 TABLE_ROWS = 800
 HELD_OUT = 200
@@ -290,23 +291,6 @@ class Paired:
         return differences
 
 
-def mean_and_error(errors: Array) -> tuple[float, float]:
-    """Return the mean over tables and draws, and its standard error with the tables as they are.
-
-    Parameters
-    ----------
-    errors : array of shape (tables, draws)
-
-    Examples
-    --------
-    >>> mean_and_error(np.array([[1.0, 3.0], [2.0, 2.0]]))
-    (2.0, 0.5)
-    """
-    tables, draws = errors.shape
-    variances = errors.var(axis=1, ddof=1) / draws
-    return float(errors.mean()), float(np.sqrt(variances.sum()) / tables)
-
-
 def compare_learning(
     compared: Iterable[Table],
     *,
@@ -382,7 +366,7 @@ def shapes_report(
     by_shape = np.stack(list(found.values()), axis=1)
     overall = [mean_and_error(errors) for errors in by_shape]
     table.add_row("mean", *(f"{mean:.3f}" for mean, _ in overall))
-    table.add_row("se", *(f"{error:.3f}" for _, error in overall))
+    table.add_row("se", *("" if error is None else f"{error:.3f}" for _, error in overall))
     medians = np.median(by_shape.mean(axis=2), axis=1)
     table.add_row("median", *(f"{median:.3f}" for median in medians))
     table.caption = "\n".join(f"{number} {shape}" for number, shape in enumerate(shapes, start=1))
@@ -397,11 +381,11 @@ def learning_report(found: Mapping[float, Paired], *, title: str) -> Printed:
     for epsilon, paired in found.items():
         for way, name in enumerate(WAYS):
             mean, error = mean_and_error(paired.errors[way])
-            cells = [f"{epsilon:g}", name, f"{mean:.4f} ({error:.4f})"]
+            cells = [f"{epsilon:g}", name, with_error(mean, error, ".4f")]
             if way:
                 gains = paired.differences[way]
                 gain, gain_error = mean_and_error(gains)
-                cells.append(f"{gain:+.4f} ({gain_error:.4f})")
+                cells.append(with_error(gain, gain_error, "+.4f"))
                 quantiles = np.quantile(gains, (0.25, 0.5, 0.75, 1.0))
                 cells += [f"{quantile:+.3f}" for quantile in quantiles]
                 cells.append(f"{np.mean(gains > 0):.0%}")
@@ -425,7 +409,7 @@ def learning_by_table_report(found: Mapping[float, Paired], *, way: int, title: 
             mean_and_error(paired.differences[way][number : number + 1])
             for paired in found.values()
         )
-        table.add_row(name, *(f"{gain:+.3f} ({error:.3f})" for gain, error in gains))
+        table.add_row(name, *(with_error(gain, error, "+.3f") for gain, error in gains))
     return table
 
 

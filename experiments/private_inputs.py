@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
+import typer
 from rich.table import Table
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern
 
@@ -31,6 +32,7 @@ from experiments.cross_validation import Errors, Protocol, Row, posterior_errors
 from experiments.datasets import load_kung
 from experiments.framework import Experiment, Progress, Releases, Tick, no_tick, table_titled
 from experiments.kung import TUNED_LENGTHSCALES, TUNED_NOISE, TUNED_SIGNAL
+from experiments.spread import with_error
 
 AGES = InputBox((0.0,), (100.0,))
 BINS = (5, 10, 20)
@@ -326,9 +328,7 @@ def errors_report(found: dict[float, Found], *, neighbours: str, protocol: Proto
     first = next(iter(found.values()))
     for name in first.errors:
         cells = (one.errors[name] for one in found.values())
-        table.add_row(
-            name, *(f"{cell.mean:.2f} ({cell.standard_error or 0:.2f})" for cell in cells)
-        )
+        table.add_row(name, *(with_error(cell.mean, cell.standard_error) for cell in cells))
     for name in first.coverage:
         shares = (one.coverage[name] for one in found.values())
         table.add_row(f"coverage, {name}", *(f"{share:.1%}" for share in shares))
@@ -364,7 +364,7 @@ class PrivateInputs(Experiment[Comparison]):
 
     draws: Releases = 20
     epsilons: Sequence[float] = (0.5, 1.0, 2.0, 5.0)
-    simulations: int = 60
+    simulations: Annotated[int, typer.Option(min=2, help="Simulated tables for coverage.")] = 60
 
     def compute(self, progress: Progress) -> Comparison:
         """Cross-validate every method, and simulate how often intervals hold."""

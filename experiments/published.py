@@ -121,7 +121,7 @@ def figure_4_report(found: Mapping[int, CrossValidation]) -> Table:
     """Lay out figure 4 of the 2021 paper."""
     table = table_titled(
         "Figure 4 of the 2021 paper: RMSE (cm) by number of inducing inputs, re-run with the "
-        "authors' code, and here (se over draws)",
+        "authors' code, and here (root of the expected mean square, mean over folds: no draws)",
         right=("inducing", "no privacy", "re-run", PAPERS_NOISE.name, "re-run", TRACE_NOISE.name),
     )
     for count, one in found.items():

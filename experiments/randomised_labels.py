@@ -27,7 +27,7 @@ from cloakgp import DPGPClassifier
 from cloakgp.utils.arrays import Array
 from experiments.datasets import load_hmeq
 from experiments.framework import Experiment, Progress, table_titled
-from experiments.priors import mean_and_error
+from experiments.spread import mean_and_error, with_error
 
 Labels = NDArray[np.intp]
 PENALTIES = (0.01, 0.1, 1.0, 10.0, 100.0)
@@ -207,6 +207,6 @@ class RandomisedLabels(Experiment[Found]):
             cells = []
             for way in WAYS:
                 mean, error = mean_and_error(found.accuracy[epsilon, name, way][None])
-                cells.append(f"{mean:.3f} ({error:.3f})")
+                cells.append(with_error(mean, error, ".3f"))
             table.add_row(f"{epsilon:g}", name, *cells)
         yield table

@@ -27,7 +27,7 @@ from cloakgp.utils.arrays import Array
 from experiments.cross_validation import root_mean_square
 from experiments.datasets import load_citibike, load_hmeq, load_kung
 from experiments.framework import Experiment, Progress, table_titled
-from experiments.priors import mean_and_error
+from experiments.spread import mean_and_error, with_error
 
 WayName = Literal["as it comes", "by hand", "numbers alone", "one number"]
 WAYS: tuple[WayName, ...] = ("as it comes", "by hand", "numbers alone", "one number")
@@ -225,6 +225,6 @@ class RawTables(Experiment[Found]):
                 cells = []
                 for way in WAYS:
                     mean, error = mean_and_error(found.errors[epsilon, name, way][None])
-                    cells.append(f"{mean:.3f} ({error:.3f})")
+                    cells.append(with_error(mean, error, ".3f"))
                 table.add_row(name, *cells)
             yield table

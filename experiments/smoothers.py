@@ -363,6 +363,5 @@ class Smoothers(Experiment[Found]):
         yield smoothers_report(found.smoothed, title=title)
         yield (
             "For comparison, DPGPRegressor with bounds and budget alone, learn=None: "
-            f"{found.process.mean:.2f} cm (se over {self.protocol.draws} draws "
-            f"{found.process.standard_error:.2f})"
+            f"{found.process.with_error} cm, {self.protocol.draws} draws"
         )

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
+import typer
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
@@ -218,7 +219,7 @@ class Stripes(Experiment[Found]):
     shown: ClassVar[tuple[str, ...]] = (PAPERS_ONE, SAME_KERNEL, DEFAULTS)
 
     draws: RowDraws = 25
-    releases: int = 25
+    releases: Annotated[int, typer.Option(min=1, help="Releases about one draw of rows.")] = 25
 
     def compute(self, progress: Progress) -> Found:
         """Compare all methods, and release about one draw many times."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import numpy as np
 import pandas as pd
+import typer
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from rich.table import Table
@@ -23,6 +24,7 @@ from experiments.algorithm_1 import DELTA, EPSILON, LOSS_NAMES, Fold
 from experiments.datasets import load_kung
 from experiments.figures import BLUE, RED
 from experiments.framework import Experiment, Progress, Tick, no_tick, table_titled
+from experiments.table2_rows import Rows, rows_report, summary_lines
 
 Cloaked = TypeVar("Cloaked")
 
@@ -376,7 +378,8 @@ def figure_11(lengthscales: Lengthscales, *, column: str) -> Figure:
         epsilons=lengthscales.epsilons,
         lengthscales=table2_choices.LENGTHSCALES,
         unit=UNITS[column],
-        title=f"Which lengthscale is chosen, heights from {column} (2021 paper, figure 11)",
+        title=f"Which lengthscale is chosen, heights from {column} (2021 paper, figure 11; "
+        "2018 supplement, figure 5)",
     )
 
 
@@ -401,7 +404,7 @@ class Table2(Experiment[list[Found]]):
     }
 
     columns: Sequence[str] = ("weight", "age")
-    draws: int = 20
+    draws: Annotated[int, typer.Option(min=1, help="Releases of untouched defaults a fold.")] = 20
     epsilons: Sequence[float] = (100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1)
 
     def compute(self, progress: Progress) -> list[Found]:
@@ -421,6 +424,9 @@ class Table2(Experiment[list[Found]]):
         """Lay out expected RMSEs, and say what choice and release cost together."""
         for one in found:
             yield table2_report(one.study, defaults=one.defaults)
+            rows = Rows.of(one.study.papers, one.study.halves)
+            yield rows_report(rows, column=one.study.column)
+            yield from summary_lines(rows)
         release = worst_release(EPSILON, DELTA, rows=table2_choices.FIRST_HALF)
         for mechanism in MECHANISMS:
             yield str(compose_with_selection(release, EPSILON, mechanism=mechanism))

@@ -37,7 +37,7 @@ KEYS = ("ledger.keys", "service.credentials")
 LONGEST_MODULE = 500
 # Folders of tests that stand for no folder of the package: what they are about lies elsewhere, or
 # goes through all of it.
-OTHER_TESTS = {"experiments", "benchmarks", "privacy/attacks"}
+OTHER_TESTS = {"experiments", "experiments/reproduction", "benchmarks", "privacy/attacks"}
 
 
 def name_of(path: Path) -> str:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from cloakgp.utils.arrays import Array
 from experiments.framework import Tick, no_tick
+from experiments.keeping import JsonFile
 from experiments.priors import Split, Table
 from experiments.rivals.base import Rival
 from experiments.ways import Setting
@@ -172,21 +173,13 @@ def _errors_of(
     split: Split, setting: Setting, *, rivals: Sequence[Rival], kept: Path | None
 ) -> Errors:
     """Return errors by rival and tuning, those that are kept and those that are measured now."""
-    errors: Errors = {}
-    if kept is not None and kept.exists():
-        errors = json.loads(kept.read_text(encoding="utf-8"))
-    missing = [rival for rival in rivals if rival.name not in errors]
-    for rival in missing:
+    errors = JsonFile(kept)
+
+    def measured(rival: Rival) -> dict[str, float]:
         predictions = rival.predict(split, setting)
-        errors[rival.name] = {
-            tuning: split.relative_error(mean) for tuning, mean in predictions.items()
-        }
-    if missing and kept is not None:
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        partial = kept.with_suffix(".part")
-        partial.write_text(json.dumps(errors), encoding="utf-8")
-        partial.replace(kept)
-    return errors
+        return {tuning: split.relative_error(mean) for tuning, mean in predictions.items()}
+
+    return {rival.name: errors.get(rival.name, partial(measured, rival)) for rival in rivals}
 
 
 def steps(tables: Sequence[Table], *, budgets: Sequence[Budget], draws: int) -> int:

@@ -10,7 +10,6 @@ from rich.table import Table as Printed
 
 from cloakgp.utils.arrays import Array
 from experiments.framework import table_titled
-from experiments.priors import mean_and_error
 from experiments.rivals.comparison import (
     Budget,
     Compared,
@@ -20,6 +19,7 @@ from experiments.rivals.comparison import (
     tuned_on_other_tables,
 )
 from experiments.rivals.references import DEFAULT
+from experiments.spread import mean_and_error, standard_error, with_error
 
 Evaluation = Callable[[Sequence[Judged]], Array]
 # How many fit beside each other, with standard errors.
@@ -80,17 +80,15 @@ def blocks(found: Compared) -> dict[str, list[Printed]]:
 
 def _with_error(errors: Array) -> str:
     """Return the mean and its standard error over draws, the tables as they are."""
-    if errors.shape[1] == 1:
-        return f"{errors.mean():.3f}"
     mean, error = mean_and_error(errors)
-    return f"{mean:.3f} ({error:.3f})"
+    return with_error(mean, error, ".3f")
 
 
 def _beside(more: Array) -> str:
     """Return a mean difference, its standard error over tables, and on how many it is below 0."""
     of_tables = more.mean(axis=1)
-    spread = f" ({of_tables.std(ddof=1) / np.sqrt(len(more)):.3f})" if len(more) > 1 else ""
-    return f"{of_tables.mean():+.3f}{spread}; {int((of_tables < 0).sum())}"
+    mean = with_error(float(of_tables.mean()), standard_error(of_tables), "+.3f")
+    return f"{mean}; {int((of_tables < 0).sum())}"
 
 
 def _heads(budgets: Sequence[Budget]) -> list[str]:

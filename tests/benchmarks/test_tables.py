@@ -47,15 +47,15 @@ def test_what_was_measured_is_kept_and_measured_again_only_when_asked(tmp_path):
         return Outcome("ok", arrays={"a": np.ones(2)}, report={"seconds": len(made)})
 
     made = []
-    Store(tmp_path).outcome("x: y", measure)
-    kept = Store(tmp_path, resume=True).outcome("x: y", measure)
+    Store(tmp_path).get("x: y", measure)
+    kept = Store(tmp_path, resume=True).get("x: y", measure)
     assert (len(made), kept.status, kept.report) == (1, "ok", {"seconds": 1})
     np.testing.assert_array_equal(kept.arrays["a"], np.ones(2))
-    assert Store(tmp_path).outcome("x: y", measure).report == {"seconds": 2}
+    assert Store(tmp_path).get("x: y", measure).report == {"seconds": 2}
 
 
 def test_what_failed_is_measured_again(tmp_path):
     outcomes = iter([Outcome("failed", "out of luck"), Outcome("not installed"), Outcome("ok")])
     store = Store(tmp_path, resume=True)
-    found = [store.outcome("x", lambda: next(outcomes)).status for _ in range(4)]
+    found = [store.get("x", lambda: next(outcomes)).status for _ in range(4)]
     assert found == ["failed", "not installed", "ok", "ok"]

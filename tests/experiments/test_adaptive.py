@@ -51,13 +51,14 @@ def split(wave):
 
 
 def flat(names, *, values, levels=0.0):
-    """Return results of one table and two draws, whose errors are given by way."""
+    """Return results of one table, whose errors are given by way and draw."""
+    draws = len(values[0])
     return Compared(
         ways=tuple(names),
         tables=("t",),
         errors=np.array(values)[:, None, :],
-        below=np.full((len(names), 1, 2, len(LEVELS)), levels),
-        spread=np.full((1, 2), 10.0),
+        below=np.full((len(names), 1, draws, len(LEVELS)), levels),
+        spread=np.full((1, draws), 10.0),
     )
 
 
@@ -169,27 +170,27 @@ def test_folds_of_trips_are_those_of_the_2018_paper_with_more_held_out(rng):
 
 
 def test_reports_show_differences_and_shares():
-    found = {1.0: flat([ONE_STAGE, DEFAULT], values=[[0.5, 0.7], [0.4, 0.4]], levels=0.25)}
+    found = {1.0: flat([ONE_STAGE, DEFAULT], values=[13 * [0.5, 0.7], 26 * [0.4]], levels=0.25)}
     report = adaptive.overall_report(found, title="toy")
     cells = [list(column.cells) for column in report.columns]
-    assert cells[2] == ["0.600 (0.100)", "0.400 (0.000)"]
+    assert cells[2] == ["0.600 (0.020)", "0.400 (0.000)"]
     assert cells[3] == ["", "1 of 1"]
-    assert cells[5] == ["", "-0.200 (0.100)"]
+    assert cells[5] == ["", "-0.200 (0.020)"]
     assert cells[6] == ["0%", "0%"]
     report = adaptive.calibration_report(found, title="toy")
     assert [next(iter(column.cells)) for column in report.columns][2:] == ["25.0%"] * 9
-    found = {1.0: flat([DEFAULT, NOISY_MEAN], values=[[1.1, 1.3], [1.0, 1.0]])}
+    found = {1.0: flat([DEFAULT, NOISY_MEAN], values=[13 * [1.1, 1.3], 26 * [1.0]])}
     report = adaptive.beside_the_mean_report(found, title="toy")
     assert [next(iter(column.cells)) for column in report.columns] == [
         "1",
-        "1.200 (0.100); +0.200 (0.100)",
+        "1.200 (0.020); +0.200 (0.020)",
         "1.000 (0.000)",
     ]
     report = adaptive.trips_report(
-        flat([ONE_STAGE, DEFAULT], values=[[0.5, 0.7], [0.4, 0.4]]), title="toy"
+        flat([ONE_STAGE, DEFAULT], values=[13 * [0.5, 0.7], 26 * [0.4]]), title="toy"
     )
-    assert list(report.columns[1].cells) == ["6.0 (1.0)", "4.0 (0.0)"]
-    assert list(report.columns[2].cells) == ["", "-2.0 (1.0)"]
+    assert list(report.columns[1].cells) == ["6.0 (0.2)", "4.0 (0.0)"]
+    assert list(report.columns[2].cells) == ["", "-2.0 (0.2)"]
 
 
 def test_every_stage_is_drawn_with_its_band(rng, tmp_path):

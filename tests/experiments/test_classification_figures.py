@@ -51,8 +51,10 @@ def test_the_default_figure_counts_loans():
             home_equity.NO_PRIVACY: Forecast(integrated=both[:1], plugged=both[:1]),
             "one": Forecast(integrated=both, plugged=both),
         },
+        latent=home_equity.LatentMeans(reference=np.arange(count), private=said),
     )
-    upper, lower = home_equity.default_figure(curves, title="toy").axes
+    upper, lower, latent = home_equity.default_figure(curves, title="toy").axes
+    np.testing.assert_array_equal(latent.lines[-1].get_ydata(), np.arange(count))
     heights = np.array([bar.get_height() for bar in upper.patches]).reshape(2, count)
     assert heights[:, 0].tolist() == [1, 1]
     assert heights[:, 2].tolist() == [1, 0]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import json
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, ClassVar
@@ -16,7 +18,7 @@ from rich.table import Table
 from typer.testing import CliRunner
 
 from experiments import __main__ as command_line
-from experiments import framework
+from experiments import framework, progress
 
 
 def test_figures_stay_whole_in_a_narrow_terminal(monkeypatch, capsys):
@@ -34,6 +36,28 @@ def test_progress_is_no_part_of_the_output(capsys):
         tick()
         tick()
     assert capsys.readouterr().out == ""
+
+
+def test_in_a_log_a_line_is_said_now_and_then(monkeypatch, capsys):
+    """Also within a step that takes long; nothing more is said once all is done."""
+    monkeypatch.setattr(progress, "SECONDS", 0.05)
+    with progress.progress("folds", steps=2) as tick:
+        time.sleep(0.2)
+        tick()
+        time.sleep(0.2)
+    said = capsys.readouterr()
+    lines = said.err.splitlines()
+    assert lines[0] == "folds: 0 of 2, 0 s"
+    assert lines[-1].startswith("folds: 1 of 2, 0 s, some")
+    time.sleep(0.2)
+    assert capsys.readouterr().err == ""
+    assert said.out == ""
+
+
+def test_what_takes_no_time_says_nothing(capsys):
+    with progress.progress("folds", steps=2) as tick:
+        tick()
+    assert capsys.readouterr().err == ""
 
 
 def test_a_table_as_wide_as_the_console_is_measured_so():
@@ -100,8 +124,40 @@ def test_a_command_takes_the_fields_with_options_and_prints_and_draws(tmp_path):
 
 
 def test_the_small_version_has_its_own_settings(tmp_path):
-    done = run_toy("--fast", "--count", "9", "--output-dir", str(tmp_path))
+    done = run_toy("--fast", "--output-dir", str(tmp_path))
     assert "2 in all" in done.output
+
+
+@pytest.mark.parametrize("count", ["9", "3"])
+def test_what_is_asked_for_wins_over_the_small_version(count, tmp_path):
+    """Also where it is the default; what is not asked for is small all the same."""
+    done = run_toy("--fast", "--count", count, "--output-dir", str(tmp_path))
+    assert f"{count} in all" in done.output
+    kept = json.loads((tmp_path / "toy.json").read_text())
+    assert kept["shown"][0]["rows"][-1] == [str(int(count) - 1), f"{(int(count) - 1) ** 2}"]
+
+
+def test_what_is_shown_is_kept(tmp_path):
+    run_toy("--output-dir", str(tmp_path))
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "toy-1.csv",
+        "toy.json",
+        "toy.md",
+        "toy.png",
+    ]
+    assert (tmp_path / "toy-1.csv").read_text() == "number,square\n0,0\n1,2\n2,8\n"
+    assert json.loads((tmp_path / "toy.json").read_text()) == {
+        "settings": "toy, count = 3",
+        "shown": [
+            {
+                "title": "Squares",
+                "columns": ["number", "square"],
+                "rows": [["0", "0"], ["1", "2"], ["2", "8"]],
+            },
+            "3 in all",
+        ],
+    }
+    assert "| 2 | 8 |\n\n3 in all\n" in (tmp_path / "toy.md").read_text()
 
 
 def test_every_experiment_is_listed_under_its_name():

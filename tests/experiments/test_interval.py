@@ -12,7 +12,6 @@ from experiments.interval import (
     FOUND,
     MEAN,
     Interval,
-    Kept,
     mean_with_interval,
     widened,
 )
@@ -44,12 +43,6 @@ def test_a_search_pays_where_bounds_are_wide():
         for way in (True, False)
     ]
     assert errors[0] < 0.3 * errors[1]
-
-
-def test_figures_are_kept_and_not_computed_again(tmp_path):
-    path = tmp_path / "kept.jsonl"
-    assert Kept(path).get(("a", 1), lambda: 2.5) == 2.5
-    assert Kept(path).get(("a", 1), lambda: 9.0) == 2.5
 
 
 def test_the_small_version_lays_out_tables_and_a_map():

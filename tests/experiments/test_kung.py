@@ -254,11 +254,11 @@ def test_sparse_errors_with_a_few_draws(women, setting):
 
 @pytest.mark.data
 def test_figure_4_at_two_counts(women):
-    found = kung.figure_4(women, counts=(2, 6), protocol=Protocol(draws=4, insecure_seed=SEED))
+    found = kung.figure_4(women, counts=(2, 6), protocol=Protocol())
     for count, one in found.items():
         no_privacy, papers = RERUN_FIGURE_4[count]
         assert one.no_privacy.mean == pytest.approx(no_privacy, abs=0.15)
-        assert one.raw[PAPERS_NOISE.name].mean == pytest.approx(papers, abs=1.0)
+        assert one.raw[PAPERS_NOISE.name].mean == pytest.approx(papers, abs=0.3)
     figure = inducing_inputs_figure(found)
     assert len(figure.axes[0].lines) == 5
 
@@ -316,7 +316,7 @@ def test_the_report_shows_the_mean_its_spread_and_its_standard_error(toy):
         prior_for=toy_prior,
         noises=(PAPERS_NOISE,),
         budget=TOY_BUDGET,
-        protocol=Protocol(folds=3, draws=3, insecure_seed=SEED),
+        protocol=Protocol(folds=3, draws=5, insecure_seed=SEED),
     )
     table = table_1_report({"1d standard": found}, title="toy")
     cells = list(table.columns[1].cells)

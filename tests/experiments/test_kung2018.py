@@ -112,11 +112,11 @@ def test_defaults_are_the_estimator_s(women):
 
 
 def test_the_report_has_what_was_published_first():
-    errors = np.tile([8.0, 9.0], (len(kung2018.WAYS), 1))
+    errors = np.tile(13 * [8.0, 9.0], (len(kung2018.WAYS), 1))
     report = kung2018.selection2018_report(errors, title="toy")
     figures = list(report.columns[1].cells)
     assert figures[:2] == ["14.3", "17.4"]
-    assert figures[2:] == len(kung2018.WAYS) * ["8.50 (0.50)"]
+    assert figures[2:] == len(kung2018.WAYS) * ["8.50 (0.10)"]
 
 
 @pytest.mark.slow

@@ -16,9 +16,9 @@ from experiments.priors import (
     Table,
     compare_learning,
     compare_shapes,
-    mean_and_error,
     tables,
 )
+from experiments.spread import mean_and_error
 
 SCALE = Scale(rows=80, draws=3, insecure_seed=1)
 

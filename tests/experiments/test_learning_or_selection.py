@@ -132,7 +132,8 @@ def test_a_vast_budget_chooses_what_fits(wave):
 
 def test_comparisons_are_paired_and_in_shares_of_learning_s_error():
     # Ways: declared, map, average, and two shares, each followed by learning.
-    one = np.array([[2.0, 4.0], [1.0, 3.0], [1.0, 3.0], [9.0, 9.0], [3.0, 5.0], [3.0, 5.0], [8, 8]])
+    two = np.array([[2.0, 4.0], [1.0, 3.0], [1.0, 3.0], [9.0, 9.0], [3.0, 5.0], [3.0, 5.0], [8, 8]])
+    one = np.tile(two, 13)
     found = study.against_map({"one": one, "ten": 10 * one})
     assert found["declared defaults"] == (pytest.approx(0.5), pytest.approx(0.0))
     assert found["learn=average"] == (0.0, 0.0)

@@ -58,6 +58,36 @@ def test_400k_is_root_ten_times_the_sd_of_the_prices(since_2013):
 
 
 @pytest.mark.data
+def test_discs_fade_out_with_one_to_one_and_not_with_ten_to_one(prices):
+    """As many sales as the paper has: the caption's fading regions need the notebook's ratio."""
+    latest = london.latest_sales(prices, count=london.PAPERS_ROWS // 3)
+    ten, one = (
+        london.summarise_noise(
+            london.price_surface(latest, noise=PAPERS_NOISE, ratio=ratio, steps=10, insecure_seed=1)
+        )
+        for ratio in london.RATIOS
+    )
+    assert ten.visible == 1.0
+    assert one.visible < 0.9
+    assert one.rms > 1.5 * ten.rms
+
+
+def test_the_ratio_alone_matters_to_the_cloaking_matrix(rng):
+    X = rng.uniform((480e3, 130e3), (580e3, 230e3), size=(30, 2))
+    ten = london.prior(ratio=10.0)
+    scaled = london.ExactPrior(
+        kernel=4.0 * ten.kernel, noise_variance=4.0 * ten.noise_variance, mean=ten.mean
+    )
+    np.testing.assert_allclose(
+        ten.cloaking_matrix(X[:4], X), scaled.cloaking_matrix(X[:4], X), rtol=1e-8
+    )
+    sparse = london.prior(inducing=X)
+    np.testing.assert_allclose(
+        sparse.cloaking_matrix(X[:4], X), ten.cloaking_matrix(X[:4], X), atol=1e-6
+    )
+
+
+@pytest.mark.data
 def test_contours_are_near_the_papers_and_ours_have_less_noise(since_2013):
     papers, ours = (
         london.price_surface(since_2013, noise=noise, steps=7, insecure_seed=1)
@@ -82,4 +112,5 @@ def test_the_command_writes_its_figure(tmp_path, monkeypatch, capsys):
         command_line.main()
     assert ended.value.code == 0
     assert "1545 of them in 2013 to 2016" in capsys.readouterr().out.replace("\n", " ")
-    assert (tmp_path / "london-figure-3.png").stat().st_size > 20_000
+    for name in ("london-figure-3", "london-figure-3-1-to-1"):
+        assert (tmp_path / f"{name}.png").stat().st_size > 20_000

@@ -122,10 +122,10 @@ def test_without_privacy_a_row_is_the_declared_posterior_mean_and_has_one_draw(t
 
 
 def test_the_report_stands_beside_the_papers_figures():
-    errors = {"row": Errors(np.array([[8.0, 9.0]]))}
+    errors = {"row": Errors(np.array([13 * [8.0, 9.0]]))}
     table = posterior_report({"1d standard": errors, "2d standard": errors}, title="toy")
-    assert list(table.columns[1].cells) == ["9.9", "8.50 (se 0.50)", "7.1"]
-    assert list(table.columns[2].cells) == ["10.2", "8.50 (se 0.50)", "5.2"]
+    assert list(table.columns[1].cells) == ["9.9", "8.50 (se 0.10)", "7.1"]
+    assert list(table.columns[2].cells) == ["10.2", "8.50 (se 0.10)", "5.2"]
 
 
 @pytest.mark.data

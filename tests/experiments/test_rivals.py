@@ -312,12 +312,12 @@ def test_errors_are_kept_and_a_run_goes_on_where_it_was(wave, tmp_path):
 
 
 def toy_comparison():
-    ours = Judged(("untouched",), np.array([[0.5, 0.7]]))
-    theirs = Judged(("x", "y"), np.array([[0.4, 0.6], [0.9, 1.1]]))
+    ours = Judged(("untouched",), np.array([13 * [0.5, 0.7]]))
+    theirs = Judged(("x", "y"), np.array([13 * [0.4, 0.6], 13 * [0.9, 1.1]]))
     return Compared(
         tables=("t",),
         private={(1.0, 0.01): {DEFAULT.name: [ours], "rival": [theirs]}},
-        not_private={"free": [Judged(("z",), np.array([[0.3, 0.3]]))]},
+        not_private={"free": [Judged(("z",), np.array([26 * [0.3]]))]},
     )
 
 
@@ -327,10 +327,10 @@ def test_reports_show_errors_differences_and_tunings():
     cells = {
         name: [list(column.cells) for column in table.columns] for name, table in laid_out.items()
     }
-    assert cells["overall"][1] == ["0.600 (0.100)", "0.500 (0.100)", "0.300 (0.000)"]
+    assert cells["overall"][1] == ["0.600 (0.020)", "0.500 (0.020)", "0.300 (0.000)"]
     assert cells["differences"] == [["rival"], ["-0.100; 1"]]
     assert cells["one-tuning"][2] == ["untouched", "x"]
-    assert cells["by-table"][1] == ["0.600 (0.100)", "[bold]0.500 (0.100)[/bold]"]
+    assert cells["by-table"][1] == ["0.600 (0.020)", "[bold]0.500 (0.020)[/bold]"]
     assert cells["not-private"] == [["t"], ["0.300 (0.000)"]]
 
 
