@@ -138,9 +138,11 @@ def test_groups_of_one_row_are_rows(criterion, table):
 def test_it_is_the_better_for_knowing_whose_rows_they_are(table):
     """Than an equal share of the budget for each of the rows of whoever has most."""
     X, y, people = table
-    together = model_of(X, epsilon=5.0).fit_rows(rows_of(*table), POINTS)
+    together = model_of(X, epsilon=5.0, interval=False).fit_rows(rows_of(*table), POINTS)
     most = max(people.count(one) for one in people)
-    unweighted = model_of(X, epsilon=5.0).fit_rows(ArrayRows(X, y, jobs=1), POINTS).release_
+    unweighted = (
+        model_of(X, epsilon=5.0, interval=False).fit_rows(ArrayRows(X, y, jobs=1), POINTS).release_
+    )
     [one] = unweighted.measurements
     noisier = replace(one.answers, noise_sd=one.noise_sd * most)
     worse = replace(unweighted, measurements=(replace(one, answers=noisier),))

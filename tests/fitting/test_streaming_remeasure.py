@@ -57,6 +57,7 @@ def model_of(X, **changes):
         "inducing": X[:12],
         "learn": None,
         "stages": None,
+        "interval": False,
         "insecure_seed": 0,
     }
     return DPGPRegressor(**(settings | SPENDING | {"noise": "gaussian"} | changes))

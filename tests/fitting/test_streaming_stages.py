@@ -68,6 +68,7 @@ def model_of(X, **changes):
         "inducing": X[:12],
         "learn": None,
         "stages": THREE,
+        "interval": False,
         "noise": "gaussian",
         "insecure_seed": 0,
     }

@@ -36,7 +36,7 @@ def table(tmp_path_factory):
 
 
 def model(**settings):
-    chosen = {"inducing": 8, "insecure_seed": 4, "stages": None} | settings
+    chosen = {"inducing": 8, "insecure_seed": 4, "stages": None, "interval": False} | settings
     return DPGPRegressor(bounds=(40, 200), epsilon=1.0, delta=1e-6, **chosen)
 
 
