@@ -225,7 +225,8 @@ def _line(one: Shown) -> str:
     if one.label:
         parts.append(escape(one.label))
     if one.note:
-        parts.append(f'<font color="#5c6975">({escape(one.note)})</font>')
+        note = escape(one.note).replace(" = ", "\u00a0=\u00a0")
+        parts.append(f'<font color="#5c6975">({note})</font>')
     if one.words:
         words = escape(one.words)
         parts.append(words if one.kind == "words" else f"<i>{words}</i>")
@@ -263,11 +264,11 @@ def _table(
 
 
 def _picture(path: Path) -> Flowable:
-    """Return a picture as wide as the page, or as high as most of it."""
+    """Return a picture as wide as the page, or as high as half of it."""
     with Pictures.open(path) as picture:
         file = BytesIO()
         picture.convert("RGB").save(file, format="JPEG", quality=85)
         width, height = picture.size
-    scale = min(WIDTH / width, 0.7 * A4[1] / height)
+    scale = min(WIDTH / width, 0.55 * A4[1] / height)
     file.seek(0)
     return Image(file, width=scale * width, height=scale * height)

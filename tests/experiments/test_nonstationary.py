@@ -57,7 +57,7 @@ def test_lengthscales_are_amended_to_be_longer_and_never_the_longest(few):
 
 
 def test_tables_hold_what_was_computed(few):
-    protocol = Protocol(folds=2, draws=2, insecure_seed=SEED)
+    protocol = Protocol(folds=2, draws=5, insecure_seed=SEED)
     found = nonstationary.third_column(few, protocol=protocol)
     posterior = nonstationary.bayes_rows(few, protocol=protocol)
     table = nonstationary.third_column_report(found, posterior, title="toy")

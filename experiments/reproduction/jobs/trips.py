@@ -135,11 +135,11 @@ HOW = (
 )
 JOBS = (
     *(
-        Job(f"citibike-cloaking-{length:g}", HOW, 30, partial(cloaking, length), minutes=1.2)
+        Job(f"citibike-cloaking-{length:g}", HOW, 15, partial(cloaking, length), minutes=0.6)
         for length in citibike_folds.LENGTHSCALES
     ),
     *(
-        Job(f"citibike-{bins}-bins", HOW, 30, partial(binning, bins), minutes=0.4)
+        Job(f"citibike-{bins}-bins", HOW, 15, partial(binning, bins), minutes=0.2)
         for bins in citibike_folds.BINS
     ),
     *(
