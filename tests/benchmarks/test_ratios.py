@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from benchmarks.runners import plain
-from cloakgp.design.streaming.bayes import StrategyState, _Stepping
+from cloakgp.design.streaming.bayes import Stepping, StrategyState
 from cloakgp.design.streaming.binning import Cells
 from cloakgp.design.streaming.rules import PartitionRule
 from cloakgp.design.streaming.sums import _Asking
@@ -51,7 +51,7 @@ def ratios():
     work = {
         "plain": lambda chunk: plain.pass_over(chunk.X, prior.inducing, lengthscale=lengthscale),
         "features": lambda chunk: prior.features_and_noise(chunk.X),
-        "step": _Stepping(model=prior, rule=rule, cells=cells, duals=duals),
+        "step": Stepping(model=prior, rule=rule, cells=cells, duals=duals),
         "partition": _Asking(model=prior, rule=partition, cells=cells),
         "asking": lambda chunk: columns(chunk.X),
     }

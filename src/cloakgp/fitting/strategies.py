@@ -14,6 +14,7 @@ from cloakgp.data import InputRows
 from cloakgp.design import Progress
 from cloakgp.design.streaming.binning import Cells
 from cloakgp.design.streaming.grouping import GroupedPasses, sum_grouped
+from cloakgp.design.streaming.sampling import LEAST_SHARE, Sample
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import NUMBERS, Likelihood, Linearisation
 from cloakgp.models.summary import Summary, summarise
@@ -364,6 +365,7 @@ def design_rows(
             bands=bands,
             grouped=isinstance(rows, GroupedPasses),
             progress=progress,
+            sample=_sample(rows, summary),
         )
     )
     if not isinstance(rows, GroupedPasses):
@@ -377,3 +379,11 @@ def design_rows(
         cells=tally,
     )
     return replace(chosen, sums=sums, grouping=grouping)
+
+
+def _sample(rows: Passes, summary: Summary) -> Sample | None:
+    """Return rows that designs may begin with; none of groups: a sample does not tell sizes."""
+    share = summary.count / len(summary.sample)
+    if isinstance(rows, GroupedPasses) or share < LEAST_SHARE:
+        return None
+    return Sample(passes=InputRows(summary.sample), share=share)
