@@ -74,6 +74,27 @@ class Query:
     weights: Array | None = None
 
 
+def sharpened(budget: Budget, *, factor: float) -> Budget:
+    """Return a budget that is as much larger as makes its noise so many times smaller.
+
+    Parameters
+    ----------
+    budget : Budget
+    factor : float
+
+    Examples
+    --------
+    >>> sharpened(Budget(1.0, 0.0, noise="laplace"), factor=5.0)
+    Budget(epsilon=5.0, delta=0.0, noise='laplace')
+    """
+    epsilon, delta = budget.epsilon, budget.delta
+    if budget.noise == "laplace":
+        return replace(budget, epsilon=factor * epsilon)
+    mu = factor / exact_noise_multiplier(epsilon, delta)
+    larger = Guarantee(epsilon=epsilon, delta=delta, mu=mu).epsilon_at(delta)
+    return replace(budget, epsilon=larger)
+
+
 def split_budget(budget: Budget, *, shares: Sequence[float]) -> tuple[Budget, ...]:
     """Split a budget so that its parts compose to it.
 
