@@ -20,6 +20,7 @@ from benchmarks import (
     peers,
     posteriors,
     problems,
+    scaling,
     solver_report,
     solvers,
     workloads,
@@ -66,6 +67,7 @@ def run_everything(
         run_solvers(out=out, small=small, cache=cache, resume=resume)
         run_jobs(out=out, small=small, cache=cache, resume=resume)
         run_growth(out=out, small=small, resume=resume)
+        run_scaling(out=out, small=small, resume=resume)
 
 
 @app.command("environments")
@@ -220,6 +222,36 @@ def run_growth(
         said=("rows", "criterion", "seconds", "peak MB", "RMSE", "status"),
     )
     growth.report(found, folder=out, setting=_setting(limits))
+
+
+@app.command("scaling")
+def run_scaling(
+    out: Out = OUT,
+    small: Small = False,
+    threads: Threads = 1,
+    limit: Limit = 3600,
+    memory: Memory = 12,
+    runs: Annotated[int, typer.Option(min=1, help="Runs of every size.")] = 1,
+    along: Annotated[
+        list[str] | None, typer.Option(help=f"Only these: {', '.join(scaling.ALONG)}.")
+    ] = None,
+    noise: Annotated[str, typer.Option(help="auto, gaussian or laplace.")] = "auto",
+    resume: Resume = False,
+) -> None:
+    """Time and memory of a fit against rows, inputs, inducing inputs, points and workers."""
+    limits = Limits(seconds=limit, threads=threads, memory_gb=memory)
+    found = _collect(
+        scaling.measure_all(
+            along=along,
+            repeats=runs,
+            limits=limits,
+            store=Store(out / "measurements" / "scaling", resume=resume),
+            small=small,
+            noise=noise,
+        ),
+        said=("along", *asdict(scaling.BASE), "seconds", "CPU seconds", "over the plain pass"),
+    )
+    scaling.report(found, folder=out, setting=_setting(limits))
 
 
 def _collect(rows: Iterable[dict[str, Cell]], *, said: Sequence[str]) -> list[dict[str, Cell]]:

@@ -12,12 +12,13 @@ import numpy as np
 import pandas as pd
 
 from benchmarks import peers, plots, trips
-from benchmarks.processes import Limits, Outcome, run
+from benchmarks.processes import OK, Limits, Outcome, run
 from benchmarks.store import Store
 from benchmarks.tables import Cell, Table
 
 ROWS = (10**3, 10**4, 10**5, 10**6, 10**7)
-SMALL_ROWS = (300,)
+# Rows that are kept, and rows that are read in passes.
+SMALL_ROWS = (300, 6000)
 INDUCING, SMALL_INDUCING = 200, 10
 PREDICTIONS = 10_000
 EPSILON = 1.0
@@ -26,6 +27,7 @@ COLUMNS = (
     "rows",
     "run",
     "criterion",
+    "noise",
     "seconds",
     "release seconds",
     "predict seconds",
@@ -108,7 +110,8 @@ def _measure(folder: Path, *, rows: int, criterion: str, limits: Limits, small: 
         limits=limits,
     )
     seconds = time.perf_counter() - began
-    if not release.exists() or not out.exists():
+    # Both files may be there although something failed after they were written.
+    if outcome.status != OK or not release.exists() or not out.exists():
         return outcome
     report = dict(outcome.report) | {"whole": seconds, "file_mb": release.stat().st_size / 1e6}
     mean = pd.read_parquet(out)["mean"].to_numpy(dtype=float)
@@ -136,6 +139,7 @@ def _row(
         "peak MB": found["peak_mb"],
         "microseconds a row": 1e6 * found["whole"] / rows,
         "file MB": found["file_mb"],
+        "noise": found.get("noise"),
         "answers": found.get("answers"),
         "gap": found.get("gap"),
         "longest column": found.get("longest"),
@@ -177,13 +181,11 @@ def report(rows: Sequence[Mapping[str, Cell]], *, folder: Path, setting: str) ->
 
 def _lines(rows: Sequence[Mapping[str, Cell]], *, of: str) -> dict[str, list[plots.Point]]:
     """Return the median over runs for every criterion and number of rows."""
-    groups: dict[str, dict[int, list[float]]] = {}
-    for row in rows:
-        value, count = row.get(of), row["rows"]
-        if isinstance(value, float) and isinstance(count, int):
-            name = f"cloakgp, {row['criterion']}"
-            groups.setdefault(name, {}).setdefault(count, []).append(value)
-    return {
-        name: [plots.Point(count, float(np.median(values))) for count, values in found.items()]
-        for name, found in groups.items()
+    criteria = dict.fromkeys(row["criterion"] for row in rows)
+    lines = {
+        f"cloakgp, {criterion}": plots.medians(
+            [row for row in rows if row["criterion"] == criterion], x="rows", y=of
+        )
+        for criterion in criteria
     }
+    return {name: points for name, points in lines.items() if points}

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter, LogLocator, NullFormatter, StrMethodFormatter
+
+from benchmarks.tables import Cell
 
 PANEL_WIDTH, PANEL_HEIGHT, LEGEND_HEIGHT = 3.4, 2.9, 0.9
 LEGEND_COLUMNS = 3
@@ -33,6 +36,29 @@ class Point:
 
 
 Panel = Mapping[str, Sequence[Point]]
+
+
+def medians(rows: Sequence[Mapping[str, Cell]], *, x: str, y: str) -> list[Point]:
+    """Return the median of a column over the rows of a table that are alike in another.
+
+    Parameters
+    ----------
+    rows : sequence of mapping of column to cell
+        Those that lack either column are left out.
+    x, y : str
+        Columns.
+
+    Examples
+    --------
+    >>> medians([{"n": 1, "s": 2.0}, {"n": 1, "s": 4.0}, {"n": 2}], x="n", y="s")
+    [Point(x=1, y=3.0, whole=True)]
+    """
+    groups: dict[float, list[float]] = {}
+    for row in rows:
+        place, value = row.get(x), row.get(y)
+        if isinstance(place, int | float) and isinstance(value, int | float):
+            groups.setdefault(place, []).append(value)
+    return [Point(place, float(median(values))) for place, values in groups.items()]
 
 
 def draw_panels(
@@ -104,7 +130,8 @@ def _draw(axis: Axes, panel: Panel, *, names: Sequence[str]) -> None:
                 mfc=colour if point.whole else "white",
                 zorder=4,
             )
-    axis.set_xscale("log")
+    # Of workers there may be none.
+    axis.set_xscale("log" if min(places, default=1.0) > 0 else "linear")
     axis.set_yscale("log")
     axis.set_xticks(places)
     axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))

@@ -7,6 +7,7 @@ import time
 import protocol
 
 from cloakgp.cli import app
+from cloakgp.privacy.noise import NOISES
 from cloakgp.release import Release, StreamedStrategy
 
 
@@ -26,14 +27,21 @@ def answer(arrays, options):
         "predict_seconds": time.perf_counter() - predicting,
         "both_seconds": time.perf_counter() - began,
     }
-    strategy = Release.load(release).measurements[0].strategy
-    if isinstance(strategy, StreamedStrategy):
-        found |= {
-            "answers": strategy.n_answers,
-            "gap": strategy.certificate.gap,
-            "longest": strategy.longest_column(),
-        }
-    return {}, found
+    return {}, {**found, **_asked(Release.load(release))}
+
+
+def _asked(made):
+    """Return what was asked of rows that nobody keeps, in all stages; nothing of other releases."""
+    asked = [one for one in made.measurements if isinstance(one.strategy, StreamedStrategy)]
+    if not asked:
+        return {}
+    lengths = [one.strategy.longest_column(NOISES[one.answers.noise]) for one in asked]
+    return {
+        "noise": asked[0].answers.noise,
+        "answers": sum(one.strategy.n_answers for one in asked),
+        "gap": max(one.strategy.certificate.gap for one in asked),
+        "longest": max(lengths),
+    }
 
 
 if __name__ == "__main__":

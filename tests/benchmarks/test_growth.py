@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
 from benchmarks import growth, trips
-from benchmarks.processes import Limits
+from benchmarks.processes import FAILED, Limits, Outcome
 from benchmarks.store import Store
 
 
@@ -63,6 +65,43 @@ def test_a_small_run_measures_what_it_says(measured, tmp_path, monkeypatch):
     growth.report([row], folder=tmp_path, setting="a test")
     assert (tmp_path / "growth.png").stat().st_size > 5_000
     assert "| 300 | 1 | trace |" in (tmp_path / "growth.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("criterion", ["bayes", "trace"])
+def test_rows_that_nobody_keeps_are_told_of(criterion, measured):
+    """Read in passes, by the noise that the forecast chooses."""
+    (row,) = growth.measure_all(
+        rows=[6000],
+        criteria=[criterion],
+        repeats=1,
+        limits=Limits(seconds=120),
+        store=Store(measured / "growth", resume=True),
+        small=True,
+    )
+    assert row["status"] == "ok"
+    assert row["noise"] == ("laplace" if criterion == "bayes" else "gaussian")
+    assert row["longest column"] == pytest.approx(1.0, abs=1e-9)
+    assert row["answers"] >= 1
+    assert 0 <= row["gap"] < 0.5
+
+
+def test_a_run_that_fails_when_files_are_written_says_so(tmp_path, monkeypatch):
+    def failing(*_, options, **__):
+        for name in ("release", "out"):
+            Path(options[name]).touch()
+        return Outcome(FAILED, "exit code 1: ValueError")
+
+    monkeypatch.setattr(growth, "run", failing)
+    (row,) = growth.measure_all(
+        rows=[300],
+        criteria=["bayes"],
+        repeats=1,
+        limits=Limits(),
+        store=Store(tmp_path / "kept"),
+        small=True,
+    )
+    assert row["status"] == "failed: exit code 1: ValueError"
+    assert "seconds" not in row
 
 
 def test_a_run_that_fails_says_so(tmp_path):

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from benchmarks.__main__ import app
 
-MODULES = ("jobs", "noise", "peers", "problems", "solvers", "store", "tables", "workloads")
+MODULES = ("jobs", "noise", "peers", "plots", "problems", "solvers", "store", "tables", "workloads")
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -10,12 +10,13 @@ from sklearn.gaussian_process.kernels import Matern
 
 from cloakgp.design import design_bayes
 from cloakgp.design.streaming.bayes import (
+    Stepping,
     StrategyState,
-    _Stepping,
     main_query_directions,
 )
 from cloakgp.design.streaming.bayes import design_streamed_bayes as streamed_bayes
 from cloakgp.design.streaming.binning import Cells
+from cloakgp.design.streaming.sampling import Sample
 from cloakgp.design.streaming.sums import sum_strategy
 from cloakgp.models import SparsePrior
 from cloakgp.models.summary import summarise
@@ -83,6 +84,11 @@ class Task:
             **settings,
         )
 
+    def sampled(self, rows, *, seed=0):
+        """Some of the rows, which stand for all."""
+        chosen = np.random.default_rng(seed).permutation(len(self.X))[:rows]
+        return Sample(passes=Chunks.of(self.X[chosen], rows=50), share=len(self.X) / rows)
+
     def strategy(self, rule):
         return rule.columns(*self.model.features_and_noise(self.X))
 
@@ -120,7 +126,7 @@ class Task:
     def bound_by(self, state, rule, *, table):
         """The bound of a pass at any rule, by the duals of any strategy."""
         duals = state.duals(gap=1e-9)
-        stepping = _Stepping(model=self.model, rule=rule, cells=None, duals=duals)
+        stepping = Stepping(model=self.model, rule=rule, cells=None, duals=duals)
         found = table.over_inputs(stepping, what="certifying")
         return duals.most_explained(
             found.duals, features=found.sums.features, noise=found.sums.noise

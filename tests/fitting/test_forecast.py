@@ -9,11 +9,12 @@ from sklearn.gaussian_process.kernels import RBF
 from cloakgp import DPGPRegressor
 from cloakgp.fitting.bands import DEFAULT_STAGES, LAPLACE_STAGES, ONE_STAGE
 from cloakgp.fitting.defaults import choose_query
-from cloakgp.fitting.forecast import choose_noise, forecast_release
+from cloakgp.fitting.forecast import FewRows, choose_noise, forecast_release
 from cloakgp.fitting.strategies import Budget
 from cloakgp.models import ExactPrior
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.accounting import exact_noise_multiplier
+from cloakgp.privacy.noise import NOISES
 
 BOUNDS = OutputBounds(-6.0, 6.0)
 X = np.linspace(0.0, 8.0, 60)[:, None]
@@ -120,6 +121,52 @@ def test_the_noise_that_is_taken_is_the_better_one(epsilon, delta):
     }
     assert chosen.noise == min(errors, key=errors.__getitem__)
     assert chosen.error == errors[chosen.noise]
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "law"), [(0.2, 2e-2, "gaussian"), (5.0, 1e-8, "laplace")]
+)
+def test_few_rows_choose_as_all_of_them_do(epsilon, delta, law):
+    """By how much one noise is better is about the same, too."""
+    many = np.random.default_rng(0).uniform(0, 8, size=(1000, 2))
+    model = DPGPRegressor(
+        PRIOR.kernel, 0.25, bounds=(-6, 6), epsilon=epsilon, delta=delta, inducing=12, stages=None
+    )
+    prior, query = model._prior(many, BOUNDS, inducing=12), choose_query(many[:50])
+    few = FewRows.of(many, prior)
+    assert len(few.X) == 500
+
+    def lead(X, *, known, spend=lambda budget: budget):
+        errors = {
+            noise: model._forecast(
+                X,
+                prior=known,
+                query=query,
+                epsilon=spend(Budget(epsilon, delta, noise=noise)).epsilon,
+                noise=noise,
+            ).error
+            for noise in NOISES
+        }
+        return np.log(errors["laplace"] / errors["gaussian"])
+
+    by_all, by_few = lead(many, known=prior), lead(few.X, known=few.prior, spend=few.budget)
+    assert (by_all > 0) == (law == "gaussian")
+    assert by_few == pytest.approx(by_all, abs=0.05)
+    assert model._noise(many, prior=prior, query=query) == law
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
+def test_few_rows_have_less_noise_by_their_share(noise):
+    many = np.linspace(0.0, 8.0, 2000)[:, None]
+    few, budget = FewRows.of(many, PRIOR), Budget(1.0, 1e-4, noise=noise)
+    assert few.share == 4.0
+    assert few.prior.noise_variance == PRIOR.noise_variance / 4
+    assert few.budget(budget).unit_sd() == pytest.approx(budget.unit_sd() / 4, rel=1e-6)
+    # Of few rows all are taken, as they are.
+    all_of_them = FewRows.of(X, PRIOR)
+    assert all_of_them.X is X
+    assert all_of_them.prior is PRIOR
+    assert all_of_them.budget(budget) == budget
 
 
 def test_a_choice_reads_no_output_and_forecasts_only_where_it_may_matter():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pickle
 import traceback
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,7 @@ from cloakgp.fitting import streaming as row_fitting
 from cloakgp.fitting.strategies import Query, design_rows
 from cloakgp.fitting.streaming import RowSettings, release_rows
 from cloakgp.models import default_kernel
+from cloakgp.models.summary import summarise
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.accounting import exact_noise_multiplier
 from cloakgp.release import Hyperprior
@@ -494,3 +496,32 @@ def test_cells_for_learning_are_all_rows_where_there_are_few(table, fit, monkeyp
     X = np.unique(table[0], axis=0)
     cells = Cells(centres=X, units=np.ptp(X, axis=0))
     assert (cells.membership(table[0]).sum(axis=1) == 1).all()
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
+def test_designs_of_tables_beyond_a_sample_begin_with_it(noise, monkeypatch):
+    """Fewer passes, as good predictions, and every column is as long as was promised."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 4, size=(3000, 2))
+    rows = ArrayRows(X, np.sin(2 * X[:, 0]) + 0.3 * X[:, 1], chunk_rows=500, jobs=1)
+    made, passes = [], []
+    for size in (3000, 600):
+        monkeypatch.setattr(row_fitting, "summarise", partial(summarise, size=size))
+        noted = []
+        release = release_rows(
+            rows.watched(lambda what, done, _, noted=noted: done == 3000 and noted.append(what)),
+            bounds=BOUNDS,
+            epsilon=1.0,
+            delta=1e-4 if noise == "gaussian" else 0.0,
+            noise=noise,
+            query=Query(X[100:200]),
+            settings=RowSettings(kernel=RBF(1.0), noise_variance=0.1, inducing=X[:25], gap=1e-2),
+            insecure_seed=1,
+        )
+        assert release.verify(rows) == pytest.approx(1.0, abs=1e-9)
+        made.append(release)
+        passes.append([one for one in noted if one.startswith(("gathering", "designing"))])
+    assert "gathering rows" in passes[0]
+    assert passes[1] == ["designing, step 1"]
+    left = [np.square(one.predict(X[100:200], return_std=True)[1]).sum() for one in made]
+    assert left[1] <= 1.02 * left[0]

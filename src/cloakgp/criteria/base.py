@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from cloakgp.design.streaming.binning import Cells
     from cloakgp.design.streaming.grouping import Grouping
     from cloakgp.design.streaming.rules import Rule
+    from cloakgp.design.streaming.sampling import Sample
     from cloakgp.design.streaming.sums import StrategySums
     from cloakgp.models import ExactPrior, SparsePrior
     from cloakgp.models.likelihoods import LatentPrior, Likelihood, Linearisation
@@ -137,6 +138,8 @@ class StreamedProblem:
     progress : callable or None
     noise : {"gaussian", "laplace"}
         In whose norm columns are at most 1 long.
+    sample : Sample or None
+        Some of the rows, where the first steps of a design may go by these.
     """
 
     rows: Passes
@@ -152,6 +155,7 @@ class StreamedProblem:
     grouped: bool = False
     progress: Progress | None = None
     noise: NoiseName = "gaussian"
+    sample: Sample | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -84,6 +84,7 @@ class _Bayes(Criterion):
             cells=Cells(centres=summary.centres(DESIGN_CELLS)[0], units=summary.units),
             prior_variance=float(problem.weights @ variance),
             noise_sd=problem.noise_sd,
+            sample=problem.sample,
             tally=problem.tally,
             gap=problem.gap,
             progress=problem.progress,

@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, NoReturn
 
+import joblib
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,6 +20,7 @@ from cloakgp.privacy.entries import read_entries, read_labels
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import Chunk, PartOf, group_number
+from cloakgp.utils.threads import suitable_threads
 
 
 class ArrayRows(LocalRows):
@@ -239,4 +242,9 @@ class InputRows:
         what : str
             What this pass is for.
         """
-        return reduce(lambda before, part: before.merged(part), map(work, self.chunks()))
+        chunks = list(self.chunks())
+        if len(chunks) == 1:
+            return work(chunks[0])
+        # One thread of BLAS for each, so that a result has the same bits however many there are.
+        with suitable_threads(0.0), ThreadPoolExecutor(joblib.cpu_count()) as pool:
+            return reduce(lambda before, part: before.merged(part), pool.map(work, chunks))

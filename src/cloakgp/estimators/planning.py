@@ -14,7 +14,7 @@ from cloakgp.criteria import Criterion
 from cloakgp.estimators.base import Inputs, TableLike, count_queries
 from cloakgp.fitting.bands import Stages, stages_for
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY
-from cloakgp.fitting.forecast import Forecast, choose_noise, forecast_release
+from cloakgp.fitting.forecast import FewRows, Forecast, choose_noise, forecast_release
 from cloakgp.fitting.planning import FitPlan, plan_fit
 from cloakgp.fitting.release_plan import (
     NOT_IN_PASSES,
@@ -310,13 +310,20 @@ class PlanMixin:
     ) -> NoiseName:
         """Return what noise is taken: the one that was asked for, or the better by forecast."""
         spent = self.epsilon if epsilon is None else epsilon
+        few = FewRows.of(inputs, prior)
         return choose_noise(
             self.noise,
             epsilon=spent,
             delta=self.delta,
             criterion=self._criterion(),
             expected_error=lambda noise: (
-                self._forecast(inputs, prior=prior, query=query, epsilon=spent, noise=noise).error
+                self._forecast(
+                    few.X,
+                    prior=few.prior,
+                    query=query,
+                    epsilon=few.budget(Budget(spent, self.delta, noise=noise)).epsilon,
+                    noise=noise,
+                ).error
             ),
         )
 

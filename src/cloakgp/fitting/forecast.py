@@ -17,13 +17,22 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from cloakgp.criteria import Criterion, criterion_named
+from cloakgp.data import InputRows
 from cloakgp.fitting.bands import Stage, schedule_stages
 from cloakgp.fitting.interval import BINS, NO_SEARCH, decided_by_answers, plan_search
 from cloakgp.fitting.planning import fit_cost
 from cloakgp.fitting.remeasure import design_stage
-from cloakgp.fitting.strategies import Budget, Query, choose_strategy, query_weights, unit_noise_sd
+from cloakgp.fitting.strategies import (
+    Budget,
+    Query,
+    choose_strategy,
+    query_weights,
+    sharpened,
+    unit_noise_sd,
+)
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import Likelihood
+from cloakgp.models.summary import summarise
 from cloakgp.privacy import Answers, Guarantee, OutputBounds
 from cloakgp.privacy.bands import UNIT_BAND, Bands
 from cloakgp.privacy.groups import Groups
@@ -32,6 +41,9 @@ from cloakgp.privacy.noise import NOISES, noises_for
 from cloakgp.release import DenseStrategy, Hyperprior, Measurement, Release
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import NoiseChoice, NoiseName
+
+# Noises are compared on so many rows, of tables that have some times as many.
+DECIDING_ROWS, FEW_ENOUGH = 500, 2
 
 
 @dataclass(frozen=True)
@@ -170,6 +182,50 @@ def forecast_release(
     # Beside the stages: the question how noisy outputs are, and counts in intervals at most.
     others = len(steps) - len(release.measurements) + (BINS + 2) * len(search.rounds)
     return _summarised(release, query, budget=budget, others=others)
+
+
+@dataclass(frozen=True, eq=False)
+class FewRows:
+    """Some rows of a table, each in the place of several: about what all are worth, for less.
+
+    A row stands for the mean of N/n outputs at its place, whose own noise is as much less. To ask
+    for sums of N/n outputs is to ask for N/n times their means, so the noise of what is asked
+    counts as much less, too.
+
+    Attributes
+    ----------
+    X : array of shape (n, D)
+    prior : ExactPrior or SparsePrior
+    share : float
+        N/n.
+    """
+
+    X: Array
+    prior: ExactPrior | SparsePrior
+    share: float
+
+    @classmethod
+    def of(cls, X: Array, prior: ExactPrior | SparsePrior) -> FewRows:
+        """Take some rows from all over a table; all of them, if they are not many.
+
+        Parameters
+        ----------
+        X : array of shape (N, D)
+            Public inputs.
+        prior : ExactPrior or SparsePrior
+        """
+        if len(X) < FEW_ENOUGH * DECIDING_ROWS:
+            return cls(X=X, prior=prior, share=1.0)
+        share = len(X) / DECIDING_ROWS
+        return cls(
+            X=summarise(InputRows(X), size=DECIDING_ROWS).sample,
+            prior=replace(prior, noise_variance=prior.noise_variance / share),
+            share=share,
+        )
+
+    def budget(self, budget: Budget) -> Budget:
+        """Return the budget that these rows need in the place of one for all."""
+        return budget if self.share == 1.0 else sharpened(budget, factor=self.share)
 
 
 def choose_noise(

@@ -14,6 +14,7 @@ from cloakgp.data import InputRows
 from cloakgp.design import Progress
 from cloakgp.design.streaming.binning import Cells
 from cloakgp.design.streaming.grouping import GroupedPasses, sum_grouped
+from cloakgp.design.streaming.sampling import LEAST_SHARE, Sample
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import NUMBERS, Likelihood, Linearisation
 from cloakgp.models.summary import Summary, summarise
@@ -71,6 +72,27 @@ class Query:
 
     X: Array
     weights: Array | None = None
+
+
+def sharpened(budget: Budget, *, factor: float) -> Budget:
+    """Return a budget that is as much larger as makes its noise so many times smaller.
+
+    Parameters
+    ----------
+    budget : Budget
+    factor : float
+
+    Examples
+    --------
+    >>> sharpened(Budget(1.0, 0.0, noise="laplace"), factor=5.0)
+    Budget(epsilon=5.0, delta=0.0, noise='laplace')
+    """
+    epsilon, delta = budget.epsilon, budget.delta
+    if budget.noise == "laplace":
+        return replace(budget, epsilon=factor * epsilon)
+    mu = factor / exact_noise_multiplier(epsilon, delta)
+    larger = Guarantee(epsilon=epsilon, delta=delta, mu=mu).epsilon_at(delta)
+    return replace(budget, epsilon=larger)
 
 
 def split_budget(budget: Budget, *, shares: Sequence[float]) -> tuple[Budget, ...]:
@@ -364,6 +386,7 @@ def design_rows(
             bands=bands,
             grouped=isinstance(rows, GroupedPasses),
             progress=progress,
+            sample=_sample(rows, summary),
         )
     )
     if not isinstance(rows, GroupedPasses):
@@ -377,3 +400,11 @@ def design_rows(
         cells=tally,
     )
     return replace(chosen, sums=sums, grouping=grouping)
+
+
+def _sample(rows: Passes, summary: Summary) -> Sample | None:
+    """Return rows that designs may begin with; none of groups: a sample does not tell sizes."""
+    share = summary.count / len(summary.sample)
+    if isinstance(rows, GroupedPasses) or share < LEAST_SHARE:
+        return None
+    return Sample(passes=InputRows(summary.sample), share=share)

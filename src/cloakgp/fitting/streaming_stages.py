@@ -133,5 +133,4 @@ def _forecast_cells(rows: Passes, summary: Summary, *, prior: SparsePrior) -> Ce
     if isinstance(rows, GroupedPasses):
         return cell_sums(rows, model=GroupedModel(prior), cells=cells)
     sampled = cell_sums(InputRows(summary.sample), model=prior, cells=cells)
-    share = summary.count / len(summary.sample)
-    return CellSums(features=share * sampled.features, noise=share * sampled.noise)
+    return sampled.times_rows(summary.count / len(summary.sample))

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import linalg
 from sklearn.gaussian_process.kernels import Kernel, WhiteKernel
 
+from cloakgp.models.evaluation import KernelBlocks, check_finite
 from cloakgp.utils.arrays import Array
 
 # Added to a covariance, relative to its largest variance, where a factorisation needs it. It is
@@ -63,15 +64,12 @@ def latent_covariance(kernel: Kernel, X: Array, Z: Array) -> Array:
     """
     rows = max(BLOCK_ENTRIES // max(len(Z), 1), 1)
     if len(X) <= rows:
-        covariance = np.asarray(kernel(X, Z), dtype=np.float64)
-    else:
-        # In blocks that stay in the processor's cache: kernels of several parts are eight times as
-        # fast.
-        covariance = np.empty((len(X), len(Z)))
-        for start in range(0, len(X), rows):
-            covariance[start : start + rows] = kernel(X[start : start + rows], Z)
-    if not np.isfinite(covariance).all():
-        raise ValueError(f"the kernel {kernel!r} gives NaN or infinite covariances on these inputs")
+        return check_finite(kernel, np.asarray(kernel(X, Z), dtype=np.float64))
+    # In blocks that stay in the processor's cache: kernels of several parts are eight times as
+    # fast.
+    covariance, blocks = np.empty((len(X), len(Z))), KernelBlocks(kernel, Z)
+    for start in range(0, len(X), rows):
+        covariance[start : start + rows] = blocks(X[start : start + rows])
     return covariance
 
 

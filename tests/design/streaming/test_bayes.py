@@ -14,6 +14,7 @@ from cloakgp.design import DesignGapWarning, design_bayes
 from cloakgp.design.streaming.bayes import StrategyState
 from cloakgp.design.streaming.binning import Cells, cell_sums
 from cloakgp.design.streaming.rules import BallRule
+from cloakgp.design.streaming.sampling import Sample
 from cloakgp.design.streaming.sums import sum_strategy
 from cloakgp.models import APPROXIMATIONS, SparsePrior
 from cloakgp.models.covariance import LowRankCovariance
@@ -240,6 +241,34 @@ def test_passes_are_few():
     assert 3 <= len(table.passes) <= 5
     assert table.passes[0] == "gathering rows"
     assert all(one.startswith("designing") for one in table.passes[1:])
+
+
+@pytest.mark.parametrize("noise_sd", [3.0, 30.0])
+def test_a_sample_begins_what_all_rows_end(noise_sd):
+    """The same questions, nearly, and what is certified holds of every row."""
+    task = Task.drawn(rows=2000, noise_sd=noise_sd)
+    table = Chunks.of(task.X, rows=300)
+    design = task.design(table, cells=80, sample=task.sampled(1000))
+    assert set(table.passes) == {f"designing, step {1 + step}" for step in range(len(table.passes))}
+    assert_consistent(task, design)
+    whole = task.design(cells=80)
+    assert design.unexplained == pytest.approx(whole.unexplained, rel=1e-2)
+    best = task.best(gap=1e-3)
+    excess = (design.unexplained - best.unexplained) / design.unexplained
+    assert -1e-3 <= excess <= design.certificate.gap
+
+
+def test_a_sample_that_misleads_is_certified_as_such():
+    """Rows all from one place stand for none but themselves: more steps go by all rows."""
+    task = Task.drawn(rows=600, noise_sd=10.0)
+    passes = Chunks.of(task.X[:3], rows=50)
+    misled = Sample(passes=passes, share=200.0)
+    table = Chunks.of(task.X, rows=300)
+    design, best = task.design(table, sample=misled), task.best(gap=1e-3)
+    assert_consistent(task, design)
+    assert len(table.passes) > 1
+    excess = (design.unexplained - best.unexplained) / design.unexplained
+    assert -1e-3 <= excess <= design.certificate.gap
 
 
 def test_a_bound_that_is_looser_than_usual_warns():

@@ -21,7 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, sparse
 
 from cloakgp.design.bayes import sharpest_strategy
 from cloakgp.design.solver import Progress
@@ -29,7 +29,8 @@ from cloakgp.design.strategy import LOOSE, Certificate, warn_if_short
 from cloakgp.design.streaming.binning import Cells, CellSums, cell_sums
 from cloakgp.design.streaming.duals import Duals, DualSums
 from cloakgp.design.streaming.rules import BallRule, RowModel, Rule
-from cloakgp.design.streaming.sums import StrategySums, sums_of_rows
+from cloakgp.design.streaming.sampling import Sample
+from cloakgp.design.streaming.sums import StrategySums, sum_strategy, sums_of_rows
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import Chunk, Passes
 from cloakgp.utils.threads import suitable_threads
@@ -37,8 +38,10 @@ from cloakgp.utils.threads import suitable_threads
 # Query directions that together have less than this share of the prior variance are left out, and
 # what they could explain is added to the certificate.
 NEGLIGIBLE = 1e-7
-# How often every row gets the column that is best for it, and how far sums move each time.
+# How often every row gets the column that is best for it, and how far sums move each time; and how
+# often those of a sample do before.
 STEPS, MOST_STEPS, STEP_SHARE = 2, 4, 0.5
+SAMPLED_STEPS = 3
 # Stop when a step explains less than this share of what remains.
 STALLED = 1e-5
 # Answers are left out of a rule below this share of the largest curvature.
@@ -143,6 +146,16 @@ class StrategyState:
             gap=gap,
         )
 
+    def reached(self, sums: StrategySums, *, share: float = 1.0) -> StrategyState:
+        """Return the state of other columns, by their sums over rows that stand for so many each.
+
+        Parameters
+        ----------
+        sums : StrategySums
+        share : float
+        """
+        return replace(self, features=share * sums.features, noise=share * sums.noise)
+
     def towards(self, other: StrategyState) -> StrategyState:
         """Return the state whose sums lie between two."""
         share = STEP_SHARE
@@ -161,6 +174,7 @@ def design_streamed_bayes(
     cells: Cells,
     prior_variance: float,
     noise_sd: float,
+    sample: Sample | None = None,
     tally: Cells | None = None,
     gap: float = 1e-3,
     progress: Progress | None = None,
@@ -180,6 +194,8 @@ def design_streamed_bayes(
         Σ_i w_i K_**ii, in squared output units.
     noise_sd : float
         s, of the noise on each answer when columns have norm 1, in output units.
+    sample : Sample, optional
+        Of these rows: the first steps go by it.
     tally : Cells, optional
         The questions are summed over the rows of each of these, too.
     gap : float
@@ -199,7 +215,7 @@ def design_streamed_bayes(
         If not ten times the gap could be certified.
     """
     directions, lost = main_query_directions(queries, prior_variance=prior_variance)
-    gathered = cell_sums(passes, model=model, cells=cells)
+    gathered = gathered_rows(passes, model=model, cells=cells, sample=sample)
     with suitable_threads(float(gathered.features.size) * len(directions)):
         coarse = sharpest_strategy(
             gathered,
@@ -209,20 +225,56 @@ def design_streamed_bayes(
             gap=gap,
             progress=progress,
         )
-    design = sharpest_rule(
+    state = StrategyState.on_cells(coarse.strategy, gathered, queries=directions, noise_sd=noise_sd)
+    if sample is not None:
+        state = _begun(sample, state, model=model)
+    design = _sharpest_rule(
         passes,
-        StrategyState.on_cells(coarse.strategy, gathered, queries=directions, noise_sd=noise_sd),
+        state,
         model=model,
         prior_variance=prior_variance,
         lost=lost,
         gap=gap,
         tally=tally,
+        least_steps=STEPS if sample is None else 1,
     )
     warn_if_short(design.certificate, gap=gap, allowed=LOOSE * gap)
     return design
 
 
-def sharpest_rule(
+def gathered_rows(
+    passes: Passes, *, model: RowModel, cells: Cells, sample: Sample | None
+) -> CellSums:
+    """Return what the rows of every cell add up to; about, where there is a sample.
+
+    Parameters
+    ----------
+    passes : Passes
+    model : RowModel
+    cells : Cells
+    sample : Sample or None
+    """
+    if sample is None:
+        return cell_sums(passes, model=model, cells=cells)
+    return cell_sums(sample.passes, model=model, cells=cells).times_rows(sample.share)
+
+
+def _begun(sample: Sample, state: StrategyState, *, model: RowModel) -> StrategyState:
+    """Return from which of a few steps the rows of a sample have the best columns."""
+    best, most = state, -np.inf
+    for _ in range(SAMPLED_STEPS):
+        rule, state = state.rule()
+        sums = sum_strategy(sample.passes, model=model, rule=rule)
+        reached = state.reached(sums, share=sample.share)
+        explained = reached.explained()
+        if explained <= most:
+            break
+        best, most = state, explained
+        state = state.towards(reached)
+    return best
+
+
+def _sharpest_rule(
     passes: Passes,
     state: StrategyState,
     *,
@@ -230,7 +282,8 @@ def sharpest_rule(
     prior_variance: float,
     lost: float,
     gap: float,
-    tally: Cells | None = None,
+    tally: Cells | None,
+    least_steps: int,
 ) -> StreamedDesign:
     """Let every row have the column that is best for it, and certify: steps 2 and 3.
 
@@ -244,23 +297,20 @@ def sharpest_rule(
     lost : float
         The most that query directions which were left out could explain.
     gap : float
-        More than two steps are taken while ten times this is not certified.
-    tally : Cells, optional
+        More than the least steps are taken while ten times this is not certified.
+    tally : Cells or None
+    least_steps : int
     """
     best: tuple[float, BallRule, StrategySums] | None = None
     most, unexplained = prior_variance, prior_variance
     for step in range(MOST_STEPS):
         rule, state = state.rule()
-        duals = state.duals(gap=gap)
-        found = passes.over_inputs(
-            _Stepping(model=model, rule=rule, cells=tally, duals=duals),
-            what=f"designing, step {step + 1}",
-        )
+        stepping = Stepping(model=model, rule=rule, cells=tally, duals=state.duals(gap=gap))
+        found = passes.over_inputs(stepping, what=f"designing, step {step + 1}")
         sums = found.sums
-        reached = replace(state, features=sums.features, noise=sums.noise)
+        reached = state.reached(sums)
         explained = reached.explained()
-        bound = duals.most_explained(found.duals, features=sums.features, noise=sums.noise)
-        most = min(most, bound + lost)
+        most = min(most, stepping.most_explained(found) + lost)
         won = explained - (best[0] if best else -np.inf)
         if won > 0:
             best = explained, rule, sums
@@ -268,7 +318,7 @@ def sharpest_rule(
         unexplained = max(prior_variance - best[0], np.finfo(np.float64).tiny)
         certified = max(most - best[0], 0.0) / unexplained
         stalled = abs(won) < STALLED * (prior_variance - explained)
-        if certified <= gap or (step + 1 >= STEPS and (certified <= LOOSE * gap or stalled)):
+        if certified <= gap or (step + 1 >= least_steps and (certified <= LOOSE * gap or stalled)):
             break
         state = state.towards(reached)
     assert best is not None
@@ -277,51 +327,74 @@ def sharpest_rule(
     return StreamedDesign(rule=rule, sums=sums, certificate=certificate, unexplained=unexplained)
 
 
-def most_explained(passes: Passes, state: StrategyState, *, model: RowModel) -> float:
-    """Return an upper bound of what any strategy explains, from the duals at one.
-
-    Parameters
-    ----------
-    passes : Passes
-    state : StrategyState
-        The nearer to the best, the tighter.
-    model : RowModel
-    """
-    rule, state = state.rule()
-    duals = state.duals(gap=np.inf)
-    found = passes.over_inputs(
-        _Stepping(model=model, rule=rule, cells=None, duals=duals), what="certifying"
-    )
-    return duals.most_explained(found.duals, features=found.sums.features, noise=found.sums.noise)
-
-
 @dataclass(frozen=True, eq=False)
-class _Step:
-    """The sums of a step over some rows, and those that certify."""
+class Step:
+    """The sums of a step over some rows, and those that certify.
+
+    Attributes
+    ----------
+    sums : StrategySums
+    duals : DualSums
+    """
 
     sums: StrategySums
     duals: DualSums
 
-    def merged(self, other: _Step) -> _Step:
-        return _Step(sums=self.sums.merged(other.sums), duals=self.duals.merged(other.duals))
+    def merged(self, other: Step) -> Step:
+        """Return the sums over the rows of both."""
+        return Step(sums=self.sums.merged(other.sums), duals=self.duals.merged(other.duals))
 
 
 @dataclass(frozen=True, eq=False)
-class _Stepping:
-    """A step over one chunk."""
+class Stepping:
+    """A step over one chunk, and its certificate.
+
+    Attributes
+    ----------
+    model : RowModel
+    rule : Rule
+    cells : Cells or None
+        In which questions are summed, too.
+    duals : Duals
+    """
 
     model: RowModel
     rule: Rule
     cells: Cells | None
     duals: Duals
 
-    def __call__(self, chunk: Chunk) -> _Step:
+    def __call__(self, chunk: Chunk) -> Step:
+        """Return the sums over the rows of a chunk."""
         features, noise = self.model.features_and_noise(chunk.X)
-        columns = self.rule.columns(features, noise)
         membership = None if self.cells is None else self.cells.membership(chunk.X)
-        return _Step(
+        return self.of_rows(features, noise, membership=membership)
+
+    def of_rows(
+        self, features: Array, noise: Array, *, membership: sparse.csr_array | None = None
+    ) -> Step:
+        """Return the sums over rows that the model knows so.
+
+        Parameters
+        ----------
+        features : array of shape (M, n)
+        noise : array of shape (n,)
+        membership : sparse array of shape (cells, n), optional
+        """
+        columns = self.rule.columns(features, noise)
+        return Step(
             sums=sums_of_rows(columns, features, noise, membership=membership),
             duals=self.duals.over(features, noise, columns),
+        )
+
+    def most_explained(self, step: Step) -> float:
+        """Return an upper bound of what any strategy explains, from the sums over all rows.
+
+        Parameters
+        ----------
+        step : Step
+        """
+        return self.duals.most_explained(
+            step.duals, features=step.sums.features, noise=step.sums.noise
         )
 
 

@@ -86,6 +86,10 @@ class CellSums:
         """The smallest noise variance of a cell."""
         return float(self.noise.min())
 
+    def times_rows(self, share: float) -> CellSums:
+        """Return the sums if there were so many times the rows."""
+        return CellSums(features=share * self.features, noise=share * self.noise)
+
     def occupied(self) -> CellSums:
         """Return the cells that have rows."""
         kept = self.noise > 0

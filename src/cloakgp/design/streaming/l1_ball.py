@@ -11,14 +11,18 @@ The problem is that of `cloakgp.design.l1_ball`, for a sparse model, in the step
    sharing it (on a few hundred rows, up to 2 % of what remains). A full step may overshoot: sums
    move half-way, and again, and the best rule is kept;
 3. the Gaussian design of the same cells bounds what any strategy explains: none in the ℓ1 ball
-   leaves less than what is certified so.
+   leaves less than what is certified so, in the first pass over all rows.
+
+Of a table that is much larger than a sample of it, the first two go by the sample
+(`cloakgp.design.streaming.sampling`), and one pass over all rows is left.
 
 Any rule may be released: all of this decides how useful a release is, never how private.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -27,17 +31,20 @@ from cloakgp.design.l1_ball import climb_in_l1
 from cloakgp.design.solver import Progress
 from cloakgp.design.strategy import Certificate
 from cloakgp.design.streaming.bayes import (
+    Step,
+    Stepping,
     StrategyState,
     StreamedDesign,
+    gathered_rows,
     main_query_directions,
-    most_explained,
 )
-from cloakgp.design.streaming.binning import Cells, cell_sums
+from cloakgp.design.streaming.binning import Cells
 from cloakgp.design.streaming.rules import PartitionRule, RowModel
-from cloakgp.design.streaming.sums import StrategySums, sum_strategy
+from cloakgp.design.streaming.sampling import Sample
+from cloakgp.design.streaming.sums import StrategySums, sum_strategy, sums_of_rows
 from cloakgp.design.weak_duality import positive
 from cloakgp.utils.arrays import Array
-from cloakgp.utils.passes import Passes
+from cloakgp.utils.passes import Chunk, Passes
 from cloakgp.utils.threads import suitable_threads
 
 # How often every row goes to the answer that is best for it, at most.
@@ -54,6 +61,7 @@ def design_streamed_l1(
     cells: Cells,
     prior_variance: float,
     noise_sd: float,
+    sample: Sample | None = None,
     tally: Cells | None = None,
     gap: float = 1e-2,
     progress: Progress | None = None,
@@ -73,6 +81,8 @@ def design_streamed_l1(
         Σ_i w_i K_**ii, in squared output units.
     noise_sd : float
         s, of the noise on each answer when columns have ℓ1 norm 1, in output units.
+    sample : Sample, optional
+        Of these rows: the steps go by it.
     tally : Cells, optional
         The questions are summed over the rows of each of these, too.
     gap : float
@@ -87,7 +97,7 @@ def design_streamed_l1(
         holds and does not close.
     """
     directions, lost = main_query_directions(queries, prior_variance=prior_variance)
-    gathered = cell_sums(passes, model=model, cells=cells)
+    gathered = gathered_rows(passes, model=model, cells=cells, sample=sample)
     crossed = gathered.features.T @ directions
     with suitable_threads(float(gathered.features.size) * len(directions)):
         gaussian = sharpest_strategy(
@@ -101,15 +111,38 @@ def design_streamed_l1(
         coarse = climb_in_l1(
             gaussian, gathered, crossed, prior_variance=prior_variance, noise_sd=noise_sd
         )
-    start = StrategyState.on_cells(coarse.strategy, gathered, queries=directions, noise_sd=noise_sd)
-    explained, rule, sums = _partition(
-        passes, start, model=model, prior_variance=prior_variance, tally=tally
+    start, at_best = (
+        StrategyState.on_cells(one.strategy, gathered, queries=directions, noise_sd=noise_sd)
+        for one in (coarse, gaussian)
     )
-    unexplained = positive(prior_variance - explained)
-    at_best = StrategyState.on_cells(
-        gaussian.strategy, gathered, queries=directions, noise_sd=noise_sd
+    bounding_rule, at_best = at_best.rule()
+    bounding = Stepping(
+        model=model, rule=bounding_rule, cells=None, duals=at_best.duals(gap=np.inf)
     )
-    most = most_explained(passes, at_best, model=model) + lost
+    most: float | None = None
+
+    def over_all(rule: PartitionRule, step: int) -> StrategySums:
+        nonlocal most
+        parting = _Parting(
+            model=model, rule=rule, cells=tally, bounding=bounding if most is None else None
+        )
+        found = passes.over_inputs(parting, what=f"designing, step {step + 1}")
+        if found.bound is not None:
+            most = bounding.most_explained(found.bound) + lost
+        return found.sums
+
+    if sample is None:
+        rule, sums = _searched(over_all, start, prior_variance=prior_variance)
+    else:
+        rule, _ = _searched(
+            lambda rule, _: sum_strategy(sample.passes, model=model, rule=rule),
+            start,
+            prior_variance=prior_variance,
+            share=sample.share,
+        )
+        sums = over_all(rule, 0)
+    assert most is not None
+    unexplained = positive(prior_variance - start.reached(sums).explained())
     least = prior_variance - most
     return StreamedDesign(
         rule=rule,
@@ -119,22 +152,29 @@ def design_streamed_l1(
     )
 
 
-def _partition(
-    passes: Passes,
+def _searched(
+    over: Callable[[PartitionRule, int], StrategySums],
     state: StrategyState,
     *,
-    model: RowModel,
     prior_variance: float,
-    tally: Cells | None,
-) -> tuple[float, PartitionRule, StrategySums]:
-    """Return the best rule of a few steps, what it explains, and its sums."""
+    share: float = 1.0,
+) -> tuple[PartitionRule, StrategySums]:
+    """Return the best rule of a few steps, and its sums.
+
+    Parameters
+    ----------
+    over : callable
+        Goes through rows and sums what a rule asks of them.
+    state : StrategyState
+    prior_variance : float
+    share : float
+        How many rows each of them stands for.
+    """
     best: tuple[float, PartitionRule, StrategySums] | None = None
     for step in range(STEPS):
         rule = _best_answers(state)
-        sums = sum_strategy(
-            passes, model=model, rule=rule, cells=tally, what=f"designing, step {step + 1}"
-        )
-        reached = replace(state, features=sums.features, noise=sums.noise)
+        sums = over(rule, step)
+        reached = state.reached(sums, share=share)
         explained = reached.explained()
         won = explained - (best[0] if best else -np.inf)
         if won > 0:
@@ -143,7 +183,40 @@ def _partition(
             break
         state = state.towards(reached)
     assert best is not None
-    return best
+    return best[1:]
+
+
+@dataclass(frozen=True, eq=False)
+class _Parted:
+    """The sums of a partition over some rows, and those that bound."""
+
+    sums: StrategySums
+    bound: Step | None
+
+    def merged(self, other: _Parted) -> _Parted:
+        bound = None
+        if self.bound is not None and other.bound is not None:
+            bound = self.bound.merged(other.bound)
+        return _Parted(sums=self.sums.merged(other.sums), bound=bound)
+
+
+@dataclass(frozen=True, eq=False)
+class _Parting:
+    """A step over one chunk, and a bound on every step: rows are known once for both."""
+
+    model: RowModel
+    rule: PartitionRule
+    cells: Cells | None
+    bounding: Stepping | None
+
+    def __call__(self, chunk: Chunk) -> _Parted:
+        features, noise = self.model.features_and_noise(chunk.X)
+        membership = None if self.cells is None else self.cells.membership(chunk.X)
+        asked = self.rule.asked(features, noise)
+        return _Parted(
+            sums=sums_of_rows(asked, features, noise, membership=membership),
+            bound=None if self.bounding is None else self.bounding.of_rows(features, noise),
+        )
 
 
 def _best_answers(state: StrategyState) -> PartitionRule:

@@ -40,7 +40,8 @@ class LinearKernel(Kernel):
         """Return the covariances of X with Y, shape (n, m), and an empty gradient if asked for."""
         left = self._standardised(X)
         right = left if Y is None else self._standardised(Y)
-        covariance = left @ right.T / left.shape[1]
+        covariance = left @ right.T
+        covariance /= left.shape[1]
         if eval_gradient:
             return covariance, np.empty((*covariance.shape, 0))
         return covariance

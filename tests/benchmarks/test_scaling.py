@@ -1,0 +1,81 @@
+"""Growth along each size: what one small run says, and the plain pass it is measured against."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import Matern
+
+from benchmarks import plots, scaling
+from benchmarks.processes import FAILED, Limits, Outcome
+from benchmarks.runners import plain
+from benchmarks.store import Store
+from cloakgp.models import SparsePrior
+
+
+def rows_of(store, **settings):
+    return list(
+        scaling.measure_all(
+            along=None, repeats=1, limits=Limits(seconds=120), store=store, small=True, **settings
+        )
+    )
+
+
+def test_a_small_run_measures_what_it_says(measured, tmp_path, monkeypatch):
+    # Kept, and not measured again.
+    monkeypatch.setattr(scaling, "run", lambda *_, **__: pytest.fail("measured again"))
+    rows = rows_of(Store(measured / "scaling", resume=True))
+    assert [row["rows"] for row in rows] == [6000, 12000]
+    for row in rows:
+        assert row["status"] == "ok"
+        assert row["over the plain pass"] == row["CPU seconds"] / row["plain CPU seconds"] > 1
+        assert row["rows a second"] == row["rows"] / row["seconds"]
+        assert row["peak MB"] > 50
+        assert row["waiting"] is None
+    scaling.report(rows, folder=tmp_path, setting="a test")
+    assert (tmp_path / "scaling.png").stat().st_size > 5_000
+    assert "| rows | 6000 | 2 | 10 |" in (tmp_path / "scaling.md").read_text(encoding="utf-8")
+
+
+def test_waiting_is_what_workers_could_have_used(tmp_path, monkeypatch):
+    report = {
+        "seconds": 10.0,
+        "cpu_seconds": 16.0,
+        "worker_cpu_seconds": 15.0,
+        "plain_cpu_seconds": 4.0,
+        "predict_cpu_seconds": 0.1,
+        "predictions": 1000,
+        "peak_mb": 300.0,
+        "file_mb": 1.0,
+        "gap": 0.0,
+    }
+    monkeypatch.setattr(scaling, "run", lambda *_, **__: Outcome("ok", report=report))
+    monkeypatch.setattr(scaling, "SMALL_ALONG", {"workers": (1, 2, 4)})
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    rows = rows_of(Store(tmp_path / "kept"))
+    assert [row["waiting"] for row in rows] == pytest.approx([-0.5, 0.25, 0.25])
+    assert [row["over the plain pass"] for row in rows] == [4.0] * 3
+    assert rows[0]["µs a prediction"] == pytest.approx(100.0)
+
+
+def test_a_run_that_fails_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(scaling, "run", lambda *_, **__: Outcome(FAILED, "a reason"))
+    rows = rows_of(Store(tmp_path / "kept"))
+    assert {row["status"] for row in rows} == {"failed: a reason"}
+    scaling.report(rows, folder=tmp_path, setting="a test")
+    assert not (tmp_path / "scaling.png").exists()
+
+
+def test_the_plain_pass_has_the_models_own_features():
+    rng = np.random.default_rng(0)
+    X, inducing = rng.uniform(size=(40, 2)), rng.uniform(size=(6, 2))
+    prior = SparsePrior(kernel=Matern(0.7, nu=1.5), noise_variance=1.0, mean=0.0, inducing=inducing)
+    V = prior.features(X)
+    np.testing.assert_allclose(
+        plain.pass_over(X, inducing, lengthscale=0.7), V @ V.T, rtol=1e-4, atol=1e-6
+    )
+
+
+def test_medians_are_over_runs_alike():
+    rows = [{"n": 1, "s": value} for value in (5.0, 1.0, 3.0)] + [{"n": 2}, {"n": 0, "s": 1.0}]
+    assert plots.medians(rows, x="n", y="s") == [plots.Point(1, 3.0), plots.Point(0, 1.0)]
