@@ -115,7 +115,7 @@ def measure_all(
             )
             for number in range(repeats):
                 name = f"{' '.join(map(str, options.values()))} {number}"
-                outcome = store.outcome(name, once)
+                outcome = store.get(name, once)
                 yield {"along": axis, **asdict(size), "run": number + 1} | _row(outcome, size)
 
 

@@ -85,7 +85,7 @@ def test_every_library_gets_as_many_threads(fake_peer, tmp_path, threads):
 
 
 def test_every_requirements_file_pins_what_it_names():
-    assert {"dp4gp", "cvxpy", "jax-privacy", "diffprivlib"} == set(peers.names())
+    assert {"dp4gp", "cvxpy", "gpflow", "jax-privacy", "diffprivlib"} == set(peers.names())
     for name in peers.names():
         lines = (peers.REQUIREMENTS / f"{name}.txt").read_text(encoding="utf-8").splitlines()
         wanted = [line for line in lines if not line.startswith("#")]

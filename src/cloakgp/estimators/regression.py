@@ -101,8 +101,8 @@ class DPGPRegressor(
     interval : "auto" or False
         Whether an interval that holds most outputs is looked for first, by noisy counts, within the
         one budget (`docs/adaptive.md`). All later questions clip to it, and the default prior is
-        scaled to it. "auto": wherever criterion "bayes" keeps its rows, and these are so many that
-        it costs little. False: everything goes by the bounds.
+        scaled to it. "auto": with criterion "bayes", where rows are so many that it costs little.
+        False: everything goes by the bounds.
     output_transform : {"log", "logit"}, optional
         For long tails: outputs are clipped to the bounds, and their logarithm is modelled; or of
         shares, between 0 and 1, their log odds. Bounds and mean stay in output units, and so are

@@ -283,14 +283,7 @@ def _checked_bands(bands: Bands | SpreadQuestion, *, count: int) -> Bands | Spre
 
 @dataclass(frozen=True, eq=False)
 class NoisyAnswers:
-    """What is published of a private column, of any encoding.
-
-    Attributes
-    ----------
-    values : array of shape (k, C)
-    noise_sd : float
-    guarantee : Guarantee
-    """
+    """What is published of a private column: noisy answers, shape (k, C), and what they cost."""
 
     values: Array
     noise_sd: float
