@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from experiments import approximations, kung
@@ -12,10 +11,8 @@ from experiments.datasets import DatasetUnavailableError, load_kung
 
 
 @pytest.fixture
-def women(rng):
-    age = rng.uniform(0.0, 80.0, size=40)
-    height = 70.0 + 80.0 * np.minimum(age / 18.0, 1.0) + rng.normal(scale=6.0, size=40)
-    return pd.DataFrame({"age": age, "weight": height / 3.5, "height": height})
+def women(synthetic_women):
+    return synthetic_women(40)
 
 
 def test_dtc_and_sor_have_the_same_raw_predictions_and_fitc_has_others(women):

@@ -8,15 +8,6 @@ import pytest
 from cloakgp.models.rkhs import rkhs_sensitivity
 from cloakgp.privacy.accounting import exact_noise_multiplier, gaussian_delta
 from experiments import functional, kung, kung2018
-from experiments.datasets import DatasetUnavailableError, load_kung
-
-
-@pytest.fixture(scope="module")
-def women():
-    try:
-        return load_kung(male=False)
-    except DatasetUnavailableError as error:
-        pytest.skip(str(error))
 
 
 @pytest.fixture(scope="module")

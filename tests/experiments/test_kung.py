@@ -25,7 +25,6 @@ from experiments.cloaking import (
     sd_without_privacy,
 )
 from experiments.cross_validation import Protocol, cross_validate
-from experiments.datasets import DatasetUnavailableError, load_kung
 from experiments.figures import Grid, released_curve, released_surface
 from experiments.published import (
     RERUN_FIGURE_4,
@@ -39,14 +38,6 @@ SEED = 20210402
 # The most that trace, exact may err, in cm, in the order of table 1.
 ACCEPTED = dict(zip(RERUN_PRIVATE, (8.8, 8.8, 9.7, 9.0), strict=True))
 TOY_BUDGET = Budget(bounds=OutputBounds(-1.0, 1.0), epsilon=1.0, delta=0.01)
-
-
-@pytest.fixture(scope="module")
-def women():
-    try:
-        return load_kung(male=False)
-    except DatasetUnavailableError as error:
-        pytest.skip(str(error))
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from cloakgp.estimators.baselines import DPHistogramRegressor, DPIntegralHistogramRegressor
@@ -16,11 +15,8 @@ SEED = 20180404
 
 
 @pytest.fixture
-def few(rng):
-    """Synthetic women: heights grow with age."""
-    age = rng.uniform(0.0, 80.0, size=60)
-    height = 70.0 + 80.0 * np.minimum(age / 18.0, 1.0) + rng.normal(scale=6.0, size=60)
-    return pd.DataFrame({"age": age, "weight": height / 3.5, "height": height, "male": 0})
+def few(synthetic_women):
+    return synthetic_women(60)
 
 
 def test_without_privacy_bins_are_means_and_the_process_is_the_estimators(few):

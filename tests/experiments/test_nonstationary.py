@@ -11,17 +11,8 @@ from experiments import __main__ as command_line
 from experiments import kung, nonstationary
 from experiments.cloaking import PAPERS_NOISE, TRACE_NOISE, Cloaked, noise_sd
 from experiments.cross_validation import Protocol, cross_validate
-from experiments.datasets import DatasetUnavailableError, load_kung
 
 SEED = 20210301
-
-
-@pytest.fixture(scope="module")
-def women():
-    try:
-        return load_kung(male=False)
-    except DatasetUnavailableError as error:
-        pytest.skip(str(error))
 
 
 @pytest.fixture

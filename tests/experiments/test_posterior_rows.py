@@ -16,20 +16,11 @@ from experiments import __main__ as command_line
 from experiments import kung, kung2018
 from experiments.cloaking import PAPERS_NOISE, TRACE_NOISE, Budget, mean_without_privacy
 from experiments.cross_validation import Errors, Protocol, Row, posterior_errors, root_mean_square
-from experiments.datasets import DatasetUnavailableError, load_kung
 from experiments.kung import kung_rows
 from experiments.published import posterior_report
 
 SEED = 20210402
 BUDGET = Budget(bounds=OutputBounds(-1.0, 1.0), epsilon=1.0, delta=0.01)
-
-
-@pytest.fixture(scope="module")
-def women():
-    try:
-        return load_kung(male=False)
-    except DatasetUnavailableError as error:
-        pytest.skip(str(error))
 
 
 @pytest.fixture

@@ -11,15 +11,6 @@ from cloakgp.models.features import BinBasis
 from cloakgp.privacy.statistics import measure_statistics
 from experiments import private_inputs
 from experiments.cross_validation import Errors, Protocol
-from experiments.datasets import DatasetUnavailableError, load_kung
-
-
-@pytest.fixture(scope="module")
-def women():
-    try:
-        return load_kung(male=False)
-    except DatasetUnavailableError as error:
-        pytest.skip(str(error))
 
 
 @pytest.fixture

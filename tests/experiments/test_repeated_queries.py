@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from experiments import repeated_queries
@@ -12,11 +11,8 @@ from experiments.repeated_queries import AGAIN, ALONE, FREE, WHOLE
 
 
 @pytest.fixture
-def women(rng):
-    """Synthetic women: heights grow with age."""
-    age = rng.uniform(0.0, 80.0, size=160)
-    height = 70.0 + 80.0 * np.minimum(age / 18.0, 1.0) + rng.normal(scale=6.0, size=160)
-    return pd.DataFrame({"age": age, "height": height})
+def women(synthetic_women):
+    return synthetic_women(160)
 
 
 def test_at_the_first_ages_the_first_answers_are_all_there_is_to_pay_for(women):

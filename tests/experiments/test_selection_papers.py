@@ -22,17 +22,8 @@ from experiments.algorithm_1 import (
     papers_selection_with_unsound_bound,
     sound_choice,
 )
-from experiments.datasets import DatasetUnavailableError, load_kung
 
 SPLITS = {"halves": four_points.HALVES, "interleaved": four_points.INTERLEAVED}
-
-
-@pytest.fixture(scope="module")
-def women():
-    try:
-        return load_kung(male=False)
-    except DatasetUnavailableError as error:
-        pytest.skip(str(error))
 
 
 @pytest.fixture(scope="module")

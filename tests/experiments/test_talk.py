@@ -9,15 +9,7 @@ from cloakgp.privacy.accounting import exact_noise_multiplier
 from experiments import kung2018, talk
 from experiments.cloaking import PAPERS_NOISE
 from experiments.cross_validation import Protocol
-from experiments.datasets import DatasetUnavailableError, load_kung
-
-
-@pytest.fixture(scope="module")
-def women():
-    try:
-        return load_kung(male=False)
-    except DatasetUnavailableError as error:
-        pytest.skip(str(error))
+from experiments.datasets import DatasetUnavailableError
 
 
 @pytest.mark.data

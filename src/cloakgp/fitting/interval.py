@@ -101,8 +101,10 @@ HALVINGS = 22
 # From the seeds of the stages, where noise is to repeat.
 SEEDS_APART = 100
 
-# Asks how many outputs lie in intervals, with one round's budget.
+# Asks how many outputs lie in intervals, with one round's budget; and with a seed, if there is one.
 Ask = Callable[[CountQuestion, Budget], Answers]
+SeededAsk = Callable[[CountQuestion, Budget, int | None], Answers]
+Counted = tuple[CountQuestion, Answers]
 
 
 @dataclass(frozen=True)
@@ -352,16 +354,49 @@ def search_outputs(
     strategy = about_everybody(
         X, X_query=query.X, query_weights=query.weights, table=0, groups=groups
     )
-    counted: list[Measurement] = []
 
-    def ask(question: CountQuestion, budget: Budget) -> Answers:
-        seed = None if insecure_seed is None else insecure_seed + SEEDS_APART + len(counted)
+    def ask(question: CountQuestion, budget: Budget, seed: int | None) -> Answers:
         one = measured(strategy, y, encoding=question, budget=budget, insecure_seed=seed)
-        counted.append(one)
         assert isinstance(one.answers, Answers)
         return one.answers
 
-    found = find_interval(ask, bounds=bounds, rows=len(X), rounds=plan.rounds)
+    found, counted = search(ask, bounds=bounds, rows=len(X), plan=plan, insecure_seed=insecure_seed)
+    return found, tuple(
+        Measurement(strategy=strategy, answers=answers, encoding=question)
+        for question, answers in counted
+    )
+
+
+def search(
+    ask: SeededAsk,
+    *,
+    bounds: OutputBounds,
+    rows: int,
+    plan: SearchPlan,
+    insecure_seed: int | None,
+) -> tuple[OutputBounds, tuple[Counted, ...]]:
+    """Look for the interval that holds most outputs; return it, and what was counted.
+
+    Parameters
+    ----------
+    ask : callable
+        Called once for each round that is made, with what to count, its budget and its seed.
+    bounds : OutputBounds
+        Declared.
+    rows : int
+        What all counts add up to.
+    plan : SearchPlan
+    insecure_seed : int or None
+    """
+    counted: list[Counted] = []
+
+    def next_round(question: CountQuestion, budget: Budget) -> Answers:
+        seed = None if insecure_seed is None else insecure_seed + SEEDS_APART + len(counted)
+        answers = ask(question, budget, seed)
+        counted.append((question, answers))
+        return answers
+
+    found = find_interval(next_round, bounds=bounds, rows=rows, rounds=plan.rounds)
     return found, tuple(counted)
 
 

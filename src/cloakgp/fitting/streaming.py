@@ -17,9 +17,9 @@ from cloakgp.design.streaming.sums import StrategySums
 from cloakgp.fitting.bands import Stages, Step, whole_of
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_prior
 from cloakgp.fitting.forecast import choose_noise
-from cloakgp.fitting.interval import NO_SEARCH, decided_by_answers
+from cloakgp.fitting.interval import NO_SEARCH, Counted, decided_by_answers
 from cloakgp.fitting.strategies import Budget, Query, design_rows, unit_noise_sd
-from cloakgp.fitting.streaming_interval import Counted, counts_of, plan_row_search, search_rows
+from cloakgp.fitting.streaming_interval import counts_of, plan_row_search, search_rows
 from cloakgp.fitting.streaming_measuring import (
     INDUCING,
     Rows,
@@ -168,7 +168,12 @@ def release_rows(
     rows = TransformedRows.of(rows, transform)
     asking: Rows | GroupedRows = GroupedRows.of(rows) if rows.grouped else rows
     tell("choosing the prior")
-    prior = _prior(summary, bounds=bounds, settings=chosen)
+
+    @cache
+    def prior_within(within: OutputBounds) -> SparsePrior:
+        return _prior(summary, bounds=within, settings=chosen)
+
+    prior = prior_within(bounds)
     tell("choosing where predictions matter")
     points = query or Query(*summary.centres(LARGEST_DEFAULT_QUERY))
     tally = Cells(centres=summary.centres(LEARNING_CELLS)[0], units=summary.units)
@@ -178,7 +183,7 @@ def release_rows(
         return privacy_excess(
             asking,
             summary,
-            prior=_prior(summary, bounds=within, settings=chosen),
+            prior=prior_within(within),
             query=points,
             bounds=within,
             budget=Budget(epsilon, delta, noise=law),
@@ -220,7 +225,7 @@ def release_rows(
         # Rounds that were not needed are the stages' budget.
         steps = scheduled(found, rounds=len(counted))
         if found != bounds:
-            bounds, prior = found, _prior(summary, bounds=found, settings=chosen)
+            bounds, prior = found, prior_within(found)
     first = steps[0].budget
     asked = design_rows(
         asking,

@@ -16,12 +16,11 @@ from cloakgp.data.grouped import GroupedRows
 from cloakgp.design import Certificate
 from cloakgp.design.streaming.rules import EqualRule
 from cloakgp.fitting.interval import (
-    NO_SEARCH,
-    SEEDS_APART,
+    Counted,
     SearchPlan,
     decided_by_answers,
-    find_interval,
     plan_search,
+    search,
 )
 from cloakgp.fitting.strategies import Budget
 from cloakgp.fitting.streaming_measuring import Rows
@@ -35,8 +34,6 @@ from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import Measurement, StreamedStrategy
 from cloakgp.release.posterior.clipped_sums import says_nothing
 from cloakgp.utils.arrays import Array
-
-Counted = tuple[CountQuestion, Answers]
 
 
 @dataclass(frozen=True)
@@ -117,14 +114,10 @@ def search_rows(
     insecure_seed : int, optional
         Makes the noise reproducible and the counts **not private**.
     """
-    if plan == NO_SEARCH:
-        return bounds, ()
     grouped = isinstance(rows, GroupedRows)
-    counted: list[Counted] = []
 
-    def ask(question: CountQuestion, budget: Budget) -> Answers:
-        seed = None if insecure_seed is None else insecure_seed + SEEDS_APART + len(counted)
-        answers = measure_count_rows(
+    def ask(question: CountQuestion, budget: Budget, seed: int | None) -> Answers:
+        return measure_count_rows(
             rows,
             EqualShares(grouped=grouped),
             bound=_bound_of(rows, count=count, budget=budget),
@@ -133,12 +126,9 @@ def search_rows(
             delta=budget.delta,
             insecure_seed=seed,
         )
-        counted.append((question, answers))
-        return answers
 
     shares = total_shares(rows, count=count)
-    found = find_interval(ask, bounds=bounds, rows=shares, rounds=plan.rounds)
-    return found, tuple(counted)
+    return search(ask, bounds=bounds, rows=shares, plan=plan, insecure_seed=insecure_seed)
 
 
 def _bound_of(rows: Rows | GroupedRows, *, count: int, budget: Budget) -> StrategyBound:
