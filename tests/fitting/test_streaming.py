@@ -15,11 +15,13 @@ from sklearn.gaussian_process.kernels import RBF, DotProduct, WhiteKernel
 
 from cloakgp import DPGPRegressor
 from cloakgp.data import ArrayRows, FileRows
+from cloakgp.design.streaming import remembering
 from cloakgp.design.streaming.binning import Cells
+from cloakgp.design.streaming.rules import PartitionRule
 from cloakgp.fitting import streaming as row_fitting
 from cloakgp.fitting.strategies import Query, design_rows
 from cloakgp.fitting.streaming import RowSettings, release_rows
-from cloakgp.models import default_kernel
+from cloakgp.models import SparsePrior, default_kernel
 from cloakgp.models.summary import summarise
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.accounting import exact_noise_multiplier
@@ -424,6 +426,66 @@ def test_inputs_that_change_between_passes_release_nothing(table, fit, monkeypat
             criterion="trace",
             kernel=DotProduct(),
         )
+
+
+def test_what_rows_are_asked_is_remembered_and_changes_nothing(table, monkeypatch):
+    """Of Laplace noise: the same bits as without a memory, for fewer evaluations of the model."""
+    X, outputs = table
+    evaluated = []
+    features_and_noise = SparsePrior.features_and_noise
+    monkeypatch.setattr(
+        SparsePrior,
+        "features_and_noise",
+        lambda self, X: evaluated.append(len(X)) or features_and_noise(self, X),
+    )
+
+    def release():
+        evaluated.clear()
+        made = release_rows(
+            ArrayRows(X, outputs, chunk_rows=20, jobs=1),
+            bounds=BOUNDS,
+            epsilon=5.0,
+            delta=0.0,
+            noise="laplace",
+            settings=RowSettings(inducing=8, gap=1e-2, hyperprior=Hyperprior()),
+            insecure_seed=3,
+        )
+        return made, sum(evaluated)
+
+    with_memory, few = release()
+    rule = with_memory.measurements[0].strategy.rule
+    assert isinstance(rule, PartitionRule)
+    assert rule.remembered.of(X[:20]) is None
+    monkeypatch.setattr(remembering, "MOST_ROWS", 0)
+    without, many = release()
+    assert with_memory.to_bytes() == without.to_bytes()
+    assert few <= many - len(X)
+
+
+def test_a_table_that_changes_is_asked_as_it_is(table):
+    """What was remembered is of other inputs: columns are found, and measured, anew."""
+    X = table[0].copy()
+    asked = []
+
+    class Changing(ArrayRows):
+        def over_rows(self, work, *, what, labels=None):
+            X[:] = X[::-1].copy()
+            asked.append(work.columns(X[:20]))
+            return super().over_rows(work, what=what, labels=labels)
+
+    release = release_rows(
+        Changing(X, table[1], chunk_rows=20, jobs=1),
+        bounds=BOUNDS,
+        epsilon=5.0,
+        delta=0.0,
+        noise="laplace",
+        settings=RowSettings(inducing=8, gap=1e-2),
+        insecure_seed=3,
+    )
+    strategy = release.measurements[0].strategy
+    assert len(asked) == 1
+    expected = strategy.rule.columns(*strategy.prior.features_and_noise(X[:20]))
+    np.testing.assert_array_equal(asked[0], expected)
 
 
 # As a whole.

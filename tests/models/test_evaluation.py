@@ -16,6 +16,7 @@ from sklearn.gaussian_process.kernels import (
 
 from cloakgp.models.defaults import default_kernel
 from cloakgp.models.evaluation import KernelBlocks
+from cloakgp.models.kernels.blocks import BlockMatern
 from cloakgp.models.latent import latent_covariance
 
 SCALES = [0.5, 2.0, 1.0]
@@ -33,6 +34,7 @@ KERNELS: dict[str, Kernel] = {
     "sums of sums": (RBF(1.0) + Matern(2.0)) + (RBF(0.3) + Matern(0.4) * Matern(0.9)),
     "others": RationalQuadratic() + WhiteKernel() * 2.0,
     "power": RBF(0.5) ** 2,
+    "blocks": 2.0 * BlockMatern([0.5, 2.0], blocks=[0, 1, 1]) + 0.3,
     "default": default_kernel(np.random.default_rng(1).uniform(size=(50, 3)), width=10.0),
 }
 

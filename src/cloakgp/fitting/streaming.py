@@ -43,7 +43,7 @@ from cloakgp.release import Hyperprior, Measurement, Release, WeightedPrior
 from cloakgp.release.hyperparameters.covariance import gather_sums
 from cloakgp.release.hyperparameters.learning import learn_numbers
 from cloakgp.release.posterior.clipped_sums import as_kept, restated, under_alone
-from cloakgp.release.streamed_strategy import RuleColumns
+from cloakgp.release.streamed_strategy import RuleColumns, StreamedStrategy
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import NoiseChoice, NoiseName
 from cloakgp.utils.passes import Passes, Tell, tell_nobody
@@ -300,6 +300,9 @@ def release_rows(
         release = replace(release, measurements=(*release.measurements, measurement))
         tell("learning from the noisy answers")
         release = _learned(release, asking, stages, tally=tally, settings=chosen)
+    for measurement in release.measurements:
+        if isinstance(measurement.strategy, StreamedStrategy):
+            measurement.strategy.columns.forget()
     return release if transform is None else replace(release, transform=transform)
 
 

@@ -8,6 +8,7 @@ block after block. The same operations are made in the same order, so that every
 from __future__ import annotations
 
 import math
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -21,6 +22,41 @@ from sklearn.gaussian_process.kernels import (
 )
 
 from cloakgp.utils.arrays import Array
+
+
+@runtime_checkable
+class FillingKernel(Protocol):
+    """A kernel that can be evaluated in place."""
+
+    def fill(self, X: Array, Z: Array, *, out: Array, spare: Array) -> None:
+        """Put covariances where the result lies.
+
+        Parameters
+        ----------
+        X : array of shape (n, D)
+        Z : array of shape (m, D)
+        out : array of shape (n, m)
+            Written over.
+        spare : array of shape (n, m)
+            Memory that nothing else uses.
+        """
+
+
+def fill_matern(left: Array, right: Array, *, out: Array, spare: Array) -> None:
+    """Put Matérn 3/2 covariances of inputs in lengthscales, (1 + √3 r) exp(−√3 r), into an array.
+
+    Parameters
+    ----------
+    left : array of shape (n, D)
+    right : array of shape (m, D)
+    out, spare : arrays of shape (n, m)
+        As for `FillingKernel.fill`.
+    """
+    cdist(left, right, metric="euclidean", out=out)
+    out *= math.sqrt(3)
+    np.exp(np.negative(out, out=spare), out=spare)
+    out += 1.0
+    out *= spare
 
 
 class KernelBlocks:
@@ -90,12 +126,9 @@ class KernelBlocks:
             out *= -0.5
             np.exp(out, out=out)
         elif kind is Matern and kernel.nu == 1.5 and _fits(kernel, X):
-            cdist(*self._scaled(kernel, X), metric="euclidean", out=out)
-            out *= math.sqrt(3)
-            spare = self._array(len(X), depth)
-            np.exp(np.negative(out, out=spare), out=spare)
-            out += 1.0
-            out *= spare
+            fill_matern(*self._scaled(kernel, X), out=out, spare=self._array(len(X), depth))
+        elif isinstance(kernel, FillingKernel):
+            kernel.fill(X, self._others, out=out, spare=self._array(len(X), depth))
         else:
             out[:] = kernel(X, self._others)
 

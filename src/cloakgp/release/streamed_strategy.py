@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 
 from cloakgp.design.streaming.grouping import (
     GroupedPasses,
@@ -13,7 +14,7 @@ from cloakgp.design.streaming.grouping import (
     grouped_columns,
     sum_grouped,
 )
-from cloakgp.design.streaming.rules import Columns, RowModel, Rule
+from cloakgp.design.streaming.rules import Columns, PartitionRule, RowModel, Rule
 from cloakgp.design.streaming.sums import sum_strategy
 from cloakgp.models import SparsePrior
 from cloakgp.models.clipping import OFFSET_SD
@@ -59,13 +60,29 @@ class RuleColumns:
         """Return the columns of rows, shape (k, n)."""
         if self.grouped:
             return grouped_columns(X, model=self.model, rule=self.rule)
+        found = self._remembered(X)
+        if found is not None:
+            dense: Array = found.toarray()
+            return dense
         return self.rule.columns(*self.model.features_and_noise(X))
 
     def asked(self, X: Array) -> Columns:
         """Return the same in the form in which sums over rows cost least."""
         if self.grouped:
             return self(X)
+        found = self._remembered(X)
+        if found is not None:
+            return found
         return self.rule.asked(*self.model.features_and_noise(X))
+
+    def forget(self) -> None:
+        """Give back the memory of what was found to ask of rows: nobody goes through them again."""
+        if isinstance(self.rule, PartitionRule):
+            self.rule.remembered.forget()
+
+    def _remembered(self, X: Array) -> sparse.csr_array | None:
+        """Return what the design found to ask of these very rows, if that was kept."""
+        return self.rule.remembered.of(X) if isinstance(self.rule, PartitionRule) else None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

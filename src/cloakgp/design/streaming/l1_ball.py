@@ -22,7 +22,7 @@ Any rule may be released: all of this decides how useful a release is, never how
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -116,6 +116,10 @@ def design_streamed_l1(
         for one in (coarse, gaussian)
     )
     bounding_rule, at_best = at_best.rule()
+    if sample is not None:
+        # Any columns bound. Where rows are many, those that pass over what a row's own noise costs
+        # do nearly as well (gaps of .1 grew by 4 %), and to find the others took a third of a pass.
+        bounding_rule = replace(bounding_rule, curvatures=np.zeros_like(bounding_rule.curvatures))
     bounding = Stepping(
         model=model, rule=bounding_rule, cells=None, duals=at_best.duals(gap=np.inf)
     )
@@ -213,6 +217,7 @@ class _Parting:
         features, noise = self.model.features_and_noise(chunk.X)
         membership = None if self.cells is None else self.cells.membership(chunk.X)
         asked = self.rule.asked(features, noise)
+        self.rule.remembered.keep(chunk.X, asked)
         return _Parted(
             sums=sums_of_rows(asked, features, noise, membership=membership),
             bound=None if self.bounding is None else self.bounding.of_rows(features, noise),

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 from scipy import sparse
 
+from cloakgp.design.streaming.remembering import RememberedColumns
 from cloakgp.utils.arrays import Array
 
 NEWTON_STEPS = 30
@@ -190,6 +192,11 @@ class PartitionRule(Rule):
     """
 
     curvatures: Array
+
+    @cached_property
+    def remembered(self) -> RememberedColumns:
+        """What it asks of rows that were gone through, for who goes through them again."""
+        return RememberedColumns()
 
     def validate(self) -> None:
         """Refuse a rule that is none; see `Rule.validate`."""

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import Hyperparameter, Kernel
 
+from cloakgp.models.evaluation import fill_matern
 from cloakgp.utils.arrays import Array
 
 Bounds = tuple[float, float] | str
@@ -96,6 +97,19 @@ class BlockMatern(Kernel):
             for block in range(len(scales))
         ]
         return K, 3.0 * np.stack(squares, axis=-1) * decay[:, :, None]
+
+    def fill(self, X: Array, Z: Array, *, out: Array, spare: Array) -> None:
+        """Put covariances where the result lies, to the last bit those of a call.
+
+        Parameters
+        ----------
+        X : array of shape (n, D)
+        Z : array of shape (m, D)
+        out, spare : arrays of shape (n, m)
+            As for `cloakgp.models.evaluation.FillingKernel`.
+        """
+        scales, blocks = self._scales(X.shape[1])
+        fill_matern(X / scales[blocks], Z / scales[blocks], out=out, spare=spare)
 
     def diag(self, X: ArrayLike) -> Array:
         """Return the variances, all 1, shape (n,)."""

@@ -1,0 +1,81 @@
+"""Remembered columns: those that were found, for the same inputs and no others."""
+
+from __future__ import annotations
+
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from cloakgp.design.streaming import remembering
+from cloakgp.design.streaming.remembering import RememberedColumns
+from cloakgp.design.streaming.rules import PartitionRule
+
+
+def columns_of_one_entry(*, answers, rows, seed=0):
+    rng = np.random.default_rng(seed)
+    parts, signs = rng.integers(answers, size=rows), rng.choice([-1.0, 1.0], size=rows)
+    # The last answer is among them: its number is the largest that is kept.
+    parts[-1] = answers - 1
+    return sparse.csr_array((signs, (parts, np.arange(rows))), shape=(answers, rows))
+
+
+@pytest.mark.parametrize("answers", [1, 127, 128, 129, 40_000])
+def test_columns_come_back_as_they_were(answers):
+    X = np.random.default_rng(1).normal(size=(50, 2))
+    asked = columns_of_one_entry(answers=answers, rows=50)
+    remembered = RememberedColumns()
+    remembered.keep(X, asked)
+    found = remembered.of(X.copy())
+    assert found.shape == asked.shape
+    assert found.has_canonical_format == asked.has_canonical_format
+    np.testing.assert_array_equal(found.toarray(), asked.toarray())
+
+
+def test_a_row_that_changed_is_not_taken_for_what_it_was():
+    X = np.random.default_rng(1).normal(size=(50, 2))
+    remembered = RememberedColumns()
+    remembered.keep(X, columns_of_one_entry(answers=3, rows=50))
+    X[7, 1] = np.nextafter(X[7, 1], np.inf)
+    assert remembered.of(X) is None
+    assert remembered.of(X[:20]) is None
+
+
+def test_columns_of_more_entries_are_not_kept():
+    X = np.zeros((2, 1))
+    remembered = RememberedColumns()
+    remembered.keep(X, sparse.csr_array(np.array([[1.0, 0.5], [0.0, 0.5]])))
+    assert remembered.of(X) is None
+
+
+def test_no_more_is_kept_than_there_is_room_for(monkeypatch):
+    monkeypatch.setattr(remembering, "MOST_ROWS", 25)
+    remembered = RememberedColumns()
+    tables = [np.full((10, 1), float(number)) for number in range(4)]
+    for X in tables:
+        remembered.keep(X, columns_of_one_entry(answers=3, rows=10))
+    assert [remembered.of(X) is None for X in tables] == [False, False, True, True]
+    remembered.forget()
+    assert remembered.of(tables[0]) is None
+    remembered.keep(tables[3], columns_of_one_entry(answers=3, rows=10))
+    assert remembered.of(tables[3]) is not None
+
+
+def test_several_threads_may_keep():
+    remembered = RememberedColumns()
+    tables = [np.full((10, 1), float(number)) for number in range(200)]
+    asked = [columns_of_one_entry(answers=5, rows=10, seed=seed) for seed in range(200)]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(remembered.keep, tables, asked))
+    for X, one in zip(tables, asked, strict=True):
+        np.testing.assert_array_equal(remembered.of(X).toarray(), one.toarray())
+
+
+def test_a_rule_that_travels_remembers_nothing():
+    rule = PartitionRule(matrix=np.eye(2), curvatures=np.zeros(2))
+    X = np.zeros((3, 1))
+    rule.remembered.keep(X, columns_of_one_entry(answers=2, rows=3))
+    assert pickle.loads(pickle.dumps(rule)).remembered.of(X) is None
+    assert rule.remembered.of(X) is not None
