@@ -85,12 +85,32 @@ def forecast_error(rows: int, inputs: int, *, epsilon: float, delta: float) -> f
     return forecast.error / WIDTH
 
 
+def expected_ratio(split: Split, *, epsilon: float, delta: float) -> float:
+    """Return the expected error of a curve with Gaussian noise over that with Laplace noise."""
+    bounds = (split.bounds.lo, split.bounds.hi)
+    noises: tuple[NoiseName, NoiseName] = ("gaussian", "laplace")
+    gaussian, laplace = (
+        DPGPRegressor(bounds=bounds, epsilon=epsilon, delta=delta, noise=noise).forecast(split.X)[0]
+        for noise in noises
+    )
+    return gaussian.error / laplace.error
+
+
 @dataclass(frozen=True, eq=False)
 class Found:
-    """Forecasts, and what was found on tables by ε."""
+    """Forecasts, what was found on tables by ε, and what was expected there by ε and δ.
+
+    Attributes
+    ----------
+    forecasts : Forecasts
+    tables : mapping of ε to Compared
+    ratios : mapping of (ε, δ) to array of shape (tables,)
+        Expected errors with Gaussian noise over those with Laplace noise, of the first splits.
+    """
 
     forecasts: Forecasts
     tables: Mapping[float, Compared]
+    ratios: Mapping[tuple[float, float], Array]
 
 
 @dataclass(frozen=True)
@@ -103,6 +123,7 @@ class Noises(Experiment[Found]):
         "rows": 40,
         "epsilons": (1.0,),
         "deltas": (1e-5,),
+        "table_deltas": (1e-5,),
         "count": 1,
         "forecast_rows": (50,),
         "forecast_inputs": (1,),
@@ -113,7 +134,7 @@ class Noises(Experiment[Found]):
     epsilons: Sequence[float] = EPSILONS
     deltas: Sequence[float] = DELTAS
     # On tables.
-    table_deltas: Sequence[float] = (1e-5,)
+    table_deltas: Sequence[float] = (1e-2, 1e-3, 1e-5)
     # Of tables; None: all.
     count: int | None = None
     forecast_rows: Sequence[int] = FORECAST_ROWS
@@ -122,7 +143,21 @@ class Noises(Experiment[Found]):
 
     def compute(self, progress: Progress) -> Found:
         """Forecast, and compare on tables."""
-        return Found(forecasts=self._forecasts(progress), tables=self._tables(progress))
+        splits = split_tables(first_tables(self.count), draws=self.draws, rows=self.rows)
+        return Found(
+            forecasts=self._forecasts(progress),
+            tables=self._tables(splits, progress),
+            ratios={
+                (epsilon, delta): np.array(
+                    [
+                        expected_ratio(of_table[0], epsilon=epsilon, delta=delta)
+                        for of_table in splits.values()
+                    ]
+                )
+                for epsilon in self.epsilons
+                for delta in self.table_deltas
+            },
+        )
 
     def _forecasts(self, progress: Progress) -> Forecasts:
         laplace: dict[tuple[float, int, int], float] = {}
@@ -143,8 +178,9 @@ class Noises(Experiment[Found]):
                         tick()
         return Forecasts(laplace=laplace, gaussian=gaussian)
 
-    def _tables(self, progress: Progress) -> dict[float, Compared]:
-        splits = split_tables(first_tables(self.count), draws=self.draws, rows=self.rows)
+    def _tables(
+        self, splits: Mapping[str, Sequence[Split]], progress: Progress
+    ) -> dict[float, Compared]:
         steps = len(self.epsilons) * len(splits) * self.draws
         with progress("tables", steps=steps) as tick:
             return {
@@ -175,6 +211,22 @@ class Noises(Experiment[Found]):
                 cells.append(with_error(mean, error, ".3f") + share)
             table.add_row(f"{epsilon:g}", *cells)
         yield table
+        yield self._ratio_table(found)
+
+    def _ratio_table(self, found: Found) -> Printed:
+        title = (
+            "Error with Gaussian noise over error with Laplace noise, mean over tables: of the "
+            "curve, as expected under the default prior, and of held-out outputs, as it was"
+        )
+        table = table_titled(title, "ε", "δ", right=("expected", "was"))
+        for (epsilon, delta), expected in found.ratios.items():
+            compared = found.tables[epsilon]
+            gaussian, laplace = (
+                compared.errors_of(way).mean(axis=1) for way in (gaussian_way(delta), PURE)
+            )
+            was = float((gaussian / laplace).mean())
+            table.add_row(f"{epsilon:g}", f"{delta:g}", f"{expected.mean():.2f}", f"{was:.2f}")
+        return table
 
     def _forecast_table(self, forecasts: Forecasts) -> Printed:
         title = (

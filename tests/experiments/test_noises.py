@@ -34,9 +34,9 @@ def test_the_small_version_compares_every_noise():
 
 def test_what_is_laid_out_says_where_gaussian_noise_wins():
     experiment = Noises(**Noises.small, insecure_seed=1)
-    forecasts, errors = experiment.tables(experiment.compute(progress))
+    forecasts, errors, ratios = experiment.tables(experiment.compute(progress))
     assert [column.header for column in forecasts.columns][-1] == "Gaussian wins at"
-    assert forecasts.row_count == errors.row_count == 1
+    assert forecasts.row_count == errors.row_count == ratios.row_count == 1
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-5])

@@ -5,7 +5,7 @@ import pytest
 
 from cloakgp import DPGPClassifier, DPGPMultiOutputRegressor
 from cloakgp.fitting.defaults import choose_label_prior
-from cloakgp.fitting.forecast import forecast_labels
+from cloakgp.fitting.forecast import choose_noise, forecast_labels
 from cloakgp.fitting.strategies import Budget, Query, choose_strategy, unit_noise_sd
 from cloakgp.privacy.labels import Classes
 
@@ -16,7 +16,8 @@ def law_of(release):
     return release.measurements[0].answers.noise
 
 
-@pytest.mark.parametrize(("delta", "law"), [(1e-8, "laplace"), (0.01, "gaussian")])
+@pytest.mark.parametrize(("delta", "law"), [(1e-8, "laplace"), (0.05, "gaussian")])
+@pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
 def test_several_outputs_take_the_better(delta, law):
     y = np.column_stack([np.sin(SPREAD.ravel()), np.cos(SPREAD.ravel())])
     model = DPGPMultiOutputRegressor(
@@ -32,6 +33,20 @@ def test_classes_take_the_better(delta, law):
     model = DPGPClassifier(classes=[0, 1], epsilon=1.0, delta=delta, learn=None)
     labels = (X[:, 0] > 0.5).astype(int)
     assert law_of(model.fit(X, labels).release_) == law
+
+
+@pytest.mark.parametrize(
+    ("share", "law"), [(0.89, "gaussian"), (0.91, "laplace"), (1.1, "laplace")]
+)
+def test_a_near_tie_is_laplace_noise(share, law):
+    """Gaussian noise keeps less of what forecasts promise."""
+    errors = {"gaussian": share, "laplace": 1.0}
+    assert choose_noise("auto", epsilon=1.0, delta=1e-4, expected_error=errors.get) == law
+
+
+def test_nothing_to_choose_from_is_not_forecast():
+    for noise, delta, law in (("auto", 0.0, "laplace"), ("gaussian", 1e-4, "gaussian")):
+        assert choose_noise(noise, epsilon=1.0, delta=delta, expected_error=None) == law
 
 
 def test_a_choice_does_not_look_at_labels():

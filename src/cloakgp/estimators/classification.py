@@ -26,7 +26,7 @@ from cloakgp.estimators.class_planning import ClassPlanMixin
 from cloakgp.estimators.repetition import warn_of_repetition
 from cloakgp.fitting.defaults import choose_label_prior
 from cloakgp.fitting.dense import release_outputs
-from cloakgp.fitting.forecast import choose_noise, forecast_labels
+from cloakgp.fitting.forecast import AT_ALL_BETTER, choose_noise, forecast_labels
 from cloakgp.fitting.iteration import release_iteration
 from cloakgp.fitting.strategies import Budget, Query
 from cloakgp.fitting.streaming_classification import LabelRowSettings, release_label_rows
@@ -298,6 +298,7 @@ class DPGPClassifier(
                 criterion=self.criterion,
                 groups=units,
             ),
+            lead=AT_ALL_BETTER,
         )
         released = release_outputs(
             inputs,
