@@ -35,12 +35,12 @@ from cloakgp.design.solver import Progress
 from cloakgp.design.strategy import LOOSE, Certificate, warn_if_short
 from cloakgp.design.weak_duality import (
     CHECKS,
+    FLOORS,
     Point,
     Record,
     RowSupports,
     positive,
     row_supports,
-    support_root,
 )
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.threads import suitable_threads
@@ -53,6 +53,8 @@ GROWTH, STEPS = 1.4, 60
 SPARE_ANSWERS = 8
 # Steps from one certificate to the next.
 CHECKED_EVERY = 20
+# Several bounds differ by less than so many times.
+FAR_OFF = 100.0
 SHORTEST = 1e-20
 MEMORY = 20
 # Answers whose share of the strategy is below this are dropped at the end, where the gap allows it.
@@ -209,8 +211,16 @@ class _Problem:
             noise_sd=self.noise_sd,
         )
 
-    def excess(self, point: Point) -> float:
-        """Return a bound of what any feasible strategy explains beyond this one."""
+    def excess(self, point: Point, *, gap: float = 0.0) -> float:
+        """Return a bound of what any feasible strategy explains beyond this one.
+
+        Parameters
+        ----------
+        point : Point
+        gap : float
+            As soon as it is certified, no closer bound is looked for.
+        """
+        enough = gap * positive(self.prior_variance - point.explained)
         noise_ratio = self.noise_sd**2 / self.covariance.least_noise
         if self.gauges is not None:
             return self.lost + self.gauges.excess(
@@ -220,8 +230,14 @@ class _Problem:
                 noise_ratio=noise_ratio,
                 floor=positive(self.prior_variance - point.explained),
             )
-        supports = RowSupports.of(point.slopes, answered=point.answered)
-        return self.lost + supports.excess(point.answered, noise_ratio=noise_ratio)
+        least = np.inf
+        for floor in FLOORS:
+            supports = RowSupports.of(point.slopes, answered=point.answered, floors=(floor,))
+            least = min(least, supports.excess(point.answered, noise_ratio=noise_ratio))
+            # Another one is not needed, or would not be close enough.
+            if not enough < self.lost + least < FAR_OFF * enough:
+                break
+        return self.lost + least
 
     @property
     def most_answers(self) -> int:
@@ -313,7 +329,7 @@ class _Problem:
         def noted(flat: Array) -> Point:
             free = flat.reshape(shape)
             point = self.evaluate(free / self.lengths(free))
-            record.note(point, excess=self.excess(point))
+            record.note(point, excess=self.excess(point, gap=record.target))
             return point
 
         def watch(intermediate_result: optimize.OptimizeResult) -> None:
@@ -357,7 +373,7 @@ def _with_new_questions(point: Point, *, count: int) -> Array:
     """Append small questions along the directions in which diag(v) ⪰ E Eᵀ is most violated."""
     if count == 0:
         return point.strategy
-    supports = row_supports(point.slopes, support_root(point.answered, floor=SOUGHT))
+    supports = row_supports(point.slopes, point.answered, floor=SOUGHT)
     scaled = point.slopes / np.sqrt(supports)[:, None]
     _, vectors = linalg.eigh(scaled.T @ scaled)
     fresh = (scaled @ vectors[:, ::-1][:, :count]).T / np.sqrt(supports)
