@@ -13,6 +13,7 @@ from cloakgp.data import ArrayRows
 from cloakgp.fitting.release_plan import guess
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.noise import NOISES
+from cloakgp.report.measurements import describe_design
 from cloakgp.utils.formatting import percent
 
 ROWS = 80
@@ -65,7 +66,8 @@ def test_questions_that_are_not_certified_closely_are_told_so_before_and_after(n
     assert short == (noise == "laplace")
     assert ("not certified to be within 1 % of the best" in facts(plan)["questions"]) == short
     assert percent(certified) in facts(plan)["questions"]
-    said = str(model.fit(X, np.sin(X[:, 0])).release_.describe())
+    release = model.fit(X, np.sin(X[:, 0])).release_
+    said = describe_design(release.measurements[0].strategy.certificate)
     assert ("is the best bound known" in said) == short
 
 

@@ -48,6 +48,8 @@ from cloakgp.utils.threads import suitable_threads
 FIRST_ANSWERS = 8
 # While more answers still explain this share more, a few steps on them tell as much as many.
 FAR_PROGRESS, FAR_GROWTH, FAR_STEPS = 0.05, 2.0, 15
+# These go without query directions that could explain less than this share of the gap asked for.
+FAR_SHARE = 1e-2
 GROWTH, STEPS = 1.4, 60
 # Answers beyond those that are enough, at most: they shorten the way.
 SPARE_ANSWERS = 8
@@ -252,7 +254,8 @@ class _Problem:
         start = leading_questions(self.directions, min(FIRST_ANSWERS, self.most_answers))
         far, previous = True, np.inf
         while len(start) < self.most_answers:
-            point = self.ascend(start, record, steps=FAR_STEPS if far else STEPS)
+            climbed = self.leading(FAR_SHARE * gap) if far else self
+            point = self.ascend(start, record, steps=FAR_STEPS if far else STEPS, climbed=climbed)
             if record.finished():
                 return self.compress(record, gap=gap)
             unexplained = self.prior_variance - point.explained
@@ -313,15 +316,41 @@ class _Problem:
         across: Array = gradient - point.strategy * along
         return across
 
-    def ascend(self, start: Array, record: Record, *, steps: int) -> Point:
-        """Run L-BFGS over the columns' directions, each normalised, and certify on the way."""
-        shape, done = start.shape, 0
+    def leading(self, share: float) -> _Problem:
+        """Return the problem of the main query directions.
+
+        Parameters
+        ----------
+        share : float
+            Of the prior variance: the others could explain no more together.
+        """
+        squares = np.einsum("np,np->p", self.directions, self.directions)
+        explainable = np.cumsum(squares[::-1])[::-1] / self.covariance.least_noise
+        kept = explainable > share * self.prior_variance
+        if kept.all() or not kept.any():
+            return self
+        return replace(self, directions=np.ascontiguousarray(self.directions[:, kept]))
+
+    def ascend(
+        self, start: Array, record: Record, *, steps: int, climbed: _Problem | None = None
+    ) -> Point:
+        """Run L-BFGS over the columns' directions, each normalised, and certify on the way.
+
+        Parameters
+        ----------
+        start : array of shape (k, N)
+        record : Record
+        steps : int
+        climbed : _Problem, optional
+            To climb in place of this one, which certifies.
+        """
+        shape, done, climbed = start.shape, 0, climbed or self
 
         def objective(flat: Array) -> tuple[float, Array]:
             free = flat.reshape(shape)
             # Of a column of next to nothing, which would overflow as a divisor.
             lengths = np.maximum(self.normalised(free), SHORTEST)
-            point = self.evaluate(free / lengths)
+            point = climbed.evaluate(free / lengths)
             # The derivative through the normalisation is the part across each column.
             across = self.across(point) / lengths
             return -point.explained / self.prior_variance, -across.ravel() / self.prior_variance
