@@ -40,6 +40,30 @@ def check(design, task):
     )
 
 
+@pytest.mark.parametrize("share", [1e-6, 1e-3, 0.1])
+def test_directions_that_are_left_out_explain_no_more_than_was_said(share, rng):
+    prior = SparsePrior(
+        kernel=RBF(0.5), noise_variance=0.5, mean=0.0, inducing=np.linspace(0, 3, 20)[:, None]
+    )
+    X = rng.uniform(0, 3, (40, 1))
+    covariance = prior.output_covariance(X)
+    directions, _ = main_directions(
+        prior.cross_covariance(X[:30], X).T, covariance, prior_variance=30.0
+    )
+    whole = bayes._Problem(
+        covariance=covariance,
+        directions=directions[:, ::-1],
+        noise_sd=1.0,
+        prior_variance=30.0,
+        lost=0.0,
+    )
+    leading = whole.leading(share)
+    assert 0 < leading.directions.shape[1] <= whole.directions.shape[1]
+    strategy = unit_columns(rng.normal(size=(5, 40)))
+    less = whole.evaluate(strategy).explained - leading.evaluate(strategy).explained
+    assert -1e-9 <= less <= share * 30.0
+
+
 # --- oracles ---
 
 

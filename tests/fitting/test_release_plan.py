@@ -13,6 +13,8 @@ from cloakgp.data import ArrayRows
 from cloakgp.fitting.release_plan import guess
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.noise import NOISES
+from cloakgp.report.measurements import describe_design
+from cloakgp.utils.formatting import percent
 
 ROWS = 80
 X = np.random.default_rng(2).uniform(0, 10, size=(ROWS, 2))
@@ -49,6 +51,33 @@ def test_a_release_is_as_planned(people, delta):
     _, sd = release.predict(X, return_std=True)
     assert plan.forecast.error == pytest.approx(np.sqrt(np.mean(sd**2)), rel=0.25)
     assert plan.noise == release.measurements[0].answers.noise
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
+def test_questions_that_are_not_certified_closely_are_told_so_before_and_after(noise):
+    delta = 0.0 if noise == "laplace" else 1e-3
+    model = DPGPRegressor(
+        bounds=(-3, 3), epsilon=1.0, delta=delta, noise=noise, stages=None, interval=False,
+        learn=None, insecure_seed=1,
+    )  # fmt: skip
+    plan = model.plan(X, epsilons=())
+    certified = plan.forecast.release.measurements[0].strategy.certificate.gap
+    short = certified > 0.01
+    assert short == (noise == "laplace")
+    assert ("not certified to be within 1 % of the best" in facts(plan)["questions"]) == short
+    assert percent(certified) in facts(plan)["questions"]
+    release = model.fit(X, np.sin(X[:, 0])).release_
+    said = describe_design(release.measurements[0].strategy.certificate)
+    assert ("is the best bound known" in said) == short
+
+
+def test_rows_in_passes_are_told_that_bounds_for_laplace_noise_do_not_close():
+    rows = ArrayRows(X, Unreadable(), chunk_rows=30)
+    for noise in ("gaussian", "laplace"):
+        delta = 0.0 if noise == "laplace" else 1e-3
+        model = DPGPRegressor(bounds=(-3, 3), epsilon=1.0, delta=delta, noise=noise, inducing=6)
+        told = "under Laplace noise no bound" in facts(model.plan(rows))["questions"]
+        assert told == (noise == "laplace")
 
 
 def test_groups_are_counted_and_cost_error():

@@ -35,12 +35,12 @@ from cloakgp.design.solver import Progress
 from cloakgp.design.strategy import LOOSE, Certificate, warn_if_short
 from cloakgp.design.weak_duality import (
     CHECKS,
+    FLOORS,
     Point,
     Record,
     RowSupports,
     positive,
     row_supports,
-    support_root,
 )
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.threads import suitable_threads
@@ -48,11 +48,15 @@ from cloakgp.utils.threads import suitable_threads
 FIRST_ANSWERS = 8
 # While more answers still explain this share more, a few steps on them tell as much as many.
 FAR_PROGRESS, FAR_GROWTH, FAR_STEPS = 0.05, 2.0, 15
+# These go without query directions that could explain less than this share of the gap asked for.
+FAR_SHARE = 1e-2
 GROWTH, STEPS = 1.4, 60
 # Answers beyond those that are enough, at most: they shorten the way.
 SPARE_ANSWERS = 8
 # Steps from one certificate to the next.
 CHECKED_EVERY = 20
+# Several bounds differ by less than so many times.
+FAR_OFF = 100.0
 SHORTEST = 1e-20
 MEMORY = 20
 # Answers whose share of the strategy is below this are dropped at the end, where the gap allows it.
@@ -209,8 +213,16 @@ class _Problem:
             noise_sd=self.noise_sd,
         )
 
-    def excess(self, point: Point) -> float:
-        """Return a bound of what any feasible strategy explains beyond this one."""
+    def excess(self, point: Point, *, gap: float = 0.0) -> float:
+        """Return a bound of what any feasible strategy explains beyond this one.
+
+        Parameters
+        ----------
+        point : Point
+        gap : float
+            As soon as it is certified, no closer bound is looked for.
+        """
+        enough = gap * positive(self.prior_variance - point.explained)
         noise_ratio = self.noise_sd**2 / self.covariance.least_noise
         if self.gauges is not None:
             return self.lost + self.gauges.excess(
@@ -220,8 +232,14 @@ class _Problem:
                 noise_ratio=noise_ratio,
                 floor=positive(self.prior_variance - point.explained),
             )
-        supports = RowSupports.of(point.slopes, answered=point.answered)
-        return self.lost + supports.excess(point.answered, noise_ratio=noise_ratio)
+        least = np.inf
+        for floor in FLOORS:
+            supports = RowSupports.of(point.slopes, answered=point.answered, floors=(floor,))
+            least = min(least, supports.excess(point.answered, noise_ratio=noise_ratio))
+            # Another one is not needed, or would not be close enough.
+            if not enough < self.lost + least < FAR_OFF * enough:
+                break
+        return self.lost + least
 
     @property
     def most_answers(self) -> int:
@@ -236,7 +254,8 @@ class _Problem:
         start = leading_questions(self.directions, min(FIRST_ANSWERS, self.most_answers))
         far, previous = True, np.inf
         while len(start) < self.most_answers:
-            point = self.ascend(start, record, steps=FAR_STEPS if far else STEPS)
+            climbed = self.leading(FAR_SHARE * gap) if far else self
+            point = self.ascend(start, record, steps=FAR_STEPS if far else STEPS, climbed=climbed)
             if record.finished():
                 return self.compress(record, gap=gap)
             unexplained = self.prior_variance - point.explained
@@ -297,15 +316,41 @@ class _Problem:
         across: Array = gradient - point.strategy * along
         return across
 
-    def ascend(self, start: Array, record: Record, *, steps: int) -> Point:
-        """Run L-BFGS over the columns' directions, each normalised, and certify on the way."""
-        shape, done = start.shape, 0
+    def leading(self, share: float) -> _Problem:
+        """Return the problem of the main query directions.
+
+        Parameters
+        ----------
+        share : float
+            Of the prior variance: the others could explain no more together.
+        """
+        squares = np.einsum("np,np->p", self.directions, self.directions)
+        explainable = np.cumsum(squares[::-1])[::-1] / self.covariance.least_noise
+        kept = explainable > share * self.prior_variance
+        if kept.all() or not kept.any():
+            return self
+        return replace(self, directions=np.ascontiguousarray(self.directions[:, kept]))
+
+    def ascend(
+        self, start: Array, record: Record, *, steps: int, climbed: _Problem | None = None
+    ) -> Point:
+        """Run L-BFGS over the columns' directions, each normalised, and certify on the way.
+
+        Parameters
+        ----------
+        start : array of shape (k, N)
+        record : Record
+        steps : int
+        climbed : _Problem, optional
+            To climb in place of this one, which certifies.
+        """
+        shape, done, climbed = start.shape, 0, climbed or self
 
         def objective(flat: Array) -> tuple[float, Array]:
             free = flat.reshape(shape)
             # Of a column of next to nothing, which would overflow as a divisor.
             lengths = np.maximum(self.normalised(free), SHORTEST)
-            point = self.evaluate(free / lengths)
+            point = climbed.evaluate(free / lengths)
             # The derivative through the normalisation is the part across each column.
             across = self.across(point) / lengths
             return -point.explained / self.prior_variance, -across.ravel() / self.prior_variance
@@ -313,7 +358,7 @@ class _Problem:
         def noted(flat: Array) -> Point:
             free = flat.reshape(shape)
             point = self.evaluate(free / self.lengths(free))
-            record.note(point, excess=self.excess(point))
+            record.note(point, excess=self.excess(point, gap=record.target))
             return point
 
         def watch(intermediate_result: optimize.OptimizeResult) -> None:
@@ -357,7 +402,7 @@ def _with_new_questions(point: Point, *, count: int) -> Array:
     """Append small questions along the directions in which diag(v) ⪰ E Eᵀ is most violated."""
     if count == 0:
         return point.strategy
-    supports = row_supports(point.slopes, support_root(point.answered, floor=SOUGHT))
+    supports = row_supports(point.slopes, point.answered, floor=SOUGHT)
     scaled = point.slopes / np.sqrt(supports)[:, None]
     _, vectors = linalg.eigh(scaled.T @ scaled)
     fresh = (scaled @ vectors[:, ::-1][:, :count]).T / np.sqrt(supports)

@@ -28,6 +28,8 @@ from cloakgp.utils.threads import suitable_threads
 ROUNDS, ENOUGH = 40, 3.0
 # Where bounds are not tight by nature, so many times the gap asked for is no reason to warn.
 LOOSE = 10.0
+# A gap beyond this is told as one that stopped short.
+CLOSE_GAP = 1e-2
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ either, the search ends.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -155,7 +156,7 @@ class RowSupports:
     squares: Array
 
     @classmethod
-    def of(cls, slopes: Array, *, answered: Array) -> RowSupports:
+    def of(cls, slopes: Array, *, answered: Array, floors: Sequence[float] = FLOORS) -> RowSupports:
         """Sum over some rows.
 
         Parameters
@@ -164,15 +165,12 @@ class RowSupports:
             E.
         answered : array of shape (k, P)
             A, of all rows.
+        floors : sequence of float
+            A choice of v for each.
         """
         totals, squares = [], []
-        eigenvalues, rotation = linalg.eigh(answered.T @ answered)
-        eigenvalues = np.maximum(eigenvalues, 0.0)
-        mean = max(float(eigenvalues.mean()), np.finfo(np.float64).tiny)
-        # Where AᵀA is diagonal, all floors take one product.
-        turned = np.square(slopes @ rotation)
-        for floor in FLOORS:
-            supports = _supports(turned @ (eigenvalues + floor * mean))
+        for floor in floors:
+            supports = row_supports(slopes, answered, floor=floor)
             totals.append(supports.sum())
             scaled = slopes / np.sqrt(supports)[:, None]
             # The same array twice: half the work.
@@ -196,24 +194,25 @@ class RowSupports:
         )
 
 
-def row_supports(slopes: Array, root: Array) -> Array:
-    """Return v_j = ‖M e_j‖ for M with MᵀM ≈ AᵀA, none of them zero."""
-    rooted = slopes @ root.T
-    return _supports(np.einsum("np,np->n", rooted, rooted))
+def row_supports(slopes: Array, answered: Array, *, floor: float) -> Array:
+    """Return v_j = (‖A e_j‖² + η ‖e_j‖²)^½, none of them zero.
 
-
-def _supports(squares: Array) -> Array:
+    Parameters
+    ----------
+    slopes : array of shape (n, P)
+        E.
+    answered : array of shape (k, P)
+        A.
+    floor : float
+        η, as a share of the mean eigenvalue of AᵀA.
+    """
+    directions = max(answered.shape[1], 1)
+    mean = max(float(np.square(answered).sum()) / directions, np.finfo(np.float64).tiny)
+    along = slopes @ answered.T
+    squares = np.einsum("nk,nk->n", along, along)
+    squares += floor * mean * np.einsum("np,np->n", slopes, slopes)
     supports: Array = np.maximum(np.sqrt(squares), np.finfo(np.float64).tiny)
     return supports
-
-
-def support_root(answered: Array, *, floor: float) -> Array:
-    """Return a root of AᵀA whose eigenvalues are raised by a share of their mean."""
-    squares, rotation = linalg.eigh(answered.T @ answered)
-    squares = np.maximum(squares, 0.0)
-    mean = max(float(squares.mean()), np.finfo(np.float64).tiny)
-    root: Array = (rotation * np.sqrt(squares + floor * mean)).T
-    return root
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,6 +285,8 @@ class Record:
         The one that explains most.
     least : float
         A lower bound of the unexplained variance of every strategy.
+    target : float
+        The gap asked for.
     """
 
     best: Point
@@ -299,7 +300,8 @@ class Record:
         least: float = 0.0,
     ) -> None:
         self.least = least
-        self._prior_variance, self._target, self._progress = prior_variance, gap, progress
+        self.target = gap
+        self._prior_variance, self._progress = prior_variance, progress
         self._most_explained = -np.inf
         self._last: list[tuple[float, float]] | None = None
 
@@ -333,7 +335,7 @@ class Record:
 
     def finished(self) -> bool:
         """Whether the gap is reached, or is out of reach."""
-        if self.gap <= self._target:
+        if self.gap <= self.target:
             return True
         if self._last is None:
             return False
@@ -342,8 +344,8 @@ class Record:
             return left <= 0
         watched = max(PACE, len(self._last) // 2)
         unexplained, gap = self._last[-1 - watched]
-        moving = unexplained - self.unexplained > STALLED * self._target * self.unexplained
-        reachable = self.gap * (self.gap / gap) ** (left / watched) <= self._target
+        moving = unexplained - self.unexplained > STALLED * self.target * self.unexplained
+        reachable = self.gap * (self.gap / gap) ** (left / watched) <= self.target
         return not (moving or reachable)
 
 

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from cloakgp.criteria import CRITERIA
+from cloakgp.design.strategy import CLOSE_GAP
 from cloakgp.fitting.forecast import Forecast
 from cloakgp.fitting.planning import FitCost, FitPlan, fit_cost
 from cloakgp.privacy.noise import NOISES
@@ -137,7 +139,8 @@ class ReleasePlan:
             (
                 "questions",
                 f"at most {self.questions:,} numbers, with noise, in "
-                f"{'one stage' if self.stages == 1 else f'{self.stages} stages'}.",
+                f"{'one stage' if self.stages == 1 else f'{self.stages} stages'}."
+                f"{self._nearness()}",
             ),
             (
                 "takes",
@@ -146,6 +149,28 @@ class ReleasePlan:
                 f"own; the file will have some {bytes_in_words(self.file_bytes)}.",
             ),
         )
+
+    def _nearness(self) -> str:
+        """Say how near questions are known to be to the best ones, as far as that is known now."""
+        found = self.forecast
+        if found is not None:
+            certificate = found.release.measurements[0].strategy.certificate
+            if not CRITERIA[certificate.criterion].certified:
+                return ""
+            share = percent(certificate.gap)
+            if certificate.gap <= CLOSE_GAP:
+                return f" They are certified to be within {share} of the best."
+            return (
+                f" They are not certified to be within {percent(CLOSE_GAP)} of the best: the best "
+                f"bound known is {share}."
+            )
+        if self.how.by_passes and self.noise == "laplace":
+            return (
+                " How near they are to the best is bounded before anything is asked; but under "
+                "Laplace noise no bound is known that is sure to come within "
+                f"{percent(CLOSE_GAP)}: that of Gaussian noise of the same size is taken."
+            )
+        return ""
 
     def _worth(self) -> tuple[tuple[str, str], ...]:
         found = self.forecast

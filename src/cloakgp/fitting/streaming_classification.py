@@ -40,6 +40,9 @@ from cloakgp.utils.passes import Tell, tell_nobody
 
 # In which questions are kept: see `cloakgp.design.streaming.condensing`.
 LABEL_CELLS = 500
+# Rows that say how others differ from the centres of their cells: at most so many, and one in so
+# many, as a search over more would cost what it spares.
+LABEL_SAMPLE, SAMPLED_ONE_IN = 2**14, 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,6 +177,7 @@ def release_label_rows(
         model=linear,
         rule=found.rule,
         cells=Cells(centres=summary.centres(LABEL_CELLS)[0], units=summary.units),
+        sample=summary.sample[: min(LABEL_SAMPLE, summary.count // SAMPLED_ONE_IN + 1)],
     )
     answers = measure_label_rows(
         rows,

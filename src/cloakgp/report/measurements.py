@@ -8,6 +8,7 @@ import numpy as np
 
 from cloakgp.criteria import CRITERIA
 from cloakgp.design import Certificate
+from cloakgp.design.strategy import CLOSE_GAP
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.privacy import Answers
 from cloakgp.privacy.bands import Bands, SpreadQuestion
@@ -119,9 +120,18 @@ def describe_design(
     --------
     >>> describe_design(Certificate(criterion="given", gap=1.0))
     'the questions were given and not designed: others might say more under this guarantee.'
+    >>> describe_design(Certificate(criterion="trace", gap=0.18)).split(". ")[-1][:60]
+    'That is not the usual 1 %: 18 % is the best bound known, and '
     """
     gap = f"{ceiling(100 * certificate.gap, digits=2)} %"
-    return CRITERIA[certificate.criterion].describe(gap=gap, predictions=predictions, prior=prior)
+    criterion = CRITERIA[certificate.criterion]
+    said = criterion.describe(gap=gap, predictions=predictions, prior=prior)
+    if not criterion.certified or certificate.gap <= CLOSE_GAP:
+        return said
+    return (
+        f"{said} That is not the usual {100 * CLOSE_GAP:g} %: {gap} is the best bound known, and "
+        "how much of it better questions could gain, if any, is not known."
+    )
 
 
 def describe_sharpness(release: Release, points: Array) -> Fact:

@@ -147,6 +147,45 @@ def test_cells_are_gathered_as_their_rows_would_be(rng):
         np.testing.assert_allclose(getattr(gathered, name), getattr(direct, name), atol=1e-12)
 
 
+@given(task=tasks())
+def test_a_sample_corrects_what_cells_are_off_and_of_all_rows_leaves_nothing(task):
+    table, model, rule, cells = task
+    found = condense(table, model=model, rule=rule, cells=cells, sample=table.X).scaled(0.5)
+    strategy = 0.5 * rule.columns(*model.features_and_noise(table.X))
+    rng = np.random.default_rng(0)
+    at_cells, at_rows = rng.normal(size=len(found.counts)), rng.normal(size=len(table.X))
+    weights = np.concatenate([at_cells, at_rows])
+    np.testing.assert_allclose(found.estimating @ weights, strategy @ at_rows, atol=1e-9)
+    belongs = belonging(table.X, cells)
+    beyond = (strategy * (at_rows - belongs @ at_cells)) @ strategy.T
+    np.testing.assert_allclose(
+        found.estimated_products(weights), found.row_products(at_cells) + beyond, atol=1e-9
+    )
+
+
+def test_samples_say_on_average_what_all_rows_say(rng):
+    X = rng.normal(size=(6, 2))
+    rule, model = LinearRule(matrix=rng.normal(size=(2, 3))), model_on(rng.normal(size=(3, 2)))
+    cells = Cells(centres=X[:2], units=UNITS)
+    at_cells, at_rows = rng.normal(size=2), rng.normal(size=6)
+    estimates = []
+    for row in range(6):
+        found = condense(
+            Chunks.of(X, rows=4), model=model, rule=rule, cells=cells, sample=X[row : row + 1]
+        )
+        estimates.append(found.estimating @ np.append(at_cells, at_rows[row]))
+    expected = rule.columns(*model.features_and_noise(X)) @ at_rows
+    np.testing.assert_allclose(np.mean(estimates, axis=0), expected, atol=1e-9)
+
+
+def test_gathered_cells_keep_their_sample(rng):
+    X = rng.normal(size=(8, 2))
+    rule, model = LinearRule(matrix=rng.normal(size=(2, 3))), model_on(rng.normal(size=(3, 2)))
+    cells = Cells(centres=X[:4], units=UNITS)
+    found = condense(Chunks.of(X, rows=3), model=model, rule=rule, cells=cells, sample=X)
+    assert found.gathered(np.array([0, 1, 1, 0])).sample.cells.max() == 1
+
+
 def test_other_units(rng):
     found = CellQuestions.of_rows(rng.normal(size=(5, 1)), rng.normal(size=(2, 5)))
     found = found.gathered(np.array([0, 0, 1, 1, 1]))

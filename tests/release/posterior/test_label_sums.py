@@ -64,7 +64,7 @@ def labels_of(X, *, count, seed=2):
 class Task:
     """Rows, what was asked of them, and the answers."""
 
-    def __init__(self, rows=3000, *, count=2, cells=60, epsilon=1.0, **settings):
+    def __init__(self, rows=3000, *, count=2, cells=60, sample=None, epsilon=1.0, **settings):
         rng = np.random.default_rng(rows)
         self.X = rng.uniform(0, 4, size=(rows, 2))
         self.classes = Classes(tuple(range(count)))
@@ -87,6 +87,7 @@ class Task:
             model=self.linear,
             rule=self.rule,
             cells=Cells(centres=centres, units=np.ones(2)),
+            sample=None if sample is None else self.X[:sample],
         )
         self.signs = CellSigns.of(self.cells, self.answers)
 
@@ -173,8 +174,24 @@ def test_one_pass_leaves_a_tenth_of_what_cells_are_off(monkeypatch):
     assert off[2] < 0.2 * off[1]
 
 
+@pytest.mark.parametrize("link_name", ["probit", "logit"])
+def test_a_sample_spares_passes(link_name):
+    passes = {}
+    for sample in (None, 2000):
+        task = Task(rows=20_000, cells=20, sample=sample, link_name=link_name)
+        assert_near(task.found(task.sums()[0]), task.dense(), share=0.02)
+        passes[sample] = len(task.passes.passes)
+    assert passes[2000] < passes[None]
+
+
+def test_a_sample_of_all_rows_needs_no_pass(monkeypatch):
+    monkeypatch.setattr(module, "MOST_PASSES", 0)
+    task = Task(rows=2000, cells=10, sample=2000)
+    assert_near(task.found(task.sums()[0]), task.dense(), share=0.01)
+
+
 def test_several_priors_are_served_by_the_same_passes():
-    task = Task(count=3)
+    task = Task(count=3, sample=1000)
     other = prior_of(scale=0.7, inducing=36, means=(0.0, -0.4, -0.8))
     sums = task.sums([task.prior, other])
     passes = len(task.passes.passes)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from scipy.spatial import KDTree
 
@@ -52,10 +53,20 @@ class Cells:
         ----------
         X : array of shape (rows, D), or with more columns, which are passed over
         """
-        _, nearest = self._tree.query(X[:, : len(self.units)] / self.units)
         rows = len(X)
-        ones = np.ones(rows)
-        return sparse.csr_array((ones, (nearest, np.arange(rows))), shape=(len(self.centres), rows))
+        return sparse.csr_array(
+            (np.ones(rows), (self.nearest(X), np.arange(rows))), shape=(len(self.centres), rows)
+        )
+
+    def nearest(self, X: Array) -> NDArray[np.intp]:
+        """Return which cell each row belongs to, shape (rows,).
+
+        Parameters
+        ----------
+        X : array of shape (rows, D), or with more columns, which are passed over
+        """
+        _, nearest = self._tree.query(X[:, : len(self.units)] / self.units)
+        return np.asarray(nearest, dtype=np.intp)
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,6 +31,26 @@ ALIKE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
+class SampledQuestions:
+    """What was asked of some rows that stand for all.
+
+    Attributes
+    ----------
+    X : array of shape (n, D)
+    columns : array of shape (k, n)
+    cells : array of int, shape (n,)
+        Which cell each row is in.
+    share : float
+        N/n, how many rows each stands for.
+    """
+
+    X: Array
+    columns: Array
+    cells: NDArray[np.intp]
+    share: float
+
+
+@dataclass(frozen=True, eq=False)
 class CellQuestions:
     """What was asked of all rows, cell by cell.
 
@@ -48,6 +68,8 @@ class CellQuestions:
         R Rᵀ over all rows.
     longest : float
         max_j ‖r_j‖ over all rows.
+    sample : SampledQuestions or None
+        Some of the rows, that say how rows differ from the centres of their cells.
 
     Examples
     --------
@@ -62,6 +84,7 @@ class CellQuestions:
     squares: Array
     gram: Array
     longest: float
+    sample: SampledQuestions | None = None
 
     @classmethod
     def of_rows(cls, X: Array, columns: Array) -> CellQuestions:
@@ -119,6 +142,37 @@ class CellQuestions:
         product: Array = between + float(variances @ self.spreads) * self.within
         return product
 
+    @cached_property
+    def estimating(self) -> Array:
+        """Questions at cells, then at the sample: see `estimated_products`, shape (k, n + s)."""
+        sample = self.sample
+        if sample is None:
+            return self.questions
+        places = (sample.cells, np.arange(len(sample.X)))
+        membership: sparse.csr_array = sparse.csr_array(
+            (np.ones(len(sample.X)), places), shape=(len(self.counts), len(sample.X))
+        )
+        sampled = (membership @ sample.columns.T).T
+        return np.hstack([self.questions - sample.share * sampled, sample.share * sample.columns])
+
+    def estimated_products(self, variances: Array) -> Array:
+        """Return R diag(variances) Rᵀ, corrected by the sample.
+
+        Cells are a control variate: what they say of all rows is corrected by what the rows of the
+        sample say beyond their cells.
+
+        Parameters
+        ----------
+        variances : array of shape (n + s,)
+            At cells, then at the sample.
+        """
+        count, sample = len(self.counts), self.sample
+        product = self.row_products(variances[:count])
+        if sample is None:
+            return product
+        beyond = variances[count:] - variances[sample.cells]
+        return product + (self.estimating[:, count:] * beyond) @ sample.columns.T
+
     def row_forms(self, matrix: Array) -> Array:
         """Return Σ r_jᵀ M r_j over the rows of each cell, shape (n,): `row_products`' adjoint.
 
@@ -145,6 +199,9 @@ class CellQuestions:
             squares=self.squares * factor**2,
             gram=self.gram * factor**2,
             longest=self.longest * factor,
+            sample=None
+            if self.sample is None
+            else replace(self.sample, columns=self.sample.columns * factor),
         )
 
     def gathered(self, positions: NDArray[np.intp]) -> CellQuestions:
@@ -164,6 +221,9 @@ class CellQuestions:
             counts=counts,
             questions=(joined @ self.questions.T).T,
             squares=joined @ self.squares,
+            sample=None
+            if self.sample is None
+            else replace(self.sample, cells=positions[self.sample.cells]),
         )
 
 
@@ -213,7 +273,13 @@ class _Condensing:
 
 
 def condense(
-    passes: Passes, *, model: RowModel, rule: Rule, cells: Cells, what: str = "gathering questions"
+    passes: Passes,
+    *,
+    model: RowModel,
+    rule: Rule,
+    cells: Cells,
+    sample: Array | None = None,
+    what: str = "gathering questions",
 ) -> CellQuestions:
     """Go through a table once and gather what a rule asks of the rows of every cell.
 
@@ -226,6 +292,8 @@ def condense(
         Whose features and noise variances the rule goes by.
     rule : Rule
     cells : Cells
+    sample : array of shape (n, D), optional
+        Some of these rows, spread over all of them.
     what : str
         Shown to whoever waits.
 
@@ -244,4 +312,13 @@ def condense(
         squares=sums.squares[kept],
         gram=(sums.gram + sums.gram.T) / 2,
         longest=sums.longest,
+        sample=None
+        if sample is None
+        else SampledQuestions(
+            X=sample,
+            columns=rule.columns(*model.features_and_noise(sample)),
+            # Each is among the rows, so that its cell is not empty.
+            cells=(np.cumsum(kept) - 1)[cells.nearest(sample)],
+            share=float(counts.sum()) / len(sample),
+        ),
     )

@@ -118,6 +118,7 @@ def settled(
     mean: Array,
     variance: Array,
     accelerate: bool = True,
+    plain: int | None = None,
 ) -> LinearisedAt:
     """Linearise labels at the marginals that come of it, again and again until these stay.
 
@@ -128,10 +129,12 @@ def settled(
     mean, variance : arrays of shape (n,)
         To begin with.
     accelerate : bool
-        Whether to go on by other means where a hundred steps are too few.
+        Whether to go on by other means where plain steps are too few.
+    plain : int, optional
+        How many of those; a hundred if not given.
     """
     step, last = 1.0, np.inf
-    for _ in range(STEPS):
+    for _ in range(STEPS if plain is None else plain):
         found = linearised(mean, variance)
         moves = found.mean - mean, found.variance - variance
         size = max(float(np.abs(move).max()) for move in moves)

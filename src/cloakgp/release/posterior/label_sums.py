@@ -9,11 +9,11 @@ and what V leaves of each row to itself, answers R v + z are then
 
 and what is known of u follows as in `cloakgp.release.tables`. These sums are over all
 rows, and every step of the search for the marginals needs them anew. Where rows are gathered in
-cells (`cloakgp.design.streaming.condensing`) the sums of cells are near them, and cost next to
-nothing; but not near enough, for the answers about many rows are very exact. So cells are trusted
-with differences only. A pass over all rows finds the sums at marginals that cells found; from
-there, cells say how the sums change as the marginals do, and these hardly do any more. Twice, as a
-rule, and the sums are what a search over all rows would find.
+cells (`cloakgp.design.streaming.condensing`) the sums of cells, corrected by a sample of the rows,
+are near them, and cost little; but not near enough, for the answers about many rows are very exact.
+So they are trusted with differences only. A pass over all rows finds the sums at marginals that
+cells and sample found; from there, these say how the sums change as the marginals do, which they
+hardly do any more. Twice, as a rule, and the sums are what a search over all rows would find.
 
 Everything here works on public inputs and published answers.
 """
@@ -37,11 +37,14 @@ from cloakgp.release.posterior.mixture import WeightedPrior
 from cloakgp.release.tables import SummedTable
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import Chunk, Passes
+from cloakgp.utils.threads import suitable_threads
 
-# Passes over all rows stop when latent values at cells move by less than this share of their sds:
-# what they would move in another pass is some tenth of it, or less.
-SETTLED = 0.05
+# Passes over all rows stop when latent values move by less than this share of their sds: what they
+# would move in another pass is some tenth of it, or less.
+SETTLED = 0.1
 MOST_PASSES = 5
+# Steps with a sample begin near their end, and cost more than accelerated ones do to prepare.
+PLAIN_STEPS = 5
 
 
 def sparse_channels(prior: WeightedPrior) -> tuple[SparsePrior, ...]:
@@ -191,38 +194,59 @@ class _Weights:
 
 @dataclass(frozen=True, eq=False)
 class _Channel:
-    """One latent function, the answers about it, and all cells under its prior."""
+    """One latent function, the answers about it, and all cells under its prior, then the sample."""
 
     prior: SparsePrior
     likelihood: Likelihood
     cells: CellQuestions
     values: Array
+    questions: Array
     features: Array
     noise: Array
 
     @classmethod
     def of(cls, prior: WeightedPrior, signs: CellSigns) -> tuple[_Channel, ...]:
-        latent = sparse_channels(prior)
-        features, noise = latent[0].features_and_noise(signs.cells.centres)
+        latent, cells = sparse_channels(prior), signs.cells
+        places = cells.centres
+        if cells.sample is not None:
+            places = np.vstack([places, cells.sample.X])
+        features, noise = latent[0].features_and_noise(places)
         return tuple(
             cls(
                 prior=one,
                 likelihood=prior.likelihood,
-                cells=signs.cells,
+                cells=cells,
                 values=values,
+                questions=cells.estimating,
                 features=features,
                 noise=noise,
             )
             for one, values in zip(latent, signs.values, strict=True)
         )
 
-    def searched(self) -> _State:
-        """Search for the marginals among cells alone."""
-        return self._settled(
-            np.full(len(self.noise), self.prior.mean),
-            np.square(self.features).sum(axis=0) + self.noise,
-            self._sums,
+    def of_cells(self) -> _Channel:
+        """Return the same without a sample."""
+        cells = replace(self.cells, sample=None)
+        count = len(cells.counts)
+        return replace(
+            self,
+            cells=cells,
+            questions=cells.questions,
+            features=self.features[:, :count],
+            noise=self.noise[:count],
         )
+
+    def searched(self) -> _State:
+        """Search for the marginals among cells alone, and from there with the sample."""
+        if self.cells.sample is None:
+            return self._settled(
+                np.full(len(self.noise), self.prior.mean),
+                np.square(self.features).sum(axis=0) + self.noise,
+                self._sums,
+            )
+        begun = self.of_cells().searched()
+        marginals = row_marginals(begun.posterior, self.features, self.noise)
+        return self._settled(*marginals, self._sums)
 
     def searched_from(self, known: _State, sums: LabelSums) -> _State:
         """Search from what all rows say where a posterior is known.
@@ -236,8 +260,7 @@ class _Channel:
         there = self._weights(known.mean, known.variance)
 
         def changed(weights: _Weights) -> LabelSums:
-            found = sums.plus(self._sums(weights.minus(there)))
-            return replace(found, noise=_positive(found.noise))
+            return sums.plus(self._sums(weights.minus(there)))
 
         return self._settled(known.mean, known.variance, changed)
 
@@ -251,17 +274,18 @@ class _Channel:
     ) -> _State:
         def linearised(mean: Array, variance: Array) -> _State:
             sums = sums_at(self._weights(mean, variance))
+            sums = replace(sums, noise=_positive(sums.noise))
             posterior = sums.posterior(self.prior, self.values)
             return _State(sums, posterior, *row_marginals(posterior, self.features, self.noise))
 
-        return settled(linearised, mean=mean, variance=variance)
+        plain = None if self.cells.sample is None else PLAIN_STEPS
+        return settled(linearised, mean=mean, variance=variance, plain=plain)
 
     def _sums(self, weights: _Weights) -> LabelSums:
-        questions = self.cells.questions
         return LabelSums(
-            features=(questions * weights.slope) @ self.features.T,
-            noise=self.cells.row_products(weights.own),
-            offset=questions @ weights.offset,
+            features=(self.questions * weights.slope) @ self.features.T,
+            noise=self.cells.estimated_products(weights.own),
+            offset=self.questions @ weights.offset,
         )
 
 
@@ -333,10 +357,12 @@ class _Linearising:
                     prior_mean=posterior.prior.mean,
                     likelihood=likelihood,
                 )
+                weighed = columns * np.sqrt(weights.own)
                 parts.append(
                     LabelSums(
                         features=(columns * weights.slope) @ features.T,
-                        noise=(columns * weights.own) @ columns.T,
+                        # The same array twice: half the work.
+                        noise=weighed @ weighed.T,
                         offset=columns @ weights.offset,
                     )
                 )
@@ -374,7 +400,9 @@ def label_sums(
     if signs.values.size == 0:
         return tuple(_nothing(prior) for prior in priors)
     channels = [_Channel.of(prior, signs) for prior in priors]
-    states = [[channel.searched() for channel in each] for each in channels]
+    # A second thread would wait longer for these factorisations than it works.
+    with suitable_threads(0.0):
+        states = [[channel.searched() for channel in each] for each in channels]
     for number in range(MOST_PASSES):
         linearising = _Linearising(
             model=model,
@@ -385,11 +413,12 @@ def label_sums(
         )
         sums = iter(passes.over_inputs(linearising, what=f"linearising, pass {number + 1}").parts)
         moved = 0.0
-        for row, each in zip(states, channels, strict=True):
-            for place, channel in enumerate(each):
-                found = channel.searched_from(row[place], next(sums))
-                moved = max(moved, _move(row[place], found))
-                row[place] = found
+        with suitable_threads(0.0):
+            for row, each in zip(states, channels, strict=True):
+                for place, channel in enumerate(each):
+                    found = channel.searched_from(row[place], next(sums))
+                    moved = max(moved, _move(row[place], found))
+                    row[place] = found
         if moved <= SETTLED:
             break
     return tuple(tuple(state.sums for state in each) for each in states)
