@@ -102,6 +102,7 @@ def forecast_release(
     hyperprior: Hyperprior | None = None,
     criterion: str = "bayes",
     searched: bool = False,
+    outputs: int = 1,
     groups: Groups | None = None,
     gap: float = 1e-2,
 ) -> Forecast:
@@ -122,7 +123,9 @@ def forecast_release(
     criterion : str
     searched : bool
         Whether an interval that holds most outputs would be looked for first. What that costs is
-        counted; bounds are taken to be good ones, which one round finds.
+        counted; bounds are taken to be good ones, which one round of each output finds.
+    outputs : int
+        T: X are the entries of so many outputs of each row.
     groups : array of shape (N,), optional
         Whose row each is, from `cloakgp.privacy.groups.checked_groups`.
     gap : float
@@ -137,7 +140,11 @@ def forecast_release(
     if searched:
         most = 1 if groups is None else int(np.bincount(groups).max())
         search = plan_search(
-            bounds, budget=decided_by_answers(budget), rows=len(X), largest_group=most
+            bounds,
+            budget=decided_by_answers(budget),
+            rows=len(X) // outputs,
+            largest_group=max(most // outputs, 1),
+            outputs=outputs,
         )
         if search.rounds:
             budget = decided_by_answers(budget)
@@ -146,7 +153,7 @@ def forecast_release(
         budget=budget,
         rows=len(X),
         ask_spread=hyperprior is not None and hyperprior.noise_variance,
-        spent=search.spent(1 if search.rounds else 0),
+        spent=search.spent(outputs if search.rounds else 0),
     )
     first = choose_strategy(
         X,
