@@ -4,7 +4,8 @@ Every output is clipped to its own public bounds and measured in widths from the
 all lie in [−½, ½]. The entries of one person are a group (`cloakgp.privacy.groups`): neighbours
 differ in all outputs of one person, and a strategy R over the entries moves by at most the group's
 gauge. With R = R' diag(1/d), in output units, that is the exact joint sensitivity
-sup ‖Σ_t δ_t r'_{j,t}‖ over |δ_t| ≤ d_t.
+sup ‖Σ_t δ_t r'_{j,t}‖ over |δ_t| ≤ d_t. The bounds are declared, or intervals within these that
+noisy counts of each output found (`cloakgp.privacy.interval`).
 """
 
 from __future__ import annotations

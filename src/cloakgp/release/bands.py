@@ -43,9 +43,9 @@ class RowLimits:
         """Their distance, shape (N,)."""
         return self.hi - self.lo
 
-    def clip(self, outputs: Array) -> Array:
-        """Return predicted outputs brought inside."""
-        return np.clip(outputs, self.lo, self.hi)
+    def clip(self, predicted: Array) -> Array:
+        """Return predictions brought inside."""
+        return np.clip(predicted, self.lo, self.hi)
 
 
 def choose_bands(
