@@ -10,7 +10,8 @@ import pytest
 from cloakgp import DPGPMultiOutputRegressor
 from cloakgp.fitting.bands import checked_stages
 from cloakgp.fitting.dense import release_outputs
-from cloakgp.fitting.strategies import Query
+from cloakgp.fitting.forecast import forecast_release
+from cloakgp.fitting.strategies import Budget, Query
 from cloakgp.models.kernels.coregion import as_entries
 from cloakgp.privacy.interval import CountQuestion
 from cloakgp.privacy.several_outputs import STANDARD_BOUNDS, OutputColumns
@@ -207,3 +208,34 @@ def test_rounds_tell_how_much_is_left():
     ]
     assert math.fsum(one.mu**2 for one in parts) == pytest.approx(release.guarantee.mu**2, rel=1e-9)
     assert len(set(np.round(counts, 12))) == 1
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
+@pytest.mark.parametrize("groups", [None, np.arange(ROWS) // 2], ids=["rows", "people"])
+def test_a_forecast_pays_for_one_round_of_every_output(noise, groups):
+    """As a fit with good bounds, for which that is what a search costs."""
+    budget = Budget(3.0, 1e-5 if noise == "gaussian" else 0.0, noise=noise)
+    release = fitted(
+        bounds=GOOD, groups=groups, learn=None, noise=noise, delta=budget.delta, epsilon=3.0
+    )
+    assert len(counted(release)) == 2
+    points = as_entries(X, count=2)
+    forecast = forecast_release(
+        points,
+        prior=release.entries.prior,
+        bounds=STANDARD_BOUNDS,
+        query=Query(points),
+        budget=budget,
+        stages=checked_stages(None),
+        searched=True,
+        outputs=2,
+        groups=OutputColumns.checked(GOOD).units(groups, rows=ROWS),
+        gap=0.1,
+    )
+    [expected] = forecast.release.measurements
+    made = release.entries.measurements[0]
+
+    def unit_sd(one):
+        return one.answers.noise_sd / one.strategy.longest_column(one.noise)
+
+    assert unit_sd(expected) == pytest.approx(unit_sd(made), rel=1e-5)
