@@ -326,7 +326,7 @@ def test_noise_is_chosen_on_few_rows_that_stand_for_many(monkeypatch):
     settings = {"bounds": [(0, 1)] * 2, "noise": "auto", "inducing": 5, "stages": None}
     model = regressor(**settings, delta=1e-6, learn=None, gap=0.5)
     model.fit(X, y, X[:20])
-    assert [rows for rows, _, _ in asked] == [1000, 1000]
+    assert [rows for rows, _, _ in asked] == [500, 500]
     assert all(epsilon > 1.0 for _, epsilon, _ in asked)
     asked.clear()
     # Few rows do not tell whose they are.

@@ -317,7 +317,7 @@ class DPGPMultiOutputRegressor(
         count = len(columns.bounds)
         # Rows that stand for several say nothing of whose these are.
         whole = FewRows(X=inputs, prior=prior, share=1.0)
-        few = FewRows.of(inputs, prior) if groups is None else whole
+        few = FewRows.of(inputs, prior, outputs=count) if groups is None else whole
         points = as_entries(few.X, count=count)
         units = columns.units(groups, rows=len(few.X))
         return choose_noise(

@@ -42,7 +42,8 @@ from cloakgp.release import DenseStrategy, Hyperprior, Measurement, Release
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import NoiseChoice, NoiseName
 
-# Noises are compared on so many rows, of tables that have some times as many.
+# Noises are compared on so many rows, or entries of several outputs, of tables that have some times
+# as many.
 DECIDING_ROWS, FEW_ENOUGH = 500, 2
 
 
@@ -212,7 +213,7 @@ class FewRows:
     share: float
 
     @classmethod
-    def of(cls, X: Array, prior: ExactPrior | SparsePrior) -> FewRows:
+    def of(cls, X: Array, prior: ExactPrior | SparsePrior, *, outputs: int = 1) -> FewRows:
         """Take some rows from all over a table; all of them, if they are not many.
 
         Parameters
@@ -220,12 +221,15 @@ class FewRows:
         X : array of shape (N, D)
             Public inputs.
         prior : ExactPrior or SparsePrior
+        outputs : int
+            T: every row has so many entries, and fewer rows are taken.
         """
-        if len(X) < FEW_ENOUGH * DECIDING_ROWS:
+        size = max(DECIDING_ROWS // outputs, 1)
+        if len(X) < FEW_ENOUGH * size:
             return cls(X=X, prior=prior, share=1.0)
-        share = len(X) / DECIDING_ROWS
+        share = len(X) / size
         return cls(
-            X=summarise(InputRows(X), size=DECIDING_ROWS).sample,
+            X=summarise(InputRows(X), size=size).sample,
             prior=replace(prior, noise_variance=prior.noise_variance / share),
             share=share,
         )
