@@ -69,6 +69,20 @@ def test_several_private_columns():
     assert len(together) == 2 * len(release.entries.measurements)
 
 
+def test_intervals_of_several_columns_are_looked_for_unless_told_otherwise():
+    words = ["--output", "pay=0:100000", "--output", "rent=0:100", "--inputs", "age"]
+    words += ["--epsilon", 20, "--delta", 1e-3, "--inducing", 4, "-o", "both.cloak", "--overwrite"]
+    for interval, rounds in [("auto", 3), ("off", 0)]:
+        done("release-several", "people.csv", *words, "--interval", interval)
+        release = MultiOutputRelease.load("both.cloak")
+        counts = [release.counts_of(one) for one in release.entries.measurements]
+        assert len([one for one in counts if one is not None]) >= rounds
+        assert (release.intervals is not None) == (interval == "auto")
+    refused = run("release-several", "people.csv", *words, "--interval", "on")
+    assert refused.exit_code == 1
+    assert "--interval" in refused.output
+
+
 def test_private_inputs():
     words = ["--input", "age=0:100", "--output", "pay=0:1000", *BUDGET, "--purpose", "a survey"]
     done("release-private-inputs", "people.csv", *words, "-o", "private.cloak")

@@ -1,5 +1,6 @@
 """The regressor of several outputs: units, guarantee, files."""
 
+import importlib
 from dataclasses import replace
 
 import numpy as np
@@ -9,8 +10,11 @@ from unit_neighbours import spent_over_units
 
 from cloakgp import DPGPRegressor
 from cloakgp.estimators.multioutput import DPGPMultiOutputRegressor
+from cloakgp.privacy.several_outputs import OutputColumns
 from cloakgp.release import ReleaseFileError
 from cloakgp.release.several_outputs import MultiOutputRelease
+from cloakgp.report.describe import describe
+from cloakgp.utils.formatting import NORMAL_95
 
 # Budgets here are as large, or tables as small, as each test needs.
 pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
@@ -133,7 +137,7 @@ def test_files_that_protect_outputs_apart_are_refused(table, tmp_path, groups):
 def test_stages_leave_less_open_and_cost_the_same():
     X = np.linspace(0, 10, 100)[:, None]
     y = np.column_stack([100 + 20 * np.sin(X), np.cos(X)])
-    settings = {"delta": 1e-3, "noise": "gaussian", "insecure_seed": 1}
+    settings = {"delta": 1e-3, "noise": "gaussian", "interval": False, "insecure_seed": 1}
     staged, at_once = (
         regressor(epsilon=3.0, stages=stages, **settings).fit(X, y) for stages in ("auto", None)
     )
@@ -172,3 +176,159 @@ def test_weights_may_differ_between_outputs(table):
     weights = np.column_stack([np.full(20, 100.0), np.ones(20)])
     sds = regressor(**settings).fit(X, y, X, weights).predict(X, return_std=True)[1] / [60.0, 4.0]
     assert sds[:, 0].mean() < sds[:, 1].mean()
+
+
+# --- intervals first ---
+
+
+@pytest.fixture(scope="module")
+def wide():
+    """A release of outputs whose bounds are far too wide, for which intervals were found."""
+    X = np.linspace(0, 10, 150)[:, None]
+    y = np.column_stack([100 + 20 * np.sin(X), np.cos(X)])
+    settings = {"bounds": [(-900, 7000), (-2, 2)], "epsilon": 3.0, "insecure_seed": 2}
+    return X, y, regressor(**settings, stages=None, gap=0.1).fit(X, y).release_
+
+
+def test_intervals_come_back_from_files(wide, tmp_path):
+    X, _, release = wide
+    assert release.intervals is not None
+    release.save(tmp_path / "found.cloak")
+    loaded = MultiOutputRelease.load(tmp_path / "found.cloak")
+    assert (loaded.intervals, loaded.columns) == (release.intervals, release.columns)
+    assert loaded.guarantee == release.guarantee
+    np.testing.assert_allclose(loaded.predict(X), release.predict(X), rtol=1e-12)
+    for one, other in zip(loaded.entries.measurements, release.entries.measurements, strict=True):
+        if release.counts_of(other) is not None:
+            assert loaded.counts_of(one)[0] == release.counts_of(other)[0]
+            np.testing.assert_array_equal(one.answers.values, other.answers.values)
+
+
+def forgeries(release):
+    """Releases whose intervals nobody can have found as they say."""
+    columns, found = release.columns, release.intervals
+    counts = [one for one in release.entries.measurements if release.counts_of(one) is not None]
+    others = [one for one in release.entries.measurements if release.counts_of(one) is None]
+
+    def holding(*measurements):
+        return replace(release, entries=replace(release.entries, measurements=measurements))
+
+    first = counts[0]
+    mixed = first.strategy.matrix.copy()
+    mixed[0, 1] = 1.0
+    yield replace(release, intervals=replace(found, bounds=found.bounds[:1]))
+    yield replace(release, intervals=replace(found, bounds=found.bounds[::-1]))
+    yield replace(release, intervals=OutputColumns.checked([(-1000, 7000), (-2, 2)]))
+    yield replace(release, intervals=OutputColumns.checked([(0, 300), (-2, 2)]))
+    yield replace(release, intervals=None)
+    yield replace(release, columns=OutputColumns.checked([(-900, 7001), (-2, 2)]))
+    yield replace(release, columns=replace(columns, bounds=columns.bounds[:1]))
+    yield holding(*others)
+    yield holding(
+        *others, *counts[1:], replace(first, strategy=replace(first.strategy, matrix=mixed))
+    )
+
+
+def test_intervals_that_were_not_found_so_are_refused(wide, tmp_path):
+    _, _, release = wide
+    release.validate()
+    count = 0
+    for forged in forgeries(release):
+        with pytest.raises(ValueError, match=r"interval|counts|bounds|outputs|damaged|guarantee"):
+            forged.validate()
+        forged.save(tmp_path / "forged.cloak", overwrite=True)
+        with pytest.raises(ReleaseFileError):
+            MultiOutputRelease.load(tmp_path / "forged.cloak")
+        count += 1
+    assert count == 9
+
+
+def test_releases_with_other_intervals_are_not_combined(wide):
+    X, y, release = wide
+    settings = {"bounds": [(-900, 7000), (-2, 2)], "epsilon": 3.0, "stages": None, "gap": 0.1}
+    other = regressor(**settings, interval=False, insecure_seed=5).fit(X, y).release_
+    for one, two in [(release, other), (other, release)]:
+        with pytest.raises(ValueError, match="different intervals"):
+            one.combine(two)
+    # A copy of the same visit adds nothing.
+    assert release.combine(release).guarantee == release.guarantee
+
+
+def test_frames_are_limited_by_the_declared_bounds(wide):
+    X, _, release = wide
+    frame = release.predict_frame(X, new_output=True)
+    limits = release.units.bounds[1]
+    assert frame["y2_lower"].min() >= -2
+    assert frame["y2_upper"].max() <= 2
+    mean, sd = release.predict(X, return_std=True, new_output=True)
+    # Not by what was found: outputs may well lie beyond.
+    np.testing.assert_allclose(frame["y1_upper"], mean[:, 0] + NORMAL_95 * sd[:, 0])
+    assert limits.lo >= -2
+
+
+def test_a_kernel_that_is_given_stays_what_it_is_in_output_units(wide):
+    X, y, _ = wide
+    pairs = np.array([(-900.0, 7000.0), (-2.0, 2.0)])
+    coregion = np.array([[1.0, 0.5], [0.5, 2.0]])
+    kernel = 1e-5 * RBF(2.0)
+    settings = {"bounds": pairs.tolist(), "epsilon": 6.0, "stages": None, "gap": 0.1}
+    release = (
+        regressor(kernel=kernel, coregion=coregion, insecure_seed=2, learn=None, **settings)
+        .fit(X, y)
+        .release_
+    )
+    assert release.intervals is not None
+    joint = release.entries.prior.kernel
+    units = np.diag(release.units.widths)
+    declared = np.diag(pairs[:, 1] - pairs[:, 0])
+    np.testing.assert_allclose(
+        units @ joint.coregion @ units, declared @ coregion @ declared, rtol=1e-12
+    )
+    assert repr(joint.kernel) == repr(kernel)
+    # The default kernel is of what was found, and a given covariance between outputs with it.
+    default = regressor(coregion=coregion, insecure_seed=2, **settings).fit(X, y).release_
+    assert default.intervals is not None
+    np.testing.assert_array_equal(default.entries.prior.kernel.coregion, coregion)
+
+
+def test_what_was_counted_is_told(wide):
+    _, _, release = wide
+    told = {fact.label: fact.text for part in describe(release) for fact in part.facts}
+    found = release.intervals.bounds[0]
+    assert f"{found.lo:.6g} to {found.hi:.6g} of which was found to hold most" in told["output 1"]
+    assert "how many values of output 1 lie in each" in told["answers 2"]
+    assert "chosen from the counts before it" in told["design 2"]
+    number = release.entries.measurements[1].encoding.intervals
+    assert told["answers 2"].startswith(f"{number} numbers")
+    edges = release.counts_of(release.entries.measurements[1])[1].edges
+    assert f"end from {edges[1]:.4g} to {edges[-2]:.4g}" in told["answers 2"]
+
+
+@pytest.mark.parametrize("wrong", ["on", True, None, 0])
+def test_interval_is_auto_or_false(table, wrong):
+    with pytest.raises(ValueError, match="interval must be 'auto' or False"):
+        regressor(interval=wrong).fit(*table)
+
+
+def test_noise_is_chosen_on_few_rows_that_stand_for_many(monkeypatch):
+    asked = []
+
+    def forecast(X, **settings):
+        asked.append((len(X), settings["budget"].epsilon, settings["outputs"]))
+        return whole(X, **settings)
+
+    module = importlib.import_module("cloakgp.estimators.multioutput")
+    whole = module.forecast_release
+    monkeypatch.setattr(module, "forecast_release", forecast)
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(1200, 1))
+    y = np.column_stack([X, 1 - X])
+    settings = {"bounds": [(0, 1)] * 2, "noise": "auto", "inducing": 5, "stages": None}
+    model = regressor(**settings, delta=1e-6, learn=None, gap=0.5)
+    model.fit(X, y, X[:20])
+    assert [rows for rows, _, _ in asked] == [500, 500]
+    assert all(epsilon > 1.0 for _, epsilon, _ in asked)
+    asked.clear()
+    # Few rows do not tell whose they are.
+    model.fit(X, y, X[:20], groups=np.arange(1200) // 2)
+    assert [rows for rows, _, _ in asked] == [2400, 2400]

@@ -30,9 +30,9 @@ from cloakgp.fitting.interval import (
     _expected_share,
     find_interval,
     plan_search,
-    reach_of_bands,
     searches_interval,
 )
+from cloakgp.fitting.reach import reach_of_bands
 from cloakgp.fitting.strategies import Budget
 from cloakgp.privacy import Answers, Guarantee, OutputBounds
 from cloakgp.privacy.accounting import exact_noise_multiplier

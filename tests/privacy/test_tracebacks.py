@@ -62,6 +62,9 @@ DOORS = {
     "regressor, rows": lambda y: DPGPRegressor(**NUMBERS, inducing=3).fit_rows(ArrayRows(X, y)),
     "classifier": lambda y: DPGPClassifier(classes=[0, 1], **BUDGET).fit(X, y),
     "several outputs": lambda y: DPGPMultiOutputRegressor(bounds=[(-1, 1)], **BUDGET).fit(X, y),
+    "several outputs, intervals first": lambda y: DPGPMultiOutputRegressor(
+        bounds=[(-1, 1)], epsilon=90.0, delta=1e-3
+    ).fit(X, y),
     "private inputs": lambda y: DPGPRegressorPrivateInputs(
         input_bounds=(0, 5), **NUMBERS, n_features=3
     ).fit(X, y),

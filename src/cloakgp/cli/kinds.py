@@ -81,6 +81,13 @@ def release_several(
     missing_output: MissingOutput = "refuse",
     inducing: Inducing = None,
     noise: NoiseOption = "auto",
+    interval: Annotated[
+        str,
+        typer.Option(
+            help="auto first looks, under the one budget, for an interval that holds most of each "
+            "column, where rows are many enough; off goes by the ranges."
+        ),
+    ] = "auto",
     sql: options.Sql = "",
     purpose: Purpose = "",
     by: By = "",
@@ -114,9 +121,10 @@ def release_several(
         query=sql,
         origin=Origin(purpose, by, licence),
     )
+    looking = texts.one_of(options.INTERVALS, interval, option="--interval") == "auto"
     counting = Counting(ledger, account, purpose, key)
     made = _written(
-        lambda: plan.origin.kept_in(_several(plan, ranges)),
+        lambda: plan.origin.kept_in(_several(plan, ranges, looking=looking)),
         counting,
         to=to,
         read=[table] if schema is None else [table, schema],
@@ -300,7 +308,9 @@ def release_chosen(
     _tell(made, to)
 
 
-def _several(plan: ReleaseOptions, ranges: dict[str, tuple[float, float]]) -> MultiOutputRelease:
+def _several(
+    plan: ReleaseOptions, ranges: dict[str, tuple[float, float]], *, looking: bool
+) -> MultiOutputRelease:
     import pandas as pd
 
     from cloakgp.cli.console import showing_warnings
@@ -325,6 +335,7 @@ def _several(plan: ReleaseOptions, ranges: dict[str, tuple[float, float]]) -> Mu
         delta=plan.delta,
         noise=plan.noise,
         inducing=plan.inducing,
+        interval="auto" if looking else False,
         schema=raw.schema,
     )
     with showing_warnings():

@@ -10,6 +10,9 @@ import typer
 if TYPE_CHECKING:
     from cloakgp.release import MultiOutputRelease, Release, StatisticsRelease
 
+# What --interval may be.
+INTERVALS = "auto", "off"
+
 ReleaseFile = Annotated[Path, typer.Argument(help="A release.", metavar="RELEASE")]
 Sql = Annotated[
     str,

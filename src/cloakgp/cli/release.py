@@ -49,7 +49,7 @@ def _choices() -> str:
     return ", ".join(listed) + "."
 
 
-STAGES, INTERVALS = ("auto", "one"), ("auto", "off")
+STAGES = "auto", "one"
 SHOWN_AFTERWARDS = ("Predictions", "Guarantee")
 
 
@@ -339,7 +339,7 @@ def checked_options(
             noise_variance=noise_variance,
             mean=mean,
             stages=texts.one_of(STAGES, stages or "auto", option="--stages"),
-            interval=texts.one_of(INTERVALS, interval or "auto", option="--interval"),
+            interval=texts.one_of(options.INTERVALS, interval or "auto", option="--interval"),
             transform=texts.transform_named("log" if log else transform),
         )
     else:

@@ -22,9 +22,11 @@ from cloakgp.estimators.base import (
 from cloakgp.estimators.repetition import warn_of_repetition
 from cloakgp.fitting.bands import Stages, stages_for
 from cloakgp.fitting.defaults import choose_prior
-from cloakgp.fitting.dense import release_outputs
-from cloakgp.fitting.forecast import choose_noise, forecast_release
+from cloakgp.fitting.dense import StageSettings
+from cloakgp.fitting.forecast import FewRows, choose_noise, forecast_release
+from cloakgp.fitting.interval import can_be_divided, searches_interval
 from cloakgp.fitting.planning import plan_fit
+from cloakgp.fitting.several_outputs import release_several_outputs
 from cloakgp.fitting.strategies import Budget, Query
 from cloakgp.models import Approximation, ExactPrior, SparsePrior, matern_kernel
 from cloakgp.models.kernels.coregion import CoregionKernel, as_entries, checked_coregion
@@ -34,10 +36,11 @@ from cloakgp.privacy.composition import MixedGuarantee
 from cloakgp.privacy.several_outputs import STANDARD_BOUNDS, OutputColumns
 from cloakgp.privacy.spending import one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
+from cloakgp.release import Hyperprior
 from cloakgp.release.provenance import Provenance
 from cloakgp.release.several_outputs import WHICH_OUTPUT, MultiOutputRelease
 from cloakgp.utils.arrays import Array, column_names
-from cloakgp.utils.names import NoiseChoice
+from cloakgp.utils.names import NoiseChoice, NoiseName
 
 # Sd of each output's own level around the middle of its bounds, in widths.
 LEVEL_SD = 1 / 8
@@ -56,8 +59,8 @@ class DPGPMultiOutputRegressor(
     person. Questions may be about several outputs, and each person's share of the budget goes where
     it tells most.
 
-    Outputs are measured in widths of their own bounds: the kernel, the noise variance and
-    ``coregion`` are in squared widths.
+    Outputs are measured in widths of their own bounds, or of the intervals that are found to hold
+    most of them: the kernel, the noise variance and ``coregion`` are in squared widths.
 
     Parameters
     ----------
@@ -67,7 +70,8 @@ class DPGPMultiOutputRegressor(
     noise_variance : float, optional
         Of every output, in squared widths. If not given: 0.01.
     bounds : array-like of shape (T, 2)
-        Public range of each output. Outputs outside are clipped, silently.
+        Public range of each output. Outputs outside are clipped, silently. It may be as wide as is
+        certain, where intervals can be looked for (`interval`).
     epsilon, delta : float
         The budget of one `fit`, for all outputs together. δ may be 0: noise is Laplace noise then.
     noise : {"auto", "gaussian", "laplace"}
@@ -79,6 +83,12 @@ class DPGPMultiOutputRegressor(
         As for `DPGPRegressor`.
     inducing, approximation, learn, stages, gap, memory, schema, random_state, insecure_seed
         As for `DPGPRegressor`; inducing inputs serve every output, and every output has bands.
+    interval : "auto" or False
+        Whether an interval that holds most of it is looked for of every output first, by noisy
+        counts, within the one budget (`docs/adaptive.md`). Outputs are measured in widths of these
+        intervals then; a kernel that is given stays as it is, in squared widths of the bounds.
+        "auto": with criterion "bayes" and no given noise variance, where rows are so many that it
+        costs little. False: everything goes by the bounds.
 
     Attributes
     ----------
@@ -96,7 +106,7 @@ class DPGPMultiOutputRegressor(
     -----
     Mechanism: `cloakgp.privacy.queries` on the entries of all outputs in units of their widths,
     with the entries of one person as a group; sensitivity in `cloakgp.privacy.groups` and
-    `cloakgp.privacy.several_outputs`.
+    `cloakgp.privacy.several_outputs`. Counts of each output: `cloakgp.privacy.interval`.
 
     Examples
     --------
@@ -124,6 +134,7 @@ class DPGPMultiOutputRegressor(
         approximation: Approximation = "fitc",
         learn: Literal["map", "average"] | None = "map",
         stages: Stages = "auto",
+        interval: Literal["auto", False] = "auto",
         gap: float = 1e-3,
         memory: float | None = None,
         schema: Schema | None = None,
@@ -142,6 +153,7 @@ class DPGPMultiOutputRegressor(
         self.approximation = approximation
         self.learn = learn
         self.stages = stages
+        self.interval = interval
         self.gap = gap
         self.memory = memory
         self.schema = schema
@@ -208,45 +220,38 @@ class DPGPMultiOutputRegressor(
             n_outputs=count,
         )
         plan.announce()
-        prior = self._prior(inputs, count=count, inducing=plan.inducing)
+        searched = self._searches(columns)
         query = self._entries(self._query(inputs, X_query, query_weight), count=count)
-        points, units = as_entries(inputs, count=count), columns.units(groups, rows=len(inputs))
-        noise = choose_noise(
-            self.noise,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            criterion=self._criterion(),
-            expected_error=lambda law: (
-                forecast_release(
-                    points,
-                    prior=prior,
-                    bounds=STANDARD_BOUNDS,
-                    query=query,
-                    budget=Budget(self.epsilon, self.delta, noise=law),
-                    stages=stages_for(self.stages, criterion=self._criterion(), noise=law),
-                    hyperprior=hyperprior,
-                    criterion=self.criterion,
-                    groups=units,
-                ).error
-            ),
-        )
-        entries = release_outputs(
-            points,
-            columns.standardised(y, rows=len(inputs)),
-            prior=prior,
-            encoding=STANDARD_BOUNDS,
+        base = self._base_prior(inputs, inducing=plan.inducing)
+        noise = self._noise(
+            inputs,
+            prior=self._joint_prior(base, columns=columns, found=columns),
             query=query,
+            hyperprior=hyperprior,
+            searched=searched,
+            groups=groups,
+            columns=columns,
+        )
+        entries, found = release_several_outputs(
+            inputs,
+            y,
+            columns=columns,
+            prior_within=lambda found: self._joint_prior(base, columns=columns, found=found),
             epsilon=self.epsilon,
             delta=self.delta,
             noise=noise,
-            groups=units.tolist(),
-            criterion=self.criterion,
-            gap=self.gap,
-            hyperprior=hyperprior,
-            average=self.learn == "average",
+            groups=groups,
             stages=stages_for(self.stages, criterion=self._criterion(), noise=noise),
-            input_names=(*self._names(), WHICH_OUTPUT) if self._names() else (),
-            insecure_seed=self.insecure_seed,
+            searched=searched,
+            settings=StageSettings(
+                query=query,
+                criterion=self.criterion,
+                gap=self.gap,
+                hyperprior=hyperprior,
+                average=self.learn == "average",
+                input_names=(*self._names(), WHICH_OUTPUT) if self._names() else (),
+                insecure_seed=self.insecure_seed,
+            ),
         )
         self.release_ = MultiOutputRelease(
             entries=entries,
@@ -254,6 +259,7 @@ class DPGPMultiOutputRegressor(
             output_names=names if len(names) == count else (),
             schema=self.schema_,
             provenance=Provenance.of(entries.measurements),
+            intervals=None if found == columns else found,
         )
         return self
 
@@ -284,15 +290,68 @@ class DPGPMultiOutputRegressor(
             return self.release_.predict(points, return_std=True)
         return self.release_.predict(points)
 
-    def _prior(
-        self, inputs: Array, *, count: int, inducing: int | ArrayLike | None
+    def _searches(self, columns: OutputColumns) -> bool:
+        """Return whether intervals are to be looked for, if the budget allows it.
+
+        A noise variance that was given is one of all outputs, in squared widths of their bounds:
+        in widths of intervals it would be another of each.
+        """
+        asked = searches_interval(
+            self.interval, criterion=self._criterion(), bounds=STANDARD_BOUNDS, mean=0.0
+        )
+        divided = all(can_be_divided(limits) for limits in columns.bounds)
+        return asked and divided and self.noise_variance is None
+
+    def _noise(
+        self,
+        inputs: Array,
+        *,
+        prior: ExactPrior | SparsePrior,
+        query: Query,
+        hyperprior: Hyperprior | None,
+        searched: bool,
+        groups: Iterable[Hashable] | None,
+        columns: OutputColumns,
+    ) -> NoiseName:
+        """Return what noise is taken: the one that was asked for, or the better by forecast."""
+        count = len(columns.bounds)
+        # Rows that stand for several say nothing of whose these are.
+        whole = FewRows(X=inputs, prior=prior, share=1.0)
+        few = FewRows.of(inputs, prior, outputs=count) if groups is None else whole
+        points = as_entries(few.X, count=count)
+        units = columns.units(groups, rows=len(few.X))
+        return choose_noise(
+            self.noise,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            criterion=self._criterion(),
+            expected_error=lambda law: (
+                forecast_release(
+                    points,
+                    prior=few.prior,
+                    bounds=STANDARD_BOUNDS,
+                    query=query,
+                    budget=few.budget(Budget(self.epsilon, self.delta, noise=law)),
+                    stages=stages_for(self.stages, criterion=self._criterion(), noise=law),
+                    hyperprior=hyperprior,
+                    criterion=self.criterion,
+                    searched=searched,
+                    outputs=count,
+                    groups=units,
+                ).error
+            ),
+        )
+
+    def _base_prior(
+        self, inputs: Array, *, inducing: int | ArrayLike | None
     ) -> ExactPrior | SparsePrior:
+        """Return the prior of one output, in widths of its bounds, or of its interval."""
         kernel = self.kernel
         if kernel is None:
             level = ConstantKernel(LEVEL_SD**2, constant_value_bounds="fixed")
             standard = STANDARD_BOUNDS.width
             kernel = matern_kernel(inputs, width=standard, blocks=self._blocks()) + level
-        prior = choose_prior(
+        return choose_prior(
             inputs,
             bounds=STANDARD_BOUNDS,
             kernel=kernel,
@@ -304,8 +363,23 @@ class DPGPMultiOutputRegressor(
             blocks=self._blocks(),
             random_state=self.random_state,
         )
-        given = np.eye(count) if self.coregion is None else self.coregion
-        joint = CoregionKernel(prior.kernel, checked_coregion(given, count=count))
+
+    def _joint_prior(
+        self, prior: ExactPrior | SparsePrior, *, columns: OutputColumns, found: OutputColumns
+    ) -> ExactPrior | SparsePrior:
+        """Return the prior of entries in widths of what was found.
+
+        The default kernel is of these widths; one that was given is of the declared bounds', so
+        that covariances between outputs are as many times larger as these are wider.
+        """
+        count = len(columns.bounds)
+        given = checked_coregion(
+            np.eye(count) if self.coregion is None else self.coregion, count=count
+        )
+        if self.kernel is not None and found != columns:
+            wider = columns.widths / found.widths
+            given = given * wider[:, None] * wider
+        joint = CoregionKernel(prior.kernel, given)
         if isinstance(prior, SparsePrior):
             return replace(prior, kernel=joint, inducing=as_entries(prior.inducing, count=count))
         return replace(prior, kernel=joint)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from cloakgp.design import Progress
-from cloakgp.fitting.bands import ONE_STAGE, Stage, schedule_stages, whole_of
+from cloakgp.fitting.bands import ONE_STAGE, Stage, Step, schedule_stages, whole_of
 from cloakgp.fitting.interval import (
     NO_SEARCH,
     decided_by_answers,
@@ -25,7 +25,7 @@ from cloakgp.models.likelihoods import NUMBERS, Likelihood
 from cloakgp.models.transforms import OutputTransform
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.checks import already_warned
-from cloakgp.privacy.groups import checked_groups
+from cloakgp.privacy.groups import Groups, checked_groups
 from cloakgp.privacy.noise import noise_named
 from cloakgp.privacy.spending import hold, one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
@@ -34,6 +34,41 @@ from cloakgp.release import Hyperprior, Measurement, Release
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import NoiseName
 from cloakgp.utils.passes import Tell, tell_nobody
+
+
+@dataclass(frozen=True, eq=False)
+class StageSettings:
+    """What all stages of a fit have in common; see `release_outputs`.
+
+    Attributes
+    ----------
+    query : Query
+    criterion : str
+    gap : float
+    hyperprior : Hyperprior or None
+    average : bool
+    input_names : tuple of str
+    output_name : str
+    progress : callable or None
+    tell : callable
+    insecure_seed : int or None
+    """
+
+    query: Query
+    criterion: str = "bayes"
+    gap: float = 1e-3
+    hyperprior: Hyperprior | None = None
+    average: bool = False
+    input_names: tuple[str, ...] = ()
+    output_name: str = "y"
+    progress: Progress | None = None
+    tell: Tell = tell_nobody
+    insecure_seed: int | None = None
+
+    @property
+    def learns_noise(self) -> bool:
+        """Whether how noisy outputs are is learned."""
+        return self.hyperprior is not None and self.hyperprior.noise_variance
 
 
 @forget_on_failure
@@ -120,6 +155,18 @@ def release_outputs(
     ValueError
         For anything that does not make sense; no message quotes an output.
     """
+    settings = StageSettings(
+        query=query,
+        criterion=criterion,
+        gap=gap,
+        hyperprior=hyperprior,
+        average=average,
+        input_names=tuple(input_names),
+        output_name=output_name,
+        progress=progress,
+        tell=tell,
+        insecure_seed=insecure_seed,
+    )
     law = noise_named(noise)
     budget = Budget(*law.check(epsilon, delta), noise=law.name)
     units = checked_groups(groups, rows=len(X))
@@ -141,7 +188,7 @@ def release_outputs(
         stages,
         budget=budget,
         rows=len(X),
-        ask_spread=hyperprior is not None and hyperprior.noise_variance,
+        ask_spread=settings.learns_noise,
     )
     steps = scheduled(spent=search.spent(len(search.rounds)))
     hold(whole_of(budget, steps=steps, others=search.rounds))
@@ -160,6 +207,57 @@ def release_outputs(
         steps = scheduled(spent=search.spent(len(counted)))
         if found != encoding:
             encoding, prior = found, prior_within(found)
+    release = ask_in_stages(
+        X,
+        y,
+        prior=prior,
+        likelihood=likelihood,
+        encoding=encoding,
+        steps=steps,
+        counted=counted,
+        groups=units,
+        settings=settings,
+    )
+    return release if transform is None else replace(release, transform=transform)
+
+
+@forget_on_failure
+def ask_in_stages(
+    X: Array,
+    y: ArrayLike,
+    *,
+    prior: ExactPrior | SparsePrior,
+    likelihood: Likelihood = NUMBERS,
+    encoding: Encoding,
+    steps: Sequence[Step],
+    counted: Sequence[Measurement] = (),
+    groups: Groups | None,
+    settings: StageSettings,
+) -> Release:
+    """Ask a table step by step, learn from the answers, and return what may be published.
+
+    y is handed to `cloakgp.privacy` and touched nowhere else.
+
+    Parameters
+    ----------
+    X : array of shape (N, D)
+        Public inputs.
+    y : array-like of shape (N,)
+        Private outputs.
+    prior : ExactPrior or SparsePrior
+    likelihood : Likelihood
+    encoding : OutputBounds or Classes
+        How outputs are encoded before they are asked first.
+    steps : sequence of Step
+        What each may spend.
+    counted : sequence of Measurement
+        What was counted before, and decided what the steps may spend.
+    groups : array of shape (N,) or None
+        From `cloakgp.privacy.groups.checked_groups`.
+    settings : StageSettings
+    """
+    query, tell = settings.query, settings.tell
+    gap, insecure_seed = settings.gap, settings.insecure_seed
     first = steps[0].budget
     tell("preparing the design")
     strategy = choose_strategy(
@@ -169,10 +267,10 @@ def release_outputs(
         encoding=encoding,
         query=query,
         budget=first,
-        criterion=criterion,
-        groups=units,
+        criterion=settings.criterion,
+        groups=groups,
         gap=gap,
-        progress=progress,
+        progress=settings.progress,
     )
     tell("asking the outputs")
     release = Release(
@@ -190,13 +288,13 @@ def release_outputs(
             ),
             *counted,
         ),
-        input_names=tuple(input_names),
-        output_name=output_name,
+        input_names=settings.input_names,
+        output_name=settings.output_name,
     )
-    if hyperprior is not None:
+    if settings.hyperprior is not None:
         tell("learning from the noisy answers")
-        release = release.learn(hyperprior, average=average)
-    asked = 1
+        release = release.learn(settings.hyperprior, average=settings.average)
+    asked, stages = 1, sum(step.stage is not None for step in steps)
     for number, step in enumerate(steps[1:], start=1):
         seed = None if insecure_seed is None else insecure_seed + number
         if step.stage is None:
@@ -204,7 +302,7 @@ def release_outputs(
             release = ask_spread(release, y, budget=step.budget, insecure_seed=seed)
             continue
         asked += 1
-        tell(f"asking again, in bands ({asked} of {len(stages)})")
+        tell(f"asking again, in bands ({asked} of {stages})")
         with already_warned():
             release = refine(
                 release,
@@ -216,7 +314,7 @@ def release_outputs(
                 noise=step.budget.noise,
                 band=step.stage.width,
                 gap=gap,
-                progress=progress,
+                progress=settings.progress,
                 insecure_seed=seed,
             )
-    return release if transform is None else replace(release, transform=transform)
+    return release

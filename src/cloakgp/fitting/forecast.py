@@ -42,7 +42,8 @@ from cloakgp.release import DenseStrategy, Hyperprior, Measurement, Release
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import NoiseChoice, NoiseName
 
-# Noises are compared on so many rows, of tables that have some times as many.
+# Noises are compared on so many rows, or entries of several outputs, of tables that have some times
+# as many.
 DECIDING_ROWS, FEW_ENOUGH = 500, 2
 # Numbers get Gaussian noise where its expected error is less than this share of Laplace noise's:
 # beside these, releases with Gaussian noise were a tenth worse than forecasts said on twelve tables
@@ -106,6 +107,7 @@ def forecast_release(
     hyperprior: Hyperprior | None = None,
     criterion: str = "bayes",
     searched: bool = False,
+    outputs: int = 1,
     groups: Groups | None = None,
     gap: float = 1e-2,
 ) -> Forecast:
@@ -126,7 +128,9 @@ def forecast_release(
     criterion : str
     searched : bool
         Whether an interval that holds most outputs would be looked for first. What that costs is
-        counted; bounds are taken to be good ones, which one round finds.
+        counted; bounds are taken to be good ones, which one round of each output finds.
+    outputs : int
+        T: X are the entries of so many outputs of each row.
     groups : array of shape (N,), optional
         Whose row each is, from `cloakgp.privacy.groups.checked_groups`.
     gap : float
@@ -141,7 +145,11 @@ def forecast_release(
     if searched:
         most = 1 if groups is None else int(np.bincount(groups).max())
         search = plan_search(
-            bounds, budget=decided_by_answers(budget), rows=len(X), largest_group=most
+            bounds,
+            budget=decided_by_answers(budget),
+            rows=len(X) // outputs,
+            largest_group=max(most // outputs, 1),
+            outputs=outputs,
         )
         if search.rounds:
             budget = decided_by_answers(budget)
@@ -150,7 +158,7 @@ def forecast_release(
         budget=budget,
         rows=len(X),
         ask_spread=hyperprior is not None and hyperprior.noise_variance,
-        spent=search.spent(1 if search.rounds else 0),
+        spent=search.spent(outputs if search.rounds else 0),
     )
     first = choose_strategy(
         X,
@@ -209,7 +217,7 @@ class FewRows:
     share: float
 
     @classmethod
-    def of(cls, X: Array, prior: ExactPrior | SparsePrior) -> FewRows:
+    def of(cls, X: Array, prior: ExactPrior | SparsePrior, *, outputs: int = 1) -> FewRows:
         """Take some rows from all over a table; all of them, if they are not many.
 
         Parameters
@@ -217,12 +225,15 @@ class FewRows:
         X : array of shape (N, D)
             Public inputs.
         prior : ExactPrior or SparsePrior
+        outputs : int
+            T: every row has so many entries, and fewer rows are taken.
         """
-        if len(X) < FEW_ENOUGH * DECIDING_ROWS:
+        size = max(DECIDING_ROWS // outputs, 1)
+        if len(X) < FEW_ENOUGH * size:
             return cls(X=X, prior=prior, share=1.0)
-        share = len(X) / DECIDING_ROWS
+        share = len(X) / size
         return cls(
-            X=summarise(InputRows(X), size=DECIDING_ROWS).sample,
+            X=summarise(InputRows(X), size=size).sample,
             prior=replace(prior, noise_variance=prior.noise_variance / share),
             share=share,
         )

@@ -91,8 +91,6 @@ TRIED_PRICE, FINAL_PRICE, MOST_OUTSIDE = 0.2, 0.15, 0.2
 CAUTION = 0.5
 # How far the interval is widened at either end, in widths of its own; and how wide it may then be.
 WIDENING, WIDEST = 0.5, 0.5
-# How far bands go beyond an interval, in its widths.
-REACH = 1.0
 # How far a round looks beyond what is favoured, in its widths.
 MARGIN = 1 / 8
 # Ends of intervals are multiples of this many halvings of the bounds.
@@ -114,9 +112,9 @@ class SearchPlan:
     Attributes
     ----------
     rounds : tuple of Budget
-        Of each round, at most; none if nobody looks.
+        Of each round, at most; none if nobody looks. Of several outputs, rounds of all of them.
     share : float
-        Of μ², or of ε with Laplace noise, of one round.
+        Of μ², or of ε with Laplace noise, of one round of one output.
     """
 
     rounds: tuple[Budget, ...] = ()
@@ -177,15 +175,34 @@ def decided_by_answers(budget: Budget) -> Budget:
     return replace(budget, delta=0.0) if budget.noise == "laplace" else budget
 
 
+def can_be_divided(bounds: OutputBounds) -> bool:
+    """Return whether float64 tells the ends of the finest intervals within bounds apart.
+
+    Parameters
+    ----------
+    bounds : OutputBounds
+        Declared.
+
+    Examples
+    --------
+    >>> can_be_divided(OutputBounds(0.0, 1.0)), can_be_divided(OutputBounds(1e9, 1e9 + 1e-3))
+    (True, False)
+    """
+    smallest = math.ldexp(bounds.width, -HALVINGS - 2)
+    largest = max(abs(bounds.lo), abs(bounds.hi))
+    return smallest > max(float(np.spacing(largest)), SMALLEST_WIDTH)
+
+
 def plan_search(
-    bounds: OutputBounds, *, budget: Budget, rows: int, largest_group: int = 1
+    bounds: OutputBounds, *, budget: Budget, rows: int, largest_group: int = 1, outputs: int = 1
 ) -> SearchPlan:
     """Return whether to look for an interval, and at what price. Depends on public numbers alone.
 
     Noise on a count has sd √2 g/μ_t, or √2 · 2g/ε_t with Laplace noise, with g the most rows of a
     group; it is to be 0.105 N, or what 2 % of μ² (5 % of ε) buy, if that is less, though not less
     than 0.03 N. Nobody looks where a round would cost more than 15 % of μ² (27 % of ε). There are
-    up to six, for twice as much together.
+    up to six, for twice as much together. Of several outputs of a person a round counts each, with
+    noise as of one output, and what all of these counts cost together is what a round costs.
 
     Parameters
     ----------
@@ -197,6 +214,8 @@ def plan_search(
         N.
     largest_group : int
         How many rows one person has at most.
+    outputs : int
+        T, of every row.
 
     Examples
     --------
@@ -205,21 +224,22 @@ def plan_search(
     >>> plans = [plan_search(bounds, budget=pure, rows=rows) for rows in (90, 250, 50_000)]
     >>> [(len(plan.rounds), round(plan.share, 3)) for plan in plans]
     [(0, 0.0), (5, 0.108), (6, 0.002)]
+    >>> plan = plan_search(bounds, budget=pure, rows=250, outputs=2)
+    >>> len(plan.rounds), round(plan.share, 3)
+    (4, 0.108)
     """
-    smallest = math.ldexp(bounds.width, -HALVINGS - 2)
-    largest = max(abs(bounds.lo), abs(bounds.hi))
-    if smallest <= max(float(np.spacing(largest)), SMALLEST_WIDTH):
+    if not can_be_divided(bounds):
         return NO_SEARCH
-    # How far one person moves counts, in the noise's norm.
+    # How far one person moves the counts of one output, in the noise's norm.
     moved = largest_group * (math.sqrt(2.0) if budget.noise == "gaussian" else 2.0)
     unit = moved * budget.unit_sd() / rows
     power = 2 if budget.noise == "gaussian" else 1
     finest = (unit / FINEST_PRECISION) ** power
-    each = max((unit / COUNT_PRECISION) ** power, min(CHEAP_SHARES[budget.noise], finest))
-    each = max(each, LEAST_ROUND_SHARE)
-    if each > LARGEST_SHARES[budget.noise]:
+    cheap = CHEAP_SHARES[budget.noise] / outputs
+    each = max((unit / COUNT_PRECISION) ** power, min(cheap, finest), LEAST_ROUND_SHARE)
+    if outputs * each > LARGEST_SHARES[budget.noise]:
         return NO_SEARCH
-    rounds = min(math.floor(LARGEST_SUMS[budget.noise] / each), MOST_ROUNDS)
+    rounds = outputs * min(math.floor(LARGEST_SUMS[budget.noise] / (outputs * each)), MOST_ROUNDS)
     try:
         # Parts of Laplace noise that are not the whole are no larger for what δ allows.
         rest = [1.0 - each] if budget.noise == "gaussian" else []
@@ -297,28 +317,6 @@ def _widened(low: int, high: int, *, whole: int) -> tuple[int, int] | None:
     margin = WIDENING * (high - low)
     low, high = max(math.floor(low - margin), 0), min(math.ceil(high + margin), whole)
     return None if high - low > WIDEST * whole else (low, high)
-
-
-def reach_of_bands(found: OutputBounds, measurements: Sequence[Measurement]) -> OutputBounds:
-    """Return where bands of later stages are cut: beyond an interval that was found, if one was.
-
-    The interval keeps questions about outputs themselves cheap, and the prior to scale. Bands cost
-    what they are wide, wherever they are; so where answers say that some outputs lie at an end, or
-    beyond it, their bands may follow them, by its width on either side and within the declared
-    bounds.
-
-    Parameters
-    ----------
-    found : OutputBounds
-        By which first stages go.
-    measurements : sequence of Measurement
-        Of one release: counts say what was declared.
-    """
-    ends = [one.encoding.ends for one in measurements if isinstance(one.encoding, CountQuestion)]
-    if not ends:
-        return found
-    (lowest, highest), further = ends[0], REACH * found.width
-    return OutputBounds(max(lowest, found.lo - further), min(highest, found.hi + further))
 
 
 @forget_on_failure

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from cloakgp.design import Certificate
 from cloakgp.fitting.strategies import Budget, Encoding
@@ -18,9 +18,15 @@ from cloakgp.utils.arrays import Array
 
 
 def about_everybody(
-    X: Array, *, X_query: Array, query_weights: Array | None, table: int, groups: Groups | None
+    X: Array,
+    *,
+    X_query: Array,
+    query_weights: Array | None,
+    table: int,
+    groups: Groups | None,
+    counted: NDArray[np.bool_] | None = None,
 ) -> DenseStrategy:
-    """Return one question about all rows alike.
+    """Return one question about all rows alike, or about some of them.
 
     Parameters
     ----------
@@ -31,10 +37,12 @@ def about_everybody(
     table : int
     groups : array of shape (N,) or None
         Which group each row belongs to.
+    counted : array of bool, shape (N,), optional
+        About which rows; all if not given.
     """
     return DenseStrategy(
         X=X,
-        matrix=np.ones((1, len(X))),
+        matrix=np.ones((1, len(X))) if counted is None else counted[None, :].astype(np.float64),
         X_query=X_query,
         query_weights=query_weights,
         reconstruction=None,
@@ -99,6 +107,7 @@ def measured(
             delta=budget.delta,
             noise=budget.noise,
             groups=strategy.groups,
+            counted=strategy.matrix[0] > 0,
             insecure_seed=insecure_seed,
         )
         return Measurement(strategy=strategy, answers=counts, encoding=encoding)

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 
 from cloakgp.data import ArrayRows
 from cloakgp.design import Progress
-from cloakgp.fitting.interval import reach_of_bands
 from cloakgp.fitting.measuring import about_everybody, measured
+from cloakgp.fitting.reach import reach_of_rows
 from cloakgp.fitting.strategies import Budget, Query, choose_strategy
 from cloakgp.fitting.streaming_measuring import Rows
 from cloakgp.fitting.streaming_remeasure import Later, added, extend_rows, refine_rows
@@ -389,7 +389,7 @@ def design_stage(
     encoding: OutputBounds | Bands = bounds
     account, expected = None, mean - bounds.middle
     if band is not None:
-        reach = reach_of_bands(bounds, release.measurements)
+        reach = reach_of_rows(bounds, release.measurements, rows=len(X))
         encoding = choose_bands(mean, variance, width=band, bounds=reach)
         account = account_in_bands(mean, variance, bands=encoding)
         expected = account.expected
@@ -435,7 +435,7 @@ def ask_spread(
     assert isinstance(answers, Answers)
     mean, variance = release.posterior.outputs(first.X, table=first.table)
     bounds = OutputBounds(*answers.bounds)
-    within = reach_of_bands(bounds, release.measurements)
+    within = reach_of_rows(bounds, release.measurements, rows=len(first.X))
     question = SpreadQuestion(mean=within.clip(mean), sd=np.sqrt(variance))
     strategy = about_everybody(
         first.X,

@@ -15,7 +15,7 @@ from cloakgp.design import Progress
 from cloakgp.design.streaming.binning import Cells
 from cloakgp.design.streaming.sums import StrategySums
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY
-from cloakgp.fitting.interval import reach_of_bands
+from cloakgp.fitting.reach import reach_of_bands
 from cloakgp.fitting.strategies import Budget, Query, design_rows, unit_noise_sd
 from cloakgp.fitting.streaming_measuring import Rows, bound_of, streamed_strategy
 from cloakgp.models import SparsePrior

@@ -13,7 +13,7 @@ from cloakgp.design import Certificate
 from cloakgp.design.streaming.grouping import GroupedPasses, sum_grouped
 from cloakgp.design.streaming.rules import EqualRule
 from cloakgp.design.streaming.sums import sum_strategy
-from cloakgp.fitting.interval import reach_of_bands
+from cloakgp.fitting.reach import reach_of_bands
 from cloakgp.fitting.strategies import Budget, Query
 from cloakgp.fitting.streaming_measuring import Rows, bound_of, streamed_strategy
 from cloakgp.fitting.streaming_remeasure import first_bounds, row_prediction

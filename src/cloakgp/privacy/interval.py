@@ -30,6 +30,11 @@ Argument
     of functions of one output each: μ_t-Gaussian DP for every value of the earlier answers, which
     is what adaptive composition asks for. What is found, the interval, is a function of published
     counts: post-processing.
+Several outputs of a person
+    Their entries stand in one column, and every output has counts of its own: Σ_j r_j v_j, with
+    public r_j of 1 for the entries of that output and 0 for all others. Neighbours differ in all
+    entries of one person, of whom one row moves the counts of one output as above. Counts of T
+    outputs are T such mechanisms, which compose: their μ_t², or ε_t, add up.
 Tables in chunks
     Σ_j r_j v_j is asked by the mechanism of `cloakgp.privacy.streaming`, whose k is 1 and whose C
     is B: v_j is an encoding of output j whose distance is stated above, and everything that is said
@@ -174,6 +179,7 @@ def measure_counts(
     epsilon: float,
     delta: float,
     groups: Iterable[Hashable] | None = None,
+    counted: NDArray[np.bool_] | None = None,
     noise: NoiseName = "gaussian",
     insecure_seed: int | None = None,
 ) -> Answers:
@@ -193,6 +199,8 @@ def measure_counts(
         The budget of these counts.
     groups : iterable of N hashables, optional
         Public: whose row it is.
+    counted : array of bool, shape (N,), optional
+        Public: which rows count, where y has the entries of several outputs; all if not given.
     noise : {"gaussian", "laplace"}
     insecure_seed : int, optional
         Makes the noise reproducible and the answers **not private**.
@@ -220,11 +228,14 @@ def measure_counts(
     question.validate()
     units = checked_groups(groups, rows=rows)
     outputs = checked_outputs(y, rows=rows)
-    everybody = np.ones((1, rows))
-    longest = law.gauge(everybody, groups=units)
+    which = np.ones(rows, dtype=np.bool_) if counted is None else counted
+    if which.shape != (rows,) or not which.any():
+        raise ValueError(f"counted must say of each of {rows} rows whether it counts, one at least")
+    strategy = which[None, :].astype(np.float64)
+    longest = law.gauge(strategy, groups=units)
     low, high = COUNT_BOUNDS[law.name]
     grid, guarantee = calibrate(
-        everybody,
+        strategy,
         sensitivity=Sensitivity(
             distance=(high - low) * longest * (1 + 4 * UNIT_ROUNDOFF),
             largest=1.0,
@@ -235,7 +246,7 @@ def measure_counts(
         noise=law,
     )
     return Answers(
-        values=noisy(question.counts(outputs), grid=grid, insecure_seed=insecure_seed),
+        values=noisy(question.counts(outputs[which]), grid=grid, insecure_seed=insecure_seed),
         noise_sd=grid.noise_sd,
         centre=0.0,
         bounds=COUNT_BOUNDS[law.name],

@@ -4,7 +4,8 @@ Every output is clipped to its own public bounds and measured in widths from the
 all lie in [−½, ½]. The entries of one person are a group (`cloakgp.privacy.groups`): neighbours
 differ in all outputs of one person, and a strategy R over the entries moves by at most the group's
 gauge. With R = R' diag(1/d), in output units, that is the exact joint sensitivity
-sup ‖Σ_t δ_t r'_{j,t}‖ over |δ_t| ≤ d_t.
+sup ‖Σ_t δ_t r'_{j,t}‖ over |δ_t| ≤ d_t. The bounds are declared, or intervals within these that
+noisy counts of each output found (`cloakgp.privacy.interval`).
 """
 
 from __future__ import annotations
@@ -69,8 +70,8 @@ class OutputColumns:
         """The middle of each output's bounds, shape (T,), in output units."""
         return np.array([limits.middle for limits in self.bounds])
 
-    def standardised(self, y: ArrayLike, *, rows: int) -> Array:
-        """Return outputs in widths from the middle of their bounds, within [−½, ½].
+    def entries(self, y: ArrayLike, *, rows: int) -> Array:
+        """Return outputs as they are, as finite float64 numbers, those of one row in turn.
 
         What it returns is private too.
 
@@ -84,7 +85,6 @@ class OutputColumns:
         Returns
         -------
         array of shape (N T,)
-            The outputs of one row next to each other.
 
         Raises
         ------
@@ -93,15 +93,65 @@ class OutputColumns:
         """
         count = len(self.bounds)
         entries = read_entries(y)
-        values = entries.values
-        if values.shape != (rows, count):
+        if entries.values.shape != (rows, count):
             raise ValueError(f"y must have shape ({rows}, {count}), one column for each output")
         check_numbers(entries)
+        return np.ascontiguousarray(entries.values).ravel()
+
+    def standardised(
+        self, y: ArrayLike, *, rows: int, within: OutputColumns | None = None
+    ) -> Array:
+        """Return outputs in widths from the middle of their bounds, within [−½, ½].
+
+        What it returns is private too.
+
+        Parameters
+        ----------
+        y : array-like of shape (N, T)
+            Private.
+        rows : int
+            N.
+        within : OutputColumns, optional
+            Wider bounds, to which outputs are clipped instead: places may be beyond ±½ then.
+
+        Returns
+        -------
+        array of shape (N T,)
+            The outputs of one row next to each other.
+
+        Raises
+        ------
+        ValueError
+            If y has another shape, is not numeric or not finite. No message shows a value.
+
+        Examples
+        --------
+        >>> OutputColumns.checked([(4, 6)]).standardised(
+        ...     [[8.0], [90.0]], rows=2, within=OutputColumns.checked([(0, 10)])
+        ... )
+        array([1.5, 2.5])
+        """
+        values = self.entries(y, rows=rows).reshape(rows, -1)
+        limits = self.bounds if within is None else within.bounds
         clipped = np.column_stack(
-            [limits.clip(column) for limits, column in zip(self.bounds, values.T, strict=True)]
+            [ends.clip(column) for ends, column in zip(limits, values.T, strict=True)]
         )
         shares = (clipped - self.middles) / self.widths
-        return STANDARD_BOUNDS.clip(shares).ravel()
+        return (STANDARD_BOUNDS.clip(shares) if within is None else shares).ravel()
+
+    def places(self, values: Array, *, output: int) -> Array:
+        """Return public values of one output in widths from the middle of its bounds.
+
+        Parameters
+        ----------
+        values : array
+            In output units.
+        output : int
+            Which, from 0.
+        """
+        limits = self.bounds[output]
+        placed: Array = (values - limits.middle) / limits.width
+        return placed
 
     def units(self, groups: Iterable[Hashable] | None, *, rows: int) -> Groups:
         """Return whose each entry is: the outputs of one row, or of all rows of one group.

@@ -25,7 +25,32 @@ from cloakgp.utils.arrays import Array
 NARROWEST = 1e-3
 
 
-def choose_bands(mean: Array, variance: Array, *, width: float, bounds: OutputBounds) -> Bands:
+@dataclass(frozen=True, eq=False)
+class RowLimits:
+    """Where bands are cut, row by row: rows are entries of several outputs.
+
+    Attributes
+    ----------
+    lo, hi : arrays of shape (N,)
+        In output units.
+    """
+
+    lo: Array
+    hi: Array
+
+    @property
+    def width(self) -> Array:
+        """Their distance, shape (N,)."""
+        return self.hi - self.lo
+
+    def clip(self, predicted: Array) -> Array:
+        """Return predictions brought inside."""
+        return np.clip(predicted, self.lo, self.hi)
+
+
+def choose_bands(
+    mean: Array, variance: Array, *, width: float, bounds: OutputBounds | RowLimits
+) -> Bands:
     """Return the band of every output: c predictive sds on either side, cut at the bounds.
 
     Parameters
@@ -34,8 +59,8 @@ def choose_bands(mean: Array, variance: Array, *, width: float, bounds: OutputBo
         Predicted from published answers.
     width : float
         c.
-    bounds : OutputBounds
-        Declared.
+    bounds : OutputBounds or RowLimits
+        Declared, or where bands may go.
 
     Examples
     --------
@@ -45,7 +70,7 @@ def choose_bands(mean: Array, variance: Array, *, width: float, bounds: OutputBo
     (array([0. , 8.5]), array([ 2., 10.]))
     """
     reach = np.maximum(width * np.sqrt(variance), NARROWEST * bounds.width)
-    middle = np.clip(mean, bounds.lo, bounds.hi)
+    middle = bounds.clip(mean)
     return Bands(
         lower=np.maximum(middle - reach, bounds.lo), upper=np.minimum(middle + reach, bounds.hi)
     )

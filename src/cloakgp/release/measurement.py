@@ -191,7 +191,10 @@ class Measurement:
         elif not isinstance(strategy, DenseStrategy):
             raise ValueError(MISFIT)
         elif isinstance(encoding, CountQuestion):
-            fits = np.array_equal(strategy.matrix, np.ones((1, strategy.n_rows)))
+            # Of several outputs of a person, one is counted at a time.
+            counted = strategy.matrix == 1.0
+            fits = len(counted) == 1 and bool(np.all(counted | (strategy.matrix == 0.0)))
+            fits = fits and bool(counted.any())
         elif isinstance(encoding, SpreadQuestion):
             fits = len(encoding.mean) == strategy.n_rows
         else:

@@ -15,6 +15,7 @@ from cloakgp.columns.schema import Schema
 from cloakgp.models.kernels.coregion import CoregionKernel, as_entries
 from cloakgp.privacy import Answers, Guarantee
 from cloakgp.privacy.composition import MixedGuarantee
+from cloakgp.privacy.interval import CountQuestion
 from cloakgp.privacy.several_outputs import STANDARD_BOUNDS, OutputColumns
 from cloakgp.release.io import release_file
 from cloakgp.release.measurement import Measurement
@@ -31,6 +32,8 @@ from cloakgp.utils.markup import html_table
 if TYPE_CHECKING:
     import pandas as pd
 
+# Of ends of intervals, which are kept in widths of what was found.
+ROUNDING = 1e-9
 KIND = "regression of several outputs"
 # What the entries' last input is called, which says of which output an entry is.
 WHICH_OUTPUT = "number of the output"
@@ -44,16 +47,18 @@ class MultiOutputRelease:
     ----------
     entries : Release
         About every output of every row as an entry of its own, in widths from the middle of its
-        bounds; the last input says which output. All entries of one person are one group. If its
-        inputs have names, that one's is ``WHICH_OUTPUT``.
+        interval (``units``); the last input says which output. All entries of one person are one
+        group. If its inputs have names, that one's is ``WHICH_OUTPUT``.
     columns : OutputColumns
-        The outputs' bounds.
+        The outputs' declared bounds.
     output_names : tuple of str
         Names of the private columns; empty if they have none.
     schema : Schema or None
         What the raw public columns are, if inputs are encoded from them.
     provenance : Provenance or None
         When and with what it was made.
+    intervals : OutputColumns or None
+        What was found to hold most of each output, where that is not the declared bounds of all.
 
     See Also
     --------
@@ -65,6 +70,12 @@ class MultiOutputRelease:
     output_names: tuple[str, ...] = ()
     schema: Schema | None = None
     provenance: Provenance | None = None
+    intervals: OutputColumns | None = None
+
+    @property
+    def units(self) -> OutputColumns:
+        """From whose middles, and in widths of which, entries are: intervals or declared bounds."""
+        return self.columns if self.intervals is None else self.intervals
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -134,8 +145,8 @@ class MultiOutputRelease:
         mean, std = self.entries.predict(entries, return_std=True, new_output=new_output)
         # Rows that lack an input have no prediction.
         full = np.full((2, len(points.known), shape[1]), np.nan)
-        full[0, points.known] = self.columns.middles + self.columns.widths * mean.reshape(shape)
-        full[1, points.known] = self.columns.widths * std.reshape(shape)
+        full[0, points.known] = self.units.middles + self.units.widths * mean.reshape(shape)
+        full[1, points.known] = self.units.widths * std.reshape(shape)
         return (full[0], full[1]) if return_std else full[0]
 
     def predict_frame(self, X: Any, *, new_output: bool = False) -> pd.DataFrame:
@@ -168,10 +179,16 @@ class MultiOutputRelease:
         Raises
         ------
         ValueError
-            If the outputs' bounds differ, or the releases cannot be combined.
+            If the outputs' bounds, or the intervals that were found, differ, or the releases
+            cannot be combined.
         """
         if any(other.columns != self.columns for other in others):
             raise ValueError("releases about outputs with different bounds cannot be combined")
+        if any(other.units != self.units for other in others):
+            raise ValueError(
+                "releases that found different intervals cannot be combined: use interval=False "
+                "for both"
+            )
         if any(
             (other.output_names, other.schema) != (self.output_names, self.schema)
             for other in others
@@ -226,8 +243,52 @@ class MultiOutputRelease:
             raise ValueError("it names another number of outputs")
         if self.schema is not None and self.schema.names != self.input_names:
             raise ValueError("its schema is about other inputs")
+        if len(self.units.bounds) != count:
+            raise ValueError("it found intervals of another number of outputs")
         for measurement in self.entries.measurements:
             _check_entries(measurement, count=count)
+        self._check_intervals()
+
+    def counts_of(self, measurement: Measurement) -> tuple[int, CountQuestion] | None:
+        """Return which output was counted, from 0, and in which intervals, in its units.
+
+        Parameters
+        ----------
+        measurement : Measurement
+            One of the entries'.
+
+        Returns
+        -------
+        (int, CountQuestion) or None
+            None if it counted nothing.
+        """
+        strategy, question = measurement.strategy, measurement.encoding
+        if not (isinstance(question, CountQuestion) and isinstance(strategy, DenseStrategy)):
+            return None
+        output = int(strategy.matrix[0].argmax())
+        count = len(self.columns.bounds)
+        alone = np.arange(strategy.n_rows) % count == output
+        if output >= count or not np.array_equal(strategy.matrix[0] > 0, alone):
+            raise ValueError("its counts are not those of one output")
+        limits = self.units.bounds[output]
+        return output, CountQuestion(limits.middle + limits.width * question.edges)
+
+    def _check_intervals(self) -> None:
+        """Refuse intervals beyond the declared bounds, or that no counts can have found."""
+        counted = [self.counts_of(measurement) for measurement in self.entries.measurements]
+        seen = {one[0]: one[1].ends for one in counted if one is not None}
+        for output, (declared, taken) in enumerate(
+            zip(self.columns.bounds, self.units.bounds, strict=True)
+        ):
+            if not declared.lo <= taken.lo < taken.hi <= declared.hi:
+                raise ValueError("its intervals are beyond the declared bounds")
+            if output not in seen:
+                if taken != declared:
+                    raise ValueError("nothing was counted that could have found its intervals")
+                continue
+            room = ROUNDING * max(declared.width, abs(declared.lo), abs(declared.hi))
+            if np.abs(np.subtract(seen[output], (declared.lo, declared.hi))).max() > room:
+                raise ValueError("its counts are about other bounds")
 
     def __repr__(self) -> str:
         return f"<MultiOutputRelease of {len(self.columns.bounds)} outputs: {self.entries!r}>"
@@ -255,7 +316,8 @@ def _check_entries(measurement: Measurement, *, count: int) -> None:
     people, rest = divmod(len(X), count)
     if rest or not np.array_equal(X, as_entries(X[::count, :-1], count=count)):
         raise ValueError("its entries are not all outputs of each row")
-    if measurement.answers.bounds != (STANDARD_BOUNDS.lo, STANDARD_BOUNDS.hi):
+    counts = isinstance(measurement.encoding, CountQuestion)
+    if not counts and measurement.answers.bounds != (STANDARD_BOUNDS.lo, STANDARD_BOUNDS.hi):
         raise ValueError("its answers are not in widths of the outputs' bounds")
     if count == 1:
         return

@@ -13,7 +13,7 @@ import numpy as np
 
 from cloakgp.columns import Number, Schema
 from cloakgp.models.likelihoods import ClassLikelihood, Likelihood
-from cloakgp.privacy import CloakedPredictions
+from cloakgp.privacy import Answers, CloakedPredictions
 from cloakgp.release import (
     Measurement,
     MultiOutputRelease,
@@ -35,7 +35,7 @@ from cloakgp.report.columns import (
 )
 from cloakgp.report.facts import Fact, Section
 from cloakgp.report.guarantee import describe_exclusions, guarantee_facts, insecurity
-from cloakgp.report.measurements import describe_design, prior_facts
+from cloakgp.report.measurements import describe_stage, prior_facts
 from cloakgp.report.outputs import NumberWords, OutputWords
 from cloakgp.report.statistics import (
     describe_cloaked,
@@ -49,6 +49,7 @@ from cloakgp.utils.formatting import ceiling
 # What outputs that are measured together are called.
 OUTPUTS = "the outputs"
 WIDTHS = "widths of the outputs' bounds"
+FOUND_WIDTHS = "widths of the outputs' intervals"
 # In which order sections are told; the last ones are for those who know the methods.
 TECHNICAL = ("Noise", "Prior")
 ORDER = ("Protection", "Predictions", "Guarantee", "Data", *TECHNICAL)
@@ -262,7 +263,7 @@ def describe_several_outputs(release: MultiOutputRelease) -> tuple[Section, ...]
     release : MultiOutputRelease
     """
     entries, names = release.entries, ", ".join(input_names(release))
-    in_widths = replace(entries, output_name=WIDTHS)
+    in_widths = replace(entries, output_name=WIDTHS if release.intervals is None else FOUND_WIDTHS)
     count = len(release.columns.bounds)
     called = release.output_names or [f"output {number + 1}" for number in range(count)]
     measurements = entries.measurements
@@ -272,12 +273,15 @@ def describe_several_outputs(release: MultiOutputRelease) -> tuple[Section, ...]
     noise = []
     for number, measurement in enumerate(measurements):
         ordinal = f" {number + 1}" if len(measurements) > 1 else ""
+        counted = release.counts_of(measurement)
+        if counted is None or not isinstance(measurement.answers, Answers):
+            answered = NumberWords().answered(measurement, in_widths)
+        else:
+            output, question = counted
+            answered = describe_stage(measurement.answers, question, output=called[output])
         noise += [
-            Fact(
-                f"answers{ordinal}",
-                NumberWords().answered(measurement, in_widths),
-            ),
-            Fact(f"design{ordinal}", describe_design(measurement.strategy.certificate)),
+            Fact(f"answers{ordinal}", answered),
+            Fact(f"design{ordinal}", NumberWords().designed(measurement, in_widths)),
         ]
     X = known_inputs(entries)[::count, :-1]
     return (
@@ -321,10 +325,14 @@ def describe_several_outputs(release: MultiOutputRelease) -> tuple[Section, ...]
                 *(
                     Fact(
                         name,
-                        f"private; declared to lie in {limits.lo:g} to {limits.hi:g}; values "
-                        "outside were clipped, uncounted.",
+                        f"private; declared to lie in {limits.lo:g} to {limits.hi:g}"
+                        + f", {taken.lo:.6g} to {taken.hi:.6g} of which was found to hold most"
+                        * (taken != limits)
+                        + "; values outside were clipped, uncounted.",
                     )
-                    for name, limits in zip(called, release.columns.bounds, strict=True)
+                    for name, limits, taken in zip(
+                        called, release.columns.bounds, release.units.bounds, strict=True
+                    )
                 ),
             ),
         ),

@@ -728,6 +728,10 @@ ATTACKS = [
     several_outputs("two outputs of groups", groups="abbc", criterion="trace"),
     several_outputs("two outputs in stages", stages=TWO_STAGES),
     several_outputs("two outputs of groups, in stages", groups="abbc", stages=TWO_STAGES),
+    several_outputs("two outputs, intervals first", stages=TWO_STAGES, epsilon=300.0),
+    several_outputs(
+        "outputs of groups, intervals first", groups="abbc", stages=TWO_STAGES, epsilon=900.0
+    ),
     grid_search("grid search"),
     grid_search("grid search, exponential, trace", mechanism="exponential", criterion="trace"),
     grid_search("grid search, absolute loss", loss="absolute"),
@@ -797,6 +801,9 @@ ATTACKS = [
     several_outputs("Laplace, two outputs", coregion=[[1.0, 0.5], [0.5, 1.0]], **LAPLACE),
     several_outputs("Laplace, outputs of groups", groups="abbc", **LAPLACE),
     several_outputs("Laplace, two outputs in stages", stages=TWO_STAGES, **LAPLACE),
+    several_outputs(
+        "Laplace, two outputs, intervals first", stages=TWO_STAGES, epsilon=300.0, **LAPLACE
+    ),
     cloaked("Laplace, cloak", **LAPLACE),
     streamed("Laplace, many rows", arrays, **LAPLACE),
     streamed("Laplace, many rows in stages", csv, stages=TWO_STAGES, **LAPLACE),
