@@ -13,6 +13,11 @@ import protocol
 
 BOUNDS = (-3.0, 3.0)
 PREDICTIONS = 20_000
+# Without Dask's own, with which matrices are taken from the system and given back all the time.
+ALLOCATION = {
+    "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 2**27,
+    "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 2**26,
+}
 
 
 def answer(arrays, options):
@@ -85,11 +90,14 @@ def opened(path, *, names, workers):
     if not workers:
         yield FileRows(path, inputs=names, output="y"), NoCluster()
         return
+    import dask
     import distributed
 
     from cloakgp.data import DaskRows
 
     with (
+        # As docs/many-rows.md advises.
+        dask.config.set(ALLOCATION),
         distributed.LocalCluster(
             n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=":0"
         ) as cluster,
