@@ -7,7 +7,6 @@ ratios of CPU seconds in one run say more.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -37,6 +36,7 @@ COLUMNS = (
     "file MB",
     "gap",
     "waiting",
+    "waiting in passes",
     "µs a prediction",
     "status",
 )
@@ -46,8 +46,9 @@ NOTES = (
     "ε = 1, δ = 1/(10 N). The plain pass is kernel, triangular solve and one product over the same "
     "rows, in the same process, in memory.",
     "Workers are those of a Dask cluster on the same machine, 0 for none. Waiting is the share of "
-    "what workers could have used that they did not: 1 − their CPU seconds / (seconds × "
-    "workers, or cores if these are fewer).",
+    "their time that is not in tasks, by the scheduler's task stream: of the whole fit, most of "
+    "which may be the client's own work; and of passes, from each one's first task to its last. "
+    "Tasks that wait for a core count as at work.",
 )
 
 
@@ -123,7 +124,6 @@ def _row(outcome: Outcome, size: Size) -> dict[str, Cell]:
     if outcome.status != OK:
         return {"status": outcome.said}
     found = outcome.report
-    most = found["seconds"] * min(size.workers, os.cpu_count() or 1)
     return {
         "seconds": found["seconds"],
         "CPU seconds": found["cpu_seconds"],
@@ -133,10 +133,18 @@ def _row(outcome: Outcome, size: Size) -> dict[str, Cell]:
         "peak MB": found["peak_mb"],
         "file MB": found["file_mb"],
         "gap": found["gap"],
-        "waiting": 1.0 - found["worker_cpu_seconds"] / most if size.workers else None,
+        "waiting": _waiting(found, "seconds", size),
+        "waiting in passes": _waiting(found, "pass_seconds", size),
         "µs a prediction": 1e6 * found["predict_cpu_seconds"] / found["predictions"],
         "status": outcome.said,
     }
+
+
+def _waiting(found: Mapping[str, float], within: str, size: Size) -> float | None:
+    """Return the share of workers' time that is not in tasks."""
+    if not size.workers:
+        return None
+    return 1.0 - found["task_seconds"] / (found[within] * size.workers)
 
 
 def report(rows: Sequence[Mapping[str, Cell]], *, folder: Path, setting: str) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import Matern
 
-from benchmarks import plots, scaling
+from benchmarks import peers, plots, scaling
 from benchmarks.processes import FAILED, Limits, Outcome
 from benchmarks.runners import plain
 from benchmarks.store import Store
@@ -31,17 +34,18 @@ def test_a_small_run_measures_what_it_says(measured, tmp_path, monkeypatch):
         assert row["over the plain pass"] == row["CPU seconds"] / row["plain CPU seconds"] > 1
         assert row["rows a second"] == row["rows"] / row["seconds"]
         assert row["peak MB"] > 50
-        assert row["waiting"] is None
+        assert row["waiting"] is row["waiting in passes"] is None
     scaling.report(rows, folder=tmp_path, setting="a test")
     assert (tmp_path / "scaling.png").stat().st_size > 5_000
     assert "| rows | 6000 | 2 | 10 |" in (tmp_path / "scaling.md").read_text(encoding="utf-8")
 
 
-def test_waiting_is_what_workers_could_have_used(tmp_path, monkeypatch):
+def test_waiting_is_the_time_of_workers_that_is_not_in_tasks(tmp_path, monkeypatch):
     report = {
         "seconds": 10.0,
         "cpu_seconds": 16.0,
-        "worker_cpu_seconds": 15.0,
+        "task_seconds": 7.5,
+        "pass_seconds": 8.0,
         "plain_cpu_seconds": 4.0,
         "predict_cpu_seconds": 0.1,
         "predictions": 1000,
@@ -51,11 +55,39 @@ def test_waiting_is_what_workers_could_have_used(tmp_path, monkeypatch):
     }
     monkeypatch.setattr(scaling, "run", lambda *_, **__: Outcome("ok", report=report))
     monkeypatch.setattr(scaling, "SMALL_ALONG", {"workers": (1, 2, 4)})
-    monkeypatch.setattr("os.cpu_count", lambda: 2)
     rows = rows_of(Store(tmp_path / "kept"))
-    assert [row["waiting"] for row in rows] == pytest.approx([-0.5, 0.25, 0.25])
+    assert [row["waiting"] for row in rows] == pytest.approx([0.25, 0.625, 0.8125])
+    assert rows[1]["waiting in passes"] == pytest.approx(1 - 7.5 / 16)
     assert [row["over the plain pass"] for row in rows] == [4.0] * 3
     assert rows[0]["µs a prediction"] == pytest.approx(100.0)
+
+
+def task(key, *compute):
+    """Return what the scheduler says of a task, which waited for its data at first."""
+    start, stop = compute
+    return {
+        "key": key,
+        "startstops": [
+            {"action": "transfer", "start": start - 0.25, "stop": start},
+            {"action": "compute", "start": start, "stop": stop},
+        ],
+    }
+
+
+def test_what_workers_do_is_seen_task_by_task(monkeypatch):
+    streams = [
+        (),
+        [
+            task("('cloakgp-inputs-Client-a-b-7', 0)", 1.0, 3.0),
+            task("('cloakgp-inputs-Client-a-b-7', 1)", 2.0, 3.5),
+            task("('cloakgp-inputs-Client-a-b-7-merge', 1, 0)", 4.0, 5.0),
+            task("('cloakgp-rows-Client-a-b-8', 0)", 9.0, 9.5),
+        ],
+    ]
+    client = SimpleNamespace(get_task_stream=lambda: streams.pop(0))
+    monkeypatch.syspath_prepend(str(peers.RUNNERS))
+    cluster = importlib.import_module("cloakgp_scaling").Cluster(client)
+    assert cluster.busy() == (5.0, 5.0 - 0.75 + 9.5 - 8.75)
 
 
 def test_a_run_that_fails_says_so(tmp_path, monkeypatch):

@@ -121,6 +121,42 @@ def test_nothing_that_is_predicted_or_drawn_takes_the_place_of_what_is_read(fold
     assert everything(folder) == before
 
 
+@pytest.mark.parametrize("suffix", ["csv", "csv.gz", "parquet", "feather"])
+def test_predictions_that_are_not_written_to_their_end_leave_nothing(folder, monkeypatch, suffix):
+    """Whatever ends them, in the first pass or the second."""
+    from cloakgp.orders import predictions
+
+    assert release("heights.cloak").exit_code == 0
+    before = everything(folder)
+    predict = ("predict", "heights.cloak", "--at", "people.csv", "-o", f"out.{suffix}")
+    monkeypatch.setattr(predictions, "CHUNK_ROWS", 2)
+    for step in ("_points", "_spooled"):
+        usual, calls = getattr(predictions.TablePredictions, step), []
+
+        def fails(self, *given, usual=usual, calls=calls, **named):
+            calls.append(given)
+            if len(calls) == 6:
+                raise ValueError("the second chunk fails")
+            return usual(self, *given, **named)
+
+        with monkeypatch.context() as broken:
+            broken.setattr(predictions.TablePredictions, step, fails)
+            assert "the second chunk fails" in refusal(run(*predict))
+        assert everything(folder) == before
+    assert run(*predict).exit_code == 0
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_folder_of_tables_is_predicted_at():
+    assert release("heights.cloak").exit_code == 0
+    assert run("predict", "heights.cloak", "--at", "people.csv", "-o", "whole.csv").exit_code == 0
+    assert run("predict", "heights.cloak", "--at", "parts", "-o", "parts.csv").exit_code == 0
+    assert Path("parts.csv").read_bytes() == Path("whole.csv").read_bytes()
+    assert "lie within" in refusal(
+        run("predict", "heights.cloak", "--at", "parts", "-o", "parts/out.csv")
+    )
+
+
 @pytest.mark.usefixtures("unasked")
 @pytest.mark.parametrize(
     ("to", "reason"),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -98,7 +99,9 @@ def as_csv(separator, encoding, decimal=".", mark=b""):
 
 
 def as_format(frame, path):
-    path.write_bytes(format_of(path).encode(frame, suffix="".join(path.suffixes)))
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    with path.open("wb") as file:
+        format_of(path).write(iter([table]), file, suffix="".join(path.suffixes))
 
 
 def as_sqlite(frame, path):

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import gzip
+import io
 import traceback
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from cloakgp.data import FileRows
+from cloakgp.data.formats import format_of
 from cloakgp.data.schema import table_suffix
-from cloakgp.data.tables import read_inputs, read_labelled_rows, read_rows, table_bytes
+from cloakgp.data.tables import read_inputs, read_labelled_rows, read_rows
 
 SECRET = "123.456789"
 
@@ -197,7 +200,9 @@ def test_parquet_types_become_floats(tmp_path):
 @pytest.mark.parametrize("name", ["out.csv", "out.csv.gz", "out.parquet", "OUT.CSV"])
 def test_what_is_written_is_read_again(tmp_path, rng, name):
     columns = {"age": rng.normal(size=5), "mean": rng.normal(size=5)}
-    (tmp_path / name).write_bytes(table_bytes(columns, suffix=table_suffix(name)))
+    path = tmp_path / name
+    with path.open("wb") as file:
+        format_of(path).write(iter([pa.table(columns)]), file, suffix=table_suffix(name))
     found = read_inputs(tmp_path / name, names=["mean", "age"])
     np.testing.assert_allclose(
         found, np.column_stack([columns["mean"], columns["age"]]), rtol=1e-15
@@ -205,8 +210,10 @@ def test_what_is_written_is_read_again(tmp_path, rng, name):
 
 
 def test_gzipped_tables_are_gzipped():
-    content = table_bytes({"age": np.array([1.0])}, suffix=".csv.gz")
-    assert gzip.decompress(content) == b"age\n1.0\n"
+    content = io.BytesIO()
+    rows = iter([pa.table({"age": [1.0]})])
+    format_of(Path("out.csv.gz")).write(rows, content, suffix=".csv.gz")
+    assert gzip.decompress(content.getvalue()) == b"age\n1.0\n"
 
 
 CLASSES = ("no", "yes")

@@ -8,6 +8,7 @@ import time
 from dataclasses import replace
 
 import pytest
+from dask import config
 from services import waiting
 
 from cloakgp.service.dispatch import DaskDispatcher, ThreadDispatcher, dispatcher_of
@@ -45,6 +46,20 @@ def test_a_thread_does_jobs(place):
     dispatcher.submit(job)
     assert wait_for(work, job, "done", "failed").state == "done"
     dispatcher.close()
+
+
+def test_workers_keep_the_memory_that_they_use_again(place, monkeypatch):
+    service, _, _ = place
+    seen = []
+
+    def cluster(**_):
+        seen.append(dict(config.get("distributed.nanny.pre-spawn-environ")))
+
+    monkeypatch.setattr("cloakgp.service.dispatch.dask.LocalCluster", cluster)
+    monkeypatch.setattr("cloakgp.service.dispatch.dask.Client", lambda _: None)
+    DaskDispatcher(replace(service.settings, workers=1))
+    assert seen[0]["MALLOC_TRIM_THRESHOLD_"] == 2**27
+    assert config.get("distributed.nanny.pre-spawn-environ") != seen[0]
 
 
 @pytest.mark.slow

@@ -361,3 +361,35 @@ def test_unwritable_folders_are_refused(tmp_path):
             reserved(tmp_path / "new")
     finally:
         tmp_path.chmod(0o700)
+
+
+@pytest.mark.usefixtures("unfinished")
+def test_a_file_can_be_written_bit_by_bit(tmp_path):
+    target = tmp_path / "predicted.csv"
+    with reserve_file(target, size=10**6) as reserved, reserved.filling() as file:
+        for _ in range(300):
+            file.write(b"x" * 1000)
+        assert "predicted.csv" not in names(tmp_path)
+    assert names(tmp_path) == ["predicted.csv"]
+    assert target.read_bytes() == b"x" * 300_000
+
+
+def fill(target: Path, end: BaseException) -> None:
+    """Begin to write a file, and end like that."""
+    with reserve_file(target) as reserved, reserved.filling() as file:
+        file.write(b"x" * 10**6)
+        raise end
+
+
+@pytest.mark.usefixtures("unfinished")
+@pytest.mark.parametrize("end", [ValueError, KeyboardInterrupt, SystemExit])
+def test_a_file_that_is_not_written_to_its_end_is_not_there(tmp_path, end):
+    with pytest.raises(end):
+        fill(tmp_path / "predicted.csv", end())
+    assert names(tmp_path) == []
+
+
+def test_the_file_is_named_where_the_disk_is_full(tmp_path):
+    with pytest.raises(OSError, match=r"predicted\.csv"):
+        fill(tmp_path / "predicted.csv", OSError(errno.ENOSPC, "No space left on device"))
+    assert names(tmp_path) == []

@@ -9,7 +9,7 @@ import typer
 
 from cloakgp.cli.console import fails_plainly, say, warn
 from cloakgp.cli.options import Overwrite, ReleaseFile, open_predicting
-from cloakgp.data.schema import TEXT, table_suffix
+from cloakgp.data.schema import table_suffix
 from cloakgp.orders.texts import one_of
 from cloakgp.utils.files import reserve_file
 from cloakgp.utils.names import ESTIMATES
@@ -18,7 +18,10 @@ from cloakgp.utils.names import ESTIMATES
 @fails_plainly
 def predict(
     release_file: ReleaseFile,
-    at: Annotated[Path, typer.Option("--at", help="Table with the inputs to predict at.")],
+    at: Annotated[
+        Path,
+        typer.Option("--at", help="Table with the inputs to predict at, or a folder of tables."),
+    ],
     to: Annotated[Path, typer.Option("--to", "-o", help="Table to write.")],
     new_output: Annotated[
         bool,
@@ -40,24 +43,29 @@ def predict(
     and the probability of each (p_no, p_yes).
     """
     suffix = table_suffix(to)
+    from tempfile import TemporaryFile
+
     from cloakgp.cli.console import showing_warnings
     from cloakgp.cli.progress import reporting
-    from cloakgp.data.tables import table_bytes
-    from cloakgp.orders.predictions import output_names, predicted_columns
+    from cloakgp.orders.predictions import TablePredictions, output_names
 
     with reserve_file(to, overwrite=overwrite, inputs=[release_file, at]) as target:
         release = open_predicting(release_file)
-        text = suffix.startswith(TEXT)
-        with reporting("predicting") as reporter, showing_warnings():
-            columns = predicted_columns(
+        with (
+            TemporaryFile(dir=to.parent) as spool,
+            reporting("predicting") as reporter,
+            showing_warnings(),
+        ):
+            predictions = TablePredictions(
                 release,
                 at,
+                spool=spool,
+                suffix=suffix,
                 new_output=new_output,
                 estimate=one_of(ESTIMATES, estimate, option="--estimate"),
-                text=text,
                 reporter=reporter,
                 tell=warn,
             )
-        target.write(table_bytes(columns, suffix=suffix))
-    rows = len(next(iter(columns.values())))
+            with target.filling() as file:
+                rows = predictions.write(file)
     say(f"Wrote {rows:,} predictions of {', '.join(output_names(release))} to {to}.", style="green")

@@ -24,6 +24,51 @@ from cloakgp.utils.arrays import Array, column_names
 MOST_COLUMNS = 10_000
 # Of levels that are named in what is said of those not seen before.
 SHOWN_LEVELS = 3
+# That are remembered of a column, however many there are.
+MOST_LEVELS = 1000
+
+
+@dataclass(frozen=True)
+class UnseenLevels:
+    """Levels of a column that were not declared; ``str()`` says so in a sentence.
+
+    Attributes
+    ----------
+    column : str
+    meaning : str
+        What they are taken for.
+    rows : int
+        How many rows have one.
+    levels : tuple of str
+        The first of them, each once, at most `MOST_LEVELS`; none where they are not to be told.
+    """
+
+    column: str
+    meaning: str
+    rows: int
+    levels: tuple[str, ...]
+
+    def merged(self, later: UnseenLevels) -> UnseenLevels:
+        """Return these levels with those of rows further down.
+
+        Examples
+        --------
+        >>> first = UnseenLevels("job", "missing", 2, ("cook",))
+        >>> print(first.merged(UnseenLevels("job", "missing", 1, ("cook",))))
+        column 'job' has levels that were not declared ('cook') in 3 rows: taken as missing
+        """
+        levels = tuple(dict.fromkeys((*self.levels, *later.levels)))[:MOST_LEVELS]
+        return replace(self, rows=self.rows + later.rows, levels=levels)
+
+    def __str__(self) -> str:
+        few = ", ".join(repr(level[:40]) for level in self.levels[:SHOWN_LEVELS])
+        count = len(self.levels) - SHOWN_LEVELS
+        many = "many" if len(self.levels) == MOST_LEVELS else f"{count}"
+        shown = f" ({few}{f' and {many} more' if count > 0 else ''})" if few else ""
+        return (
+            f"column {self.column!r} has levels that were not declared{shown} in "
+            f"{self.rows:,} rows: taken as {self.meaning}"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,13 +81,13 @@ class Encoded:
         The rows that are kept.
     kept : array of bool, of the length of the table
         Which rows these are; the others lack something, and are to be left out.
-    unseen : tuple of str
-        What is said of levels that were not declared, a sentence for each column.
+    unseen : tuple of UnseenLevels
+        Of each column that has some.
     """
 
     X: Array
     kept: NDArray[np.bool_]
-    unseen: tuple[str, ...] = ()
+    unseen: tuple[UnseenLevels, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -167,7 +212,7 @@ class Schema:
         )
         X = np.hstack([coded.X for _, coded in parts])
         unseen = tuple(
-            _say_unseen(column, coded, self._cells(table, column)[0], quoted=one_by_one)
+            _unseen(column, coded, self._cells(table, column)[0], quoted=one_by_one)
             for column, coded in parts
             if coded.unseen.any()
         )
@@ -269,16 +314,12 @@ def _called(column: Column) -> str:
     return column.name if len(column.sources) == 1 else " and ".join(column.sources)
 
 
-def _say_unseen(column: Column, coded: Coded, cells: Cells, *, quoted: bool) -> str:
-    """Say how many levels were not declared; and which, where nothing private is near."""
-    shown = ""
-    if quoted:
-        levels = list(dict.fromkeys(cells.texts()[coded.unseen].tolist()))
-        few = ", ".join(repr(level[:40]) for level in levels[:SHOWN_LEVELS])
-        more = len(levels) - SHOWN_LEVELS
-        shown = f" ({few}{f' and {more} more' if more > 0 else ''})"
-    meaning = "the level for others" if getattr(column, "other", False) else "missing"
-    return (
-        f"column {column.name!r} has levels that were not declared{shown} in "
-        f"{int(coded.unseen.sum()):,} rows: taken as {meaning}"
+def _unseen(column: Column, coded: Coded, cells: Cells, *, quoted: bool) -> UnseenLevels:
+    """Return levels that were not declared; which they are only where nothing private is near."""
+    found = dict.fromkeys(cells.texts()[coded.unseen].tolist()) if quoted else {}
+    return UnseenLevels(
+        column=column.name,
+        meaning="the level for others" if getattr(column, "other", False) else "missing",
+        rows=int(coded.unseen.sum()),
+        levels=tuple(found)[:MOST_LEVELS],
     )

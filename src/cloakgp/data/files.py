@@ -95,7 +95,7 @@ class FileRows(LocalRows):
         self.schema = None if raw is None else raw.schema
         self._rows: int | None = None
         self.paths = table_paths(path)
-        self._states = tuple(_state(file) for file in self.paths)
+        self._states = tuple(file_state(file) for file in self.paths)
         self._counts: tuple[int | None, ...] = ()
         self._format = format_of(self.paths[0]) if table_format is None else table_format
         self._counts = self._looked()
@@ -172,20 +172,27 @@ class FileRows(LocalRows):
         self._rows = kept
         for path, known, rows in zip(self.paths, self._counts, counts, strict=True):
             if known not in (None, rows):
-                raise ValueError(_changed(path))
+                raise ValueError(describe_change(path))
         self._counts = tuple(counts)
 
     def _check_unchanged(self) -> None:
         for path, state in zip(self.paths, self._states, strict=True):
-            if _state(path) != state:
-                raise ValueError(_changed(path))
+            if file_state(path) != state:
+                raise ValueError(describe_change(path))
 
 
-def _changed(path: Path) -> str:
+def describe_change(path: Path) -> str:
+    """Say that a file is another than it was.
+
+    Examples
+    --------
+    >>> describe_change(Path("people.csv"))
+    'people.csv has changed since it was first looked at: start again'
+    """
     return f"{path} has changed since it was first looked at: start again"
 
 
-def _state(path: Path) -> tuple[int, int] | None:
+def file_state(path: Path) -> tuple[int, int] | None:
     """Return a file's size and time of change, or None if it is gone."""
     try:
         state = path.stat()

@@ -1,4 +1,4 @@
-"""Tables that fit in memory: columns read for a fit, and public results written.
+"""Tables that fit in memory, with the columns that are read for a fit.
 
 Every private cell is read on its own, whatever the others are. No error here shows a value of the
 private column, or keeps an exception that could.
@@ -6,7 +6,7 @@ private column, or keeps an exception that could.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -375,25 +375,3 @@ def _label_column(table: Any, name: str, *, classes: Sequence[str]) -> NDArray[n
             "Yes is not yes. Declare every class that can occur, or correct those cells"
         )
     return np.array(cells, dtype=object)
-
-
-def table_bytes(columns: Mapping[str, NDArray[Any]], *, suffix: str) -> bytes:
-    """Return the file of a table of public columns.
-
-    In CSV, names and text that a spreadsheet would take for formulas have an apostrophe before
-    them.
-
-    Parameters
-    ----------
-    columns : mapping of str to arrays of shape (n,)
-    suffix : str
-        .csv, .csv.gz or .parquet.
-
-    Examples
-    --------
-    >>> table_bytes({"mean": np.array([1.5])}, suffix=".csv").split()
-    [b'mean', b'1.5']
-    """
-    with extra("tables"):
-        import pandas as pd
-    return format_of(Path(suffix)).encode(pd.DataFrame(dict(columns)), suffix=suffix)

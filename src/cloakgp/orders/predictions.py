@@ -1,121 +1,200 @@
-"""Predictions for a table in a file: its columns, and behind them what a release predicts."""
+"""Predictions for a table in a file: its columns, and behind them what a release predicts.
+
+The table is read twice and never held. In the first pass everything is predicted, and kept in a
+temporary file, since how many digits are written depends on the smallest sd of all; in the second
+it is written behind the columns.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
-from cloakgp.data.raw import RawTable
-from cloakgp.data.tables import read_inputs, read_public
+from cloakgp.columns.schema import UnseenLevels
+from cloakgp.data.cells import as_numbers, check_cells
+from cloakgp.data.copying import CopiedColumns, PublicTable, TableChunk
+from cloakgp.data.formats import format_of
+from cloakgp.data.schema import TEXT
 from cloakgp.orders.progress import Reporter
 from cloakgp.release import MultiOutputRelease, Release, StatisticsRelease
-from cloakgp.release.predictions import Points, points_of, sensible_digits
+from cloakgp.release.predictions import Points, sensible_digits
 from cloakgp.report.columns import has_classes, input_names, public_columns
-from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
 from cloakgp.utils.names import Estimate
 from cloakgp.utils.passes import Tell
 
 with extra("tables"):
-    import pandas as pd
+    import pyarrow as pa
 
 Predicting = Release | MultiOutputRelease | StatisticsRelease
 
-BLOCK_ROWS = 5000
+CHUNK_ROWS = 5000
 PROBABILITY_DIGITS = 4
 
 
-def predicted_columns(
-    release: Predicting,
-    at: Path,
-    *,
-    new_output: bool,
-    estimate: Estimate,
-    text: bool,
-    reporter: Reporter,
-    tell: Tell,
-) -> dict[str, Any]:
-    """Return all columns of a table but the private one, and what is predicted there.
+class TablePredictions:
+    """What a release predicts for a table: found in a first pass, here, and written in a second.
 
     Parameters
     ----------
     release : Release, MultiOutputRelease or StatisticsRelease
     at : Path
-        The table.
+        The table, or a folder of tables. The private column is not read if it is there.
+    spool : binary file
+        Empty, to be written and read: holds what is predicted, 8 bytes for each number, all of
+        it public.
+    suffix : str
+        Of the file that is to be written.
     new_output : bool
         Limits of a new output rather than of the curve; of numbers only.
     estimate : {"median", "mean"}
-    text : bool
-        Whether cells are to be written as they were.
     reporter : Reporter
         Is told how far it has come.
     tell : callable
-        Is told of a column that is left out.
+        Is told of a column that is left out, and of levels that were not declared.
+    chunk_rows : int, optional
+        The most rows that are held at once, `CHUNK_ROWS` if not given. What is written does not
+        depend on it, but for a last digit where rounding errors of predictions, some 1e-15 of
+        them, decide how it is rounded.
 
     Raises
     ------
     ValueError
         If the table lacks a column, or cells are at fault.
     """
-    classified = isinstance(release, Release) and has_classes(release)
-    if classified and new_output:
-        raise ValueError("--new-output goes with releases of numbers: classes have probabilities")
-    table = read_public(at)
-    if release.schema is None:
-        X = read_inputs(at, names=input_names(release))
-        points = Points(X=X, known=np.ones(len(X), dtype=bool))
-    else:
-        release.schema.encode(_only(table, release.schema.sources, at), one_by_one=True)
-        points = points_of(release, table)
-    blocks = _reported(np.array_split(points.X, -(-len(points.X) // BLOCK_ROWS)), reporter)
-    parts = [
-        release.predict_frame(block, new_output=new_output, estimate=estimate)
-        if isinstance(release, Release)
-        else release.predict_frame(block, new_output=new_output)
-        for block in blocks
-    ]
-    predicted = pd.concat(parts, ignore_index=True)
-    predicted.index = pd.Index(np.flatnonzero(points.known))
-    predicted = predicted.reindex(range(len(points.known)))
-    spreads = [name for name in map(str, predicted) if name == "sd" or name.endswith("_sd")]
-    digits = (
-        PROBABILITY_DIGITS
-        if classified
-        else sensible_digits(predicted[spreads].to_numpy(dtype=float).ravel())
-    )
-    kept = table.frame(numeric=not text)
-    for output in output_names(release):
-        if output in set(kept) - set(public_columns(release)):
-            del kept[output]
-            tell(f"column {output} of {at} has the private column's name: left out")
-    prefix = "predicted_" if set(kept) & set(predicted) else ""
-    rounded = {
-        f"{prefix}{name}": column.to_numpy() for name, column in predicted.round(digits).items()
-    }
-    return kept | rounded
+
+    def __init__(
+        self,
+        release: Predicting,
+        at: Path,
+        *,
+        spool: IO[bytes],
+        suffix: str,
+        new_output: bool,
+        estimate: Estimate,
+        reporter: Reporter,
+        tell: Tell,
+        chunk_rows: int | None = None,
+    ) -> None:
+        classified = isinstance(release, Release) and has_classes(release)
+        if classified and new_output:
+            raise ValueError(
+                "--new-output goes with releases of numbers: classes have probabilities"
+            )
+        needed = public_columns(release)
+        self._table = PublicTable(
+            at,
+            needed=needed,
+            left_out=sorted(set(output_names(release)) - set(needed)),
+            chunk_rows=chunk_rows or CHUNK_ROWS,
+        )
+        for name in self._table.left_out:
+            tell(f"column {name} of {at} has the private column's name: left out")
+        self._release, self._suffix, self._spool = release, suffix, spool
+        self._reporter = reporter
+        self._asked: dict[str, Any] = {"new_output": new_output}
+        if isinstance(release, Release):
+            self._asked["estimate"] = estimate
+        self._copied = CopiedColumns(text=suffix.startswith(TEXT))
+        # What is predicted, by name, and which of it is text.
+        self._names: dict[str, bool] = {}
+        self._unseen: dict[str, UnseenLevels] = {}
+        least = self._predict()
+        for levels in self._unseen.values():
+            tell(str(levels))
+        if not self._names:
+            raise ValueError("every row lacks an input without which there is no prediction")
+        self._digits = PROBABILITY_DIGITS if classified else sensible_digits(np.array([least]))
+
+    def _predict(self) -> float:
+        """Predict for all rows; return the smallest positive sd, infinity if there is none."""
+        done, total, least = 0, self._table.count, np.inf
+        with closing(self._table.chunks()) as chunks:
+            for chunk in chunks:
+                self._reporter.rows("predicting", done, total)
+                self._copied.see(chunk.table)
+                points = self._points(chunk)
+                np.save(self._spool, points.known)
+                if len(points.X):
+                    frame = self._release.predict_frame(points.X, **self._asked)
+                    for name, column in frame.items():
+                        text = not np.issubdtype(column.to_numpy().dtype, np.number)
+                        values = column.to_numpy(dtype=np.str_ if text else np.float64)
+                        np.save(self._spool, values)
+                        self._names[str(name)] = text
+                        if str(name) == "sd" or str(name).endswith("_sd"):
+                            least = min(least, values[values > 0].min(initial=np.inf))
+                done += len(points.known)
+        return float(least)
+
+    def _points(self, chunk: TableChunk) -> Points:
+        """Return where to predict for some rows."""
+        schema = self._release.schema
+        if schema is None:
+            names = input_names(self._release)
+            X = np.empty((chunk.table.num_rows, len(names)))
+            for place, name in enumerate(names):
+                missing, X[:, place] = as_numbers(chunk.table.column(name))
+                check_cells(
+                    name, missing, X[:, place], first_row=chunk.first_row, place=chunk.place
+                )
+            return Points(X=X, known=np.ones(len(X), dtype=bool))
+        encoded = schema.encode(
+            chunk.cells, first_row=chunk.first_row, place=chunk.place, one_by_one=True
+        )
+        for levels in encoded.unseen:
+            before = self._unseen.get(levels.column)
+            self._unseen[levels.column] = levels if before is None else before.merged(levels)
+        known = np.asarray(np.isfinite(encoded.X).all(axis=1), dtype=bool)
+        return Points(X=encoded.X[known], known=known)
+
+    def write(self, file: BinaryIO) -> int:
+        """Write all columns but the private one, and what is predicted; return how many rows.
+
+        Parameters
+        ----------
+        file : binary file
+
+        Raises
+        ------
+        ValueError
+            If the table has changed meanwhile, or nothing is written in such a format.
+        """
+        self._spool.seek(0)
+        with closing(self._table.chunks()) as chunks:
+            format_of(Path(self._suffix)).write(self._written(chunks), file, suffix=self._suffix)
+        rows = self._table.count
+        assert rows is not None
+        return rows
+
+    def _written(self, chunks: Iterator[TableChunk]) -> Iterator[Any]:
+        """Yield what is to be written of every chunk."""
+        prefix = "predicted_" if set(self._table.names) & set(self._names) else ""
+        done = 0
+        for chunk in chunks:
+            self._reporter.rows("writing", done, self._table.count)
+            known = np.load(self._spool)
+            predicted = {
+                f"{prefix}{name}": self._spooled(known, text=text)
+                for name, text in self._names.items()
+            }
+            yield pa.table(self._copied.copy(chunk.table) | predicted)
+            done += len(known)
+
+    def _spooled(self, known: NDArray[np.bool_], *, text: bool) -> Any:
+        """Return the next column that was predicted, with nothing where inputs are lacking."""
+        values = np.full(len(known), None if text else np.nan, dtype=object if text else float)
+        if known.any():
+            found = np.load(self._spool)
+            values[known] = found if text else np.round(found, self._digits)
+        return pa.array(values, pa.string() if text else pa.float64(), from_pandas=True)
 
 
 def output_names(release: Predicting) -> tuple[str, ...]:
     """Return the names of the private columns."""
     return release.names if isinstance(release, MultiOutputRelease) else (release.output_name,)
-
-
-def _only(table: RawTable, names: Sequence[str], at: Path) -> RawTable:
-    missing = [name for name in names if name not in table]
-    if missing:
-        raise ValueError(
-            f"{at} has no column {', '.join(missing)}; its columns are: {', '.join(table)}"
-        )
-    return table
-
-
-def _reported(blocks: Sequence[Array], reporter: Reporter) -> Iterator[Array]:
-    """Yield blocks of rows, saying how many were worked on."""
-    total, done = sum(len(block) for block in blocks), 0
-    for block in blocks:
-        reporter.rows("predicting", done, total)
-        yield block
-        done += len(block)

@@ -141,8 +141,7 @@ class Predictions:
             If X lacks an input or has another number of columns than the release, sd and covariance
             are both asked for, or classes for a spread.
         """
-        if estimate not in ESTIMATES:
-            raise ValueError(f"estimate must be 'median' or 'mean', got {estimate!r}")
+        _check_estimate(estimate)
         points = points_of(self, X)
         asked = {"return_std": return_std, "return_cov": return_cov, "new_output": new_output}
         if self.transform is None:
@@ -233,15 +232,36 @@ class Predictions:
         """
         if isinstance(self.measurements[0].answers, LabelAnswers):
             raise TypeError("outputs are classes: these have probabilities, and no limits")
-        points, within = points_of(self, X), self._declared()
-        mean, sd = self._marginals(points.X, new_output=new_output)
-        ends = [np.clip(mean + sign * NORMAL_95 * sd, *within) for sign in (-1.0, 1.0)]
-        if self.transform is not None:
-            noise = np.zeros_like(sd)
-            if estimate == "mean" and not new_output:
-                noise = self._output_noise(points.X, sd)
-            ends = [np.clip(self.transform.mean(end, noise), *self.output_bounds) for end in ends]
-        return points.spread(ends[0]), points.spread(ends[1])
+        points = points_of(self, X)
+        _, _, lower, upper = self._numbers(points.X, new_output=new_output, estimate=estimate)
+        return points.spread(lower), points.spread(upper)
+
+    def _numbers(
+        self, X: Array, *, new_output: bool, estimate: Estimate
+    ) -> tuple[Array, Array, Array, Array]:
+        """Return the curve that is meant, its sd, and limits, in output units, shapes (n,)."""
+        mean, sd = self._marginals(X, new_output=new_output)
+        low, high = (
+            np.clip(mean + sign * NORMAL_95 * sd, *self._declared()) for sign in (-1.0, 1.0)
+        )
+        if self.transform is None:
+            return mean, sd, low, high
+        transform, within = self.transform, self.output_bounds
+        total = self._total(X, sd, new_output=new_output, estimate=estimate)
+        # The sd of outputs about the curve, where their mean is meant.
+        noise = np.sqrt(np.maximum(np.square(total) - np.square(sd), 0.0))
+        return (
+            transform.inverse(mean) if estimate == "median" else transform.mean(mean, total),
+            np.sqrt(transform.covariance(mean, total, np.square(sd))),
+            np.clip(transform.mean(low, noise), *within),
+            np.clip(transform.mean(high, noise), *within),
+        )
+
+    def _total(self, X: Array, sd: Array, *, new_output: bool, estimate: Estimate) -> Array:
+        """Return the sd that the mean of transformed outputs goes by; for their median, sd."""
+        if estimate == "median" or new_output:
+            return sd
+        return self._marginals(X, new_output=True)[1]
 
     def _marginals(self, X: Array, *, new_output: bool) -> tuple[Array, Array]:
         """Return mean and sd of numbers, before they are transformed back."""
@@ -249,11 +269,6 @@ class Predictions:
             self._mixture, X, return_std=True, return_cov=False, new_output=new_output
         )
         return np.asarray(mean), np.asarray(sd)
-
-    def _output_noise(self, X: Array, sd: Array) -> Array:
-        """Return the sd of outputs about the curve, whose own sd is given."""
-        total = self._marginals(X, new_output=True)[1]
-        return np.asarray(np.sqrt(np.maximum(np.square(total) - np.square(sd), 0.0)))
 
     def _transformed(
         self, X: Array, *, return_std: bool, return_cov: bool, new_output: bool, estimate: Estimate
@@ -263,17 +278,15 @@ class Predictions:
         assert transform is not None
         if return_std and return_cov:
             raise ValueError("ask for return_std or return_cov, not both")
+        level, spread, _, _ = self._numbers(X, new_output=new_output, estimate=estimate)
+        if not return_cov:
+            return (level, spread) if return_std else level
         mean, sd = self._marginals(X, new_output=new_output)
-        total = self._marginals(X, new_output=True)[1] if estimate == "mean" else sd
-        level = transform.inverse(mean) if estimate == "median" else transform.mean(mean, total)
-        if return_cov:
-            _, shared = self.likelihood.predict(
-                self._mixture, X, return_std=False, return_cov=True, new_output=new_output
-            )
-            return level, transform.covariance(mean, total, np.asarray(shared))
-        if return_std:
-            return level, np.sqrt(transform.covariance(mean, total, np.square(sd)))
-        return level
+        total = self._total(X, sd, new_output=new_output, estimate=estimate)
+        _, shared = self.likelihood.predict(
+            self._mixture, X, return_std=False, return_cov=True, new_output=new_output
+        )
+        return level, transform.covariance(mean, total, np.asarray(shared))
 
     @property
     def output_bounds(self) -> tuple[float, float]:
@@ -346,8 +359,11 @@ class Predictions:
             columns = {f"p_{name}": share for name, share in zip(names, shares.T, strict=True)}
             frame = pd.DataFrame({"predicted": best, **columns})
         else:
-            mean, sd = self.predict(X, return_std=True, new_output=new_output, estimate=estimate)
-            lower, upper = self.predict_limits(X, new_output=new_output, estimate=estimate)
+            _check_estimate(estimate)
+            points = points_of(self, X)
+            mean, sd, lower, upper = map(
+                points.spread, self._numbers(points.X, new_output=new_output, estimate=estimate)
+            )
             name = "mean" if self.transform is None else estimate
             columns = {
                 name: np.clip(mean, *self.output_bounds),
@@ -359,6 +375,11 @@ class Predictions:
         if isinstance(index, pd.Index):
             frame.index = index
         return frame
+
+
+def _check_estimate(estimate: str) -> None:
+    if estimate not in ESTIMATES:
+        raise ValueError(f"estimate must be 'median' or 'mean', got {estimate!r}")
 
 
 def complete_points(release: Predictions, X: Any, *, name: str = "X") -> Array:
@@ -425,8 +446,8 @@ def points_of(release: Encoding, X: Any, *, name: str = "X") -> Points:
         points = as_inputs(X, input_names=release.input_names, n_inputs=release.n_inputs, name=name)
         return Points(X=points, known=np.ones(len(points), dtype=bool))
     encoded = schema.encode(X, row=FROM_ZERO, one_by_one=True)
-    for sentence in encoded.unseen:
-        warnings.warn(sentence, UnseenLevelWarning, stacklevel=4)
+    for unseen in encoded.unseen:
+        warnings.warn(str(unseen), UnseenLevelWarning, stacklevel=4)
     known = np.asarray(np.isfinite(encoded.X).all(axis=1), dtype=bool)
     if not known.any():
         raise ValueError("every row lacks an input without which there is no prediction")

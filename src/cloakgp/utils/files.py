@@ -8,18 +8,22 @@ removed by whatever ends the ``with`` block.
 from __future__ import annotations
 
 import errno
+import io
 import itertools
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 # What file systems answer that cannot do such a thing at all.
 UNSUPPORTED = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL})
 # Names may have 255 bytes; what is shown of one in the name of its unfinished file is shorter.
 SHOWN_CHARACTERS = 50
 PUBLIC, PERSONAL = 0o666, 0o600
+# Bytes that are held before they are written, where a file is written bit by bit.
+BUFFER = 2**18
 
 
 class ReservedFile:
@@ -84,6 +88,34 @@ class ReservedFile:
             f"{kept}: move it from there"
         )
 
+    @contextmanager
+    def filling(self) -> Iterator[BinaryIO]:
+        """Give the file to be written bit by bit; it has its name after the block, if that ends.
+
+        In place of `write`, where the content is larger than memory. Whatever is raised in the
+        block, nothing is to be seen of the file.
+
+        Yields
+        ------
+        binary file
+
+        Raises
+        ------
+        FileExistsError, OSError
+            As `write`.
+        """
+        file = io.BufferedWriter(self._file, BUFFER)
+        try:
+            with _errors_name(self.path):
+                yield file
+                file.flush()
+                self._finish()
+                self._publish()
+        finally:
+            # Without what is still held, if it could not be written before.
+            with suppress(OSError, ValueError):
+                file.detach()
+
     def allocate(self, size: int) -> None:
         """Take so many bytes of the disk, so that it is not full later."""
         if size and hasattr(os, "posix_fallocate"):
@@ -134,7 +166,10 @@ class ReservedFile:
         rest = memoryview(content)
         while rest:
             rest = rest[self._file.write(rest) :]
-        # What was allocated beyond.
+        self._finish()
+
+    def _finish(self) -> None:
+        """Cut off what was allocated beyond, and have the disk hold the rest."""
         self._file.truncate()
         os.fsync(self._file.fileno())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 
+import distributed
 import numpy as np
 import pandas as pd
 import pytest
@@ -84,6 +85,36 @@ def test_a_cluster_releases_what_one_machine_does(client, table, settings):
     truth = 60 + 90 * np.sin(at[:, 0] / 60)
     assert np.sqrt(np.mean((mean - truth) ** 2)) < 10
     assert there.verify(rows) == pytest.approx(there.measurements[0].strategy.longest, rel=1e-9)
+
+
+def test_any_number_of_workers_releases_the_same(client, table, draws):
+    """The design, the sums that noise is added to, and the answers, bit for bit."""
+    path, _ = table
+
+    def released(client):
+        rows = DaskRows.from_parquet(
+            path, inputs=INPUTS, output="height", client=client, chunk_rows=GROUP_ROWS
+        )
+        return model(stages=[(0.4, None), (0.6, 1.0)], noise="gaussian").fit_rows(rows).release_
+
+    several = released(client)
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=3, processes=False, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as other,
+    ):
+        one = released(other)
+    assert len(several.measurements) == len(one.measurements) > 1
+    for first, second in zip(several.measurements, one.measurements, strict=True):
+        np.testing.assert_array_equal(first.answers.values, second.answers.values)
+        assert first.strategy.longest == second.strategy.longest
+    for first, second in zip(draws[: len(draws) // 2], draws[len(draws) // 2 :], strict=True):
+        np.testing.assert_array_equal(first, second)
+    at = np.array([[20.0, 40.0], [70.0, 60.0]])
+    np.testing.assert_array_equal(
+        several.predict(at, return_std=True), one.predict(at, return_std=True)
+    )
 
 
 def test_a_worker_killed_while_outputs_are_asked_changes_nothing(client, table, draws):

@@ -6,14 +6,14 @@ import csv
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloakgp.data.formats import FORMATS
+from cloakgp.data.formats import FORMATS, format_of
 from cloakgp.data.formats.delimited import without_formulas
 from cloakgp.data.schema import SUFFIXES
-from cloakgp.data.tables import table_bytes
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=6)
 FORMULAS = st.builds(
@@ -78,7 +78,8 @@ def test_names_that_become_alike_are_all_kept():
 def test_written_tables(tmp_path, suffix):
     path = tmp_path / f"out{suffix}"
     columns = {"=cmd": np.array(["@a", "-2"], dtype=object), "mean": np.array([-1.0, 2.0])}
-    path.write_bytes(table_bytes(columns, suffix=suffix))
+    with path.open("wb") as file:
+        format_of(path).write(iter([pa.table(columns)]), file, suffix=suffix)
     if suffix == ".parquet":
         assert list(pd.read_parquet(path).columns) == ["=cmd", "mean"]
         return

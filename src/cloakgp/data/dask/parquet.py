@@ -34,6 +34,8 @@ from cloakgp.data.schema import check_file, check_header, checked_names
 
 # Row groups are worked on together until they have as many chunks: a task costs a millisecond.
 CHUNKS_OF_A_TASK = 8
+# So many tasks at least, if there are as many chunks: else some workers have nothing to do.
+FEWEST_TASKS = 32
 
 
 class ParquetSource(Source):
@@ -48,10 +50,12 @@ class ParquetSource(Source):
             if isinstance(path, str | Path)
             else tuple(Path(file).absolute() for file in path)
         )
+        files = _inspect_files(meant, names=(*names, output), client=client)
+        enough = rows_of_a_task(sum(sum(counts) for _, counts in files), chunk_rows=chunk_rows)
         self._groups = [
             (file, groups, skipped, rows)
-            for file, counts in _inspect_files(meant, names=(*names, output), client=client)
-            for groups, skipped, rows in join_groups(counts, at_least=CHUNKS_OF_A_TASK * chunk_rows)
+            for file, counts in files
+            for groups, skipped, rows in join_groups(counts, at_least=enough)
         ]
         super().__init__(
             input_names=names,
@@ -225,6 +229,18 @@ def count_group_rows(path: Path, *, names: Sequence[str]) -> tuple[int, ...]:
                 check_header(path, parquet_columns(file), names=names, certain=True)
             meta = file.metadata
             return tuple(meta.row_group(group).num_rows for group in range(meta.num_row_groups))
+
+
+def rows_of_a_task(rows: int, *, chunk_rows: int) -> int:
+    """Return how many rows are worked on together, for a table alone: whatever the workers are.
+
+    Examples
+    --------
+    >>> [rows_of_a_task(rows, chunk_rows=1000) for rows in (3000, 100_000, 10**6)]
+    [1000, 3000, 8000]
+    """
+    chunks = -(-rows // chunk_rows)
+    return chunk_rows * min(max(chunks // FEWEST_TASKS, 1), CHUNKS_OF_A_TASK)
 
 
 def join_groups(rows: Sequence[int], *, at_least: int) -> list[tuple[tuple[int, ...], int, int]]:

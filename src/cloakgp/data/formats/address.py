@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, BinaryIO
 
+from cloakgp.data.formats.base import Rows
 from cloakgp.data.formats.rows import RowFormat
 from cloakgp.data.schema import ADDRESSES
 from cloakgp.utils.extras import extra
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 LONGEST_ADDRESS = 10_000
 # Rows that a driver holds at once, where it streams.
@@ -61,9 +59,9 @@ class AddressFormat(RowFormat):
         if failed:
             raise ValueError("the database does not answer")
 
-    def encode(self, frame: pd.DataFrame, *, suffix: str) -> bytes:
+    def write(self, tables: Iterator[Rows], file: BinaryIO, *, suffix: str) -> None:
         """Refuse: a database is not a result."""
-        del frame
+        del tables, file
         raise ValueError(f"tables are not written as {suffix}: take .csv or .parquet")
 
 

@@ -13,10 +13,10 @@ import sqlite3
 import zipfile
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, BinaryIO, ClassVar, TypeVar
 
 from cloakgp.data.schema import ADDRESSES, DATABASES, TEXT, check_file, check_header, table_suffix
 from cloakgp.utils.extras import extra
@@ -24,11 +24,11 @@ from cloakgp.utils.extras import extra
 with extra("tables"):
     import pyarrow as pa
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 Batch = Any
 """Of Arrow: some rows of a table, column by column."""
+
+Rows = Any
+"""Of Arrow: a table of some rows, to be written."""
 
 Read = TypeVar("Read")
 
@@ -95,14 +95,22 @@ class TableFormat(ABC):
         """
 
     @abstractmethod
-    def encode(self, frame: pd.DataFrame, *, suffix: str) -> bytes:
-        """Return the content of a file that holds a table of public columns.
+    def write(self, tables: Iterator[Rows], file: BinaryIO, *, suffix: str) -> None:
+        """Write a file of public columns, holding no more of it at once than the format needs.
 
         Parameters
         ----------
-        frame : pandas.DataFrame
+        tables : iterator of pyarrow.Table
+            Rows one after another, with the same columns of the same types; at least one table.
+        file : binary file
+            Open; it is not closed.
         suffix : str
             One of `suffixes`.
+
+        Raises
+        ------
+        ValueError
+            If tables are not written in this format.
         """
 
     def check(self, path: Path, *, names: Sequence[str]) -> int | None:

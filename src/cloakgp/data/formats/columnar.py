@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, BinaryIO
 
-from cloakgp.data.formats.base import Batch, TableFormat, attempt, read_batches
+from cloakgp.data.formats.base import Batch, Rows, TableFormat, attempt, read_batches
 from cloakgp.utils.extras import extra
 
 with extra("tables"):
     import pyarrow as pa
     import pyarrow.parquet as pq
-    from pyarrow import feather
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # Bytes of each column of Parquet that are read at a time.
 BUFFER = 2**18
+# Bytes in memory of a row group that is written, about.
+GROUP_BYTES = 2**24
 
 
 class ParquetFormat(TableFormat):
@@ -50,11 +48,26 @@ class ParquetFormat(TableFormat):
                     # Nobody promises in what order columns come, and one of them is private.
                     yield batch.select(list(names))
 
-    def encode(self, frame: pd.DataFrame, *, suffix: str) -> bytes:  # noqa: ARG002
-        """Return Parquet without an index; there text is text, and is left as it is."""
-        content = io.BytesIO()
-        frame.to_parquet(content, index=False)
-        return content.getvalue()
+    def write(self, tables: Iterator[Rows], file: BinaryIO, *, suffix: str) -> None:  # noqa: ARG002
+        """Write Parquet, a row group at a time; there text is text, and is left as it is."""
+        first = next(tables)
+        with pq.ParquetWriter(file, first.schema) as writer:
+            for table in _groups(chain([first], tables)):
+                writer.write_table(table, row_group_size=max(table.num_rows, 1))
+
+
+def _groups(tables: Iterator[Rows]) -> Iterator[Rows]:
+    """Put rows together until they fill a row group."""
+    held: list[Rows] = []
+    size = 0
+    for table in tables:
+        held.append(table)
+        size += table.nbytes
+        if size >= GROUP_BYTES:
+            yield pa.concat_tables(held)
+            held, size = [], 0
+    if held:
+        yield pa.concat_tables(held)
 
 
 def open_parquet(path: Path) -> Any:
@@ -87,11 +100,13 @@ class ArrowFormat(TableFormat):
         with closing(read_batches(path, _arrow_batches(path, names, rows=rows))) as batches:
             yield from batches
 
-    def encode(self, frame: pd.DataFrame, *, suffix: str) -> bytes:  # noqa: ARG002
-        """Return an Arrow file without an index."""
-        content = io.BytesIO()
-        feather.write_feather(pa.Table.from_pandas(frame, preserve_index=False), content)
-        return content.getvalue()
+    def write(self, tables: Iterator[Rows], file: BinaryIO, *, suffix: str) -> None:  # noqa: ARG002
+        """Write an Arrow file, batch by batch, compressed as Feather is."""
+        first = next(tables)
+        options = pa.ipc.IpcWriteOptions(compression="lz4")
+        with pa.ipc.new_file(file, first.schema, options=options) as writer:
+            for table in _groups(chain([first], tables)):
+                writer.write_table(table)
 
 
 def _arrow_batches(path: Path, names: Sequence[str], *, rows: int) -> Generator[Batch, None, None]:

@@ -20,10 +20,19 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
 
 from cloakgp.columns.cells import read_bytes
-from cloakgp.data.formats.base import Batch, TableFormat, attempt, describe_damage, read_batches
+from cloakgp.data.formats.base import (
+    Batch,
+    Rows,
+    TableFormat,
+    attempt,
+    describe_damage,
+    read_batches,
+)
 from cloakgp.data.schema import DELIMITED
 from cloakgp.privacy.entries import AROUND, NUMBER
 from cloakgp.utils.extras import extra
@@ -101,35 +110,61 @@ class CsvFormat(TableFormat):
             raise ValueError(describe_damage(path))
         yield held
 
-    def encode(self, frame: pd.DataFrame, *, suffix: str) -> bytes:
-        """Return CSV in which nothing looks like a formula, gzipped if the suffix says so."""
+    def write(self, tables: Iterator[Rows], file: BinaryIO, *, suffix: str) -> None:
+        """Write text in which nothing looks like a formula, compressed as the suffix says."""
         separator = "," if suffix.startswith(".csv") else "\t"
-        text = without_formulas(frame).to_csv(index=False, sep=separator).encode()
-        return compress(text, suffix=suffix)
+        with _compressing(file, suffix=suffix) as packed:
+            for number, table in enumerate(tables):
+                frame = without_formulas(as_frame(table))
+                text = frame.to_csv(index=False, header=number == 0, sep=separator)
+                packed.write(text.encode())
 
 
-def compress(content: bytes, *, suffix: str) -> bytes:
-    """Return the content of a file as the end of its name says that it is compressed.
+def as_frame(table: Rows) -> pd.DataFrame:
+    """Return a table for pandas, in which every cell is written for itself.
 
-    Examples
-    --------
-    >>> gzip.decompress(compress(b"age", suffix=".csv.gz"))
-    b'age'
+    Whole numbers stay so where others are missing, and times keep their zones.
     """
+    frame: pd.DataFrame = table.to_pandas(integer_object_nulls=True)
+    for place, kind in enumerate(table.schema.types):
+        if pa.types.is_timestamp(kind) and kind.tz is not None:
+            frame.isetitem(place, frame.iloc[:, place].astype(object).to_numpy())
+    return frame
+
+
+@contextmanager
+def _compressing(file: BinaryIO, *, suffix: str) -> Iterator[Any]:
+    """Open a file to be written as the end of its name says that it is compressed."""
     ending = suffix.rpartition(".")[2]
-    if ending == "zip":
-        packed = io.BytesIO()
-        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr("table" + suffix.removesuffix(".zip"), content)
-        return packed.getvalue()
-    if ending == "zst":
-        return bytes(pa.Codec("zstd").compress(content, asbytes=True))
-    ways: dict[str, Callable[[bytes], bytes]] = {
-        "gz": gzip.compress,
-        "bz2": bz2.compress,
-        "xz": lzma.compress,
-    }
-    return ways[ending](content) if ending in ways else content
+    with ExitStack() as stack:
+        if ending == "zip":
+            archive = stack.enter_context(zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED))
+            inside = "table" + suffix.removesuffix(".zip")
+            yield stack.enter_context(archive.open(inside, "w", force_zip64=True))
+        elif ending == "zst":
+            kept = pa.PythonFile(_KeptOpen(file), mode="w")
+            yield stack.enter_context(pa.CompressedOutputStream(kept, "zstd"))
+        elif ending == "gz":
+            yield stack.enter_context(gzip.GzipFile("", "wb", fileobj=file, mtime=0))
+        elif ending == "bz2":
+            yield stack.enter_context(bz2.BZ2File(file, "wb"))
+        elif ending == "xz":
+            yield stack.enter_context(lzma.LZMAFile(file, "wb"))
+        else:
+            yield file
+
+
+class _KeptOpen(io.RawIOBase):
+    """A file that stays open when Arrow closes what it writes to."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, content: Any) -> int:
+        return self._file.write(content)
 
 
 @contextmanager
@@ -276,21 +311,23 @@ def without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
     <BLANKLINE>
     """
     import pandas as pd
+    from pandas.api.types import is_datetime64_any_dtype, is_numeric_dtype
 
     safe = frame.copy()
     for position in range(frame.shape[1]):
         column = frame.iloc[:, position]
-        if not pd.api.types.is_numeric_dtype(column.dtype):
-            safe.isetitem(position, column.map(_escape).to_numpy())
+        kind = column.dtype
+        if not (is_numeric_dtype(kind) or is_datetime64_any_dtype(kind)):
+            # Objects stay what they are: whole numbers among gaps, too.
+            cells = np.empty(len(column), dtype=object)
+            cells[:] = [_escape(cell) for cell in column.tolist()]
+            safe.isetitem(position, cells)
     safe.columns = pd.Index([_escape(name) for name in frame.columns])
     return safe
 
 
 def _escape(cell: object) -> object:
-    if not isinstance(cell, str) or re.fullmatch(NUMBER, cell):
+    if not isinstance(cell, str):
         return cell
-    return (
-        f"'{cell}"
-        if cell.startswith(SEPARATORS) or cell.lstrip().startswith(FORMULA_SIGNS)
-        else cell
-    )
+    obeyed = cell.startswith(SEPARATORS) or cell.lstrip().startswith(FORMULA_SIGNS)
+    return f"'{cell}" if obeyed and not re.fullmatch(NUMBER, cell) else cell

@@ -6,26 +6,25 @@ no other.
 
 from __future__ import annotations
 
-import io
 import sqlite3
 from abc import abstractmethod
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, BinaryIO
 
 from cloakgp.columns.cells import write_cell
-from cloakgp.data.formats.base import Batch, TableFormat, read_batches
-from cloakgp.data.formats.delimited import without_formulas
+from cloakgp.data.formats.base import Batch, Rows, TableFormat, read_batches
+from cloakgp.data.formats.delimited import as_frame, without_formulas
 from cloakgp.data.schema import DATABASES, SPREADSHEETS
 from cloakgp.utils.extras import extra
 
 with extra("tables"):
     import pyarrow as pa
 
-if TYPE_CHECKING:
-    import pandas as pd
+# Of a workbook, below its names.
+SHEET_ROWS = 2**20 - 1
 
 
 class RowFormat(TableFormat):
@@ -93,15 +92,25 @@ class SpreadsheetFormat(RowFormat):
         # Sheets often end in rows that are formatted, and empty.
         yield from (line for line in lines if any(cell not in ("", None) for cell in line))
 
-    def encode(self, frame: pd.DataFrame, *, suffix: str) -> bytes:
-        """Return a workbook of one sheet, with nothing that is taken for a formula."""
+    def write(self, tables: Iterator[Rows], file: BinaryIO, *, suffix: str) -> None:
+        """Write a workbook of one sheet, made in memory, with nothing that is taken for a formula.
+
+        Raises
+        ------
+        ValueError
+            If it is another kind of workbook than .xlsx, or has more rows than a sheet can hold.
+        """
         if suffix != ".xlsx":
             raise ValueError(f"tables are not written as {suffix}: take .xlsx or .csv")
         with extra("excel"):
             import openpyxl  # noqa: F401
-        content = io.BytesIO()
-        without_formulas(frame).to_excel(content, index=False)
-        return content.getvalue()
+        held, rows = [], 0
+        for table in tables:
+            held.append(table)
+            rows += table.num_rows
+            if rows > SHEET_ROWS:
+                raise ValueError(f"a sheet holds {SHEET_ROWS:,} rows: take .csv or .parquet")
+        without_formulas(as_frame(pa.concat_tables(held))).to_excel(file, index=False)
 
 
 class DatabaseFormat(RowFormat):
@@ -128,9 +137,9 @@ class DatabaseFormat(RowFormat):
             yield [each[0] for each in found.description]
             yield from found
 
-    def encode(self, frame: pd.DataFrame, *, suffix: str) -> bytes:
+    def write(self, tables: Iterator[Rows], file: BinaryIO, *, suffix: str) -> None:
         """Refuse: a database is not a result."""
-        del frame
+        del tables, file
         raise ValueError(f"tables are not written as {suffix}: take .csv or .parquet")
 
 

@@ -7,18 +7,19 @@ not tell everybody who holds it.
 from __future__ import annotations
 
 import threading
+from io import BytesIO
 from pathlib import Path
+from tempfile import TemporaryFile
 
 import numpy as np
 import pandas as pd
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from cloakgp.data.tables import table_bytes
 from cloakgp.ledger import schema
 from cloakgp.ledger.accounts import opened
 from cloakgp.ledger.exports import receipt_of
-from cloakgp.orders.predictions import predicted_columns
+from cloakgp.orders.predictions import TablePredictions
 from cloakgp.orders.progress import Reporter
 from cloakgp.pages.prediction import prediction_html
 from cloakgp.plots.figures import figure_bytes
@@ -137,16 +138,20 @@ def predict_table(
     """
     made = open_release(work, release)
     try:
-        columns = predicted_columns(
-            made,
-            at,
-            new_output=new_output,
-            estimate=estimate,
-            text=True,
-            reporter=Reporter(show=lambda _: None),
-            tell=lambda _: None,
-        )
-        return table_bytes(columns, suffix=".csv")
+        with TemporaryFile() as spool:
+            predictions = TablePredictions(
+                made,
+                at,
+                spool=spool,
+                suffix=".csv",
+                new_output=new_output,
+                estimate=estimate,
+                reporter=Reporter(show=lambda _: None),
+                tell=lambda _: None,
+            )
+            written = BytesIO()
+            predictions.write(written)
+        return written.getvalue()
     except ValueError as error:
         raise InvalidError(str(error).replace(str(at), "the table")) from None
 

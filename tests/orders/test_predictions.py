@@ -1,0 +1,130 @@
+"""Predictions for tables, chunk by chunk: what would be written of all rows at once."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cloakgp import DPGPClassifier, DPGPRegressor
+from cloakgp.columns import Category, Number, Schema
+from cloakgp.orders.predictions import TablePredictions
+from cloakgp.orders.progress import Reporter
+from cloakgp.release.predictions import UnseenLevelWarning, sensible_digits
+
+SCHEMA = Schema((Number("age", missing="drop"), Category("job", levels=("cook", "clerk"))))
+ASKED = {"epsilon": 1.0, "delta": 1e-3, "noise": "gaussian", "insecure_seed": 1}
+
+
+@pytest.fixture(scope="module")
+def people():
+    rng = np.random.default_rng(4)
+    return pd.DataFrame(
+        {"age": rng.uniform(20, 60, 12).round(1), "job": rng.choice(["cook", "clerk"], 12)}
+    )
+
+
+@pytest.fixture(scope="module")
+def numbers(people):
+    model = DPGPRegressor(bounds=(0, 100), schema=SCHEMA, stages=None, interval=False, **ASKED)
+    return model.fit(people, people["age"].rename("pay")).release_
+
+
+@pytest.fixture(scope="module")
+def classes(people):
+    model = DPGPClassifier(classes=["no", "yes"], schema=SCHEMA, **ASKED)
+    return model.fit(
+        people, people["age"].gt(40).map({False: "no", True: "yes"}).rename("ill")
+    ).release_
+
+
+def written(release, at, *, suffix, chunk_rows, told=None):
+    file = io.BytesIO()
+    predictions = TablePredictions(
+        release,
+        at,
+        spool=io.BytesIO(),
+        suffix=suffix,
+        new_output=False,
+        estimate="median",
+        reporter=Reporter(show=lambda _: None),
+        tell=[].append if told is None else told.append,
+        chunk_rows=chunk_rows,
+    )
+    rows = predictions.write(file)
+    return file.getvalue(), rows
+
+
+ROWS = st.lists(
+    st.tuples(
+        st.sampled_from(["20", "31.5", "59", ""]),
+        st.sampled_from(["cook", "clerk", "pilot", "judge"]),
+        st.sampled_from(["1", "2.50", "", "x"]),
+    ),
+    min_size=1,
+    max_size=15,
+)
+
+
+@pytest.mark.parametrize("kind", ["numbers", "classes"])
+@given(rows=ROWS)
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_any_chunks_give_what_all_rows_give_at_once(request, tmp_path, kind, rows):
+    release = request.getfixturevalue(kind)
+    frame = pd.DataFrame(rows, columns=["age", "job", "note"]).assign(pay="secret", ill="secret")
+    path = tmp_path / "new.csv"
+    frame.drop(columns="ill" if kind == "numbers" else "pay").to_csv(path, index=False)
+    if not (frame["age"] != "").any():
+        with pytest.raises(ValueError, match="every row lacks"):
+            written(release, path, suffix=".csv", chunk_rows=1)
+        return
+    told = []
+    whole, count = written(release, path, suffix=".csv", chunk_rows=100, told=told)
+    assert count == len(frame)
+    assert b"secret" not in whole
+    for chunk_rows in (1, 7):
+        again = []
+        assert written(release, path, suffix=".csv", chunk_rows=chunk_rows, told=again)[0] == whole
+        assert again == told
+    tables = [
+        pq.read_table(
+            io.BytesIO(written(release, path, suffix=".parquet", chunk_rows=chunk_rows)[0])
+        )
+        for chunk_rows in (1, 7, 100)
+    ]
+    assert tables[0] == tables[1] == tables[2]
+    # The oracle: everything at once, by the release itself.
+    raw = frame[["age", "job"]].replace("", None)
+    if raw["job"].isin(["pilot", "judge"]).any():
+        with pytest.warns(UnseenLevelWarning) as warned:
+            expected = release.predict_frame(raw)
+        assert str(warned[0].message) in told
+    else:
+        expected = release.predict_frame(raw)
+        assert len(told) == 1
+    digits = 4 if kind == "classes" else sensible_digits(expected["sd"].to_numpy())
+    found = tables[0].to_pandas()
+    for name, column in expected.round(digits).items():
+        if name == "predicted":
+            assert [each or None for each in found[name].where(found[name].notna(), "")] == [
+                each or None for each in column.where(column.notna(), "")
+            ]
+        else:
+            np.testing.assert_array_equal(found[name], column)
+
+
+def test_levels_are_told_once_however_many_there_are(numbers, tmp_path):
+    path = tmp_path / "new.csv"
+    jobs = [f"job {number}" for number in range(3000)]
+    pd.DataFrame({"age": 30.0, "job": jobs}).to_csv(path, index=False)
+    told = []
+    written(numbers, path, suffix=".csv", chunk_rows=100, told=told)
+    (sentence,) = told
+    assert "'job 0', 'job 1', 'job 2' and many more) in 3,000 rows" in sentence
