@@ -86,8 +86,9 @@ def test_what_it_costs_is_what_its_release_says(name):
     fitted = clone(unfitted).fit(*table(name))
     assert fitted.guarantee_ == fitted.release_.guarantee
     assert fitted.guarantee_.delta == 1e-3
-    # Stages together spend a millionth less, which rounding could otherwise add.
-    assert 1.0 - 1e-5 < fitted.guarantee_.epsilon <= 1.0
+    # Stages together spend a millionth less, which rounding could otherwise add, and with Laplace
+    # noise up to a hundredth, which δ could win back.
+    assert 0.99 < fitted.guarantee_.epsilon <= 1.0
 
 
 @pytest.mark.parametrize("name", names_where(PosteriorMixin))

@@ -213,7 +213,7 @@ KINDS = {
     "private inputs, rows too": Kind(
         lambda seed: private_inputs(seed, neighbours="add-remove"), drawn=False
     ),
-    "several outputs": Kind(lambda seed: several(seed, learn=None), drawn=False),
+    "several outputs": Kind(lambda seed: several(seed, learn=None, noise="gaussian"), drawn=False),
     "several outputs, raw": Kind(
         lambda seed: several(seed, criterion="trace", learn=None), drawn=False
     ),
