@@ -12,6 +12,10 @@ from typing import Protocol
 import numpy as np
 
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.threads import over_blocks
+
+# Of a matrix whose product is made in several threads.
+PRODUCT_ROWS = 1024
 
 
 class OutputCovariance(Protocol):
@@ -55,8 +59,9 @@ class DenseCovariance:
 
     def times(self, columns: Array) -> Array:
         """Return K_y B."""
-        product: Array = self.latent @ columns + self.noise[:, None] * columns
-        return product
+        # Small matrices take one block, and no thread waits for another.
+        parts = over_blocks(lambda rows: rows @ columns, self.latent, rows=PRODUCT_ROWS)
+        return np.concatenate(parts) + self.noise[:, None] * columns
 
     @property
     def variance(self) -> Array:
