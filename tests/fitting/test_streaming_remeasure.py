@@ -474,3 +474,14 @@ def test_errors_about_outputs_quote_none(ask, tables):
     told = "".join(traceback.format_exception(caught.value))
     assert "s3cret" not in told
     assert "41" not in str(caught.value)
+
+
+@pytest.mark.parametrize("band", [None, 1.0])
+def test_what_was_asked_of_rows_is_not_kept_in_memory(band, tables):
+    """A design remembers it for the passes after it, and the release does not."""
+    X = tables[0]
+    pure = {"epsilon": 20.0, "delta": 0.0, "noise": "laplace", "band": band, "gap": 0.05}
+    release = refine(first_of(X), rows_of(X), **pure, insecure_seed=1)
+    columns = release.measurements[-1].strategy.columns
+    assert columns(X[:16]).any()
+    assert columns.rule.remembered.of(X[:16]) is None

@@ -177,6 +177,8 @@ def _measured(release: Release, rows: Rows, later: Later, *, table: int) -> Rele
     rows = TransformedRows.of(rows, release.transform)
     asking: Rows | GroupedRows = GroupedRows.of(rows) if rows.grouped else rows
     measurement, _ = ask_again(release, asking, later, summary=summary, table=table)
+    assert isinstance(measurement.strategy, StreamedStrategy)
+    measurement.strategy.columns.forget()
     return added(release, measurement)
 
 

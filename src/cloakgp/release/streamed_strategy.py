@@ -14,7 +14,7 @@ from cloakgp.design.streaming.grouping import (
     grouped_columns,
     sum_grouped,
 )
-from cloakgp.design.streaming.rules import Columns, PartitionRule, RowModel, Rule
+from cloakgp.design.streaming.rules import Columns, RowModel, Rule
 from cloakgp.design.streaming.sums import sum_strategy
 from cloakgp.models import SparsePrior
 from cloakgp.models.clipping import OFFSET_SD
@@ -58,31 +58,23 @@ class RuleColumns:
 
     def __call__(self, X: Array) -> Array:
         """Return the columns of rows, shape (k, n)."""
-        if self.grouped:
-            return grouped_columns(X, model=self.model, rule=self.rule)
-        found = self._remembered(X)
-        if found is not None:
-            dense: Array = found.toarray()
-            return dense
-        return self.rule.columns(*self.model.features_and_noise(X))
+        columns = self.asked(X)
+        dense: Array = columns.toarray() if isinstance(columns, sparse.csr_array) else columns
+        return dense
 
     def asked(self, X: Array) -> Columns:
         """Return the same in the form in which sums over rows cost least."""
         if self.grouped:
-            return self(X)
-        found = self._remembered(X)
+            return grouped_columns(X, model=self.model, rule=self.rule)
+        # The design may have found what to ask of these very rows.
+        found = self.rule.remembered.of(X)
         if found is not None:
             return found
         return self.rule.asked(*self.model.features_and_noise(X))
 
     def forget(self) -> None:
         """Give back the memory of what was found to ask of rows: nobody goes through them again."""
-        if isinstance(self.rule, PartitionRule):
-            self.rule.remembered.forget()
-
-    def _remembered(self, X: Array) -> sparse.csr_array | None:
-        """Return what the design found to ask of these very rows, if that was kept."""
-        return self.rule.remembered.of(X) if isinstance(self.rule, PartitionRule) else None
+        self.rule.remembered.forget()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

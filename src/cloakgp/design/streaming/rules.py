@@ -53,6 +53,11 @@ class Rule(ABC):
         """k, the number of questions."""
         return len(self.matrix)
 
+    @cached_property
+    def remembered(self) -> RememberedColumns:
+        """What it asks of rows that were gone through, for who goes through them again."""
+        return RememberedColumns()
+
     @abstractmethod
     def columns(self, features: Array, noise: Array) -> Array:
         """Return the columns r_j of rows with features V and noise variances λ, shape (k, n)."""
@@ -192,11 +197,6 @@ class PartitionRule(Rule):
     """
 
     curvatures: Array
-
-    @cached_property
-    def remembered(self) -> RememberedColumns:
-        """What it asks of rows that were gone through, for who goes through them again."""
-        return RememberedColumns()
 
     def validate(self) -> None:
         """Refuse a rule that is none; see `Rule.validate`."""
