@@ -13,11 +13,6 @@ import protocol
 
 BOUNDS = (-3.0, 3.0)
 PREDICTIONS = 20_000
-# Without Dask's own, with which matrices are taken from the system and given back all the time.
-ALLOCATION = {
-    "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 2**27,
-    "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 2**26,
-}
 
 
 def answer(arrays, options):
@@ -94,6 +89,7 @@ def opened(path, *, names, workers):
     import distributed
 
     from cloakgp.data import DaskRows
+    from cloakgp.data.dask.memory import ALLOCATION
 
     with (
         # As docs/many-rows.md advises.

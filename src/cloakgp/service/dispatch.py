@@ -12,6 +12,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from cloakgp.data.dask.memory import ALLOCATION
 from cloakgp.service.context import Dispatcher
 from cloakgp.service.settings import Settings
 from cloakgp.service.working import work_on_job
@@ -24,12 +25,6 @@ with extra("dask"):
 # Its functions have no types.
 dask: Any = distributed
 log = logging.getLogger("cloakgp.service")
-# In bytes. By default Dask has workers give memory back at once, and a fit, which takes and leaves
-# the same matrices all the time, needs a third more CPU time.
-ALLOCATION = {
-    "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 2**27,
-    "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 2**26,
-}
 
 
 def dispatcher_of(settings: Settings) -> Dispatcher:
