@@ -28,8 +28,8 @@ import sqlalchemy as sa
 
 from cloakgp.ledger import Ledger, LedgerError, LimitError, chain, projection
 from cloakgp.ledger.accounts import Account
-from cloakgp.ledger.amounts import Amount
-from cloakgp.ledger.database import RowsInTables
+from cloakgp.ledger.database import TableStore
+from cloakgp.privacy.filters import LARGEST_LIMIT, Amount, filter_of
 from cloakgp.privacy.spending import Cost, Spender
 
 NAME, DELTA = "people", 1e-6
@@ -107,8 +107,8 @@ def wreak(url: str, *, charges: int, processes: int, folder: Path, seed: int = 1
     """
     chance = random.Random(seed)
     ledger = Ledger.create(url)
-    room = Amount(*(int(ROOM * charges) * part for part in Amount.of(cost()).parts))
-    limit = room.epsilon_at(DELTA) * (1 + 1e-6)
+    room = Amount.of(cost()).times(int(ROOM * charges))
+    limit = _least_limit(room)
     ledger.open_account(NAME, epsilon=limit, delta=DELTA)
     server = ledger.database.url.get_backend_name() == "postgresql"
     journals = [folder / f"journal-{number}" for number in range(processes)]
@@ -225,6 +225,16 @@ def _jumping(chance: random.Random) -> type[datetime]:
     return Jumping
 
 
+def _least_limit(room: Amount) -> float:
+    """Return the least ε, to a millionth, of a limit whose filter has room for an amount."""
+    low, high = 0.0, LARGEST_LIMIT
+    while high - low > 1e-6 * high:
+        middle = (low + high) / 2
+        fits = filter_of((middle, DELTA)).accepts(room)
+        low, high = (low, middle) if fits else (middle, high)
+    return high
+
+
 def _start(url: str, journal: Path, quota: int) -> ForkProcess:
     process = get_context("fork").Process(target=charge_on, args=(url, journal, quota))
     process.start()
@@ -267,7 +277,7 @@ def _compared(
     standing = ledger.account(NAME).standing
     lost = 0
     with ledger.database.reading() as connection:
-        rows = {row["number"]: row for row in RowsInTables(connection).all("charges")}
+        rows = {row["number"]: row for row in TableStore(connection).all("charges")}
         for words in lines:
             if words[0] == "drawn":
                 row = rows.get(int(words[1]))
@@ -283,7 +293,7 @@ def _compared(
         failed=kinds["broken"],
         lost=lost,
         unfinished=len(standing.open),
-        spent=standing.epsilon,
+        spent=standing.epsilon_if_fixed,
         limit=limit,
         sound=ledger.verify().sound,
         seconds=seconds,

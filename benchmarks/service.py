@@ -27,9 +27,9 @@ import httpx
 import psutil
 
 from cloakgp.client import Client
-from cloakgp.ledger.keys import HOME
+from cloakgp.ledger.places import HOME
 from cloakgp.service.access import Role
-from cloakgp.service.serving import prepare, serve
+from cloakgp.service.server import prepare, serve
 from cloakgp.service.settings import RATES, Settings
 
 OFTEN = "100000000/minute"

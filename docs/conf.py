@@ -27,6 +27,7 @@ extensions = [
     "numpydoc",
     "sphinx_gallery.gen_gallery",
     "proofs",
+    "refusals",
     "reproduction",
 ]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}

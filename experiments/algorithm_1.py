@@ -28,8 +28,8 @@ from scipy.stats import norm
 
 from cloakgp.design import design_strategy
 from cloakgp.privacy.accounting import Calibration, exact_noise_multiplier, papers_noise_multiplier
-from cloakgp.privacy.bounds import OutputBounds
 from cloakgp.privacy.cross_validation import HeldOutErrors
+from cloakgp.privacy.questions.bounds import OutputBounds
 from cloakgp.privacy.selection import Loss, SelectionMechanism, error_band, error_of
 from cloakgp.utils.arrays import Array
 

@@ -15,7 +15,7 @@ from rich.table import Table
 from cloakgp import DPGPRegressor, Release
 from cloakgp.fitting.bands import DEFAULT_STAGES
 from cloakgp.privacy import OutputBounds
-from cloakgp.privacy.bands import Bands
+from cloakgp.privacy.questions.bands import Bands
 from cloakgp.utils.arrays import Array
 from experiments.datasets import load_kung
 from experiments.figures import BLACK, BLUE, RED
@@ -72,7 +72,7 @@ def released_in_stages(age: Array, height: Array, *, insecure_seed: int | None =
     model = regressor().fit(age[:, None], height)
     alone = regressor(stages=None).fit(age[:, None], height)
     measurements = model.release_.measurements[: len(DEFAULT_STAGES)]
-    encodings = (each.encoding for each in measurements)
+    encodings = (each.question for each in measurements)
     total = model.guarantee_.mu
     whole = Bands(lower=np.full(len(age), BOUNDS.lo), upper=np.full(len(age), BOUNDS.hi))
     return Stages(

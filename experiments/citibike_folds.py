@@ -268,7 +268,7 @@ def bayes_errors(
             fold.X,
             prior=prior,
             query=Query(X=fold.X_query),
-            encoding=BOUNDS,
+            question=BOUNDS,
             budget=strategies.Budget(epsilon=epsilon, delta=DELTA),
             gap=GAP,
         )

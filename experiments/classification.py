@@ -22,7 +22,8 @@ from cloakgp.estimators.classification import DPGPClassifier
 from cloakgp.fitting.defaults import choose_label_prior
 from cloakgp.fitting.strategies import Budget
 from cloakgp.privacy.accounting import Calibration
-from cloakgp.privacy.labels import Classes, measure_labels
+from cloakgp.privacy.ask import ask
+from cloakgp.privacy.questions.classes import Classes
 from cloakgp.release import DenseStrategy, Measurement, Release
 from cloakgp.release.posterior.laplace import NewtonState
 from cloakgp.utils.arrays import Array
@@ -346,7 +347,7 @@ def papers_release(
     ----------
     X : array of shape (N, D)
     y : array of shape (N,)
-        Private labels, False or True; touched by `cloakgp.privacy.labels.measure_labels` alone.
+        Private labels, False or True; touched by `cloakgp.privacy.ask` alone.
     budgets : sequence of Budget
         One per step: ε and δ add up.
     """
@@ -357,10 +358,10 @@ def papers_release(
     state, measurements = NewtonState.start(prior, likelihood, X), []
     for number, budget in enumerate(budgets):
         design = design_strategy(state.cloaking_matrix(), criterion=criterion)
-        answers = measure_labels(
+        answers = ask(
             design.strategy,
             y,
-            classes=classes,
+            question=classes,
             epsilon=budget.epsilon,
             delta=budget.delta,
             calibration=calibration,
@@ -373,13 +374,13 @@ def papers_release(
             reconstruction=design.reconstruction,
             certificate=design.certificate,
         )
-        measurements.append(Measurement(strategy=strategy, answers=answers))
+        measurements.append(Measurement(strategy=strategy, question=classes, answers=answers))
         state = state.stepped(measurements[-1])
     return Release(
         prior=prior,
         likelihood=likelihood,
         measurements=tuple(measurements),
-        inference="laplace",
+        inference="newton",
     )
 
 

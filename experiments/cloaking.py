@@ -12,7 +12,7 @@ from cloakgp.fitting import strategies
 from cloakgp.fitting.defaults import choose_query
 from cloakgp.fitting.strategies import Query, choose_strategy
 from cloakgp.models import ExactPrior, SparsePrior
-from cloakgp.privacy import Answers, Calibration, OutputBounds, measure
+from cloakgp.privacy import Answers, Calibration, OutputBounds, ask
 from cloakgp.privacy.accounting import exact_noise_multiplier, papers_noise_multiplier
 from cloakgp.release import DenseStrategy, Measurement, Release
 from cloakgp.utils.arrays import Array
@@ -46,10 +46,10 @@ class Budget:
         insecure_seed : int, optional
             Makes the noise reproducible and the release not private.
         """
-        return measure(
+        return ask(
             strategy,
             y,
-            bounds=(self.bounds.lo, self.bounds.hi),
+            question=self.bounds,
             epsilon=self.epsilon,
             delta=self.delta,
             calibration=calibration,
@@ -147,7 +147,7 @@ class Cloaked:
             reconstruction=self.design.reconstruction,
             certificate=self.design.certificate,
         )
-        measurement = Measurement(strategy=strategy, answers=answers)
+        measurement = Measurement(strategy=strategy, question=budget.bounds, answers=answers)
         return Release(prior=self.prior, measurements=(measurement,))
 
 
@@ -217,7 +217,7 @@ class Asked:
             X,
             prior=prior,
             query=choose_query(X) if X_query is None else Query(X=X_query),
-            encoding=budget.bounds,
+            question=budget.bounds,
             budget=strategies.Budget(epsilon=budget.epsilon, delta=budget.delta),
         )
         return cls(prior=prior, strategy=strategy, budget=budget)
@@ -225,7 +225,9 @@ class Asked:
     def released(self, y: Array, *, insecure_seed: int | None = None) -> Release:
         """Measure once, and learn nothing: every call draws new noise."""
         answers = self.budget.measured(self.strategy.matrix, y, insecure_seed=insecure_seed)
-        measurement = Measurement(strategy=self.strategy, answers=answers)
+        measurement = Measurement(
+            strategy=self.strategy, question=self.budget.bounds, answers=answers
+        )
         return Release(prior=self.prior, measurements=(measurement,))
 
 

@@ -22,7 +22,7 @@ from rich.table import Table
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from cloakgp.models import ExactPrior, rkhs
-from cloakgp.privacy import measure
+from cloakgp.privacy import OutputBounds, ask
 from cloakgp.privacy.accounting import exact_noise_multiplier, papers_noise_multiplier
 from cloakgp.release.histogram import Bins
 from cloakgp.utils.arrays import Array
@@ -124,10 +124,10 @@ def released_functions(
     basis = prior().cross_covariance(points, counted.X) @ questions.representers
     found = []
     for draw in range(releases):
-        answers = measure(
+        answers = ask(
             asked,
             counted.taller,
-            bounds=(0.0, 1.0),
+            question=OutputBounds(0.0, 1.0),
             epsilon=epsilon,
             delta=DELTA,
             insecure_seed=None if insecure_seed is None else insecure_seed + draw,
@@ -135,7 +135,7 @@ def released_functions(
         # Answers are about outputs less the middle of their bounds, the function about counts less
         # the prior mean: both public.
         shift = 0.5 * counted.members.sum(axis=1) - MEAN
-        found.append(MEAN + basis @ (answers.values + questions.strategy @ shift))
+        found.append(MEAN + basis @ (answers.values[:, 0] + questions.strategy @ shift))
     return np.array(found)
 
 

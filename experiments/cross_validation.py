@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold
 
+from cloakgp.fitting import strategies
 from cloakgp.fitting.bands import ONE_STAGE, Stage
 from cloakgp.fitting.defaults import choose_query
-from cloakgp.fitting.dense import release_outputs
+from cloakgp.fitting.steps import Learning as LearningSettings
 from cloakgp.privacy.workers import in_order
 from cloakgp.release import Hyperprior, Release
 from cloakgp.utils.arrays import Array
@@ -31,6 +32,7 @@ from experiments.cloaking import (
     learned,
     mean_without_privacy,
 )
+from experiments.fits import release_under
 from experiments.framework import Tick, no_tick, ticked
 from experiments.spread import standard_error, with_error
 
@@ -347,17 +349,18 @@ def posterior_errors(
 def _released_in_stages(
     X: Array, y: Array, *, row: Row, budget: Budget, seed: int | None
 ) -> Release:
-    return release_outputs(
+    return release_under(
+        row.prior_for(X),
         X,
         y,
-        prior=row.prior_for(X),
         query=choose_query(X),
-        encoding=budget.bounds,
-        epsilon=budget.epsilon,
-        delta=budget.delta,
-        hyperprior=None if row.learn is None else Hyperprior(),
-        average=row.learn == "average",
-        stages=row.stages,
+        bounds=budget.bounds,
+        budget=strategies.Budget(budget.epsilon, budget.delta),
+        learning=LearningSettings(
+            hyperprior=None if row.learn is None else Hyperprior(),
+            average=row.learn == "average",
+        ),
+        stages=[(one.share, one.width) for one in row.stages],
         insecure_seed=seed,
     )
 

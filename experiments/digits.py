@@ -21,7 +21,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct
 
 from cloakgp.fitting.defaults import choose_label_prior
 from cloakgp.models import SparsePrior
-from cloakgp.privacy.labels import Classes
+from cloakgp.privacy.questions.classes import Classes
 from cloakgp.release.posterior.laplace import iterated
 from cloakgp.utils.arrays import Array
 from experiments.classification import (

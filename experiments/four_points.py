@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from rich.table import Table
 
-from cloakgp.privacy.bounds import OutputBounds
+from cloakgp.privacy.questions.bounds import OutputBounds
 from cloakgp.utils.arrays import Array
 from experiments.algorithm_1 import (
     LOSS_NAMES,

@@ -25,8 +25,7 @@ from rich.table import Table
 from sklearn.gaussian_process.kernels import RBF
 
 from cloakgp.design import Certificate, design_strategy
-from cloakgp.fitting.dense import release_outputs
-from cloakgp.fitting.strategies import Query
+from cloakgp.fitting.strategies import Budget, Query
 from cloakgp.models import ExactPrior, rkhs
 from cloakgp.privacy.accounting import gaussian_delta, gaussian_epsilon, papers_noise_multiplier
 from cloakgp.privacy.function import FunctionAnswers, measure_function
@@ -46,6 +45,7 @@ from experiments.cloaking import (
 )
 from experiments.datasets import load_kung
 from experiments.figures import Curve, released_curve
+from experiments.fits import release_under
 from experiments.framework import Experiment, Progress, table_titled
 
 BUDGET = kung.BUDGET
@@ -164,14 +164,13 @@ def sds_by_age(women: pd.DataFrame) -> dict[str, Array]:
     for noise in (PAPERS_NOISE, TRACE_NOISE):
         cloaked = Cloaked.designed(X, POINTS, prior=prior, noise=noise)
         sds[f"cloaking, {noise.name}"] = noise_sd(cloaked.released(y, budget=BUDGET))
-    bayes = release_outputs(
+    bayes = release_under(
+        prior,
         X,
         y,
-        prior=prior,
         query=Query(X=POINTS),
-        encoding=BUDGET.bounds,
-        epsilon=BUDGET.epsilon,
-        delta=BUDGET.delta,
+        bounds=BUDGET.bounds,
+        budget=Budget(BUDGET.epsilon, BUDGET.delta),
     )
     strategy = DenseStrategy(
         X=X,
@@ -180,7 +179,7 @@ def sds_by_age(women: pd.DataFrame) -> dict[str, Array]:
         reconstruction=None,
         certificate=Certificate(criterion="trace", gap=np.inf),
     )
-    of_function = Measurement(strategy=strategy, answers=measured.answers)
+    of_function = Measurement(strategy=strategy, question=measured.bounds, answers=measured.answers)
     function = Release(prior=prior, measurements=(of_function,))
     for name, release in (("function, exact", function), ("bayes", bayes)):
         sds[f"posterior, {name}"] = release.predict(POINTS, return_std=True)[1]

@@ -24,8 +24,7 @@ from sklearn.model_selection import KFold
 from cloakgp import DPGPRegressor
 from cloakgp.fitting.interval import find_interval, plan_search
 from cloakgp.fitting.strategies import Budget
-from cloakgp.privacy import OutputBounds, measure
-from cloakgp.privacy.interval import measure_counts
+from cloakgp.privacy import OutputBounds, ask
 from cloakgp.utils.arrays import Array
 from experiments.cross_validation import root_mean_square
 from experiments.datasets import load_kung
@@ -121,23 +120,28 @@ def mean_with_interval(
     if interval and plan.rounds:
         made = []
 
-        def ask(question: Any, part: Budget) -> Any:
+        def count(question: Any, part: Budget) -> Any:
             made.append(part.epsilon)
-            return measure_counts(
-                y, rows=rows, question=question, epsilon=part.epsilon, delta=0.0, noise="laplace"
+            return ask(
+                np.ones((1, rows)),
+                y,
+                question=question,
+                epsilon=part.epsilon,
+                delta=0.0,
+                noise="laplace",
             )
 
-        bounds = find_interval(ask, bounds=bounds, rows=rows, rounds=plan.rounds)
+        bounds = find_interval(count, bounds=bounds, rows=rows, rounds=plan.rounds)
         left -= math.fsum(made)
-    answers = measure(
+    answers = ask(
         np.full((1, rows), 1.0 / rows),
         y,
-        bounds=(bounds.lo, bounds.hi),
+        question=bounds,
         epsilon=left,
         delta=0.0,
         noise="laplace",
     )
-    return float(bounds.clip(answers.values + answers.centre)[0])
+    return float(bounds.clip(answers.values[:, 0] + bounds.middle)[0])
 
 
 def map_error(

@@ -125,7 +125,7 @@ class Divided:
                 delta=delta,
                 selection_epsilon=choice,
                 mechanism=MECHANISM,
-                release=worst_release(release, delta, rows=rows),
+                release=worst_release(release, delta, rows=rows, answers=2 * rows),
             )
             return both.delta_at(epsilon) - delta
 

@@ -19,9 +19,9 @@ from rich.table import Table as Printed
 from sklearn import datasets as sklearn_datasets
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Kernel, Matern
 
-from cloakgp.fitting.bands import DEFAULT_STAGES
+from cloakgp.fitting import strategies
 from cloakgp.fitting.defaults import choose_query
-from cloakgp.fitting.dense import release_outputs
+from cloakgp.fitting.steps import Learning
 from cloakgp.models import ExactPrior
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.workers import in_order
@@ -30,6 +30,7 @@ from cloakgp.utils.arrays import Array
 from experiments.cloaking import LEARNINGS, Asked, Budget, learned
 from experiments.cross_validation import root_mean_square
 from experiments.datasets import load_citibike, load_hmeq, load_kung, load_london
+from experiments.fits import release_under
 from experiments.framework import (
     Experiment,
     Progress,
@@ -328,16 +329,15 @@ def _errors_of(split: Split, *, scale: Scale, draw: int) -> list[float]:
     answered = asked.released(split.outputs, insecure_seed=seed)
     releases = [learned(answered, learning) for learning in LEARNINGS]
     releases.append(
-        release_outputs(
+        release_under(
+            prior,
             split.X,
             split.outputs,
-            prior=prior,
             query=choose_query(split.X),
-            encoding=split.bounds,
-            epsilon=scale.epsilon,
-            delta=scale.delta,
-            hyperprior=Hyperprior(),
-            stages=DEFAULT_STAGES,
+            bounds=split.bounds,
+            budget=strategies.Budget(scale.epsilon, scale.delta),
+            learning=Learning(hyperprior=Hyperprior()),
+            stages="auto",
             insecure_seed=seed,
         )
     )

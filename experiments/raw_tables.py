@@ -22,7 +22,7 @@ from rich.table import Table as Printed
 from sklearn.model_selection import ShuffleSplit
 
 from cloakgp import DPGPClassifier, DPGPRegressor
-from cloakgp.privacy import OutputBounds, measure
+from cloakgp.privacy import OutputBounds, ask
 from cloakgp.utils.arrays import Array
 from experiments.cross_validation import root_mean_square
 from experiments.datasets import load_citibike, load_hmeq, load_kung
@@ -154,15 +154,15 @@ def error_of(table: RawTable, way: WayName, *, epsilon: float, rows: int, draw: 
     bounds = OutputBounds(*table.bounds)
     truth = bounds.clip(truth.astype(float))
     if way == "one number":
-        answers = measure(
+        answers = ask(
             np.full((1, len(outputs)), 1.0 / len(outputs)),
             outputs.to_numpy(dtype=float),
-            bounds=table.bounds,
+            question=bounds,
             epsilon=epsilon,
             delta=0.0,
             noise="laplace",
         )
-        predicted = np.broadcast_to(answers.values + answers.centre, len(truth))
+        predicted = np.broadcast_to(answers.values[0, 0] + bounds.middle, len(truth))
     else:
         model = DPGPRegressor(bounds=table.bounds, epsilon=epsilon, delta=0.0)
         predicted = model.fit(inputs[0], outputs.to_numpy(dtype=float)).predict(inputs[1])

@@ -33,15 +33,15 @@ from matplotlib.figure import Figure
 from rich.table import Table
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
-from cloakgp.fitting.dense import release_outputs
-from cloakgp.fitting.remeasure import extend, refine
-from cloakgp.fitting.strategies import Query
+from cloakgp.fitting.strategies import Budget, Query
+from cloakgp.fitting.visits import extend, refine
 from cloakgp.models import ExactPrior
 from cloakgp.release import Release
 from cloakgp.utils.arrays import Array
 from experiments import kung
 from experiments.datasets import load_kung
 from experiments.figures import BLACK, BLUE, GREY, RED
+from experiments.fits import release_under
 from experiments.framework import Experiment, Progress, Tick, no_tick, table_titled
 
 FIRST_AGES = np.array([5.0, 10.0, 15.0])
@@ -76,14 +76,13 @@ def released(X: Array, y: Array, *, ages: Array, epsilon: float) -> Release:
     y : array of shape (N,)
     ages : array of shape (P,)
     """
-    return release_outputs(
+    return release_under(
+        prior(),
         X,
         y,
-        prior=prior(),
         query=Query(X=ages[:, None]),
-        encoding=kung.BUDGET.bounds,
-        epsilon=epsilon,
-        delta=DELTA,
+        bounds=kung.BUDGET.bounds,
+        budget=Budget(epsilon, DELTA),
     )
 
 

@@ -26,9 +26,9 @@ from cloakgp.estimators.regression import DPGPRegressor
 from cloakgp.fitting.defaults import choose_prior
 from cloakgp.models import ExactPrior
 from cloakgp.privacy.accounting import exact_noise_multiplier, papers_noise_multiplier
-from cloakgp.privacy.bounds import OutputBounds
 from cloakgp.privacy.composition import compose_with_selection, worst_release
 from cloakgp.privacy.cross_validation import HeldOutErrors, deal, held_out_errors
+from cloakgp.privacy.questions.bounds import OutputBounds
 from cloakgp.privacy.selection import Loss, SelectionMechanism, error_of
 from cloakgp.utils.arrays import Array
 from experiments.algorithm_1 import (
@@ -269,7 +269,7 @@ def our_choice(
 
 def epsilon_within_total(mechanism: SelectionMechanism) -> float:
     """Return the ε of a choice that costs (2, 0.01) together with a release at (1, 0.01)."""
-    release = worst_release(EPSILON, DELTA, rows=FIRST_HALF)
+    release = worst_release(EPSILON, DELTA, rows=FIRST_HALF, answers=2 * FIRST_HALF)
 
     def beyond(epsilon: float) -> float:
         return compose_with_selection(release, epsilon, mechanism=mechanism).epsilon - TOTAL_EPSILON

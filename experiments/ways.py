@@ -19,7 +19,7 @@ from cloakgp import DPGPRegressor
 from cloakgp.fitting.bands import Stages
 from cloakgp.fitting.defaults import choose_prior
 from cloakgp.models import matern_kernel
-from cloakgp.privacy import measure
+from cloakgp.privacy import ask
 from cloakgp.privacy.workers import in_order
 from cloakgp.release import Release
 from cloakgp.utils.arrays import Array
@@ -125,16 +125,16 @@ def without_privacy(split: Split, setting: Setting) -> Predicted:
 def noisy_mean(split: Split, setting: Setting) -> Predicted:
     """Spend all of ε on the mean of the outputs, with Laplace noise, and predict it everywhere."""
     bounds, rows = split.bounds, len(split.X)
-    answers = measure(
+    answers = ask(
         np.full((1, rows), 1.0 / rows),
         split.outputs,
-        bounds=(bounds.lo, bounds.hi),
+        question=bounds,
         epsilon=setting.epsilon,
         delta=0.0,
         noise="laplace",
         insecure_seed=setting.insecure_seed,
     )
-    mean = bounds.clip(answers.values + answers.centre)
+    mean = bounds.clip(answers.values[0, 0] + bounds.middle)
     return Predicted(np.broadcast_to(mean, len(split.X_test)))
 
 

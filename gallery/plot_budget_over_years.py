@@ -24,7 +24,7 @@ ledger.open_account("patients", epsilon=1.5, delta=1e-4)
 # %%
 # Every year the same release, at (0.5, 0.00001). With Gaussian noise three of them cost less than
 # three times as much, so that there is room for far more than three.
-spent, refused = [], ""
+used, refused = [], ""
 for year in range(2026, 2036):
     model = DPGPRegressor(bounds=(0, 350), epsilon=0.5, delta=1e-5, noise="gaussian", stages=None)
     try:
@@ -33,12 +33,12 @@ for year in range(2026, 2036):
     except LimitError as error:
         refused = f"{year}: {error}"
         break
-    spent.append(ledger.account("patients").standing.epsilon)
+    used.append(100 * ledger.account("patients").standing.used)
 
 figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
-ax.step(range(2026, 2026 + len(spent)), spent, where="mid", marker="o", label="spent")
-ax.axhline(1.5, color="black", linestyle="--", label="limit")
-ax.set(xlabel="year", ylabel="ε at δ = 0.0001", ylim=(0, None))
+ax.step(range(2026, 2026 + len(used)), used, where="mid", marker="o", label="used")
+ax.axhline(100, color="black", linestyle="--", label="limit: ε = 1.5, δ = 0.0001")
+ax.set(xlabel="year", ylabel="per cent of the limit", ylim=(0, None))
 _ = ax.legend(frameon=False)
 
 # %%

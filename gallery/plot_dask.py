@@ -24,7 +24,7 @@ rows = place.rename(columns={0: "down", 1: "across"}).assign(ink=pixels["ink"])
 
 # %%
 # Privacy is that of one pixel here; the example of many rows protects a whole image.
-with Client(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None):
+with Client(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0"):
     frame = dd.from_pandas(rows, npartitions=4)
     held = DaskRows.from_dataframe(frame, inputs=["across", "down"], output="ink")
     model = DPGPRegressor(bounds=(0, 16), epsilon=0.5, delta=1e-8, inducing=40).fit_rows(held)

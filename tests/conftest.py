@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
 from cloakgp.design import Certificate, design_strategy
-from cloakgp.privacy import Answers, Guarantee
+from cloakgp.privacy import Answers, Guarantee, OutputBounds
 from cloakgp.privacy.accounting import gaussian_epsilon
 from cloakgp.release import DenseStrategy, Measurement, Release
 
-# What wrote the golden files is for the version that wrote them.
+# What rewrites the golden files is run where their form changes.
 collect_ignore = ["data/golden"]
 
 # The same examples on every machine: a failure in CI is a failure here.
@@ -29,6 +30,7 @@ settings.register_profile("search", parent=settings.get_profile("cloakgp"), dera
 settings.load_profile(os.environ.get("CLOAKGP_HYPOTHESIS", "cloakgp"))
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+NO_BROWSER = f"there is none of {', '.join(BROWSERS)} (on Debian, apt-get install chromium)"
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -37,27 +39,68 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
-# Milliseconds that a browser may take on a machine that is busy with other tests.
-PATIENCE = 180_000
+# Seconds that anything may take on a machine that is busy with other work: hours would be noticed.
+PATIENCE = 300.0
+
+
+def browser_path():
+    """Where a browser is; None if there is none."""
+    return next((found for found in map(shutil.which, BROWSERS) if found), None)
+
+
+def pytest_itemcollected(item):
+    if "browser" in getattr(item, "fixturenames", ()):
+        item.add_marker("browser")
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter):
+    """Say last, in one line, whether pages were tried in a browser, or why not."""
+    yield
+    found = {
+        kind: [one for one in reports if "browser" in getattr(one, "keywords", ())]
+        for kind, reports in terminalreporter.stats.items()
+        if kind in ("passed", "failed", "error", "skipped")
+    }
+    skipped = found.pop("skipped", [])
+    if ran := sum(map(len, found.values())):
+        terminalreporter.write_line(f"Browser tests: {ran} ran, with {browser_path()}.")
+    if skipped:
+        why = skipped[0].longrepr[-1].removeprefix("Skipped: ")
+        terminalreporter.write_line(f"Browser tests: {len(skipped)} skipped: {why}.")
 
 
 @pytest.fixture(scope="session")
 def patience():
-    """Milliseconds that a browser may take for one thing."""
+    """Seconds that one thing may take before it is said never to happen."""
     return PATIENCE
+
+
+@pytest.fixture(scope="session")
+def wait_until():
+    """Wait until something holds, and return it; what takes too long fails, with what is told."""
+
+    def waited(holds, *, told=lambda: ""):
+        deadline = time.monotonic() + PATIENCE
+        while not (found := holds()):
+            assert time.monotonic() < deadline, told()
+            time.sleep(0.02)
+        return found
+
+    return waited
 
 
 @pytest.fixture(scope="session")
 def browser():
     """Chromium without a screen; tests are skipped where none is installed."""
     api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
-    path = next((found for found in map(shutil.which, BROWSERS) if found), None)
+    path = browser_path()
     if path is None:
-        pytest.skip(f"there is no browser: none of {', '.join(BROWSERS)}")
+        pytest.skip(NO_BROWSER)
     with api.sync_playwright() as playwright:
         try:
             started = playwright.chromium.launch(
-                executable_path=path, args=list(FLAGS), timeout=PATIENCE
+                executable_path=path, args=list(FLAGS), timeout=1000 * PATIENCE
             )
         except api.Error as error:
             pytest.skip(f"{path} does not start: {error.message.splitlines()[0]}")
@@ -87,15 +130,13 @@ def make_release():
         else:
             reconstruction = np.zeros((len(X_query), len(strategy)))
         noise = noise_sd * np.random.default_rng(seed).normal(size=len(strategy))
-        centre = (bounds[0] + bounds[1]) / 2
+        question = OutputBounds(*bounds)
         longest = np.sqrt(np.square(strategy).sum(axis=0).max()) if len(strategy) else 0.0
         mu = (bounds[1] - bounds[0]) * longest / noise_sd * (1 + 1e-12) if longest else 0.0
         epsilon = gaussian_epsilon(mu, 1e-3) if mu else 1.0
         answers = Answers(
-            values=strategy @ (y - centre) + noise,
+            values=(strategy @ (np.asarray(y) - question.middle) + noise)[:, None],
             noise_sd=noise_sd if len(strategy) else 0.0,
-            centre=centre,
-            bounds=bounds,
             guarantee=Guarantee(epsilon=epsilon, delta=1e-3, mu=mu, answers=len(strategy)),
         )
         asked = DenseStrategy(
@@ -105,7 +146,8 @@ def make_release():
             reconstruction=reconstruction,
             certificate=Certificate(criterion="trace", gap=1e-3),
         )
-        return Release(prior=prior, measurements=(Measurement(strategy=asked, answers=answers),))
+        measurement = Measurement(strategy=asked, question=question, answers=answers)
+        return Release(prior=prior, measurements=(measurement,))
 
     return make
 

@@ -14,7 +14,8 @@ from typing import Literal
 
 import numpy as np
 
-from cloakgp.privacy import OutputBounds, measure
+import cloakgp.privacy
+from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.accounting import exact_noise_multiplier, gaussian_epsilon
 from cloakgp.utils.arrays import Array
 from experiments.priors import Split
@@ -76,7 +77,7 @@ def ask(
 ) -> Sums:
     """Put a public strategy R, shape (k, N), to outputs clipped to bounds.
 
-    Mechanism, sensitivity, theorem and argument: `cloakgp.privacy.queries`, at (ε, δ), or
+    Mechanism, sensitivity, theorem and argument: `cloakgp.privacy.ask`, at (ε, δ), or
     `cloakgp.privacy.noise.laplace`, at ε alone.
 
     Parameters
@@ -92,17 +93,16 @@ def ask(
     >>> round(found.noise_sd, 3), found.centre
     (1.414, 1.0)
     """
-    limits = (bounds.lo, bounds.hi)
-    answers = measure(
+    answers = cloakgp.privacy.ask(
         strategy,
         outputs,
-        bounds=limits,
+        question=bounds,
         epsilon=setting.epsilon,
         delta=0.0 if noise == "laplace" else setting.delta,
         noise=noise,
         insecure_seed=setting.insecure_seed,
     )
-    return Sums(answers.values, answers.noise_sd, answers.centre)
+    return Sums(answers.values[:, 0], answers.noise_sd, bounds.middle)
 
 
 @lru_cache(maxsize=256)

@@ -28,7 +28,7 @@ def papers_cloaking(split: Split, setting: Setting) -> Predictions:
     process with an RBF kernel, exact or sparse, and noise of the least volume. Their calibration is
     proved for ε at most 1; beyond, it is the exact one.
 
-    Neighbours: one output changes. Mechanism: `cloakgp.privacy.queries` on the log det design for
+    Neighbours: one output changes. Mechanism: `cloakgp.privacy.ask` on the log det design for
     the inputs that are held out, which are public; predictions anywhere else would not be so good.
     Tuned: lengthscale, noise variance, and how many inducing inputs.
     """

@@ -87,10 +87,8 @@ def process_on_cells(split: Split, setting: Setting) -> Predictions:
             cells.indicators, split.outputs, bounds=split.bounds, setting=setting, noise=noise
         )
         answers = Answers(
-            values=asked.values,
+            values=asked.values[:, None],
             noise_sd=asked.noise_sd,
-            centre=asked.centre,
-            bounds=(split.bounds.lo, split.bounds.hi),
             # Nothing is published here.
             guarantee=Guarantee(epsilon=setting.epsilon, delta=setting.delta, mu=0.0),
             noise=noise,
@@ -99,6 +97,7 @@ def process_on_cells(split: Split, setting: Setting) -> Predictions:
             split.X,
             strategy=cells.indicators,
             answers=answers,
+            bounds=split.bounds,
             prior=prior,
             query=choose_query(split.X),
         )

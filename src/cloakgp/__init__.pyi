@@ -9,7 +9,7 @@ from .estimators import (
 )
 from .estimators.repetition import RepeatedSpendingWarning
 from .fitting.planning import SparseModelWarning
-from .fitting.remeasure import extend, refine
+from .fitting.visits import extend, refine
 from .privacy import CloakedPredictions, Guarantee, cloak, compose
 from .privacy.checks import PrivacyParameterWarning
 from .release import (

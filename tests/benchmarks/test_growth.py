@@ -52,7 +52,7 @@ def test_a_small_run_measures_what_it_says(measured, tmp_path, monkeypatch):
         rows=[300],
         criteria=["trace"],
         repeats=1,
-        limits=Limits(seconds=120),
+        limits=Limits(seconds=600),
         store=Store(measured / "growth", resume=True),
         small=True,
     )
@@ -74,7 +74,7 @@ def test_rows_that_nobody_keeps_are_told_of(criterion, measured):
         rows=[6000],
         criteria=[criterion],
         repeats=1,
-        limits=Limits(seconds=120),
+        limits=Limits(seconds=600),
         store=Store(measured / "growth", resume=True),
         small=True,
     )
@@ -109,7 +109,7 @@ def test_a_run_that_fails_says_so(tmp_path):
         rows=[300],
         criteria=["no such criterion"],
         repeats=1,
-        limits=Limits(seconds=120),
+        limits=Limits(seconds=600),
         store=Store(tmp_path / "kept"),
         small=True,
     )

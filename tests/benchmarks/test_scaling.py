@@ -19,7 +19,7 @@ from cloakgp.models import SparsePrior
 def rows_of(store, **settings):
     return list(
         scaling.measure_all(
-            along=None, repeats=1, limits=Limits(seconds=120), store=store, small=True, **settings
+            along=None, repeats=1, limits=Limits(seconds=600), store=store, small=True, **settings
         )
     )
 

@@ -6,7 +6,7 @@ from benchmarks.problems import Problem, synthetic_problem
 from benchmarks.processes import Limits, Outcome
 from benchmarks.store import Store
 
-LIMITS = Limits(seconds=60)
+LIMITS = Limits(seconds=600)
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def measure(tmp_path):
             problems,
             solvers=chosen,
             limits=LIMITS,
-            reference_limits=Limits(seconds=61),
+            reference_limits=Limits(seconds=601),
             store=Store(tmp_path),
             repeats=2,
             **settings,
@@ -56,7 +56,7 @@ def test_our_solvers_are_measured_and_are_their_own_measure(measure):
     for row in (logdet, trace):
         assert (row["N"], row["P"], row["status"], row["time / ours"]) == (40, 6, "ok", 1)
         assert row["sensitivity"] == pytest.approx(1)
-        assert 0 < row["seconds"] < 60
+        assert 0 < row["seconds"] < 600
         assert row["runs"] == 2
     assert logdet["log det"] < trace["log det"]
     assert trace["mean square"] < logdet["mean square"]
@@ -77,7 +77,7 @@ def test_a_convex_program_finds_the_same_optimum(measure, monkeypatch, criterion
 
 
 def test_what_did_not_end_is_not_tried_on_larger_problems_of_the_family(measure, answers):
-    asked = answers(Outcome(processes.LIMIT, "60 s"))
+    asked = answers(Outcome(processes.LIMIT, "600 s"))
     sizes = [(20, 1), (30, 1), (20, 4)]
     problems = [synthetic_problem(rows, 5, inputs=inputs) for rows, inputs in sizes]
     rows = measure(problems, [solvers.DP4GP_DEFAULT])
@@ -91,7 +91,7 @@ def test_the_longer_limit_is_for_the_reference_on_the_papers_problems(measure, a
     C = np.eye(3)
     measure([Problem("theirs", C, papers=True)], [solvers.DP4GP_DEFAULT, *solvers.OURS])
     measure([Problem("made", C)], [solvers.DP4GP_DEFAULT])
-    assert [limit for _, _, limit in asked] == [61, 60, 60, 60]
+    assert [limit for _, _, limit in asked] == [601, 600, 600, 600]
 
 
 @pytest.mark.parametrize(

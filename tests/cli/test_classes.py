@@ -15,7 +15,7 @@ import cloakgp
 from cloakgp import Release
 from cloakgp.cli import app
 from cloakgp.data import FileRows
-from cloakgp.privacy.labels import Classes
+from cloakgp.privacy.questions.classes import Classes
 from cloakgp.release import DenseStrategy, StreamedStrategy
 
 # A class that nobody declares.
@@ -199,7 +199,7 @@ def test_the_papers_iteration():
     made = release(criterion="newton", steps=2, step_criterion="trace")
     assert made.exit_code == 0, made.output
     kept = Release.load("ill.cloak")
-    assert (kept.inference, len(kept.measurements)) == ("laplace", 2)
+    assert (kept.inference, len(kept.measurements)) == ("newton", 2)
     assert kept.likelihood.link_name == "logit"
     assert {one.strategy.certificate.criterion for one in kept.measurements} == {"trace"}
     assert kept.guarantee.epsilon <= 1.0
@@ -246,7 +246,7 @@ def test_bad_options_fail_with_advice(folder, monkeypatch, options, advice):
     def measured(*_: object, **__: object) -> None:
         raise AssertionError("asked the labels all the same")
 
-    monkeypatch.setattr("cloakgp.fitting.measuring.measure_labels", measured)
+    monkeypatch.setattr("cloakgp.fitting.held.ask", measured)
     before = sorted(path.name for path in folder.iterdir())
     fails(release(**options), advice)
     assert sorted(path.name for path in folder.iterdir()) == before
@@ -338,10 +338,10 @@ def test_releases_from_python_are_opened_by_kind():
 
 @pytest.mark.parametrize("kind", [RuntimeError, TypeError])
 def test_unforeseen_errors_show_neither_message_nor_variables(monkeypatch, kind):
-    def broken(_: object, y: np.ndarray, **__: object) -> None:
+    def broken(_: object, y: np.ndarray, *__: object) -> None:
         raise kind(f"cannot digest {SECRET} {y.tolist()}")
 
-    monkeypatch.setattr("cloakgp.estimators.classification.release_outputs", broken)
+    monkeypatch.setattr("cloakgp.estimators.base.fit", broken)
     fails(release(), rf"unforeseen happened \({kind.__name__} at test_classes.py, line \d+\)")
 
 
@@ -360,7 +360,7 @@ def test_classes_of_many_rows_go_by_passes_over_the_file(suffix, folder, monkeyp
     assert (kept.input_names, kept.output_name) == (("age", "weight"), "stage")
     rows = FileRows(folder / f"people.{suffix}", inputs=["age", "weight"], output="stage")
     model = cloakgp.DPGPClassifier(
-        classes=Classes(kept.classes), epsilon=1.0, delta=1e-3, inducing=5
+        classes=Classes(kept.classes), epsilon=1.0, delta=1e-3, inducing=5, noise="gaussian"
     )
     asked = model.fit_rows(rows, pd.read_csv("new.csv")).release_.measurements[0]
     # A question and its opposite are one: which is asked depends on the last bits.
@@ -369,6 +369,22 @@ def test_classes_of_many_rows_go_by_passes_over_the_file(suffix, folder, monkeyp
     np.testing.assert_allclose(*grams, atol=1e-9 * np.abs(grams[1]).max())
     np.testing.assert_allclose(measurement.strategy.X_query, asked.strategy.X_query, rtol=1e-12)
     assert measurement.answers.noise_sd == asked.answers.noise_sd
+
+
+@pytest.mark.parametrize("output", ["ill", "stage"])
+def test_classes_of_many_rows_of_persons_go_by_passes(output, monkeypatch):
+    """They were refused: leave groups out."""
+    monkeypatch.setattr("cloakgp.fitting.planning.MANY_ROWS", 50)
+    classes = {"ill": "no,yes", "stage": "none,late,early"}[output]
+    made = release(output=output, classes=classes, person="household", inducing=5)
+    assert made.exit_code == 0, made.output
+    kept = Release.load("ill.cloak")
+    [measurement] = kept.measurements
+    assert isinstance(measurement.strategy, StreamedStrategy)
+    assert measurement.strategy.grouped
+    shown = " ".join(run("show", "ill.cloak").stdout.split())
+    assert "in every row of theirs" in shown
+    assert run("predict", "ill.cloak", "--at", "new.csv", "-o", "out.csv").exit_code == 0
 
 
 def test_what_cannot_be_asked_in_passes_is_held_in_memory(monkeypatch):

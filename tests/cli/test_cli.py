@@ -152,7 +152,7 @@ def test_kernels_are_filled_from_public_values(options, kernel):
 
 def test_bounds_may_be_negative():
     assert release(bounds=(-5, 5)).exit_code == 0
-    assert Release.load("heights.cloak").measurements[0].answers.bounds == (-5.0, 5.0)
+    assert Release.load("heights.cloak").measurements[0].question.limits == (-5.0, 5.0)
     assert release(bounds=(-300, -200), mean=-250, overwrite=()).exit_code == 0
 
 
@@ -238,7 +238,7 @@ def test_nothing_is_asked_if_the_result_could_not_be_written(folder, monkeypatch
     def measured(*_: object, **__: object) -> None:
         raise AssertionError("asked the private outputs in vain")
 
-    monkeypatch.setattr("cloakgp.fitting.measuring.measure", measured)
+    monkeypatch.setattr("cloakgp.fitting.held.ask", measured)
     fails(release(), "heights.cloak exists.*--overwrite")
     assert (folder / "heights.cloak").read_text() == "precious"
 
@@ -341,10 +341,10 @@ def test_seeded_releases_are_shown_as_such():
 
 @pytest.mark.parametrize("kind", [RuntimeError, TypeError, AssertionError])
 def test_unforeseen_errors_show_neither_message_nor_variables(monkeypatch, kind):
-    def broken(_: object, y: np.ndarray, **__: object) -> None:
+    def broken(_: object, y: np.ndarray, *__: object) -> None:
         raise kind(f"cannot digest {y.tolist()}")
 
-    monkeypatch.setattr("cloakgp.estimators.regression.release_outputs", broken)
+    monkeypatch.setattr("cloakgp.estimators.base.fit", broken)
     fails(release(), rf"unforeseen happened \({kind.__name__} at test_cli.py, line \d+\)")
 
 
@@ -380,7 +380,7 @@ def test_what_does_not_fit_at_all_is_refused_before_anything_is_asked(folder, mo
     def measured(*_: object, **__: object) -> None:
         raise AssertionError("asked the private outputs in vain")
 
-    monkeypatch.setattr("cloakgp.fitting.measuring.measure", measured)
+    monkeypatch.setattr("cloakgp.fitting.held.ask", measured)
     fails(release(inducing=None, memory=1e-6), "GB may be used")
     fails(release(memory=-1), "--memory must be positive")
     assert not (folder / "heights.cloak").exists()

@@ -8,6 +8,8 @@ import pytest
 
 from cloakgp import PrivacyParameterWarning, SparseModelWarning
 from cloakgp.cli.console import showing_warnings
+from cloakgp.cli.show import print_sections
+from cloakgp.report.facts import Fact, Section
 
 
 @pytest.mark.parametrize("category", [PrivacyParameterWarning, SparseModelWarning])
@@ -31,3 +33,13 @@ def test_all_is_as_before_afterwards():
     assert warnings.showwarning is before
     with pytest.raises(PrivacyParameterWarning):
         warnings.warn("an error here, as in every test", PrivacyParameterWarning, stacklevel=1)
+
+
+@pytest.mark.parametrize("columns", ["0", "1", "20"])
+def test_words_are_not_dropped_in_a_narrow_terminal(columns, capsys, monkeypatch):
+    facts = (Fact("a label of some length", "a text that is longer than its label, and wrapped"),)
+    monkeypatch.setenv("COLUMNS", columns)
+    print_sections([Section("A title", facts)])
+    said = capsys.readouterr().out
+    for word in ("title", "length", *facts[0].text.split()):
+        assert word in said

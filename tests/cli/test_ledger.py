@@ -46,7 +46,7 @@ def release(*words, epsilon="0.5", to="a.cloak"):
 def test_a_release_is_counted_and_refused_at_the_limit(folder):
     done = release("--account", "people", "--purpose", "figure 3")
     assert done.exit_code == 0, done.output
-    assert "epsilon 0.5 of 1" in run("show")
+    assert "used: 50 % of the limit" in run("show")
     assert "figure 3" in run("log")
     refused = release("--account", "people", epsilon="0.9", to="b.cloak")
     assert refused.exit_code == 1
@@ -75,6 +75,7 @@ def test_an_attached_column_needs_no_account(folder):
     table.to_csv(folder / "a.csv", index=False, float_format="%.17g")
     assert release().exit_code == 0
     assert "columns: height" in run("show")
+    assert "people, fit, height" in run("log")
 
 
 def test_a_key_writes_the_same_release_again(folder):
@@ -88,10 +89,11 @@ def test_a_key_writes_the_same_release_again(folder):
 @pytest.mark.usefixtures("folder")
 def test_a_limit_is_changed_with_a_reason():
     assert (
-        "say why" in invoke("ledger", "limit", "people", "--epsilon", "2", "--delta", "1e-6").output
+        "give a reason"
+        in invoke("ledger", "limit", "people", "--epsilon", "2", "--delta", "1e-6").output
     )
     changed = run("limit", "people", "--epsilon", "2", "--delta", "1e-6", "--reason", "approved")
-    assert "of 2" in changed
+    assert "limit: epsilon 2" in changed
     assert "releases of (0.5, 1e-06) left: " in run("show", "--epsilon", "0.5", "--delta", "1e-6")
 
 
@@ -108,7 +110,7 @@ def test_exports_are_files_or_go_to_the_terminal(tmp_path):
 def test_damage_is_told_with_an_exit_code():
     ledger = Ledger("people.db")
     with ledger.database._engine.begin() as connection:
-        connection.exec_driver_sql("UPDATE accounts SET gaussian = '1'")
+        connection.exec_driver_sql("UPDATE accounts SET spending = 7")
     done = invoke("ledger", "verify")
     assert done.exit_code == 1
     assert "accounts: people is not what the entries make it" in done.output
@@ -121,3 +123,59 @@ def test_what_goes_with_a_ledger_needs_one(folder, monkeypatch):
     assert release().exit_code == 0
     assert invoke("ledger", "init").exit_code == 1
     assert (folder / "a.cloak").exists()
+
+
+@pytest.mark.usefixtures("folder")
+def test_verification_is_for_timers(monkeypatch):
+    assert run("verify", "--quiet") == ""
+    ledger = Ledger("people.db")
+    with ledger.database._engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE accounts SET spending = 7")
+    ledger.close()
+    damaged = invoke("ledger", "verify", "--quiet")
+    assert (damaged.exit_code, "is not what the entries make it" in damaged.output) == (1, True)
+    monkeypatch.setenv("CLOAKGP_LEDGER", "typo.db")
+    missing = invoke("ledger", "verify", "--quiet")
+    assert missing.exit_code == 2
+    assert "Not verified: there is no ledger at typo.db" in missing.output
+
+
+@pytest.mark.usefixtures("folder")
+def test_entries_are_exported_as_lines_from_where_they_ended():
+    lines = run("export", "--as", "lines").splitlines()
+    assert [json.loads(line)["kind"] for line in lines] == ["ledger", "account"]
+    assert run("export", "--as", "lines", "--after", "1").splitlines() == lines[1:]
+    assert "goes with --as lines" in invoke("ledger", "export", "--after", "1").output
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_person_is_erased(monkeypatch):
+    monkeypatch.setenv("CLOAKGP_USER", "Ada Lovelace")
+    assert release("--account", "people").exit_code == 0
+    monkeypatch.setenv("CLOAKGP_USER", "Bob")
+    assert "Ada Lovelace" in run("log")
+    assert "Ada Lovelace" not in run("export")
+    assert "Ada Lovelace" in run("export", "--names")
+    assert "Erased: 0" in run("erase", "--unused-since", "2001-01-01", "--reason", "retention")
+    assert "Erased: 1" in run("erase", "Ada Lovelace", "--reason", "retention")
+    assert "Ada Lovelace" not in run("log") + run("export", "--names")
+    assert "nobody in the ledger is called Ada" in invoke("ledger", "erase", "Ada").output
+    assert "say --unused-since" in invoke("ledger", "erase").output
+    assert "all as they were written" in run("verify")
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_key_is_rotated():
+    assert "give a reason" in invoke("ledger", "rotate-key").output
+    assert "people.db.key has another key" in run("rotate-key", "--reason", "once a year")
+    assert release("--account", "people").exit_code == 0
+    assert "all as they were written" in run("verify")
+
+
+@pytest.mark.usefixtures("folder")
+def test_room_is_told_for_the_noise_that_releases_draw():
+    for noise, epsilon, left in (("gaussian", "0.3", 9), ("laplace", "0.2", 5), ("auto", "0.2", 4)):
+        told = run("show", "--epsilon", epsilon, "--delta", "1e-6", "--noise", noise)
+        assert f"left: {left}" in told, told
+    refused = invoke("ledger", "show", "--epsilon", "1", "--delta", "0", "--noise", "none")
+    assert "--noise" in refused.output

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import shlex
 import sqlite3
 from pathlib import Path
 
@@ -57,6 +58,59 @@ def run(*words):
     return result
 
 
+def test_what_the_readme_says_of_tables_works_word_for_word():
+    rng = np.random.default_rng(5)
+    age = rng.integers(4, 80, 60)
+    frame = pd.DataFrame(
+        {
+            "household": [f"h{number // 3}" for number in range(60)],
+            "age": age,
+            "job": rng.choice(["cook", "clerk"], 60),
+            "born": pd.Timestamp("2020-06-01") - pd.to_timedelta(age * 365.25, "D").floor("D"),
+            "height": (100 + age).clip(0, 175) + rng.integers(0, 9, 60),
+        }
+    )
+    frame.to_excel("people.xlsx", index=False)
+    frame.drop(columns="height").head(5).to_csv("new.csv", index=False)
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    section = readme.partition("### Tables as they are")[2]
+    commands = section.partition("```sh\n")[2].partition("```")[0].replace("\\\n", " ")
+    ran = []
+    for line in commands.splitlines():
+        program, *words = shlex.split(line, comments=True)
+        assert program == "cloakgp"
+        result = run(*words)
+        assert result.exit_code == 0, (line, result.output)
+        ran.append(words[0])
+    assert ran == ["schema", "release", "predict"]
+    release = Release.load("heights.cloak")
+    assert "household" not in release.schema.sources
+    assert release.measurements[0].strategy.grouped
+    assert len(pd.read_csv("out.csv")) == 5
+
+
+def test_the_person_is_no_input_unless_inputs_say_so(people):
+    people.to_csv("people.csv", index=False)
+    schema = run("schema", "people.csv", "--output", "pay")
+    assert schema.exit_code == 0
+    words = ("release", "people.csv", "--output", "pay", "--bounds", 0, 1000, "--epsilon", 1)
+    more = ("--inputs", "age,job", "--person", "job", "-o", "a.cloak")
+    result = run(*words, *more)
+    assert result.exit_code == 1
+    assert "job says whose rows they are, and no more" in result.output
+
+
+def test_a_place_may_begin_with_its_longitude(people):
+    people[["id", "lon", "lat", "age", "pay"]].to_csv("people.csv", index=False)
+    assert run("schema", "people.csv", "--output", "pay").exit_code == 0
+    words = ("release", "people.csv", "--output", "pay", "--bounds", 0, 1000, "--epsilon", 1)
+    result = run(*words, "--person", "id", "-o", "a.cloak")
+    assert result.exit_code == 0, result.output
+    assert Release.load("a.cloak").schema.sources == ("lat", "lon", "age")
+    result = released("people.csv", "--overwrite", inputs="lon,lat,age")
+    assert result.exit_code == 0, result.output
+
+
 def released(table, *more, inputs="job,when,lat,lon,age"):
     words = ["--output", "pay", "--bounds", 0, 1000, "--epsilon", 1, "--delta", 1e-3]
     words += ["--stages", "one", "--learn", "none", "--inducing", 5, "-o", "pay.cloak"]
@@ -96,6 +150,39 @@ def as_csv(separator, encoding, decimal=".", mark=b""):
         path.write_bytes(mark + text.encode(encoding))
 
     return write
+
+
+@pytest.mark.parametrize(
+    ("encoding", "mark"),
+    [
+        ("cp1252", b""),
+        ("utf-8", b""),
+        ("utf-8", codecs.BOM_UTF8),
+        ("utf-16-le", codecs.BOM_UTF16_LE),
+    ],
+)
+def test_predictions_are_written_as_the_table_is(people, encoding, mark):
+    people.to_csv("people.csv", index=False, sep=";", decimal=",")
+    words = ["--bounds", 0, 1000, "--epsilon", 1, "--inputs", "job,age", "-o", "a.cloak"]
+    assert run("release", "people.csv", "--output", "pay", *words).exit_code == 0
+    new = people[["job", "age", "lat"]].copy()
+    new.loc[0, ["job", "lat"]] = ["Bürger", -12.25]
+    as_csv(";", encoding, ",", mark)(new, Path("new.csv"))
+    result = run("predict", "a.cloak", "--at", "new.csv", "-o", "out.csv")
+    assert result.exit_code == 0, result.output
+    written = Path("out.csv").read_bytes()
+    assert written.startswith(mark)
+    lines = written.removeprefix(mark).decode(encoding).splitlines()
+    assert lines[0] == "job;age;lat;mean;sd;lower;upper"
+    job, age, lat, mean, *_ = lines[1].split(";")
+    assert (job, age, lat) == ("Bürger", str(new["age"][0]).replace(".", ","), "-12,25")
+    assert "." not in "".join(lines)
+    out = pd.read_csv("out.csv", sep=";", decimal=",", encoding=encoding.removesuffix("-le"))
+    assert out["mean"].between(0, 1000).all()
+    assert float(mean.replace(",", ".")) == out["mean"][0]
+    # And it is read again as it was.
+    again = run("predict", "a.cloak", "--at", "out.csv", "-o", "again.csv")
+    assert again.exit_code == 0, again.output
 
 
 def as_format(frame, path):

@@ -88,6 +88,28 @@ def test_new_people_are_added_with_their_raw_columns():
     assert all(one.strategy.grouped for one in both.measurements)
 
 
+def test_new_rows_of_a_release_for_persons_must_say_whose_they_are():
+    first("--person", "id")
+    refused = run("extend", "first.cloak", "others.csv", *BUDGET, "-o", "both.cloak")
+    assert refused.exit_code == 1
+    assert "--person, or say --by-rows" in refused.output
+    assert not Path("both.cloak").exists()
+    refused = run(
+        *("extend", "first.cloak", "others.csv", *BUDGET, "-o", "both.cloak"),
+        *("--person", "id", "--by-rows"),
+    )
+    assert refused.exit_code == 1
+    assert "contradict" in refused.output
+    done("extend", "first.cloak", "others.csv", *BUDGET, "-o", "both.cloak", "--by-rows")
+    assert not Release.load("both.cloak").measurements[-1].strategy.grouped
+    # The same rows keep the groups that they have.
+    done("refine", "first.cloak", "people.csv", *BUDGET, "-o", "again.cloak")
+    assert all(one.strategy.grouped for one in Release.load("again.cloak").measurements)
+    refused = run("refine", "first.cloak", "people.csv", *BUDGET, "-o", "2.cloak", "--by-rows")
+    assert refused.exit_code == 1
+    assert "keep whose they are" in refused.output
+
+
 @pytest.mark.parametrize("command", ["refine", "extend"])
 def test_rows_that_the_release_does_not_keep(command):
     pd.concat([table(seed) for seed in range(130)], ignore_index=True).to_csv(
@@ -146,3 +168,34 @@ def test_long_tails_from_the_command_line():
     done("plot", "first.cloak", "--vary", "age", "-o", "curve.png")
     refused = run("release", "people.csv", "--output", "pay", "--classes", "1,2", "--log", *BUDGET)
     assert refused.exit_code != 0
+
+
+def of_classes(*more):
+    words = ["--inputs", "age", "--output", "job", "--classes", "clerk,cook", *BUDGET]
+    done("release", "people.csv", *words, "-o", "first.cloak", "--learn", "none", *more)
+
+
+def test_classes_are_asked_again_and_of_new_people():
+    of_classes()
+    done("refine", "first.cloak", "people.csv", *BUDGET, "-o", "second.cloak")
+    done("extend", "second.cloak", "others.csv", *BUDGET, "-o", "both.cloak")
+    both = Release.load("both.cloak")
+    assert [one.strategy.table for one in both.measurements] == [0, 0, 1]
+    assert both.n_rows == 80
+    wrong = pd.read_csv("people.csv").replace({"job": {"cook": SECRET}})
+    wrong.to_csv("wrong.csv", index=False)
+    refused = run("refine", "first.cloak", "wrong.csv", *BUDGET, "-o", "x.cloak")
+    assert refused.exit_code == 1
+    assert "Declare every class" in refused.output
+    assert not Path("x.cloak").exists()
+
+
+def test_classes_of_rows_that_are_not_kept_say_why_they_are_not_asked_again():
+    pd.concat([table(seed) for seed in range(150)], ignore_index=True).to_csv(
+        "people.csv", index=False
+    )
+    of_classes("--person", "id", "--inducing", 5)
+    assert Release.load("first.cloak").n_rows == 6000
+    refused = run("refine", "first.cloak", "people.csv", *BUDGET, "-o", "x.cloak")
+    assert refused.exit_code == 1
+    assert "linearised where its answers say" in refused.output

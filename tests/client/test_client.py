@@ -16,8 +16,11 @@ from cloakgp.client import (
     ForbiddenError,
     InvalidError,
     JobFailedError,
+    NoAnswerError,
     NoRoomError,
     NotFoundError,
+    TooLargeError,
+    UnavailableError,
     UnknownTokenError,
     records,
 )
@@ -79,14 +82,14 @@ def test_from_a_table_to_predictions(clients, tmp_path):
     assert reader.plot(release.id, suffix=".svg").startswith(b"<?xml")
     assert '"signature"' in clients[Role.AUDITOR].receipt(release.id)
     assert clients[Role.AUDITOR].verify()["sound"]
-    assert analyst.accounts()[0].mine == pytest.approx(0.5, rel=1e-3)
+    assert analyst.accounts()[0].mine == pytest.approx(0.5 / 2, rel=1e-3)
 
 
 def test_what_is_refused_is_raised_by_its_kind(clients, served):
     analyst = clients[Role.ANALYST]
     table = analyst.table("diabetes")
     with pytest.raises(NoRoomError):
-        analyst.request(table.id, epsilon=50, delta=1e-5, purpose="everything")
+        analyst.request(table.id, epsilon=15, delta=1e-5, purpose="everything")
     with pytest.raises(InvalidError, match="no column nobody"):
         analyst.request(table.id, epsilon=0.1, inputs=["nobody"], purpose="nothing")
     with pytest.raises(NotFoundError):
@@ -132,8 +135,82 @@ def test_a_service_that_does_not_answer():
         with Client("http://127.0.0.1:1", "x", transport=transport) as client:
             with pytest.raises(ClientError) as error:
                 client.releases()
-            assert type(error.value) is ClientError
+            assert type(error.value) is NoAnswerError
             assert "token" not in repr(client)
+
+
+def answering(answer):
+    return Client("http://127.0.0.1:1", "x", transport=httpx.MockTransport(answer))
+
+
+def broken(kind):
+    def answer(_):
+        raise kind("https://secret:x@h/")
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "message"),
+    [
+        (broken(httpx.ConnectError), NoAnswerError, "cannot be reached"),
+        (broken(httpx.ConnectTimeout), NoAnswerError, "cannot be reached"),
+        (broken(httpx.ReadTimeout), NoAnswerError, "for 300 seconds"),
+        (broken(httpx.ReadError), NoAnswerError, "broke"),
+        (broken(httpx.RemoteProtocolError), NoAnswerError, "broke"),
+        (broken(httpx.DecodingError), NoAnswerError, "not the service"),
+        (broken(httpx.TooManyRedirects), NoAnswerError, "not the service"),
+        (broken(httpx.InvalidURL), NoAnswerError, "not the service"),
+        (lambda _: httpx.Response(200, text="<html>"), NoAnswerError, "not the service"),
+        (lambda _: httpx.Response(200, json={"id": 1}), NoAnswerError, "version of the client"),
+        (lambda _: httpx.Response(200, json=[1]), NoAnswerError, "version of the client"),
+        (lambda _: httpx.Response(302, headers={"Location": "x"}), NoAnswerError, "redirected"),
+        (lambda _: httpx.Response(502, text="<html>"), NoAnswerError, "answers 502"),
+        (
+            lambda _: httpx.Response(413, json={"kind": "too-large", "message": "too large"}),
+            TooLargeError,
+            "too large",
+        ),
+        (
+            lambda _: httpx.Response(503, json={"kind": "unavailable", "message": "later"}),
+            UnavailableError,
+            "later",
+        ),
+    ],
+)
+def test_nothing_of_httpx_is_raised(answer, kind, message):
+    with answering(answer) as client:
+        with pytest.raises(kind, match=message) as asked:
+            client.show_request(1)
+        with pytest.raises(ClientError) as watched:
+            list(client.watch(1))
+    for error in (asked.value, watched.value):
+        assert error.__context__ is None
+        assert "secret" not in str(error)
+
+
+@pytest.mark.parametrize("address", ["", "releases", "ftp://x", "http://", "http://x:y", None, 3])
+def test_addresses_of_nothing(address):
+    with pytest.raises(InvalidError, match="looks like https"):
+        Client(address, "x")
+
+
+def test_tokens_that_are_none(monkeypatch):
+    monkeypatch.delenv("CLOAKGP_TOKEN", raising=False)
+    with pytest.raises(UnknownTokenError, match="CLOAKGP_TOKEN"):
+        Client("http://127.0.0.1:1")
+    for token in ("a\nb", "ä", "a b"):
+        with pytest.raises(InvalidError, match="no token"):
+            Client("http://127.0.0.1:1", token)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), np.float64("nan"), object()])
+def test_what_cannot_be_sent(value):
+    with (
+        answering(lambda _: httpx.Response(200)) as client,
+        pytest.raises(InvalidError, match="finite numbers"),
+    ):
+        client.predict(1, [{"age": value}])
 
 
 def test_records_are_what_the_service_says(served):
@@ -144,3 +221,30 @@ def test_records_are_what_the_service_says(served):
         sent = known[f"{name}View"]["properties"]
         fields = {field.name for field in dataclasses.fields(getattr(records, name))}
         assert fields <= set(sent), name
+
+
+def test_lists_are_whole_however_long_they_are():
+    pages = {None: [2, 1], "1": [0]}
+
+    def answer(request):
+        before = request.url.params.get("before")
+        link = {"Link": '</api/requests?before=1>; rel="next"'} if before is None else {}
+        assert request.url.path == "/api/requests"
+        listed = [{**dict.fromkeys(names), "id": number} for number in pages[before]]
+        return httpx.Response(200, json=listed, headers=link)
+
+    names = [field.name for field in dataclasses.fields(records.Request)]
+    with Client("http://127.0.0.1", "a", transport=httpx.MockTransport(answer)) as client:
+        assert [each.id for each in client.requests()] == [2, 1, 0]
+
+
+def test_a_token_is_replaced_and_what_was_done_is_read(served):
+    address, tokens = served
+    with Client(address, tokens[Role.AUDITOR]) as auditor:
+        token = auditor.rotate_token(grace_hours=1)
+        assert token != tokens[Role.AUDITOR]
+        events = auditor.events()
+        assert events[-1]["what"] == "token replaced"
+        assert auditor.events(after=events[-1]["id"]) == []
+    with Client(address, token) as auditor:
+        assert auditor.roles() == ["auditor"]

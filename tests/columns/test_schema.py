@@ -141,6 +141,30 @@ def test_places_are_found_by_the_names_of_their_columns():
     assert made.groups == (0, 0, 1)
 
 
+@pytest.mark.parametrize(
+    ("order", "names"),
+    [
+        (["lng", "age", "lat"], ("place: north", "place: east", "age")),
+        (["age", "lng", "lat"], ("age", "place: north", "place: east")),
+        (["lat", "lng", "age"], ("place: north", "place: east", "age")),
+    ],
+)
+def test_either_coordinate_of_a_place_may_come_first(order, names):
+    made = infer_schema({"lat": [40.1, 40.2], "age": [1, 2], "lng": [-73.0, -73.1]}, order)
+    made.validate()
+    assert made.names == names
+    assert schema_from_text(schema_to_text(made)) == made
+
+
+def test_places_share_no_column_and_no_name():
+    """Both latitudes would take the same longitude, and both places the same name."""
+    table = {name: [40.1, 40.2] for name in ("lon", "latitude", "lat", "longitude", "place")}
+    made = infer_schema(table, list(table))
+    made.validate()
+    assert sorted(made.sources) == sorted(table)
+    assert [column.name for column in made.columns] == ["place 3", "place 2", "place"]
+
+
 def test_no_other_column_is_looked_at():
     class Table(dict):
         def __getitem__(self, name):

@@ -117,6 +117,6 @@ def test_what_is_left_open_is_the_posterior_variance(asked, monkeypatch):
     """But for the unknown offset, which no design counts on."""
     monkeypatch.setattr(clipped_module, "OFFSET_SD", 0.0)
     strategy = chosen(asked.problem)
-    second = stage(asked.X, strategy, asked.y, encoding=asked.bands, noise_sd=0.6)
+    second = stage(asked.X, strategy, asked.y, question=asked.bands, noise_sd=0.6)
     after = clipped_posterior(asked.prior, [asked.first, second])
     assert WEIGHTS @ after.variance(POINTS) == pytest.approx(asked.left_open(strategy), rel=1e-8)

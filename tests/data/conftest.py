@@ -68,10 +68,10 @@ def held_by():
 
 
 @pytest.fixture(autouse=True)
-def no_threads_are_left():
+def no_threads_are_left(patience):
     before = set(threading.enumerate())
     yield
     # joblib tells its threads to go, and does not wait.
     for thread in set(threading.enumerate()) - before:
-        thread.join(timeout=5)
+        thread.join(timeout=patience)
     assert set(threading.enumerate()) <= before

@@ -212,7 +212,7 @@ def test_text_in_inputs_is_named(gather_inputs):
         (np.zeros((3, 1)), np.zeros(2), "X has 3 rows and y has 2"),
         (np.zeros((3, 1)), None, "missing"),
         (np.zeros((3, 1)), 5.0, "missing"),
-        (np.zeros((3, 1)), np.zeros((3, 2)), "one dimension"),
+        (np.zeros((3, 1)), np.zeros((3, 2, 1)), "one dimension"),
         (np.zeros(3), np.zeros(3), "two dimensions"),
         (np.zeros((0, 2)), [], "0 rows"),
         (np.zeros((2, 0)), [1, 2], "0 columns"),
@@ -224,6 +224,25 @@ def test_text_in_inputs_is_named(gather_inputs):
 def test_shapes_and_types_are_checked(X, outputs, advice):
     with pytest.raises(ValueError, match=advice):
         ArrayRows(X, outputs)
+
+
+def test_rows_may_have_several_private_columns():
+    table = pd.DataFrame({"height": [1.0, 2.0, 3.0], "weight": ["4", "x", "6"]})
+    rows = ArrayRows(np.zeros((3, 1)), table, chunk_rows=2, jobs=1)
+    assert (rows.n_outputs, rows.output_names) == (2, ("height", "weight"))
+    seen = []
+
+    class Nothing:
+        def merged(self, other):
+            return other
+
+    def work(chunk, outputs):  # noqa: ARG001
+        seen.append(outputs)
+        return Nothing()
+
+    rows.over_rows(work, what="reading")
+    np.testing.assert_array_equal(np.vstack(seen), [[1, 4], [2, np.nan], [3, 6]])
+    assert ArrayRows(np.zeros((3, 1)), np.zeros((3, 1))).n_outputs == 1
 
 
 def test_names_come_from_the_table():

@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 from cloakgp.data import FileRows
 from cloakgp.data.cells import as_numbers
 from cloakgp.data.tables import read_rows
+from cloakgp.privacy import OutputBounds
+from cloakgp.privacy.ask import ask
 from cloakgp.privacy.entries import read_entry
-from cloakgp.privacy.queries import measure
 
 ODD = (
     *("5.5", "1e18", " 7 ", "1_000", "nan", "", "inf", "-Infinity", "true", "False", "NA", "x"),
@@ -173,7 +174,7 @@ def test_a_person_among_long_integers_moves_answers_by_no_more_than_is_counted(
         else:
             write_parquet(tmp_path, [first, *map(str, numbers[1:])])
         _, y = read_rows(path, inputs=["age"], output="height")
-        measure(np.ones((1, 3000)), y, bounds=bounds, epsilon=1.0, delta=1e-5)
+        ask(np.ones((1, 3000)), y, question=OutputBounds.checked(bounds), epsilon=1.0, delta=1e-5)
     (one, sensitivity), (another, _) = asked
     moved = math.sqrt(sum((int(a) - int(b)) ** 2 for a, b in zip(one, another, strict=True)))
     assert 0.99 < moved / sensitivity <= 1

@@ -114,8 +114,8 @@ def test_blas_has_one_thread_meanwhile(jobs):
     assert set(found.steps) == {1}
 
 
-def test_several_threads_are_at_work_at_once():
-    both = threading.Barrier(2, timeout=10)
+def test_several_threads_are_at_work_at_once(patience):
+    both = threading.Barrier(2, timeout=patience)
 
     def work(number, _block):
         both.wait()
@@ -150,7 +150,7 @@ def test_little_is_read_ahead_of_the_work(jobs):
 
 
 @pytest.mark.parametrize("jobs", [2, 4])
-def test_nobody_runs_far_ahead_of_a_block_that_takes_long(jobs):
+def test_nobody_runs_far_ahead_of_a_block_that_takes_long(jobs, wait_until):
     reader = Reader(100)
     started = []
     waited_for = []
@@ -158,6 +158,8 @@ def test_nobody_runs_far_ahead_of_a_block_that_takes_long(jobs):
     def work(number, _block):
         started.append(number)
         if number == 3:
+            wait_until(lambda: max(started) > 3)
+            # The others run as far as they can.
             time.sleep(0.1)
             waited_for.append(max(started))
         return Path((number,), 0.0)

@@ -558,7 +558,7 @@ def test_a_first_row_is_left_out_only_if_it_is_the_header(tmp_path, monkeypatch,
     """Whatever the header is read with: Arrow must see the same."""
     path = text("1,2\n3,4\n")(tmp_path)
     header = (["age", "height"], ",")
-    monkeypatch.setattr("cloakgp.data.formats.delimited._read_header", lambda _: header)
+    monkeypatch.setattr("cloakgp.data.formats.delimited._read_header", lambda *_, **__: header)
     with pytest.raises(ValueError, match="cannot be read"):
         gather_inputs(FileRows(path, inputs=["age"], output="height"))
 

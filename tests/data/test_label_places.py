@@ -19,7 +19,7 @@ from cloakgp.data import ArrayRows, FileRows
 from cloakgp.data.cells import check_labels, label_places
 from cloakgp.data.tables import read_labelled_rows
 from cloakgp.privacy.entries import read_labels
-from cloakgp.privacy.labels import Classes
+from cloakgp.privacy.questions.classes import Classes
 
 SECRET = "quinsy-7123456"
 
@@ -228,5 +228,5 @@ def test_places_are_those_that_classes_encode():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         places = places_of(ArrayRows(np.ones((4, 1)), cells, chunk_rows=3), classes.labels)
-    np.testing.assert_array_equal(classes.encoded(places), classes.encode(cells, rows=4))
+    np.testing.assert_array_equal(places, classes.read(cells, rows=4))
     assert classes.faults(places) == (False,)

@@ -17,10 +17,9 @@ from cloakgp.estimators.base import (
     DesignMixin,
     PosteriorMixin,
     ReleaseMixin,
-    check_learning,
-    choose_hyperprior,
     tag_noisy,
 )
+from cloakgp.fitting.request import check_learning, choose_hyperprior
 from cloakgp.release import Hyperprior
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-3}
@@ -240,6 +239,13 @@ def test_whoever_waits_is_told_what_begins(rng):
             asked,
             "learning from the noisy answers",
         ]
-        later = [f"asking again, in bands ({stage} of 3)" for stage in (2, 3)]
+        later = [
+            said
+            for stage in (2, 3)
+            for said in (
+                f"asking again, in bands ({stage} of 3)",
+                "learning from the noisy answers",
+            )
+        ]
         assert told[5:] == later * (model is regressor)
         assert gaps[-1] <= 0.1

@@ -19,7 +19,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from cloakgp import DPGPClassifier
-from cloakgp.privacy.labels import Classes, measure_labels
+from cloakgp.data import ArrayRows
+from cloakgp.privacy.ask import ask
+from cloakgp.privacy.questions.classes import Classes
+from cloakgp.release import StreamedStrategy
 
 # Budgets here are as large, or tables as small, as each test needs.
 pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
@@ -339,7 +342,7 @@ BAD_PARAMETERS = {
     "a class twice": ({"classes": ["a", "b", "a"]}, "declared twice"),
     "undeclared": ({}, "not among the declared"),
     "unknown learning": ({"learn": "mcmc"}, "learn must be 'map', 'average' or None, got 'mcmc'"),
-    "unknown link": ({"link": "cloglog"}, "link must be 'probit' or 'logit'"),
+    "unknown link": ({"link": "cloglog"}, "link must be one of probit, logit"),
     "unknown criterion": ({"criterion": "volume"}, "must be one of .*, got 'volume'"),
     "unknown approximation": ({"approximation": "vfe"}, "approximation must be one of"),
     "epsilon of zero": ({"epsilon": 0.0}, "epsilon must be positive"),
@@ -355,12 +358,12 @@ BAD_PARAMETERS = {
     "rates beyond one": ({"class_rates": [0.5, 0.6]}, "class_rates must add up to 1"),
     "a rate of zero": ({"class_rates": [0.0, 1.0]}, "strictly between 0 and 1"),
     "a rate of NaN": ({"class_rates": [np.nan, 0.5]}, "strictly between 0 and 1"),
-    "steps of zero": ({"criterion": "newton", "steps": 0}, "steps must be a whole number"),
+    "steps of zero": ({"criterion": "newton", "steps": 0}, "steps must be at least 1"),
     "the probit for laplace": ({"criterion": "newton", "link": "probit"}, "use link='logit'"),
-    "steps for bayes": ({"steps": 2}, "steps goes with criterion='newton'"),
+    "steps for bayes": ({"steps": 2}, "go with criterion='newton'"),
     "a criterion for trace": (
         {"criterion": "trace", "step_criterion": "trace"},
-        "step_criterion goes with criterion='newton'",
+        "go with criterion='newton'",
     ),
     "three classes for laplace": (
         {"criterion": "newton", "classes": ["a", "b", "c"]},
@@ -411,7 +414,7 @@ BAD_CALLS = {
     "query of NaN": ({}, {"X_query": [[np.nan]]}, "NaN"),
     "weights without query": ({}, {"query_weight": [1.0]}, "query_weight goes with X_query"),
     "weights for logdet": (
-        {"criterion": "logdet"},
+        {"criterion": "logdet", "noise": "gaussian"},
         {"X_query": [[0.0]], "query_weight": [1.0]},
         "query_weight applies to criteria",
     ),
@@ -456,7 +459,7 @@ def test_a_column_of_labels_warns_without_quoting_it(plain):
     "changes",
     [
         {},
-        {"criterion": "logdet"},
+        {"criterion": "logdet", "noise": "gaussian"},
         {"inducing": 4},
         {"learn": "map"},
         {"criterion": "newton", "link": "logit", "steps": 2},
@@ -472,7 +475,7 @@ def test_no_label_is_kept(changes, seed, rng):
     fitted.predict(X)
     dump = pickle.dumps(fitted.release_)
     for one in fitted.release_.measurements:
-        encoded = one.answers.classes.encode(y, rows=30)
+        encoded = one.question.encoded(one.question.read(y, rows=30))
         for number in (one.strategy.matrix @ encoded).ravel():
             assert np.float64(number).tobytes() not in dump
         assert encoded.tobytes() not in dump
@@ -514,7 +517,7 @@ def test_every_published_double_is_a_function_of_the_answers(changes, table, mon
 
 
 def test_y_goes_through_the_one_door_only(table, monkeypatch):
-    """`measure_labels` gets the very object given to fit; nothing else reads it."""
+    """`ask` gets the very object given to fit; nothing else reads it."""
     X, y = table
     calls, seen = [], []
 
@@ -532,19 +535,53 @@ def test_y_goes_through_the_one_door_only(table, monkeypatch):
 
     def watching(strategy, labels, **rest):
         seen.append(labels)
-        return measure_labels(strategy, labels, **rest)
+        return ask(strategy, labels, **rest)
 
     for name, module in list(sys.modules.items()):
-        if name.startswith("cloakgp.") and vars(module).get("measure_labels") is measure_labels:
-            monkeypatch.setattr(module, "measure_labels", watching)
+        if name.startswith("cloakgp.") and vars(module).get("ask") is ask:
+            monkeypatch.setattr(module, "ask", watching)
     labels = Watched()
     model().fit(X, labels)
     assert len(seen) == 1
     assert seen[0] is labels
     assert calls
-    assert all("measure_labels" in stack for stack in calls)
+    assert all("ask" in stack for stack in calls)
 
 
 def test_declared_classes_may_come_as_classes(table):
     X, y = table
     assert list(model(classes=Classes((0, 1))).fit(X, y).classes_) == [0, 1]
+
+
+@pytest.mark.parametrize("people", [None, 40])
+def test_many_rows_with_inducing_inputs_go_by_passes(people, monkeypatch, rng):
+    """They were designed and kept all at once: minutes, and megabytes."""
+    monkeypatch.setattr("cloakgp.fitting.planning.MANY_ROWS", 50)
+    X = rng.uniform(0, 4, size=(120, 2))
+    y = np.where(np.sin(X[:, 0]) > 0.3, "b", "a")
+    groups = None if people is None else rng.integers(0, people, size=120).tolist()
+    settings = {"classes": ["a", "b"], "epsilon": 2.0, "delta": 1e-3, "inducing": 5}
+    model = DPGPClassifier(**settings, insecure_seed=4)
+    assert model.plan_fit(X.shape).by_passes
+    fitted = model.fit(X, y, groups=groups)
+    [measurement] = fitted.release_.measurements
+    assert isinstance(measurement.strategy, StreamedStrategy)
+    assert measurement.strategy.grouped == (people is not None)
+    assert fitted.release_.n_rows == 120
+    rows = ArrayRows(X, y, groups=groups)
+    again = DPGPClassifier(**settings, insecure_seed=4).fit_rows(rows)
+    np.testing.assert_array_equal(fitted.predict_proba(X), again.predict_proba(X))
+    # Without them, or by Newton steps, all at once.
+    assert not DPGPClassifier(**settings | {"inducing": None}).plan_fit(X.shape).by_passes
+    assert not DPGPClassifier(**settings, criterion="newton").plan_fit(X.shape).by_passes
+
+
+def test_many_rows_of_persons_keep_their_columns_and_names(monkeypatch, rng):
+    monkeypatch.setattr("cloakgp.fitting.planning.MANY_ROWS", 50)
+    table = pd.DataFrame({"age": rng.uniform(0, 90, 80), "job": rng.choice(["x", "y"], 80)})
+    ill = pd.Series(np.where(table["age"] > 40, "yes", "no"), name="ill")
+    model = DPGPClassifier(classes=["no", "yes"], epsilon=2.0, delta=1e-3, inducing=4)
+    release = model.fit(table, ill, groups=[f"p{row % 30}" for row in range(80)]).release_
+    assert release.output_name == "ill"
+    assert release.schema is not None
+    assert model.predict(table).shape == (80,)

@@ -7,6 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from counting_keeper import Counting
+from hypothesis import given
+from hypothesis import strategies as st
 from joblib import parallel_config
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError, SkipTestWarning
@@ -18,9 +21,10 @@ from spying_backend import holds, spying
 import cloakgp.estimators.grid_search as grid_search
 from cloakgp import DPGPClassifier, DPGPRegressor, Release
 from cloakgp.estimators.grid_search import DPGridSearchCV
-from cloakgp.fitting import measuring as fitting
+from cloakgp.fitting import held as fitting
 from cloakgp.privacy.accounting import Guarantee
 from cloakgp.privacy.composition import compose_with_selection, worst_release
+from cloakgp.privacy.spending import counted_by
 
 # Budgets here are as large, or tables as small, as each test needs.
 pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
@@ -69,7 +73,10 @@ def test_it_predicts_with_the_release(fitted):
 
 
 def test_one_guarantee_for_choice_and_release(fitted):
-    worst = worst_release(1.0, 1e-3, rows=80)
+    # Three stages, and as many counts as there may be.
+    worst = fitted.release_.choice.worst
+    assert worst == worst_release(1.0, 1e-3, rows=80, answers=worst.answers)
+    assert 3 * 80 <= worst.answers <= 3 * 80 + 6 * 18 + 1
     assert fitted.guarantee_ == compose_with_selection(worst, 0.5)
     assert 1.0 < fitted.guarantee_.epsilon < 1.5
     assert fitted.guarantee_.delta == 1e-3
@@ -101,11 +108,55 @@ def test_every_way_of_releasing_stays_within_the_worst(learner):
 
 def test_a_release_that_costs_more_than_announced_is_not_published(monkeypatch):
     cheap = Guarantee(epsilon=1.0, delta=1e-3, mu=0.01, answers=1000, coarseness=1e-9)
-    monkeypatch.setattr(grid_search, "worst_release", lambda *_, **__: cheap)
+    monkeypatch.setattr(grid_search, "worst_of_schedule", lambda *_, **__: cheap)
     found = search()
     with pytest.raises(RuntimeError, match="not published"):
         found.fit(*waves())
     assert not any(name.endswith("_") for name in vars(found) if name != "n_features_in_")
+
+
+FIVE = [(0.2, None), (0.2, 1.5), (0.2, 1.0), (0.2, None), (0.2, 0.5)]
+
+
+@given(
+    rows=st.sampled_from([3, 5, 7, 11, 21, 41]),
+    epsilon=st.floats(-1.0, 5.0).map(lambda power: 10.0**power),
+    delta=st.floats(-9.0, -1.0).map(lambda power: 10.0**power),
+    width=st.floats(0.0, 6.0).map(lambda power: 10.0**power),
+    spent=st.floats(-2.0, 5.0).map(lambda power: 10.0**power),
+    stages=st.sampled_from(["auto", None, FIVE]),
+    interval=st.sampled_from(["auto", False]),
+    mechanism=st.sampled_from(["permute-and-flip", "exponential"]),
+    grid=st.sampled_from([{"mean": [0.0, 0.1]}, {"noise_variance": [0.05, 0.5]}]),
+    noise=st.sampled_from(["auto", "gaussian", "laplace"]),
+)
+def test_nothing_is_drawn_that_would_not_be_published(
+    rows, epsilon, delta, width, spent, stages, interval, mechanism, grid, noise
+):
+    """With three stages, counts or large budgets, all was drawn and then refused."""
+    estimator = DPGPRegressor(
+        RBF(0.5),
+        bounds=(-width, width),
+        epsilon=epsilon,
+        delta=delta,
+        stages=stages,
+        interval=interval,
+        noise=noise,
+        gap=0.1,
+    )
+    found = DPGridSearchCV(estimator, grid, selection_epsilon=spent, cv=2, mechanism=mechanism)
+    keeper = Counting()
+    with counted_by(keeper):
+        if noise == "laplace":
+            with pytest.raises(ValueError, match="Gaussian noise"):
+                found.fit(*waves(rows))
+            assert not keeper.costs
+            assert not keeper.charges[0].held
+            return
+        found.fit(*waves(rows))
+    assert found.guarantee_.delta == delta
+    assert len(keeper.costs) >= 1
+    assert keeper.charges[0].held[0] == ((spent, 0.0), (epsilon, delta))
 
 
 def test_no_scores_are_exposed(fitted):
@@ -125,16 +176,10 @@ def test_no_scores_are_exposed(fitted):
 def test_tables_with_the_same_choice_and_answers_leave_the_same_object(monkeypatch):
     """Nothing of y is kept: with equal answers, two different tables pickle to the same bytes."""
     X, y = waves(40)
-    door, asked = inspect.unwrap(grid_search.select).__globals__, fitting.measure
+    door, asked = inspect.unwrap(grid_search.select).__globals__, fitting.ask
     monkeypatch.setitem(door, "report_insecure_noisy_max", lambda *_, **__: 1)
     monkeypatch.setattr(
-        fitting, "measure", lambda strategy, outputs, **rest: asked(strategy, 0 * outputs, **rest)
-    )
-    later = fitting.measure_in_bands
-    monkeypatch.setattr(
-        fitting,
-        "measure_in_bands",
-        lambda strategy, outputs, **rest: later(strategy, 0 * outputs, **rest),
+        fitting, "ask", lambda strategy, outputs, **rest: asked(strategy, 0 * outputs, **rest)
     )
     one, other = (search(seed=4).fit(X, outputs) for outputs in (y, -0.5 * y))
     assert one.best_index_ == other.best_index_ == 1
@@ -297,7 +342,9 @@ def test_the_better_candidate_for_classes_is_found(count, loss):
 
 def test_classes_have_one_guarantee_for_choice_and_release_and_a_file(tmp_path):
     found = class_search(selection_epsilon=0.5).fit(*labels(3))
-    assert found.guarantee_ == compose_with_selection(worst_release(1.0, 1e-3, rows=360), 0.5)
+    assert found.guarantee_ == compose_with_selection(
+        worst_release(1.0, 1e-3, rows=120, answers=360), 0.5
+    )
     found.release_.save(tmp_path / "chosen.cloak")
     assert Release.load(tmp_path / "chosen.cloak").guarantee == found.guarantee_
 

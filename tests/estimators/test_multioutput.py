@@ -54,7 +54,7 @@ def test_independent_outputs_are_two_independent_posteriors(table):
     R = one.strategy.matrix
     covariance = R @ (prior + 0.01 * np.eye(40)) @ R.T
     covariance += one.answers.noise_sd**2 * np.eye(len(R))
-    expected = prior @ R.T @ np.linalg.solve(covariance, one.answers.values)
+    expected = prior @ R.T @ np.linalg.solve(covariance, one.answers.values[:, 0])
     shares = (model.predict(X) - [100.0, 0.0]) / [60.0, 4.0]
     np.testing.assert_allclose(shares.ravel(), expected, atol=1e-9)
 
@@ -145,7 +145,7 @@ def test_stages_leave_less_open_and_cost_the_same():
     errors = [np.square((model.predict(X) - y) / widths).mean() for model in (staged, at_once)]
     assert errors[0] < 0.7 * errors[1]
     assert staged.guarantee_.mu == pytest.approx(at_once.guarantee_.mu, rel=1e-4)
-    bands = [each.encoding for each in staged.release_.entries.measurements[1:3]]
+    bands = [each.question for each in staged.release_.entries.measurements[1:3]]
     assert all((band.width < 0.9).all() for band in bands)
 
 
@@ -298,7 +298,7 @@ def test_what_was_counted_is_told(wide):
     assert f"{found.lo:.6g} to {found.hi:.6g} of which was found to hold most" in told["output 1"]
     assert "how many values of output 1 lie in each" in told["answers 2"]
     assert "chosen from the counts before it" in told["design 2"]
-    number = release.entries.measurements[1].encoding.intervals
+    number = release.entries.measurements[1].question.intervals
     assert told["answers 2"].startswith(f"{number} numbers")
     edges = release.counts_of(release.entries.measurements[1])[1].edges
     assert f"end from {edges[1]:.4g} to {edges[-2]:.4g}" in told["answers 2"]

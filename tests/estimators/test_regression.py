@@ -11,6 +11,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from fits import release_held
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -24,10 +25,9 @@ from sklearn.utils.estimator_checks import check_estimator
 from cloakgp import DPGPRegressor, compose
 from cloakgp.design import design_strategy
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_prior, choose_query
-from cloakgp.fitting.dense import release_outputs
 from cloakgp.fitting.strategies import Query
 from cloakgp.models import ExactPrior, SparsePrior, default_kernel
-from cloakgp.privacy import OutputBounds, measure
+from cloakgp.privacy import OutputBounds, ask
 from cloakgp.privacy.grid import Sensitivity, calibrate
 
 # Budgets here are as large, or tables as small, as each test needs.
@@ -46,7 +46,14 @@ COMPARE_TWO_FITS = dict.fromkeys(
 
 def model(**changes):
     """The plain model, which keeps its prior and publishes raw predictions; change what matters."""
-    plain = {"bounds": (-1, 1), "epsilon": 1.0, "delta": 1e-3, "criterion": "trace", "learn": None}
+    plain = {
+        "bounds": (-1, 1),
+        "epsilon": 1.0,
+        "delta": 1e-3,
+        "noise": "gaussian",
+        "criterion": "trace",
+        "learn": None,
+    }
     return DPGPRegressor(**{**plain, **changes})
 
 
@@ -337,13 +344,13 @@ def test_progress_is_told(table):
     X, y = table
     seen = []
     limits = OutputBounds.checked((-1, 1))
-    release_outputs(
+    release_held(
         X,
         y,
         prior=choose_prior(X, bounds=limits),
         criterion="trace",
         query=Query(X=X, weights=None),
-        encoding=limits,
+        question=limits,
         epsilon=1.0,
         delta=1e-3,
         progress=seen.append,
@@ -406,9 +413,9 @@ BAD_PARAMETERS = {
     "infinite epsilon": ({"epsilon": np.inf}, "epsilon must be positive and finite"),
     "epsilon of NaN": ({"epsilon": np.nan}, "epsilon must be positive and finite"),
     "delta of zero": ({"delta": 0.0, "noise": "gaussian"}, "needs a delta above 0"),
-    "delta of one": ({"delta": 1.0}, "delta must be at least 0 and below 1"),
-    "delta below zero": ({"delta": -0.1}, "delta must be at least 0 and below 1"),
-    "delta of NaN": ({"delta": np.nan}, "delta must be at least 0 and below 1"),
+    "delta of one": ({"delta": 1.0}, "delta must lie strictly between 0 and 1"),
+    "delta below zero": ({"delta": -0.1}, "delta must lie strictly between 0 and 1"),
+    "delta of NaN": ({"delta": np.nan}, "delta must lie strictly between 0 and 1"),
     "delta too small": ({"delta": 1e-40, "noise": "gaussian"}, "too small"),
     "unknown criterion": ({"criterion": "volume"}, "must be one of .*, got 'volume'"),
     "unknown approximation": (
@@ -610,14 +617,14 @@ def test_no_output_is_kept(changes, seed, rng):
 
 
 def check_one_measurement(fitted, measurement, *, y, clipped, inside):
-    centred = clipped - measurement.answers.centre
+    # As they are asked: from the middle of the bounds, or of each row's band.
+    question = measurement.question
+    centred = question.encoded(question.read(y, rows=len(y)))[:, 0]
     guarantee = measurement.answers.guarantee
     noiseless = measurement.strategy.matrix @ centred
     grid, _ = calibrate(
         measurement.strategy.matrix,
-        sensitivity=Sensitivity.of_strategy(
-            measurement.strategy.matrix, encoding=OutputBounds.checked(measurement.answers.bounds)
-        ),
+        sensitivity=Sensitivity.of_strategy(measurement.strategy.matrix, question=question),
         epsilon=guarantee.epsilon,
         delta=guarantee.delta,
     )
@@ -628,7 +635,8 @@ def check_one_measurement(fitted, measurement, *, y, clipped, inside):
     for private in (
         y,
         inside,
-        inside - measurement.answers.centre,
+        # Those at an end are public: how wide bounds and bands are.
+        centred[np.abs(centred) < question.largest],
         noiseless,
         rounded * grid.step,
         cloaked,
@@ -640,7 +648,7 @@ def check_one_measurement(fitted, measurement, *, y, clipped, inside):
         for order in "<>":
             assert struct.pack(order + "q", integer) not in dump
     # The search finds what is there: the answers and the inputs are.
-    assert struct.pack("<d", measurement.answers.values[0]) in dump
+    assert struct.pack("<d", measurement.answers.values[0, 0]) in dump
     assert struct.pack("<d", measurement.strategy.X[0, 0]) in dump
 
 
@@ -685,7 +693,7 @@ def test_the_design_does_not_look_at_y(seed):
 
 
 def test_y_goes_through_the_one_door_only(table, monkeypatch):
-    """`measure` gets the very object given to fit; nothing else reads it."""
+    """`ask` gets the very object given to fit; nothing else reads it."""
     X, y = table
     calls = []
 
@@ -705,17 +713,17 @@ def test_y_goes_through_the_one_door_only(table, monkeypatch):
 
     def watching(strategy, outputs, **rest):
         seen.append(outputs)
-        return measure(strategy, outputs, **rest)
+        return ask(strategy, outputs, **rest)
 
     for name, module in list(sys.modules.items()):
-        if name.startswith("cloakgp.") and vars(module).get("measure") is measure:
-            monkeypatch.setattr(module, "measure", watching)
+        if name.startswith("cloakgp.") and vars(module).get("ask") is ask:
+            monkeypatch.setattr(module, "ask", watching)
     outputs = Watched()
     model().fit(X, outputs)
     assert len(seen) == 1
     assert seen[0] is outputs
     assert calls
-    assert all("measure" in stack for stack in calls)
+    assert all("ask" in stack for stack in calls)
 
 
 # --- how well it predicts ---

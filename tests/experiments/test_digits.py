@@ -81,6 +81,7 @@ def test_the_first_step_without_noise_is_the_papers_equation(images, monkeypatch
     np.testing.assert_allclose(found.exact[1], np.abs(stepped - optimum), atol=1e-8)
 
 
+@pytest.mark.slow
 def test_figure_8_holds_every_pair(images):
     found = digits.figure_8(images, lengthscales=(200.0, 800.0), counts=(4, 6), draws=2)
     assert set(found) == {"no privacy", "papers' mechanism", "bayes"}

@@ -34,6 +34,7 @@ def test_the_noise_is_known_before_it_is_drawn(table, noise):
     np.testing.assert_allclose(cloaked.noise_sd(BUDGET), noise_sd(release), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_expected_squares_are_those_of_many_draws(table):
     X, y = table
     options = {"prior_for": prior_for, "noises": NOISES, "budget": BUDGET}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
@@ -38,20 +39,24 @@ def test_progress_is_no_part_of_the_output(capsys):
     assert capsys.readouterr().out == ""
 
 
-def test_in_a_log_a_line_is_said_now_and_then(monkeypatch, capsys):
+def test_in_a_log_a_line_is_said_now_and_then(monkeypatch, capsys, wait_until):
     """Also within a step that takes long; nothing more is said once all is done."""
     monkeypatch.setattr(progress, "SECONDS", 0.05)
+    said = []
+
+    def lines():
+        said.append(capsys.readouterr())
+        return "".join(each.err for each in said).splitlines()
+
     with progress.progress("folds", steps=2) as tick:
-        time.sleep(0.2)
+        wait_until(lambda: len(lines()) >= 2)
         tick()
-        time.sleep(0.2)
-    said = capsys.readouterr()
-    lines = said.err.splitlines()
-    assert lines[0] == "folds: 0 of 2, 0 s"
-    assert lines[-1].startswith("folds: 1 of 2, 0 s, some")
+        wait_until(lambda: "folds: 1 of 2" in lines()[-1])
+    assert re.fullmatch(r"folds: 0 of 2, \d+ s", lines()[0])
+    assert re.fullmatch(r"folds: 1 of 2, \d+ s, some \d+ s left", lines()[-1])
     time.sleep(0.2)
     assert capsys.readouterr().err == ""
-    assert said.out == ""
+    assert {each.out for each in said} == {""}
 
 
 def test_what_takes_no_time_says_nothing(capsys):

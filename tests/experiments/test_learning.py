@@ -55,6 +55,7 @@ def test_not_learning_is_the_default_shape_of_the_other_comparison(wave):
     assert paired.by_table["wave"].shape == (len(WAYS), SCALE.draws)
 
 
+@pytest.mark.slow
 def test_learning_pays_where_the_declared_lengthscale_is_far_off(rng):
     """Six waves where the default expects one, and answers good enough to tell."""
     X = rng.uniform(0.0, 10.0, size=(160, 1))

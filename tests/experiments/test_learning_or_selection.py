@@ -48,7 +48,7 @@ def few_candidates(monkeypatch):
 def test_choice_and_release_cost_the_total_and_hardly_less(epsilon, share):
     divided = Divided.of(epsilon, delta=DELTA, choice=share * epsilon, rows=250)
     both = compose_with_selection(
-        worst_release(divided.release, DELTA, rows=250),
+        worst_release(divided.release, DELTA, rows=250, answers=500),
         divided.choice,
         mechanism=study.MECHANISM,
     )
@@ -151,6 +151,7 @@ def test_candidates_lie_around_the_default():
     assert len(set(map(str, study.CANDIDATES))) == len(study.CANDIDATES)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_candidates")
 def test_tables_are_compared_apart_and_workers_change_no_figure(wave):
     other = Table("other", X=wave.X[:60], outputs=wave.outputs[30:], bounds=wave.bounds)

@@ -37,6 +37,7 @@ def defaults(X):
     return choose_prior(X, bounds=BUDGET.bounds)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [

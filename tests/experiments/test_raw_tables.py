@@ -38,6 +38,7 @@ def test_numbers_alone_have_neither_text_nor_gaps(people):
     np.testing.assert_array_equal(train, [[20], [40], [40], [60]])
 
 
+@pytest.mark.slow
 def test_much_is_learned_from_a_raw_table_at_a_large_epsilon():
     table = raw_tables()["tips"]()
     assert error_of(table, "as it comes", epsilon=100.0, rows=180, draw=0) < 0.9

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import cloakgp.estimators.grid_search
 import cloakgp.privacy
 import cloakgp.privacy.selection
-from cloakgp.privacy.bounds import OutputBounds
+from cloakgp.privacy.questions.bounds import OutputBounds
 from cloakgp.privacy.selection import error_band
 from experiments import __main__ as command_line
 from experiments import algorithm_1, four_points, table2, table2_choices

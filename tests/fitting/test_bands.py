@@ -22,7 +22,9 @@ from cloakgp.fitting.bands import (
 from cloakgp.fitting.strategies import Budget
 from cloakgp.privacy import Guarantee, OutputBounds
 from cloakgp.privacy.accounting import exact_noise_multiplier
-from cloakgp.privacy.bands import UNIT_BAND, Bands, SpreadQuestion
+from cloakgp.privacy.questions.bands import Bands
+from cloakgp.privacy.questions.spread import SpreadQuestion
+from cloakgp.privacy.questions.unit import UNIT_INTERVAL
 from cloakgp.release.bands import NARROWEST, account_in_bands, choose_bands
 
 BOUNDS = OutputBounds(-3.0, 7.0)
@@ -160,7 +162,7 @@ def test_the_account_is_that_of_where_outputs_lie_in_their_bands():
     )
     account = account_in_bands(mean, variance, bands=bands)
     y = mean + np.sqrt(variance) * rng.normal(size=(200_000, 5))
-    placed = np.array([bands.encoded(one) for one in y])
+    placed = np.array([bands.encoded(one)[:, 0] for one in y])
     slope = ((placed - placed.mean(axis=0)) * (y - mean)).mean(axis=0) / variance
     residual = placed.var(axis=0) - slope**2 * variance
     np.testing.assert_allclose(account.expected, placed.mean(axis=0), atol=5e-3)
@@ -195,7 +197,12 @@ def test_a_fit_follows_its_schedule(table):
     total = release.guarantee.mu**2
     shares = [one.answers.guarantee.mu**2 / total for one in release.measurements]
     assert shares == pytest.approx([0.2, 0.3, 0.1, 0.4], rel=1e-4)
-    assert [one.encoding is None for one in release.measurements] == [True, False, True, False]
+    assert [isinstance(one.question, OutputBounds) for one in release.measurements] == [
+        True,
+        False,
+        True,
+        False,
+    ]
     before = replace(release, measurements=release.measurements[:1])
     for number, (_, width) in list(enumerate(stages))[1:]:
         one = release.measurements[number]
@@ -203,25 +210,25 @@ def test_a_fit_follows_its_schedule(table):
             # Bands are what the answers before them say, and nothing else.
             mean, variance = before.posterior.outputs(table[0], table=0)
             expected = choose_bands(mean, variance, width=width, bounds=BOUNDS)
-            np.testing.assert_allclose(one.encoding.lower, expected.lower, atol=1e-9)
-            np.testing.assert_allclose(one.encoding.upper, expected.upper, atol=1e-9)
-            assert one.answers.bounds == UNIT_BAND
+            np.testing.assert_allclose(one.question.lower, expected.lower, atol=1e-9)
+            np.testing.assert_allclose(one.question.upper, expected.upper, atol=1e-9)
+            assert one.question.distance == UNIT_INTERVAL.distance
         before = before.with_measurements(release.measurements[: number + 1])
     assert 0.999e-3 <= release.guarantee.delta_at(2.0) <= 1e-3
 
 
 def test_the_default_schedule_and_perhaps_the_spread(table):
-    kinds = [type(None), *[Bands] * (len(DEFAULT_STAGES) - 1)]
+    kinds = [OutputBounds, *[Bands] * (len(DEFAULT_STAGES) - 1)]
     small = fitted(table)
-    assert [type(one.encoding) for one in small.measurements] == kinds
+    assert [type(one.question) for one in small.measurements] == kinds
     X = np.repeat(table[0], 8, axis=0)
     many = X, table[1].repeat(8)
     large = fitted(many, noise_variance=None, interval=False)
-    assert [type(one.encoding) for one in large.measurements] == [*kinds, SpreadQuestion]
+    assert [type(one.question) for one in large.measurements] == [*kinds, SpreadQuestion]
     np.testing.assert_array_equal(large.measurements[-1].strategy.matrix, np.ones((1, 320)))
     assert 0.999e-3 <= large.guarantee.delta_at(2.0) <= 1e-3
     # Noise that is given is not asked about.
-    assert [type(one.encoding) for one in fitted(many, interval=False).measurements] == kinds
+    assert [type(one.question) for one in fitted(many, interval=False).measurements] == kinds
 
 
 @pytest.mark.parametrize("criterion", ["trace", "logdet", "functional"])
@@ -259,7 +266,7 @@ def test_files_keep_stages(table, tmp_path):
             np.testing.assert_array_equal(first, second)
     assert loaded.guarantee == release.guarantee
     for one, other in zip(release.measurements, loaded.measurements, strict=True):
-        assert type(one.encoding) is type(other.encoding)
+        assert type(one.question) is type(other.question)
     one, other = (
         refine(part, table[1], epsilon=1.0, delta=1e-3, insecure_seed=9)
         for part in (release, loaded)

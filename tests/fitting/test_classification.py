@@ -7,18 +7,19 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from fits import release_held
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
+from cloakgp import DPGPClassifier
 from cloakgp.criteria import criteria_for
 from cloakgp.fitting.defaults import choose_label_prior, choose_query
-from cloakgp.fitting.dense import release_outputs
 from cloakgp.fitting.iteration import release_iteration
 from cloakgp.fitting.strategies import Budget, Query, choose_strategy
 from cloakgp.models.likelihoods.classes import LATENT_NUGGET
 from cloakgp.privacy.accounting import exact_noise_multiplier
-from cloakgp.privacy.labels import Classes, signed_width
+from cloakgp.privacy.questions.classes import Classes
 from cloakgp.release import Hyperprior
 
 KERNEL = ConstantKernel(4.0) * RBF(1.5)
@@ -36,7 +37,7 @@ def released(y, *, count=2, link_name="logit", rows=X, query=None, **changes):
         del settings["criterion"]
         return release_iteration(rows, y, classes=classes, **settings)
     query = choose_query(rows) if query is None else query
-    return release_outputs(rows, y, encoding=classes, query=query, **settings)
+    return release_held(rows, y, question=classes, query=query, **settings)
 
 
 @given(
@@ -67,7 +68,7 @@ def test_a_fit_spends_its_budget_and_no_more(criterion, count):
 def test_newton_steps_share_the_budget(steps, criterion):
     release = released(np.arange(20) % 2, criterion="newton", steps=steps, step_criterion=criterion)
     assert len(release.measurements) == steps
-    assert release.inference == "laplace"
+    assert release.inference == "newton"
     assert release.guarantee.delta_at(1.0) <= 0.01
     assert release.guarantee.epsilon <= 1.0
     assert release.guarantee.mu == pytest.approx(1 / exact_noise_multiplier(1.0, 0.01), rel=1e-4)
@@ -101,7 +102,7 @@ def test_cloaking_asks_for_a_newton_steps_linear_part(criterion):
         prior=prior,
         likelihood=likelihood,
         query=Query(X=Z),
-        encoding=classes,
+        question=classes,
         budget=Budget(epsilon=1.0, delta=0.01),
         criterion=criterion,
     )
@@ -116,7 +117,7 @@ def test_the_sharpest_questions_are_sharper_than_cloaking(count):
     classes = Classes(tuple(range(count)))
     prior, likelihood = choose_label_prior(X, classes=classes, kernel=KERNEL)
     linear = likelihood.linear_prior(prior, X)
-    noise_sd = signed_width(classes) * exact_noise_multiplier(1.0, 0.01)
+    noise_sd = classes.output_noise_sd(classes.distance * exact_noise_multiplier(1.0, 0.01))
     covariance = linear.output_covariance(X)
     K = covariance.latent + np.diag(covariance.noise)
     explained = {}
@@ -126,7 +127,7 @@ def test_the_sharpest_questions_are_sharper_than_cloaking(count):
             prior=prior,
             likelihood=likelihood,
             query=Query(X=Z),
-            encoding=classes,
+            question=classes,
             budget=Budget(epsilon=1.0, delta=0.01),
             criterion=criterion,
         ).matrix
@@ -222,91 +223,14 @@ def test_ours_beats_the_papers_mechanism():
     assert np.mean(rates) > 0
 
 
-CROWD = np.random.default_rng(3).uniform(0, 6, size=(300, 1))
-
-
-def crowded(criterion="bayes", *, count=2, inducing=12):
-    """Return the questions put to many rows, and those under one that design all rows at once."""
-    classes = Classes(tuple(range(count)))
-    prior, likelihood = choose_label_prior(CROWD, classes=classes, kernel=KERNEL, inducing=inducing)
-    return choose_strategy(
-        CROWD,
-        prior=prior,
-        likelihood=likelihood,
-        query=choose_query(CROWD),
-        encoding=classes,
-        budget=Budget(1.0, 0.001),
-        criterion=criterion,
-    )
-
-
-@pytest.mark.parametrize("count", [2, 3])
-@pytest.mark.parametrize("criterion", ["bayes", "trace", "logdet"])
-def test_many_rows_are_designed_in_passes_and_nearly_as_well(monkeypatch, criterion, count):
-    together = crowded(criterion, count=count)
-    monkeypatch.setattr("cloakgp.fitting.strategies.MANY_ROWS", 100)
-    passes = crowded(criterion, count=count)
-    assert passes.certificate.criterion == criterion
-    assert np.linalg.norm(passes.matrix, axis=0).max() <= 1 + 1e-9
-    if criterion != "bayes":
-        # Both reconstruct one and the same predictor.
-        np.testing.assert_allclose(
-            passes.reconstruction @ passes.matrix,
-            together.reconstruction @ together.matrix,
-            atol=1e-6 * np.abs(together.matrix).max(),
-        )
-        return
-    classes = Classes(tuple(range(count)))
-    latent, likelihood = choose_label_prior(CROWD, classes=classes, kernel=KERNEL, inducing=12)
-    prior = likelihood.linear_prior(latent, CROWD)
-    covariance = prior.output_covariance(CROWD)
-    noise_sd = signed_width(classes) * exact_noise_multiplier(1.0, 0.001)
-    query = choose_query(CROWD)
-
-    def unexplained(questions):
-        strategy = questions.matrix
-        answers = strategy @ covariance.times(strategy.T) + noise_sd**2 * np.eye(len(strategy))
-        asked = strategy @ prior.cross_covariance(query.X, CROWD).T * np.sqrt(query.weights)
-        explained = np.vdot(asked, np.linalg.solve(answers, asked))
-        return query.weights @ prior.query_variance(query.X) - explained
-
-    best = unexplained(together)
-    assert best * (1 - 2e-3) <= unexplained(passes) <= best * 1.02
-    # What it certifies holds, and the design that is nearly the best one is no better than that.
-    assert best >= unexplained(passes) * (1 - passes.certificate.gap)
-
-
-def test_few_rows_and_exact_processes_are_designed_at_once(monkeypatch):
-    def passes(*_: object, **__: object) -> None:
-        raise AssertionError("went through the rows in passes")
-
-    monkeypatch.setattr("cloakgp.fitting.strategies.design_rows", passes)
-    crowded()
-    monkeypatch.setattr("cloakgp.fitting.strategies.MANY_ROWS", 100)
-    crowded(inducing=None)
-    with pytest.raises(AssertionError, match="in passes"):
-        crowded()
-
-
 @pytest.mark.slow
 def test_tens_of_thousands_of_rows_end_in_minutes():
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(30_000, 3))
     y = (rows[:, 0] + np.sin(2 * rows[:, 1]) > rng.logistic(size=len(rows))).astype(int)
     started = time.process_time()
-    classes = Classes((0, 1))
-    prior, likelihood = choose_label_prior(rows, classes=classes, inducing=100)
-    release = release_outputs(
-        rows,
-        y,
-        prior=prior,
-        likelihood=likelihood,
-        encoding=classes,
-        query=choose_query(rows),
-        epsilon=1.0,
-        delta=1e-6,
-        hyperprior=Hyperprior(),
-    )
+    model = DPGPClassifier(classes=[0, 1], epsilon=1.0, delta=1e-6, inducing=100)
+    release = model.fit(rows, y).release_
     predicted = release.predict_proba(rows[:2000]).argmax(axis=1)
     assert time.process_time() - started < 180
     assert (predicted == y[:2000]).mean() > 0.65

@@ -14,7 +14,7 @@ from cloakgp.fitting import defaults as choices
 from cloakgp.fitting.defaults import choose_label_prior, choose_prior, choose_query
 from cloakgp.models import APPROXIMATIONS, ExactPrior, SparsePrior, default_kernel
 from cloakgp.privacy import OutputBounds
-from cloakgp.privacy.labels import Classes
+from cloakgp.privacy.questions.classes import Classes
 
 BOUNDS = OutputBounds(-10.0, 30.0)
 

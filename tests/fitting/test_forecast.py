@@ -7,19 +7,18 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 from cloakgp import DPGPRegressor
-from cloakgp.fitting.bands import DEFAULT_STAGES, LAPLACE_STAGES, ONE_STAGE
+from cloakgp.fitting.bands import DEFAULT_STAGES, ONE_STAGE, default_stages
 from cloakgp.fitting.defaults import choose_query
 from cloakgp.fitting.forecast import (
-    CLEARLY_BETTER,
     FewRows,
-    choose_noise,
     forecast_release,
 )
 from cloakgp.fitting.strategies import Budget
 from cloakgp.models import ExactPrior
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.accounting import exact_noise_multiplier
-from cloakgp.privacy.noise import NOISES
+from cloakgp.privacy.noise import LAPLACE, NOISES
+from cloakgp.privacy.noise_choice import LEAD, choose_noise
 
 BOUNDS = OutputBounds(-6.0, 6.0)
 X = np.linspace(0.0, 8.0, 60)[:, None]
@@ -48,7 +47,7 @@ def test_one_row_in_one_stage_is_a_closed_form():
         (ONE_STAGE, "gaussian", 1e-3),
         (DEFAULT_STAGES, "gaussian", 1e-3),
         (ONE_STAGE, "laplace", 0.0),
-        (LAPLACE_STAGES, "laplace", 0.0),
+        (default_stages(LAPLACE), "laplace", 0.0),
     ],
     ids=["one stage", "three stages", "one stage, Laplace", "two stages, Laplace"],
 )
@@ -124,7 +123,7 @@ def test_the_noise_that_is_taken_is_the_better_one(epsilon, delta):
         noise: model.set_params(noise=noise).forecast(X)[0].error
         for noise in ("gaussian", "laplace")
     }
-    clearly = errors["gaussian"] < CLEARLY_BETTER * errors["laplace"]
+    clearly = errors["gaussian"] < LEAD * errors["laplace"]
     assert chosen.noise == ("gaussian" if clearly else "laplace")
     assert chosen.error == errors[chosen.noise]
 

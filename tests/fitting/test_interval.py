@@ -15,14 +15,11 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from cloakgp import DPGPRegressor, Release, refine
 from cloakgp.criteria import criterion_named
-from cloakgp.fitting.bands import DEFAULT_STAGES, LAPLACE_STAGES, schedule_stages
+from cloakgp.fitting.bands import DEFAULT_STAGES, default_stages, schedule_stages
 from cloakgp.fitting.interval import (
     BINS,
-    CHEAP_SHARES,
     COUNT_PRECISION,
     FINEST_PRECISION,
-    LARGEST_SHARES,
-    LARGEST_SUMS,
     MOST_ROUNDS,
     NO_SEARCH,
     WIDEST,
@@ -36,7 +33,9 @@ from cloakgp.fitting.reach import reach_of_bands
 from cloakgp.fitting.strategies import Budget
 from cloakgp.privacy import Answers, Guarantee, OutputBounds
 from cloakgp.privacy.accounting import exact_noise_multiplier
-from cloakgp.privacy.interval import COUNT_BOUNDS, CountQuestion, measure_counts
+from cloakgp.privacy.ask import ask
+from cloakgp.privacy.noise import LAPLACE, NOISES
+from cloakgp.privacy.questions.counts import CountQuestion
 from cloakgp.report.describe import describe
 
 WIDE = OutputBounds(-40.0, 960.0)
@@ -45,10 +44,8 @@ BUDGET = Budget(epsilon=1.0, delta=1e-5)
 
 def answered(values, *, noise_sd):
     return Answers(
-        values=np.asarray(values, dtype=np.float64),
+        values=np.asarray(values, dtype=np.float64)[None, :],
         noise_sd=noise_sd,
-        centre=0.0,
-        bounds=COUNT_BOUNDS["gaussian"],
         guarantee=Guarantee(epsilon=1.0, delta=1e-5, mu=0.1),
     )
 
@@ -60,7 +57,7 @@ def noisily(outputs, rng, *, precision=COUNT_PRECISION):
     def ask(question, budget):
         del budget
         noise = noise_sd * rng.normal(size=question.intervals)
-        return answered(question.counts(outputs) + noise, noise_sd=noise_sd)
+        return answered(question.encoded(outputs).sum(axis=0) + noise, noise_sd=noise_sd)
 
     return ask
 
@@ -84,13 +81,13 @@ def test_a_search_pays_for_the_stated_precision_and_no_more(rows, largest, noise
     budget = Budget(1.0, 1e-5 if noise == "gaussian" else 0.0, noise=noise)
     plan = plan_search(WIDE, budget=budget, rows=largest * rows, largest_group=largest)
     assert 1 <= len(plan.rounds) <= MOST_ROUNDS
-    assert 0 < plan.share <= LARGEST_SHARES[noise]
-    assert plan.spent(len(plan.rounds)) <= LARGEST_SUMS[noise]
+    assert 0 < plan.share <= NOISES[noise].shares.largest_round
+    assert plan.spent(len(plan.rounds)) <= NOISES[noise].shares.all_rounds
     # Oracle: the mechanism itself, on as many rows in a group.
     groups = np.repeat(np.arange(5), largest)
-    noise_sd = measure_counts(
+    noise_sd = ask(
+        np.ones((1, len(groups))),
         np.zeros(len(groups)),
-        rows=len(groups),
         question=CountQuestion(np.arange(3.0)),
         epsilon=plan.rounds[0].epsilon,
         delta=plan.rounds[0].delta,
@@ -101,7 +98,7 @@ def test_a_search_pays_for_the_stated_precision_and_no_more(rows, largest, noise
     assert precision <= COUNT_PRECISION * (1 + 1e-4)
     if rows == 10**6:
         assert precision < FINEST_PRECISION
-    elif plan.share > CHEAP_SHARES[noise] * (1 + 1e-9):
+    elif plan.share > NOISES[noise].shares.cheap_round * (1 + 1e-9):
         assert precision == pytest.approx(COUNT_PRECISION, rel=1e-3)
     else:
         assert precision >= FINEST_PRECISION * (1 - 1e-3)
@@ -142,7 +139,7 @@ def test_search_and_stages_share_one_pure_budget(made):
     whole = Budget(1.0, 0.0, noise="laplace")
     plan = plan_search(WIDE, budget=whole, rows=250)
     steps = schedule_stages(
-        LAPLACE_STAGES, budget=whole, rows=250, ask_spread=True, spent=plan.spent(made)
+        default_stages(LAPLACE), budget=whole, rows=250, ask_spread=True, spent=plan.spent(made)
     )
     spent = math.fsum(
         [one.epsilon for one in plan.rounds[:made]] + [step.budget.epsilon for step in steps]
@@ -249,7 +246,7 @@ def test_an_interval_that_was_wrong_is_given_up():
 
     def ask(question, budget):
         del budget
-        counts = question.counts(outputs)
+        counts = question.encoded(outputs).sum(axis=0)
         if not calls:
             counts = 0.7 * counts + 0.3 * np.roll(counts, 1 - int(counts.argmax()))
         calls.append(question)
@@ -267,7 +264,7 @@ def test_good_bounds_cost_one_round_and_wide_ones_a_few():
         def ask(question, budget, outputs=outputs, asked=asked):
             del budget
             asked.append(question)
-            return answered(question.counts(outputs), noise_sd=1.0)
+            return answered(question.encoded(outputs).sum(axis=0), noise_sd=1.0)
 
         find_interval(
             ask, bounds=OutputBounds(-0.2 * (factor > 1), factor), rows=500, rounds=[BUDGET] * 6
@@ -321,7 +318,7 @@ def test_a_mean_of_what_is_clipped_is_hardly_worse_than_with_sharp_bounds(shape,
         def ask(question, budget, y=y, rng=rng, asked=asked):
             asked.append(budget)
             noise = rng.laplace(size=question.intervals) * noise_sd / math.sqrt(2.0)
-            return answered(question.counts(y) + noise, noise_sd=noise_sd)
+            return answered(question.encoded(y).sum(axis=0) + noise, noise_sd=noise_sd)
 
         found = find_interval(
             ask, bounds=OutputBounds(start, start + factor), rows=rows, rounds=plan.rounds
@@ -374,7 +371,7 @@ def fitted(table, **changes):
 
 
 def counted(release):
-    return [one for one in release.measurements if isinstance(one.encoding, CountQuestion)]
+    return [one for one in release.measurements if isinstance(one.question, CountQuestion)]
 
 
 @pytest.fixture(scope="module")
@@ -388,18 +385,18 @@ def test_a_fit_goes_by_what_was_found(table, release):
     shares = [sum(one.answers.guarantee.laplace) / 4.0 for one in counted(release)]
     assert 1 < len(shares) <= len(plan.rounds)
     assert sum(shares) == pytest.approx(plan.spent(len(shares)), rel=1e-3)
-    bounds = OutputBounds(*release.measurements[0].answers.bounds)
+    bounds = release.measurements[0].question
     assert bounds.lo < y.min() < y.max() < bounds.hi
     assert bounds.width < 0.2 * WIDE.width
     # The default prior is that of the interval.
     assert release.prior.mean == pytest.approx(bounds.middle)
     assert release.prior.noise_variance == pytest.approx((0.1 * bounds.width) ** 2)
     for one in release.measurements[len(shares) + 1 :]:
-        if hasattr(one.encoding, "lower"):
+        if hasattr(one.question, "lower"):
             # They may go beyond by its width.
             reach = OutputBounds(bounds.lo - bounds.width, bounds.hi + bounds.width)
             assert reach_of_bands(bounds, release.measurements) == reach
-            assert reach.lo <= one.encoding.lower.min() < one.encoding.upper.max() <= reach.hi
+            assert reach.lo <= one.question.lower.min() < one.question.upper.max() <= reach.hi
     without = fitted(table, interval=False)
     assert not counted(without)
     truth = 20 + 6 * np.sin(X[:, 0])
@@ -419,7 +416,7 @@ def test_few_rows_are_asked_within_the_bounds(table):
     X, y = table
     release = fitted((X[:20], y[:20]), epsilon=0.5)
     assert not counted(release)
-    assert release.measurements[0].answers.bounds == (WIDE.lo, WIDE.hi)
+    assert release.measurements[0].question == WIDE
 
 
 def test_files_keep_counts_and_later_visits_the_interval(table, release, tmp_path):
@@ -427,15 +424,15 @@ def test_files_keep_counts_and_later_visits_the_interval(table, release, tmp_pat
     loaded = Release.load(tmp_path / "found.cloak")
     np.testing.assert_array_equal(loaded.predict(table[0]), release.predict(table[0]))
     for one, other in zip(counted(release), counted(loaded), strict=True):
-        np.testing.assert_array_equal(one.encoding.edges, other.encoding.edges)
+        np.testing.assert_array_equal(one.question.edges, other.question.edges)
         np.testing.assert_array_equal(one.answers.values, other.answers.values)
     again = refine(loaded, table[1], epsilon=1.0, delta=1e-3, band=None, insecure_seed=3)
-    assert again.measurements[-1].answers.bounds == release.measurements[0].answers.bounds
+    assert again.measurements[-1].question == release.measurements[0].question
 
 
 def test_words_tell_the_declared_bounds_and_what_was_found(release):
     said = {fact.label: fact.text for section in describe(release) for fact in section.facts}
-    lo, hi = release.measurements[0].answers.bounds
+    lo, hi = release.measurements[0].question.limits
     assert "any other from -40 to 960." in said["protected"]
     assert f"declared to lie in -40 to 960, {lo:.6g} to {hi:.6g} of which" in said["y"]
     assert "how many values of y lie in each of so many intervals" in said["answers 2"]
@@ -447,12 +444,12 @@ def test_counts_that_do_not_fit_are_refused(release):
     one = counted(release)[0]
     one.validate()
     shorter = type(one)(
-        strategy=one.strategy, answers=one.answers, encoding=CountQuestion(one.encoding.edges[:-1])
+        strategy=one.strategy, answers=one.answers, question=CountQuestion(one.question.edges[:-1])
     )
     with pytest.raises(ValueError, match="do not fit"):
         shorter.validate()
     banded = type(one)(
-        strategy=one.strategy, answers=release.measurements[0].answers, encoding=one.encoding
+        strategy=one.strategy, answers=release.measurements[0].answers, question=one.question
     )
     with pytest.raises(ValueError, match=r"not about bands|do not fit"):
         banded.validate()
@@ -475,7 +472,7 @@ def test_limits_stay_within_what_was_declared_and_not_within_what_was_found():
     y = 50.0 + 8.0 * np.sin(X.ravel())
     model = DPGPRegressor(bounds=(0.0, 1000.0), epsilon=3.0, insecure_seed=1).fit(X, y)
     release = model.release_
-    found = release.measurements[0].answers.bounds
+    found = release.measurements[0].question.limits
     assert found[1] - found[0] < 500.0
     assert release.output_bounds == (0.0, 1000.0)
     far = np.array([[200.0]])

@@ -7,25 +7,26 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from fits import find
 
-from cloakgp.fitting.bands import DEFAULT_STAGES, LAPLACE_STAGES, schedule_stages
+from cloakgp.design import Certificate
+from cloakgp.fitting.bands import DEFAULT_STAGES, default_stages, schedule_stages
+from cloakgp.fitting.held import HeldEntries, HeldTable
 from cloakgp.fitting.interval import (
     COUNT_PRECISION,
-    LARGEST_SHARES,
-    LARGEST_SUMS,
     MOST_ROUNDS,
     NO_SEARCH,
     plan_search,
-    search_outputs,
 )
-from cloakgp.fitting.intervals import search_columns
 from cloakgp.fitting.reach import REACH, reach_of_rows
 from cloakgp.fitting.strategies import Budget, Query
 from cloakgp.models.kernels.coregion import as_entries
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.accounting import exact_noise_multiplier
-from cloakgp.privacy.interval import CountQuestion
+from cloakgp.privacy.noise import LAPLACE, NOISES
+from cloakgp.privacy.questions.counts import CountQuestion
 from cloakgp.privacy.several_outputs import STANDARD_BOUNDS, OutputColumns
+from cloakgp.release import DenseStrategy
 
 BUDGETS = {"gaussian": Budget(1.0, 1e-5), "laplace": Budget(1.0, 0.0, noise="laplace")}
 ROWS = 600
@@ -37,16 +38,21 @@ def plan(noise="laplace", *, rows=ROWS, outputs=2, **others):
 
 
 def searched(y, pairs, *, noise="laplace", groups=None, seed=3):
+    """Return the intervals that were found, and the counts as a release keeps them."""
     columns = OutputColumns.checked(pairs)
-    return search_columns(
-        X,
-        y,
-        query=Query(as_entries(X, count=len(pairs))),
-        columns=columns,
-        plan=plan(noise, outputs=len(pairs)),
-        groups=columns.units(groups, rows=len(X)),
-        insecure_seed=seed,
+    table = HeldEntries.of_columns(X, columns=columns, groups=groups)
+    search = plan(noise, outputs=len(pairs))
+    found, counts = find(table, y, bounds=columns.bounds, plan=search, insecure_seed=seed)
+    every = Query(as_entries(X, count=len(pairs)))
+    first = DenseStrategy(
+        X=table.X,
+        matrix=np.ones((1, len(table.X))),
+        X_query=every.X,
+        query_weights=every.weights,
+        reconstruction=None,
+        certificate=Certificate(criterion="given", gap=np.inf),
     )
+    return OutputColumns(found), table.within(found).measured_counts(counts, first=first)
 
 
 def drawn(seed=0):
@@ -64,8 +70,8 @@ def test_a_round_of_all_outputs_costs_no_more_than_one_of_one_output_may(rows, o
     found = plan(noise, rows=rows, outputs=outputs)
     assert len(found.rounds) % outputs == 0
     assert outputs <= len(found.rounds) <= outputs * MOST_ROUNDS
-    assert outputs * found.share <= LARGEST_SHARES[noise]
-    assert found.spent(len(found.rounds)) <= LARGEST_SUMS[noise] * (1 + 1e-9)
+    assert outputs * found.share <= NOISES[noise].shares.largest_round
+    assert found.spent(len(found.rounds)) <= NOISES[noise].shares.all_rounds * (1 + 1e-9)
     # Counts of one output are as precise as they are to be, whatever the others cost.
     two = math.sqrt(2.0) if noise == "gaussian" else 2.0
     assert two * found.rounds[0].unit_sd() / rows <= COUNT_PRECISION * (1 + 1e-4)
@@ -108,7 +114,7 @@ def test_search_and_stages_share_one_budget(outputs, more):
 def test_search_and_stages_share_one_pure_budget(outputs, more):
     search = plan("laplace", rows=900, outputs=outputs)
     steps = schedule_stages(
-        LAPLACE_STAGES,
+        default_stages(LAPLACE),
         budget=BUDGETS["laplace"],
         rows=900,
         ask_spread=True,
@@ -126,14 +132,9 @@ def test_one_output_is_searched_as_ever():
     """The first of two outputs, with the same budgets and seeds, finds what it would alone."""
     y, pairs = drawn(), [(-4000.0, 4000.0), (0.0, 1.0)]
     found, counted = searched(y, pairs)
-    alone, rounds = search_outputs(
-        X,
-        y[:, 0],
-        query=Query(X),
-        bounds=OutputBounds(*pairs[0]),
-        plan=plan("laplace"),
-        groups=None,
-        insecure_seed=3,
+    bounds = OutputBounds(*pairs[0])
+    [alone], rounds = find(
+        HeldTable.of(X), y[:, 0], bounds=(bounds,), plan=plan("laplace"), insecure_seed=3
     )
     assert found.bounds[0] == alone
     for one, other in zip(counted, rounds, strict=False):
@@ -152,7 +153,7 @@ def test_counts_are_about_one_output_each_and_in_its_widths():
         np.testing.assert_array_equal(one.strategy.matrix[0] == 1.0, which == output)
         one.validate()
         limits = found.bounds[output]
-        ends = limits.middle + limits.width * np.array(one.encoding.ends)
+        ends = limits.middle + limits.width * np.array(one.question.ends)
         np.testing.assert_allclose(ends, pairs[output], rtol=1e-12)
     assert {int(one.strategy.matrix[0].argmax()) for one in counted} == {0, 1}
 
@@ -205,7 +206,7 @@ def test_bands_may_go_beyond_intervals_and_never_beyond_bounds():
 def test_damaged_counts_of_a_part_of_the_rows_are_refused():
     _, counted = searched(drawn(), [(0.0, 200.0), (0.0, 1.0)])
     one = counted[0]
-    assert isinstance(one.encoding, CountQuestion)
+    assert isinstance(one.question, CountQuestion)
     for matrix in (0.5 * one.strategy.matrix, 0.0 * one.strategy.matrix):
         with pytest.raises(ValueError, match=r"fit|noise"):
             replace(one, strategy=replace(one.strategy, matrix=matrix)).validate()

@@ -5,9 +5,10 @@ import pytest
 
 from cloakgp import DPGPClassifier, DPGPMultiOutputRegressor
 from cloakgp.fitting.defaults import choose_label_prior
-from cloakgp.fitting.forecast import choose_noise, forecast_labels
+from cloakgp.fitting.forecast import forecast_labels
 from cloakgp.fitting.strategies import Budget, Query, choose_strategy, unit_noise_sd
-from cloakgp.privacy.labels import Classes
+from cloakgp.privacy.noise_choice import choose_noise
+from cloakgp.privacy.questions.classes import Classes
 
 SPREAD = np.linspace(0.0, 10.0, 60)[:, None]
 
@@ -30,7 +31,7 @@ def test_several_outputs_take_the_better(delta, law):
 def test_classes_take_the_better(delta, law):
     """Many inputs need many questions, which overlap: these suit Gaussian noise."""
     X = np.random.default_rng(0).uniform(size=(100, 5))
-    model = DPGPClassifier(classes=[0, 1], epsilon=1.0, delta=delta, learn=None)
+    model = DPGPClassifier(classes=[0, 1], epsilon=0.3, delta=delta, learn=None)
     labels = (X[:, 0] > 0.5).astype(int)
     assert law_of(model.fit(X, labels).release_) == law
 
@@ -73,7 +74,7 @@ def test_forecasts_of_labels_are_posterior_variances(count, noise):
         SPREAD,
         prior=prior,
         likelihood=likelihood,
-        encoding=classes,
+        question=classes,
         query=Query(SPREAD),
         budget=budget,
         gap=1e-2,

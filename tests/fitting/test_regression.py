@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from fits import release_held
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -11,7 +12,6 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from cloakgp.fitting.bands import ONE_STAGE, Stage
 from cloakgp.fitting.defaults import choose_prior, choose_query
-from cloakgp.fitting.dense import release_outputs
 from cloakgp.fitting.strategies import Budget, Query, split_budget
 from cloakgp.models import ExactPrior
 from cloakgp.privacy import Guarantee, OutputBounds, compose
@@ -33,11 +33,11 @@ def fit(X, y, **changes):
     settings = {
         "prior": choose_prior(X, bounds=BOUNDS),
         "query": choose_query(X),
-        "encoding": BOUNDS,
+        "question": BOUNDS,
         "epsilon": 1.0,
         "delta": 1e-3,
     }
-    return release_outputs(X, y, **(settings | changes))
+    return release_held(X, y, **(settings | changes))
 
 
 @pytest.fixture
@@ -166,7 +166,7 @@ def test_where_delta_alone_would_allow_every_stage_there_is_one(table):
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 0.1), (1.0, 0.0), (np.inf, 0.1), (1.0, 1.0)])
 def test_budgets_are_checked_before_anything_is_designed(epsilon, delta, table, monkeypatch):
-    monkeypatch.setattr("cloakgp.fitting.dense.choose_strategy", None)
+    monkeypatch.setattr("cloakgp.fitting.held.choose_strategy", None)
     with pytest.raises(ValueError, match=r"epsilon|delta"):
         fit(*table, epsilon=epsilon, delta=delta)
 

@@ -55,7 +55,7 @@ def condition(prior, release, points):
         start = starts[one.strategy.table]
         block[:, start : start + one.strategy.n_rows] = one.strategy.matrix
         questions.append(block)
-        values.append(one.answers.values + one.strategy.totals * one.answers.centre)
+        values.append(one.answers.values[:, 0] + one.strategy.totals * one.question.middle)
         variances.append(np.full(one.strategy.n_answers, one.answers.noise_sd**2))
     R = np.vstack(questions)
     answers = R @ K_y @ R.T + np.diag(np.concatenate(variances))
@@ -100,7 +100,9 @@ def test_asking_given_what_is_known_beats_asking_afresh(kernel, table):
     known = [[1.0], [3.0], [5.0]]
     first = model(kernel=kernel, learn=None, epsilon=20.0).fit(X, y, known).release_
     afresh = model(kernel=kernel, learn=None, epsilon=5.0, insecure_seed=1).fit(X, y, points)
-    informed = refine(first, y, points, epsilon=5.0, delta=1e-3, band=None, insecure_seed=1)
+    informed = refine(
+        first, y, points, epsilon=5.0, delta=1e-3, noise="gaussian", band=None, insecure_seed=1
+    )
     combined = first.combine(afresh.release_)
     assert informed.guarantee.mu == pytest.approx(combined.guarantee.mu, rel=1e-9)
     assert left_open(informed, points) < 0.97 * left_open(combined, points)
@@ -126,16 +128,17 @@ def test_no_other_second_visit_is_better(seed):
 def _asked(release, questions):
     """The same release with other last questions: what they tell does not depend on answers."""
     last = release.measurements[-1]
-    answers = replace(last.answers, values=np.zeros(len(questions)))
+    answers = replace(last.answers, values=np.zeros((len(questions), 1)))
     moved = replace(last, strategy=replace(last.strategy, matrix=questions), answers=answers)
     return replace(release, measurements=(*release.measurements[:-1], moved))
 
 
-def test_guarantees_compose(table):
+@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
+def test_guarantees_compose(noise, table):
     X, y = table
     first = model(kernel=KERNEL).fit(X, y).release_
-    second = refine(first, y, epsilon=0.7, delta=1e-4)
-    third = extend(second, X + 1, y, epsilon=0.3, delta=1e-5)
+    second = refine(first, y, epsilon=0.7, delta=1e-4, noise=noise)
+    third = extend(second, X + 1, y, epsilon=0.3, delta=1e-5, noise=noise)
     parts = [measurement.answers.guarantee for measurement in third.measurements]
     assert [part.epsilon for part in parts] == [2.0, 0.7, 0.3]
     assert [part.delta for part in parts] == [1e-3, 1e-4, 1e-5]
@@ -357,9 +360,26 @@ def test_tables_are_read_by_name(rng):
             wrong()
 
 
-def test_other_kinds_of_release_say_that_they_cannot(table):
-    X, y = table
-    classes = DPGPClassifier(classes=[0, 1], **SPENDING).fit(X, (y > 0).astype(int)).release_
-    for ask in (lambda: refine(classes, y, **SPENDING), lambda: extend(classes, X, y, **SPENDING)):
-        with pytest.raises(TypeError, match="release cannot be measured again"):
-            ask()
+@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
+def test_classes_are_asked_again_and_of_new_rows(count, noise, table, tmp_path):
+    """What a second visit leaves open is less, guarantees add up, and files keep both visits."""
+    X, _ = table
+    labels = (np.arange(30) * 7) % count
+    delta = 1e-3 if noise == "gaussian" else 0.0
+    spending = {"epsilon": 2.0, "delta": delta, "noise": noise}
+    model = DPGPClassifier(classes=list(range(count)), learn=None, insecure_seed=0, **spending)
+    first = model.fit(X, labels).release_
+    again = refine(first, labels, [[1.0], [5.0]], insecure_seed=1, **spending)
+    both = extend(again, X + 0.5, labels, insecure_seed=2, **spending)
+    assert [one.strategy.table for one in both.measurements] == [0, 0, 1]
+    assert both.guarantee == compose(*(one.answers.guarantee for one in both.measurements))
+    assert all(one.question == first.measurements[0].question for one in both.measurements)
+    sds = [np.square(one.predict_latent(X).sd).sum() for one in (first, again, both)]
+    assert sds == sorted(sds, reverse=True)
+    both.save(tmp_path / "visits.cloak")
+    loaded = Release.load(tmp_path / "visits.cloak")
+    np.testing.assert_array_equal(loaded.predict_proba(X), both.predict_proba(X))
+    one, other = (refine(part, labels, insecure_seed=9, **spending) for part in (both, loaded))
+    np.testing.assert_array_equal(one.predict_proba(X), other.predict_proba(X))
+    assert one.visits == 4

@@ -6,14 +6,14 @@ import math
 
 import numpy as np
 import pytest
+from fits import release_held
 
 from cloakgp import DPGPMultiOutputRegressor
 from cloakgp.fitting.bands import checked_stages
-from cloakgp.fitting.dense import release_outputs
 from cloakgp.fitting.forecast import forecast_release
 from cloakgp.fitting.strategies import Budget, Query
 from cloakgp.models.kernels.coregion import as_entries
-from cloakgp.privacy.interval import CountQuestion
+from cloakgp.privacy.questions.counts import CountQuestion
 from cloakgp.privacy.several_outputs import STANDARD_BOUNDS, OutputColumns
 from cloakgp.release import Hyperprior
 
@@ -59,11 +59,11 @@ def test_without_a_search_entries_are_asked_as_one_column_of_groups(noise, group
     release = fitted(interval=False, groups=groups, bounds=GOOD, **settings)
     columns = OutputColumns.checked(GOOD)
     points = as_entries(X, count=2)
-    by_hand = release_outputs(
+    by_hand = release_held(
         points,
         columns.standardised(outputs(), rows=ROWS),
         prior=release.entries.prior,
-        encoding=STANDARD_BOUNDS,
+        question=STANDARD_BOUNDS,
         query=Query(points),
         epsilon=3.0,
         delta=delta,
@@ -140,7 +140,7 @@ def test_an_output_all_at_a_bound_stays_within_it(stages):
 
 def test_bands_of_later_stages_may_reach_beyond_what_was_found():
     release = fitted(stages="auto", epsilon=6.0)
-    bands = [one.encoding for one in release.entries.measurements if hasattr(one.encoding, "lower")]
+    bands = [one.question for one in release.entries.measurements if hasattr(one.question, "lower")]
     assert len(bands) == 2
     for one in bands:
         assert -1.5 <= one.lower.min() < one.upper.max() <= 1.5
@@ -152,8 +152,8 @@ def test_bands_of_later_stages_may_reach_beyond_what_was_found():
     release = fitted(rising, bounds=pairs, stages="auto", epsilon=6.0)
     limits = release.units.bounds[0]
     for one in release.entries.measurements:
-        if hasattr(one.encoding, "lower"):
-            lower = limits.middle + limits.width * one.encoding.lower[::2]
+        if hasattr(one.question, "lower"):
+            lower = limits.middle + limits.width * one.question.lower[::2]
             assert lower.min() >= 100.0 - 1e-6
 
 
@@ -204,7 +204,7 @@ def test_rounds_tell_how_much_is_left():
     counts = [
         one.guarantee.mu
         for one in release.entries.measurements
-        if isinstance(one.encoding, CountQuestion)
+        if isinstance(one.question, CountQuestion)
     ]
     assert math.fsum(one.mu**2 for one in parts) == pytest.approx(release.guarantee.mu**2, rel=1e-9)
     assert len(set(np.round(counts, 12))) == 1

@@ -5,11 +5,13 @@ from __future__ import annotations
 import importlib
 import pickle
 import traceback
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
+from fits import release_rows
 from scipy import stats
 from sklearn.gaussian_process.kernels import RBF, DotProduct, WhiteKernel
 
@@ -18,14 +20,12 @@ from cloakgp.data import ArrayRows, FileRows
 from cloakgp.design.streaming import remembering
 from cloakgp.design.streaming.binning import Cells
 from cloakgp.design.streaming.rules import PartitionRule
-from cloakgp.fitting import streaming as row_fitting
+from cloakgp.fitting import passes as row_fitting
 from cloakgp.fitting.strategies import Query, design_rows
-from cloakgp.fitting.streaming import RowSettings, release_rows
 from cloakgp.models import SparsePrior, default_kernel
 from cloakgp.models.summary import summarise
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.accounting import exact_noise_multiplier
-from cloakgp.release import Hyperprior
 
 # Budgets here are as large, or tables as small, as each test needs.
 pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
@@ -50,11 +50,11 @@ def fit(table):
         return release_rows(
             ArrayRows(X, outputs, chunk_rows=chunk_rows, jobs=1) if rows is None else rows,
             bounds=BOUNDS,
+            query=query,
             epsilon=epsilon,
             delta=delta,
-            query=query,
-            settings=RowSettings(**{"inducing": 8, "gap": 1e-2} | settings),
             insecure_seed=seed,
+            **{"inducing": 8, "gap": 1e-2} | settings,
         )
 
     return make
@@ -165,7 +165,8 @@ def test_progress_is_told(table):
         bounds=BOUNDS,
         epsilon=1.0,
         delta=1e-4,
-        settings=RowSettings(criterion="trace", inducing=8),
+        criterion="trace",
+        inducing=8,
         progress=heard.append,
     )
     assert heard
@@ -243,10 +244,11 @@ def test_only_the_measurement_depends_on_outputs(criterion, fit, table, monkeypa
         release = fit(
             rows=ArrayRows(X, moved, chunk_rows=20, jobs=1),
             criterion=criterion,
-            hyperprior=Hyperprior(),
+            learn="map",
             seed=None,
         )
-        release.save(tmp_path / name)
+        # When it was made is said to the second.
+        replace(release, provenance=None).save(tmp_path / name)
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
 
 
@@ -256,11 +258,13 @@ def test_only_the_measurement_depends_on_outputs(criterion, fit, table, monkeypa
 def test_nothing_is_learned_unless_asked_or_without_answers(fit, any_evidence):  # noqa: ARG001
     assert fit().learned == ()
     fixed = fit(
-        hyperprior=Hyperprior(noise_variance=False, mean=False),
+        learn="map",
+        noise_variance=0.25,
+        mean=0.5,
         kernel=RBF(2.0, length_scale_bounds="fixed"),
     )
     assert fixed.fitted_prior is fixed.prior
-    learned = fit(hyperprior=Hyperprior(noise_variance=False), epsilon=50.0)
+    learned = fit(learn="map", noise_variance=0.25, epsilon=50.0)
     assert learned.fitted_prior.noise_variance == learned.prior.noise_variance
     assert learned.fitted_prior.mean != learned.prior.mean
 
@@ -268,7 +272,7 @@ def test_nothing_is_learned_unless_asked_or_without_answers(fit, any_evidence): 
 @pytest.mark.parametrize("average", [False, True])
 def test_what_was_learned_sees_every_row(average, fit, table, any_evidence):  # noqa: ARG001
     """The sums under each learned prior are those of the columns that were asked."""
-    release = fit(hyperprior=Hyperprior(), average=average, epsilon=50.0)
+    release = fit(learn="average" if average else "map", epsilon=50.0)
     X, _ = table
     R = release.measurements[0].strategy.rule.columns(*release.prior.features_and_noise(X))
     strategy = release.measurements[0].strategy
@@ -293,7 +297,10 @@ def test_learning_from_cells_of_several_rows_finds_the_mean(monkeypatch, rng):
         epsilon=5.0,
         delta=1e-5,
         query=Query(X=np.linspace(0, 10, 20)[:, None]),
-        settings=RowSettings(kernel=0.1 * RBF(3.0), inducing=8, hyperprior=Hyperprior(), gap=0.1),
+        kernel=0.1 * RBF(3.0),
+        inducing=8,
+        learn="map",
+        gap=0.1,
         insecure_seed=0,
     )
     assert release.n_rows == 3000
@@ -319,7 +326,7 @@ def test_learning_from_cells_of_several_rows_finds_the_mean(monkeypatch, rng):
         ({"noise_variance": np.nan}, "noise_variance"),
         ({"mean": np.inf}, "mean"),
         ({"inducing": 0}, "at least 1"),
-        ({"inducing": True}, "truth value"),
+        ({"inducing": True}, "must have two dimensions"),
         ({"inducing": np.zeros((3, 5))}, "inducing has 5 columns, expected 2"),
         ({"inducing": np.full((3, 2), np.nan)}, "inducing contains NaN"),
         ({"kernel": "RBF"}, "kernel must be"),
@@ -406,7 +413,7 @@ def test_outputs_are_read_once(table, fit):
             passes.append(what)
             return super().over_rows(work, what=what, labels=labels)
 
-    fit(rows=Counted(*table, chunk_rows=20, jobs=1), hyperprior=Hyperprior(), average=True)
+    fit(rows=Counted(*table, chunk_rows=20, jobs=1), learn="average")
     assert len(passes) == 1
 
 
@@ -447,10 +454,13 @@ def test_what_rows_are_asked_is_remembered_and_changes_nothing(table, monkeypatc
             epsilon=5.0,
             delta=0.0,
             noise="laplace",
-            settings=RowSettings(inducing=8, gap=1e-2, hyperprior=Hyperprior()),
+            inducing=8,
+            gap=1e-2,
+            learn="map",
             insecure_seed=3,
         )
-        return made, sum(evaluated)
+        # When it was made is said to the second.
+        return replace(made, provenance=None), sum(evaluated)
 
     with_memory, few = release()
     rule = with_memory.measurements[0].strategy.rule
@@ -479,7 +489,8 @@ def test_a_table_that_changes_is_asked_as_it_is(table):
         epsilon=5.0,
         delta=0.0,
         noise="laplace",
-        settings=RowSettings(inducing=8, gap=1e-2),
+        inducing=8,
+        gap=1e-2,
         insecure_seed=3,
     )
     strategy = release.measurements[0].strategy
@@ -500,6 +511,7 @@ def test_it_agrees_with_a_fit_that_keeps_every_row(table):
         "bounds": (-2.0, 3.0),
         "epsilon": 1e5,
         "delta": 0.4,
+        "noise": "gaussian",
         "inducing": X[:15],
         "learn": None,
         "insecure_seed": 0,
@@ -528,9 +540,10 @@ def test_limits_cover_as_often_as_they_say():
             epsilon=1.0,
             delta=1e-3,
             query=Query(X=points),
-            settings=RowSettings(
-                kernel=kernel, noise_variance=0.16, inducing=places[::4], gap=0.05
-            ),
+            kernel=kernel,
+            noise_variance=0.16,
+            inducing=places[::4],
+            gap=0.05,
             insecure_seed=draw,
         )
         mean, sd = release.predict(points, return_std=True)
@@ -577,7 +590,10 @@ def test_designs_of_tables_beyond_a_sample_begin_with_it(noise, monkeypatch):
             delta=1e-4 if noise == "gaussian" else 0.0,
             noise=noise,
             query=Query(X[100:200]),
-            settings=RowSettings(kernel=RBF(1.0), noise_variance=0.1, inducing=X[:25], gap=1e-2),
+            kernel=RBF(1.0),
+            noise_variance=0.1,
+            inducing=X[:25],
+            gap=1e-2,
             insecure_seed=1,
         )
         assert release.verify(rows) == pytest.approx(1.0, abs=1e-9)

@@ -9,19 +9,16 @@ import traceback
 import numpy as np
 import pandas as pd
 import pytest
+from fits import release_label_rows
 from scipy import stats
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern
 
 from cloakgp import DPGPClassifier
 from cloakgp.data import ArrayRows, FileRows
 from cloakgp.fitting.strategies import Query
-from cloakgp.fitting.streaming_classification import (
-    LabelRowSettings,
-    release_label_rows,
-)
 from cloakgp.models.likelihoods.classes import link
-from cloakgp.privacy.labels import Classes
-from cloakgp.release import Hyperprior, Release
+from cloakgp.privacy.questions.classes import Classes
+from cloakgp.release import Release
 
 # Budgets here are as large, or tables as small, as each test needs.
 pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
@@ -29,7 +26,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning
 door = importlib.import_module("cloakgp.privacy.grid")
 
 CRITERIA = ["bayes", "trace", "logdet"]
-NAMES = ("ill", "well", "unknown")
+# In the order of probabilities.
+NAMES = ("ill", "well", "worse")
 
 
 def chances(X, *, count):
@@ -53,25 +51,16 @@ def fit():
             rows = ArrayRows(rows, labels, chunk_rows=40, jobs=1)
         return release_label_rows(
             rows,
-            classes=Classes(NAMES[:count]),
+            classes=NAMES[:count],
             epsilon=epsilon,
             delta=delta,
+            noise="gaussian",
             query=query,
-            settings=LabelRowSettings(**{"inducing": 12, "gap": 1e-2} | learning_of(settings)),
             insecure_seed=seed,
+            **{"inducing": 12, "gap": 1e-2} | settings,
         )
 
     return make
-
-
-def learning_of(settings):
-    """Settings with a hyperprior for how to learn."""
-    given = dict(settings)
-    learning = given.pop("learning", None)
-    if learning is not None:
-        free = Hyperprior(noise_variance=False, mean="class_rates" not in given)
-        given |= {"hyperprior": free, "average": learning == "average"}
-    return given
 
 
 def asked_of(release):
@@ -93,14 +82,15 @@ def test_each_mechanism_gives_what_it_promises(criterion, count, fit):
     X, labels = drawn(150, count=count, seed=1)
     release = fit(X, labels, count=count, criterion=criterion, seed=None)
     strategy, answers = asked_of(release)
+    question = release.measurements[0].question
     assert answers.guarantee.epsilon == 2.0
     assert answers.guarantee.delta_at(2.0) <= 1e-4
     assert not answers.insecure
-    moved = answers.classes.distance * strategy.longest / answers.noise_sd
+    moved = question.distance * strategy.longest / answers.noise_sd
     assert moved <= answers.guarantee.mu * (1 + 1e-9)
     assert moved >= answers.guarantee.mu * (1 - 1e-6)
     assert strategy.rows == 150
-    assert answers.values.shape == (strategy.rule.answers, answers.classes.channels)
+    assert answers.values.shape == (strategy.rule.answers, question.channels)
     found = release.predict_proba(X[:20])
     assert found.shape == (20, count)
     np.testing.assert_allclose(found.sum(axis=1), 1.0)
@@ -118,6 +108,7 @@ def test_it_agrees_with_a_fit_that_keeps_every_row(count, fit):
         classes=Classes(NAMES[:count]),
         epsilon=1e3,
         delta=1e-4,
+        noise="gaussian",
         inducing=X[:60],
         learn=None,
         gap=1e-2,
@@ -133,7 +124,7 @@ def test_as_good_as_the_dense_way_under_the_same_budget(count, learning, fit):
     X, labels = drawn(6000, count=count, seed=4)
     points, truth = drawn(4000, count=count, seed=5)
     known = chances(points, count=count)
-    asked = fit(X, labels, count=count, epsilon=1.0, delta=1e-5, inducing=40, learning=learning)
+    asked = fit(X, labels, count=count, epsilon=1.0, delta=1e-5, inducing=40, learn=learning)
     dense = DPGPClassifier(
         classes=Classes(NAMES[:count]),
         epsilon=1.0,
@@ -173,11 +164,13 @@ def test_what_is_known_of_latent_functions_covers_as_often_as_it_says():
         labels = rng.uniform(size=3000) < stats.norm.cdf(latent[at])
         asked = release_label_rows(
             ArrayRows(places[at], labels, chunk_rows=1000, jobs=1),
-            classes=Classes((False, True)),
+            classes=(False, True),
             epsilon=1.0,
             delta=1e-4,
             query=Query(X=points),
-            settings=LabelRowSettings(kernel=kernel, inducing=places[::4], gap=0.05),
+            kernel=kernel,
+            inducing=places[::4],
+            gap=0.05,
             insecure_seed=draw,
         )
         found = asked.predict_latent(points)
@@ -205,7 +198,7 @@ def test_twenty_thousand_rows(count, fit):
     places = np.array([NAMES.index(one) for one in truth])
     known = chances(points, count=count)
     for learning in (None, "map"):
-        asked = fit(rows, count=count, epsilon=1.0, delta=1e-5, inducing=100, learning=learning)
+        asked = fit(rows, count=count, epsilon=1.0, delta=1e-5, inducing=100, learn=learning)
         found = asked.predict_proba(points)
         best = np.mean(known.argmax(axis=1) == places)
         assert np.mean(found.argmax(axis=1) == places) > best - 0.005
@@ -265,9 +258,9 @@ def test_settings_are_kept(fit):
         kernel=kernel,
         inducing=X[:7],
         approximation="dtc",
-        link_name="logit",
+        link="logit",
         class_rates=[0.2, 0.3, 0.5],
-        learning="map",
+        learn="map",
         query=Query(X=X[:4], weights=np.array([1.0, 2.0, 3.0, 4.0])),
     )
     assert asked.likelihood.link_name == "logit"
@@ -287,7 +280,7 @@ def test_settings_are_kept(fit):
 @pytest.mark.parametrize("learning", ["map", "average"])
 def test_what_is_learned_predicts(learning, fit):
     X, labels = drawn(3000, count=2, seed=1)
-    asked = fit(X, labels, learning=learning, epsilon=20.0)
+    asked = fit(X, labels, learn=learning, epsilon=20.0)
     sums = asked_of(asked)[0].sums
     assert len(asked.learned) == len(sums)
     assert (len(asked.learned) > 1) == (learning == "average")
@@ -307,6 +300,19 @@ def test_whoever_has_the_inputs_can_verify(fit):
     # In other chunks, by somebody who has no labels.
     rows = Unread(X, np.zeros(150), chunk_rows=17, jobs=1)
     assert asked.verify(rows) == pytest.approx(asked_of(asked)[0].longest, rel=1e-9)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_questions_about_persons_can_be_verified_and_predict(count, fit):
+    X, labels = drawn(600, count=count, seed=1)
+    people = [f"p{row % 250}" for row in range(600)]
+    asked = fit(ArrayRows(X, labels, groups=people, chunk_rows=40, jobs=1), count=count)
+    assert asked_of(asked)[0].grouped
+    assert asked.guarantee.epsilon <= 2.0
+    rows = Unread(X, np.zeros(600), groups=people, chunk_rows=17, jobs=1)
+    assert asked.verify(rows) == pytest.approx(asked_of(asked)[0].longest, rel=1e-9)
+    better = (np.array(NAMES)[chances(X, count=count).argmax(axis=1)] == asked.predict(X)).mean()
+    assert better > 1 / count
 
 
 def test_other_rows_are_not_verified(fit):
@@ -362,7 +368,7 @@ def test_labels_are_read_once(fit):
             return super().over_rows(work, what=what, labels=labels)
 
     X, labels = drawn(90, count=2, seed=1)
-    fit(Counted(X, labels, chunk_rows=20, jobs=1), learning="average")
+    fit(Counted(X, labels, chunk_rows=20, jobs=1), learn="average")
     assert passes == ["asking the private column"]
 
 
@@ -376,7 +382,7 @@ def test_nothing_is_read_before_all_else_is_well(fit):
         ({"criterion": "functional"}, "classes"),
         ({"class_rates": [0.5, 0.2]}, "class_rates"),
         ({"inducing": 0}, "at least 1"),
-        ({"link_name": "cauchit"}, "link"),
+        ({"link": "cauchit"}, "link"),
         ({"query": Query(X=np.zeros((3, 1)))}, "X_query"),
         ({"query": Query(X=np.zeros((2, 2)), weights=np.array([1.0, -1.0]))}, "weights"),
     ):

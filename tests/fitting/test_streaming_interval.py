@@ -3,15 +3,15 @@
 import numpy as np
 import pandas as pd
 import pytest
+from fits import find
 
 from cloakgp import DPGPRegressor, Release, extend, refine
 from cloakgp.data import ArrayRows, FileRows
-from cloakgp.data.grouped import GroupedRows
-from cloakgp.fitting.interval import NO_SEARCH
+from cloakgp.fitting.interval import NO_SEARCH, plan_search
+from cloakgp.fitting.passes import RowTable
 from cloakgp.fitting.strategies import Budget
-from cloakgp.fitting.streaming_interval import plan_row_search, search_rows
 from cloakgp.privacy import OutputBounds
-from cloakgp.privacy.interval import CountQuestion
+from cloakgp.privacy.questions.counts import CountQuestion
 from cloakgp.report.describe import describe
 
 ROWS = 6_000
@@ -42,7 +42,7 @@ def fitted(table, *, groups=None, **changes):
 
 
 def counted(release):
-    return [one for one in release.measurements if isinstance(one.encoding, CountQuestion)]
+    return [one for one in release.measurements if isinstance(one.question, CountQuestion)]
 
 
 def error(release, table):
@@ -65,7 +65,7 @@ def test_wide_bounds_cost_little(table, grouped):
     errors = [error(one, table) for one in (wide, without, sharp)]
     assert errors[0] < 0.1 * errors[1]
     assert errors[0] < 3 * errors[2]
-    found = wide.measurements[0].answers.bounds
+    found = wide.measurements[0].question.limits
     assert WIDE.lo < found[0] < 30 < 70 < found[1] < WIDE.hi
     # The default prior is that of the interval.
     assert wide.prior.mean == pytest.approx(np.mean(found))
@@ -76,28 +76,31 @@ def test_all_of_the_budget_is_spent(release):
     assert sum(map(sum, parts)) == pytest.approx(0.5, rel=1e-3)
 
 
+def search_of(table):
+    return plan_search(WIDE, budget=BUDGET, rows=table.counted, largest_group=table.most_counted)
+
+
 def test_of_groups_everybody_counts_once(table):
     """The budget of counts is that of so many people, and their shares add up to them."""
     X, y, groups = table
-    rows = ArrayRows(X, y, groups=groups)
-    asking = GroupedRows.of(rows)
+    alone = RowTable.of(ArrayRows(X, y))
+    together = RowTable.of(ArrayRows(X, y, groups=groups))
     people = len(np.unique(groups))
-    alone = plan_row_search(rows, bounds=WIDE, budget=BUDGET, count=ROWS)
-    together = plan_row_search(asking, bounds=WIDE, budget=BUDGET, count=ROWS)
-    assert alone.share < together.share
-    _, asked = search_rows(asking, bounds=WIDE, plan=together, count=ROWS, insecure_seed=1)
-    for question, answers in asked:
-        noise = answers.noise_sd * np.sqrt(question.intervals)
+    assert (together.counted, together.most_counted) == (people, 1)
+    plan = search_of(together)
+    assert search_of(alone).share < plan.share
+    _, counts = find(together, together.passes, bounds=(WIDE,), plan=plan, insecure_seed=1)
+    for one in counts:
+        noise = one.answers.noise_sd * np.sqrt(one.question.intervals)
         # Several people may share a number.
-        assert answers.values.sum() == pytest.approx(people, abs=4 * noise)
+        assert one.answers.values.sum() == pytest.approx(people, abs=4 * noise)
 
 
 def test_nobody_looks_where_it_would_cost_too_much(table):
     X, y, _ = table
-    rows = ArrayRows(X[:60], y[:60])
-    plan = plan_row_search(rows, bounds=WIDE, budget=BUDGET, count=60)
-    assert plan == NO_SEARCH
-    assert search_rows(rows, bounds=WIDE, plan=plan, count=60) == (WIDE, ())
+    few = (X[:60], y[:60], None)
+    assert search_of(RowTable.of(ArrayRows(*few[:2]))) == NO_SEARCH
+    assert not counted(fitted(few))
 
 
 def test_how_rows_are_cut_does_not_matter(table, tmp_path):
@@ -115,7 +118,7 @@ def test_how_rows_are_cut_does_not_matter(table, tmp_path):
     )
     parts = model.fit_rows(FileRows(path, inputs=["a", "b"], output="y", chunk_rows=501)).release_
     for one, other in zip(counted(whole), counted(parts), strict=True):
-        np.testing.assert_array_equal(one.encoding.edges, other.encoding.edges)
+        np.testing.assert_array_equal(one.question.edges, other.question.edges)
         np.testing.assert_allclose(one.answers.values, other.answers.values, rtol=1e-9)
 
 
@@ -127,7 +130,7 @@ def test_files_keep_counts_and_later_visits_the_interval(table, release, tmp_pat
     np.testing.assert_array_equal(loaded.predict(X[:50]), release.predict(X[:50]))
     assert loaded.verify(rows) == pytest.approx(1.0)
     again = refine(loaded, rows, X[:20], epsilon=0.3, delta=0, band=None, insecure_seed=3)
-    assert again.measurements[-1].answers.bounds == release.measurements[0].answers.bounds
+    assert again.measurements[-1].question == release.measurements[0].question
     more = extend(loaded, ArrayRows(X + 0.01, y), epsilon=0.3, delta=0, insecure_seed=3)
     for one in (again, more):
         assert one.guarantee.epsilon_at(0.0) == pytest.approx(0.8, rel=1e-3)
@@ -136,9 +139,9 @@ def test_files_keep_counts_and_later_visits_the_interval(table, release, tmp_pat
 
 def test_stages_and_learning_go_by_what_was_found(table):
     staged = fitted(table, stages="auto", learn="map", epsilon=0.2)
-    found = OutputBounds(*staged.measurements[0].answers.bounds)
+    found = staged.measurements[0].question
     assert counted(staged)
-    bands = [one.strategy.bands for one in staged.measurements if hasattr(one.placing, "reach")]
+    bands = [one.question for one in staged.measurements if hasattr(one.question, "reach")]
     assert bands
     for one in bands:
         # They may go beyond by its width.
@@ -158,8 +161,8 @@ def test_counts_that_do_not_fit_are_refused(release):
     one = counted(release)[0]
     one.validate()
     for strategy, encoding in (
-        (release.measurements[0].strategy, one.encoding),
-        (one.strategy, CountQuestion(one.encoding.edges[:-1])),
+        (release.measurements[0].strategy, one.question),
+        (one.strategy, CountQuestion(one.question.edges[:-1])),
     ):
         with pytest.raises(ValueError, match=r"do not fit|answers"):
-            type(one)(strategy=strategy, answers=one.answers, encoding=encoding).validate()
+            type(one)(strategy=strategy, answers=one.answers, question=encoding).validate()

@@ -18,7 +18,7 @@ from cloakgp.design.streaming.binning import Cells
 from cloakgp.models import APPROXIMATIONS
 from cloakgp.models.summary import summarise
 from cloakgp.privacy import compose
-from cloakgp.privacy.interval import CountQuestion
+from cloakgp.privacy.questions.counts import CountQuestion
 from cloakgp.release import DenseStrategy, StreamedStrategy
 from cloakgp.report.describe import describe
 from cloakgp.report.facts import as_text
@@ -75,15 +75,13 @@ def keeping_rows(release, tables):
         if isinstance(kept, StreamedStrategy):
             kept = DenseStrategy(
                 X=X,
-                matrix=kept.columns(X),
+                matrix=kept.columns(one.question)(X),
                 X_query=kept.X_query,
                 reconstruction=kept.reconstruction,
                 certificate=kept.certificate,
                 table=kept.table,
             )
-        bands = getattr(one.strategy, "bands", None)
-        encoding = one.encoding if bands is None else bands(X)
-        measurements.append(replace(one, strategy=kept, encoding=encoding))
+        measurements.append(replace(one, strategy=kept, question=one.question.of_rows(X)))
     return replace(release, measurements=tuple(measurements))
 
 
@@ -152,8 +150,8 @@ def density(prior, measurements):
         own = (R * prior.row_noise(one.strategy.X)) @ R.T + answers.noise_sd**2 * np.eye(len(R))
         covariance[start : start + len(R), start : start + len(R)] += own
         start += len(R)
-        mean.append((prior.mean - answers.centre) * R.sum(axis=1))
-        values.append(answers.values)
+        mean.append((prior.mean - one.question.middle) * R.sum(axis=1))
+        values.append(answers.values[:, 0])
     law = stats.multivariate_normal(np.concatenate(mean), covariance)
     return law.logpdf(np.concatenate(values))
 
@@ -182,7 +180,7 @@ def test_few_rows_that_are_kept_and_many_that_are_not(tables):
     for each in (both, again):
         assert_alike(each, keeping_rows(each, tables))
     # Beside counts of outputs, which found where most lie.
-    asked = [one for one in again.measurements if not isinstance(one.encoding, CountQuestion)]
+    asked = [one for one in again.measurements if not isinstance(one.question, CountQuestion)]
     assert [type(one.strategy) for one in asked] == [
         DenseStrategy,
         StreamedStrategy,
@@ -229,7 +227,9 @@ def test_questions_about_new_rows_are_designed_given_what_is_known(tables):
     """The certificate holds against the design of a model that was conditioned by hand."""
     first, second = tables
     release = first_of(first, epsilon=20.0)
-    both = extend(release, rows_of(second), X_query=POINTS[:4], insecure_seed=1, **LATER)
+    both = extend(
+        release, rows_of(second), X_query=POINTS[:4], noise="gaussian", insecure_seed=1, **LATER
+    )
     added = both.measurements[1].strategy
 
     class ByHand:
@@ -482,6 +482,7 @@ def test_what_was_asked_of_rows_is_not_kept_in_memory(band, tables):
     X = tables[0]
     pure = {"epsilon": 20.0, "delta": 0.0, "noise": "laplace", "band": band, "gap": 0.05}
     release = refine(first_of(X), rows_of(X), **pure, insecure_seed=1)
-    columns = release.measurements[-1].strategy.columns
+    last = release.measurements[-1]
+    columns = last.strategy.columns(last.question)
     assert columns(X[:16]).any()
     assert columns.rule.remembered.of(X[:16]) is None

@@ -13,12 +13,13 @@ from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 from cloakgp import DPGPRegressor, Release, extend, refine
 from cloakgp.data import ArrayRows, FileRows
 from cloakgp.data.grouped import GroupedRows
+from cloakgp.fitting.row_forecast import forecast_rows
 from cloakgp.fitting.strategies import Query
-from cloakgp.fitting.streaming_stages import privacy_excess
 from cloakgp.models import APPROXIMATIONS
 from cloakgp.models.summary import summarise
 from cloakgp.privacy import OutputBounds, compose
 from cloakgp.release import DenseStrategy, StreamedStrategy
+from cloakgp.release.bands import RowBands
 from cloakgp.release.hyperparameters.covariance import gather_sums
 from cloakgp.release.hyperparameters.noise import (
     likeliest_position,
@@ -83,14 +84,13 @@ def keeping_rows(release, tables, sizes=None):
         inputs = X if sizes is None else np.column_stack([X, sizes])
         dense = DenseStrategy(
             X=X,
-            matrix=kept.columns(inputs),
+            matrix=kept.columns(one.question)(inputs),
             X_query=kept.X_query,
             reconstruction=kept.reconstruction,
             certificate=kept.certificate,
             table=kept.table,
         )
-        bands = None if kept.bands is None else kept.bands(X)
-        measurements.append(replace(one, strategy=dense, encoding=bands))
+        measurements.append(replace(one, strategy=dense, question=one.question.of_rows(X)))
     return replace(release, measurements=tuple(measurements))
 
 
@@ -114,7 +114,11 @@ def test_it_predicts_as_one_that_keeps_every_row_and_band(approximation, learn, 
     kernel = {"kernel": 1.5 * RBF(2.0)} if learn == "average" else {}
     model = model_of(first, approximation=approximation, learn=learn, mean=mean, **kernel)
     release = model.fit_rows(rows_of(first), first[::7]).release_
-    assert [one.strategy.bands is None for one in release.measurements] == [True, False, False]
+    assert [isinstance(one.question, RowBands) for one in release.measurements] == [
+        False,
+        True,
+        True,
+    ]
     assert_alike(release, keeping_rows(release, tables))
     release = refine(release, rows_of(first), band=None, insecure_seed=3, **SPENDING)
     release = extend(release, rows_of(second), X_query=POINTS, insecure_seed=2, **SPENDING)
@@ -164,7 +168,7 @@ def test_bands_hold_what_is_predicted(tables):
     mean, variance = first.posterior.mean(X), first.posterior.variance(X)
     # Of FITC, where the latent function varies by more than its features say.
     variance = variance + release.prior.noise_variance + 0.05
-    found = release.measurements[1].strategy.bands(np.column_stack([X, X[:, 0]]))
+    found = release.measurements[1].question.of_rows(np.column_stack([X, X[:, 0]]))
     np.testing.assert_allclose(found.lower, np.maximum(mean - 1.5 * np.sqrt(variance), -2))
     np.testing.assert_allclose(found.upper, np.minimum(mean + 1.5 * np.sqrt(variance), 3))
 
@@ -196,7 +200,7 @@ def test_answers_in_bands_are_learned_from_as_answers_about_kept_rows(tables, mo
         seen.append(gather_sums(*given, **named))
         return seen[-1]
 
-    monkeypatch.setattr("cloakgp.fitting.streaming.gather_sums", spy)
+    monkeypatch.setattr("cloakgp.fitting.passes.gather_sums", spy)
     release = model_of(X, learn="map", mean=None).fit_rows(rows_of(X), X[::7]).release_
     assert [len(each.values) for each in seen] == list(
         np.cumsum([one.strategy.n_answers for one in release.measurements])
@@ -225,7 +229,7 @@ def test_how_noisy_outputs_are_is_learned_as_from_kept_rows(grouped, tables, mon
         seen.append((evidence, named, position))
         return position
 
-    monkeypatch.setattr("cloakgp.fitting.streaming_spread.likeliest_position", spy)
+    monkeypatch.setattr("cloakgp.fitting.passes.likeliest_position", spy)
     model = model_of(X, learn="map", mean=None, noise_variance=None, epsilon=30.0)
     release = model.fit_rows(rows_of(X, groups=people), X[::7]).release_
     assert [one.about_spread for one in release.measurements] == [False, False, False, True]
@@ -274,12 +278,19 @@ def test_what_privacy_costs_is_that_of_the_posterior(grouped, tables):
     prior = model_of(X).fit_rows(rows_of(X), X[::7]).release_.prior
     rows = rows_of(X, groups=list(range(70)) if grouped else None)
     passes = GroupedRows.of(rows) if grouped else rows
-    excess = privacy_excess(passes, summarise(rows), prior=prior, query=Query(points), **asked(5.0))
+
+    def excess(noise_sd):
+        return forecast_rows(
+            passes,
+            summarise(rows),
+            prior=prior,
+            query=Query(points),
+            noise_sd=noise_sd,
+            ball="l2",
+        ).excess
+
     release = model_of(X, stages=None, epsilon=1.0).fit_rows(rows_of(X), points).release_
     noise_sd = release.measurements[0].noise_sd
-    same = privacy_excess(
-        passes, summarise(rows), prior=prior, query=Query(points), **asked(noise_sd)
-    )
     _, sd = release.predict(points, return_std=True, new_output=True)
     covariance = prior.row_covariance(X, X) + np.diag(prior.row_noise(X))
     crossed = prior.cross_covariance(points, X)
@@ -287,11 +298,9 @@ def test_what_privacy_costs_is_that_of_the_posterior(grouped, tables):
         "pn,np->p", crossed, np.linalg.solve(covariance, crossed.T)
     )
     least = np.mean(left + prior.observation_noise(points))
-    assert same == pytest.approx(np.sqrt(np.square(sd).mean() / least) - 1, rel=0.05)
-    assert excess > 0
-    assert privacy_excess(
-        passes, summarise(rows), prior=prior, query=Query(points), **asked(1e-6)
-    ) == pytest.approx(0, abs=1e-3)
+    assert excess(noise_sd) == pytest.approx(np.sqrt(np.square(sd).mean() / least) - 1, rel=0.05)
+    assert excess(5.0) > 0
+    assert excess(1e-6) == pytest.approx(0, abs=1e-3)
 
 
 def test_criteria_that_know_no_stages_have_one(tables):
@@ -321,7 +330,7 @@ def test_files_keep_stages_and_go_on_from_there(tables, tmp_path):
         refine(part, rows_of(first), insecure_seed=9, **SPENDING) for part in (release, loaded)
     )
     np.testing.assert_array_equal(one.predict(POINTS), other.predict(POINTS))
-    assert one.measurements[-1].strategy.bands.reach == 1.0
+    assert one.measurements[-1].question.reach == 1.0
 
 
 @pytest.mark.filterwarnings("ignore::cloakgp.design.strategy.DesignGapWarning")
@@ -339,15 +348,19 @@ def test_a_file_does_not_grow_with_the_rows(tmp_path):
 @pytest.mark.parametrize("damage", ["offset", "skew", "mean", "root", "reach", "bounds"])
 def test_damaged_bands_are_refused(damage, tables):
     X = tables[0]
-    strategy = model_of(X).fit_rows(rows_of(X)).release_.measurements[1].strategy
-    strategy.validate()
-    bands, [sums] = strategy.bands, strategy.sums
+    measurement = model_of(X).fit_rows(rows_of(X)).release_.measurements[1]
+    measurement.validate()
+    strategy, bands = measurement.strategy, measurement.question
+    [sums] = strategy.sums
     [channel] = sums.channels
     if damage in ("offset", "skew"):
         wrong = None if damage == "offset" else np.zeros(1)
         channels = (replace(channel, **{damage: wrong}),)
+        damaged = replace(strategy, sums=(replace(sums, channels=channels),))
+        whole = replace(measurement, strategy=damaged)
+        # Whether sums are of bands is for the measurement to say.
         with pytest.raises(ValueError, match="do not fit"):
-            replace(strategy, sums=(replace(sums, channels=channels),)).validate()
+            (whole if damage == "offset" else damaged).validate()
     elif damage in ("mean", "root"):
         with pytest.raises(ValueError, match="bands are damaged"):
             replace(bands.prediction, **{damage: np.full(12, np.nan)}).validate()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 
@@ -13,7 +14,8 @@ from spenders import charge, gaussian
 
 from cloakgp import DPGPRegressor
 from cloakgp.ledger import Ledger, LedgerError, LimitError
-from cloakgp.privacy import measure
+from cloakgp.ledger.exports import receipt_of
+from cloakgp.privacy import OutputBounds, ask
 from cloakgp.privacy.spending import SpendingError, keeper_in_force
 
 X = np.linspace(0, 10, 30)[:, None]
@@ -21,15 +23,17 @@ y = X[:, 0] / 10
 SMALL = {"bounds": (0, 1), "epsilon": 0.05, "delta": 1e-7}
 
 
-def ask(epsilon=0.1, outputs=(0.0, 1.0)):
-    return measure(np.ones((1, 2)), outputs, bounds=(0, 1), epsilon=epsilon, delta=1e-7)
+def draw(epsilon=0.1, outputs=(0.0, 1.0)):
+    return ask(
+        np.ones((1, 2)), outputs, question=OutputBounds.checked((0, 1)), epsilon=epsilon, delta=1e-7
+    )
 
 
 def test_outside_of_a_block_nothing_is_counted(account):
-    ask()
+    draw()
     with account:
         pass
-    ask()
+    draw()
     assert account.standing.charges == 0
 
 
@@ -61,7 +65,7 @@ def test_a_thread_counts_for_the_only_block_that_is_open(ledger, account):
 
     def spend():
         try:
-            ask()
+            draw()
         except SpendingError as error:
             failures.append(error)
 
@@ -84,10 +88,10 @@ def test_blocks_can_be_nested_and_entered_again(ledger, account):
     other = ledger.open_account("others", epsilon=1.0, delta=1e-6)
     with account:
         with other:
-            ask()
-        ask()
+            draw()
+        draw()
     with account:
-        ask()
+        draw()
     assert (account.standing.charges, other.standing.charges) == (2, 1)
     assert keeper_in_force() is None
 
@@ -96,40 +100,89 @@ def test_blocks_can_be_nested_and_entered_again(ledger, account):
 def test_the_environment_names_an_account(ledger, monkeypatch):
     monkeypatch.setenv("CLOAKGP_LEDGER", ledger.database.shown)
     with pytest.raises(LedgerError, match="attached to no account"):
-        ask()
+        draw()
     monkeypatch.setenv("CLOAKGP_ACCOUNT", "people")
     monkeypatch.setenv("CLOAKGP_PURPOSE", "figure 3")
-    ask()
+    draw()
     (reserved,) = (e.content for e in ledger.entries() if e.content["kind"] == "reserved")
     assert reserved["purpose"] == "figure 3"
     monkeypatch.setenv("CLOAKGP_ACCOUNT", "nobody")
     with pytest.raises(LedgerError, match="no account 'nobody'"):
-        ask()
+        draw()
     monkeypatch.setenv("CLOAKGP_LEDGER", "/nowhere/people.db")
     with pytest.raises(LedgerError, match="no ledger"):
-        ask()
+        draw()
 
 
 def test_a_column_finds_its_account_whatever_its_order(ledger, account, monkeypatch):
     account.attach([3.0, 1.0, 2.0], column="heights")
     monkeypatch.setenv("CLOAKGP_LEDGER", ledger.database.shown)
-    measure(np.ones((1, 3)), ["1", 2, "3.0"], bounds=(0, 9), epsilon=0.1, delta=1e-7)
-    reserved = list(ledger.entries())[-3].content
-    assert (reserved["column"], reserved["account"]) == ("heights", "people")
+    ask(
+        np.ones((1, 3)),
+        ["1", 2, "3.0"],
+        question=OutputBounds.checked((0, 9)),
+        epsilon=0.1,
+        delta=1e-7,
+    )
+    reserved = list(ledger.entries())[-3]
+    assert reserved.content["account"] == "people"
+    assert ledger.notes()[reserved.number] == {"columns": ["heights"], "elsewhere": []}
+    assert ledger.verify().notes == ()
 
 
-def test_a_column_counts_for_no_other_account(ledger, account):
+GUESSES = {"right": [1.0, 0.0], "wrong": [1.0, 1.0]}
+
+
+@pytest.mark.parametrize("guess", GUESSES)
+def test_no_answer_confirms_a_guess_of_a_column_of_another_account(guess, ledger, account):
+    """Whoever attaches, or spends, hears and sees the same; auditors see which it was."""
     other = ledger.open_account("others", epsilon=1.0, delta=1e-6)
     account.attach([0.0, 1.0], column="ill")
-    with (
-        other,
-        pytest.raises(LedgerError, match="'ill', which is attached to the account 'people'"),
-    ):
-        ask()
-    with pytest.raises(LedgerError, match="attached already"):
-        other.attach([1.0, 0.0], column="ill")
-    with account:
-        ask()
+    assert other.attach(GUESSES[guess], column="guess") is None
+    with other:
+        draw(outputs=GUESSES[guess])
+    assert (other.standing.charges, account.standing.charges) == (1, 0)
+    entries = list(ledger.entries())
+    assert [entry.content["kind"] for entry in entries[2:]] == [
+        *("account", "attached", "attached", "reserved", "drawing", "committed")
+    ]
+    shown = json.dumps(json.loads(receipt_of(ledger, entries[5].number)))
+    assert not any(word in shown for word in ("ill", "guess", "people"))
+    told = ledger.verify()
+    assert told.sound
+    is_right = guess == "right"
+    assert told.notes == (
+        ("entry 5 of the account 'others' is about the column 'ill' of another account, 'people'",)
+        if is_right
+        else ()
+    )
+
+
+@pytest.mark.parametrize("guess", GUESSES)
+def test_a_charge_of_what_is_attached_elsewhere_alone_is_told_to_auditors(guess, ledger, account):
+    other = ledger.open_account("others", epsilon=1.0, delta=1e-6)
+    account.attach([0.0, 1.0], column="ill")
+    with other:
+        draw(outputs=GUESSES[guess])
+    assert other.standing.charges == 1
+    assert ledger.verify().notes == (
+        ("entry 5 of the account 'others' is about the column 'ill' of another account, 'people'",)
+        if guess == "right"
+        else ()
+    )
+
+
+def test_a_column_of_several_accounts_needs_one_to_be_named(ledger, account, monkeypatch):
+    other = ledger.open_account("others", epsilon=1.0, delta=1e-6)
+    for each in (account, other):
+        each.attach([0.0, 1.0], column="ill")
+        each.attach([0.0, 1.0], column="ill, again")
+    monkeypatch.setenv("CLOAKGP_LEDGER", ledger.database.shown)
+    with pytest.raises(LedgerError, match="or to several: name one"):
+        draw()
+    monkeypatch.setenv("CLOAKGP_ACCOUNT", "others")
+    draw()
+    assert other.standing.charges == 1
     with pytest.raises(LedgerError, match="no outputs"):
         account.attach([], column="nothing")
 
@@ -219,7 +272,7 @@ def test_seeded_noise_is_refused_within_a_block(account):
     with account, pytest.raises(SpendingError, match="insecure_seed"):
         DPGPRegressor(**SMALL, insecure_seed=1).fit(X, y)
     assert account.standing.charges in (0, 1)
-    assert account.standing.epsilon == 0
+    assert account.standing.epsilon_if_fixed == 0
 
 
 @pytest.mark.usefixtures("account")
@@ -246,7 +299,7 @@ def test_a_limit_can_be_changed_and_what_was_spent_stays(ledger, account):
     assert account.standing.limit == (0.01, 1e-9)
     with pytest.raises(LimitError):
         charge(account, gaussian(1e-6))
-    with pytest.raises(LedgerError, match="say why"):
+    with pytest.raises(LedgerError, match="give a reason"):
         ledger.change_limit("people", epsilon=1.0, delta=1e-6, reason="")
 
 

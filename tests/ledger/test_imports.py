@@ -58,7 +58,7 @@ def test_a_release_that_is_not_known_counts_once(name, ledger, unlimited, tmp_pa
     (again,) = import_releases(unlimited, [tmp_path / "a.cloak"], reason="from 2023")
     assert first.charge is not None
     assert again.charge is None
-    epsilon = unlimited.standing.epsilon
+    epsilon = unlimited.standing.epsilon_if_fixed
     assert epsilon == pytest.approx(release.guarantee.epsilon_at(1e-6), rel=1e-3)
     assert epsilon >= release.guarantee.epsilon_at(1e-6) * (1 - 1e-9)
     assert ledger.verify().sound
@@ -84,7 +84,7 @@ def test_of_a_refined_release_what_is_new_counts(unlimited, tmp_path):
         first = DPGPRegressor(bounds=(0, 1), stages=None, noise="gaussian", **BUDGET)
         first = first.fit(X, y).release_
     spent = unlimited.standing.spent
-    refine(first, y, epsilon=0.5, delta=1e-6).save(tmp_path / "b.cloak")
+    refine(first, y, noise="gaussian", **BUDGET).save(tmp_path / "b.cloak")
     (found,) = import_releases(unlimited, [tmp_path / "b.cloak"], reason="made elsewhere")
     assert found.charge is not None
     each = (unlimited.standing.spent - spent).numbers["mu"]
@@ -96,7 +96,7 @@ def test_what_is_beyond_the_limit_counts_all_the_same(account, tmp_path):
         tmp_path / "a.cloak"
     )
     import_releases(account, [tmp_path / "a.cloak"], reason="from 2023")
-    assert account.standing.epsilon > 2.9
+    assert account.standing.epsilon_if_fixed > 2.9
 
 
 def test_units_and_seeds_are_looked_at(ledger, account, tmp_path):
@@ -118,3 +118,18 @@ def test_units_and_seeds_are_looked_at(ledger, account, tmp_path):
         X, y, groups=[row // 3 for row in range(30)]
     ).release_.save(tmp_path / "groups.cloak")
     assert import_releases(people, [tmp_path / "groups.cloak"], reason="right")[0].charge
+
+
+def test_a_release_of_which_a_part_protects_rows_alone_protects_no_persons(ledger, tmp_path):
+    model = DPGPRegressor(bounds=(0, 1), noise="gaussian", **BUDGET)
+    groups = [row // 3 for row in range(30)]
+    persons, rows = model.fit(X, y, groups=groups).release_, model.fit(X, y).release_
+    persons.combine(rows, same_rows=False).save(tmp_path / "mixed.cloak")
+    persons.combine(model.fit(X, y, groups=groups).release_).save(tmp_path / "persons.cloak")
+    people = ledger.open_account("patients", epsilon=9.0, delta=1e-6, unit="person")
+    with pytest.raises(LedgerError, match="would protect one row"):
+        import_releases(people, [tmp_path / "mixed.cloak"], reason="a mistake")
+    assert people.standing.charges == 0
+    assert import_releases(people, [tmp_path / "persons.cloak"], reason="right")[0].charge
+    outputs = ledger.open_account("outputs", epsilon=9.0, delta=1e-6)
+    assert import_releases(outputs, [tmp_path / "mixed.cloak"], reason="right")[0].charge

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from spenders import charge, gaussian
 
 from cloakgp.ledger import Ledger, LedgerError
-from cloakgp.ledger.database import parse_url
+from cloakgp.ledger.engines import parse_url
 
 
 def test_a_ledger_is_made_once(url, home):
@@ -42,7 +44,9 @@ def test_the_key_is_needed_and_is_that_of_the_ledger(ledger, home, tmp_path):
         Ledger(tmp_path / "people.db")
     key.write_text(kept)
     assert Ledger(tmp_path / "people.db").id == ledger.id
-    assert kept.strip() not in repr(ledger) + repr(ledger.key) + repr(ledger.__dict__)
+    keys = ledger.database.keys
+    shown = (repr(ledger), repr(keys), repr(keys.__dict__), repr(ledger.__dict__))
+    assert kept.strip() not in "".join(shown)
 
 
 def test_the_key_is_in_no_database(ledger, home, tmp_path):
@@ -66,11 +70,54 @@ def test_no_password_is_shown():
     assert "hunter2" not in str(caught.value)
 
 
-def test_a_ledger_of_a_newer_version_is_refused(ledger, tmp_path):
+@pytest.mark.parametrize(
+    "statement",
+    ["UPDATE schema_version SET version_num = '999'", "UPDATE head SET format = 999"],
+)
+def test_a_ledger_of_a_newer_version_is_refused(statement, ledger, tmp_path):
     with ledger.database._engine.begin() as connection:
-        connection.exec_driver_sql("UPDATE schema_version SET version_num = '999'")
-    with pytest.raises(LedgerError, match="newer version"):
+        connection.exec_driver_sql(statement)
+    with pytest.raises(LedgerError, match="made by a newer version"):
         Ledger(tmp_path / "people.db")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "ALTER TABLE head RENAME COLUMN ledger TO name",
+        "ALTER TABLE head RENAME COLUMN number TO count",
+    ],
+)
+def test_tables_of_a_newer_version_are_not_read(statement, ledger, tmp_path):
+    with ledger.database._engine.begin() as connection:
+        connection.exec_driver_sql(statement)
+        connection.exec_driver_sql("UPDATE schema_version SET version_num = '999'")
+    with pytest.raises(LedgerError, match="made by a newer version"):
+        Ledger(tmp_path / "people.db")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["ALTER TABLE head RENAME COLUMN format TO kind", "UPDATE head SET format = 1"],
+)
+def test_a_ledger_from_before_is_refused(statement, ledger, tmp_path):
+    with ledger.database._engine.begin() as connection:
+        connection.exec_driver_sql(statement)
+    with pytest.raises(LedgerError, match=r"made by an earlier version.*make a new ledger"):
+        Ledger(tmp_path / "people.db")
+
+
+@pytest.mark.usefixtures("home")
+def test_the_database_is_its_owners_alone(tmp_path):
+    before = os.umask(0o022)
+    try:
+        ledger = Ledger.create(tmp_path / "people.db")
+        modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.glob("people.db*")}
+        ledger.close()
+    finally:
+        os.umask(before)
+    assert set(modes) == {"people.db", "people.db-wal", "people.db-shm"}
+    assert set(modes.values()) == {0o600}
 
 
 def test_nothing_is_kept_of_what_was_refused(ledger, account):
@@ -86,5 +133,5 @@ def test_entries_say_who_and_when(ledger, account, monkeypatch):
     monkeypatch.setenv("CLOAKGP_USER", "ada")
     charge(account, gaussian(0.1))
     entry = list(ledger.entries(account="people"))[-1].content
-    assert entry["who"] == "ada"
+    assert ledger.names()[entry["who"]] == "ada"
     assert entry["when"].endswith("+00:00")

@@ -13,7 +13,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 from spenders import gaussian, spender
 
 from cloakgp.ledger import Ledger, LedgerError, LimitError
-from cloakgp.ledger.amounts import Amount
+from cloakgp.privacy.filters import Amount, filter_of
 from cloakgp.privacy.spending import Cost
 
 DELTA = 1e-6
@@ -60,7 +60,7 @@ class Spending(RuleBasedStateMachine):
             try:
                 charge.hold([(epsilon, DELTA)])
             except LimitError:
-                assert not (self.expected + held).fits(self.limit)
+                assert not filter_of(self.limit).accepts(self.expected + held)
                 held = Amount()
         self.held[charge], self.drawn[charge] = held, Amount()
         return charge
@@ -72,7 +72,7 @@ class Spending(RuleBasedStateMachine):
         try:
             charge.reserve(cost)
         except LimitError:
-            assert not self.expected.fits(self.limit)
+            assert not filter_of(self.limit).accepts(self.expected)
             self.drawn[charge] = before
 
     @rule(charge=consumes(opened), failed=st.booleans())

@@ -153,3 +153,17 @@ def test_the_offset_is_one_sd_where_a_band_of_one_sd_clips():
         offset_per_sd(slope, np.full(3, 9.0)),
         [0.0, 3.0, 3.0 * stats.norm.sf(2.0) / stats.norm.sf(1.0)],
     )
+
+
+@pytest.mark.parametrize(
+    ("correlation", "covariance", "accounted"), [(0.9, 0.454, 0.419), (0.5, 0.238, 0.233)]
+)
+def test_what_is_left_out_of_two_clipped_rows_is_as_stated(correlation, covariance, accounted):
+    """At the head of the module, and in the documents made from it."""
+    grid = np.linspace(-8, 8, 2001)
+    weight = stats.norm.pdf(grid) * (grid[1] - grid[0])
+    left = np.sqrt(1 - correlation**2) * grid
+    given = [np.clip(correlation * one + left, -1, 1) @ weight for one in grid]
+    assert np.clip(grid, -1, 1) * given @ weight == pytest.approx(covariance, abs=6e-4)
+    _, slope, _ = account(0.0, 1.0, -1.0, 1.0)
+    assert slope**2 * correlation == pytest.approx(accounted, abs=6e-4)

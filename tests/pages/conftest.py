@@ -14,7 +14,7 @@ def opened(browser, patience, tmp_path):
         path = tmp_path / f"page{len(pages)}.html"
         path.write_text(content, encoding="utf-8")
         page = browser.new_page(viewport={"width": width, "height": 900})
-        page.set_default_timeout(patience)
+        page.set_default_timeout(1000 * patience)
         page.heard = []
         page.on("console", lambda said: page.heard.append(said.text))
         page.on("pageerror", lambda error: page.heard.append(str(error)))

@@ -8,7 +8,7 @@ import pytest
 from cloakgp import DPGPClassifier, DPGPRegressor
 from cloakgp.data import ArrayRows
 from cloakgp.plots import BandsDisplay
-from cloakgp.privacy.bands import Bands
+from cloakgp.privacy.questions.bands import Bands
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-3}
 
@@ -17,7 +17,7 @@ BUDGET = {"epsilon": 1.0, "delta": 1e-3}
 def test_the_bands_are_those_of_the_release(width):
     X = np.random.default_rng(3).uniform(0, 10, size=(150, width))
     release = DPGPRegressor(bounds=(-5, 5), **BUDGET).fit(X, np.sin(X[:, 0])).release_
-    bands = [each.encoding for each in release.measurements if isinstance(each.encoding, Bands)]
+    bands = [each.question for each in release.measurements if isinstance(each.question, Bands)]
     display = BandsDisplay.of(release, unit="m")
     figure = display.draw()
     assert display.n_panels == 1 + len(bands) == len(figure.axes)

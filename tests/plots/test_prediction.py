@@ -22,6 +22,7 @@ def _release(*, width: int, queries: int | None = None, seed: int | None = None)
         bounds=(0, 100),
         epsilon=1.0,
         delta=1e-3,
+        noise="gaussian",
         criterion="trace",
         inducing=6,
         insecure_seed=seed,

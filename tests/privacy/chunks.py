@@ -14,7 +14,8 @@ class Chunks:
     Every pass is noted in ``passes``, so that tests can count them.
     """
 
-    def __init__(self, X, *, cuts=()):
+    def __init__(self, X, *, cuts=(), groups=None):
+        self.groups = None if groups is None else np.asarray(groups)
         self.X = np.asarray(X, dtype=np.float64)
         self.edges = [0, *sorted(set(cuts)), len(self.X)]
         self.passes = []
@@ -33,7 +34,13 @@ class Chunks:
         pairs = zip(self.edges, self.edges[1:], strict=False)
         parts = [
             # A copy: nothing may depend on, or change, what stands in memory beside a chunk.
-            work(Chunk(number=number, X=self.X[start:stop].copy()))
+            work(
+                Chunk(
+                    number=number,
+                    X=self.X[start:stop].copy(),
+                    groups=None if self.groups is None else self.groups[start:stop],
+                )
+            )
             for number, (start, stop) in enumerate(pairs)
         ]
         return reduce(lambda one, other: one.merged(other), parts)

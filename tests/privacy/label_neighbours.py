@@ -9,6 +9,11 @@ import numpy as np
 import pytest
 
 
+def encoded_of(classes, labels):
+    """Return the rows of V that labels become."""
+    return classes.encoded(classes.read(labels, rows=len(labels)))
+
+
 def spent_over_labels(run, y, *, classes):
     """Return (largest μ over all neighbours of y, claimed μ).
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cloakgp.privacy.ask import StrategyBound
 from cloakgp.privacy.entries import read_labels
-from cloakgp.privacy.streaming import StrategyBound
 from cloakgp.utils.passes import Chunk
 
 

@@ -13,7 +13,6 @@ from scipy import integrate, stats
 
 from cloakgp.privacy.accounting import (
     Guarantee,
-    check_budget,
     compose,
     discretisation_delta,
     exact_noise_multiplier,
@@ -21,6 +20,7 @@ from cloakgp.privacy.accounting import (
     gaussian_epsilon,
     papers_noise_multiplier,
 )
+from cloakgp.privacy.budgets import check_budget
 from cloakgp.privacy.composition import compose_with_selection
 
 EPSILONS = st.floats(1e-4, 100)

@@ -13,7 +13,8 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from cloakgp import DPGPRegressor, cloak
 from cloakgp.design import design_strategy
 from cloakgp.models import ExactPrior
-from cloakgp.privacy.queries import measure
+from cloakgp.privacy import OutputBounds
+from cloakgp.privacy.ask import ask
 
 # Budgets here are as large, or tables as small, as each test needs.
 pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
@@ -78,8 +79,14 @@ def test_null_space_attack_fails_here(smooth_problem):
     centre = (BOUNDS[0] + BOUNDS[1]) / 2
 
     def released(outputs):
-        answers = measure(design.strategy, outputs, bounds=BOUNDS, epsilon=EPSILON, delta=DELTA)
-        return C @ np.full(C.shape[1], centre) + design.reconstruction @ answers.values
+        answers = ask(
+            design.strategy,
+            outputs,
+            question=OutputBounds.checked(BOUNDS),
+            epsilon=EPSILON,
+            delta=DELTA,
+        )
+        return C @ np.full(C.shape[1], centre) + design.reconstruction @ answers.values[:, 0]
 
     attained = null_space_attack(released, C, y, neighbour, directions)
     # What is seen along the hidden directions is the rounding of L a: four standard errors.

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from cloakgp.fitting.strategies import Budget, split_budget
-from cloakgp.privacy.bands import UNIT_BAND
-from cloakgp.privacy.bounds import OutputBounds
 from cloakgp.privacy.grid import Sensitivity, calibrate
+from cloakgp.privacy.questions.bounds import OutputBounds
+from cloakgp.privacy.questions.unit import UNIT_INTERVAL
 from cloakgp.privacy.sampler import add_discrete_gaussian
 from cloakgp.release.bands import choose_bands
 
@@ -26,7 +26,7 @@ def audited_delta(*, epsilon: float, delta: float, noise_share: float) -> tuple[
     """
     grid, _ = calibrate(
         STRATEGY,
-        sensitivity=Sensitivity.of_strategy(STRATEGY, encoding=BOUNDS),
+        sensitivity=Sensitivity.of_strategy(STRATEGY, question=BOUNDS),
         epsilon=epsilon,
         delta=delta,
     )
@@ -78,11 +78,11 @@ def audited_delta_of_two_stages(
     first, second = (
         calibrate(
             STRATEGY,
-            sensitivity=Sensitivity.of_strategy(STRATEGY, encoding=limits),
+            sensitivity=Sensitivity.of_strategy(STRATEGY, question=limits),
             epsilon=budget.epsilon,
             delta=budget.delta,
         )[0]
-        for budget, limits in zip(budgets, (BOUNDS, OutputBounds(*UNIT_BAND)), strict=True)
+        for budget, limits in zip(budgets, (BOUNDS, UNIT_INTERVAL), strict=True)
     )
     y, neighbour = np.array([0.3, 0.4, 0.8]), np.array([0.3, 0.4, 0.8])
     y[WORST_ROW], neighbour[WORST_ROW] = BOUNDS.lo, BOUNDS.hi
@@ -107,8 +107,8 @@ def audited_delta_of_two_stages(
         means = 0.5 + published * first.step @ STRATEGY / 3 + 0.1 * rng.normal(size=3)
         for draw, mean in enumerate(means):
             bands = choose_bands(mean, np.full(3, 0.04), width=1.0, bounds=BOUNDS)
-            both = [np.rint(STRATEGY @ bands.encoded(v) / second.step) for v in (y, neighbour)]
-            told = np.rint(STRATEGY @ bands.encoded(outputs) / second.step) + hidden[draw]
+            both = [np.rint(STRATEGY @ bands.placed(v) / second.step) for v in (y, neighbour)]
+            told = np.rint(STRATEGY @ bands.placed(outputs) / second.step) + hidden[draw]
             ratios[draw] += _log_ratios(told[None], both, scale=scale)[0]
         return ratios
 

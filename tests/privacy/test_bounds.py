@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from sklearn.exceptions import DataConversionWarning
 
-from cloakgp.privacy.bounds import OutputBounds, checked_outputs
+from cloakgp.privacy.questions.bounds import OutputBounds
+from cloakgp.privacy.questions.reading import read_outputs
 
 SECRET = 123.456789
 
@@ -58,7 +59,7 @@ def test_bounds_clip_silently():
 )
 def test_bad_outputs_are_named_and_never_quoted(y, complaint):
     with pytest.raises(ValueError, match=complaint) as raised:
-        checked_outputs(y, rows=2)
+        read_outputs(y, rows=2)
     shown = "".join(traceback.format_exception(raised.value)) + repr(raised.value)
     assert "123.45" not in shown.replace("SECRET", "")
     assert raised.value.__cause__ is None
@@ -67,11 +68,11 @@ def test_bad_outputs_are_named_and_never_quoted(y, complaint):
 
 def test_column_vector_is_accepted_with_scikit_learns_warning():
     with pytest.warns(DataConversionWarning):
-        assert checked_outputs([[1.0], [2.0]], rows=2).tolist() == [1.0, 2.0]
+        assert read_outputs([[1.0], [2.0]], rows=2).tolist() == [1.0, 2.0]
 
 
 def test_outputs_are_a_copy():
     y = np.array([1.0, 2.0])
-    checked = checked_outputs(y, rows=2)
+    checked = read_outputs(y, rows=2)
     checked[0] = 7
     assert y[0] == 1.0

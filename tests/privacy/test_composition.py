@@ -11,14 +11,15 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from cloakgp.privacy.accounting import Guarantee, compose, exact_noise_multiplier, gaussian_delta
-from cloakgp.privacy.bounds import OutputBounds
 from cloakgp.privacy.composition import (
     PIECES,
     MixedGuarantee,
+    _ends,
     compose_with_selection,
     worst_release,
 )
 from cloakgp.privacy.grid import Sensitivity, calibrate
+from cloakgp.privacy.questions.bounds import OutputBounds
 
 EPSILONS = (0.0, 0.2, 0.7, 1.3, 2.5)
 CUTS = np.linspace(-6.0, 7.0, 1500)
@@ -149,7 +150,7 @@ def test_against_dp_accounting(spent, mu):
     [*itertools.product([0.2, 2.0], [1e-6, 0.01], [1e-6, 0.5, 4.0]), (50.0, 0.01, 500.0)],
 )
 def test_between_the_release_alone_and_basic_composition(mechanism, epsilon, delta, spent):
-    release = worst_release(epsilon, delta, rows=300)
+    release = worst_release(epsilon, delta, rows=300, answers=900)
     total = compose_with_selection(release, spent, mechanism=mechanism)
     assert total.delta == delta
     assert release.epsilon_at(delta) * (1 - 1e-9) <= total.epsilon
@@ -161,7 +162,7 @@ def test_between_the_release_alone_and_basic_composition(mechanism, epsilon, del
 @pytest.mark.parametrize("mechanism", ["permute-and-flip", "exponential"])
 def test_float64_finds_what_80_digits_confirm(mechanism, monkeypatch):
     """Every step of the search in 80 digits took seconds for an exponential mechanism."""
-    release = worst_release(1.0, 0.01, rows=300)
+    release = worst_release(1.0, 0.01, rows=300, answers=900)
     total = stated(mechanism, mu=release.mu, spent=0.7)
     evaluated = []
 
@@ -182,8 +183,23 @@ def test_float64_finds_what_80_digits_confirm(mechanism, monkeypatch):
                 assert epsilon == found[delta]
 
 
+@pytest.mark.parametrize("mechanism", ["permute-and-flip", "exponential"])
+def test_choices_beyond_what_float64_can_raise_e_to(mechanism):
+    """e^1e4 overflowed, and nothing was said of what a choice costs."""
+    release = worst_release(1.0, 0.01, rows=300, answers=900)
+    total = compose_with_selection(release, 1e4, mechanism=mechanism)
+    assert 1e4 - 10 < total.epsilon <= 1e4 + 1 + 1e-4
+    for lowest, highest in ((-1e4, 1e4), (-1e-9, 2.0), (-3.0, 1e-9), (-0.5, 0.7)):
+        (first, upper), (second, lower) = _ends(lowest, highest)
+        assert first + second == pytest.approx(1.0)
+        assert (upper, lower) == (highest, lowest)
+        # The mean of the ratio, over e^−lo so that it can be held.
+        mean = first * math.exp(lowest - highest) + second
+        assert mean == pytest.approx(math.exp(lowest))
+
+
 def test_the_exponential_mechanism_composes_better():
-    release = worst_release(1.0, 0.01, rows=300)
+    release = worst_release(1.0, 0.01, rows=300, answers=900)
     flip, exponential = (
         compose_with_selection(release, 1.0, mechanism=mechanism).epsilon
         for mechanism in ("permute-and-flip", "exponential")
@@ -210,7 +226,7 @@ def test_profiles_fall():
 @pytest.mark.parametrize("rows", [2, 300, 10**6])
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.05, 1e-9), (1.0, 0.01), (20.0, 1e-3)])
 def test_the_worst_release_is_worse_than_every_release(rows, epsilon, delta):
-    worst = worst_release(epsilon, delta, rows=rows)
+    worst = worst_release(epsilon, delta, rows=rows, answers=3 * rows)
     assert gaussian_delta(worst.mu, epsilon) > delta
     assert worst.mu == pytest.approx(1 / exact_noise_multiplier(epsilon, delta), rel=1e-6)
     bounds = OutputBounds(-3.0, 7.0)
@@ -218,7 +234,7 @@ def test_the_worst_release_is_worse_than_every_release(rows, epsilon, delta):
     for strategy in (np.ones((1, some)), np.eye(min(some, 20), some), np.full((3, some), 1e-3)):
         _, guarantee = calibrate(
             strategy,
-            sensitivity=Sensitivity.of_strategy(strategy, encoding=bounds),
+            sensitivity=Sensitivity.of_strategy(strategy, question=bounds),
             epsilon=epsilon,
             delta=delta,
         )
@@ -231,11 +247,11 @@ def test_the_worst_release_covers_answers_that_outgrow_the_finest_grid():
     rows, bounds = 3_000_000, OutputBounds(0.0, 1.0)
     _, guarantee = calibrate(
         np.ones((1, rows)),
-        sensitivity=Sensitivity.of_strategy(np.ones((1, rows)), encoding=bounds),
+        sensitivity=Sensitivity.of_strategy(np.ones((1, rows)), question=bounds),
         epsilon=1.0,
         delta=0.01,
     )
-    assert guarantee.coarseness <= worst_release(1.0, 0.01, rows=rows).coarseness
+    assert guarantee.coarseness <= worst_release(1.0, 0.01, rows=rows, answers=rows).coarseness
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,10 @@ from sklearn.gaussian_process.kernels import Matern
 
 from cloakgp import DPGPRegressor
 from cloakgp.data import ArrayRows
-from cloakgp.fitting.streaming_interval import EqualShares
-from cloakgp.privacy.interval import CountQuestion, measure_count_rows, measure_counts
+from cloakgp.fitting.passes import EqualShares
+from cloakgp.privacy.ask import ask, ask_chunks
 from cloakgp.privacy.noise import NOISES
+from cloakgp.privacy.questions.counts import CountQuestion
 
 # Budgets are as large as it takes to try them all.
 pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
@@ -25,7 +26,7 @@ QUESTION = CountQuestion(np.array([-1.0, 0.0, 0.5, 3.0]))
 # On and beside all ends, and far off.
 VALUES = (-1e300, -0.5, np.nextafter(0.0, -1.0), 0.0, np.nextafter(0.5, 0.0), 0.5, 7.0)
 LIMITS = (-40.0, 960.0)
-room = importlib.import_module("cloakgp.privacy.streaming")
+room = importlib.import_module("cloakgp.privacy.ask")
 
 
 @pytest.fixture
@@ -52,7 +53,7 @@ def counted(y, *, cuts=(), groups=None, strategy=None, law="gaussian", **budget)
             group_rows=most,
             chunks=len(cuts) + 1,
         )
-    return measure_count_rows(
+    return ask_chunks(
         PrivateChunks(np.asarray(y, dtype=np.float64), tuple(cuts), None, groups),
         Picked(weights if strategy is None else strategy),
         bound=bound,
@@ -109,11 +110,10 @@ def test_counts_are_those_of_rows_at_hand(law, rng):
     """Oracle: the same question about an array, with noise that does not matter."""
     y = rng.normal(0.3, 1.0, size=50)
     budget = {"epsilon": 1e5, "delta": 1e-4 if law == "gaussian" else 0.0}
-    whole = measure_counts(y, rows=50, question=QUESTION, noise=law, **budget)
+    whole = ask(np.ones((1, 50)), y, question=QUESTION, noise=law, **budget)
     parts = counted(y, cuts=(7, 8, 30), law=law, **budget)
-    np.testing.assert_allclose(parts.values, QUESTION.counts(y), atol=0.1)
-    np.testing.assert_allclose(whole.values, QUESTION.counts(y), atol=0.1)
-    assert parts.bounds == whole.bounds
+    np.testing.assert_allclose(parts.values[0], QUESTION.encoded(y).sum(axis=0), atol=0.1)
+    np.testing.assert_allclose(whole.values, parts.values, atol=0.2)
     assert parts.noise_sd == pytest.approx(whole.noise_sd, rel=1e-6)
 
 
@@ -162,7 +162,7 @@ def searching(*, groups=None, law="gaussian", **others):
 def published_with(release):
     """What a release shows, but for its answers' noise."""
     return [
-        (one.strategy.rule.matrix, one.answers.noise_sd, one.answers.values, one.encoding)
+        (one.strategy.rule.matrix, one.answers.noise_sd, one.answers.values, one.question)
         for one in release.measurements
     ]
 
@@ -177,11 +177,10 @@ def test_the_search_and_all_stages_together_spend_what_the_release_states(groups
         together=None if groups is None else [[0, 1], [2], [5]],
         public=published_with,
     )
-    asked = [one for one in release.measurements if isinstance(one.encoding, CountQuestion)]
+    asked = [one for one in release.measurements if isinstance(one.question, CountQuestion)]
     assert asked
     # It did find a narrower interval, and every question after it goes by that.
-    first = release.measurements[0].answers
-    assert first.bounds[1] - first.bounds[0] < 0.1 * (LIMITS[1] - LIMITS[0])
+    assert release.measurements[0].question.width < 0.1 * (LIMITS[1] - LIMITS[0])
     assert together <= release.guarantee.mu
     if groups is None:
         assert ACHIEVED_SHARE * release.guarantee.mu <= together
@@ -193,7 +192,7 @@ def test_the_search_and_all_stages_together_spend_what_the_release_states(groups
 
 def test_all_of_a_pure_budget_is_spent():
     release = searching(law="laplace")(np.full(6, 3.0))
-    assert any(isinstance(one.encoding, CountQuestion) for one in release.measurements)
+    assert any(isinstance(one.question, CountQuestion) for one in release.measurements)
     assert release.guarantee.epsilon_at(0.0) == pytest.approx(300.0, rel=1e-3)
     assert release.guarantee.epsilon_at(0.0) <= 300.0
 

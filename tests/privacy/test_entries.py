@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cloakgp.data import ArrayRows
-from cloakgp.privacy.bounds import checked_outputs
 from cloakgp.privacy.entries import as_entries, is_missing, read_entries, read_entry
 from cloakgp.privacy.inputs import checked_private_inputs
+from cloakgp.privacy.questions.reading import read_outputs
 from cloakgp.privacy.several_outputs import OutputColumns
 
 TEXTS = [
@@ -205,7 +205,7 @@ MASKED = {
 @pytest.mark.parametrize("y", MASKED.values(), ids=MASKED.keys())
 def test_masked_outputs_are_refused_without_telling_which(y):
     with pytest.raises(ValueError, match="masked or missing") as caught:
-        checked_outputs(y, rows=3)
+        read_outputs(y, rows=3)
     assert not any(digit in str(caught.value) for digit in "123")
     several = np.ma.column_stack([y, [0.0] * 3]) if isinstance(y, np.ndarray) else None
     if several is not None:

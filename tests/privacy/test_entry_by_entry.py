@@ -6,15 +6,16 @@ import math
 import mpmath
 import numpy as np
 import pytest
+from label_neighbours import encoded_of
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from cloakgp import DPGPRegressor, DPGridSearchCV
 from cloakgp.models.features import BinBasis, InputBox
 from cloakgp.privacy.accounting import Guarantee
-from cloakgp.privacy.bounds import checked_outputs
 from cloakgp.privacy.composition import MixedGuarantee
 from cloakgp.privacy.inputs import checked_paired_outputs, checked_private_inputs
-from cloakgp.privacy.labels import Classes
+from cloakgp.privacy.questions.classes import Classes
+from cloakgp.privacy.questions.reading import read_outputs
 
 statistics = importlib.import_module("cloakgp.privacy.statistics")
 
@@ -30,14 +31,14 @@ statistics = importlib.import_module("cloakgp.privacy.statistics")
 )
 def test_one_label_does_not_change_how_others_are_read(classes, common, other):
     declared = Classes.checked(classes)
-    before = declared.encode([common] * 5, rows=5)
-    after = declared.encode([common] * 4 + [other], rows=5)
+    before = encoded_of(declared, [common] * 5)
+    after = encoded_of(declared, [common] * 4 + [other])
     np.testing.assert_array_equal(before[:4], after[:4])
 
 
 def test_a_list_of_numbers_and_text_is_read_as_it_is():
     declared = Classes.checked([1, 2, "other"])
-    assert declared.encode([1, "other", 2], rows=3).argmax(axis=1).tolist() == [0, 2, 1]
+    assert encoded_of(declared, [1, "other", 2]).argmax(axis=1).tolist() == [0, 2, 1]
 
 
 def test_one_duration_does_not_change_the_others():
@@ -45,7 +46,7 @@ def test_one_duration_does_not_change_the_others():
     numbers = []
     for last in (np.timedelta64(1, "s"), np.timedelta64(500, "ms")):
         try:
-            numbers.append(checked_outputs([*seconds, last], rows=5)[:4].tolist())
+            numbers.append(read_outputs([*seconds, last], rows=5)[:4].tolist())
         except ValueError:
             numbers.append(None)
     assert numbers[0] == numbers[1]

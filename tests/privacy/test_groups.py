@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from neighbours import ACHIEVED_SHARE
 from unit_neighbours import spent_over_units
 
+from cloakgp.privacy import OutputBounds
 from cloakgp.privacy import groups as units
+from cloakgp.privacy.ask import ask
 from cloakgp.privacy.groups import checked_groups, gauge, greatest_gauge, members
-from cloakgp.privacy.queries import measure
 
 
 def over_all_signs(columns):
@@ -112,8 +113,13 @@ def spent(strategy, groups, y, *, bounds, epsilon=1.0, told=True):
     named = [f"person {number}" for number in groups] if told else None
     return spent_over_units(
         lambda outputs: (
-            measure(
-                strategy, outputs, bounds=bounds, epsilon=epsilon, delta=1e-5, groups=named
+            ask(
+                strategy,
+                outputs,
+                question=OutputBounds.checked(bounds),
+                epsilon=epsilon,
+                delta=1e-5,
+                groups=named,
             ).guarantee.mu
         ),
         y,
@@ -142,7 +148,7 @@ def test_without_groups_a_group_spends_more():
 def test_a_broken_gauge_is_caught(monkeypatch, share):
     """Mutation: a gauge that is a little short must fail the brute force."""
     monkeypatch.setattr(
-        "cloakgp.privacy.noise.gaussian.greatest_gauge",
+        "cloakgp.privacy.noise.balls.greatest_gauge",
         lambda strategy, groups: share * greatest_gauge(strategy, groups=groups),
     )
     rng = np.random.default_rng(1)
@@ -152,7 +158,7 @@ def test_a_broken_gauge_is_caught(monkeypatch, share):
 
 
 def test_groups_are_numbered_in_order_of_appearance():
-    names = pd.Series(["b", "a", "b", (1, 2)])
+    names = pd.Series(["b", "a", "b", "c"])
     assert checked_groups(names, rows=4).tolist() == [0, 1, 0, 2]
     assert checked_groups(pd.Categorical(["u", "v", "u"]), rows=3).tolist() == [0, 1, 0]
     assert checked_groups([1, 2, 3], rows=3) is None

@@ -17,15 +17,18 @@ from sklearn.gaussian_process.kernels import Matern
 
 from cloakgp import DPGPRegressor
 from cloakgp.privacy import OutputBounds
-from cloakgp.privacy.bands import Bands, SpreadQuestion
-from cloakgp.privacy.interval import COUNT_BOUNDS, CountQuestion, measure_counts
+from cloakgp.privacy.ask import ask
+from cloakgp.privacy.noise import GAUSSIAN
+from cloakgp.privacy.questions.bands import Bands
+from cloakgp.privacy.questions.counts import CountQuestion
+from cloakgp.privacy.questions.spread import SpreadQuestion
 
 # Budgets are as large as it takes to try them all.
 pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
 
 FAR = (-1.7e308, -1e20, -5e-324, 0.0, 5e-324, 1e20, 1.7e308)
-interval_module = importlib.import_module("cloakgp.privacy.interval")
 search_module = importlib.import_module("cloakgp.fitting.interval")
+fit_module = importlib.import_module("cloakgp.fitting.fit")
 release_module = importlib.import_module("cloakgp.release.release")
 
 
@@ -37,6 +40,10 @@ def on_and_around(edges):
 
 def drawn_edges(rng, intervals):
     return np.cumsum(10.0 ** rng.uniform(-6, 3, size=intervals + 1)) - 10.0
+
+
+def counted_of(question, outputs):
+    return question.encoded(outputs).sum(axis=0)
 
 
 # Counts alone.
@@ -51,8 +58,8 @@ def test_a_count_is_what_comparing_says():
         sum(edges[1] <= y < edges[2] for y in outputs),
         sum(y >= edges[2] for y in outputs),
     ]
-    np.testing.assert_array_equal(CountQuestion(edges).counts(outputs), expected)
-    assert CountQuestion(edges).counts(outputs).sum() == len(outputs)
+    np.testing.assert_array_equal(counted_of(CountQuestion(edges), outputs), expected)
+    assert counted_of(CountQuestion(edges), outputs).sum() == len(outputs)
 
 
 @given(seed=st.integers(0, 2**32 - 1), intervals=st.integers(2, 6), rows=st.integers(2, 5))
@@ -64,7 +71,7 @@ def test_no_value_moves_counts_by_more_than_is_counted_and_one_does_by_all_of_it
     question = CountQuestion(drawn_edges(rng, intervals))
     epsilon, delta = 10.0 ** rng.integers(-2, 3), 10.0 ** rng.integers(-12, 0)
     answers, _, spent = furthest(
-        lambda y: measure_counts(y, rows=rows, question=question, epsilon=epsilon, delta=delta),
+        lambda y: ask(np.ones((1, rows)), y, question=question, epsilon=epsilon, delta=delta),
         rng.uniform(question.edges[0], question.edges[-1], size=rows),
         values=lambda _: on_and_around(question.edges),
         public=lambda answers: answers,
@@ -80,8 +87,8 @@ def test_groups_move_counts_by_all_their_rows(groups):
     question = CountQuestion(np.array([0.0, 1.0, 2.0, 3.0]))
     together = [[j for j, one in enumerate(groups) if one == each] for each in sorted(set(groups))]
     answers, _, spent = furthest(
-        lambda y: measure_counts(
-            y, rows=6, question=question, epsilon=1.0, delta=1e-4, groups=list(groups)
+        lambda y: ask(
+            np.ones((1, 6)), y, question=question, epsilon=1.0, delta=1e-4, groups=list(groups)
         ),
         np.zeros(6),
         values=lambda _: [0.5, 1.5, 2.5],
@@ -95,10 +102,10 @@ def test_groups_move_counts_by_all_their_rows(groups):
 def test_counts_are_unbiased_with_the_stated_noise():
     question = CountQuestion(np.linspace(0.0, 1.0, 501))
     y = np.random.default_rng(0).uniform(size=300)
-    answers = measure_counts(y, rows=300, question=question, epsilon=2.0, delta=0.01)
-    standardised = (answers.values - question.counts(y)) / answers.noise_sd
-    assert abs(standardised.mean()) < 4.5 / math.sqrt(500)
-    assert standardised.std() == pytest.approx(1, abs=4.5 / math.sqrt(1000))
+    answers = ask(np.ones((1, 300)), y, question=question, epsilon=2.0, delta=0.01)
+    standardised = (answers.values[0] - counted_of(question, y)) / answers.noise_sd
+    assert abs(standardised.mean()) < 5.5 / math.sqrt(500)
+    assert standardised.std() == pytest.approx(1, abs=5.5 / math.sqrt(1000))
 
 
 @pytest.mark.parametrize(
@@ -108,8 +115,8 @@ def test_counts_are_unbiased_with_the_stated_noise():
 )
 def test_intervals_that_are_none_are_refused(edges):
     with pytest.raises(ValueError, match="damaged"):
-        measure_counts(
-            [1.0], rows=1, question=CountQuestion(np.array(edges)), epsilon=1.0, delta=0.01
+        ask(
+            np.ones((1, 1)), [1.0], question=CountQuestion(np.array(edges)), epsilon=1.0, delta=0.01
         )
 
 
@@ -119,7 +126,7 @@ def test_intervals_that_are_none_are_refused(edges):
 def test_bad_outputs_are_refused_and_not_quoted(y):
     question = CountQuestion(np.array([0.0, 1.0]))
     with pytest.raises(ValueError, match="y") as raised:
-        measure_counts(y, rows=2, question=question, epsilon=1.0, delta=0.01)
+        ask(np.ones((1, 2)), y, question=question, epsilon=1.0, delta=0.01)
     error: BaseException | None = raised.value
     while error is not None:
         assert "61.8" not in repr(error)
@@ -127,11 +134,12 @@ def test_bad_outputs_are_refused_and_not_quoted(y):
 
 
 def test_seeded_noise_repeats_and_says_so():
-    arguments = {"rows": 2, "question": CountQuestion(np.arange(4.0)), "epsilon": 1, "delta": 0.01}
-    first, second = (measure_counts([0.0, 1.0], **arguments, insecure_seed=7) for _ in range(2))
+    arguments = {"question": CountQuestion(np.arange(4.0)), "epsilon": 1, "delta": 0.01}
+    once = np.ones((1, 2))
+    first, second = (ask(once, [0.0, 1.0], **arguments, insecure_seed=7) for _ in range(2))
     assert np.array_equal(first.values, second.values)
     assert first.insecure
-    assert not measure_counts([0.0, 1.0], **arguments).insecure
+    assert not ask(once, [0.0, 1.0], **arguments).insecure
 
 
 # Mutations of counts.
@@ -139,9 +147,9 @@ def test_seeded_noise_repeats_and_says_so():
 
 def attacked_counts(rows=2, **others):
     answers, _, spent = furthest(
-        lambda y: measure_counts(
+        lambda y: ask(
+            np.ones((1, rows)),
             y,
-            rows=rows,
             question=CountQuestion(np.arange(4.0)),
             epsilon=1.0,
             delta=1e-4,
@@ -156,24 +164,26 @@ def attacked_counts(rows=2, **others):
 
 def test_noise_for_one_count_that_moves_is_caught(monkeypatch):
     """Mutation: of two counts that move, one is forgotten."""
-    monkeypatch.setitem(interval_module.COUNT_BOUNDS, "gaussian", (-0.5, 0.5))
+    monkeypatch.setattr(CountQuestion, "distance", 1.0)
     spent, claimed = attacked_counts()
     assert spent > 1.4 * claimed
 
 
 def test_intervals_that_overlap_are_caught(monkeypatch):
     """Mutation: an output counts in every interval below it, too."""
-    whole = CountQuestion.counts
+    whole = CountQuestion.encoded
     monkeypatch.setattr(
-        CountQuestion, "counts", lambda self, y: np.cumsum(whole(self, y)[::-1])[::-1]
+        CountQuestion,
+        "encoded",
+        lambda self, y: np.cumsum(whole(self, y)[:, ::-1], axis=1)[:, ::-1],
     )
-    monkeypatch.setitem(interval_module.COUNT_BOUNDS, "gaussian", (-0.5, 0.5))
+    monkeypatch.setattr(CountQuestion, "distance", 1.0)
     spent, claimed = attacked_counts()
     assert spent > 1.4 * claimed
 
 
 def test_groups_that_are_forgotten_are_caught(monkeypatch):
-    monkeypatch.setattr("cloakgp.privacy.noise.gaussian.greatest_gauge", lambda *_, **__: 1.0)
+    monkeypatch.setattr(type(GAUSSIAN), "gauge", lambda *_, **__: 1.0)
     spent, claimed = attacked_counts(rows=3, groups=list("aaa"))
     assert spent > 2.9 * claimed
 
@@ -195,7 +205,7 @@ def searching(*, groups=None, rows=6, **others):
 def published_with(release):
     """What a release shows, but for its answers' noise."""
     return [
-        (one.strategy.matrix, one.answers.noise_sd, one.answers.values, one.encoding)
+        (one.strategy.matrix, one.answers.noise_sd, one.answers.values, one.question)
         for one in release.measurements
     ]
 
@@ -216,14 +226,14 @@ def test_the_search_and_all_stages_together_spend_what_the_release_states(others
     release, alone, together = furthest(
         searching(**others), np.full(6, LIMITS[0]), values=ends, public=published_with
     )
-    kinds = [type(one.encoding) for one in release.measurements]
+    kinds = [type(one.question) for one in release.measurements]
     rounds = kinds.count(CountQuestion)
     stages = [] if "stages" in others else [Bands, Bands]
     spread = [SpreadQuestion] * (others.get("learn") == "map")
     assert rounds >= 3
-    assert kinds == [type(None), *[CountQuestion] * rounds, *stages, *spread]
+    assert kinds == [OutputBounds, *[CountQuestion] * rounds, *stages, *spread]
     # It did find a narrower interval, and every question after it goes by that.
-    assert release.measurements[0].answers.encoding.width < 0.1 * (LIMITS[1] - LIMITS[0])
+    assert release.measurements[0].question.width < 0.1 * (LIMITS[1] - LIMITS[0])
     # Counts come first in time, and stand behind the first stage.
     mus = [one.answers.guarantee.mu for one in release.measurements]
     mus = [*mus[1 : rounds + 1], mus[0], *mus[rounds + 1 :]]
@@ -244,7 +254,7 @@ def test_groups_are_protected_in_search_and_stages():
         together=[[0, 1], [2], [5]],
         public=published_with,
     )
-    assert any(isinstance(one.encoding, CountQuestion) for one in release.measurements)
+    assert any(isinstance(one.question, CountQuestion) for one in release.measurements)
     assert ACHIEVED_SHARE * release.guarantee.mu <= together <= release.guarantee.mu
 
 
@@ -263,16 +273,16 @@ def attacked():
 
 def test_an_interval_from_outputs_is_caught(monkeypatch):
     """Mutation: what is found is what outputs span, which no noise hides."""
-    whole, private = search_module.search_outputs, []
+    whole, private = fit_module.find_intervals, []
 
-    def search(X, y, **settings_):
-        private[:] = [np.clip(np.asarray(y), *LIMITS)]
-        return whole(X, y, **settings_)
+    def search(count, **settings_):
+        private[:] = [np.clip(np.asarray(count.keywords["y"]), *LIMITS)]
+        return whole(count, **settings_)
 
     def find(ask, *, bounds, rows, rounds):  # noqa: ARG001
         return OutputBounds(bounds.lo, float(private[0].max()) + 1.0)
 
-    monkeypatch.setattr(importlib.import_module("cloakgp.fitting.dense"), "search_outputs", search)
+    monkeypatch.setattr(fit_module, "find_intervals", search)
     monkeypatch.setattr(search_module, "find_interval", find)
     # Other questions, if not as many of them.
     with pytest.raises((AssertionError, ValueError), match=r"it shows outputs|cannot reshape"):
@@ -289,4 +299,6 @@ def test_counts_that_the_guarantee_forgets_are_caught(monkeypatch):
 
 def test_two_indicators_are_as_far_apart_as_is_said():
     far = max(np.linalg.norm(one - other) for one, other in itertools.combinations(np.eye(4), 2))
-    assert 0 <= COUNT_BOUNDS["gaussian"][1] - COUNT_BOUNDS["gaussian"][0] - far < 1e-14
+    question = CountQuestion(np.arange(5.0))
+    assert 0 <= question.distance - far < 1e-14
+    assert 0 <= question.absolute_distance - 2.0 < 1e-14

@@ -7,15 +7,21 @@ on public inputs, and on nothing else.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from counting_keeper import Counting
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from neighbours import ACHIEVED_SHARE, door, spent_over_neighbours
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
-from cloakgp import DPGPRegressor, extend, refine
+from cloakgp import DPGPRegressor, Release, extend, refine
+from cloakgp.data import ArrayRows
+from cloakgp.privacy import OutputBounds
+from cloakgp.privacy.spending import counted_by
+from cloakgp.report.describe import describe
 
 # Budgets are as large as it takes to try them all.
 pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
@@ -63,7 +69,7 @@ def test_every_visit_spends_what_it_claims(seed, kernel, learn, sparse, epsilon,
         y = outputs_at_the_ends(rng, 6)
 
     def run(outputs):
-        spending = {"epsilon": epsilon, "delta": 1e-4}
+        spending = {"epsilon": epsilon, "delta": 1e-4, "noise": "gaussian"}
         if visit == "refine":
             after = refine(release, outputs, [[1.0], [4.0]], **spending)
         else:
@@ -128,9 +134,9 @@ def test_both_stages_together_spend_what_the_fit_claims(seed, learn, width, shar
             moved, _, other = stage_integers(model, X, neighbour, frozen=published)
             for one, two in zip(release.measurements, other.measurements, strict=True):
                 np.testing.assert_array_equal(one.strategy.matrix, two.strategy.matrix)
-                if one.encoding is not None:
-                    np.testing.assert_array_equal(one.encoding.lower, two.encoding.lower)
-                    np.testing.assert_array_equal(one.encoding.upper, two.encoding.upper)
+                if not isinstance(one.question, OutputBounds):
+                    np.testing.assert_array_equal(one.question.lower, two.question.lower)
+                    np.testing.assert_array_equal(one.question.upper, two.question.upper)
             assert [scale for _, scale in moved] == [scale for _, scale in base]
             squares = sum(
                 sum((int(a) - int(b)) ** 2 for a, b in zip(one, two, strict=True)) / scale**2
@@ -158,7 +164,9 @@ def test_the_check_can_fail(monkeypatch):
     monkeypatch.setattr(door, "integer_sensitivity", half)
     spent, claimed = spent_over_neighbours(
         lambda outputs: (
-            refine(release, outputs, epsilon=1.0, delta=1e-4).measurements[-1].answers.guarantee.mu
+            refine(release, outputs, epsilon=1.0, delta=1e-4, noise="gaussian")
+            .measurements[-1]
+            .answers.guarantee.mu
         ),
         y,
         bounds=BOUNDS,
@@ -171,8 +179,79 @@ def test_visits_compose_for_somebody_in_all_of_them():
     rng = np.random.default_rng(1)
     release, y = first_release(rng, RBF(2.0), learn="map", sparse=False)
     for _ in range(3):
-        release = refine(release, y, epsilon=1.0, delta=1e-4)
+        release = refine(release, y, epsilon=1.0, delta=1e-4, noise="gaussian")
     mus = [measurement.answers.guarantee.mu for measurement in release.measurements]
     assert release.guarantee.mu >= math.sqrt(math.fsum(mu**2 for mu in mus))
     assert release.guarantee.mu == pytest.approx(2 * mus[0], rel=1e-6)
     assert release.guarantee.delta_at(release.guarantee.epsilon) <= release.guarantee.delta
+
+
+def dense_and_passes():
+    """Releases of few rows and of rows that are read in passes; and how each is asked again."""
+    inputs = np.linspace(0, 10, 60)[:, None]
+    outputs = np.clip(inputs[:, 0] / 10, 0, 1)
+    rows = ArrayRows(inputs, outputs)
+    budget = {"bounds": (0, 1), "epsilon": 0.5, "delta": 1e-6, "noise": "gaussian"}
+    few = DPGPRegressor(**budget).fit(inputs, outputs).release_
+    many = DPGPRegressor(inducing=6, stages=None, **budget).fit_rows(rows).release_
+    return [(few, outputs), (many, rows)]
+
+
+def test_stages_are_one_visit_and_later_visits_are_counted():
+    for release, private in dense_and_passes():
+        assert (release.visits, release.limit) == (1, None)
+        again = refine(release, private, epsilon=0.3, delta=1e-6)
+        assert again.visits == 2
+        assert release.combine(again).visits == 3
+
+
+def test_a_limit_that_was_declared_refuses_before_anything_is_drawn():
+    for release, private in dense_and_passes():
+        limited = release.within(1.0, 1e-5)
+        refined = refine(limited, private, epsilon=0.3, delta=1e-6)
+        assert (refined.visits, refined.limit) == (2, (1.0, 1e-5))
+        keeper = Counting()
+        with counted_by(keeper):
+            for noise, epsilon in (("gaussian", 1.5), ("laplace", 0.9)):
+                with pytest.raises(ValueError, match="has no room for this: nothing was drawn"):
+                    refine(refined, private, epsilon=epsilon, delta=1e-6, noise=noise)
+        assert keeper.costs == []
+        for other in (refined, release):
+            with pytest.raises(ValueError, match="not combined"):
+                limited.combine(other)
+        with pytest.raises(ValueError, match="declared once"):
+            refined.within(2.0, 1e-5)
+        with pytest.raises(ValueError, match="no room"):
+            release.within(0.4, 1e-6)
+
+
+def test_limits_and_visits_are_in_the_file_and_checked_when_it_is_read(tmp_path):
+    release, private = dense_and_passes()[0]
+    limited = refine(release.within(1.0, 1e-5), private, epsilon=0.3, delta=1e-6)
+    limited.save(tmp_path / "limited.cloak")
+    loaded = Release.load(tmp_path / "limited.cloak")
+    assert (loaded.visits, loaded.limit) == (2, (1.0, 1e-5))
+    for forged, told in (
+        (replace(limited, limit=(0.5, 1e-6)), "no room"),
+        (replace(limited, limit=(1e300, 1e-6)), "epsilon"),
+        (replace(limited, visits=0), "damaged"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            forged.validate()
+
+
+def test_what_is_said_of_several_visits():
+    def told(release):
+        facts = next(one for one in describe(release) if one.title == "Guarantee").facts
+        return {fact.label: fact.text for fact in facts}
+
+    release, private = dense_and_passes()[0]
+    assert not {"visits", "limit"} & told(release).keys()
+    mixed = told(refine(release, private, epsilon=0.3, delta=0.0))
+    assert "fixed before any answer was read" in mixed["visits"]
+    within = told(refine(release.within(1.0, 1e-5), private, epsilon=0.3, delta=0.0))
+    assert "keep (ε, δ) = (1, 1e-05), however" in within["limit"]
+    X = np.linspace(0, 10, 30)[:, None]
+    pure = DPGPRegressor(bounds=(0, 1), epsilon=0.5).fit(X, X[:, 0] / 10).release_
+    again = told(refine(pure, X[:, 0] / 10, epsilon=0.3, delta=0.0))
+    assert "however the price of each visit was chosen" in again["visits"]

@@ -18,9 +18,10 @@ from dp_accounting.pld import PLDAccountant
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.accounting import Guarantee, compose, gaussian_delta, pure_mu
+from cloakgp.privacy.ask import ask
 from cloakgp.privacy.privacy_loss import LARGEST_MU, mixed_delta, mixed_epsilon
-from cloakgp.privacy.queries import measure
 
 PARTS = st.lists(st.floats(0.01, 3.0), min_size=1, max_size=4).map(tuple)
 MUS = st.one_of(st.just(0.0), st.floats(0.02, 3.0))
@@ -126,7 +127,14 @@ def test_a_gaussian_statement_of_pure_noise_is_true(epsilon):
 
 def test_releases_of_both_noises_add_up_whatever_their_order():
     gaussian, laplace = (
-        measure(np.eye(2), [0.0, 1.0], bounds=(0, 1), epsilon=0.8, delta=delta, noise=noise)
+        ask(
+            np.eye(2),
+            [0.0, 1.0],
+            question=OutputBounds.checked((0, 1)),
+            epsilon=0.8,
+            delta=delta,
+            noise=noise,
+        )
         for noise, delta in (("gaussian", 0.01), ("laplace", 0.0))
     )
     parts = gaussian.guarantee, laplace.guarantee

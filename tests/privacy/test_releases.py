@@ -80,7 +80,7 @@ def test_the_check_can_fail(monkeypatch):
     def of_the_first_rows(strategy):
         return whole(strategy[:, : strategy.shape[1] // 2])
 
-    monkeypatch.setattr("cloakgp.privacy.noise.gaussian.column_lengths", of_the_first_rows)
+    monkeypatch.setattr("cloakgp.privacy.noise.balls.column_lengths", of_the_first_rows)
     X = np.concatenate([np.zeros(8), [1.0, 2.0, 3.0, 9.0]])[:, None]
     spent, claimed = spent_by_fit(
         np.zeros(12), X, bounds=(0.0, 1.0), epsilon=1.0, delta=0.01, criterion="trace"

@@ -88,7 +88,7 @@ def test_the_choice_is_the_same_on_a_cluster():
     distributed = pytest.importorskip("distributed")
     _, y = table()
     alone = [chosen(y, seed=seed) for seed in range(4)]
-    cluster = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    cluster = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with distributed.Client(**cluster), parallel_config(backend="dask"):
         assert [chosen(y, seed=seed) for seed in range(4)] == alone
 

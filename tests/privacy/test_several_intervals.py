@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import math
 
 import band_neighbours
@@ -13,9 +14,12 @@ from neighbours import ACHIEVED_SHARE
 from sklearn.gaussian_process.kernels import RBF
 
 from cloakgp import DPGPMultiOutputRegressor
-from cloakgp.privacy import compose
-from cloakgp.privacy.bands import Bands, SpreadQuestion
-from cloakgp.privacy.interval import CountQuestion, measure_counts
+from cloakgp.privacy import OutputBounds, compose
+from cloakgp.privacy.ask import ask
+from cloakgp.privacy.noise import GAUSSIAN
+from cloakgp.privacy.questions.bands import Bands
+from cloakgp.privacy.questions.counts import CountQuestion
+from cloakgp.privacy.questions.spread import SpreadQuestion
 from cloakgp.privacy.several_outputs import OutputColumns
 
 # Budgets are as large as it takes to try them all.
@@ -29,7 +33,7 @@ PEOPLE = ["abc", "aab"]
 WHOLE = {"gaussian": 1e-4, "laplace": 0.0}
 
 search_module = importlib.import_module("cloakgp.fitting.interval")
-dense_module = importlib.import_module("cloakgp.fitting.dense")
+fit_module = importlib.import_module("cloakgp.fitting.fit")
 release_module = importlib.import_module("cloakgp.release.release")
 
 
@@ -46,14 +50,13 @@ def counting(people, *, noise, counted=lambda which, output: which == output):
 
     def run(entries):
         return [
-            measure_counts(
+            ask(
+                counted(which, output)[None, :].astype(float),
                 entries,
-                rows=len(entries),
                 question=CountQuestion(edges),
                 epsilon=1.0,
                 delta=WHOLE[noise],
                 groups=units.tolist(),
-                counted=counted(which, output),
                 noise=noise,
             )
             for output, edges in enumerate(EDGES)
@@ -112,27 +115,35 @@ def test_a_count_is_of_the_entries_that_it_is_said_to_be_of(monkeypatch):
     monkeypatch.setattr("cloakgp.privacy.noise.gaussian.add_discrete_gaussian", record)
     entries = np.array([0.0, 3.0, 150.0, 3.0, 500.0, 0.5])
     first, second = counting("abc", noise="gaussian")(entries)
-    np.testing.assert_allclose(first.values, [1, 1, 1], atol=1e-9)
-    np.testing.assert_allclose(second.values, [1, 0, 2], atol=1e-9)
+    np.testing.assert_allclose(first.values, [[1, 1, 1]], atol=1e-9)
+    np.testing.assert_allclose(second.values, [[1, 0, 2]], atol=1e-9)
     assert len(seen) == 2
 
 
-@pytest.mark.parametrize("counted", [np.zeros(2, dtype=bool), np.ones(3, dtype=bool)])
-def test_what_counts_must_be_said_of_every_row(counted):
-    with pytest.raises(ValueError, match="counted must say"):
-        measure_counts(
-            [0.5, 0.5],
-            rows=2,
-            question=CountQuestion(EDGES[1]),
-            epsilon=1.0,
-            delta=0.01,
-            counted=counted,
-        )
+@pytest.mark.parametrize(
+    ("weights", "complaint"),
+    [
+        (np.ones((1, 3)), "must agree"),
+        (np.array([[1.0, 0.5]]), "do not fit"),
+        (np.array([[1.0, -1.0]]), "do not fit"),
+        (np.eye(2), "do not fit"),
+    ],
+)
+def test_every_row_counts_once_or_not_at_all(weights, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        ask(weights, [0.5, 0.5], question=CountQuestion(EDGES[1]), epsilon=1.0, delta=0.01)
+
+
+def test_counts_of_no_row_say_nothing():
+    question = CountQuestion(EDGES[1])
+    answers = ask(np.zeros((1, 2)), [0.5, 0.5], question=question, epsilon=1.0, delta=0.01)
+    assert answers.values.tolist() == [[0.0] * question.intervals]
+    assert answers.noise_sd == answers.guarantee.mu == 0
 
 
 def test_entries_that_are_counted_as_if_one_alone_moved_are_caught(monkeypatch):
     """Mutation: all outputs are counted in each question, and noise is as for one of them."""
-    monkeypatch.setattr("cloakgp.privacy.noise.gaussian.greatest_gauge", lambda *_, **__: 1.0)
+    monkeypatch.setattr(type(GAUSSIAN), "gauge", lambda *_, **__: 1.0)
     answers, _, spent = band_neighbours.furthest(
         counting("ab", noise="gaussian", counted=lambda which, _: which >= 0),
         np.full(4, -3.0),
@@ -157,7 +168,7 @@ def searching(*, people="abcd", **others):
 def published_with(release):
     """What a release shows, but for what it cost."""
     entries = [
-        (one.strategy.matrix, one.answers.noise_sd, one.answers.values, one.encoding)
+        (one.strategy.matrix, one.answers.noise_sd, one.answers.values, one.question)
         for one in release.entries.measurements
     ]
     return [entries, release.units]
@@ -175,7 +186,6 @@ def ends(entry):
 def few_rounds(monkeypatch):
     # More find so narrow an interval of equal outputs that later stages have nothing to ask.
     monkeypatch.setattr(search_module, "MOST_ROUNDS", 3)
-    monkeypatch.setattr("cloakgp.fitting.intervals.MOST_ROUNDS", 3)
 
 
 @pytest.mark.usefixtures("few_rounds")
@@ -198,11 +208,11 @@ def test_counts_and_stages_of_all_outputs_spend_what_the_release_states(others):
         together=together(people)[:2],
         public=published_with,
     )
-    kinds = [type(one.encoding) for one in release.entries.measurements]
+    kinds = [type(one.question) for one in release.entries.measurements]
     rounds = kinds.count(CountQuestion)
     stages = [] if "stages" in others else [Bands, Bands]
     spread = [SpreadQuestion] * (others.get("learn") == "map")
-    assert kinds == [type(None), *[CountQuestion] * rounds, *stages, *spread]
+    assert kinds == [OutputBounds, *[CountQuestion] * rounds, *stages, *spread]
     counted = [release.counts_of(one) for one in release.entries.measurements]
     assert {one[0] for one in counted if one is not None} == {0, 1}
     assert release.intervals is not None
@@ -210,6 +220,23 @@ def test_counts_and_stages_of_all_outputs_spend_what_the_release_states(others):
     assert ACHIEVED_SHARE * release.guarantee.mu <= spent <= release.guarantee.mu
     # And what was asked for is used up.
     assert 0.999e-4 <= release.guarantee.delta_at(others.get("epsilon", 300.0)) <= 1e-4
+
+
+def loss_of(measurement, entries, *, signs):
+    """How far a person's entries move answers with Laplace noise, each from end to end, as ε."""
+    if isinstance(measurement.question, CountQuestion):
+        return measurement.guarantee.pure_epsilon
+    moved = np.abs(measurement.strategy.matrix[:, entries] @ np.array(signs)).sum()
+    return math.sqrt(2.0) * moved / measurement.answers.noise_sd
+
+
+def summed_lengths(measurement, persons):
+    """The greatest sum over a person's columns of their ℓ1 lengths, as ε."""
+    lengths = np.abs(measurement.strategy.matrix).sum(axis=0)
+    counts = isinstance(measurement.question, CountQuestion)
+    # An output that moves to another interval changes two counts.
+    longest = max((2.0 if counts else 1.0) * lengths[entries].sum() for entries in persons)
+    return math.sqrt(2.0) * longest / measurement.answers.noise_sd
 
 
 @pytest.mark.usefixtures("few_rounds")
@@ -226,10 +253,28 @@ def test_pure_counts_and_stages_spend_what_the_release_states(people):
         neighbourhoods,
         public=published_with,
     )
-    assert any(isinstance(one.encoding, CountQuestion) for one in release.entries.measurements)
+    assert any(isinstance(one.question, CountQuestion) for one in release.entries.measurements)
     assert release.guarantee.pure_epsilon <= epsilon
     assert release.guarantee.pure_epsilon == pytest.approx(epsilon, rel=1e-5)
-    assert 0.999 * release.guarantee.pure_epsilon <= spent <= release.guarantee.pure_epsilon
+    measured, persons = release.entries.measurements, together(people)
+    # What is stated: entries of a person as if all of them moved every answer the same way.
+    for one in measured:
+        assert one.guarantee.pure_epsilon == pytest.approx(summed_lengths(one, persons), rel=1e-5)
+    # Some person and signs attain the whole of it, unless an answer mixes entries of a person: of
+    # late questions many are as good, and which one is asked depends on last bits.
+    attained = max(
+        sum(loss_of(one, entries, signs=signs) for one in measured)
+        for entries in persons
+        for signs in itertools.product((-1.0, 1.0), repeat=len(entries))
+    )
+    assert 0.999 * attained <= spent <= release.guarantee.pure_epsilon
+    mixes = any(
+        (np.count_nonzero(one.strategy.matrix[:, entries], axis=1) > 1).any()
+        for one in measured
+        if not isinstance(one.question, CountQuestion)
+        for entries in persons
+    )
+    assert mixes or spent >= 0.999 * release.guarantee.pure_epsilon
 
 
 @pytest.mark.usefixtures("few_rounds")
@@ -247,15 +292,14 @@ def test_counts_of_an_output_that_the_guarantee_forgets_are_caught(monkeypatch):
 @pytest.mark.filterwarnings("ignore::cloakgp.design.DesignGapWarning")
 def test_intervals_from_outputs_are_caught(monkeypatch):
     """Mutation: the second output's interval is what it spans, which no noise hides."""
-    module = importlib.import_module("cloakgp.fitting.several_outputs")
-    whole = module.search_columns
+    whole = fit_module.find_intervals
 
-    def search(X, y, **settings):
-        found, counted = whole(X, y, **settings)
-        top = float(np.clip(np.asarray(y)[:, 1].max() + 0.5, 1.0, 4.0))
-        return OutputColumns.checked([(found.bounds[0].lo, found.bounds[0].hi), (0, top)]), counted
+    def search(count, **settings):
+        found, counted = whole(count, **settings)
+        top = float(np.clip(np.asarray(count.keywords["y"])[:, 1].max() + 0.5, 1.0, 4.0))
+        return (found[0], OutputBounds(0.0, top)), counted
 
-    monkeypatch.setattr(module, "search_columns", search)
+    monkeypatch.setattr(fit_module, "find_intervals", search)
     with pytest.raises((AssertionError, ValueError), match=r"it shows outputs|cannot reshape"):
         band_neighbours.furthest(
             searching(), lowest("abcd"), values=ends, together=[[0, 1]], public=published_with
@@ -272,7 +316,7 @@ def test_seeds_of_rounds_differ():
     counts = [
         one.answers.values
         for one in model.fit(X, y).release_.entries.measurements
-        if isinstance(one.encoding, CountQuestion)
+        if isinstance(one.question, CountQuestion)
     ]
     firsts = [one for one in counts if len(one) == len(counts[0])]
     assert len(firsts) >= 2

@@ -8,7 +8,8 @@ import pytest
 from neighbours import ACHIEVED_SHARE
 from unit_neighbours import spent_over_units
 
-from cloakgp.privacy.queries import measure
+from cloakgp.privacy import OutputBounds
+from cloakgp.privacy.ask import ask
 from cloakgp.privacy.several_outputs import STANDARD_BOUNDS, OutputColumns
 
 PAIRS = [(0.0, 50.0), (100.0, 104.0), (-1e4, 1e4)]
@@ -22,10 +23,10 @@ def spent(strategy, y, *, groups=None, together=True):
 
     def run(flat):
         values = columns.standardised(flat.reshape(y.shape), rows=len(y))
-        answers = measure(
+        answers = ask(
             strategy,
             values,
-            bounds=(STANDARD_BOUNDS.lo, STANDARD_BOUNDS.hi),
+            question=OutputBounds.checked((STANDARD_BOUNDS.lo, STANDARD_BOUNDS.hi)),
             epsilon=1.0,
             delta=1e-5,
             groups=units if together else None,
@@ -106,10 +107,10 @@ def test_an_entry_of_text_moves_the_answers_by_its_persons_outputs_alone(monkeyp
         values = columns.standardised(rows, rows=300)
         # All entries in one question, and the person's outputs as far apart as they can be.
         values[:2] = [0.5, 0.5] if text else [-0.5, -0.5]
-        measure(
+        ask(
             np.ones((1, 600)),
             values,
-            bounds=(STANDARD_BOUNDS.lo, STANDARD_BOUNDS.hi),
+            question=OutputBounds.checked((STANDARD_BOUNDS.lo, STANDARD_BOUNDS.hi)),
             epsilon=1.0,
             delta=1e-5,
             groups=columns.units(None, rows=300),

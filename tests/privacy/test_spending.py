@@ -17,7 +17,7 @@ from counting_keeper import Counting
 import cloakgp
 from cloakgp import DPGPRegressor, DPGPRegressorPrivateInputs, DPGridSearchCV, cloak
 from cloakgp.data import ArrayRows
-from cloakgp.privacy import Guarantee, measure, sampler, spending
+from cloakgp.privacy import Guarantee, OutputBounds, ask, sampler, spending
 from cloakgp.privacy.composition import MixedGuarantee
 from cloakgp.privacy.spending import (
     Cost,
@@ -134,10 +134,15 @@ def test_digests_do_not_depend_on_the_grid(step):
 
 
 UNITS = {
-    "one row": ("row", lambda: measure(np.ones((1, 2)), [0, 1], bounds=(0, 1), **BUDGET)),
+    "one row": (
+        "row",
+        lambda: ask(np.ones((1, 2)), [0, 1], question=OutputBounds.checked((0, 1)), **BUDGET),
+    ),
     "groups": (
         "person",
-        lambda: measure(np.ones((1, 2)), [0, 1], bounds=(0, 1), groups=[1, 1], **BUDGET),
+        lambda: ask(
+            np.ones((1, 2)), [0, 1], question=OutputBounds.checked((0, 1)), groups=[1, 1], **BUDGET
+        ),
     ),
     "groups of a fit": (
         "person",
@@ -224,7 +229,7 @@ def test_the_outputs_are_forgotten_where_a_keeper_refuses():
 
     secret = 0.123456789
     with counted_by(Refusing()), pytest.raises(SpendingError) as caught:
-        measure(np.ones((1, 2)), [secret, 1.0], bounds=(0, 1), **BUDGET)
+        ask(np.ones((1, 2)), [secret, 1.0], question=OutputBounds.checked((0, 1)), **BUDGET)
     frames, trace = [], caught.value.__traceback__
     while trace is not None:
         frames.append(trace.tb_frame)
@@ -241,11 +246,11 @@ def test_a_keeper_that_fails_at_the_end_does_not_hide_the_failure():
             return charge
 
     with counted_by(Failing()), pytest.raises(ValueError, match="bounds") as caught:
-        measure(np.ones((1, 2)), [0, 1], bounds=(1, 0), **BUDGET)
+        ask(np.ones((1, 2)), [0, 1], question=OutputBounds(1.0, 0.0), **BUDGET)
     assert "counts as spent" in caught.value.__notes__[0]
     # What the ledger does not know must not get out.
     with counted_by(Failing()), pytest.raises(OSError, match="gone"):
-        measure(np.ones((1, 2)), [0, 1], bounds=(0, 1), **BUDGET)
+        ask(np.ones((1, 2)), [0, 1], question=OutputBounds.checked((0, 1)), **BUDGET)
 
 
 def test_the_bare_sampler_is_refused_where_somebody_counts():
@@ -257,7 +262,7 @@ def test_threads_that_start_within_a_block_count():
     keeper = Counting()
 
     def run():
-        measure(np.ones((1, 2)), [0, 1], bounds=(0, 1), **BUDGET)
+        ask(np.ones((1, 2)), [0, 1], question=OutputBounds.checked((0, 1)), **BUDGET)
 
     with counted_by(keeper):
         thread = threading.Thread(target=run)
@@ -271,7 +276,7 @@ def test_an_environment_that_nobody_answers_is_refused(monkeypatch):
     monkeypatch.setenv("CLOAKGP_LEDGER", "people.db")
     monkeypatch.setattr(spending, "entry_points", lambda **_: [])
     with pytest.raises(SpendingError, match="no installed package keeps one"):
-        measure(np.ones((1, 2)), [0, 1], bounds=(0, 1), **BUDGET)
+        ask(np.ones((1, 2)), [0, 1], question=OutputBounds.checked((0, 1)), **BUDGET)
 
 
 def test_costs_are_rounded_up_and_never_beyond_what_is_exact():
@@ -337,7 +342,7 @@ def test_every_function_that_lets_the_sampler_draw_is_a_charge():
                 if "forget_on_failure" in decorators:
                     assert decorators == ["forget_on_failure", "one_charge"], node.name
                     found.add(node.name)
-    assert {"measure", "measure_rows", "measure_labels", "select", "cloak"} <= found
+    assert {"ask", "ask_chunks", "select", "cloak"} <= found
 
 
 def test_spend_without_a_keeper_only_draws():

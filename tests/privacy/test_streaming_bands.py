@@ -18,31 +18,47 @@ from sklearn.gaussian_process.kernels import Matern
 
 from cloakgp import DPGPRegressor, refine
 from cloakgp.data import ArrayRows
-from cloakgp.privacy.bands import Bands, SpreadQuestion
-from cloakgp.privacy.bounds import OutputBounds
-from cloakgp.privacy.streaming import measure_rows
+from cloakgp.privacy.ask import ask_chunks
+from cloakgp.privacy.questions.bands import Bands
+from cloakgp.privacy.questions.bounds import OutputBounds
+from cloakgp.privacy.questions.spread import SpreadQuestion
+from cloakgp.privacy.questions.unit import UnitQuestion
 from cloakgp.release.bands import RowBands
 
 # Budgets are as large as it takes to try them all.
 pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
 
-room = importlib.import_module("cloakgp.privacy.streaming")
+room = importlib.import_module("cloakgp.privacy.ask")
 LIMITS = (-3.0, 7.0)
 BUDGET = {"epsilon": 1.0, "delta": 1e-4}
 FAR = (-1.7e308, -1e20, 0.0, 5e-324, 1e20, 1.7e308)
 
 
 @dataclass(frozen=True)
-class PickedBands:
+class PickedBands(UnitQuestion):
     """Bands of rows by their numbers."""
 
     bands: Bands | SpreadQuestion
 
-    def __call__(self, X):
+    def validate(self):
+        pass
+
+    def placed(self, outputs):
+        raise NotImplementedError
+
+    def of_rows(self, X):
         rows = X[:, 0].astype(int)
         if isinstance(self.bands, SpreadQuestion):
             return SpreadQuestion(mean=self.bands.mean[rows], sd=self.bands.sd[rows])
         return Bands(lower=self.bands.lower[rows], upper=self.bands.upper[rows])
+
+
+class Given(PickedBands):
+    """The same bands for all rows, right or wrong."""
+
+    def of_rows(self, X):
+        del X
+        return self.bands
 
 
 def drawn_bands(rng, rows):
@@ -68,9 +84,7 @@ def in_and_around(bands):
 def answers_of(strategy, outputs, bands, *, cuts=(), **rest):
     settings_ = {"bound": bound_of(strategy, cuts), "groups": None} | BUDGET | rest
     rows = PrivateChunks(np.asarray(outputs), tuple(cuts), None, settings_.pop("groups"))
-    return measure_rows(
-        rows, Picked(strategy), bounds=OutputBounds(*LIMITS), bands=PickedBands(bands), **settings_
-    )
+    return ask_chunks(rows, Picked(strategy), question=PickedBands(bands), **settings_)
 
 
 # One stage.
@@ -91,8 +105,6 @@ def test_no_value_moves_a_stage_by_more_than_is_counted_in_any_chunking(cuts, sp
         public=lambda answers: answers,
     )
     assert ACHIEVED_SHARE * answers.guarantee.mu <= spent <= answers.guarantee.mu
-    assert answers.bounds == (-0.5, 0.5)
-    assert answers.centre == 0.0
     assert answers.guarantee.delta_at(1.0) <= 1e-4
 
 
@@ -159,20 +171,18 @@ ROW = np.zeros(2)
         (Bands(lower=ROW, upper=ROW + np.nan), ValueError),
         (SpreadQuestion(mean=ROW, sd=ROW), ValueError),
         (Bands(lower=np.zeros(1), upper=np.ones(1)), TypeError),
-        (Bands(lower=np.zeros(2, np.float32), upper=np.ones(2)), TypeError),
-        (SpreadQuestion(mean=np.zeros((2, 1)), sd=np.ones((2, 1))), TypeError),
+        (SpreadQuestion(mean=np.zeros((2, 1)), sd=np.ones((2, 1))), ValueError),
     ],
     ids=repr,
 )
 def test_bands_that_are_none_are_refused(bands, error):
     rows = PrivateChunks(np.array([61.80339887498949, 3.0]))
-    with pytest.raises(error, match=r"bands|damaged") as raised:
-        measure_rows(
+    with pytest.raises(error, match=r"each of the rows|damaged") as raised:
+        ask_chunks(
             rows,
             Picked(np.ones((1, 2))),
             bound=bound_of(np.ones((1, 2))),
-            bounds=OutputBounds(*LIMITS),
-            bands=lambda X: bands,  # noqa: ARG005
+            question=Given(bands),
             **BUDGET,
         )
     assert "61.8" not in repr(raised.value)
@@ -186,10 +196,20 @@ def test_bad_outputs_are_refused_and_not_quoted(bad):
     assert "61.8" not in repr(raised.value)
 
 
+@pytest.mark.parametrize("precision", [np.float16, np.float32])
+def test_bands_of_low_precision_move_answers_no_further(precision):
+    bands = Bands(lower=precision([0.1, 7.7]), upper=precision([0.3, 1e4]))
+    answers, _, spent = furthest(
+        lambda outputs: answers_of(np.array([[0.1, 0.7]]), outputs, bands),
+        np.zeros(2),
+        values=in_and_around(bands),
+    )
+    assert ACHIEVED_SHARE * answers.guarantee.mu <= spent <= answers.guarantee.mu
+
+
 def test_outputs_that_are_not_brought_into_their_bands_are_caught(monkeypatch):
     """Mutation: the place in a band without its clip."""
-    monkeypatch.setattr(Bands, "encoded", lambda self, y: (y - self.middle) / self.width)
-    monkeypatch.setattr(OutputBounds, "clip", lambda self, outputs: outputs)  # noqa: ARG005
+    monkeypatch.setattr(Bands, "encoded", lambda self, y: ((y - self.middle) / self.width)[:, None])
     bands = Bands(lower=np.zeros(2), upper=np.ones(2))
     answers, _, spent = furthest(
         lambda outputs: answers_of(np.ones((1, 2)), outputs, bands),
@@ -226,7 +246,7 @@ def published_with(release):
     """What a release shows, but for its answers' noise."""
     return [
         (
-            one.strategy.columns(with_sizes(one)),
+            one.strategy.columns(one.question)(with_sizes(one)),
             one.answers.values,
             one.strategy.sums,
             bands_of(one),
@@ -240,7 +260,8 @@ def with_sizes(measurement):
 
 
 def bands_of(measurement):
-    return None if measurement.strategy.bands is None else measurement.strategy.bands(X)
+    question = measurement.question.of_rows(X)
+    return None if isinstance(question, OutputBounds) else question
 
 
 def ends(row):
@@ -265,8 +286,8 @@ def test_all_stages_together_spend_what_the_release_states(others):
     )
     mus = [one.answers.guarantee.mu for one in release.measurements]
     stages = others.get("stages", FOUR)
-    kinds = [type(one.strategy.bands) for one in release.measurements]
-    assert kinds == [type(None) if width is None else RowBands for _, width in stages]
+    kinds = [type(one.question) for one in release.measurements]
+    assert kinds == [OutputBounds if width is None else RowBands for _, width in stages]
     for spent, claimed in zip(alone, mus, strict=True):
         assert ACHIEVED_SHARE * claimed <= spent <= claimed
     guarantee = release.guarantee
@@ -294,13 +315,13 @@ def test_a_later_visit_spends_what_it_claims():
     first = several_stages(learn=None, stages=None)(np.zeros(6))
 
     def run(y):
-        return refine(first, ArrayRows(X, y, chunk_rows=2, jobs=1), **BUDGET)
+        return refine(first, ArrayRows(X, y, chunk_rows=2, jobs=1), noise="gaussian", **BUDGET)
 
     release, [spent], _ = furthest(
         run, np.full(6, LIMITS[0]), values=ends, public=lambda found: published_with(found)[1:]
     )
     claimed = release.measurements[1].answers.guarantee.mu
-    assert release.measurements[1].strategy.bands.reach == 1.0
+    assert release.measurements[1].question.reach == 1.0
     assert ACHIEVED_SHARE * claimed <= spent <= claimed
 
 
@@ -310,7 +331,7 @@ def test_nothing_that_is_published_holds_an_output():
     content, shown = pickle.dumps(release), repr(release) + repr(vars(release))
     for one in release.measurements:
         bands = bands_of(one)
-        private = y if bands is None else bands.encoded(y)
+        private = y if bands is None else bands.placed(y)
         for value in (*private, *(y - 2.0)):
             if f"{abs(value):.6g}" != "0.5":
                 assert value.tobytes() not in content

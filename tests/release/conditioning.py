@@ -49,8 +49,8 @@ def dense(X, matrix, *, X_query=None, reconstruction=None, certificate=UNCERTIFI
     )
 
 
-def measured(X, matrix, answers, **others):
-    return Measurement(strategy=dense(X, matrix, **others), answers=answers)
+def measured(X, matrix, answers, *, question, **others):
+    return Measurement(strategy=dense(X, matrix, **others), question=question, answers=answers)
 
 
 def streamed(prior, rule, sums, *, others=(), X_query=None, ranges=None):

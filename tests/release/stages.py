@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from conditioning import dense
 
-from cloakgp.privacy import Answers, Guarantee
+from cloakgp.privacy import Answers, Guarantee, OutputBounds
 from cloakgp.privacy.accounting import gaussian_epsilon
-from cloakgp.privacy.bands import UNIT_BAND, Bands
+from cloakgp.privacy.questions.bands import Bands
 from cloakgp.release import Measurement
 
-BOUNDS = (-8.0, 10.0)
+BOUNDS = OutputBounds(-8.0, 10.0)
 
 
 def band(middle, width, *, rows):
@@ -19,22 +19,17 @@ def band(middle, width, *, rows):
     return Bands(lower=lower, upper=lower + width)
 
 
-def stage(X, matrix, y, *, encoding=None, noise_sd=0.5, seed=0, **others):
-    """Measure outputs as they are, or as an encoding places them, with seeded noise."""
+def stage(X, matrix, y, *, question=BOUNDS, noise_sd=0.5, seed=0, **others):
+    """Measure outputs, as a question sees them, with seeded noise."""
     matrix = np.asarray(matrix, dtype=np.float64)
-    bounds = BOUNDS if encoding is None else UNIT_BAND
-    centre = (bounds[0] + bounds[1]) / 2
-    asked = y - centre if encoding is None else encoding.encoded(y)
     noise = noise_sd * np.random.default_rng(seed).normal(size=len(matrix))
     longest = np.linalg.norm(matrix, axis=0).max()
-    mu = (bounds[1] - bounds[0]) * longest / noise_sd * (1 + 1e-12)
+    mu = question.distance * longest / noise_sd * (1 + 1e-12)
     answers = Answers(
-        values=matrix @ asked + noise,
+        values=matrix @ question.encoded(y) + noise[:, None],
         noise_sd=noise_sd,
-        centre=centre,
-        bounds=bounds,
         guarantee=Guarantee(
             epsilon=gaussian_epsilon(mu, 1e-3), delta=1e-3, mu=mu, answers=len(matrix)
         ),
     )
-    return Measurement(strategy=dense(X, matrix, **others), answers=answers, encoding=encoding)
+    return Measurement(strategy=dense(X, matrix, **others), answers=answers, question=question)

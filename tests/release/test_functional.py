@@ -14,6 +14,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 from cloakgp.design import Certificate
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.rkhs import function_span, rkhs_sensitivity
+from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.accounting import exact_noise_multiplier
 from cloakgp.privacy.function import measure_function
 from cloakgp.release import DenseStrategy, Measurement, Release
@@ -136,7 +137,9 @@ def test_the_answers_serve_an_ordinary_release(prior, table):
             reconstruction=prior.cross_covariance(X, X.copy()) @ measured.questions.representers,
             certificate=Certificate(criterion="trace", gap=0.0),
         )
-        measurement = Measurement(strategy=strategy, answers=measured.answers)
+        measurement = Measurement(
+            strategy=strategy, question=OutputBounds(-2.0, 2.0), answers=measured.answers
+        )
         release = Release(prior=prior, measurements=(measurement,))
         raw = ReleasedFunction.given(prior, measured)
         assert release.published().values == pytest.approx(raw(X), abs=1e-6)
@@ -155,5 +158,10 @@ def test_other_answers_are_no_function(table):
     strategy = dense(measured.X, measured.questions.strategy)
     with pytest.raises(ValueError, match="only criterion='functional'"):
         ReleasedFunction.of_measurement(
-            EXACT, Measurement(strategy=strategy, answers=measured.answers)
+            EXACT,
+            Measurement(
+                strategy=strategy,
+                question=OutputBounds(-2.0, 2.0),
+                answers=measured.answers,
+            ),
         )

@@ -7,6 +7,7 @@ import pytest
 
 from cloakgp import DPGPRegressor, Release, extend, refine
 from cloakgp.criteria import criteria_for
+from cloakgp.data import ArrayRows
 from cloakgp.release import ReleaseFileError
 from cloakgp.report.describe import describe
 
@@ -89,7 +90,7 @@ def test_both_stages_protect_groups(table):
 def test_refining_keeps_the_groups(table, release):
     _, y, people = table
     for named in ({}, {"groups": people}):
-        refined = refine(release, y, [[2.0]], epsilon=0.5, delta=1e-3, **named)
+        refined = refine(release, y, [[2.0]], epsilon=0.5, delta=1e-3, noise="gaussian", **named)
         one = refined.measurements[1]
         np.testing.assert_array_equal(one.strategy.groups, release.measurements[0].strategy.groups)
         assert one.moved == pytest.approx(one.answers.guarantee.mu, rel=1e-3)
@@ -101,10 +102,41 @@ def test_refining_keeps_the_groups(table, release):
 
 def test_new_rows_have_groups_of_their_own(release):
     X, y = np.linspace(3, 4, 6)[:, None], np.zeros(6)
-    extended = extend(release, X, y, epsilon=0.5, delta=1e-3, groups=list("aabbcc"))
+    extended = extend(
+        release, X, y, epsilon=0.5, delta=1e-3, noise="gaussian", groups=list("aabbcc")
+    )
     one = extended.measurements[1]
     assert one.strategy.groups.tolist() == [0, 0, 1, 1, 2, 2]
     assert one.moved == pytest.approx(one.answers.guarantee.mu, rel=1e-3)
+
+
+def test_new_rows_of_a_release_for_groups_must_have_some(table, release):
+    X, y = np.random.default_rng(1).uniform(0, 6, size=(6, 1)), np.zeros(6)
+    budget = {"epsilon": 0.5, "delta": 1e-3}
+    with pytest.raises(ValueError, match="give their groups, or by_rows=True"):
+        extend(release, X, y, **budget)
+    with pytest.raises(ValueError, match="contradict each other"):
+        extend(release, X, y, groups=list("aabbcc"), by_rows=True, **budget)
+    one = extend(release, X, y, by_rows=True, **budget).measurements[-1]
+    assert not one.strategy.grouped
+    assert len(extend(release, X, y, groups=range(6), **budget).measurements) == 2
+    alone = fitted(table, groups=False)
+    assert len(extend(alone, X, y, **budget).measurements) == 2
+
+
+def test_rows_in_passes_of_a_release_for_groups_must_have_some(table):
+    X, y, people = table
+    model = DPGPRegressor(bounds=(-1, 1), epsilon=1.0, delta=1e-3, inducing=5, stages=None, gap=0.1)
+    release = model.fit_rows(ArrayRows(X, y, groups=people)).release_
+    budget = {"epsilon": 0.5, "delta": 1e-3, "gap": 0.1}
+    with pytest.raises(ValueError, match="give their groups, or by_rows=True"):
+        extend(release, ArrayRows(X, y), **budget)
+    with pytest.raises(ValueError, match="give their groups, or by_rows=True"):
+        extend(release, X, y, **budget)
+    found = extend(release, ArrayRows(X, y), by_rows=True, **budget)
+    assert [one.strategy.grouped for one in found.measurements] == [True, False]
+    again = extend(release, ArrayRows(X, y, groups=people), **budget)
+    assert all(one.strategy.grouped for one in again.measurements)
 
 
 def test_releases_of_different_groups_do_not_add_up(table, release):
@@ -168,7 +200,8 @@ def test_words_name_the_unit(release):
 
 
 def test_words_of_tables_with_and_without_groups(release):
-    extended = extend(release, np.linspace(3, 4, 6)[:, None], np.zeros(6), epsilon=0.5, delta=1e-3)
+    X, y = np.linspace(3, 4, 6)[:, None], np.zeros(6)
+    extended = extend(release, X, y, epsilon=0.5, delta=1e-3, by_rows=True)
     said = _section(extended, "Protection").facts[0].text
     assert "in every row of theirs" in said
     assert "do not say whose rows they are, every single row" in said

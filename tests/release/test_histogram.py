@@ -125,59 +125,6 @@ def test_what_is_no_histogram_is_refused(tmp_path):
         NoisyHistogram.load(path)
 
 
-FIRST_FORMAT = {
-    "format": "cloakgp histogram",
-    "version": 1,
-    "edges": [[0.0, 2.5, 5.0, 7.5, 10.0], [0.5, 1.5, 2.5]],
-    "cells": [0, 2, 7],
-    "counts": [4.0, 2.0, 1.0],
-    "sums": [-2.5, 14.0, -7.0],
-    "noise_sd": 7.226195804664704,
-    "noise": "gaussian",
-    "bounds": [-2.0, 3.0],
-    "guarantee": {
-        "epsilon": 2.0,
-        "delta": 0.001,
-        "mu": 0.6919270021417465,
-        "answers": 3,
-        "coarseness": 1.5e-24,
-    },
-    "insecure": True,
-    "input_names": ["a", "b"],
-}
-
-
-def test_files_of_text_as_they_were_at_first_are_read(tmp_path):
-    path = tmp_path / "first.json"
-    path.write_text(json.dumps(FIRST_FORMAT))
-    found = NoisyHistogram.load(path)
-    np.testing.assert_array_equal(found.cells, FIRST_FORMAT["cells"])
-    np.testing.assert_array_equal(found.sums, FIRST_FORMAT["sums"])
-    np.testing.assert_array_equal(found.bins.edges[1], FIRST_FORMAT["edges"][1])
-    found.save(tmp_path / "again.cloak")
-    again = NoisyHistogram.load(tmp_path / "again.cloak")
-    np.testing.assert_array_equal(again.cells, found.cells)
-    assert again.guarantee == found.guarantee
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("version", 3),
-        ("cells", [0, 2, 8]),
-        ("cells", [0, 2, float("inf")]),
-        ("counts", [1.0]),
-        ("noise_sd", 0.1),
-        ("edges", 3),
-    ],
-)
-def test_meddled_files_of_text_are_refused(tmp_path, name, value):
-    path = tmp_path / "first.json"
-    path.write_text(json.dumps({**FIRST_FORMAT, name: value}))
-    with pytest.raises(ReleaseFileError, match=r"first\.json"):
-        NoisyHistogram.load(path)
-
-
 def test_points_need_all_inputs(histogram):
     with pytest.raises(ValueError, match="columns"):
         histogram.predict([[1.0]])

@@ -36,7 +36,13 @@ def fitted(*, count=2, rows=14, seed=0, shift=0.0, **changes):
     rng = np.random.default_rng(9)
     X = np.sort(rng.uniform(0, 6, size=(rows, 1)), axis=0) + shift
     y = (np.floor(X[:, 0]) % count).astype(int)
-    settings = {"kernel": KERNEL, "epsilon": 3.0, "delta": 0.01, "learn": None}
+    settings = {
+        "kernel": KERNEL,
+        "epsilon": 3.0,
+        "delta": 0.01,
+        "noise": "gaussian",
+        "learn": None,
+    }
     model = DPGPClassifier(
         classes=list(range(count)), insecure_seed=seed, **{**settings, **changes}
     )
@@ -131,6 +137,7 @@ def test_ties_go_to_the_first_class():
             measurements=tuple(
                 Measurement(
                     strategy=measurement.strategy,
+                    question=measurement.question,
                     answers=replace(measurement.answers, noise_sd=0.0),
                 )
                 for measurement in release.measurements
@@ -224,7 +231,7 @@ def test_combining_learns_anew():
 def test_papers_answers_join_by_the_posterior():
     one, other = fitted(**KINDS["laplace"], seed=1), fitted(link="logit", seed=20)
     both = one.combine(other)
-    assert one.inference == "laplace"
+    assert one.inference == "newton"
     assert both.inference == "posterior"
     assert len(both.measurements) == 3
     assert np.isfinite(both.predict_proba(Z)).all()
@@ -280,7 +287,7 @@ def test_a_release_holds_no_labels_nor_sums_of_them(name):
     labels = (np.floor(X[:, 0]) % count).astype(int).tolist()
     dump = pickle.dumps(release)
     for one in release.measurements:
-        encoded = one.answers.classes.encode(labels, rows=len(X))
+        encoded = one.question.encoded(one.question.read(labels, rows=len(X)))
         unnoised = one.strategy.matrix @ encoded
         for private in (encoded, encoded[:, 0], unnoised):
             for form in (np.ascontiguousarray(private), np.asfortranarray(private)):

@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from conditioning import learn_numbers, learning_answers, measured
+from row_fits import release_rows
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 
 from cloakgp.data import ArrayRows
 from cloakgp.design.streaming.binning import Cells
-from cloakgp.design.streaming.rules import BallRule, LinearRule
+from cloakgp.design.streaming.rules import BallRule, LinearRule, Rule
 from cloakgp.design.streaming.sums import sum_strategy
 from cloakgp.fitting.strategies import Query
-from cloakgp.fitting.streaming import RowSettings, release_rows
 from cloakgp.privacy import OutputBounds
 from cloakgp.release import Hyperprior, Release
 from cloakgp.release.hyperparameters.covariance import gather_sums
@@ -51,7 +51,8 @@ def made(table):
             epsilon=epsilon,
             delta=1e-3,
             query=query or Query(X=X[::7], weights=np.linspace(1, 3, 10)),
-            settings=RowSettings(criterion=criterion, **settings),
+            criterion=criterion,
+            **settings,
             insecure_seed=seed,
         )
 
@@ -65,6 +66,7 @@ def measurement_of(release, X):
         X,
         strategy.rule.columns(*release.prior.features_and_noise(X)),
         answers_of(release),
+        question=BOUNDS,
         X_query=strategy.X_query,
         reconstruction=strategy.reconstruction,
         certificate=strategy.certificate,
@@ -133,7 +135,7 @@ def test_raw_predictions_are_cloaked_ones(criterion, chunk_rows, made, table):
     np.testing.assert_allclose(
         strategy_of(release).reconstruction @ dense.strategy.matrix, C, atol=1e-6
     )
-    noise = answers_of(release).values - dense.strategy.matrix @ (clipped - BOUNDS.middle)
+    noise = answers_of(release).values[:, 0] - dense.strategy.matrix @ (clipped - BOUNDS.middle)
     published = release.published()
     expected = prior.mean + C @ (clipped - prior.mean) + strategy_of(release).reconstruction @ noise
     np.testing.assert_allclose(published.values, expected, atol=1e-5)
@@ -249,15 +251,11 @@ def test_one_long_column_among_many_does_not_verify(made, table):
     """The longest counts, wherever it is: a rule that is long at one row only."""
     release = made("trace")
 
-    class LongAtOne:
-        answers = strategy_of(release).rule.answers
-
+    class LongAtOne(Rule):
         def columns(self, features, noise):
             columns = strategy_of(release).rule.columns(features, noise)
             columns[:, np.all(features == here, axis=0)] *= 1.5
             return columns
-
-        asked = columns
 
     longest = np.sqrt(
         np.square(measurement_of(release, table[0]).strategy.matrix).sum(axis=0)
@@ -265,7 +263,7 @@ def test_one_long_column_among_many_does_not_verify(made, table):
     rows = ArrayRows(table[0], np.zeros(70), chunk_rows=1, jobs=1)
     here = release.prior.features_and_noise(table[0][[longest]])[0]
     with pytest.raises(ValueError, match="longest column"):
-        with_strategy(release, rule=LongAtOne()).verify(rows)
+        with_strategy(release, rule=LongAtOne(matrix=strategy_of(release).rule.matrix)).verify(rows)
 
 
 @pytest.mark.parametrize("first", [0, 64])
@@ -273,20 +271,16 @@ def test_columns_that_are_no_numbers_do_not_verify(first, made, table):
     """Wherever they are: a sum with NaN is none, whatever the longest of the others is."""
     release = made("bayes")
 
-    class Broken:
-        answers = strategy_of(release).rule.answers
-
+    class Broken(Rule):
         def columns(self, features, noise):
             columns = strategy_of(release).rule.columns(features, noise)
             columns[:, np.all(features == here, axis=0)] = np.nan
             return columns
 
-        asked = columns
-
     rows = ArrayRows(table[0], np.zeros(70), chunk_rows=1, jobs=1)
     here = release.prior.features_and_noise(table[0][[first]])[0]
     with pytest.raises(ValueError, match=r"longest column|other rows"):
-        with_strategy(release, rule=Broken()).verify(rows)
+        with_strategy(release, rule=Broken(matrix=strategy_of(release).rule.matrix)).verify(rows)
 
 
 # Learning: from sums over cells, as from every row, where every row is a cell of its own.
@@ -299,7 +293,7 @@ def objectives(release, X, outputs_bounds=(-2.0, 3.0)):
     return [
         NumbersObjective.of(release.prior, answers, bounds=outputs_bounds, hyperprior=Hyperprior())
         for answers in (
-            gather_sums([(sums, answers_of(release))], mean=0.4, points=cells.centres),
+            gather_sums([(sums, release.measurements[0])], mean=0.4, points=cells.centres),
             learning_answers(release.prior, [measurement_of(release, X)]),
         )
     ]
@@ -322,7 +316,7 @@ def test_the_objective_needs_cells(made, table):
     rows = ArrayRows(table[0], np.zeros(70), jobs=1)
     forgetful = sum_strategy(rows, model=release.prior, rule=strategy_of(release).rule)
     with pytest.raises(ValueError, match="no sums over cells"):
-        gather_sums([(forgetful, answers_of(release))], mean=0.0, points=POINTS)
+        gather_sums([(forgetful, release.measurements[0])], mean=0.0, points=POINTS)
 
 
 @pytest.mark.parametrize("average", [False, True])
@@ -354,7 +348,9 @@ def test_many_alike_rows_are_learned_from_as_one_each(table, rng):
         bounds=BOUNDS,
         epsilon=5.0,
         delta=1e-3,
-        settings=RowSettings(kernel=1.5 * RBF(2.0), inducing=X[:6], gap=1e-2),
+        kernel=1.5 * RBF(2.0),
+        inducing=X[:6],
+        gap=1e-2,
     )
     found, expected = objectives(release, X)
     for position in rng.normal(size=(3, 4)):
@@ -405,7 +401,9 @@ def test_its_file_does_not_grow_with_the_table(table, tmp_path):
             epsilon=1.0,
             delta=1e-3,
             query=Query(X=X[::7]),
-            settings=RowSettings(criterion="trace", inducing=X[:9], gap=0.1),
+            criterion="trace",
+            inducing=X[:9],
+            gap=0.1,
         )
         many.save(tmp_path / str(times))
         sizes.append((tmp_path / str(times)).stat().st_size)

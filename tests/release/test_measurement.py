@@ -76,7 +76,7 @@ def test_residuals_are_answers_about_the_mean(table, make_release):
     prior = ExactPrior(kernel=RBF(2.0), noise_variance=0.1, mean=0.0)
     R = np.random.default_rng(0).normal(size=(4, 30))
     (one,) = make_release(prior, X, y, strategy=R, bounds=(-1.0, 5.0)).measurements
-    exact = replace(one, answers=replace(one.answers, values=R @ (y - 2.0)))
+    exact = replace(one, answers=replace(one.answers, values=(R @ (y - 2.0))[:, None]))
     np.testing.assert_allclose(exact.residuals(0.7)[:, 0], R @ (y - 0.7), atol=1e-12)
 
 

@@ -93,7 +93,7 @@ def test_designs_see_the_conditional_covariances(prior, table, history, asked, r
         rows,
         prior=prior,
         query=Query(X=points, weights=weights),
-        encoding=BOUNDS,
+        question=BOUNDS,
         budget=BUDGET,
         known=posterior_of(prior, measurements),
         table=table,
@@ -118,7 +118,7 @@ def test_designs_see_the_conditional_covariances(prior, table, history, asked, r
 
 def test_without_history_designs_see_the_prior(prior, asked, rng):
     X, points = rng.uniform(0, 4, size=(10, 1)), rng.uniform(0, 4, size=(3, 1))
-    chosen = choose_strategy(X, prior=prior, query=Query(X=points), encoding=BOUNDS, budget=BUDGET)
+    chosen = choose_strategy(X, prior=prior, query=Query(X=points), question=BOUNDS, budget=BUDGET)
     ((covariance, crossed, settings),) = asked
     expected = joint(prior, [X], points)
     np.testing.assert_allclose(covariance.times(np.eye(10)), expected[:10, :10], atol=1e-9)
@@ -134,7 +134,7 @@ def test_without_history_designs_see_the_prior(prior, asked, rng):
 def test_the_papers_criteria_reconstruct_the_cloaking_matrix(criterion, prior, rng):
     X, points = rng.uniform(0, 4, size=(10, 1)), rng.uniform(0, 4, size=(3, 1))
     chosen = choose_strategy(
-        X, prior=prior, query=Query(X=points), encoding=BOUNDS, budget=BUDGET, criterion=criterion
+        X, prior=prior, query=Query(X=points), question=BOUNDS, budget=BUDGET, criterion=criterion
     )
     np.testing.assert_allclose(
         chosen.reconstruction @ chosen.matrix, prior.cloaking_matrix(points, X), atol=1e-9
@@ -154,7 +154,7 @@ def test_bayes_leaves_least_variance_of_all_mechanisms(epsilon, prior, rng):
             X,
             prior=prior,
             query=Query(X=points),
-            encoding=BOUNDS,
+            question=BOUNDS,
             budget=Budget(epsilon=epsilon, delta=1e-3),
             criterion=criterion,
         ).matrix
@@ -180,7 +180,7 @@ def test_weights_that_are_none(weights):
             np.zeros((4, 1)),
             prior=prior_of(None),
             query=Query(X=np.zeros((3, 1)), weights=weights),
-            encoding=BOUNDS,
+            question=BOUNDS,
             budget=BUDGET,
         )
 
@@ -194,7 +194,7 @@ def test_unknown_mechanisms_are_named():
             np.zeros((4, 1)),
             prior=prior_of(None),
             query=Query(X=np.zeros((3, 1))),
-            encoding=BOUNDS,
+            question=BOUNDS,
             budget=BUDGET,
             criterion="x",
         )

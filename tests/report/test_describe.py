@@ -145,7 +145,7 @@ def test_asking_nothing_costs_nothing():
         ),
         answers=replace(
             one.answers,
-            values=np.zeros(0),
+            values=np.zeros((0, 1)),
             noise_sd=0.0,
             guarantee=replace(one.answers.guarantee, mu=0.0, answers=0, coarseness=0.0),
         ),

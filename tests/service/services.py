@@ -11,13 +11,15 @@ import uvicorn
 from cloakgp.ledger import Ledger
 from cloakgp.service.access import Role
 from cloakgp.service.context import Service, Work
-from cloakgp.service.messages import Budget, NewAccount, NewPerson, NewTable
+from cloakgp.service.messages import NewAccount, NewTable, PrivacyBudget
 from cloakgp.service.operations.accounts import open_account
-from cloakgp.service.operations.people import create_person, create_token
+from cloakgp.service.operations.people import create_person
 from cloakgp.service.operations.sessions import actor_by_token
 from cloakgp.service.operations.tables import register_table, upload_table
+from cloakgp.service.operations.tokens import create_token
+from cloakgp.service.people_messages import NewPerson
 from cloakgp.service.settings import Settings
-from cloakgp.service.working import run_job
+from cloakgp.service.worker import run_job
 
 ROWS = 24
 
@@ -65,7 +67,7 @@ def serving(app):
         thread.join(0.05)
     yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
     server.should_exit = True
-    thread.join(30)
+    thread.join(300)
 
 
 @contextmanager
@@ -118,9 +120,9 @@ def register(service, token, tmp_path, **changed):
     custodian = work_as(service, token)
     account = NewAccount(
         name="children",
-        limit=Budget(epsilon=3, delta=1e-6),
-        approval=Budget(epsilon=1, delta=1e-6),
-        share=Budget(epsilon=2, delta=1e-6),
+        limit=PrivacyBudget(epsilon=3, delta=1e-6),
+        approval=PrivacyBudget(epsilon=1, delta=1e-6),
+        share=PrivacyBudget(epsilon=2, delta=1e-6),
     )
     open_account(custodian, account)
     path = tmp_path / "sent.csv"

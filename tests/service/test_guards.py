@@ -10,7 +10,7 @@ from services import add_people, opened
 from cloakgp.service.access import Role
 from cloakgp.service.app import create_app
 from cloakgp.service.credentials import digest_of
-from cloakgp.service.models import BrowserSession, Person, Token
+from cloakgp.service.models import BrowserSession, Event, Person, Token
 
 
 def bearer(token):
@@ -101,6 +101,24 @@ def test_behind_a_proxy_cookies_go_over_tls_alone(url, tmp_path):
     service.close()
 
 
+def test_signing_out_makes_browsers_forget_the_cookie(url, tmp_path):
+    """Of `__Host-` cookies they do so only if it is said the way it was set."""
+    service = opened(url, tmp_path, secure=True)
+    token = add_people(service)[Role.READER]
+    http = TestClient(create_app(service), base_url="https://127.0.0.1")
+    for sign_out in (
+        lambda form: http.delete("/api/session", headers={"X-Form-Token": form}),
+        lambda form: http.post("/sign-out", data={"form_token": form}, follow_redirects=False),
+    ):
+        said = sign_out(log_in(http, token)).headers["set-cookie"].lower()
+        assert said.startswith('__host-cloakgp="";')
+        assert {"secure", "httponly", "max-age=0", "path=/", "samesite=strict"} <= set(
+            said.split("; ")
+        )
+        assert http.get("/api/me").status_code == 401
+    service.close()
+
+
 @pytest.mark.parametrize("given", [None, "", "0" * 64, "ÿ"])
 def test_other_sites_change_nothing(http, tokens, given):
     """What a browser sends along is not enough: they cannot read the form token."""
@@ -169,5 +187,80 @@ def test_nobody_guesses_tokens_for_long(narrow):
     assert [me(http, "wrong").status_code for _ in range(4)] == [401, 401, 429, 429]
     wrong = http.post("/api/session", json={"token": "wrong"})
     assert wrong.status_code == 429
-    # From that address nobody can ask for a while, with whatever token.
-    assert me(http, tokens[Role.READER]).status_code == 429
+    # Whoever has a valid one is answered, from that address too.
+    assert me(http, tokens[Role.READER]).status_code == 200
+    assert http.post("/api/session", json={"token": tokens[Role.READER]}).status_code == 201
+
+
+def test_a_session_that_has_ended_locks_nobody_out(narrow):
+    """Browsers go on sending its cookie: that is no attempt at anything."""
+    http, tokens = narrow
+    stale = {"cloakgp": "of a session that has ended"}
+    browser = TestClient(http.app, base_url="http://127.0.0.1", cookies=stale)
+    assert [browser.get("/api/me").status_code for _ in range(30)] == [401] * 30
+    assert me(http, tokens[Role.READER]).status_code == 200
+    log_in(http, tokens[Role.READER])
+
+
+def test_a_page_forgets_the_cookie_of_a_session_that_has_ended(service):
+    app = create_app(service)
+    browser = TestClient(app, base_url="http://127.0.0.1", follow_redirects=False)
+    assert "set-cookie" not in browser.get("/requests").headers
+    browser.cookies.set("cloakgp", "of a session that has ended", domain="127.0.0.1")
+    assert "Max-Age=0" in browser.get("/requests").headers["set-cookie"]
+
+
+def failures(service):
+    with service.database.reading() as session:
+        query = sa.select(Event).where(Event.what == "sign-in failed").order_by(Event.id)
+        return list(session.scalars(query))
+
+
+def test_failed_sign_ins_are_noted_without_the_token(service, http, tokens):
+    me(http, "cloakgp_something")
+    http.post("/api/session", json={"token": "cloakgp_other"})
+    change(service, Token, revoked=1)
+    me(http, tokens[Role.READER])
+    first, second, third = failures(service)
+    assert {first.who, first.about} == {"unknown", "with a token that nobody has"}
+    assert (second.about, first.address) == (first.about, "testclient")
+    hint = tokens[Role.READER][:14]
+    assert (third.about, third.person.name) == (f"with the token {hint}…, revoked", "reader")
+    told = "".join(each.about for each in (first, second, third))
+    assert "something" not in told
+    assert tokens[Role.READER] not in told
+
+
+def test_a_flood_of_failures_does_not_fill_the_disk(url, tmp_path):
+    rates = {"noted": "3/hour", "noted in all": "5/hour", "failed": "1000/minute"}
+    service = opened(url, tmp_path, rates=rates, proxies=("10.0.0.1",))
+    app = create_app(service)
+    http = TestClient(app, base_url="http://127.0.0.1", client=("10.0.0.1", 1))
+    for number in range(40):
+        headers = bearer("wrong") | {"X-Forwarded-For": f"192.0.2.{number % 4}"}
+        assert http.get("/api/me", headers=headers).status_code == 401
+    noted = failures(service)
+    assert len(noted) == 5
+    assert [each.address for each in noted] == [f"192.0.2.{number % 4}" for number in range(5)]
+    assert noted[-1].about.endswith("further ones of this hour are not noted")
+    service.close()
+
+
+@pytest.mark.parametrize(
+    ("proxies", "peer", "forwarded", "expected"),
+    [
+        ((), "10.0.0.1", "192.0.2.7", "10.0.0.1"),
+        (("10.0.0.1",), "10.0.0.1", "192.0.2.7", "192.0.2.7"),
+        (("10.0.0.0/24",), "10.0.0.9", "192.0.2.7", "192.0.2.7"),
+        # Whoever is no proxy says what they like.
+        (("10.0.0.1",), "10.0.0.2", "192.0.2.7", "10.0.0.2"),
+        # What came before the proxy is what its client says.
+        (("10.0.0.1",), "10.0.0.1", "198.51.100.1, 192.0.2.7", "192.0.2.7"),
+    ],
+)
+def test_proxies_are_believed_that_are_declared(url, tmp_path, proxies, peer, forwarded, expected):
+    service = opened(url, tmp_path, proxies=proxies)
+    http = TestClient(create_app(service), base_url="http://127.0.0.1", client=(peer, 1))
+    http.get("/api/me", headers=bearer("wrong") | {"X-Forwarded-For": forwarded})
+    assert [each.address for each in failures(service)] == [expected]
+    service.close()

@@ -9,7 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 from services import add_people, opened, register, work_as, write_people
 
-from cloakgp.service import working
+from cloakgp.service import worker
 from cloakgp.service.access import Role
 from cloakgp.service.app import create_app
 from cloakgp.service.messages import Choices, NewRequest, NewTable
@@ -106,7 +106,7 @@ def test_an_unforeseen_error_of_a_route_says_nothing(said, monkeypatch):
         raise RuntimeError(f"cannot digest {SECRET}")
 
     monkeypatch.setattr("cloakgp.service.operations.releases.describe", quoting)
-    monkeypatch.setattr("cloakgp.service.operations.audits.moment", quoting)
+    monkeypatch.setattr("cloakgp.service.operations.audits.newest", quoting)
     http = TestClient(create_app(service), base_url="http://127.0.0.1")
     headers = {"Authorization": f"Bearer {tokens[Role.AUDITOR]}"}
     answer = http.get("/api/events", headers=headers)
@@ -139,6 +139,6 @@ def test_private_cells_are_checked_when_a_table_is_registered(said, tmp_path, ce
 def test_workers_are_sent_no_data(service, monkeypatch):
     """What goes to a worker is the settings and a number."""
     seen = []
-    monkeypatch.setattr(working, "run_job", lambda service, job: seen.append((service, job)))
-    working.work_on_job(service.settings, 7)
+    monkeypatch.setattr(worker, "run_job", lambda service, job, **_: seen.append((service, job)))
+    worker.work_on_job(service.settings, 7)
     assert [job for _, job in seen] == [7]

@@ -172,13 +172,16 @@ def test_file_and_folder_reach_the_disk(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
-def test_killed_processes_leave_nothing(tmp_path, number):
+def test_killed_processes_leave_nothing(tmp_path, number, patience):
     if number == signal.SIGKILL and not hasattr(os, "O_TMPFILE"):
         pytest.skip("this system has no files without a name")
-    program = """
-        import sys
+    # Whoever started the tests may have it ignore SIGHUP (nohup).
+    program = f"""
+        import signal, sys
         from cloakgp.cli.console import exit_on_signals
         from cloakgp.utils.files import reserve_file
+        if {number:d} != signal.SIGKILL:
+            signal.signal({number:d}, signal.SIG_DFL)
         exit_on_signals()
         with reserve_file("heights.cloak", size=2**20):
             print("ready", flush=True)
@@ -193,8 +196,31 @@ def test_killed_processes_leave_nothing(tmp_path, number):
     with process:
         assert process.stdout.readline() == b"ready\n"
         process.send_signal(number)
-        assert process.wait(30) == (-number if number == signal.SIGKILL else 128 + number)
+        assert process.wait(patience) == (-number if number == signal.SIGKILL else 128 + number)
     assert names(tmp_path) == []
+
+
+def test_a_signal_that_is_ignored_ends_nothing(tmp_path, patience):
+    """Under nohup the end of a session does not end a command."""
+    program = """
+        import signal, sys
+        from cloakgp.cli.console import exit_on_signals
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        exit_on_signals()
+        print("ready", flush=True)
+        sys.exit(sys.stdin.read() != "go on")
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    with process:
+        assert process.stdout.readline() == b"ready\n"
+        process.send_signal(signal.SIGHUP)
+        process.communicate(b"go on", timeout=patience)
+    assert process.returncode == 0
 
 
 @pytest.mark.usefixtures("unfinished")

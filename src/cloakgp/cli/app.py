@@ -19,6 +19,7 @@ from cloakgp.cli.predict import predict
 from cloakgp.cli.release import release
 from cloakgp.cli.schema import schema
 from cloakgp.cli.serve import serve
+from cloakgp.cli.service import service
 from cloakgp.cli.show import show
 from cloakgp.cli.visits import extend, refine
 
@@ -78,6 +79,7 @@ for name, kind in (
 ):
     app.command(name)(kind)
 app.add_typer(ledger, name="ledger")
+app.add_typer(service, name="service")
 
 
 def main() -> None:

@@ -21,7 +21,7 @@ from types import FrameType
 from typing import ParamSpec, TextIO
 
 import typer
-from rich.console import Console
+from rich.console import Console, ConsoleDimensions
 from rich.text import Text
 
 from cloakgp.utils.extras import MissingExtraError
@@ -29,13 +29,24 @@ from cloakgp.utils.formatting import printable
 
 Parameters = ParamSpec("Parameters")
 
-MAX_WIDTH = 100
+MIN_WIDTH, MAX_WIDTH = 60, 100
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 # By custom, a command that a signal ended returns this and the signal's number.
 ENDED_BY_SIGNAL = 128
 
-stdout = Console(highlight=False)
-stderr = Console(stderr=True, highlight=False)
+
+class _Console(Console):
+    """A console on which words are wrapped and none is dropped, however narrow a terminal is."""
+
+    @property  # type: ignore[misc]
+    def size(self) -> ConsoleDimensions:
+        """The terminal's, or what it takes to show labels beside words."""
+        width, height = super().size
+        return ConsoleDimensions(max(width, MIN_WIDTH), height)
+
+
+stdout = _Console(highlight=False)
+stderr = _Console(stderr=True, highlight=False)
 
 
 def plain(message: str, *, style: str = "") -> Text:
@@ -61,7 +72,12 @@ def explain(message: str) -> None:
 
 def warn(message: str) -> None:
     """Write one yellow line to standard error."""
-    stderr.print(plain(f"Warning: {message}", style="yellow"), soft_wrap=True)
+    notice(f"Warning: {message}")
+
+
+def notice(message: str) -> None:
+    """Write one yellow line to standard error, on a line of its own."""
+    stderr.print(plain(message, style="yellow"), soft_wrap=True)
 
 
 @contextmanager

@@ -18,12 +18,10 @@ from sklearn.datasets import load_diabetes
 from sklearn.gaussian_process import GaussianProcessRegressor
 
 from cloakgp.estimators.regression import DPGPRegressor
-from cloakgp.fitting.measuring import measured
-from cloakgp.fitting.strategies import Budget
 from cloakgp.plots.figures import new_figure, write_title
 from cloakgp.plots.prediction import PredictionDisplay
 from cloakgp.plots.themes import LIGHT
-from cloakgp.privacy import OutputBounds
+from cloakgp.privacy import OutputBounds, ask
 from cloakgp.release import DenseStrategy, Release
 from cloakgp.report.describe import headline
 from cloakgp.utils.arrays import Array
@@ -220,9 +218,10 @@ def _noised_again(release: Release, people: People) -> Release:
     """Ask the same questions of the same people with fresh noise: the design is reused."""
     (measurement,) = release.measurements
     assert isinstance(measurement.strategy, DenseStrategy)
-    budget = Budget(epsilon=EPSILON, delta=DELTA)
-    answered = measured(measurement.strategy, people.y, encoding=BOUNDS, budget=budget)
-    again = replace(release, measurements=(answered,))
+    answers = ask(
+        measurement.strategy.matrix, people.y, question=BOUNDS, epsilon=EPSILON, delta=DELTA
+    )
+    again = replace(release, measurements=(replace(measurement, answers=answers),))
     return again if release.hyperprior is None else again.learn(release.hyperprior)
 
 

@@ -10,21 +10,13 @@ import typer
 
 from cloakgp.cli import options
 from cloakgp.cli.console import fails_plainly, say, warn
-from cloakgp.cli.counting import (
-    RESERVED_BYTES,
-    AccountName,
-    By,
-    ChargeKey,
-    Counting,
-    LedgerAt,
-    Licence,
-    Purpose,
-)
+from cloakgp.cli.counting import RESERVED_BYTES, Counting
+from cloakgp.cli.signature import takes_groups
+from cloakgp.fitting.request import FitRequest, MultiOutputRegression, Regression
 from cloakgp.orders import texts
-from cloakgp.orders.options import ReleaseOptions, format_of_table
-from cloakgp.orders.origin import Origin, StatedRelease
+from cloakgp.orders.options import SourceTable, format_of_table
+from cloakgp.orders.origin import StatedRelease
 from cloakgp.utils.files import reserve_file
-from cloakgp.utils.names import NOISE_CHOICES
 
 if TYPE_CHECKING:
     from cloakgp.columns import Schema
@@ -69,7 +61,9 @@ Outputs = Annotated[
 
 
 @fails_plainly
+@takes_groups
 def release_several(
+    *,
     table: Table,
     output: Outputs,
     epsilon: Epsilon,
@@ -89,12 +83,7 @@ def release_several(
         ),
     ] = "auto",
     sql: options.Sql = "",
-    purpose: Purpose = "",
-    by: By = "",
-    licence: Licence = "",
-    ledger: LedgerAt = "",
-    account: AccountName = "",
-    key: ChargeKey = "",
+    counting: Counting,
     overwrite: options.Overwrite = False,
 ) -> None:
     """Ask several private columns at once, under one budget: all of a person's are protected.
@@ -107,25 +96,29 @@ def release_several(
             "--missing-output drop goes with one private column: of several, a row may lack one "
             "and have the others"
         )
-    plan = ReleaseOptions(
-        table=table,
+    source = SourceTable(
+        path=table,
         inputs=texts.names(inputs) if inputs else [],
         output=next(iter(ranges)),
-        epsilon=epsilon,
-        delta=delta,
-        noise=texts.one_of(NOISE_CHOICES, noise, option="--noise"),
-        inducing=inducing,
         schema=schema,
         person=person,
         missing_output=missing_output,
         query=sql,
-        origin=Origin(purpose, by, licence),
     )
     looking = texts.one_of(options.INTERVALS, interval, option="--interval") == "auto"
-    counting = Counting(ledger, account, purpose, key)
+    request = FitRequest(
+        task=MultiOutputRegression(
+            bounds=list(ranges.values()), interval="auto" if looking else False
+        ),
+        epsilon=epsilon,
+        delta=delta,
+        noise=texts.noise_choice(noise, option="--noise"),
+        inducing=inducing,
+    )
     made = _written(
-        lambda: plan.origin.kept_in(_several(plan, ranges, looking=looking)),
+        lambda: counting.origin.kept_in(_several(source, request, outputs=list(ranges))),
         counting,
+        delta=delta,
         to=to,
         read=[table] if schema is None else [table, schema],
         overwrite=overwrite,
@@ -137,7 +130,9 @@ def release_several(
 
 
 @fails_plainly
+@takes_groups
 def release_private_inputs(
+    *,
     table: Table,
     private_input: Annotated[
         list[str],
@@ -160,12 +155,7 @@ def release_private_inputs(
         int | None, typer.Option(help="Eigenfunctions of the kernel; 12 per input if not given.")
     ] = None,
     sql: options.Sql = "",
-    purpose: Purpose = "",
-    by: By = "",
-    licence: Licence = "",
-    ledger: LedgerAt = "",
-    account: AccountName = "",
-    key: ChargeKey = "",
+    counting: Counting,
     overwrite: options.Overwrite = False,
 ) -> None:
     """Release predictions where the inputs are private, too: whole rows are protected.
@@ -178,7 +168,6 @@ def release_private_inputs(
     if name in boxes:
         raise ValueError(f"{name} is an input, or the output")
     unit = texts.one_of(NEIGHBOURS, neighbours, option="--neighbours")
-    origin = Origin(purpose, by, licence)
 
     def make() -> StatisticsRelease:
         import pandas as pd
@@ -198,16 +187,17 @@ def release_private_inputs(
             n_features=features,
         )
         X = pd.DataFrame(values[:, :-1], columns=list(boxes))
-        return origin.kept_in(model.fit(X, pd.Series(values[:, -1], name=name)).release_)
+        return counting.origin.kept_in(model.fit(X, pd.Series(values[:, -1], name=name)).release_)
 
-    counting = Counting(ledger, account, purpose, key)
-    made = _written(make, counting, to=to, read=[table], overwrite=overwrite)
+    made = _written(make, counting, delta=delta, to=to, read=[table], overwrite=overwrite)
     say(f"Wrote {to}: predictions of {name}.", style="green")
     _tell(made, to)
 
 
 @fails_plainly
+@takes_groups
 def release_chosen(
+    *,
     table: Table,
     output: Annotated[str, typer.Option(help="The private column and its range: height=100:220.")],
     lengthscale: Annotated[
@@ -230,12 +220,7 @@ def release_chosen(
     missing_output: MissingOutput = "refuse",
     inducing: Inducing = None,
     sql: options.Sql = "",
-    purpose: Purpose = "",
-    by: By = "",
-    licence: Licence = "",
-    ledger: LedgerAt = "",
-    account: AccountName = "",
-    key: ChargeKey = "",
+    counting: Counting,
     overwrite: options.Overwrite = False,
 ) -> None:
     """Choose hyperparameters privately by their errors on held-out rows, then release with them.
@@ -248,18 +233,20 @@ def release_chosen(
     sds = texts.positive_numbers(noise_sd, option="--noise-sd") if noise_sd else []
     if missing_output == "drop":
         warn(f"rows without {name} are left out: which people these are becomes public")
-    plan = ReleaseOptions(
-        table=table,
+    source = SourceTable(
+        path=table,
         inputs=texts.names(inputs) if inputs else [],
         output=name,
+        schema=schema,
+        missing_output=missing_output,
+        query=sql,
+    )
+    request = FitRequest(
+        task=Regression(bounds=limits),
         epsilon=epsilon,
         delta=delta,
         noise="gaussian",
         inducing=inducing,
-        schema=schema,
-        missing_output=missing_output,
-        query=sql,
-        origin=Origin(purpose, by, licence),
     )
     chosen = texts.one_of(MECHANISMS, mechanism, option="--mechanism")
 
@@ -274,7 +261,7 @@ def release_chosen(
         from cloakgp.estimators.regression import DPGPRegressor
         from cloakgp.models.defaults import SIGNAL_SD_SHARE
 
-        people, encoded, declared = _read(plan)
+        people, encoded, declared = _read(source)
         X = encoded.X
         spread = X.std(axis=0)
         # A level that nobody has is a number that never varies, and tells nobody apart.
@@ -286,9 +273,7 @@ def release_chosen(
         if sds:
             grid["noise_variance"] = [sd**2 for sd in sds]
         search = DPGridSearchCV(
-            DPGPRegressor(
-                bounds=limits, epsilon=epsilon, delta=delta, inducing=inducing, noise="gaussian"
-            ),
+            DPGPRegressor(**request.parameters()),
             grid,
             selection_epsilon=selection_epsilon,
             cv=folds,
@@ -299,56 +284,47 @@ def release_chosen(
                 pd.DataFrame(X, columns=list(declared.names)),
                 pd.Series(people.private[encoded.kept], name=name),
             )
-        return plan.origin.kept_in(replace(search.release_, schema=declared))
+        return counting.origin.kept_in(replace(search.release_, schema=declared))
 
-    counting = Counting(ledger, account, purpose, key)
     read = [table] if schema is None else [table, schema]
-    made = _written(make, counting, to=to, read=read, overwrite=overwrite)
+    made = _written(make, counting, delta=delta, to=to, read=read, overwrite=overwrite)
     say(f"Wrote {to}: predictions of {name}, from {made.n_rows:,} rows.", style="green")
     _tell(made, to)
 
 
-def _several(
-    plan: ReleaseOptions, ranges: dict[str, tuple[float, float]], *, looking: bool
-) -> MultiOutputRelease:
+def _several(source: SourceTable, request: FitRequest, *, outputs: list[str]) -> MultiOutputRelease:
     import pandas as pd
 
     from cloakgp.cli.console import showing_warnings
     from cloakgp.data.tables import read_people
     from cloakgp.estimators.multioutput import DPGPMultiOutputRegressor
 
-    raw = plan.raw_rows(others=list(ranges)[1:])
+    raw = source.raw_rows(others=outputs[1:])
     tables = [
         read_people(
-            plan.table,
+            source.path,
             raw=raw,
             output=name,
-            groups=plan.person or None,
-            table_format=plan.table_format,
+            groups=source.person or None,
+            table_format=source.table_format,
         )
-        for name in ranges
+        for name in outputs
     ]
-    outputs = {name: people.private for name, people in zip(ranges, tables, strict=True)}
-    model = DPGPMultiOutputRegressor(
-        bounds=list(ranges.values()),
-        epsilon=plan.epsilon,
-        delta=plan.delta,
-        noise=plan.noise,
-        inducing=plan.inducing,
-        interval="auto" if looking else False,
-        schema=raw.schema,
-    )
+    private = {name: people.private for name, people in zip(outputs, tables, strict=True)}
+    model = DPGPMultiOutputRegressor(**request.parameters(), schema=raw.schema)
     with showing_warnings():
-        model.fit(tables[0].columns, pd.DataFrame(outputs), groups=tables[0].groups)
+        model.fit(tables[0].columns, pd.DataFrame(private), groups=tables[0].groups)
     return model.release_
 
 
-def _read(plan: ReleaseOptions) -> tuple[People, Encoded, Schema]:
+def _read(source: SourceTable) -> tuple[People, Encoded, Schema]:
     """Return a table, its public columns as numbers, and what these columns are."""
     from cloakgp.data.tables import read_people
 
-    raw = plan.raw_rows()
-    people = read_people(plan.table, raw=raw, output=plan.output, table_format=plan.table_format)
+    raw = source.raw_rows()
+    people = read_people(
+        source.path, raw=raw, output=source.output, table_format=source.table_format
+    )
     return people, raw.schema.encode(people.columns), raw.schema
 
 
@@ -356,15 +332,20 @@ def _written(
     make: Callable[[], StatedRelease],
     counting: Counting,
     *,
+    delta: float,
     to: Path,
     read: list[Path],
     overwrite: bool,
 ) -> StatedRelease:
     """Ask, count and write."""
     counting.check()
-    with reserve_file(to, overwrite=overwrite, inputs=read, size=RESERVED_BYTES) as target:
+    with (
+        reserve_file(to, overwrite=overwrite, inputs=read, size=RESERVED_BYTES) as target,
+        counting.telling(delta=delta) as progress,
+    ):
         made = counting.publish(make)
-        target.write(made.to_bytes(), keep=True)
+        content, progress.made = made.to_bytes(), True
+        target.write(content, keep=True)
     return made
 
 

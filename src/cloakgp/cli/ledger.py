@@ -1,16 +1,18 @@
-"""`cloakgp ledger`: what was spent about whom, and who may spend how much more."""
+"""`cloakgp ledger`: accounts of privacy budgets, their limits and their entries."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cloakgp.cli import options
-from cloakgp.cli.console import explain, fails_plainly, plain, say, stdout
+from cloakgp.cli.console import explain, fails_plainly, plain, say, stderr, stdout, warn
 from cloakgp.orders import texts
 from cloakgp.utils.files import write_file
+from cloakgp.utils.formatting import percent
 
 if TYPE_CHECKING:
     from cloakgp.ledger import Ledger, Standing
@@ -24,10 +26,10 @@ At = Annotated[
         show_default=False,
     ),
 ]
-Name = Annotated[str, typer.Option("--account", help="Of whom it is: a population.")]
-Reason = Annotated[str, typer.Option("--reason", help="Why; written into the ledger.")]
+Name = Annotated[str, typer.Option("--account", help="Name of the account: a population.")]
+Reason = Annotated[str, typer.Option("--reason", help="Reason, which stands in the ledger.")]
 Written = Annotated[
-    Path | None, typer.Option("--to", "-o", help="File to write; the terminal if not given.")
+    Path | None, typer.Option("--to", "-o", help="File to write. By default the terminal.")
 ]
 UNITS = {
     "row": "row",
@@ -36,10 +38,14 @@ UNITS = {
     "add-remove": "whole row added or removed",
 }
 # Of a line of the log.
-SHOWN_AMOUNTS = (("mu", "mu"), ("pure_epsilon", "epsilon"))
+SHOWN_AMOUNTS = (("mu", "mu"), ("laplace_epsilon", "epsilon"), ("pure_epsilon", "epsilon"))
+# So much of the mark of somebody whose name is erased.
+SHOWN_MARK = 12
+# Exit codes of `verify`.
+DAMAGED, NOT_VERIFIED = 1, 2
 
 ledger = typer.Typer(
-    help="What was spent about whom, remembered, and refused at a limit.",
+    help="Count the privacy budgets of populations, and refuse charges beyond a limit.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
@@ -57,16 +63,15 @@ def make(url: At = "") -> None:
     """Make a ledger, its key and its anchor."""
     from cloakgp.ledger import Ledger
     from cloakgp.ledger.errors import LedgerError
-    from cloakgp.ledger.keys import files_of
 
     if not url:
         raise LedgerError("name the ledger: --ledger FILE, or postgresql://HOST/NAME")
     made = Ledger.create(url)
-    files = files_of(made.database.url)
+    key, anchor = made.database.keys.path, made.database.anchor.path
     say(f"Made {made.database.shown}.", style="green")
     explain(
-        f"Its key is {files}.key: keep a copy where no backup of the database is, since without it "
-        f"the ledger cannot be used. Its anchor, {files}.anchor, tells if the database is put back "
+        f"Its key is {key}: keep a copy where no backup of the database is, since without it "
+        f"the ledger cannot be used. Its anchor, {anchor}, tells if the database is put back "
         "to an earlier state. Next, open an account:"
     )
     say("  cloakgp ledger limit NAME --epsilon 1 --delta 1e-6")
@@ -75,13 +80,15 @@ def make(url: At = "") -> None:
 @ledger.command("limit")
 @fails_plainly
 def set_limit(
-    name: Annotated[str, typer.Argument(help="Of the account: a population.")],
-    epsilon: Annotated[float, typer.Option(help="Of all that is ever spent about them.")],
-    delta: Annotated[float, typer.Option(help="Well below one over the number of people.")],
+    name: Annotated[str, typer.Argument(help="Name of the account: a population.")],
+    epsilon: Annotated[float, typer.Option(help="Limit of all charges about them, for ever.")],
+    delta: Annotated[
+        float, typer.Option(help="Limit of δ, far below one over the number of people.")
+    ],
     unit: Annotated[
         str,
         typer.Option(
-            help="Of a new account, whom it protects: row (one output), person (all outputs of "
+            help="Unit of a new account: row (one output), person (all outputs of "
             "one), replace or add-remove (a whole row, where inputs are private); row if not given."
         ),
     ] = "",
@@ -108,7 +115,7 @@ def attach(
     account: Name,
     url: At = "",
 ) -> None:
-    """Recognise a private column, and copies of it, and count it for one account only."""
+    """Attach a private column, so that it and its copies find their account without a name."""
     from cloakgp.data.tables import read_private
 
     _opened(url).account(account).attach(read_private(table, output=output), column=output)
@@ -119,19 +126,23 @@ def attach(
 @fails_plainly
 def show(
     epsilon: Annotated[
-        float | None, typer.Option(help="Say how many more releases of this budget there may be.")
+        float | None, typer.Option(help="State the room for further releases of this budget.")
     ] = None,
-    delta: Annotated[float | None, typer.Option(help="Of each of them.")] = None,
+    delta: Annotated[float | None, typer.Option(help="δ of each release.")] = None,
+    noise: Annotated[
+        str, typer.Option(help="Noise of each release: gaussian, laplace, or auto for either.")
+    ] = "auto",
     url: At = "",
 ) -> None:
-    """Say what was spent of every account, and what is left."""
+    """Show the used share of every account's limit, and the room that is left."""
     found = _opened(url)
     if (epsilon is None) != (delta is None):
         raise ValueError("--epsilon and --delta go together")
     for standing in found.standings():
         _print_standing(standing)
         if epsilon is not None and delta is not None:
-            left = standing.releases_left(epsilon, delta)
+            chosen = texts.noise_choice(noise, option="--noise")
+            left = standing.releases_left(epsilon, delta, noise=chosen)
             say(f"  releases of ({epsilon:g}, {delta:g}) left: {left:,}")
         attached = [row["name"] for row in found.columns() if row["account"] == standing.name]
         if attached:
@@ -141,12 +152,15 @@ def show(
 @ledger.command("log")
 @fails_plainly
 def log(
-    account: Annotated[str | None, typer.Option(help="Of this account alone.")] = None,
+    account: Annotated[str | None, typer.Option(help="Entries of this account alone.")] = None,
     url: At = "",
 ) -> None:
     """List the entries, one a line, oldest first."""
-    for entry in _opened(url).entries(account=account):
+    found = _opened(url)
+    names, notes = found.names(), found.notes()
+    for entry in found.entries(account=account):
         content = entry.content
+        who = names.get(content["who"], content["who"][:SHOWN_MARK])
         about = [f"charge {content['charge']}"] if "charge" in content else []
         about += [
             f"{word} {content[name]:.4g}" for name, word in SHOWN_AMOUNTS if content.get(name)
@@ -156,15 +170,16 @@ def log(
             for name in ("account", "mechanism", "call", "column", "purpose", "reason")
             if content.get(name)
         ]
+        about += notes.get(entry.number, {}).get("columns", [])
         when = content["when"][:19]
-        say(f"{entry.number:>6}  {when}  {content['who']}  {content['kind']}  {', '.join(about)}")
+        say(f"{entry.number:>6}  {when}  {who}  {content['kind']}  {', '.join(about)}")
 
 
 @ledger.command("void")
 @fails_plainly
 def void(
-    charge: Annotated[int, typer.Argument(help="Its number.")],
-    reason: Annotated[str, typer.Option(help="Why; written into the ledger.")],
+    charge: Annotated[int, typer.Argument(help="Number of the charge.")],
+    reason: Annotated[str, typer.Option(help="Reason, which stands in the ledger.")],
     although_drawn: Annotated[
         bool,
         typer.Option(
@@ -181,40 +196,156 @@ def void(
 
 @ledger.command("verify")
 @fails_plainly
-def verify(url: At = "") -> None:
-    """Look for edits, gaps and rollbacks; exit code 1 if there are any."""
-    found = _opened(url).verify()
-    if found.sound:
-        say(f"{found.entries:,} entries, all as they were written.", style="green")
-        say(f"  the last has the digest {found.digest}")
-        return
+def verify(
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors alone.")] = False,
+    url: At = "",
+) -> None:
+    """Look for edits, forgeries, gaps and rollbacks.
+
+    Exit code 0 if there are none, 1 if there are, 2 if it could not be looked: for timers.
+    """
+    from cloakgp.ledger import LedgerError
+
+    try:
+        found = _opened(url).verify()
+    except (LedgerError, OSError) as error:
+        stderr.print(plain(f"Not verified: {error}", style="bold red"), soft_wrap=True)
+        raise typer.Exit(code=NOT_VERIFIED) from None
+    for note in found.notes:
+        warn(note)
     for finding in found.findings:
         stdout.print(plain(finding, style="bold red"), soft_wrap=True)
-    raise typer.Exit(code=1)
+    if not found.sound:
+        raise typer.Exit(code=DAMAGED)
+    if not quiet:
+        say(f"{found.entries:,} entries, all as they were written.", style="green")
+        say(f"  the last has the digest {found.digest}")
+
+
+@ledger.command("recover")
+@fails_plainly
+def recover(
+    reason: Annotated[
+        str, typer.Option(help="The copy and the reason of its return, which stand in the ledger.")
+    ] = "",
+    reconciled: Annotated[
+        str,
+        typer.Option(
+            help="Account of the charges missing in the copy, which stands in the ledger. From "
+            "then on everything can be done again."
+        ),
+    ] = "",
+    url: At = "",
+) -> None:
+    """Go on from an older copy of the database that was put back.
+
+    First with --reason: all tokens of the service are revoked, and until --reconciled releases are
+    imported and limits lowered, and nothing else.
+    """
+    if bool(reason) == bool(reconciled):
+        raise ValueError(
+            "say --reason when an older copy was put back, and --reconciled when all is counted "
+            "that is missing in it"
+        )
+    found = _opened(url)
+    if reconciled:
+        found.reconcile(reason=reconciled)
+        say("Reconciled: charges are counted again.", style="green")
+        return
+    found.check_behind()
+    # First: if this ends in between, nobody has a token that was revoked.
+    revoked = _revoke_tokens(found)
+    made = found.recover(reason=reason)
+    say(f"The ledger goes on from entry {made.last}.", style="green")
+    if made.missing is None:
+        explain("It has no anchor: nobody knows what is missing in the copy.")
+    else:
+        explain(f"This machine saw entry {made.seen}: at least {made.missing} are missing.")
+    if revoked:
+        explain(f"All {revoked} tokens of the service were revoked: issue new ones.")
+    explain(
+        "Now count what was spent meanwhile (cloakgp ledger import), lower the limits of accounts "
+        "by what nobody can bring back (cloakgp ledger limit), erase again the names that were "
+        "erased meanwhile (cloakgp ledger erase), and then say what you did:"
+    )
+    say('  cloakgp ledger recover --reconciled "..."')
+
+
+@ledger.command("rotate-key")
+@fails_plainly
+def rotate_key(reason: Reason = "", url: At = "") -> None:
+    """Sign entries and receipts with a new key from now on."""
+    found = _opened(url)
+    found.rotate_keys(reason=reason)
+    say(f"Rotated: {found.database.keys.path} has another key.", style="green")
+    explain(
+        "Keep a new copy of the file; other machines need one, too. Old keys stay in it: columns "
+        f"that were attached before are recognised by them. Its public key is {found.public_key}."
+    )
+
+
+@ledger.command("erase")
+@fails_plainly
+def erase(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Names, as `cloakgp ledger log` shows them.")
+    ] = None,
+    unused_since: Annotated[
+        datetime | None,
+        typer.Option(formats=["%Y-%m-%d"], help="All persons without an entry since that day."),
+    ] = None,
+    reason: Reason = "",
+    url: At = "",
+) -> None:
+    """Erase names of persons; their entries keep a mark that tells nothing."""
+    if bool(names) == (unused_since is not None):
+        raise ValueError("name somebody, or say --unused-since")
+    found = _opened(url)
+    chosen = names or []
+    if unused_since is not None:
+        chosen = found.names_unused_since(unused_since.replace(tzinfo=UTC))
+    missing = sorted(set(chosen) - set(found.names().values()))
+    if missing:
+        raise ValueError(f"nobody in the ledger is called {', '.join(missing)}")
+    say(f"Erased: {found.erase(chosen, reason=reason)}.", style="green")
 
 
 @ledger.command("export")
 @fails_plainly
 def export(
-    kind: Annotated[str, typer.Option("--as", help="csv or json.")] = "json",
+    kind: Annotated[
+        str, typer.Option("--as", help="csv, json, or lines (of JSON, one for each entry).")
+    ] = "json",
     receipt: Annotated[
-        int | None, typer.Option(help="Instead a signed receipt of the charge of this number.")
+        int | None, typer.Option(help="Number of a charge, to write its signed receipt instead.")
     ] = None,
     account: Annotated[str | None, typer.Option(help="Entries of this account alone.")] = None,
+    after: Annotated[
+        int, typer.Option(min=0, help="Of lines, the number of the last known entry.")
+    ] = 0,
+    names: Annotated[
+        bool,
+        typer.Option("--names", help="Name persons, whose names cannot be erased from the export."),
+    ] = False,
     to: Written = None,
     overwrite: options.Overwrite = False,
     url: At = "",
 ) -> None:
-    """Write the entries with their digests, or a signed receipt."""
-    from cloakgp.ledger.exports import entries_as_csv, entries_as_json, receipt_of
+    """Write the entries with their digests and signatures, or a signed receipt."""
+    from cloakgp.ledger import exports
 
     found = _opened(url)
+    chosen = texts.one_of(("csv", "json", "lines"), kind, option="--as")
+    if after and chosen != "lines":
+        raise ValueError("--after goes with --as lines")
     if receipt is not None:
-        text = receipt_of(found, receipt)
-    elif texts.one_of(("csv", "json"), kind, option="--as") == "csv":
-        text = entries_as_csv(found, account=account)
+        text = exports.receipt_of(found, receipt)
+    elif chosen == "csv":
+        text = exports.entries_as_csv(found, account=account, names=names)
+    elif chosen == "json":
+        text = exports.entries_as_json(found, account=account, names=names)
     else:
-        text = entries_as_json(found, account=account)
+        text = "".join(exports.entries_as_lines(found, account=account, after=after, names=names))
     if to is None:
         stdout.out(text, end="", highlight=False)
     else:
@@ -225,12 +356,14 @@ def export(
 @ledger.command("import")
 @fails_plainly
 def import_files(
-    files: Annotated[list[Path], typer.Argument(help="Releases.", metavar="RELEASE...")],
+    files: Annotated[list[Path], typer.Argument(help="Files of releases.", metavar="RELEASE...")],
     account: Name,
-    reason: Annotated[str, typer.Option(help="Where they are from; written into the ledger.")],
+    reason: Annotated[
+        str, typer.Option(help="Origin of the releases, which stands in the ledger.")
+    ],
     url: At = "",
 ) -> None:
-    """Count releases that were made before there was a ledger."""
+    """Charge releases that are older than the ledger."""
     from cloakgp.ledger.imports import import_releases
 
     for one in import_releases(_opened(url).account(account), files, reason=reason):
@@ -238,11 +371,26 @@ def import_files(
         say(f"{one.path}: ({one.epsilon:.4g}, {one.delta:.4g}), {counted}")
 
 
+def _revoke_tokens(found: Ledger) -> int:
+    """Revoke all tokens of a service whose tables are in the ledger's database."""
+    if not found.database.has_table("service_tokens"):
+        return 0
+    from cloakgp.service.maintenance import revoke_all_tokens
+
+    return revoke_all_tokens(found.database.url.render_as_string(hide_password=False))
+
+
 def _print_standing(standing: Standing) -> None:
     epsilon, delta = standing.limit
     stdout.print(plain(standing.name, style="bold cyan"))
     say(f"  protects: one {standing.unit}")
-    say(f"  spent: epsilon {standing.epsilon:.4g} of {epsilon:g}, at delta {delta:g}")
+    say(f"  limit: epsilon {epsilon:g}, delta {delta:g}, of all together, whatever is asked when")
+    say(f"  used: {percent(standing.used)} of the limit")
+    if standing.charges:
+        say(
+            f"  had every price been fixed before any answer: epsilon "
+            f"{standing.epsilon_if_fixed:.4g}, at delta {delta:g}"
+        )
     say(f"  charges: {standing.charges:,}")
     if standing.open:
         listed = ", ".join(map(str, standing.open))

@@ -10,15 +10,14 @@ from rich.table import Table
 
 from cloakgp.cli.console import plain, stdout
 from cloakgp.cli.show import print_sections
-from cloakgp.orders.options import ClassOptions, NumberOptions, ReleaseOptions
+from cloakgp.orders.options import Order
 
 if TYPE_CHECKING:
     from cloakgp.fitting.release_plan import ReleasePlan
 
 
 def plan_release(
-    plan: ReleaseOptions,
-    given: NumberOptions | ClassOptions,
+    order: Order,
     *,
     epsilons: Sequence[float] | None,
 ) -> ReleasePlan:
@@ -26,8 +25,7 @@ def plan_release(
 
     Parameters
     ----------
-    plan : ReleaseOptions
-    given : NumberOptions or ClassOptions
+    order : Order
     epsilons : sequence of float, optional
         Other budgets; some around the asked one if not given.
 
@@ -41,7 +39,7 @@ def plan_release(
     from cloakgp.orders import estimators
 
     with reporting("looking at the public columns") as reporter, showing_warnings():
-        return estimators.plan_release(plan, given, epsilons=epsilons, reporter=reporter)
+        return estimators.plan_release(order, epsilons=epsilons, reporter=reporter)
 
 
 def print_plan(found: ReleasePlan, *, output: str, only: Sequence[str] = ()) -> None:

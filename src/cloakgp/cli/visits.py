@@ -11,28 +11,19 @@ import typer
 
 from cloakgp.cli import options
 from cloakgp.cli.console import explain, fails_plainly, say, warn
-from cloakgp.cli.counting import (
-    RESERVED_BYTES,
-    AccountName,
-    By,
-    ChargeKey,
-    Counting,
-    LedgerAt,
-    Licence,
-    Purpose,
-)
+from cloakgp.cli.counting import RESERVED_BYTES, Counting
+from cloakgp.cli.signature import takes_groups
 from cloakgp.orders import texts
 from cloakgp.orders.options import INFERENCE_ROWS, check_missing_output, format_of_table
-from cloakgp.orders.origin import Origin
 from cloakgp.utils.files import reserve_file
-from cloakgp.utils.names import NOISE_CHOICES, NoiseChoice
+from cloakgp.utils.names import DEFAULT_GAP, NoiseChoice
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from cloakgp.data import FileRows
     from cloakgp.data.raw import RawRows
-    from cloakgp.fitting.remeasure import Settings
+    from cloakgp.fitting.visits import Settings
     from cloakgp.orders.progress import Reporter
     from cloakgp.release import Release
     from cloakgp.utils.arrays import Array
@@ -54,6 +45,13 @@ Band = Annotated[
 Person = Annotated[
     str, typer.Option(help="Public column that says whose each row is, as for release.")
 ]
+ByRows = Annotated[
+    bool,
+    typer.Option(
+        "--by-rows",
+        help="With extend: protect each new row on its own, though the release protects persons.",
+    ),
+]
 MissingOutput = Annotated[
     str, typer.Option(help="What an empty private cell means, as for release.")
 ]
@@ -73,6 +71,7 @@ def visiting(
     """
 
     def visit(
+        *,
         release_file: options.ReleaseFile,
         table: Table,
         epsilon: Epsilon,
@@ -82,33 +81,28 @@ def visiting(
         noise: NoiseName = "auto",
         band: Band = 1.0,
         person: Person = "",
+        by_rows: ByRows = False,
         missing_output: MissingOutput = "refuse",
         sql: options.Sql = "",
-        purpose: Purpose = "",
-        by: By = "",
-        licence: Licence = "",
-        ledger: LedgerAt = "",
-        account: AccountName = "",
-        key: ChargeKey = "",
+        counting: Counting,
         overwrite: options.Overwrite = False,
     ) -> None:
         planned = Visit(
             table=table,
             epsilon=epsilon,
             delta=delta,
-            noise=texts.one_of(NOISE_CHOICES, noise, option="--noise"),
+            noise=texts.noise_choice(noise, option="--noise"),
             band=band,
             person=person,
+            by_rows=by_rows,
             missing_output=missing_output,
             query=sql,
             queries=queries,
         )
-        counting = Counting(ledger, account, purpose, key)
-        origin = Origin(purpose, by, licence)
-        _pay(release_file, planned, counting, origin, to=to, overwrite=overwrite, ask=ask)
+        _pay(release_file, planned, counting, to=to, overwrite=overwrite, ask=ask)
 
     visit.__name__, visit.__qualname__, visit.__doc__ = name, name, words
-    return fails_plainly(visit)
+    return fails_plainly(takes_groups(visit))
 
 
 @dataclass(frozen=True)
@@ -125,6 +119,8 @@ class Visit:
         0 for none.
     person, missing_output, query : str
         As for `cloakgp release`.
+    by_rows : bool
+        Whether new rows are protected one by one, whomever the release protects.
     queries : Path or None
     """
 
@@ -134,6 +130,7 @@ class Visit:
     noise: NoiseChoice
     band: float
     person: str
+    by_rows: bool
     missing_output: str
     query: str
     queries: Path | None
@@ -143,7 +140,6 @@ def _pay(
     release_file: Path,
     visit: Visit,
     counting: Counting,
-    origin: Origin,
     *,
     to: Path,
     overwrite: bool,
@@ -152,40 +148,49 @@ def _pay(
     """Ask, count and write."""
     from cloakgp.cli.console import showing_warnings
     from cloakgp.cli.progress import reporting
-    from cloakgp.privacy.noise import noise_for
+    from cloakgp.fitting.refusals import WrongKindError
+    from cloakgp.privacy import compose
+    from cloakgp.privacy.noise_choice import check_noise
+    from cloakgp.report.guarantee import stated
 
     counting.check()
-    noise_for(visit.noise, epsilon=visit.epsilon, delta=visit.delta)
+    check_noise(visit.noise, epsilon=visit.epsilon, delta=visit.delta)
     if not 0 <= visit.band < float("inf"):
         raise ValueError(f"--band must be 0 or a number of sds, got {visit.band}")
     read = [release_file, *([visit.queries] if visit.queries else [])]
     with reserve_file(to, overwrite=overwrite, inputs=read, size=RESERVED_BYTES) as target:
         known = options.open_release(release_file)
-        if not known.likelihood.linear:
-            raise ValueError("only releases about numbers are asked again, or of new rows")
         if visit.missing_output == "drop":
             warn(f"rows without {known.output_name} are left out: which these are becomes public")
 
         def make() -> Release:
-            with reporting("opening the table", gap=1e-3) as reporter, showing_warnings():
-                return origin.kept_in(ask(known, visit, reporter))
+            with reporting("opening the table", gap=DEFAULT_GAP) as reporter, showing_warnings():
+                try:
+                    return counting.origin.kept_in(ask(known, visit, reporter))
+                except WrongKindError as error:
+                    raise ValueError(str(error)) from None
 
-        made = counting.publish(make)
-        target.write(made.to_bytes(), keep=True)
+        with counting.telling(delta=visit.delta) as progress:
+            made = counting.publish(make)
+            content, progress.made = made.to_bytes(), True
+            target.write(content, keep=True)
     say(f"Wrote {to}: predictions of {made.output_name}, from {made.n_rows:,} rows.", style="green")
-    say(f"  all visits together: {made.guarantee}")
+    say(f"  all visits together: {stated(made.guarantee)}")
+    spent = compose(*(each.guarantee for each in made.measurements[len(known.measurements) :]))
     explain(
-        f"This visit spent ({visit.epsilon:g}, {visit.delta:g}). Running it again spends again, "
-        "unless the first file is never seen by anybody."
+        f"This visit spent {stated(spent)}. Running it again spends again, unless the first file "
+        "is never seen by anybody."
     )
 
 
 def _refined(known: Release, visit: Visit, reporter: Reporter) -> Release:
     import numpy as np
 
-    from cloakgp.fitting.remeasure import refine as ask_again
+    from cloakgp.fitting.visits import refine as ask_again
     from cloakgp.release import DenseStrategy
 
+    if visit.by_rows:
+        raise ValueError("rows that are asked again keep whose they are: leave out --by-rows")
     raw = _raw_rows(known, visit)
     queries, settings = _query_points(known, visit), _settings(visit, reporter)
     strategy = known.measurements[0].strategy
@@ -201,16 +206,22 @@ def _refined(known: Release, visit: Visit, reporter: Reporter) -> Release:
 
 
 def _extended(known: Release, visit: Visit, reporter: Reporter) -> Release:
-    from cloakgp.fitting.remeasure import extend as ask_new
+    from cloakgp.fitting.visits import extend as ask_new
+    from cloakgp.fitting.visits import protects_persons
     from cloakgp.release import DenseStrategy
 
+    if protects_persons(known) and not (visit.person or visit.by_rows):
+        raise ValueError(
+            "the release protects all rows of a person together: name the column that says whose "
+            "the new rows are, --person, or say --by-rows to protect each row on its own"
+        )
     raw = _raw_rows(known, visit)
     queries, settings = _query_points(known, visit), _settings(visit, reporter)
     if not all(isinstance(each.strategy, DenseStrategy) for each in known.measurements):
         rows = _file_rows(known, visit, raw, reporter)
-        return ask_new(known, rows, None, queries, **settings)
+        return ask_new(known, rows, None, queries, by_rows=visit.by_rows, **settings)
     X, private, settings["groups"] = _read(known, visit, raw)
-    return ask_new(known, X, private, queries, **settings)
+    return ask_new(known, X, private, queries, by_rows=visit.by_rows, **settings)
 
 
 def _read(
@@ -255,13 +266,27 @@ def _raw_rows(known: Release, visit: Visit) -> RawRows:
         if not schema.plain:
             raise ValueError("the release was made of numbers alone, and the table holds others")
     decimal, thousands = schema.decimal
-    check_missing_output(visit.missing_output, classes=())
+    classes = _class_names(known)
+    check_missing_output(visit.missing_output, classes=classes)
     return RawRows(
         schema=schema,
         missing_output=visit.missing_output,
+        classes=classes,
         decimal=decimal,
         thousands=thousands,
     )
+
+
+def _class_names(known: Release) -> tuple[str, ...]:
+    """Return the declared classes, as a table writes them; none of a release of numbers."""
+    labels = known.measurements[0].question.labels or ()
+    names = tuple(label for label in labels if isinstance(label, str))
+    if len(names) != len(labels):
+        raise ValueError(
+            "the classes of the release are not texts, as those of a table are: ask it again in "
+            "Python, with cloakgp.refine or cloakgp.extend"
+        )
+    return names
 
 
 def _file_rows(known: Release, visit: Visit, raw: RawRows, reporter: Reporter) -> FileRows:

@@ -1,16 +1,25 @@
-"""Client: what one can ask of a service, as methods."""
+"""Client of the service: its operations as methods."""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import quote
 
-from cloakgp.client.errors import KINDS, ClientError, JobFailedError, NotFoundError
+from cloakgp.client.errors import (
+    KINDS,
+    ClientError,
+    InvalidError,
+    JobFailedError,
+    NoAnswerError,
+    NotFoundError,
+    UnknownTokenError,
+)
 from cloakgp.client.records import (
     Account,
     Job,
@@ -27,28 +36,46 @@ with extra("client"):
     import httpx
 
 TOKEN = "CLOAKGP_TOKEN"
-# Seconds: planning takes long, and so does a table that is sent.
+# Seconds of the longest answer, of a plan or of an upload.
 PATIENCE = 300.0
+EXAMPLE = "https://releases.example.org"
+STRANGER = "the answer is not the service's: check its address, and the proxies before it"
 FINISHED = ("done", "failed", "cancelled")
 
 
+# Errors of httpx, which hold the request, and stay inside.
+BROKEN = (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError)
+
+
 class Client:
-    """A service, for programs.
+    """A connection of a program to a service.
 
     Parameters
     ----------
     address : str
         As `cloakgp serve` prints it.
     token : str, optional
-        The environment variable ``CLOAKGP_TOKEN`` if not given.
+        By default, the environment variable ``CLOAKGP_TOKEN``.
     transport : httpx.BaseTransport, optional
         For tests.
+
+    Raises
+    ------
+    InvalidError
+        If the address or the token is not valid.
+    UnknownTokenError
+        If there is no token.
+
+    Notes
+    -----
+    Every method raises a `ClientError`: one of its kinds for a refusal of the service, and
+    `NoAnswerError` if the service does not answer.
 
     Examples
     --------
     >>> def answer(request):
     ...     return httpx.Response(200, json={"columns": ["mean"], "rows": [[1.5]]})
-    >>> with Client("http://127.0.0.1:8000", "a token",
+    >>> with Client("http://127.0.0.1:8000", "cloakgp_token",
     ...             transport=httpx.MockTransport(answer)) as client:
     ...     client.predict(1, [{"age": 30}]).rows
     [[1.5]]
@@ -61,10 +88,14 @@ class Client:
         *,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        given = token or os.environ.get(TOKEN, "")
+        secret = (token or os.environ.get(TOKEN, "")).strip()
+        if not secret:
+            raise UnknownTokenError(f"give a token, or set the environment variable {TOKEN}")
+        if not secret.isascii() or not secret.isprintable() or " " in secret:
+            raise InvalidError("this is no token: it has blanks, or letters that tokens never have")
         self._http = httpx.Client(
-            base_url=address.rstrip("/") + "/api",
-            headers={"Authorization": f"Bearer {given}"},
+            base_url=_checked(address) + "/api",
+            headers={"Authorization": f"Bearer {secret}"},
             timeout=PATIENCE,
             transport=transport,
         )
@@ -91,12 +122,25 @@ class Client:
         """Return the roles of the token."""
         return list(self._json("GET", "/me")["roles"])
 
+    def rotate_token(self, *, grace_hours: int = 0) -> str:
+        """Replace the token by a new one, which this client then uses; return it.
+
+        Parameters
+        ----------
+        grace_hours : int
+            Hours for which the old one stays valid.
+        """
+        body = {"grace_hours": grace_hours}
+        token = str(self._json("POST", "/me/token/rotate", json=body)["token"])
+        self._http.headers["Authorization"] = f"Bearer {token}"
+        return token
+
     def accounts(self) -> list[Account]:
-        """Return what was spent of every account, and what is left."""
+        """Return all accounts, with the use of their limits."""
         return [read(Account, each) for each in self._json("GET", "/accounts")]
 
     def tables(self) -> list[Table]:
-        """Return the tables of which releases can be asked."""
+        """Return the tables that are open to requests."""
         return [read(Table, each) for each in self._json("GET", "/tables")]
 
     def table(self, name: str) -> Table:
@@ -112,7 +156,7 @@ class Client:
         raise NotFoundError(f"there is no table {name!r}")
 
     def upload(self, path: str | Path) -> str:
-        """Send the file of a table; returns by what `register` knows it. For custodians."""
+        """Upload the file of a table; return its id for `register`. For custodians."""
         with Path(path).open("rb") as file:
             sent = self._json("PUT", f"/uploads/{quote(Path(path).name, safe='')}", content=file)
         return str(sent["id"])
@@ -123,10 +167,14 @@ class Client:
         Parameters
         ----------
         **table
-            name, account, upload or path, output, bounds or classes, and more: the OpenAPI document
-            says which.
+            name, account, upload or path, output, bounds or classes, and more, as in the OpenAPI
+            document.
         """
         return read(Table, self._json("POST", "/tables", json=table))
+
+    def erase(self, table: int) -> Table:
+        """Erase the uploaded file of a table; the table is withdrawn, its releases stay."""
+        return read(Table, self._json("DELETE", f"/tables/{table}/file"))
 
     def plan(self, table: int, *, epsilon: float, delta: float = 0.0, **choices: Any) -> Plan:
         """Plan a release; spends nothing.
@@ -152,7 +200,7 @@ class Client:
         key: str | None = None,
         **choices: Any,
     ) -> Request:
-        """Ask for a release.
+        """Request a release.
 
         Parameters
         ----------
@@ -160,11 +208,11 @@ class Client:
             Its number.
         epsilon, delta : float
         purpose : str
-            Is written down.
+            Stands in the ledger.
         key : str, optional
-            Any text: asked again with it, the same request is answered, and nothing is spent twice.
+            Any text: a second call with it returns the same request, and nothing is spent twice.
         **choices
-            inputs, noise, inducing and more: the OpenAPI document says which.
+            inputs, noise, inducing and more, as in the OpenAPI document.
 
         Raises
         ------
@@ -172,35 +220,46 @@ class Client:
             If a limit leaves no room.
         """
         chosen = {"epsilon": epsilon, "delta": delta, **choices}
-        asked = {"table": table, "choices": chosen, "purpose": purpose}
+        body = {"table": table, "choices": chosen, "purpose": purpose}
         headers = {} if key is None else {"Idempotency-Key": key}
-        return read(Request, self._json("POST", "/requests", json=asked, headers=headers))
+        return read(Request, self._json("POST", "/requests", json=body, headers=headers))
 
     def requests(self) -> list[Request]:
         """Return one's own requests; for custodians and approvers, those of all."""
-        return [read(Request, each) for each in self._json("GET", "/requests")]
+        return [read(Request, each) for each in self._listed("/requests")]
 
     def show_request(self, request: int) -> Request:
-        """Return a request, and what came of it."""
+        """Return a request, and its result."""
         return read(Request, self._json("GET", f"/requests/{request}"))
 
     def approve(self, request: int, *, remark: str = "") -> Request:
-        """Approve somebody else's request. For approvers."""
-        return self._decided(request, "approve", remark)
+        """Approve the request of another person. For approvers."""
+        return self._decide(request, "approve", remark)
 
     def reject(self, request: int, *, remark: str = "") -> Request:
-        """Reject somebody else's request. For approvers."""
-        return self._decided(request, "reject", remark)
+        """Reject the request of another person. For approvers."""
+        return self._decide(request, "reject", remark)
 
     def cancel(self, job: int) -> Job:
         """Cancel a job, unless noise may have been drawn for it."""
         return read(Job, self._json("POST", f"/jobs/{job}/cancel"))
 
     def watch(self, job: int) -> Iterator[Job]:
-        """Yield a job whenever it has come further, until it is finished."""
-        seen: Job | None = None
-        # The service ends long streams: whoever watches asks anew.
-        while seen is None or seen.state not in FINISHED:
+        """Yield a job at each step, until it is finished."""
+        # The service ends long streams: connect again.
+        finished = False
+        while not finished:
+            seen = None
+            for seen in self._events(job):
+                yield seen
+            if seen is None:
+                raise NoAnswerError(STRANGER)
+            finished = seen.state in FINISHED
+
+    def _events(self, job: int) -> Iterator[Job]:
+        """Yield the jobs of one stream of events."""
+        failed: Exception | None = None
+        try:
             with self._http.stream("GET", f"/jobs/{job}/events") as answer:
                 if answer.is_error:
                     answer.read()
@@ -208,34 +267,37 @@ class Client:
                 for line in answer.iter_lines():
                     field, _, data = line.partition(": ")
                     if field == "data":
-                        seen = read(Job, json.loads(data))
-                        yield seen
+                        yield read(Job, _opened(data))
+        except BROKEN as error:
+            failed = error
+        if failed is not None:
+            raise _in_words(failed)
 
     def wait(self, request: int) -> Release:
-        """Return the release of a request when it is made.
+        """Wait for the release of a request, and return it.
 
         Raises
         ------
         JobFailedError
-            If its job fails or is cancelled, or nobody has approved it yet.
+            If its job fails or is cancelled, or the request has no approval yet.
         """
-        asked = self.show_request(request)
-        if asked.job is None:
-            raise JobFailedError(f"request {request} has no job: it is {asked.state}")
-        for _ in self.watch(asked.job.id):
+        before = self.show_request(request)
+        if before.job is None:
+            raise JobFailedError(f"request {request} has no job: it is {before.state}")
+        for _ in self.watch(before.job.id):
             pass
         made = self.show_request(request)
         if made.release is None:
-            told = made.job.failure or made.job.state if made.job else made.state
-            raise JobFailedError(f"request {request}: {told}")
+            reason = made.job.failure or made.job.state if made.job else made.state
+            raise JobFailedError(f"request {request}: {reason}")
         return self.release(made.release)
 
     def releases(self) -> list[Release]:
-        """Return the releases that were made."""
-        return [read(Release, each) for each in self._json("GET", "/releases")]
+        """Return the published releases."""
+        return [read(Release, each) for each in self._listed("/releases")]
 
     def release(self, release: int) -> Release:
-        """Return what is known of a release."""
+        """Return a release."""
         return read(Release, self._json("GET", f"/releases/{release}"))
 
     def download(self, release: int, path: str | Path) -> None:
@@ -243,7 +305,7 @@ class Client:
         Path(path).write_bytes(self._sent("GET", f"/releases/{release}/file").content)
 
     def receipt(self, release: int) -> str:
-        """Return a signed receipt of what a release cost, as JSON."""
+        """Return a signed receipt of the cost of a release, as JSON."""
         return self._sent("GET", f"/releases/{release}/receipt").text
 
     def predict(
@@ -254,59 +316,108 @@ class Client:
         new_output: bool = False,
         estimate: str = "median",
     ) -> Predictions:
-        """Predict for some rows; costs no privacy.
+        """Predict rows; costs no privacy.
 
         Parameters
         ----------
         release : int
         rows : iterable of mapping
-            Of columns to values.
+            Columns → values.
         new_output : bool
-            Limits for a new output, not for the curve alone.
+            Whether limits are for a new output; otherwise for the curve.
         estimate : {"median", "mean"}
         """
-        asked = {
+        body = {
             "rows": [dict(row) for row in rows],
             "new_output": new_output,
             "estimate": estimate,
         }
-        found = self._json("POST", f"/releases/{release}/predict", json=asked)
-        return read(Predictions, found)
+        return read(Predictions, self._json("POST", f"/releases/{release}/predict", json=body))
 
     def plot(self, release: int, *, vary: Sequence[str] = (), suffix: str = ".png") -> bytes:
         """Return a picture of a release over one input or two."""
-        asked: dict[str, Any] = {"vary": list(vary), "suffix": suffix}
-        return self._sent("GET", f"/releases/{release}/plot", params=asked).content
+        body: dict[str, Any] = {"vary": list(vary), "suffix": suffix}
+        return self._sent("GET", f"/releases/{release}/plot", params=body).content
+
+    def events(self, *, after: int = 0) -> list[dict[str, Any]]:
+        """Return the events after a known one. For auditors."""
+        lines = self._sent("GET", "/events/export", params={"after": after}).text.splitlines()
+        return [dict(json.loads(line)) for line in lines]
 
     def verify(self) -> dict[str, Any]:
         """Check the ledger. For auditors."""
         return dict(self._json("POST", "/ledger/verify"))
 
-    def _decided(self, request: int, how: str, remark: str) -> Request:
-        sent = self._json("POST", f"/requests/{request}/{how}", json={"remark": remark})
+    def _decide(self, request: int, decision: str, remark: str) -> Request:
+        sent = self._json("POST", f"/requests/{request}/{decision}", json={"remark": remark})
         return read(Request, sent)
 
+    def _listed(self, path: str) -> Iterator[Any]:
+        """Yield the items of a list, page after page."""
+        answer = self._sent("GET", path)
+        while True:
+            yield from answer.json()
+            if "next" not in answer.links:
+                return
+            answer = self._sent("GET", str(answer.url.join(answer.links["next"]["url"])))
+
     def _json(self, method: str, path: str, **more: Any) -> Any:
-        return self._sent(method, path, **more).json()
+        answer = self._sent(method, path, **more)
+        return _opened(answer.text)
 
     def _sent(self, method: str, path: str, **more: Any) -> httpx.Response:
-        failed = ""
+        answer = failed = None
         try:
             answer = self._http.request(method, path, **more)
-        except httpx.TransportError as error:
-            failed = type(error).__name__
-        if failed:
-            raise ClientError(f"the service does not answer ({failed})")
+        except (*BROKEN, TypeError, ValueError) as error:
+            failed = error
+        # Raised outside of the block: an error of httpx holds the request, and so the token.
+        if failed is not None:
+            raise _in_words(failed)
+        assert answer is not None
         _check(answer)
         return answer
 
 
+def _checked(address: str) -> str:
+    """Return the valid address of a service."""
+    with suppress(httpx.InvalidURL, TypeError):
+        url = httpx.URL(address)
+        if url.scheme in ("http", "https") and url.host:
+            return str(url).rstrip("/")
+    raise InvalidError(f"{address!r} is no address of a service: it looks like {EXAMPLE}")
+
+
+def _opened(text: str) -> Any:
+    """Return the value of JSON."""
+    with suppress(ValueError):
+        return json.loads(text)
+    raise NoAnswerError(STRANGER)
+
+
+def _in_words(failed: Exception) -> ClientError:
+    """Return the error of a failed connection, in words of this package."""
+    if isinstance(failed, httpx.ConnectError | httpx.ConnectTimeout):
+        return NoAnswerError("the service cannot be reached: check its address, and that it runs")
+    if isinstance(failed, httpx.TimeoutException):
+        return NoAnswerError(f"the service has not answered for {PATIENCE:g} seconds: try again")
+    if isinstance(failed, httpx.TransportError):
+        return NoAnswerError("the connection to the service broke: try again")
+    if isinstance(failed, BROKEN):
+        return NoAnswerError(STRANGER)
+    return InvalidError(
+        "this cannot be sent: rows and choices are text, truth values and finite numbers"
+    )
+
+
 def _check(answer: httpx.Response) -> None:
-    if not answer.is_error:
+    if answer.is_success:
         return
+    if answer.is_redirect:
+        raise NoAnswerError("the service is at another address: take the one it is redirected to")
     try:
-        told = answer.json()
-        kind, message = KINDS.get(told["kind"], ClientError), str(told["message"])
+        refusal = answer.json()
+        kind, message = KINDS.get(refusal["kind"], ClientError), str(refusal["message"])
     except (ValueError, KeyError, TypeError):
-        kind, message = ClientError, f"the service answers {answer.status_code}"
+        kind, message = NoAnswerError, f"the service answers {answer.status_code}: try again later"
     raise kind(message)

@@ -1,18 +1,22 @@
-"""Errors of the client: what the service refuses, by kind."""
+"""Errors of the client, by the kinds of the service's refusals."""
 
 from __future__ import annotations
 
 
 class ClientError(Exception):
-    """The service refuses, or does not answer as it should."""
+    """The service refuses a request, or does not answer."""
+
+
+class NoAnswerError(ClientError):
+    """The service does not answer, or a proxy answers in its place."""
 
 
 class InvalidError(ClientError):
-    """What was asked makes no sense."""
+    """The request makes no sense."""
 
 
 class UnknownTokenError(ClientError):
-    """The token is none, or not any more."""
+    """The token is not valid, or not any more."""
 
 
 class ForbiddenError(ClientError):
@@ -24,7 +28,7 @@ class NotFoundError(ClientError):
 
 
 class ConflictError(ClientError):
-    """Something is not in the state for this."""
+    """A row is not in the state for this."""
 
 
 class NoRoomError(ClientError):
@@ -32,7 +36,15 @@ class NoRoomError(ClientError):
 
 
 class TooManyError(ClientError):
-    """Too much was asked in too short a time."""
+    """There were too many requests in a short time."""
+
+
+class TooLargeError(ClientError):
+    """The request is larger than the service takes."""
+
+
+class UnavailableError(ClientError):
+    """The service cannot do this now."""
 
 
 class JobFailedError(ClientError):
@@ -47,4 +59,6 @@ KINDS: dict[str, type[ClientError]] = {
     "conflict": ConflictError,
     "no-room": NoRoomError,
     "too-many": TooManyError,
+    "too-large": TooLargeError,
+    "unavailable": UnavailableError,
 }

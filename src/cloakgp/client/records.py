@@ -1,6 +1,6 @@
-"""Records: what the service answers, as frozen dataclasses.
+"""Records: the answers of the service as frozen dataclasses.
 
-Times are text in ISO 8601, as they are sent. What a newer service says besides is passed over.
+Times are text in ISO 8601. Unknown values of a newer service are ignored.
 """
 
 from __future__ import annotations
@@ -9,11 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
+from cloakgp.client.errors import NoAnswerError
+
 Record = TypeVar("Record")
 
 
 def read(kind: type[Record], sent: Mapping[str, Any]) -> Record:
-    """Return a record from what was sent.
+    """Return the record of an answer.
 
     Parameters
     ----------
@@ -21,12 +23,23 @@ def read(kind: type[Record], sent: Mapping[str, Any]) -> Record:
         A dataclass of this module.
     sent : mapping
 
+    Raises
+    ------
+    NoAnswerError
+        If it lacks a value.
+
     Examples
     --------
-    >>> read(Budget, {"epsilon": 1.0, "delta": 0.0, "new": None})
-    Budget(epsilon=1.0, delta=0.0)
+    >>> read(PrivacyBudget, {"epsilon": 1.0, "delta": 0.0, "new": None})
+    PrivacyBudget(epsilon=1.0, delta=0.0)
     """
-    known = {field.name: sent[field.name] for field in fields(kind)}  # type: ignore[arg-type]
+    names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    if not isinstance(sent, Mapping) or not set(names) <= set(sent):
+        raise NoAnswerError(
+            f"the service's answer has no {kind.__name__.lower()} as this version knows it: take "
+            "the version of the client that the service has"
+        )
+    known = {name: sent[name] for name in names}
     for name, inner in NESTED.get(kind, {}).items():
         if known[name] is not None:
             known[name] = read(inner, known[name])
@@ -34,7 +47,7 @@ def read(kind: type[Record], sent: Mapping[str, Any]) -> Record:
 
 
 @dataclass(frozen=True)
-class Budget:
+class PrivacyBudget:
     """A pair (ε, δ)."""
 
     epsilon: float
@@ -43,23 +56,36 @@ class Budget:
 
 @dataclass(frozen=True)
 class Account:
-    """What was spent of an account; amounts are ε at the limit's δ."""
+    """An account and the use of its limit.
+
+    Attributes
+    ----------
+    used, held : float
+        Shares of the limit, from 0 to 1, that are used, and reserved for approved requests.
+    left : float
+        The largest ε of one more release, at the limit's δ and of any noise.
+    epsilon_if_fixed : float
+        Of all charges, if every price had been fixed before the first answer.
+    mine : float or None
+        One's own use of one's own share, or of the limit.
+    """
 
     name: str
     unit: str
-    limit: Budget
-    spent: float
+    limit: PrivacyBudget
+    used: float
     held: float
     left: float
+    epsilon_if_fixed: float
     charges: int
-    approval: Budget | None
-    share: Budget | None
+    approval: PrivacyBudget | None
+    share: PrivacyBudget | None
     mine: float | None
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table of which releases can be asked."""
+    """A table that is open to requests."""
 
     id: int
     name: str
@@ -79,7 +105,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Plan:
-    """A release before it is made: `facts` in words, `plan` as numbers."""
+    """A plan of a release: `facts` in words, `plan` as numbers."""
 
     facts: list[dict[str, str]]
     budgets: list[list[str]]
@@ -91,7 +117,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Job:
-    """The making of a release."""
+    """A job that makes a release."""
 
     id: int
     request: int
@@ -106,7 +132,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Request:
-    """A release that was asked for, and what came of it."""
+    """A request for a release, and its result."""
 
     id: int
     table: int
@@ -126,7 +152,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Release:
-    """A release that was made."""
+    """A published release."""
 
     id: int
     request: int
@@ -145,13 +171,13 @@ class Release:
 
 @dataclass(frozen=True)
 class Predictions:
-    """Predictions: a row for each that was asked; None where there is none."""
+    """Predictions, one row for each row of the request; None where there is none."""
 
     columns: list[str]
     rows: list[list[float | str | None]]
 
 
 NESTED: dict[type, dict[str, type]] = {
-    Account: {"limit": Budget, "approval": Budget, "share": Budget},
+    Account: {"limit": PrivacyBudget, "approval": PrivacyBudget, "share": PrivacyBudget},
     Request: {"job": Job},
 }

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain, count
 from typing import Any
 
 import numpy as np
@@ -76,11 +77,12 @@ def infer_schema(
     check_sources(table, names)
     codes = frozenset(missing_values)
     cells = {name: cells_of(table[name]) for name in names}
+    places = _places(names, cells, codes=codes)
     columns: list[Column] = []
     for name in names:
         if any(name in column.sources for column in columns):
             continue
-        place = _place(name, cells, codes=codes)
+        place = next((each for each in places if name in each.sources), None)
         made = _infer(name, cells[name], codes=codes) if place is None else place
         columns.append(made.with_gaps([cells[each] for each in made.sources], codes=codes))
     return Schema(columns=tuple(columns), missing_values=tuple(missing_values))
@@ -160,7 +162,27 @@ def _date(name: str, levels: NDArray[Any]) -> Date | None:
     return None if best is None else Date(name, form=best)
 
 
-def _place(name: str, cells: dict[str, Cells], *, codes: frozenset[str]) -> Place | None:
+def _places(
+    names: Sequence[str], cells: Mapping[str, Cells], *, codes: frozenset[str]
+) -> list[Place]:
+    """Return the places that columns are, whichever of their two comes first, each column once."""
+    places: list[Place] = []
+    free = dict(cells)
+    for name in names:
+        if name not in free:
+            continue
+        place = _place(name, free, codes=codes)
+        if place is None:
+            continue
+        taken = {*cells, *(each.name for each in places)}
+        called = chain((place.name, "place"), (f"place {number}" for number in count(2)))
+        places.append(replace(place, name=next(each for each in called if each not in taken)))
+        for source in place.sources:
+            del free[source]
+    return places
+
+
+def _place(name: str, cells: Mapping[str, Cells], *, codes: frozenset[str]) -> Place | None:
     """Return the place whose latitude a column is, if there is a longitude of the same name."""
     found = LATITUDE.search(name)
     if found is None:
@@ -171,8 +193,7 @@ def _place(name: str, cells: dict[str, Cells], *, codes: frozenset[str]) -> Plac
             if partner.lower() != (name[:start] + word + name[end:]).lower():
                 continue
             left = (name[: found.start(2)] + name[end:]).strip("_. ")
-            called = left if left and left not in cells else "place"
-            place = Place(called, latitude=name, longitude=partner)
+            place = Place(left or "place", latitude=name, longitude=partner)
             read = place.read([cells[name], cells[partner]], codes=codes)
             if not any(mask.any() for mask in read.faults.values()) and not read.missing.all():
                 return place

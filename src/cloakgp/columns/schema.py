@@ -268,6 +268,10 @@ class Schema:
                 raise ValueError(f"place {column.name} needs {' and '.join(column.sources)}")
         return replace(self, columns=tuple(chosen))
 
+    def without(self, name: str) -> Schema:
+        """Return the schema without the column of a name, if it has that."""
+        return replace(self, columns=tuple(each for each in self.columns if each.name != name))
+
     def validate(self) -> None:
         """Refuse columns that do not fit each other.
 

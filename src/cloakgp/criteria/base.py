@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from cloakgp.models.likelihoods import LatentPrior, Likelihood, Linearisation
     from cloakgp.models.summary import Summary
     from cloakgp.utils.arrays import Array
-    from cloakgp.utils.names import LinkName, NoiseName
+    from cloakgp.utils.names import Ball, LinkName
     from cloakgp.utils.passes import Passes
 
     Prior = ExactPrior | SparsePrior
@@ -64,8 +64,8 @@ class Problem:
     progress : callable or None
     account : Linearisation or None
         Of what is asked by outputs given what is known; None where outputs themselves are asked.
-    noise : {"gaussian", "laplace"}
-        In whose norm columns are at most 1 long.
+    ball : {"l1", "l2"}
+        In whose norm columns are at most 1 long: that in which the noise counts them.
     """
 
     prior: Prior
@@ -79,7 +79,7 @@ class Problem:
     groups: Groups | None = None
     progress: Progress | None = None
     account: Linearisation | None = None
-    noise: NoiseName = "gaussian"
+    ball: Ball = "l2"
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,8 +136,8 @@ class StreamedProblem:
         Whether inputs end with the sizes of groups that are protected together; see
         `cloakgp.design.streaming.grouping`. What is chosen is then a rule over the sizes.
     progress : callable or None
-    noise : {"gaussian", "laplace"}
-        In whose norm columns are at most 1 long.
+    ball : {"l1", "l2"}
+        In whose norm columns are at most 1 long: that in which the noise counts them.
     sample : Sample or None
         Some of the rows, where the first steps of a design may go by these.
     """
@@ -154,7 +154,7 @@ class StreamedProblem:
     bands: InBands | None = None
     grouped: bool = False
     progress: Progress | None = None
-    noise: NoiseName = "gaussian"
+    ball: Ball = "l2"
     sample: Sample | None = None
 
 
@@ -207,6 +207,10 @@ class Criterion:
         Whether it asks step by step, at the rows, each step by a criterion of its own.
     at_rows : bool
         Whether it may ask as many questions as there are rows, whatever the query points.
+    balls : frozenset of {"l1", "l2"}
+        In which it chooses questions for a table.
+    balls_of_rules : frozenset of {"l1", "l2"}
+        In which it finds rules for a table that is read in passes.
     """
 
     name: str
@@ -219,6 +223,8 @@ class Criterion:
     link: LinkName | None = None
     iterates: bool = False
     at_rows: bool = False
+    balls: frozenset[Ball] = frozenset({"l1", "l2"})
+    balls_of_rules: frozenset[Ball] = frozenset({"l1", "l2"})
 
     def choose(self, problem: Problem) -> Chosen:
         """Choose questions for a table.

@@ -41,7 +41,7 @@ class _Bayes(Criterion):
             slope = problem.account.slope
             covariance = LinearisedCovariance(covariance, slope, problem.account.residual)
             crossed = slope[:, None] * crossed
-        sharpest = design_bayes if problem.noise == "gaussian" else design_l1
+        sharpest = design_bayes if problem.ball == "l2" else design_l1
         design = sharpest(
             covariance,
             crossed * np.sqrt(weights),
@@ -76,7 +76,7 @@ class _Bayes(Criterion):
         if problem.known is not None:
             explained = np.square(problem.known.query_root(points)).sum(axis=1)
             variance = np.maximum(variance - explained, 0.0)
-        sharpest = design_streamed_bayes if problem.noise == "gaussian" else design_streamed_l1
+        sharpest = design_streamed_bayes if problem.ball == "l2" else design_streamed_l1
         design = sharpest(
             problem.rows,
             queries * np.sqrt(problem.weights),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cloakgp.criteria.base import Chosen, ChosenRule, Criterion, Problem, StreamedProblem
-from cloakgp.utils.names import CriterionName
+from cloakgp.utils.names import Ball, CriterionName
 
 # Rows that the columns of a design for many rows are first taken from.
 FIRST_COLUMNS = 10_000
@@ -22,12 +22,13 @@ class CloakingCriterion(Criterion):
     """
 
     shape: CriterionName = "trace"
+    balls_of_rules: frozenset[Ball] = frozenset({"l2"})
 
     def choose(self, problem: Problem) -> Chosen:
         """Choose the questions whose answers give C y with the least noise."""
         from cloakgp.design import design_strategy, design_strategy_l1
 
-        designed = design_strategy if problem.noise == "gaussian" else design_strategy_l1
+        designed = design_strategy if problem.ball == "l2" else design_strategy_l1
         design = designed(
             problem.prior.cloaking_matrix(problem.X_query, problem.X),
             criterion=self.shape,
@@ -44,9 +45,9 @@ class CloakingCriterion(Criterion):
         Raises
         ------
         ValueError
-            For Laplace noise: rules in its norm are known for "bayes".
+            In the ℓ1 ball, in which Laplace noise counts: rules in it are known for "bayes".
         """
-        if problem.noise == "laplace":
+        if problem.ball not in self.balls_of_rules:
             raise ValueError(
                 f"Laplace noise of many rows is for criterion='bayes', not {self.name!r}: choose "
                 "that, or give a delta above 0"

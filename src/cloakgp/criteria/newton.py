@@ -12,4 +12,5 @@ NEWTON = Criterion(
     link="logit",
     iterates=True,
     at_rows=True,
+    balls=frozenset({"l2"}),
 )

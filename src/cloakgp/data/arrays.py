@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import reduce
@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from cloakgp.data.chunks import CHUNK_ROWS, LocalRows
 from cloakgp.privacy.entries import read_entries, read_labels
+from cloakgp.privacy.person_ids import person_ids
 from cloakgp.privacy.tracebacks import forget_on_failure
-from cloakgp.utils.arrays import Array
+from cloakgp.utils.arrays import Array, output_names
 from cloakgp.utils.passes import Chunk, PartOf, group_number
 from cloakgp.utils.threads import suitable_threads
 
@@ -33,13 +34,14 @@ class ArrayRows(LocalRows):
     ----------
     X : array-like of shape (N, D)
         Public inputs: an array, a memory map, a pandas table, or a list of rows.
-    outputs : array-like of shape (N,) or (N, 1)
-        Private.
+    outputs : array-like of shape (N,), (N, 1) or (N, T)
+        Private; an array or a table where every row has several.
     input_names : sequence of str
         If empty, a pandas table's names are taken.
     output_name : str
-    groups : sequence of N hashables, optional
-        Public: whose row it is. All rows of one group are protected together.
+    groups : iterable of N texts or whole numbers, optional
+        Public: whose row it is, compared as `cloakgp.privacy.person_ids` says. All rows of one
+        group are protected together.
     chunk_rows : int
     jobs : int, optional
         How many threads; if not given, as many as there are processors to be used.
@@ -47,7 +49,8 @@ class ArrayRows(LocalRows):
     Raises
     ------
     ValueError
-        If lengths do not agree, there are no rows, or X has a type that holds no numbers.
+        If lengths do not agree, there are no rows, X has a type that holds no numbers, or groups
+        are no ids.
 
     Examples
     --------
@@ -64,7 +67,7 @@ class ArrayRows(LocalRows):
         *,
         input_names: Sequence[str] = (),
         output_name: str = "y",
-        groups: Sequence[Hashable] | None = None,
+        groups: Iterable[Hashable] | None = None,
         chunk_rows: int = CHUNK_ROWS,
         jobs: int | None = None,
     ) -> None:
@@ -73,10 +76,9 @@ class ArrayRows(LocalRows):
             raise ValueError("outputs are missing: give one for every row")
         if len(outputs) != shape[0]:
             raise ValueError(f"X has {shape[0]} rows and y has {len(outputs)}: they must agree")
-        if len(getattr(outputs, "shape", (0,))) > 1 and outputs.shape[1:] != (1,):
-            raise ValueError("y must have one dimension, with one entry per row")
-        if groups is not None and (isinstance(groups, str) or len(groups) != shape[0]):
-            raise ValueError(f"groups must name a group for each of {shape[0]} rows")
+        columns = tuple(getattr(outputs, "shape", (0,))[1:]) or (1,)
+        if len(columns) > 1 or columns[0] < 1:
+            raise ValueError("y must have one dimension, with one entry per row, or two")
         names = tuple(input_names) or tuple(str(name) for name in getattr(X, "columns", ()))
         if names and len(names) != shape[1]:
             raise ValueError(f"X has {shape[1]} columns and {len(names)} names: they must agree")
@@ -87,10 +89,12 @@ class ArrayRows(LocalRows):
             chunk_rows=chunk_rows,
             jobs=jobs,
         )
-        self._groups = groups
+        self._groups = None if groups is None else _numbered(groups, rows=shape[0])
         self._X = X
         self._outputs = outputs
         self._shape = shape
+        self.n_outputs = int(columns[0])
+        self.output_names = () if self.n_outputs == 1 else output_names(outputs)
 
     @property
     def n_inputs(self) -> int:
@@ -111,9 +115,10 @@ class ArrayRows(LocalRows):
             yield _ArrayBlock(
                 X=_cut(self._X, span),
                 private=_cut(self._outputs, span) if private else None,
-                whose=None if self._groups is None else _cut(self._groups, span),
+                whose=None if self._groups is None else self._groups[span],
                 first_row=first,
                 names=self.input_names,
+                n_outputs=self.n_outputs,
             )
 
 
@@ -131,6 +136,11 @@ def _shape(X: Any) -> tuple[int, int]:
     return int(shape[0]), int(shape[1])
 
 
+def _numbered(groups: Iterable[Hashable], *, rows: int) -> NDArray[np.intp]:
+    ids = person_ids(groups, rows=rows)
+    return np.fromiter((group_number(one) for one in ids), dtype=np.intp)
+
+
 def _cut(table: Any, span: slice) -> Any:
     return table.iloc[span] if hasattr(table, "iloc") else table[span]
 
@@ -139,9 +149,10 @@ def _cut(table: Any, span: slice) -> Any:
 class _ArrayBlock:
     X: Any
     private: Any
-    whose: Any
+    whose: NDArray[np.intp] | None
     first_row: int
     names: tuple[str, ...]
+    n_outputs: int
 
     @property
     def rows(self) -> int:
@@ -167,25 +178,11 @@ class _ArrayBlock:
         return np.ascontiguousarray(X)
 
     def groups(self) -> NDArray[np.intp] | None:
-        if self.whose is None:
-            return None
-        numbers = np.empty(self.rows, dtype=np.intp)
-        for row, group in enumerate(self.whose):
-            try:
-                # What is not itself, such as NaN, would be a group of its own wherever it stands.
-                missing = group is None or bool(group != group)
-                numbers[row] = group_number(group)
-            except (TypeError, ValueError):
-                missing = True
-            if missing:
-                raise ValueError(
-                    f"groups name none for row {self.first_row + row}, counted from 0: they must "
-                    "be one number, string or other hashable for each row"
-                )
-        return numbers
+        return self.whose
 
     def outputs(self) -> Array:
-        return read_entries(self._entries()).values.reshape(self.rows)
+        values = read_entries(self._entries()).values
+        return values.reshape(self.rows if self.n_outputs == 1 else (self.rows, self.n_outputs))
 
     def check_labels(self, labels: tuple[object, ...]) -> None:
         """Allow any: entries are compared with labels as Python does."""

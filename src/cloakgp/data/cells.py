@@ -7,7 +7,7 @@ error could quote it; `check_cells` refuses what public cells must not hold, and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from cloakgp.columns.cells import read_bytes
 from cloakgp.privacy.entries import AROUND, NUMBER, is_missing, read_entry
+from cloakgp.privacy.person_ids import TEXT, WHOLE, person_id
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
 
@@ -22,6 +23,8 @@ with extra("tables"):
     import pyarrow as pa
     import pyarrow.compute as pc
 
+# What whole numbers become in a table of pandas that has gaps.
+FRACTIONAL = "numbers with a point"
 IN_DIGITS = f"^(?:{NUMBER})$"
 
 
@@ -140,6 +143,86 @@ def as_texts(column: Any, *, name: str) -> list[str]:
     if _is_text(column.type):
         return [_unquoted(cell) for cell in column.cast(pa.large_binary()).to_pylist()]
     return [_written(cell) for cell in column.to_pylist()]
+
+
+def as_person_ids(column: Any, *, name: str) -> list[str]:
+    """Return cells as ids of persons in their canonical form; empty where they are missing.
+
+    Parameters
+    ----------
+    column : pyarrow.Array or pyarrow.ChunkedArray, of length n
+        Of text or whole numbers.
+    name : str
+        What the error calls it.
+
+    Raises
+    ------
+    ValueError
+        If it holds something else.
+
+    Examples
+    --------
+    >>> as_person_ids(pa.array([" eve", "01", None]), name="person")
+    ['eve', '01', '']
+    """
+    check_kinds_of_ids({kind_of_ids(column.type)}, name=name)
+    return [person_id(cell) for cell in as_texts(column, name=name)]
+
+
+def kind_of_ids(kind: Any) -> str:
+    """Return what the ids in a column of a type are, in words; empty if there are none.
+
+    Parameters
+    ----------
+    kind : pyarrow.DataType
+
+    Examples
+    --------
+    >>> kind_of_ids(pa.int32()), kind_of_ids(pa.float32())
+    ('whole numbers', 'numbers with a point')
+    """
+    types = pa.types
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    if types.is_null(kind):
+        return ""
+    if _is_text(kind):
+        return TEXT
+    if types.is_integer(kind) or (types.is_decimal(kind) and kind.scale == 0):
+        return WHOLE
+    return FRACTIONAL if types.is_floating(kind) or types.is_decimal(kind) else str(kind)
+
+
+def check_kinds_of_ids(kinds: Set[str], *, name: str) -> None:
+    """Check that the ids of a column can be told apart.
+
+    Parameters
+    ----------
+    kinds : set of str
+        What its cells are, from `kind_of_ids`.
+    name : str
+        What errors call the column.
+
+    Raises
+    ------
+    ValueError
+        If they are neither all text nor all whole numbers.
+
+    Examples
+    --------
+    >>> check_kinds_of_ids({"text"}, name="person")
+    """
+    strange = sorted(kinds - {TEXT, WHOLE, ""})
+    if strange:
+        raise ValueError(
+            f"column {name!r} says whose rows they are, and holds {strange[0]}: ids are text or "
+            "whole numbers. Write them as text"
+        )
+    if {TEXT, WHOLE} <= kinds:
+        raise ValueError(
+            f"column {name!r} says whose rows they are, and holds text in some cells and whole "
+            "numbers in others: one person could be in two groups. Write all of them as text"
+        )
 
 
 def _check_written(kind: pa.DataType, *, name: str) -> None:

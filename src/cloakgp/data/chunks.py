@@ -48,7 +48,10 @@ class Block(Protocol):
         """Return whose rows these are, shape (n,), or None if that is not said."""
 
     def outputs(self) -> Array:
-        """Return private outputs, shape (n,), with NaN for what is missing or no number."""
+        """Return private outputs, with NaN for what is missing or no number.
+
+        Of shape (n,), or (n, T) where every row has several.
+        """
 
     def check_labels(self, labels: tuple[object, ...]) -> None:
         """Refuse labels that entries cannot be told to be, and say nothing of entries."""
@@ -79,7 +82,14 @@ class LocalRows(ABC):
         See `Watch`.
     schema : Schema or None
         What the raw columns were, if inputs are encoded from them.
+    n_outputs : int
+        T, the number of private columns.
+    output_names : tuple of str
+        Their names, if there are several and all have one.
     """
+
+    n_outputs = 1
+    output_names: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -171,9 +181,9 @@ class LocalRows(ABC):
         Parameters
         ----------
         work : callable
-            Called with a chunk and its outputs, shape (n,): NaN where a cell is missing or no
-            number, and infinite where it is infinite. Of labels, with their places among those
-            given, from 0: NaN where a cell is none of them.
+            Called with a chunk and its outputs, shape (n,), or (n, T) of several columns: NaN where
+            a cell is missing or no number, and infinite where it is infinite. Of labels, with
+            their places among those given, from 0: NaN where a cell is none of them.
         what : str
             What this pass is for.
         labels : tuple of numbers, strings or truth values, optional

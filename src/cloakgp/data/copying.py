@@ -17,6 +17,8 @@ import numpy as np
 from cloakgp.data.files import Paths, describe_change, file_state, table_paths
 from cloakgp.data.formats import Batch, format_of
 from cloakgp.data.formats.base import Rows, attempt
+from cloakgp.data.limits import UNLIMITED, ReadingLimits
+from cloakgp.data.notation import Notation
 from cloakgp.data.raw import ArrowCells, RawTable
 from cloakgp.data.schema import check_file
 from cloakgp.utils.extras import extra
@@ -65,6 +67,8 @@ class PublicTable:
         Columns that are not read if they are there, such as the private one.
     chunk_rows : int
         The most rows of a chunk.
+    limits : ReadingLimits, optional
+        Of each file.
 
     Attributes
     ----------
@@ -72,6 +76,7 @@ class PublicTable:
         Of the columns that are read, as they stand in the first file.
     left_out : tuple of str
         Of the columns that are there and not read.
+    table_format : TableFormat
     count : int or None
         How many rows there are, if that is known; after a pass, it is.
 
@@ -84,27 +89,33 @@ class PublicTable:
     """
 
     def __init__(
-        self, path: Paths, *, needed: Sequence[str], left_out: Sequence[str], chunk_rows: int
+        self,
+        path: Paths,
+        *,
+        needed: Sequence[str],
+        left_out: Sequence[str],
+        chunk_rows: int,
+        limits: ReadingLimits = UNLIMITED,
     ) -> None:
         self.paths = table_paths(path)
         for file in self.paths:
             check_file(file)
         self._states = [file_state(file) for file in self.paths]
-        self._format = format_of(self.paths[0])
+        self.table_format = format_of(self.paths[0], limits=limits)
         self._chunk_rows = chunk_rows
         first = self.paths[0]
-        header = list(dict.fromkeys(attempt(first, lambda: self._format.look(first))[0]))
+        header = list(dict.fromkeys(attempt(first, lambda: self.table_format.look(first))[0]))
         self.names = tuple(name for name in header if name not in left_out)
         self.left_out = tuple(name for name in header if name in left_out)
         counts = []
         for file in self.paths:
-            if not file.name.lower().endswith(self._format.suffixes):
+            if not file.name.lower().endswith(self.table_format.suffixes):
                 raise ValueError(
-                    f"{file}: names must end in {' or '.join(self._format.suffixes)}, as that of "
-                    f"{first} does"
+                    f"{file}: names must end in {' or '.join(self.table_format.suffixes)}, as that "
+                    f"of {first} does"
                 )
-            self._format.check(file, names=needed)
-            counts.append(self._format.check(file, names=self.names))
+            self.table_format.check(file, names=needed)
+            counts.append(self.table_format.check(file, names=self.names))
         known = [count for count in counts if count is not None]
         self.count = sum(known) if len(known) == len(counts) else None
 
@@ -122,7 +133,7 @@ class PublicTable:
         for path in self.paths:
             rows = 0
             place = f" of {path}" if len(self.paths) > 1 else ""
-            read = self._format.batches(path, self.names, rows=self._chunk_rows, threads=False)
+            read = self.table_format.batches(path, self.names, rows=self._chunk_rows, threads=False)
             with closing(_cut(read, self._chunk_rows)) as tables:
                 for table in tables:
                     table = table.rename_columns(list(self.names))
@@ -171,6 +182,8 @@ class CopiedColumns:
     text : bool
         Whether they are copied as text, as they were written; else text that is numbers
         throughout becomes numbers.
+    notation : Notation
+        How the cells were written, where they are copied as text and were bytes.
 
     Examples
     --------
@@ -182,6 +195,7 @@ class CopiedColumns:
     """
 
     text: bool
+    notation: Notation = field(default_factory=Notation)
     _wordy: set[str] = field(default_factory=set)
     _filled: set[str] = field(default_factory=set)
     _units: dict[str, int] = field(default_factory=dict)
@@ -189,6 +203,8 @@ class CopiedColumns:
     def see(self, table: Rows) -> None:
         """Take some rows into account."""
         for name, column in zip(table.column_names, table.columns, strict=True):
+            if self.text and pa.types.is_binary(column.type):
+                self.notation.see(column)
             cells = ArrowCells(column)
             if cells.typed == "text" and not self.text and name not in self._wordy:
                 found = cells.numbers()

@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cloakgp.data.cells import as_numbers, as_texts, check_cells, check_labels, label_places
+from cloakgp.data.cells import as_numbers, as_person_ids, check_cells, check_labels, label_places
 from cloakgp.data.chunks import CHUNK_ROWS, LocalRows
 from cloakgp.data.formats import Batch, TableFormat, format_of
+from cloakgp.data.formats.base import check_ids
 from cloakgp.data.raw import DROP, RawRows
 from cloakgp.data.schema import SUFFIXES, USUAL, checked_names
 from cloakgp.privacy.tracebacks import forget_on_failure
@@ -39,8 +40,8 @@ class FileRows(LocalRows):
     output : str
         Name of the private column.
     groups : str, optional
-        Name of a public column that says whose row it is: those whose cells are written alike are
-        protected together.
+        Name of a public column that says whose row it is, text or whole numbers: those of one
+        person, compared as `cloakgp.privacy.person_ids` says, are protected together.
     chunk_rows : int
     jobs : int, optional
         How many threads; if not given, as many as there are processors to be used.
@@ -55,7 +56,8 @@ class FileRows(LocalRows):
     FileNotFoundError
         If there is no such file, or none in the folder.
     ValueError
-        If a column is missing, a file is damaged, or its name ends in something else.
+        If a column is missing, groups are no ids, a file is damaged, or its name ends in something
+        else.
 
     Examples
     --------
@@ -110,6 +112,8 @@ class FileRows(LocalRows):
                 raise ValueError(f"{path}: names must end in {' or '.join(suffixes)}")
         names = [*self._public, self.output_name]
         counts = tuple(self._format.check(path, names=names) for path in self.paths)
+        if self._groups is not None:
+            check_ids(self._format, self.paths, self._groups)
         if not any(count is None or count for count in counts):
             raise ValueError(f"{self.paths[0]} has column names but no rows")
         return counts
@@ -295,11 +299,12 @@ class FileBlock:
         return np.concatenate([self._inputs(piece) for piece in self.pieces])
 
     def _inputs(self, piece: Piece) -> Array:
-        X = np.empty((piece.batch.num_rows, len(self.names)))
+        columns = []
         for column, name in enumerate(self.names):
-            missing, X[:, column] = as_numbers(piece.batch.column(column))
-            check_cells(name, missing, X[:, column], first_row=piece.first_row, place=piece.place)
-        return X
+            missing, values = as_numbers(piece.batch.column(column))
+            check_cells(name, missing, values, first_row=piece.first_row, place=piece.place)
+            columns.append(values)
+        return np.column_stack(columns)
 
     def groups(self) -> NDArray[np.intp] | None:
         """Return whose rows these are, shape (n,), or raise ValueError if a cell is empty."""
@@ -309,7 +314,7 @@ class FileBlock:
 
     def _groups(self, piece: Piece) -> NDArray[np.intp]:
         assert self.whose is not None
-        cells = as_texts(piece.batch.column(len(self.names)), name=self.whose)
+        cells = as_person_ids(piece.batch.column(len(self.names)), name=self.whose)
         empty = np.array([not cell for cell in cells], dtype=bool)
         nothing = np.zeros(len(cells))
         check_cells(self.whose, empty, nothing, first_row=piece.first_row, place=piece.place)

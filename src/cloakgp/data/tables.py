@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cloakgp.data.cells import as_numbers, as_texts, check_cells
+from cloakgp.data.cells import as_numbers, as_person_ids, as_texts, check_cells
 from cloakgp.data.formats import TableFormat, format_of
-from cloakgp.data.formats.base import attempt
+from cloakgp.data.formats.base import attempt, check_ids
 from cloakgp.data.raw import RawRows, RawTable
 from cloakgp.data.schema import check_file, checked_names
 from cloakgp.utils.arrays import Array
@@ -257,7 +257,7 @@ class People:
     private : array of shape (N,)
         Hand it to a fit and to nothing else.
     groups : list of str or None
-        Whose rows they are.
+        Whose rows they are, as `cloakgp.privacy.person_ids` says.
     """
 
     columns: RawTable
@@ -295,7 +295,7 @@ def read_people(
     names = checked_names(raw.schema.sources, output=output)
     whose = [] if groups is None else [groups]
     wanted = [*names, *whose, output]
-    table = _read_columns(Path(path), names=wanted, table_format=table_format)
+    table = _read_columns(Path(path), names=wanted, table_format=table_format, ids=groups)
     place = len(wanted) - 1
     column, kept = raw.private(table.column(place))
     table = table.set_column(place, output, column)
@@ -303,10 +303,7 @@ def read_people(
         table = table.filter(pa.array(kept))
     if not table.num_rows:
         raise ValueError(f"{path} has no row whose {output} is there")
-    people = as_texts(table.column(groups), name=groups) if groups is not None else None
-    if people is not None:
-        gaps = np.array([not cell for cell in people], dtype=bool)
-        check_cells(str(groups), gaps, np.zeros(len(people)))
+    people = None if groups is None else _person_ids(table, groups)
     private = (
         _label_column(table, output, classes=raw.classes)
         if raw.classes
@@ -315,16 +312,57 @@ def read_people(
     return People(columns=RawTable.of(table, names), private=private, groups=people)
 
 
+def read_person_ids(
+    path: str | Path, *, name: str, table_format: TableFormat | None = None
+) -> list[str]:
+    r"""Read whose rows they are, in the form in which ids are compared.
+
+    Parameters
+    ----------
+    path : str or Path
+    name : str
+        Of the public column that says it.
+    table_format : TableFormat, optional
+        If not given, the one that the file's name tells.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        As for `read_rows`; and if cells are empty, or no ids (`cloakgp.privacy.person_ids`).
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     people = Path(folder) / "people.csv"
+    ...     _ = people.write_text("person,age\neve,30\n eve ,31\n")
+    ...     read_person_ids(people, name="person")
+    ['eve', 'eve']
+    """
+    table = _read_columns(Path(path), names=[name], table_format=table_format, ids=name)
+    return _person_ids(table, name)
+
+
+def _person_ids(table: Any, name: str) -> list[str]:
+    people = as_person_ids(table.column(name), name=name)
+    gaps = np.array([not cell for cell in people], dtype=bool)
+    check_cells(name, gaps, np.zeros(len(people)))
+    return people
+
+
 def _read_columns(
     path: Path,
     *,
     names: Sequence[str],
     table_format: TableFormat | None = None,
     most: int | None = None,
+    ids: str | None = None,
 ) -> Any:
-    """Return the named columns of a table that has rows, as Arrow has them."""
+    """Return the named columns of a table that has rows, one of ids perhaps, as Arrow has them."""
     table_format = format_of(path) if table_format is None else table_format
     table_format.check(path, names=names)
+    if ids is not None:
+        check_ids(table_format, [path], ids)
     reading = table_format.batches(path, names, rows=BATCH_ROWS, threads=True)
     with closing(reading):
         batches, rows = [], 0
@@ -339,11 +377,12 @@ def _read_columns(
 
 
 def _public_columns(table: Any, names: Sequence[str]) -> Array:
-    X = np.empty((table.num_rows, len(names)))
-    for column, name in enumerate(names):
-        missing, X[:, column] = as_numbers(table.column(name))
-        check_cells(name, missing, X[:, column])
-    return X
+    columns = []
+    for name in names:
+        missing, values = as_numbers(table.column(name))
+        check_cells(name, missing, values)
+        columns.append(values)
+    return np.column_stack(columns)
 
 
 def _private_column(table: Any, name: str) -> Array:

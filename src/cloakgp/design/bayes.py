@@ -43,6 +43,7 @@ from cloakgp.design.weak_duality import (
     row_supports,
 )
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.names import DEFAULT_GAP
 from cloakgp.utils.threads import suitable_threads
 
 FIRST_ANSWERS = 8
@@ -94,7 +95,7 @@ def design_bayes(
     prior_variance: float,
     noise_sd: float,
     groups: Groups | None = None,
-    gap: float = 1e-3,
+    gap: float = DEFAULT_GAP,
     progress: Progress | None = None,
 ) -> BayesDesign:
     """Choose the questions that leave the least variance at the query points.

@@ -16,57 +16,24 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cloakgp.columns import Schema, infer_schema
 from cloakgp.columns.problems import FROM_ZERO
-from cloakgp.criteria import Criterion, Use, criteria_for, criterion_named
-from cloakgp.fitting.defaults import choose_query
+from cloakgp.criteria import Criterion, criteria_for
+from cloakgp.design import Progress
+from cloakgp.fitting.defaults import INDUCING, choose_query
+from cloakgp.fitting.fit import ModelWithin, Plan, fit
+from cloakgp.fitting.passes import Rows
+from cloakgp.fitting.request import FitRequest, Regression, Task
 from cloakgp.fitting.strategies import Query
-from cloakgp.fitting.streaming_measuring import INDUCING, Rows
-from cloakgp.release import Hyperprior, Release
+from cloakgp.fitting.table import Table
+from cloakgp.release import Release
 from cloakgp.release.provenance import Provenance
 from cloakgp.utils.arrays import Array, as_inputs, check_unmasked, column_names
+from cloakgp.utils.names import NoiseName
+from cloakgp.utils.passes import Tell
 
 TableLike = ArrayLike | Mapping[str, Any]
 """A matrix, or columns by name."""
 
-LEARNING = ("map", "average", None)
-
 Cost = TypeVar("Cost")
-
-
-def check_learning(learn: object) -> None:
-    """Refuse what `learn` cannot be.
-
-    Raises
-    ------
-    ValueError
-        Unless it is "map", "average" or None.
-
-    Examples
-    --------
-    >>> check_learning("map")
-    """
-    if learn not in LEARNING:
-        raise ValueError(f"learn must be 'map', 'average' or None, got {learn!r}")
-
-
-def choose_hyperprior(
-    learn: object, *, noise_variance: float | None, mean: float | None
-) -> Hyperprior | None:
-    """Return what an estimator's parameters leave to be learned.
-
-    Raises
-    ------
-    ValueError
-        Unless learn is "map", "average" or None.
-
-    Examples
-    --------
-    >>> choose_hyperprior("map", noise_variance=1.0, mean=None)
-    Hyperprior(noise_variance=False, mean=True)
-    """
-    check_learning(learn)
-    if learn is None:
-        return None
-    return Hyperprior(noise_variance=noise_variance is None, mean=mean is None)
 
 
 def feature_names(estimator: BaseEstimator) -> tuple[str, ...]:
@@ -346,13 +313,16 @@ class DesignMixin(BaseEstimator):
     n_features_in_: int
     feature_names_in_: Any
     release_: Any
-    _use: Use = "numbers"
+    schema_: Schema | None = None
+    _task: type[Task] = Regression
+
+    def _request(self) -> FitRequest:
+        """Return the parameters as a request."""
+        return FitRequest.of(self._task, self.get_params(deep=False))
 
     def _criterion(self) -> Criterion:
         """Return what the questions are chosen for, or say which criteria there are."""
-        return criterion_named(self.criterion, use=self._use)
-
-    schema_: Schema | None = None
+        return self._request().chosen_criterion()
 
     def _read(self, X: Any) -> Inputs:
         """Return public inputs as numbers, and keep what the columns are."""
@@ -373,6 +343,23 @@ class DesignMixin(BaseEstimator):
     def _blocks(self) -> tuple[int, ...] | None:
         """Return which numbers stand for one column, None if each stands for its own."""
         return None if self.schema_ is None or self.schema_.plain else self.schema_.groups
+
+    def _fit_table(
+        self,
+        table: Table,
+        y: Any,
+        model: ModelWithin,
+        *,
+        query: Query,
+        noise: NoiseName,
+        progress: Progress | None,
+        tell: Tell,
+    ) -> Self:
+        """Fit a table, held or read in passes, and keep the release."""
+        plan = Plan.of(
+            self._request(), model, query=query, noise=noise, progress=progress, on_step=tell
+        )
+        return self._keep(fit(table, y, plan))
 
     def _keep(self, release: Release) -> Self:
         """Keep what was released, with what its columns are and where it comes from."""
@@ -427,7 +414,7 @@ class DesignMixin(BaseEstimator):
         weights = None if query_weight is None else np.asarray(query_weight, dtype=np.float64)
         if weights is not None and not self._criterion().weighted:
             weighing = " and ".join(
-                repr(criterion.name) for criterion in criteria_for(self._use) if criterion.weighted
+                repr(each.name) for each in criteria_for(self._task.use) if each.weighted
             )
             raise ValueError(f"query_weight applies to criteria {weighing}")
         return Query(X=points, weights=weights)

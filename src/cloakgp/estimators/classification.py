@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,34 +12,35 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.gaussian_process.kernels import Kernel
 
 from cloakgp.columns import Schema
-from cloakgp.criteria import Use
-from cloakgp.criteria.newton import NEWTON
+from cloakgp.criteria import criterion_named
+from cloakgp.data import ArrayRows
 from cloakgp.design import Progress
 from cloakgp.estimators.base import (
     DesignMixin,
     ReleaseMixin,
     TableLike,
-    check_learning,
     column_name,
     count_queries,
 )
 from cloakgp.estimators.class_planning import ClassPlanMixin
 from cloakgp.estimators.repetition import warn_of_repetition
-from cloakgp.fitting.defaults import choose_label_prior
-from cloakgp.fitting.dense import release_outputs
-from cloakgp.fitting.forecast import AT_ALL_BETTER, choose_noise, forecast_labels
+from cloakgp.fitting.bands import Stages
+from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_label_prior
+from cloakgp.fitting.forecast import forecast_labels
+from cloakgp.fitting.held import HeldTable
 from cloakgp.fitting.iteration import release_iteration
+from cloakgp.fitting.passes import LabelTable, Rows, inducing_inputs
+from cloakgp.fitting.request import Classification, FitRequest, Learn
 from cloakgp.fitting.strategies import Budget, Query
-from cloakgp.fitting.streaming_classification import LabelRowSettings, release_label_rows
-from cloakgp.fitting.streaming_measuring import Rows
+from cloakgp.fitting.table import Model
 from cloakgp.models import Approximation
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.checks import warn_of_parameters
 from cloakgp.privacy.groups import checked_groups
-from cloakgp.privacy.labels import Classes
-from cloakgp.privacy.noise import noise_for
+from cloakgp.privacy.noise_choice import choose_noise
+from cloakgp.privacy.questions.classes import Classes
 from cloakgp.privacy.tracebacks import forget_on_failure
-from cloakgp.release import Hyperprior, LatentPrediction, Release
+from cloakgp.release import LatentPrediction, Release
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import CriterionName, LinkName, NoiseChoice
 from cloakgp.utils.passes import Tell, tell_nobody
@@ -62,7 +64,7 @@ class DPGPClassifier(
     classes : list of labels
         Every class that can occur: public, and never inferred from y. With two, the latent function
         is high where the second is probable. They are sorted, unless they come as
-        `cloakgp.privacy.labels.Classes`, which keep their order.
+        `cloakgp.privacy.questions.classes.Classes`, which keep their order.
     epsilon, delta : float
         The budget of one `fit`. δ may be 0: noise is Laplace noise then.
     noise : {"auto", "gaussian", "laplace"}
@@ -87,6 +89,10 @@ class DPGPClassifier(
         Fit the kernel's free hyperparameters, and the classes' rates unless given, to the published
         answers, at no cost in privacy. With "map", declared values stay unless the answers make
         others more probable by a nat. "newton" learns nothing.
+    stages : "auto", None, or sequence of (share, None)
+        How the budget is spread over several measurements of the same labels, each designed from
+        the answers before it; criterion "bayes", rows that are held. "auto" and None: everything at
+        once, which was as good on six tables (`docs/adaptive.md`).
     step_criterion : {"logdet", "trace"}, optional
         Of the noise on the Newton steps of "newton"; the papers' is "logdet".
     steps : int, optional
@@ -109,7 +115,8 @@ class DPGPClassifier(
     Attributes
     ----------
     release_ : Release
-        What may be published: save it, combine it, predict from it.
+        What may be published: save it, combine it, predict from it. With inducing inputs and more
+        than 5,000 rows, it is of the second kind, whose size does not depend on the number of rows.
     guarantee_ : Guarantee
         What the release costs.
     classes_ : array of shape (C,)
@@ -122,7 +129,7 @@ class DPGPClassifier(
 
     Notes
     -----
-    Mechanism: `cloakgp.privacy.labels.measure_labels`. Neighbours, sensitivity, theorem and
+    Mechanism: `cloakgp.privacy.ask`. Neighbours, sensitivity, theorem and
     argument are stated there. With more than two classes one person's change of label moves two of
     C indicators by one each, and that is the sensitivity used; each class has a latent function of
     its own, for "this class or another".
@@ -140,7 +147,7 @@ class DPGPClassifier(
     """
 
     release_: Release
-    _use: Use = "classes"
+    _task = Classification
 
     def __init__(
         self,
@@ -148,20 +155,21 @@ class DPGPClassifier(
         *,
         classes: object,
         epsilon: float,
-        delta: float = 0.0,
-        noise: NoiseChoice = "auto",
-        criterion: str = "bayes",
+        delta: float = FitRequest.delta,
+        noise: NoiseChoice = FitRequest.noise,
+        criterion: str = FitRequest.criterion,
         link: LinkName | None = None,
         class_rates: ArrayLike | None = None,
         inducing: int | ArrayLike | None = None,
-        approximation: Approximation = "fitc",
-        learn: Literal["map", "average"] | None = "map",
+        approximation: Approximation = FitRequest.approximation,
+        learn: Learn | None = FitRequest.learn,
+        stages: Stages = Classification.stages,
         step_criterion: CriterionName | None = None,
         steps: int | None = None,
-        gap: float = 1e-3,
+        gap: float = FitRequest.gap,
         memory: float | None = None,
         schema: Schema | None = None,
-        random_state: int = 0,
+        random_state: int = FitRequest.random_state,
         insecure_seed: int | None = None,
     ) -> None:
         self.kernel = kernel
@@ -175,6 +183,7 @@ class DPGPClassifier(
         self.inducing = inducing
         self.approximation = approximation
         self.learn = learn
+        self.stages = stages
         self.step_criterion = step_criterion
         self.steps = steps
         self.gap = gap
@@ -211,7 +220,7 @@ class DPGPClassifier(
             name, where X has names.
         query_weight : array-like of shape (P,), optional
             Positive importance of each of them, for criteria "bayes" and "trace".
-        groups : iterable of N hashables, optional
+        groups : iterable of N texts or whole numbers, optional
             Public: whose row it is, where people have several. All rows of one person are then
             protected together. Not for criterion "newton".
         progress : callable, optional
@@ -234,25 +243,33 @@ class DPGPClassifier(
         units = checked_groups(groups, rows=len(inputs))
         if units is not None and self._criterion().iterates:
             raise ValueError(f"groups are for other criteria than {self.criterion!r}")
-        noise_for(self.noise, epsilon=self.epsilon, delta=self.delta)
-        declared = Classes.checked(self.classes)
-        classes = self._in_order(declared)
-        check_learning(self.learn)
-        rates = self._ordered_rates(declared, classes)
+        self._request().validate()
+        task = self._classification()
+        classes, rates = task.ordered, task.ordered_rates
+        plan = self.plan_fit(inputs.shape, queries=count_queries(X_query))
+        plan.announce()
+        if plan.by_passes:
+            many = ArrayRows(
+                inputs,
+                y,
+                input_names=self._names(),
+                output_name=column_name(y),
+                groups=None if units is None else units.tolist(),
+            )
+            many.schema = given.schema
+            return self.fit_rows(many, X_query, query_weight, progress=progress, tell=tell)
         warn_of_parameters(
             epsilon=self.epsilon,
             delta=self.delta,
             rows=len(inputs),
             rates=() if rates is None else rates.tolist(),
         )
-        plan = self._plan(inputs.shape, queries=count_queries(X_query), passes=False)
-        plan.announce()
         tell("choosing the prior")
         prior, likelihood = choose_label_prior(
             inputs,
             classes=classes,
             kernel=self.kernel,
-            link_name=self._link_name(),
+            link_name=task.link_name(self._criterion()),
             class_rates=rates,
             inducing=plan.inducing,
             approximation=self.approximation,
@@ -282,12 +299,11 @@ class DPGPClassifier(
                 insecure_seed=self.insecure_seed,
             )
             return self._keep(released)
-        hyperprior = Hyperprior(noise_variance=False, mean=self.class_rates is None)
         noise = choose_noise(
             self.noise,
             epsilon=self.epsilon,
             delta=self.delta,
-            criterion=self._criterion(),
+            balls=self._criterion().balls,
             expected_error=lambda law: forecast_labels(
                 inputs,
                 prior=prior,
@@ -298,30 +314,17 @@ class DPGPClassifier(
                 criterion=self.criterion,
                 groups=units,
             ),
-            lead=AT_ALL_BETTER,
         )
-        released = release_outputs(
+        table = HeldTable.of(
             inputs,
-            y,
-            prior=prior,
-            likelihood=likelihood,
-            encoding=classes,
-            query=query,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            noise=noise,
             groups=None if units is None else units.tolist(),
-            criterion=self.criterion,
-            gap=self.gap,
-            hyperprior=None if self.learn is None else hyperprior,
-            average=self.learn == "average",
             input_names=self._names(),
             output_name=column_name(y),
-            progress=progress,
-            tell=tell,
-            insecure_seed=self.insecure_seed,
         )
-        return self._keep(released)
+        model = Model(prior=prior, question=classes, likelihood=likelihood)
+        return self._fit_table(
+            table, y, lambda _: model, query=query, noise=noise, progress=progress, tell=tell
+        )
 
     @forget_on_failure
     def fit_rows(
@@ -341,7 +344,8 @@ class DPGPClassifier(
         Parameters
         ----------
         rows : ArrayRows, FileRows or DaskRows
-            From `cloakgp.data`. Every row is protected on its own.
+            From `cloakgp.data`. Every row is protected on its own, unless they were given
+            ``groups``: then all rows of one group are protected together.
         X_query, query_weight
             As for `fit`.
         progress, tell
@@ -364,38 +368,56 @@ class DPGPClassifier(
         >>> model.fit_rows(ArrayRows(X, X[:, 0] > 5)).release_.n_rows
         6000
         """
-        check_learning(self.learn)
-        declared = Classes.checked(self.classes)
-        classes = self._in_order(declared)
-        link_name = self._link_name()
+        self._request().validate()
+        task = self._classification()
+        classes, rates = task.ordered, task.ordered_rates
         self._look_at(rows)
-        hyperprior = Hyperprior(noise_variance=False, mean=self.class_rates is None)
-        released = release_label_rows(
-            rows,
-            classes=classes,
+        balls = criterion_named(self.criterion, use="many rows").balls_of_rules
+        table = replace(LabelTable.of(rows), criterion=self.criterion)
+        warn_of_parameters(
             epsilon=self.epsilon,
             delta=self.delta,
-            noise=self.noise,
-            query=self._query_for(rows, X_query, query_weight),
-            settings=LabelRowSettings(
-                kernel=self.kernel,
-                link_name=link_name,
-                class_rates=self._ordered_rates(declared, classes),
-                inducing=self._inducing_of(rows),
-                approximation=self.approximation,
-                criterion=self.criterion,
-                gap=self.gap,
-                hyperprior=None if self.learn is None else hyperprior,
-                average=self.learn == "average",
-                random_state=self.random_state,
-                blocks=self._blocks(),
+            rows=table.rows,
+            rates=() if rates is None else rates.tolist(),
+        )
+        tell("choosing the prior")
+        summary = table.summary
+        prior, likelihood = choose_label_prior(
+            # The sample lacks the ends of inputs; these alone say little of a variance that varies.
+            np.vstack([summary.ranges, summary.sample]),
+            classes=classes,
+            kernel=self.kernel,
+            link_name=task.link_name(self._criterion()),
+            class_rates=rates,
+            inducing=inducing_inputs(
+                summary, self._inducing_of(rows), random_state=self.random_state
             ),
+            approximation=self.approximation,
+            blocks=self._blocks(),
+        )
+        tell("choosing where predictions matter")
+        query = self._query_for(rows, X_query, query_weight)
+        points = query or Query(*summary.centres(LARGEST_DEFAULT_QUERY))
+        self.classes_ = _as_array(classes)
+        model = Model(prior=prior, question=classes, likelihood=likelihood)
+        noise = choose_noise(
+            self.noise,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            expected_error=lambda law: (
+                table.forecast(model, Budget(self.epsilon, self.delta, noise=law), points).error
+            ),
+            balls=balls,
+        )
+        return self._fit_table(
+            table,
+            table.passes,
+            lambda _: model,
+            query=points,
+            noise=noise,
             progress=progress,
             tell=tell,
-            insecure_seed=self.insecure_seed,
         )
-        self.classes_ = _as_array(classes)
-        return self._keep(released)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the most probable class, at no further cost in privacy, shape (P,)."""
@@ -427,36 +449,11 @@ class DPGPClassifier(
         points = self._points(X)
         return self.release_.predict_latent(points)
 
-    def _in_order(self, declared: Classes) -> Classes:
-        """Return classes in the order of scikit-learn, unless another was insisted on."""
-        if isinstance(self.classes, Classes):
-            return declared
-        return Classes(labels=declared.in_order())
-
-    def _link_name(self) -> LinkName:
-        """Return the link to use, after refusing what other criteria would pass over."""
-        chosen = self._criterion()
-        for name, value in (("step_criterion", self.step_criterion), ("steps", self.steps)):
-            if value is not None and not chosen.iterates:
-                raise ValueError(f"{name} goes with criterion={NEWTON.name!r}")
-        if chosen.link is None:
-            return "probit" if self.link is None else self.link
-        if self.link not in (None, chosen.link):
-            raise ValueError(
-                f"criterion={chosen.name!r} knows the {chosen.link} link alone: use "
-                f"link={chosen.link!r}"
-            )
-        return chosen.link
-
-    def _ordered_rates(self, declared: Classes, classes: Classes) -> Array | None:
-        """Return the declared rates in the order of ``classes_``."""
-        if self.class_rates is None:
-            return None
-        rates = np.asarray(self.class_rates, dtype=np.float64)
-        if rates.shape != (len(declared.labels),):
-            raise ValueError("class_rates must be one per class")
-        ordered: Array = rates[[declared.labels.index(label) for label in classes.labels]]
-        return ordered
+    def _classification(self) -> Classification:
+        """Return what the parameters say of labels."""
+        task = self._request().task
+        assert isinstance(task, Classification)
+        return task
 
     def _query(
         self, inputs: Array, X_query: TableLike | None, query_weight: ArrayLike | None

@@ -17,16 +17,18 @@ from cloakgp.criteria import criterion_named
 from cloakgp.estimators.base import check_inputs, feature_names, tag_noisy
 from cloakgp.estimators.classification import DPGPClassifier
 from cloakgp.estimators.regression import DPGPRegressor
+from cloakgp.fitting.bands import ONE_STAGE, stages_for
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_label_prior, choose_prior
 from cloakgp.fitting.planning import check_exact
-from cloakgp.fitting.strategies import MANY_ROWS
+from cloakgp.fitting.strategies import MANY_ROWS, Budget
+from cloakgp.fitting.worst_schedule import worst_of_schedule
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.transforms import OutputTransform
-from cloakgp.privacy import OutputBounds
-from cloakgp.privacy.accounting import check_budget
+from cloakgp.privacy.accounting import Guarantee
+from cloakgp.privacy.budgets import check_budget
 from cloakgp.privacy.checks import already_warned, warn_of_parameters
-from cloakgp.privacy.composition import MixedGuarantee, compose_with_selection, worst_release
-from cloakgp.privacy.labels import Classes
+from cloakgp.privacy.composition import MixedGuarantee, compose_with_selection
+from cloakgp.privacy.questions.classes import Classes
 from cloakgp.privacy.selection import Loss, SelectionMechanism, select
 from cloakgp.privacy.spending import hold, one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
@@ -178,6 +180,8 @@ class DPGridSearchCV(MetaEstimatorMixin, BaseEstimator):
         check_budget(budget.epsilon, budget.delta)
         labelled = isinstance(budget, DPGPClassifier)
         grid = list(ParameterGrid(self.param_grid))
+        if not grid:
+            raise ValueError("param_grid holds no candidate: give at least one")
         _check_names(grid, SELECTABLE + (OF_CLASSES if labelled else OF_NUMBERS))
         # Each candidate might choose another noise by forecast; the total is stated for all.
         alike = clone(budget).set_params(noise="gaussian")
@@ -210,8 +214,7 @@ class DPGridSearchCV(MetaEstimatorMixin, BaseEstimator):
                 memory=allowed,
                 at_a_time=min(effective_n_jobs(self.n_jobs), len(candidates) * self.cv),
             )
-        # Of several classes every question has an answer for each.
-        worst = worst_release(budget.epsilon, budget.delta, rows=len(inputs) * task.channels)
+        worst = _worst_of(candidates, rows=len(inputs), channels=task.channels)
         total = compose_with_selection(worst, self.selection_epsilon, mechanism=self.mechanism)
         warn_of_parameters(
             epsilon=total.epsilon,
@@ -247,7 +250,7 @@ class DPGridSearchCV(MetaEstimatorMixin, BaseEstimator):
             best.set_params(memory=budget.memory)
         spent = best.guarantee_
         if (
-            spent.laplace
+            spent.epsilon_of_parts > 0
             or spent.mu > worst.mu
             or spent.answers > worst.answers
             or spent.coarseness > worst.coarseness
@@ -358,6 +361,38 @@ class _Task:
         return 1 if self.classes is None else self.classes.channels
 
 
+def _worst_of(
+    candidates: Sequence[DPGPRegressor | DPGPClassifier], *, rows: int, channels: int
+) -> Guarantee:
+    """Return a guarantee that the release of every candidate keeps; refuse what none could keep."""
+    first = candidates[0]
+    budget = Budget(float(first.epsilon), float(first.delta))
+    if not isinstance(first, DPGPRegressor):
+        # Of several classes every question has an answer for each.
+        return worst_of_schedule(ONE_STAGE, budget=budget, rows=rows, channels=channels)
+    schedule = stages_for(first.stages, criterion=first._criterion())
+    # Candidates may differ in whether an interval is looked for, and in what they learn.
+    kinds = {
+        (
+            bool(each._regression().searched(each._criterion())),
+            each.learn is not None and each.noise_variance is None,
+        )
+        for each in candidates
+        if isinstance(each, DPGPRegressor)
+    }
+    every = [
+        worst_of_schedule(
+            schedule,
+            budget=budget,
+            rows=rows,
+            search_within=first._regression().limits if searches else None,
+            ask_spread=learns_noise,
+        )
+        for searches, learns_noise in kinds
+    ]
+    return max(every, key=lambda worst: worst.answers)
+
+
 def _number_task(
     first: DPGPRegressor,
     candidates: Sequence[DPGPRegressor],
@@ -365,14 +400,15 @@ def _number_task(
     *,
     names: tuple[str, ...],
 ) -> _Task:
-    declared, limits = OutputBounds.checked(first.bounds), first._limits()
+    task = first._regression()
+    declared, limits = task.declared, task.limits
     priors = tuple(
         choose_prior(
             inputs,
             bounds=limits,
             kernel=candidate.kernel,
             noise_variance=candidate.noise_variance,
-            mean=candidate._prior_mean(),
+            mean=candidate._regression().prior_mean,
             inducing=candidate.inducing,
             approximation=candidate.approximation,
             input_names=names,
@@ -384,7 +420,7 @@ def _number_task(
         priors=priors,
         declared=((declared.lo, declared.hi),),
         bounds=(limits.lo, limits.hi),
-        transform=first._transform(),
+        transform=task.transform,
     )
 
 
@@ -395,16 +431,15 @@ def _label_task(
     *,
     names: tuple[str, ...],
 ) -> _Task:
-    declared = Classes.checked(first.classes)
-    classes = first._in_order(declared)
+    classes = first._classification().ordered
     priors, means = [], []
     for candidate in candidates:
         latent, likelihood = choose_label_prior(
             inputs,
             classes=classes,
             kernel=candidate.kernel,
-            link_name=candidate._link_name(),
-            class_rates=candidate._ordered_rates(declared, classes),
+            link_name=candidate._classification().link_name(candidate._criterion()),
+            class_rates=candidate._classification().ordered_rates,
             inducing=candidate.inducing,
             approximation=candidate.approximation,
             input_names=names,

@@ -7,8 +7,8 @@ from typing import Self, Unpack
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from cloakgp.fitting.remeasure import Settings, extend, refine
-from cloakgp.fitting.streaming_measuring import Rows
+from cloakgp.fitting.passes import Rows
+from cloakgp.fitting.visits import Settings, extend, refine
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import Release
 
@@ -56,6 +56,8 @@ class LaterVisitsMixin:
         X: ArrayLike | Rows,
         y: ArrayLike | None = None,
         X_query: ArrayLike | None = None,
+        *,
+        by_rows: bool = False,
         **settings: Unpack[Settings],
     ) -> Self:
         """Ask new rows, given what is known; see `cloakgp.extend`.
@@ -67,6 +69,8 @@ class LaterVisitsMixin:
         y : array-like of shape (N,), optional
             Their private outputs, unless X has them.
         X_query : array-like or table of shape (P, D), optional
+        by_rows : bool
+            As for `cloakgp.extend`.
         **settings
             ``epsilon`` and ``delta``, on top of what was spent, and others of `cloakgp.extend`.
 
@@ -76,5 +80,5 @@ class LaterVisitsMixin:
             With a `release_` that knows both tables.
         """
         check_is_fitted(self)
-        self.release_ = extend(self.release_, X, y, X_query, **settings)
+        self.release_ = extend(self.release_, X, y, X_query, by_rows=by_rows, **settings)
         return self

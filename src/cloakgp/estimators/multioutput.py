@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,34 +12,38 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
 
 from cloakgp.columns import Schema
+from cloakgp.criteria import criterion_named
+from cloakgp.data import ArrayRows
 from cloakgp.estimators.base import (
     DesignMixin,
     ReleaseMixin,
     TableLike,
-    choose_hyperprior,
     count_queries,
 )
 from cloakgp.estimators.repetition import warn_of_repetition
 from cloakgp.fitting.bands import Stages, stages_for
-from cloakgp.fitting.defaults import choose_prior
-from cloakgp.fitting.dense import StageSettings
-from cloakgp.fitting.forecast import FewRows, choose_noise, forecast_release
-from cloakgp.fitting.interval import can_be_divided, searches_interval
+from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_prior
+from cloakgp.fitting.fit import Plan, fit
+from cloakgp.fitting.forecast import FewRows, forecast_release
+from cloakgp.fitting.held import HeldEntries
+from cloakgp.fitting.passes import EntryTable, Rows, inducing_inputs
 from cloakgp.fitting.planning import plan_fit
-from cloakgp.fitting.several_outputs import release_several_outputs
+from cloakgp.fitting.request import FitRequest, Learn, MultiOutputRegression
 from cloakgp.fitting.strategies import Budget, Query
+from cloakgp.fitting.table import Model, Table
 from cloakgp.models import Approximation, ExactPrior, SparsePrior, matern_kernel
 from cloakgp.models.kernels.coregion import CoregionKernel, as_entries, checked_coregion
-from cloakgp.privacy import Guarantee
+from cloakgp.models.summary import summarise
+from cloakgp.privacy import Guarantee, OutputBounds
 from cloakgp.privacy.checks import warn_of_parameters
 from cloakgp.privacy.composition import MixedGuarantee
+from cloakgp.privacy.entries import as_entries as as_columns
+from cloakgp.privacy.noise_choice import check_noise, choose_noise
 from cloakgp.privacy.several_outputs import STANDARD_BOUNDS, OutputColumns
-from cloakgp.privacy.spending import one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
-from cloakgp.release import Hyperprior
 from cloakgp.release.provenance import Provenance
 from cloakgp.release.several_outputs import WHICH_OUTPUT, MultiOutputRelease
-from cloakgp.utils.arrays import Array, column_names
+from cloakgp.utils.arrays import Array, output_names
 from cloakgp.utils.names import NoiseChoice, NoiseName
 
 # Sd of each output's own level around the middle of its bounds, in widths.
@@ -82,7 +86,8 @@ class DPGPMultiOutputRegressor(
     criterion : {"bayes", "trace", "logdet", "functional"}
         As for `DPGPRegressor`.
     inducing, approximation, learn, stages, gap, memory, schema, random_state, insecure_seed
-        As for `DPGPRegressor`; inducing inputs serve every output, and every output has bands.
+        As for `DPGPRegressor`; inducing inputs serve every output, and every output has bands. With
+        inducing inputs and more than 5,000 rows, the table is read in passes.
     interval : "auto" or False
         Whether an interval that holds most of it is looked for of every output first, by noisy
         counts, within the one budget (`docs/adaptive.md`). Outputs are measured in widths of these
@@ -104,9 +109,9 @@ class DPGPMultiOutputRegressor(
 
     Notes
     -----
-    Mechanism: `cloakgp.privacy.queries` on the entries of all outputs in units of their widths,
+    Mechanism: `cloakgp.privacy.ask` on the entries of all outputs in units of their widths,
     with the entries of one person as a group; sensitivity in `cloakgp.privacy.groups` and
-    `cloakgp.privacy.several_outputs`. Counts of each output: `cloakgp.privacy.interval`.
+    `cloakgp.privacy.several_outputs`. Counts of each output: `cloakgp.privacy.questions.counts`.
 
     Examples
     --------
@@ -118,6 +123,7 @@ class DPGPMultiOutputRegressor(
     """
 
     release_: MultiOutputRelease
+    _task = MultiOutputRegression
 
     def __init__(
         self,
@@ -126,19 +132,19 @@ class DPGPMultiOutputRegressor(
         *,
         bounds: ArrayLike,
         epsilon: float,
-        delta: float = 0.0,
-        noise: NoiseChoice = "auto",
+        delta: float = FitRequest.delta,
+        noise: NoiseChoice = FitRequest.noise,
         coregion: ArrayLike | None = None,
-        criterion: str = "bayes",
+        criterion: str = FitRequest.criterion,
         inducing: int | ArrayLike | None = None,
-        approximation: Approximation = "fitc",
-        learn: Literal["map", "average"] | None = "map",
-        stages: Stages = "auto",
-        interval: Literal["auto", False] = "auto",
-        gap: float = 1e-3,
+        approximation: Approximation = FitRequest.approximation,
+        learn: Learn | None = FitRequest.learn,
+        stages: Stages = MultiOutputRegression.stages,
+        interval: Literal["auto", False] = MultiOutputRegression.interval,
+        gap: float = FitRequest.gap,
         memory: float | None = None,
         schema: Schema | None = None,
-        random_state: int = 0,
+        random_state: int = FitRequest.random_state,
         insecure_seed: int | None = None,
     ) -> None:
         self.kernel = kernel
@@ -161,7 +167,6 @@ class DPGPMultiOutputRegressor(
         self.insecure_seed = insecure_seed
 
     @forget_on_failure
-    @one_charge
     def fit(
         self,
         X: TableLike,
@@ -184,7 +189,7 @@ class DPGPMultiOutputRegressor(
             Columns of a table are found by name, where X has names.
         query_weight : array-like of shape (P,) or (P, T), optional
             Positive importance of each point, or of each output there.
-        groups : iterable of N hashables, optional
+        groups : iterable of N texts or whole numbers, optional
             Public: whose row it is, where people have several.
 
         Returns
@@ -198,17 +203,11 @@ class DPGPMultiOutputRegressor(
         """
         warn_of_repetition()
         given = self._read(X)
-        names = _output_names(y)
+        names = output_names(y)
         inputs, y, groups = given.X, given.of_rows(y), given.of_rows(groups)
         columns = OutputColumns.checked(self.bounds)
-        # Columns are measured from the middle of their bounds: the mean is given.
-        hyperprior = choose_hyperprior(self.learn, noise_variance=self.noise_variance, mean=0.0)
-        warn_of_parameters(
-            epsilon=self.epsilon,
-            delta=self.delta,
-            rows=len(inputs),
-            bounds=[(limits.lo, limits.hi) for limits in columns.bounds],
-        )
+        request = self._request()
+        request.validate()
         count = len(columns.bounds)
         plan = plan_fit(
             len(inputs),
@@ -217,46 +216,151 @@ class DPGPMultiOutputRegressor(
             inducing=self.inducing,
             memory=self.memory,
             at_rows=self._criterion().at_rows,
+            passes="many rows" in self._criterion().uses,
             n_outputs=count,
         )
         plan.announce()
-        searched = self._searches(columns)
+        if plan.by_passes:
+            many = ArrayRows(
+                inputs,
+                y if hasattr(y, "shape") else as_columns(y),
+                input_names=self._names(),
+                groups=groups,
+            )
+            many.schema, many.output_names = given.schema, names
+            return self.fit_rows(many, X_query, query_weight)
+        self._warn(rows=len(inputs), columns=columns)
         query = self._entries(self._query(inputs, X_query, query_weight), count=count)
         base = self._base_prior(inputs, inducing=plan.inducing)
         noise = self._noise(
             inputs,
             prior=self._joint_prior(base, columns=columns, found=columns),
             query=query,
-            hyperprior=hyperprior,
-            searched=searched,
+            request=request,
             groups=groups,
             columns=columns,
         )
-        entries, found = release_several_outputs(
-            inputs,
+        names_of_entries = (*self._names(), WHICH_OUTPUT) if self._names() else ()
+        table = HeldEntries.of_columns(
+            inputs, columns=columns, groups=groups, input_names=names_of_entries
+        )
+        return self._ask(
+            table,
             y,
+            base,
             columns=columns,
-            prior_within=lambda found: self._joint_prior(base, columns=columns, found=found),
+            names=names,
+            query=query,
+            noise=noise,
+        )
+
+    @forget_on_failure
+    def fit_rows(
+        self,
+        rows: Rows,
+        X_query: TableLike | None = None,
+        query_weight: ArrayLike | None = None,
+    ) -> DPGPMultiOutputRegressor:
+        """Spend the budget once on a table in chunks, of any length.
+
+        The table is read a few times, chunk by chunk; its outputs once for each stage. The size of
+        `release_` does not depend on the number of rows then, and it holds none of them.
+
+        Parameters
+        ----------
+        rows : ArrayRows
+            With private outputs of shape (N, T). All outputs of a row are protected together, or
+            if rows were given ``groups``, of all rows of one group.
+        X_query, query_weight
+            As for `fit`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For anything that does not make sense; no message quotes an output.
+
+        Examples
+        --------
+        >>> from cloakgp.data import ArrayRows
+        >>> X = np.linspace(0, 10, 6000)[:, None]
+        >>> y = np.column_stack([100 + 20 * np.sin(X), np.cos(X)])
+        >>> model = DPGPMultiOutputRegressor(
+        ...     bounds=[(70, 130), (-2, 2)], epsilon=1.0, delta=1e-5, inducing=10
+        ... )
+        >>> model.fit_rows(ArrayRows(X, y)).release_.n_rows
+        6000
+        """
+        self._look_at(rows)
+        self._request().validate()
+        check_noise(self.noise, epsilon=self.epsilon, delta=self.delta)
+        criterion = criterion_named(self.criterion, use="many rows")
+        columns = OutputColumns.checked(self.bounds)
+        summary = summarise(rows)
+        self._warn(rows=summary.count, columns=columns)
+        inducing = inducing_inputs(summary, self._inducing_of(rows), random_state=self.random_state)
+        base = self._base_prior(summary.sample, inducing=inducing)
+        places = self._query_for(rows, X_query, query_weight)
+        query = self._entries(
+            places or Query(*summary.centres(LARGEST_DEFAULT_QUERY)), count=len(columns.bounds)
+        )
+        table = EntryTable.of_columns(rows, columns=columns, summary=summary)
+        declared = Model(
+            prior=self._joint_prior(base, columns=columns, found=columns),
+            question=STANDARD_BOUNDS,
+        )
+        noise = choose_noise(
+            self.noise,
             epsilon=self.epsilon,
             delta=self.delta,
-            noise=noise,
-            groups=groups,
-            stages=stages_for(self.stages, criterion=self._criterion(), noise=noise),
-            searched=searched,
-            settings=StageSettings(
-                query=query,
-                criterion=self.criterion,
-                gap=self.gap,
-                hyperprior=hyperprior,
-                average=self.learn == "average",
-                input_names=(*self._names(), WHICH_OUTPUT) if self._names() else (),
-                insecure_seed=self.insecure_seed,
+            expected_error=lambda law: (
+                table.forecast(declared, Budget(self.epsilon, self.delta, noise=law), query).error
             ),
+            balls=criterion.balls_of_rules,
+        )
+        return self._ask(
+            table,
+            table.passes,
+            base,
+            columns=columns,
+            names=tuple(getattr(rows, "output_names", ())),
+            query=query,
+            noise=noise,
+        )
+
+    def _ask(
+        self,
+        table: Table,
+        y: Any,
+        base: ExactPrior | SparsePrior,
+        *,
+        columns: OutputColumns,
+        names: tuple[str, ...],
+        query: Query,
+        noise: NoiseName,
+    ) -> DPGPMultiOutputRegressor:
+        """Fit a table of entries, held or read in passes, and keep the release."""
+        found = columns
+
+        def model(intervals: Sequence[OutputBounds] | None) -> Model:
+            nonlocal found
+            if intervals is not None:
+                found = OutputColumns(bounds=tuple(intervals))
+            prior = self._joint_prior(base, columns=columns, found=found)
+            return Model(prior=prior, question=STANDARD_BOUNDS)
+
+        entries = fit(
+            table,
+            y,
+            Plan.of(self._request(), model, query=query, noise=noise),
         )
         self.release_ = MultiOutputRelease(
             entries=entries,
             columns=columns,
-            output_names=names if len(names) == count else (),
+            output_names=names if len(names) == len(columns.bounds) else (),
             schema=self.schema_,
             provenance=Provenance.of(entries.measurements),
             intervals=None if found == columns else found,
@@ -290,17 +394,14 @@ class DPGPMultiOutputRegressor(
             return self.release_.predict(points, return_std=True)
         return self.release_.predict(points)
 
-    def _searches(self, columns: OutputColumns) -> bool:
-        """Return whether intervals are to be looked for, if the budget allows it.
-
-        A noise variance that was given is one of all outputs, in squared widths of their bounds:
-        in widths of intervals it would be another of each.
-        """
-        asked = searches_interval(
-            self.interval, criterion=self._criterion(), bounds=STANDARD_BOUNDS, mean=0.0
+    def _warn(self, *, rows: int, columns: OutputColumns) -> None:
+        """Warn of a budget or bounds that are unlikely to be meant."""
+        warn_of_parameters(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            rows=rows,
+            bounds=[(limits.lo, limits.hi) for limits in columns.bounds],
         )
-        divided = all(can_be_divided(limits) for limits in columns.bounds)
-        return asked and divided and self.noise_variance is None
 
     def _noise(
         self,
@@ -308,8 +409,7 @@ class DPGPMultiOutputRegressor(
         *,
         prior: ExactPrior | SparsePrior,
         query: Query,
-        hyperprior: Hyperprior | None,
-        searched: bool,
+        request: FitRequest,
         groups: Iterable[Hashable] | None,
         columns: OutputColumns,
     ) -> NoiseName:
@@ -324,7 +424,7 @@ class DPGPMultiOutputRegressor(
             self.noise,
             epsilon=self.epsilon,
             delta=self.delta,
-            criterion=self._criterion(),
+            balls=self._criterion().balls,
             expected_error=lambda law: (
                 forecast_release(
                     points,
@@ -333,9 +433,9 @@ class DPGPMultiOutputRegressor(
                     query=query,
                     budget=few.budget(Budget(self.epsilon, self.delta, noise=law)),
                     stages=stages_for(self.stages, criterion=self._criterion(), noise=law),
-                    hyperprior=hyperprior,
+                    hyperprior=request.hyperprior,
                     criterion=self.criterion,
-                    searched=searched,
+                    searched=bool(request.task.searched(self._criterion())),
                     outputs=count,
                     groups=units,
                 ).error
@@ -393,10 +493,3 @@ class DPGPMultiOutputRegressor(
             raise ValueError("query_weight must have shape (P,) or (P, T)")
         entry_weights = weights if weights.ndim == 2 else np.repeat(weights[:, None], count, axis=1)
         return Query(X=points, weights=entry_weights.ravel())
-
-
-def _output_names(columns: ArrayLike) -> tuple[str, ...]:
-    """Return the names of private columns, none if they have none."""
-    found = column_names(columns)
-    names = tuple(name for name in found if isinstance(name, str))
-    return names if len(names) == len(found) else ()

@@ -13,9 +13,10 @@ from sklearn.base import clone
 from cloakgp.criteria import Criterion
 from cloakgp.estimators.base import Inputs, TableLike, count_queries
 from cloakgp.fitting.bands import Stages, stages_for
-from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY
-from cloakgp.fitting.forecast import FewRows, Forecast, choose_noise, forecast_release
-from cloakgp.fitting.planning import FitPlan, plan_fit
+from cloakgp.fitting.defaults import INDUCING, LARGEST_DEFAULT_QUERY
+from cloakgp.fitting.forecast import FewRows, Forecast, forecast_release
+from cloakgp.fitting.passes import Rows
+from cloakgp.fitting.planning import FitCost, FitPlan, plan_fit
 from cloakgp.fitting.release_plan import (
     NOT_IN_PASSES,
     ReleasePlan,
@@ -25,52 +26,77 @@ from cloakgp.fitting.release_plan import (
     most_questions,
     plan_budgets,
 )
+from cloakgp.fitting.request import FitRequest, Regression
+from cloakgp.fitting.schedule import Schedule, schedule_release
 from cloakgp.fitting.strategies import Budget, Query
-from cloakgp.fitting.streaming_measuring import INDUCING, Rows
 from cloakgp.models import ExactPrior, SparsePrior
-from cloakgp.models.transforms import OutputTransform
 from cloakgp.privacy import OutputBounds
-from cloakgp.privacy.accounting import check_budget
 from cloakgp.privacy.groups import Groups, checked_groups
-from cloakgp.privacy.noise import noise_for
-from cloakgp.privacy.transforms import transformed_bounds
-from cloakgp.release import Hyperprior
+from cloakgp.privacy.noise import NOISES
+from cloakgp.privacy.noise_choice import choose_noise, noises_for
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import NoiseChoice, NoiseName, TransformName
 from cloakgp.utils.passes import Chunk
 
 
-class PlanMixin:
-    """What an estimator of numbers says of a fit beforehand; nothing is read or spent."""
+@dataclass(frozen=True, eq=False)
+class Beforehand:
+    """What a table tells of a fit before an output is read.
 
-    bounds: tuple[float, float]
+    Attributes
+    ----------
+    table : TableFacts
+    inputs : Inputs or None
+        None of rows in chunks.
+    how : FitPlan
+    queries : int
+        Number of query points.
+    cost : FitCost
+    channels : int
+        Number of functions that are learned.
+    """
+
+    table: TableFacts
+    inputs: Inputs | None
+    how: FitPlan
+    queries: int
+    cost: FitCost
+    channels: int
+
+    def plan_of(self, questions: int, **said: Any) -> ReleasePlan:
+        """Return the plan of a release of this table, with what an estimator says of it."""
+        file_bytes = file_size(
+            self.table,
+            self.how,
+            queries=self.queries,
+            questions=questions,
+            channels=self.channels,
+        )
+        settled: dict[str, Any] = {
+            "table": self.table,
+            "how": self.how,
+            "questions": questions * self.channels,
+            "memory": self.cost.memory,
+            "seconds": self.cost.seconds,
+            "file_bytes": file_bytes,
+        }
+        return ReleasePlan(**{**settled, **said})
+
+
+class PlanMixin:
+    """An estimator that says how it will treat a table; nothing is read or spent."""
+
     epsilon: float
     delta: float
     noise: NoiseChoice
-    criterion: str
-    stages: Stages
-    inducing: int | ArrayLike | None
+    inducing: Any
     memory: float | None
-    mean: float | None
-    output_transform: TransformName | None
+    # Whether persons' rows have to be held together, or may be read in passes.
+    _holds_groups = False
 
     if TYPE_CHECKING:
         # What the estimator itself brings.
         def _criterion(self) -> Criterion: ...
-
-        def _hyperprior(self) -> Hyperprior | None: ...
-
-        def _searches(self) -> bool: ...
-
-        def _read(self, X: TableLike) -> Inputs: ...
-
-        def _prior(
-            self, inputs: Array, bounds: OutputBounds, *, inducing: int | ArrayLike | None
-        ) -> ExactPrior | SparsePrior: ...
-
-        def _query(
-            self, inputs: Array, X_query: TableLike | None, query_weight: ArrayLike | None
-        ) -> Query: ...
 
     def plan_fit(
         self, shape: tuple[int, int], *, queries: int | None = None, grouped: bool = False
@@ -104,16 +130,61 @@ class PlanMixin:
         True
         """
         criterion = self._criterion()
-        at_once = grouped or "many rows" not in criterion.uses
+        passes = "many rows" in criterion.uses and not (grouped and self._holds_groups)
         return plan_fit(
             shape[0],
             n_inputs=shape[1],
             queries=queries,
             inducing=self.inducing,
             memory=self.memory,
-            passes=not at_once,
+            passes=passes,
             at_rows=criterion.at_rows,
         )
+
+    def _beforehand(
+        self,
+        X: TableLike | Rows,
+        X_query: TableLike | None,
+        *,
+        groups: Iterable[Hashable] | None,
+        channels: int = 1,
+    ) -> Beforehand:
+        """Return what public inputs tell of a fit; names are kept in the estimator."""
+        table, inputs = look_at(self, X, groups=groups)
+        queries = count_queries(X_query)
+        how = self.plan_fit(
+            (table.rows, table.n_inputs), queries=queries, grouped=table.people is not None
+        )
+        if inputs is None:
+            how = replace(how, inducing=how.inducing or INDUCING, by_passes=True)
+        count = queries or min(table.rows, LARGEST_DEFAULT_QUERY)
+        cost = cost_of(table, how, queries=count, channels=channels)
+        return Beforehand(table, inputs, how, queries=count, cost=cost, channels=channels)
+
+
+class ForecastMixin(PlanMixin):
+    """What an estimator of numbers says of a fit beforehand; nothing is read or spent."""
+
+    bounds: tuple[float, float]
+    criterion: str
+    stages: Stages
+    mean: float | None
+    output_transform: TransformName | None
+    _holds_groups = True
+
+    if TYPE_CHECKING:
+        # What the estimator itself brings.
+        def _request(self) -> FitRequest: ...
+
+        def _read(self, X: TableLike) -> Inputs: ...
+
+        def _prior(
+            self, inputs: Array, bounds: OutputBounds, *, inducing: int | ArrayLike | None
+        ) -> ExactPrior | SparsePrior: ...
+
+        def _query(
+            self, inputs: Array, X_query: TableLike | None, query_weight: ArrayLike | None
+        ) -> Query: ...
 
     def plan(
         self,
@@ -158,21 +229,17 @@ class PlanMixin:
         expected error: ... typically, ...
         """
         model = clone(self)
-        check_budget(self.epsilon, self.delta, pure=True)
-        limits = OutputBounds.checked(self.bounds)
-        queries = count_queries(X_query)
-        table, given = look_at(model, X, groups=groups)
-        how = model.plan_fit(
-            (table.rows, table.n_inputs), queries=queries, grouped=table.people is not None
-        )
-        if given is None:
-            how = replace(how, inducing=how.inducing or INDUCING, by_passes=True)
-        query_count = queries or min(table.rows, LARGEST_DEFAULT_QUERY)
-        cost = cost_of(table, how, queries=query_count)
+        self._request().validate()
+        limits = self._regression().declared
+        known: Beforehand = model._beforehand(X, X_query, groups=groups)
+        table, given, how = known.table, known.inputs, known.how
         forecasts: tuple[Forecast, ...] = ()
         if given is not None and not how.by_passes:
-            most = len(stages_for(self.stages, criterion=self._criterion(), noise="gaussian"))
-            budgets = plan_budgets(self.epsilon, epsilons, seconds=cost.seconds * most)
+            most = max(
+                len(stages_for(self.stages, criterion=self._criterion(), noise=noise))
+                for noise in NOISES
+            )
+            budgets = plan_budgets(self.epsilon, epsilons, seconds=known.cost.seconds * most)
             forecasts = model._forecasts(
                 given.X,
                 given.of_rows(groups),
@@ -180,26 +247,41 @@ class PlanMixin:
                 query=model._query(given.X, X_query, query_weight),
                 epsilons=budgets,
             )
+        said: dict[str, Any] = {
+            "declared": f"{limits.lo:g} to {limits.hi:g}",
+            "transform": self.output_transform,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "forecasts": forecasts,
+            "unknown": "" if forecasts else NOT_IN_PASSES,
+        }
         own = next((each for each in forecasts if each.epsilon == self.epsilon), None)
-        questions = own.questions if own else most_questions(table, how, queries=query_count)
-        fixed = noise_for(self.noise, epsilon=self.epsilon, delta=self.delta)
-        return ReleasePlan(
-            table=table,
-            declared=f"{limits.lo:g} to {limits.hi:g}",
-            transform=self.output_transform,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            noise=own.noise if own else (None if self.noise == "auto" and self.delta else fixed),
-            how=how,
-            stages=own.stages if own else 1,
-            questions=questions,
-            memory=own.memory if own else cost.memory,
-            seconds=own.seconds if own else cost.seconds,
-            file_bytes=own.file_bytes
-            if own
-            else file_size(table, how, queries=query_count, questions=questions),
-            forecasts=forecasts,
-            unknown="" if forecasts else NOT_IN_PASSES,
+        if own is not None:
+            return known.plan_of(
+                own.questions,
+                **said,
+                noise=own.noise,
+                guarantee=own.guarantee,
+                stages=own.stages,
+                memory=own.memory,
+                seconds=own.seconds,
+                file_bytes=own.file_bytes,
+            )
+        criterion = self._criterion()
+        balls = criterion.balls_of_rules if how.by_passes else criterion.balls
+        noises = noises_for(self.noise, epsilon=self.epsilon, delta=self.delta, balls=balls)
+        noise = noises[0] if len(noises) == 1 else None
+        schedule = (
+            None
+            if noise is None
+            else self._schedule(noise, rows=table.rows, most_rows=table.most_rows)
+        )
+        return known.plan_of(
+            most_questions(table, how, queries=known.queries),
+            **said,
+            noise=noise,
+            guarantee=None if schedule is None else schedule.guarantee_of_passes,
+            stages=1,
         )
 
     def forecast(
@@ -265,7 +347,7 @@ class PlanMixin:
         query: Query,
         epsilons: Sequence[float],
     ) -> tuple[Forecast, ...]:
-        prior = self._prior(inputs, self._limits(), inducing=inducing)
+        prior = self._prior(inputs, self._regression().limits, inducing=inducing)
         units = checked_groups(groups, rows=len(inputs))
         return tuple(
             self._forecast(
@@ -279,26 +361,11 @@ class PlanMixin:
             for epsilon in epsilons
         )
 
-    def _transform(self) -> OutputTransform | None:
-        """Return what is done to outputs first, if anything."""
-        declared = OutputBounds.checked(self.bounds)
-        return OutputTransform.checked(self.output_transform, (declared.lo, declared.hi))
-
-    def _limits(self) -> OutputBounds:
-        """Return the bounds of what is asked: of outputs, or of transformed ones."""
-        transform = self._transform()
-        return (
-            OutputBounds.checked(self.bounds)
-            if transform is None
-            else transformed_bounds(transform)
-        )
-
-    def _prior_mean(self) -> float | None:
-        """Return the declared prior mean, of what is asked."""
-        transform = self._transform()
-        if transform is None or self.mean is None:
-            return self.mean
-        return transform.forward_number(self.mean, name="mean")
+    def _regression(self) -> Regression:
+        """Return what the parameters say of outputs."""
+        task = self._request().task
+        assert isinstance(task, Regression)
+        return task
 
     def _noise(
         self,
@@ -315,7 +382,7 @@ class PlanMixin:
             self.noise,
             epsilon=spent,
             delta=self.delta,
-            criterion=self._criterion(),
+            balls=self._criterion().balls,
             expected_error=lambda noise: (
                 self._forecast(
                     few.X,
@@ -325,6 +392,19 @@ class PlanMixin:
                     noise=noise,
                 ).error
             ),
+        )
+
+    def _schedule(self, noise: NoiseName, *, rows: int, most_rows: int) -> Schedule:
+        request = self._request()
+        hyperprior = request.hyperprior
+        return schedule_release(
+            Budget(self.epsilon, self.delta, noise=noise),
+            bounds=self._regression().limits,
+            stages=stages_for(self.stages, criterion=self._criterion(), noise=noise),
+            rows=rows,
+            most_rows=most_rows,
+            ask_spread=hyperprior is not None and hyperprior.noise_variance,
+            searched=bool(request.task.searched(request.chosen_criterion())),
         )
 
     def _forecast(
@@ -337,16 +417,17 @@ class PlanMixin:
         noise: NoiseName,
         groups: Groups | None = None,
     ) -> Forecast:
+        request = self._request()
         return forecast_release(
             inputs,
             prior=prior,
-            bounds=self._limits(),
+            bounds=self._regression().limits,
             query=query,
             budget=Budget(epsilon, self.delta, noise=noise),
             stages=stages_for(self.stages, criterion=self._criterion(), noise=noise),
-            hyperprior=self._hyperprior(),
+            hyperprior=request.hyperprior,
             criterion=self.criterion,
-            searched=self._searches(),
+            searched=bool(request.task.searched(request.chosen_criterion())),
             groups=groups,
         )
 
@@ -386,7 +467,7 @@ def look_at(
         Names and number of inputs are kept in it.
     X : array-like, table, or rows in chunks
         Of rows in chunks, public inputs are gone over once.
-    groups : iterable of N hashables, optional
+    groups : iterable of N texts or whole numbers, optional
 
     Raises
     ------

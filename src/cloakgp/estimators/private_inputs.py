@@ -13,7 +13,7 @@ from cloakgp.estimators.repetition import warn_of_repetition
 from cloakgp.models import default_noise_variance, matern_kernel
 from cloakgp.models.features import EigenBasis, InputBox
 from cloakgp.privacy import Guarantee, OutputBounds
-from cloakgp.privacy.accounting import check_budget
+from cloakgp.privacy.budgets import check_budget
 from cloakgp.privacy.checks import warn_of_parameters
 from cloakgp.privacy.inputs import checked_private_inputs
 from cloakgp.privacy.statistics import Neighbours, measure_statistics

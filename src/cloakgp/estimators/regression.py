@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
-from functools import partial
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import cache, partial
 from typing import Any, Literal
 
 from numpy.typing import ArrayLike
@@ -11,32 +11,34 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.gaussian_process.kernels import Kernel
 
 from cloakgp.columns import Schema
+from cloakgp.criteria import criterion_named
 from cloakgp.data import ArrayRows
 from cloakgp.design import Progress
 from cloakgp.estimators.base import (
     DesignMixin,
     PosteriorMixin,
     TableLike,
-    choose_hyperprior,
     column_name,
     count_queries,
 )
 from cloakgp.estimators.later_visits import LaterVisitsMixin
-from cloakgp.estimators.planning import PlanMixin
+from cloakgp.estimators.planning import ForecastMixin
 from cloakgp.estimators.repetition import warn_of_repetition
-from cloakgp.fitting.bands import Stages, stages_for
-from cloakgp.fitting.defaults import choose_prior
-from cloakgp.fitting.dense import release_outputs
-from cloakgp.fitting.interval import searches_interval
-from cloakgp.fitting.streaming import RowSettings, release_rows
-from cloakgp.fitting.streaming_measuring import Rows
+from cloakgp.fitting.bands import Stages
+from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_prior
+from cloakgp.fitting.held import HeldTable
+from cloakgp.fitting.passes import Rows, RowTable, inducing_inputs
+from cloakgp.fitting.request import FitRequest, Learn, Regression
+from cloakgp.fitting.strategies import Budget, Query
+from cloakgp.fitting.table import Model
 from cloakgp.models import Approximation, ExactPrior, SparsePrior
 from cloakgp.privacy import Guarantee, OutputBounds
-from cloakgp.privacy.accounting import check_budget
 from cloakgp.privacy.checks import warn_of_parameters
 from cloakgp.privacy.composition import MixedGuarantee
+from cloakgp.privacy.noise import NOISES
+from cloakgp.privacy.noise_choice import choose_noise
 from cloakgp.privacy.tracebacks import forget_on_failure
-from cloakgp.release import Hyperprior, Release
+from cloakgp.release import Release
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import Estimate, NoiseChoice, TransformName
 from cloakgp.utils.passes import Tell, tell_nobody
@@ -44,7 +46,7 @@ from cloakgp.utils.threads import OPERATIONS_A_PAIR, suitable_threads
 
 
 class DPGPRegressor(
-    PlanMixin,
+    ForecastMixin,
     DesignMixin,
     LaterVisitsMixin,
     PosteriorMixin[Guarantee | MixedGuarantee],
@@ -134,7 +136,7 @@ class DPGPRegressor(
 
     Notes
     -----
-    Mechanism: `cloakgp.privacy.queries` on the strategy of `cloakgp.design.design_bayes`, or of
+    Mechanism: `cloakgp.privacy.ask` on the strategy of `cloakgp.design.design_bayes`, or of
     `cloakgp.design.design_strategy` for the cloaking matrix C = K_*f (K + σ_n² I)⁻¹ (2018 paper,
     equation 7). Neighbours, sensitivity, theorem and argument are stated there. Predictions
     condition the Gaussian process on the noisy answers, so their sd includes the privacy noise.
@@ -165,20 +167,20 @@ class DPGPRegressor(
         *,
         bounds: tuple[float, float],
         epsilon: float,
-        delta: float = 0.0,
-        noise: NoiseChoice = "auto",
-        criterion: str = "bayes",
+        delta: float = FitRequest.delta,
+        noise: NoiseChoice = FitRequest.noise,
+        criterion: str = FitRequest.criterion,
         inducing: int | ArrayLike | None = None,
-        approximation: Approximation = "fitc",
+        approximation: Approximation = FitRequest.approximation,
         mean: float | None = None,
-        learn: Literal["map", "average"] | None = "map",
-        stages: Stages = "auto",
-        interval: Literal["auto", False] = "auto",
+        learn: Learn | None = FitRequest.learn,
+        stages: Stages = Regression.stages,
+        interval: Literal["auto", False] = Regression.interval,
         output_transform: TransformName | None = None,
-        gap: float = 1e-3,
+        gap: float = FitRequest.gap,
         memory: float | None = None,
         schema: Schema | None = None,
-        random_state: int = 0,
+        random_state: int = FitRequest.random_state,
         insecure_seed: int | None = None,
     ) -> None:
         self.kernel = kernel
@@ -229,7 +231,7 @@ class DPGPRegressor(
             name, where X has names.
         query_weight : array-like of shape (P,), optional
             Positive importance of each of them, for criteria "bayes" and "trace".
-        groups : iterable of N hashables, optional
+        groups : iterable of N texts or whole numbers, optional
             Public: whose row it is. The guarantee is then that of all rows of one group together,
             for people with several rows. If not given, every row is protected on its own.
         progress : callable, optional
@@ -249,10 +251,9 @@ class DPGPRegressor(
         warn_of_repetition()
         given = self._read(X)
         inputs, y, groups = given.X, given.of_rows(y), given.of_rows(groups)
-        check_budget(self.epsilon, self.delta, pure=True)
-        declared, transform = OutputBounds.checked(self.bounds), self._transform()
-        limits = self._limits()
-        hyperprior = self._hyperprior()
+        self._request().validate()
+        task = self._regression()
+        declared, limits = task.declared, task.limits
         grouped, queries = groups is not None, count_queries(X_query)
         plan = self.plan_fit(inputs.shape, queries=queries, grouped=grouped)
         plan.announce()
@@ -268,34 +269,25 @@ class DPGPRegressor(
         prior = self._prior(inputs, limits, inducing=plan.inducing)
         tell("choosing where predictions matter")
         query = self._query(inputs, X_query, query_weight)
-        within = partial(self._prior, inputs, inducing=plan.inducing)
         width = len(prior.inducing) if isinstance(prior, SparsePrior) else rows
+        table = HeldTable.of(
+            inputs,
+            groups=groups,
+            transform=task.transform,
+            input_names=self._names(),
+            output_name=column_name(y),
+        )
+        prior_within = partial(self._prior, inputs, inducing=plan.inducing)
         with suitable_threads(OPERATIONS_A_PAIR * rows * width):
-            noise = self._noise(inputs, prior=prior, query=query)
-            released = release_outputs(
-                inputs,
+            return self._fit_table(
+                table,
                 y,
-                prior=prior,
-                encoding=limits,
+                partial(self._model_within, prior_within),
                 query=query,
-                epsilon=self.epsilon,
-                delta=self.delta,
-                noise=noise,
-                groups=groups,
-                criterion=self.criterion,
-                gap=self.gap,
-                hyperprior=hyperprior,
-                average=self.learn == "average",
-                stages=stages_for(self.stages, criterion=self._criterion(), noise=noise),
-                prior_within=within if self._searches() else None,
-                transform=transform,
-                input_names=self._names(),
-                output_name=column_name(y),
+                noise=self._noise(inputs, prior=prior, query=query),
                 progress=progress,
                 tell=tell,
-                insecure_seed=self.insecure_seed,
             )
-        return self._keep(released)
 
     @forget_on_failure
     def fit_rows(
@@ -341,34 +333,43 @@ class DPGPRegressor(
         5000
         """
         self._look_at(rows)
-        released = release_rows(
-            rows,
-            bounds=self._limits(),
+        self._request().validate()
+        criterion = criterion_named(self.criterion, use="many rows")
+        task = self._regression()
+        declared = task.declared
+        table = RowTable.of(rows, transform=task.transform)
+        warn_of_parameters(
             epsilon=self.epsilon,
             delta=self.delta,
-            noise=self.noise,
-            query=self._query_for(rows, X_query, query_weight),
-            settings=RowSettings(
-                kernel=self.kernel,
-                noise_variance=self.noise_variance,
-                mean=self._prior_mean(),
-                inducing=self._inducing_of(rows),
-                approximation=self.approximation,
-                criterion=self.criterion,
-                gap=self.gap,
-                hyperprior=self._hyperprior(),
-                average=self.learn == "average",
-                stages=self.stages,
-                interval=self._searches(),
-                random_state=self.random_state,
-                blocks=self._blocks(),
-            ),
-            transform=self._transform(),
-            progress=progress,
-            tell=tell,
-            insecure_seed=self.insecure_seed,
+            rows=table.rows,
+            bounds=[(declared.lo, declared.hi)],
+            mean=self.mean,
         )
-        return self._keep(released)
+        tell("choosing the prior")
+        inducing = inducing_inputs(
+            table.summary, self._inducing_of(rows), random_state=self.random_state
+        )
+        prior_within = cache(partial(self._prior, table.summary.sample, inducing=inducing))
+        model = partial(self._model_within, prior_within)
+        tell("choosing where predictions matter")
+        query = self._query_for(rows, X_query, query_weight)
+        points = query or Query(*table.summary.centres(LARGEST_DEFAULT_QUERY))
+        noise = choose_noise(
+            self.noise,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            expected_error=lambda law: (
+                table.forecast(
+                    model(None),
+                    Budget(*NOISES[law].check(self.epsilon, self.delta), noise=law),
+                    points,
+                ).error
+            ),
+            balls=criterion.balls_of_rules,
+        )
+        return self._fit_table(
+            table, table.passes, model, query=points, noise=noise, progress=progress, tell=tell
+        )
 
     def predict(
         self,
@@ -414,7 +415,7 @@ class DPGPRegressor(
             bounds=bounds,
             kernel=self.kernel,
             noise_variance=self.noise_variance,
-            mean=self._prior_mean(),
+            mean=self._regression().prior_mean,
             inducing=inducing,
             approximation=self.approximation,
             input_names=self._names(),
@@ -422,13 +423,11 @@ class DPGPRegressor(
             random_state=self.random_state,
         )
 
-    def _hyperprior(self) -> Hyperprior | None:
-        return choose_hyperprior(self.learn, noise_variance=self.noise_variance, mean=self.mean)
-
-    def _searches(self) -> bool:
-        return searches_interval(
-            self.interval,
-            criterion=self._criterion(),
-            bounds=self._limits(),
-            mean=self._prior_mean(),
-        )
+    def _model_within(
+        self,
+        prior_within: Callable[[OutputBounds], ExactPrior | SparsePrior],
+        found: Sequence[OutputBounds] | None,
+    ) -> Model:
+        """Return the model within an interval that was found; within the bounds if None."""
+        [within] = (self._regression().limits,) if found is None else found
+        return Model(prior=prior_within(within), question=within)

@@ -4,10 +4,10 @@ The first stage asks about outputs as they are, and pays for the whole width of 
 it, every output is known to lie near its predicted mean; a later stage clips it to c predictive sds
 on either side, cut at the bounds, and pays for that width alone. Bands depend on public inputs and
 on published answers, so that whatever is done with them is as private as the answers are
-(`cloakgp.privacy.bands`).
+(`cloakgp.privacy.questions.bands`).
 
-Shares and widths are a fixed schedule. With Gaussian noise shares are of μ², with Laplace noise of
-ε. Choosing them by the variance that the prior predicts
+Shares and widths are a fixed schedule; shares are of what adds up for a law of noise, μ² or ε.
+Choosing them by the variance that the prior predicts
 does not work: it believes its own bands too much, prefers narrow ones and a first stage that is too
 small. Bands of less than one predictive sd, and first shares below 0.15, did worse than one stage
 on tables; two to five stages differ by less than a hundredth of an output's sd.
@@ -15,7 +15,6 @@ on tables; two to five stages differ by less than a hundredth of an output's sd.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -24,12 +23,11 @@ import numpy as np
 
 from cloakgp.criteria import Criterion, criteria_for
 from cloakgp.fitting.strategies import Budget, split_budget
-from cloakgp.privacy.accounting import ROUNDING
+from cloakgp.privacy.noise import GAUSSIAN, NOISES, Noise
+from cloakgp.privacy.spending import Cost
 from cloakgp.utils.names import NoiseName
 
-# Of μ², or of ε with Laplace noise, for the question how noisy outputs are; and the most noise, on
-# a share of the rows, with which its answer is worth having.
-SPREAD_SHARES: dict[NoiseName, float] = {"gaussian": 0.05, "laplace": 0.1}
+# The most noise, on a share of the rows, with which it is worth asking how noisy outputs are.
 NOISIEST_SPREAD = 0.1
 
 
@@ -50,17 +48,28 @@ class Stage:
 
 
 ONE_STAGE = (Stage(share=1.0),)
-DEFAULT_STAGES = (
-    Stage(share=0.2),
-    Stage(share=0.3, width=1.5),
-    Stage(share=0.5, width=1.0),
-)
-LAPLACE_STAGES = (
-    Stage(share=0.25),
-    Stage(share=0.3, width=1.5),
-    Stage(share=0.45, width=1.0),
-)
+# To how many predictive sds on either side outputs are clipped in the default stages.
+DEFAULT_WIDTHS = (None, 1.5, 1.0)
 Stages = Sequence[tuple[float, float | None]] | Literal["auto"] | None
+
+
+def default_stages(law: Noise) -> tuple[Stage, ...]:
+    """Return the default schedule of a law of noise, whose shares it states.
+
+    Parameters
+    ----------
+    law : Noise
+
+    Examples
+    --------
+    >>> [stage.share for stage in default_stages(GAUSSIAN)]
+    [0.2, 0.3, 0.5]
+    """
+    pairs = zip(law.shares.stages, DEFAULT_WIDTHS, strict=True)
+    return tuple(Stage(share=share, width=width) for share, width in pairs)
+
+
+DEFAULT_STAGES = default_stages(GAUSSIAN)
 
 
 def checked_stages(stages: Stages, *, noise: NoiseName = "gaussian") -> tuple[Stage, ...]:
@@ -88,7 +97,7 @@ def checked_stages(stages: Stages, *, noise: NoiseName = "gaussian") -> tuple[St
     if isinstance(stages, str):
         if stages != "auto":
             raise ValueError(f"stages must be 'auto', None or pairs of numbers, got {stages!r}")
-        return DEFAULT_STAGES if noise == "gaussian" else LAPLACE_STAGES
+        return default_stages(NOISES[noise])
     advice = "give pairs (share of the budget, band's half width in predictive sds)"
     try:
         pairs = [(float(share), width) for share, width in stages]
@@ -190,9 +199,9 @@ def schedule_stages(
     [0.4, 0.5, 0.67, 0.2]
     """
     if len(stages) > 1:
-        share = SPREAD_SHARES[budget.noise]
-        reduced = math.sqrt(share) if budget.noise == "gaussian" else share
-        asked = ask_spread and budget.unit_sd() / reduced / rows <= NOISIEST_SPREAD
+        share = budget.law.shares.spread
+        noise_sd = budget.law.sd_of_share(*budget.pair, share=share)
+        asked = ask_spread and noise_sd / rows <= NOISIEST_SPREAD
         kept = 1.0 - spent - share * asked
         parts: list[tuple[Stage | None, float]] = [(stage, stage.share * kept) for stage in stages]
         if asked:
@@ -212,8 +221,8 @@ def schedule_stages(
 
 def whole_of(
     budget: Budget, *, steps: Sequence[Step], others: Sequence[Budget] = ()
-) -> tuple[float, float]:
-    """Return what all steps spend together: of Laplace noise what they add up to, without δ.
+) -> Cost | tuple[float, float]:
+    """Return what all steps spend at most, to be held in an account before the first is drawn.
 
     Parameters
     ----------
@@ -226,11 +235,9 @@ def whole_of(
     Examples
     --------
     >>> pure = Budget(1.0, 0.0, noise="laplace")
-    >>> steps = schedule_stages(LAPLACE_STAGES, budget=pure, rows=300, ask_spread=True)
-    >>> round(whole_of(pure, steps=steps)[0], 3)
+    >>> steps = schedule_stages(default_stages(pure.law), budget=pure, rows=300, ask_spread=True)
+    >>> round(whole_of(pure, steps=steps).epsilon, 3)
     1.0
     """
-    if budget.noise == "gaussian":
-        return budget.epsilon, budget.delta
     parts = [*others, *(step.budget for step in steps)]
-    return math.fsum(part.epsilon for part in parts) * (1 + ROUNDING), 0.0
+    return budget.law.held(*budget.pair, parts=[part.pair for part in parts])

@@ -30,12 +30,14 @@ from cloakgp.models.likelihoods.classes import (
     mean_latent_variance,
 )
 from cloakgp.privacy import OutputBounds
-from cloakgp.privacy.labels import Classes
+from cloakgp.privacy.questions.classes import Classes
 from cloakgp.utils.arrays import Array, as_inputs
 from cloakgp.utils.names import LinkName
 
 # The default query points are the distinct rows of X up to here, and k-means centres beyond.
 LARGEST_DEFAULT_QUERY = 500
+# Inducing inputs of rows that are read in passes.
+INDUCING = 200
 # In widths of the bounds; beyond, float64 loses what lies within them.
 FARTHEST_MEAN = 1e6
 # How far declared class rates may be from adding up to 1.

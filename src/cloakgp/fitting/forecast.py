@@ -11,44 +11,42 @@ The forecast believes its prior. How far it was from the truth on tables is reco
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from cloakgp.criteria import Criterion, criterion_named
+from cloakgp.criteria import criterion_named
 from cloakgp.data import InputRows
-from cloakgp.fitting.bands import Stage, schedule_stages
-from cloakgp.fitting.interval import BINS, NO_SEARCH, decided_by_answers, plan_search
+from cloakgp.fitting.bands import Stage
+from cloakgp.fitting.held import HeldTable, expected_measurement
+from cloakgp.fitting.interval import BINS
 from cloakgp.fitting.planning import fit_cost
-from cloakgp.fitting.remeasure import design_stage
+from cloakgp.fitting.schedule import schedule_release
+from cloakgp.fitting.steps import take_steps
 from cloakgp.fitting.strategies import (
     Budget,
     Query,
     choose_strategy,
-    query_weights,
-    sharpened,
+    query_shares,
+    scale_noise,
     unit_noise_sd,
 )
+from cloakgp.fitting.table import Design, DesignSettings, Model
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import Likelihood
 from cloakgp.models.summary import summarise
-from cloakgp.privacy import Answers, Guarantee, OutputBounds
-from cloakgp.privacy.bands import UNIT_BAND, Bands
+from cloakgp.privacy import Guarantee, OutputBounds
 from cloakgp.privacy.groups import Groups
-from cloakgp.privacy.labels import Classes
-from cloakgp.privacy.noise import NOISES, noises_for
+from cloakgp.privacy.questions.classes import Classes
 from cloakgp.release import DenseStrategy, Hyperprior, Measurement, Release
+from cloakgp.release.posterior.mixture import Inference
 from cloakgp.utils.arrays import Array
-from cloakgp.utils.names import NoiseChoice, NoiseName
+from cloakgp.utils.names import NoiseName
 
 # Noises are compared on so many rows, or entries of several outputs, of tables that have some times
 # as many.
 DECIDING_ROWS, FEW_ENOUGH = 500, 2
-# Numbers get Gaussian noise where its expected error is less than this share of Laplace noise's:
-# beside these, releases with Gaussian noise were a tenth worse than forecasts said on twelve tables
-# (docs/noise.md). Forecasts about classes were right.
-CLEARLY_BETTER, AT_ALL_BETTER = 0.9, 1.0
 
 
 @dataclass(frozen=True)
@@ -73,6 +71,8 @@ class Forecast:
         In bytes, within a factor of two.
     seconds : float
         On one core, no better than an order of magnitude.
+    guarantee : Guarantee
+        What the release will state, if all is drawn that may be.
     release : Release
         What would be released if answers were as the prior expects them. Its sds are the expected
         ones; its means are those of the prior, and no output is in it.
@@ -88,6 +88,7 @@ class Forecast:
     questions: int
     memory: float
     seconds: float
+    guarantee: Guarantee
     release: Release = field(repr=False, compare=False)
 
     @property
@@ -140,60 +141,54 @@ def forecast_release(
     -------
     Forecast
     """
-    NOISES[budget.noise].check(budget.epsilon, budget.delta)
-    search = NO_SEARCH
-    if searched:
-        most = 1 if groups is None else int(np.bincount(groups).max())
-        search = plan_search(
-            bounds,
-            budget=decided_by_answers(budget),
-            rows=len(X) // outputs,
-            largest_group=max(most // outputs, 1),
-            outputs=outputs,
-        )
-        if search.rounds:
-            budget = decided_by_answers(budget)
-    steps = schedule_stages(
-        stages,
-        budget=budget,
+    schedule = schedule_release(
+        budget,
+        bounds=bounds,
+        stages=stages,
         rows=len(X),
+        most_rows=1 if groups is None else int(np.bincount(groups).max()),
         ask_spread=hyperprior is not None and hyperprior.noise_variance,
-        spent=search.spent(outputs if search.rounds else 0),
+        searched=searched,
+        outputs=outputs,
     )
-    first = choose_strategy(
-        X,
-        prior=prior,
-        encoding=bounds,
-        query=query,
-        budget=steps[0].budget,
-        criterion=criterion,
-        groups=groups,
-        gap=gap,
+    # The question how noisy outputs are is not forecast: its answer is no prediction.
+    steps = [step for step in schedule.steps if step.stage is not None]
+    release = take_steps(
+        ExpectedTable(X=X, groups=groups),
+        None,
+        Model(prior=prior, question=bounds),
+        steps,
+        settings=DesignSettings(query=query, criterion=criterion, gap=gap),
     )
-    expected = first.totals * (prior.mean - bounds.middle)
-    measurements = [_expected(first, expected, encoding=bounds, budget=steps[0].budget)]
-    release = Release(prior=prior, measurements=tuple(measurements))
-    for step in steps[1:]:
-        if step.stage is None:
-            continue
-        stage = design_stage(
-            release,
-            X,
-            query,
-            bounds=bounds,
-            budget=step.budget,
-            table=0,
-            groups=groups,
-            band=step.stage.width,
-            gap=gap,
-            progress=None,
-        )
-        values = stage.strategy.matrix @ stage.expected
-        added = _expected(stage.strategy, values, encoding=stage.encoding, budget=step.budget)
-        release = release.with_measurements((*release.measurements, added))
     # Beside the stages: the question how noisy outputs are, and counts in intervals at most.
-    others = len(steps) - len(release.measurements) + (BINS + 2) * len(search.rounds)
-    return _summarised(release, query, budget=budget, others=others)
+    others = len(schedule.steps) - len(steps) + (BINS + 2) * len(schedule.search.rounds)
+    return _summarised(
+        release, query, budget=schedule.budget, guarantee=schedule.guarantee, others=others
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class ExpectedTable(HeldTable):
+    """A table without outputs: answers are as the prior expects them, with the noise's sd."""
+
+    inference: Inference = "posterior"
+
+    def ask(
+        self,
+        design: Design,
+        y: object,
+        budget: Budget,
+        *,
+        after_answers: bool,
+        insecure_seed: int | None,
+    ) -> Measurement:
+        """Return the answers that are expected. Nothing is asked, and nothing spent."""
+        del y, after_answers, insecure_seed
+        strategy = design.strategy
+        assert isinstance(strategy, DenseStrategy)
+        assert design.expected is not None
+        values = strategy.matrix @ design.expected
+        return expected_measurement(strategy, values, question=design.question, budget=budget)
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,55 +235,7 @@ class FewRows:
 
     def budget(self, budget: Budget) -> Budget:
         """Return the budget that these rows need in the place of one for all."""
-        return budget if self.share == 1.0 else sharpened(budget, factor=self.share)
-
-
-def choose_noise(
-    noise: NoiseChoice,
-    *,
-    epsilon: float,
-    delta: float,
-    criterion: Criterion | None = None,
-    expected_error: Callable[[NoiseName], float],
-    lead: float = CLEARLY_BETTER,
-) -> NoiseName:
-    """Choose the noise of a release by forecast, from public inputs, where there is a choice.
-
-    It is Laplace noise unless Gaussian noise is expected to be better by a margin. Expectations are
-    of predictions: where questions are chosen for something else it is Gaussian.
-
-    Parameters
-    ----------
-    noise : {"auto", "gaussian", "laplace"}
-        What was asked for.
-    epsilon, delta : float
-    criterion : Criterion, optional
-        For which questions are chosen.
-    expected_error : callable
-        The error that a release with some noise is expected to have.
-    lead : float
-        Gaussian noise is taken where its error is less than this share of the other.
-
-    Raises
-    ------
-    ValueError
-        If a parameter does not make sense.
-
-    Examples
-    --------
-    >>> choose_noise("auto", epsilon=1.0, delta=0.0, expected_error=lambda noise: 0.0)
-    'laplace'
-    >>> nearly_alike = {"gaussian": 0.95, "laplace": 1.0}.__getitem__
-    >>> choose_noise("auto", epsilon=1.0, delta=1e-5, expected_error=nearly_alike)
-    'laplace'
-    """
-    possible = noises_for(noise, epsilon=epsilon, delta=delta)
-    if len(possible) == 1:
-        return possible[0]
-    if criterion is not None and "stages" not in criterion.uses:
-        return "gaussian"
-    errors = {name: expected_error(name) for name in possible}
-    return "gaussian" if errors["gaussian"] < lead * errors["laplace"] else "laplace"
+        return budget if self.share == 1.0 else scale_noise(budget, factor=self.share)
 
 
 def forecast_labels(
@@ -329,7 +276,7 @@ def forecast_labels(
         X,
         prior=prior,
         likelihood=likelihood,
-        encoding=classes,
+        question=classes,
         query=query,
         budget=budget,
         criterion=criterion,
@@ -337,47 +284,21 @@ def forecast_labels(
         gap=gap,
     )
     width = unit_noise_sd(classes, budget) / budget.unit_sd()
-    asked = _expected(
+    asked = expected_measurement(
         strategy,
         np.zeros(strategy.n_answers),
-        encoding=OutputBounds(-width / 2, width / 2),
+        question=OutputBounds(-width / 2, width / 2),
         budget=budget,
     )
     known = Release(prior=replace(linear, mean=0.0), measurements=(asked,)).posterior
-    return float(np.sqrt(_shares(query) @ known.variance(query.X)))
+    return float(np.sqrt(query_shares(query) @ known.variance(query.X)))
 
 
-def _expected(
-    strategy: DenseStrategy,
-    values: Array,
-    *,
-    encoding: OutputBounds | Bands,
-    budget: Budget,
-) -> Measurement:
-    """Return a measurement with given answers, and the noise sd that they would have."""
-    limits = encoding if isinstance(encoding, OutputBounds) else OutputBounds(*UNIT_BAND)
-    answers = Answers(
-        values=values,
-        noise_sd=unit_noise_sd(limits, budget) * strategy.longest_column(NOISES[budget.noise]),
-        centre=limits.middle,
-        bounds=(limits.lo, limits.hi),
-        guarantee=Guarantee(epsilon=budget.epsilon, delta=budget.delta, mu=0.0),
-        insecure=True,
-        noise=budget.noise,
-    )
-    bands = encoding if isinstance(encoding, Bands) else None
-    return Measurement(strategy=strategy, answers=answers, encoding=bands)
-
-
-def _shares(query: Query) -> Array:
-    """Return how important each query point is, adding up to 1."""
-    weights = query_weights(query)
-    return np.asarray(weights / weights.sum())
-
-
-def _summarised(release: Release, query: Query, *, budget: Budget, others: int) -> Forecast:
+def _summarised(
+    release: Release, query: Query, *, budget: Budget, guarantee: Guarantee, others: int
+) -> Forecast:
     prior, posterior = release.prior, release.posterior
-    weights = _shares(query)
+    weights = query_shares(query)
     latent = float(weights @ posterior.variance(query.X))
     noise = float(weights @ prior.observation_noise(query.X))
     stages = len(release.measurements)
@@ -395,5 +316,6 @@ def _summarised(release: Release, query: Query, *, budget: Budget, others: int) 
         + others,
         memory=cost.memory,
         seconds=cost.seconds * stages,
+        guarantee=guarantee,
         release=release,
     )

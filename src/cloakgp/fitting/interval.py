@@ -2,8 +2,8 @@ r"""Private interval: a first small step that finds an interval which holds most
 
 Declared bounds may be as wide as is certain. Counts of outputs in a few intervals, with noise, tell
 where most outputs lie; later questions clip to that interval, widened, and the prior is scaled to
-it. Counts are measurements like all others (`cloakgp.privacy.interval`), and all that is decided
-here is decided by them and by public numbers.
+it. Counts are measurements like all others (`cloakgp.privacy.questions.counts`), and decisions
+here are made by them and by public numbers.
 
 The search goes in rounds. Each divides the interval that the answers so far favour, with a margin,
 into sixteen, and counts the outputs in these and on either side of it. From the answers of *all*
@@ -41,36 +41,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import linalg, special
 
 from cloakgp.criteria import Criterion
-from cloakgp.fitting.measuring import about_everybody, measured
-from cloakgp.fitting.strategies import Budget, Query, split_budget
+from cloakgp.fitting.strategies import Budget, split_budget
+from cloakgp.fitting.table import Count
 from cloakgp.privacy import Answers, OutputBounds
-from cloakgp.privacy.bounds import SMALLEST_WIDTH
-from cloakgp.privacy.groups import Groups
-from cloakgp.privacy.interval import CountQuestion
-from cloakgp.privacy.tracebacks import forget_on_failure
-from cloakgp.release import Measurement
+from cloakgp.privacy.questions.bounds import SMALLEST_WIDTH
+from cloakgp.privacy.questions.counts import CountQuestion
 from cloakgp.utils.arrays import Array
-from cloakgp.utils.names import NoiseName
 
 # How many intervals a round divides into.
 BINS = 16
 # The noise sd of a count, over the rows, that a round pays for: at most, and at least, if that is
 # to be had for a small share of the budget.
 COUNT_PRECISION, FINEST_PRECISION = 0.105, 0.03
-CHEAP_SHARES: dict[NoiseName, float] = {"gaussian": 0.02, "laplace": 0.05}
 # The least share of a round: less is not worth its questions.
 LEAST_ROUND_SHARE = 1e-3
-# What one round and all of them may cost, as a share of μ², or of ε with Laplace noise; and the
-# most of them.
-LARGEST_SHARES: dict[NoiseName, float] = {"gaussian": 0.15, "laplace": 0.27}
-LARGEST_SUMS: dict[NoiseName, float] = {"gaussian": 0.3, "laplace": 0.55}
+# The most rounds; what they may cost, a law of noise says (`cloakgp.privacy.noise.shares`).
 MOST_ROUNDS = 6
 # In how many of a round's intervals outputs lie if it has resolved them.
 RESOLVED = 3
@@ -99,10 +91,22 @@ HALVINGS = 22
 # From the seeds of the stages, where noise is to repeat.
 SEEDS_APART = 100
 
-# Asks how many outputs lie in intervals, with one round's budget; and with a seed, if there is one.
 Ask = Callable[[CountQuestion, Budget], Answers]
-SeededAsk = Callable[[CountQuestion, Budget, int | None], Answers]
-Counted = tuple[CountQuestion, Answers]
+"""Counts outputs in intervals, with one round's budget."""
+
+
+class AskCounts(Protocol):
+    """Counts one output of several, with a seed if there is one: `Table.count`."""
+
+    def __call__(
+        self,
+        question: CountQuestion,
+        *,
+        budget: Budget,
+        output: int,
+        insecure_seed: int | None,
+    ) -> Answers:
+        """Return noisy counts."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +164,7 @@ def searches_interval(
 def decided_by_answers(budget: Budget) -> Budget:
     """Return what may be spent in parts whose sizes earlier answers decide.
 
-    Of Laplace noise ε without the δ: what this allows beyond is for parts that are fixed
+    Of noise that needs no δ, ε without the δ: what this allows beyond is for parts that are fixed
     (`cloakgp.privacy.accounting.Guarantee.adaptive`).
 
     Parameters
@@ -172,7 +176,7 @@ def decided_by_answers(budget: Budget) -> Budget:
     >>> decided_by_answers(Budget(1.0, 1e-5, noise="laplace"))
     Budget(epsilon=1.0, delta=0.0, noise='laplace')
     """
-    return replace(budget, delta=0.0) if budget.noise == "laplace" else budget
+    return budget.of(budget.law.decided_by_answers(*budget.pair))
 
 
 def can_be_divided(bounds: OutputBounds) -> bool:
@@ -199,10 +203,11 @@ def plan_search(
     """Return whether to look for an interval, and at what price. Depends on public numbers alone.
 
     Noise on a count has sd √2 g/μ_t, or √2 · 2g/ε_t with Laplace noise, with g the most rows of a
-    group; it is to be 0.105 N, or what 2 % of μ² (5 % of ε) buy, if that is less, though not less
-    than 0.03 N. Nobody looks where a round would cost more than 15 % of μ² (27 % of ε). There are
-    up to six, for twice as much together. Of several outputs of a person a round counts each, with
-    noise as of one output, and what all of these counts cost together is what a round costs.
+    group; it is to be 0.105 N, or what the cheap share of a round buys, if that is less, though not
+    less than 0.03 N. Nothing is counted where a round would cost more than the largest share. There
+    are up to six, for about twice as much together (`cloakgp.privacy.noise.shares`). Of several
+    outputs of a person a round counts each, with noise as of one output, and what all of these
+    counts cost together is what a round costs.
 
     Parameters
     ----------
@@ -231,19 +236,17 @@ def plan_search(
     if not can_be_divided(bounds):
         return NO_SEARCH
     # How far one person moves the counts of one output, in the noise's norm.
-    moved = largest_group * (math.sqrt(2.0) if budget.noise == "gaussian" else 2.0)
-    unit = moved * budget.unit_sd() / rows
-    power = 2 if budget.noise == "gaussian" else 1
-    finest = (unit / FINEST_PRECISION) ** power
-    cheap = CHEAP_SHARES[budget.noise] / outputs
-    each = max((unit / COUNT_PRECISION) ** power, min(cheap, finest), LEAST_ROUND_SHARE)
-    if outputs * each > LARGEST_SHARES[budget.noise]:
+    law = budget.law
+    unit = largest_group * law.between_indicators * budget.unit_sd() / rows
+    finest = (unit / FINEST_PRECISION) ** law.power
+    cheap = law.shares.cheap_round / outputs
+    each = max((unit / COUNT_PRECISION) ** law.power, min(cheap, finest), LEAST_ROUND_SHARE)
+    if outputs * each > law.shares.largest_round:
         return NO_SEARCH
-    rounds = outputs * min(math.floor(LARGEST_SUMS[budget.noise] / (outputs * each)), MOST_ROUNDS)
+    most = math.floor(law.shares.all_rounds / (outputs * each))
+    rounds = outputs * min(most, MOST_ROUNDS)
     try:
-        # Parts of Laplace noise that are not the whole are no larger for what δ allows.
-        rest = [1.0 - each] if budget.noise == "gaussian" else []
-        one, *_ = split_budget(budget, shares=[each, *rest])
+        one, _ = split_budget(budget, shares=[each, 1.0 - each])
     except ValueError:
         return NO_SEARCH
     return SearchPlan(rounds=(one,) * rounds, share=each)
@@ -271,8 +274,8 @@ def find_interval(
     >>> outputs = rng.normal(170.0, 8.0, size=1000)
     >>> def ask(question, budget):
     ...     noise = 30.0 * rng.normal(size=question.intervals)
-    ...     return Answers(values=question.counts(outputs) + noise, noise_sd=30.0, centre=0.0,
-    ...                    bounds=(-0.71, 0.71), guarantee=None)
+    ...     counts = question.encoded(outputs).sum(axis=0) + noise
+    ...     return Answers(values=counts[None, :], noise_sd=30.0, guarantee=None)
     >>> found = find_interval(ask, bounds=OutputBounds(0.0, 10_000.0), rows=1000,
     ...                       rounds=[None] * 3)
     >>> found.lo < 150 < 190 < found.hi, found.width < 400
@@ -319,83 +322,59 @@ def _widened(low: int, high: int, *, whole: int) -> tuple[int, int] | None:
     return None if high - low > WIDEST * whole else (low, high)
 
 
-@forget_on_failure
-def search_outputs(
-    X: Array,
-    y: ArrayLike,
+def find_intervals(
+    count: AskCounts,
     *,
-    query: Query,
-    bounds: OutputBounds,
-    plan: SearchPlan,
-    groups: Groups | None,
-    insecure_seed: int | None = None,
-) -> tuple[OutputBounds, tuple[Measurement, ...]]:
-    """Look for the interval that holds most outputs of a table; return it, and what was counted.
-
-    y goes to `cloakgp.privacy.interval` and nowhere else.
-
-    Parameters
-    ----------
-    X : array of shape (N, D)
-        Public inputs.
-    y : array-like of shape (N,)
-        Private outputs.
-    query : Query
-    bounds : OutputBounds
-        Declared.
-    plan : SearchPlan
-    groups : array of shape (N,) or None
-        From `cloakgp.privacy.groups.checked_groups`.
-    insecure_seed : int, optional
-        Makes the noise reproducible and the counts **not private**.
-    """
-    strategy = about_everybody(
-        X, X_query=query.X, query_weights=query.weights, table=0, groups=groups
-    )
-
-    def ask(question: CountQuestion, budget: Budget, seed: int | None) -> Answers:
-        one = measured(strategy, y, encoding=question, budget=budget, insecure_seed=seed)
-        assert isinstance(one.answers, Answers)
-        return one.answers
-
-    found, counted = search(ask, bounds=bounds, rows=len(X), plan=plan, insecure_seed=insecure_seed)
-    return found, tuple(
-        Measurement(strategy=strategy, answers=answers, encoding=question)
-        for question, answers in counted
-    )
-
-
-def search(
-    ask: SeededAsk,
-    *,
-    bounds: OutputBounds,
+    bounds: Sequence[OutputBounds],
     rows: int,
     plan: SearchPlan,
-    insecure_seed: int | None,
-) -> tuple[OutputBounds, tuple[Counted, ...]]:
-    """Look for the interval that holds most outputs; return it, and what was counted.
+    insecure_seed: int | None = None,
+) -> tuple[tuple[OutputBounds, ...], tuple[Count, ...]]:
+    """Look for the interval that holds most of each output; return these, and all counts.
+
+    A person is in the counts of every output, so that the costs of all counts add up: a round of
+    all outputs may cost what a round of one output may. Outputs are searched in turn. Of the rounds
+    that are left each has an equal part; those that it does not need are for the outputs after it,
+    and then for the stages.
 
     Parameters
     ----------
-    ask : callable
-        Called once for each round that is made, with what to count, its budget and its seed.
-    bounds : OutputBounds
-        Declared.
+    count : callable
+        Called once for each round that is made, with the output, what to count, its budget and its
+        seed.
+    bounds : sequence of OutputBounds
+        Declared, of each output.
     rows : int
-        What all counts add up to.
+        What the counts of one output add up to.
     plan : SearchPlan
-    insecure_seed : int or None
+        With the rounds of all outputs.
+    insecure_seed : int, optional
+        Makes the noise reproducible and the counts **not private**.
+
+    Returns
+    -------
+    tuple of OutputBounds
+        Where an output stays with its declared bounds, these.
+    tuple of Count
     """
-    counted: list[Counted] = []
+    left = plan.rounds
+    counts: list[Count] = []
+    found: list[OutputBounds] = []
 
-    def next_round(question: CountQuestion, budget: Budget) -> Answers:
-        seed = None if insecure_seed is None else insecure_seed + SEEDS_APART + len(counted)
-        answers = ask(question, budget, seed)
-        counted.append((question, answers))
-        return answers
+    def counting(output: int) -> Ask:
+        def ask(question: CountQuestion, budget: Budget) -> Answers:
+            seed = None if insecure_seed is None else insecure_seed + SEEDS_APART + len(counts)
+            answers = count(question, budget=budget, output=output, insecure_seed=seed)
+            counts.append(Count(output=output, question=question, answers=answers))
+            return answers
 
-    found = find_interval(next_round, bounds=bounds, rows=rows, rounds=plan.rounds)
-    return found, tuple(counted)
+        return ask
+
+    for output, limits in enumerate(bounds):
+        part, made = min(len(left) // (len(bounds) - output), MOST_ROUNDS), len(counts)
+        found.append(find_interval(counting(output), bounds=limits, rows=rows, rounds=left[:part]))
+        left = left[len(counts) - made :]
+    return tuple(found), tuple(counts)
 
 
 def _divided(low: int, high: int, *, whole: int) -> Array:
@@ -460,7 +439,7 @@ def _estimate_below(
         each = np.arange(len(edges) - 1)
         differences[each, positions[1:]], differences[each, positions[:-1]] = 1.0, -1.0
         precision += differences.T @ differences / answers.noise_sd**2
-        moment += differences.T @ answers.values / answers.noise_sd**2
+        moment += differences.T @ answers.values[0] / answers.noise_sd**2
     below, covariance = np.zeros(count), np.zeros((count, count))
     below[-1] = rows
     inner = slice(1, count - 1)

@@ -8,18 +8,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cloakgp.design import Progress, design_strategy
-from cloakgp.fitting.measuring import measured
+from cloakgp.fitting.held import HeldTable
 from cloakgp.fitting.strategies import Budget, split_budget
+from cloakgp.fitting.table import Design
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import ClassLikelihood
-from cloakgp.privacy.accounting import check_budget
-from cloakgp.privacy.labels import Classes
+from cloakgp.privacy.budgets import check_budget
+from cloakgp.privacy.questions.classes import Classes
 from cloakgp.privacy.spending import hold, one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import DenseStrategy, Release
 from cloakgp.release.posterior.laplace import NewtonState
 from cloakgp.utils.arrays import Array
-from cloakgp.utils.names import CriterionName
+from cloakgp.utils.names import DEFAULT_GAP, CriterionName
 from cloakgp.utils.passes import Tell, tell_nobody
 
 # The papers' iteration converges in some ten steps without noise.
@@ -41,7 +42,7 @@ def release_iteration(
     delta: float,
     steps: int = 1,
     step_criterion: CriterionName = "logdet",
-    gap: float = 1e-3,
+    gap: float = DEFAULT_GAP,
     input_names: Sequence[str] = (),
     output_name: str = "y",
     progress: Progress | None = None,
@@ -66,7 +67,7 @@ def release_iteration(
     step_criterion : {"trace", "logdet"}
         Of the noise on every step.
     gap, input_names, output_name, progress, tell, insecure_seed
-        As for `cloakgp.fitting.dense.release_outputs`.
+        As for `cloakgp.estimators.DPGPClassifier`.
 
     Returns
     -------
@@ -83,6 +84,7 @@ def release_iteration(
         raise ValueError("criterion='newton' is the papers', for two classes: use 'bayes' for more")
     budgets = _equal_budgets(epsilon, delta, steps=steps)
     hold((epsilon, delta))
+    table = HeldTable(X=X)
     state, measurements = NewtonState.start(prior, likelihood, X), []
     for number, budget in enumerate(budgets):
         tell(f"designing step {number + 1} of {len(budgets)}")
@@ -96,11 +98,10 @@ def release_iteration(
             reconstruction=design.reconstruction,
             certificate=design.certificate,
         )
-        measurement = measured(
-            strategy,
+        measurement = table.ask(
+            Design(strategy=strategy, question=classes),
             y,
-            encoding=classes,
-            budget=budget,
+            budget,
             after_answers=number > 0,
             insecure_seed=None if insecure_seed is None else insecure_seed + STRIDE * number,
         )
@@ -110,7 +111,7 @@ def release_iteration(
         prior=prior,
         likelihood=likelihood,
         measurements=tuple(measurements),
-        inference="laplace",
+        inference="newton",
         input_names=tuple(input_names),
         output_name=output_name,
     )

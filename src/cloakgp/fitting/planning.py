@@ -12,9 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY
+from cloakgp.fitting.defaults import INDUCING, LARGEST_DEFAULT_QUERY
 from cloakgp.fitting.strategies import MANY_ROWS
-from cloakgp.fitting.streaming_measuring import INDUCING
 from cloakgp.privacy.checks import warn_caller
 from cloakgp.utils.arrays import as_matrix
 from cloakgp.utils.memory import GIGABYTE, memory_budget

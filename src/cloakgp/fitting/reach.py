@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cloakgp.privacy import OutputBounds
-from cloakgp.privacy.interval import CountQuestion
+from cloakgp.privacy.questions.counts import CountQuestion
 from cloakgp.release import DenseStrategy, Measurement
 from cloakgp.release.bands import RowLimits
 
@@ -22,7 +22,7 @@ def reach_of_bands(found: OutputBounds, measurements: Sequence[Measurement]) -> 
     The interval keeps questions about outputs themselves cheap, and the prior to scale. Bands cost
     what they are wide, wherever they are; so where answers say that some outputs lie at an end, or
     beyond it, their bands may follow them, by its width on either side and within the declared
-    bounds.
+    bounds; of several outputs that are read in passes, within the widest of these.
 
     Parameters
     ----------
@@ -31,10 +31,11 @@ def reach_of_bands(found: OutputBounds, measurements: Sequence[Measurement]) -> 
     measurements : sequence of Measurement
         Of one release: counts say what was declared.
     """
-    ends = [one.encoding.ends for one in measurements if isinstance(one.encoding, CountQuestion)]
+    ends = [one.question.ends for one in measurements if isinstance(one.question, CountQuestion)]
     if not ends:
         return found
-    (lowest, highest), further = ends[0], REACH * found.width
+    further = REACH * found.width
+    lowest, highest = min(lo for lo, _ in ends), max(hi for _, hi in ends)
     return OutputBounds(max(lowest, found.lo - further), min(highest, found.hi + further))
 
 
@@ -56,9 +57,9 @@ def reach_of_rows(
         N.
     """
     parts: list[tuple[NDArray[np.bool_], CountQuestion]] = [
-        (one.strategy.matrix[0] > 0, one.encoding)
+        (one.strategy.matrix[0] > 0, one.question)
         for one in measurements
-        if isinstance(one.encoding, CountQuestion)
+        if isinstance(one.question, CountQuestion)
         and isinstance(one.strategy, DenseStrategy)
         and one.strategy.n_rows == rows
         and not one.strategy.matrix.all()

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -19,8 +18,9 @@ from cloakgp.criteria import CRITERIA
 from cloakgp.design.strategy import CLOSE_GAP
 from cloakgp.fitting.forecast import Forecast
 from cloakgp.fitting.planning import FitCost, FitPlan, fit_cost
+from cloakgp.privacy import Guarantee
 from cloakgp.privacy.noise import NOISES
-from cloakgp.utils.formatting import bytes_in_words, percent, seconds_in_words
+from cloakgp.utils.formatting import bytes_in_words, pair_in_words, percent, seconds_in_words
 from cloakgp.utils.markup import html_table
 from cloakgp.utils.names import NoiseName, TransformName
 
@@ -33,7 +33,6 @@ NUMBER_BYTES, FRAME_BYTES = 8, 2e4
 AROUND = (0.25, 0.5, 1.0, 2.0, 4.0)
 # Beyond so many seconds for all of them, the one asked about is forecast alone.
 PATIENCE = 60.0
-NORMAL = NormalDist()
 # What is told of a plan where it is told in short.
 SHORT = ("expected error", "protected", "a guess", "becomes public", "rows", "takes")
 
@@ -103,6 +102,8 @@ class ReleasePlan:
         Of several budgets, in order; empty if there are none.
     unknown : str
         Why there are none.
+    guarantee : Guarantee or None
+        What the release will state; None if that depends on a noise that is chosen later.
     transform : {"log", "logit"} or None
         What is done to outputs first: errors are of what comes of it.
     """
@@ -120,6 +121,7 @@ class ReleasePlan:
     file_bytes: float
     forecasts: tuple[Forecast, ...] = ()
     unknown: str = ""
+    guarantee: Guarantee | None = None
     transform: TransformName | None = None
 
     @property
@@ -127,12 +129,19 @@ class ReleasePlan:
         """The forecast of the budget itself, if there is one."""
         return next((each for each in self.forecasts if each.epsilon == self.epsilon), None)
 
+    @property
+    def guess(self) -> float:
+        """How often somebody guesses right at most which of two values a person has."""
+        if self.guarantee is None:
+            return guess_of_any(self.epsilon, self.delta)
+        return right_guess(self.guarantee)
+
     def facts(self) -> tuple[tuple[str, str], ...]:
         """Return the plan in words: what each thing is called, and what is said of it."""
         return (
             *self._worth(),
             ("protected", self._protected()),
-            ("a guess", _guess_in_words(self.epsilon, self.delta, self.noise)),
+            ("a guess", _guess_in_words(self.guess)),
             ("becomes public", self._public()),
             ("rows", self._rows()),
             ("model", self._model()),
@@ -164,10 +173,10 @@ class ReleasePlan:
                 f" They are not certified to be within {percent(CLOSE_GAP)} of the best: the best "
                 f"bound known is {share}."
             )
-        if self.how.by_passes and self.noise == "laplace":
+        if self.how.by_passes and self.noise is not None and NOISES[self.noise].ball == "l1":
             return (
                 " How near they are to the best is bounded before anything is asked; but under "
-                "Laplace noise no bound is known that is sure to come within "
+                f"{NOISES[self.noise].law} noise no bound is known that is sure to come within "
                 f"{percent(CLOSE_GAP)}: that of Gaussian noise of the same size is taken."
             )
         return ""
@@ -195,7 +204,12 @@ class ReleasePlan:
 
     def _protected(self) -> str:
         unit = "all values of one person" if self.table.people is not None else "every single value"
-        budget = f"ε = {self.epsilon:g}" + (f", δ = {self.delta:g}" if self.delta else ", no δ")
+        if self.guarantee is None:
+            pure = math.inf if self.delta else self.epsilon
+            budget = pair_in_words(self.epsilon, self.delta, pure=pure)
+        else:
+            told = self.guarantee
+            budget = pair_in_words(told.epsilon, told.delta, pure=told.pure_epsilon)
         return f"{unit} of the private column ({self.declared}), with {budget}."
 
     def _public(self) -> str:
@@ -237,7 +251,7 @@ class ReleasePlan:
             *(
                 (
                     f"{each.epsilon:.4g}",
-                    f"≤ {percent(guess(each.epsilon, each.delta, each.noise))}",
+                    f"≤ {percent(right_guess(each.guarantee))}",
                     f"{each.error:.3g}",
                     f"{each.output_error:.3g}",
                     f"{each.questions:,}",
@@ -255,7 +269,7 @@ class ReleasePlan:
             "epsilon": self.epsilon,
             "delta": self.delta,
             "noise": self.noise,
-            "guess": guess(self.epsilon, self.delta, self.noise),
+            "guess": self.guess,
             "inducing": _inducing(self.how),
             "by_passes": self.how.by_passes,
             "notice": self.how.notice,
@@ -270,7 +284,7 @@ class ReleasePlan:
                     "epsilon": each.epsilon,
                     "delta": each.delta,
                     "noise": each.noise,
-                    "guess": guess(each.epsilon, each.delta, each.noise),
+                    "guess": right_guess(each.guarantee),
                     "error": each.error,
                     "output_error": each.output_error,
                     "prior_error": each.prior_error,
@@ -301,33 +315,35 @@ class ReleasePlan:
         )
 
 
-def guess(epsilon: float, delta: float, noise: NoiseName | None) -> float:
+def right_guess(guarantee: Guarantee) -> float:
     """Return how often somebody guesses right at most which of two values a person has.
 
     Somebody who knows everything else and holds both for equally likely is right with a probability
-    of at most (1 + δ(0))/2: with Gaussian noise Φ(μ/2); else, whatever the noise,
-    1 − (1 − δ)/(1 + e^ε) (Kairouz, Oh and Viswanath 2015).
-
-    Parameters
-    ----------
-    epsilon, delta : float
-    noise : {"gaussian", "laplace"} or None
+    of at most (1 + δ(0))/2.
 
     Examples
     --------
-    >>> round(guess(1.0, 1e-3, "gaussian"), 3), round(guess(1.0, 0.0, "laplace"), 3)
-    (0.577, 0.731)
+    >>> round(right_guess(Guarantee(epsilon=1.0, delta=0.0, mu=0.0, laplace=(1.0,))), 3)
+    0.697
     """
-    if noise == "gaussian":
-        return NORMAL.cdf(1 / (2 * NOISES[noise].unit_sd(epsilon, delta)))
+    return (1.0 + guarantee.delta_at(0.0)) / 2
+
+
+def guess_of_any(epsilon: float, delta: float) -> float:
+    """Return what `right_guess` is at most, whatever the noise (Kairouz, Oh and Viswanath 2015).
+
+    Examples
+    --------
+    >>> round(guess_of_any(1.0, 0.0), 3)
+    0.731
+    """
     return 1 - (1 - delta) * math.exp(-epsilon) / (1 + math.exp(-epsilon))
 
 
-def _guess_in_words(epsilon: float, delta: float, noise: NoiseName | None) -> str:
+def _guess_in_words(share: float) -> str:
     return (
         "somebody who knows everything but one person's value, and holds two values for equally "
-        f"likely, will guess right at most {percent(guess(epsilon, delta, noise))} of the time. A "
-        "coin does 50 %."
+        f"likely, will guess right at most {percent(share)} of the time. A coin does 50 %."
     )
 
 

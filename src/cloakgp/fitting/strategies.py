@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -14,30 +13,27 @@ from cloakgp.data import InputRows
 from cloakgp.design import Progress
 from cloakgp.design.streaming.binning import Cells
 from cloakgp.design.streaming.grouping import GroupedPasses, sum_grouped
+from cloakgp.design.streaming.rules import Columns, RowModel, Rule
 from cloakgp.design.streaming.sampling import LEAST_SHARE, Sample
+from cloakgp.design.streaming.together import sum_columns
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import NUMBERS, Likelihood, Linearisation
-from cloakgp.models.summary import Summary, summarise
-from cloakgp.privacy import Guarantee, OutputBounds
-from cloakgp.privacy.accounting import exact_noise_multiplier
+from cloakgp.models.summary import Summary
+from cloakgp.privacy import OutputBounds
+from cloakgp.privacy.budgets import Pair
 from cloakgp.privacy.groups import Groups
-from cloakgp.privacy.labels import Classes, signed_width
-from cloakgp.privacy.noise import NOISES
+from cloakgp.privacy.noise import NOISES, Noise
+from cloakgp.privacy.questions.base import Question
+from cloakgp.privacy.questions.unit import UNIT_INTERVAL, UnitQuestion
 from cloakgp.release import DenseStrategy
 from cloakgp.release.bands import RowBands
 from cloakgp.release.posterior.dense import Posterior
 from cloakgp.utils.arrays import Array, as_matrix
-from cloakgp.utils.names import NoiseName
+from cloakgp.utils.names import DEFAULT_GAP, NoiseName
 from cloakgp.utils.passes import Passes
 
-# How outputs are encoded before they are asked.
-Encoding = OutputBounds | Classes
 # With more rows than this, and inducing inputs, designs go through the rows in passes.
 MANY_ROWS = 5_000
-# Kept back from each stage, so that rounding in two calibrations cannot add up beyond the budget.
-STAGE_MARGIN = 1e-6
-# Parts of Laplace noise that δ makes larger by less than this factor do without δ.
-LITTLE_GAINED = 1.01
 
 
 @dataclass(frozen=True)
@@ -55,9 +51,24 @@ class Budget:
     delta: float
     noise: NoiseName = "gaussian"
 
+    @property
+    def law(self) -> Noise:
+        """The law of that noise."""
+        return NOISES[self.noise]
+
+    @property
+    def pair(self) -> Pair:
+        """(ε, δ)."""
+        return self.epsilon, self.delta
+
+    def of(self, pair: Pair) -> Budget:
+        """Return another (ε, δ) for the same noise."""
+        epsilon, delta = pair
+        return replace(self, epsilon=epsilon, delta=delta)
+
     def unit_sd(self) -> float:
         """Return the sd of the noise on answers of sensitivity 1."""
-        return NOISES[self.noise].unit_sd(self.epsilon, self.delta)
+        return self.law.unit_sd(*self.pair)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +85,8 @@ class Query:
     weights: Array | None = None
 
 
-def sharpened(budget: Budget, *, factor: float) -> Budget:
-    """Return a budget that is as much larger as makes its noise so many times smaller.
+def scale_noise(budget: Budget, *, factor: float) -> Budget:
+    """Return the budget whose noise is so many times smaller.
 
     Parameters
     ----------
@@ -84,22 +95,14 @@ def sharpened(budget: Budget, *, factor: float) -> Budget:
 
     Examples
     --------
-    >>> sharpened(Budget(1.0, 0.0, noise="laplace"), factor=5.0)
+    >>> scale_noise(Budget(1.0, 0.0, noise="laplace"), factor=5.0)
     Budget(epsilon=5.0, delta=0.0, noise='laplace')
     """
-    epsilon, delta = budget.epsilon, budget.delta
-    if budget.noise == "laplace":
-        return replace(budget, epsilon=factor * epsilon)
-    mu = factor / exact_noise_multiplier(epsilon, delta)
-    larger = Guarantee(epsilon=epsilon, delta=delta, mu=mu).epsilon_at(delta)
-    return replace(budget, epsilon=larger)
+    return budget.of(budget.law.scale_budget(*budget.pair, factor=factor))
 
 
 def split_budget(budget: Budget, *, shares: Sequence[float]) -> tuple[Budget, ...]:
-    """Split a budget so that its parts compose to it.
-
-    Of Gaussian noise μ² adds up (Dong, Roth and Su 2022); of Laplace noise ε does, and where there
-    is a δ the parts are as much larger as it allows (`cloakgp.privacy.privacy_loss`).
+    """Split a budget so that its parts compose to it, by the law of its noise.
 
     Parameters
     ----------
@@ -121,57 +124,17 @@ def split_budget(budget: Budget, *, shares: Sequence[float]) -> tuple[Budget, ..
     >>> [round(part.epsilon, 3) for part in split_budget(pure, shares=(0.4, 0.6))]
     [0.4, 0.6]
     """
-    epsilon, delta = budget.epsilon, budget.delta
-    if budget.noise == "laplace":
-        larger = _laplace_factor(epsilon, delta, shares=shares)
-        return tuple(replace(budget, epsilon=larger * share * epsilon) for share in shares)
-    mu = (1.0 - STAGE_MARGIN) / exact_noise_multiplier(epsilon, delta)
-    whole = Guarantee(epsilon=epsilon, delta=delta, mu=mu)
-    parts = [replace(whole, mu=mu * math.sqrt(share)) for share in shares]
-    if max(part.epsilon_at(delta) for part in parts) <= 0:
-        raise ValueError(
-            "splitting the budget leaves only parts with epsilon = 0 at this delta: use a smaller "
-            "delta or no split"
-        )
-    return tuple(_stated(part) for part in parts)
+    return tuple(map(budget.of, budget.law.split(*budget.pair, shares=shares)))
 
 
-def _laplace_factor(epsilon: float, delta: float, *, shares: Sequence[float]) -> float:
-    """Return by how much larger than their shares of ε Laplace parts can be, thanks to δ.
-
-    Where that is little, they add up to ε, and the release needs no δ.
-    """
-
-    def total(factor: float) -> float:
-        parts = tuple(factor * share * epsilon for share in shares)
-        return Guarantee(epsilon=epsilon, delta=delta, mu=0.0, laplace=parts).epsilon_at(delta)
-
-    least, most = 1.0 - STAGE_MARGIN, 2.0
-    # Beside parts that are not known here there is no telling.
-    if delta == 0 or len(shares) < 2 or math.fsum(shares) < 1.0 - STAGE_MARGIN:
-        return least
-    while most - least > STAGE_MARGIN:
-        middle = (least + most) / 2
-        least, most = (middle, most) if total(middle) <= epsilon else (least, middle)
-    return least if least > LITTLE_GAINED else 1.0 - STAGE_MARGIN
-
-
-def _stated(part: Guarantee) -> Budget:
-    """Return a pair (ε, δ) on the curve of a part: at a smaller δ where ε would be zero."""
-    delta = part.delta
-    while part.epsilon_at(delta) <= 0:
-        delta /= 2.0
-    return Budget(epsilon=part.epsilon_at(delta), delta=delta)
-
-
-def unit_noise_sd(encoding: Encoding, budget: Budget) -> float:
+def unit_noise_sd(question: Question, budget: Budget) -> float:
     """Return the noise sd of an answer to questions whose longest column is 1.
 
     About outputs as the likelihood sees them: numbers in output units, labels as ±1.
 
     Parameters
     ----------
-    encoding : OutputBounds or Classes
+    question : OutputBounds or Classes
     budget : Budget
 
     Examples
@@ -179,9 +142,10 @@ def unit_noise_sd(encoding: Encoding, budget: Budget) -> float:
     >>> round(unit_noise_sd(OutputBounds(0.0, 2.0), Budget(epsilon=1.0, delta=1e-3)), 2)
     5.15
     """
-    if isinstance(encoding, Classes):
-        return signed_width(encoding, noise=budget.noise) * budget.unit_sd()
-    return encoding.width * budget.unit_sd()
+    if isinstance(question, OutputBounds | UnitQuestion):
+        width = question.width if isinstance(question, OutputBounds) else UNIT_INTERVAL.width
+        return width * budget.unit_sd()
+    return question.output_noise_sd(NOISES[budget.noise].distance(question)) * budget.unit_sd()
 
 
 def choose_strategy(
@@ -189,11 +153,11 @@ def choose_strategy(
     *,
     prior: ExactPrior | SparsePrior,
     likelihood: Likelihood = NUMBERS,
-    encoding: Encoding,
+    question: Question,
     query: Query,
     budget: Budget,
     criterion: str = "bayes",
-    gap: float = 1e-3,
+    gap: float = DEFAULT_GAP,
     known: Posterior | None = None,
     table: int = 0,
     groups: Groups | None = None,
@@ -203,8 +167,7 @@ def choose_strategy(
     """Design the questions to put to a table. Sees public arrays and earlier answers only.
 
     Questions about classes are chosen under the Gaussian prior over labels that the criterion goes
-    by; with a sparse prior and more than 5,000 rows, in passes over the rows, since the numbers
-    that such a design looks for do not grow with N.
+    by.
 
     Parameters
     ----------
@@ -212,7 +175,7 @@ def choose_strategy(
         Public inputs.
     prior : ExactPrior or SparsePrior
     likelihood : Likelihood
-    encoding : OutputBounds or Classes
+    question : OutputBounds or Classes
     query : Query
     budget : Budget
     criterion : str
@@ -239,34 +202,10 @@ def choose_strategy(
     ValueError
         If a parameter does not make sense.
     """
-    use: Use = "classes" if isinstance(encoding, Classes) else "numbers"
+    use: Use = "numbers" if question.labels is None else "classes"
     by = criterion_named(criterion, use=use)
     linear = by.prior_over_outputs(prior, likelihood, X)
-    noise_sd = unit_noise_sd(encoding, budget)
-    # Rules for rows on their own know nothing of groups.
-    many = use == "classes" and groups is None and len(X) > MANY_ROWS
-    if many and isinstance(linear, SparsePrior):
-        rows = InputRows(X)
-        streamed = design_rows(
-            rows,
-            summarise(rows),
-            prior=linear,
-            query=query,
-            noise_sd=noise_sd,
-            criterion=criterion,
-            gap=gap,
-            progress=progress,
-        )
-        columns = [streamed.rule.columns(*linear.features_and_noise(c.X)) for c in rows.chunks()]
-        return DenseStrategy(
-            X=X,
-            matrix=np.hstack(columns),
-            X_query=query.X,
-            reconstruction=streamed.reconstruction,
-            certificate=streamed.certificate,
-            table=table,
-            query_weights=query.weights,
-        )
+    noise_sd = unit_noise_sd(question, budget)
     chosen = by.choose(
         Problem(
             prior=linear,
@@ -280,7 +219,7 @@ def choose_strategy(
             groups=groups,
             progress=progress,
             account=account,
-            noise=budget.noise,
+            ball=budget.law.ball,
         )
     )
     return DenseStrategy(
@@ -315,6 +254,12 @@ def query_weights(query: Query) -> Array:
     return weights
 
 
+def query_shares(query: Query) -> Array:
+    """Return how important each query point is, adding up to 1."""
+    weights = query_weights(query)
+    return np.asarray(weights / weights.sum())
+
+
 def design_rows(
     rows: Passes,
     summary: Summary,
@@ -324,10 +269,11 @@ def design_rows(
     noise_sd: float,
     noise: NoiseName = "gaussian",
     criterion: str = "bayes",
-    gap: float = 1e-3,
+    gap: float = DEFAULT_GAP,
     tally: Cells | None = None,
     known: Posterior | None = None,
     bands: RowBands | None = None,
+    together: int = 1,
     progress: Progress | None = None,
 ) -> ChosenRule:
     """Choose what to ask of every row of a table, reading its public inputs a few times.
@@ -356,6 +302,9 @@ def design_rows(
     bands : RowBands, optional
         Given what is known, where outputs are clipped to bands. The noise is then in units of
         these.
+    together : int
+        T, how many entries next to each other are those of one row, and protected together. The
+        noise counts what all of them move.
     progress : callable, optional
         Called with the gap while the design improves.
 
@@ -379,7 +328,7 @@ def design_rows(
             X_query=query.X,
             weights=query_weights(query),
             noise_sd=noise_sd,
-            noise=noise,
+            ball=NOISES[noise].ball,
             gap=gap,
             tally=tally,
             known=known,
@@ -389,17 +338,40 @@ def design_rows(
             sample=_sample(rows, summary),
         )
     )
+    model = prior if bands is None else bands
+    ball = NOISES[noise].ball
     if not isinstance(rows, GroupedPasses):
-        return chosen
+        if together == 1:
+            return chosen
+        asked = sum_columns(
+            rows,
+            _Asked(model=model, rule=chosen.rule),
+            together=together,
+            ball=ball,
+            what="measuring questions",
+        )
+        return replace(chosen, sums=replace(chosen.sums, longest=asked.longest))
     # So far they are sums of outputs over the sizes of groups.
     [sums], grouping = sum_grouped(
         rows,
         [prior],
-        model=prior if bands is None else bands,
+        model=model,
         rule=chosen.rule,
         cells=tally,
+        ball=ball,
     )
     return replace(chosen, sums=sums, grouping=grouping)
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """What a rule asks of rows, by their inputs."""
+
+    model: RowModel
+    rule: Rule
+
+    def __call__(self, X: Array) -> Columns:
+        return self.rule.asked(*self.model.features_and_noise(X))
 
 
 def _sample(rows: Passes, summary: Summary) -> Sample | None:

@@ -1,4 +1,4 @@
-"""Account of a population: what was spent about it, and the block that counts what is."""
+"""Accounts of populations: their charges, and the blocks that count further ones."""
 
 from __future__ import annotations
 
@@ -14,15 +14,24 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 from numpy.typing import ArrayLike
 
 from cloakgp.ledger import projection, schema
-from cloakgp.ledger.amounts import Amount, checked_limit, releases_left
 from cloakgp.ledger.charges import LedgerCharge, Purpose, check_unit
-from cloakgp.ledger.database import Database, RowsInTables, Writing
+from cloakgp.ledger.columns import elsewhere, marked, recognised
+from cloakgp.ledger.database import Database, TableStore, Writing
 from cloakgp.ledger.errors import LedgerError
+from cloakgp.privacy.filters import (
+    Amount,
+    Costs,
+    checked_limit,
+    costs_of_release,
+    filter_of,
+    releases_left,
+)
 from cloakgp.privacy.fingerprints import fingerprint_column
 from cloakgp.privacy.spending import ENVIRONMENT, Budget, Spender, counted_by
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release.open import OpenedRelease, load
 from cloakgp.utils.extras import extra
+from cloakgp.utils.names import NoiseChoice
 
 with extra("ledger"):
     from sqlalchemy.engine import Connection
@@ -46,20 +55,20 @@ Made = TypeVar("Made", bound=Publishable)
 
 @dataclass(frozen=True)
 class Standing:
-    """What was spent of an account at one moment.
+    """The standing of an account at one moment.
 
     Attributes
     ----------
     name : str
     unit : str
-        Whom it protects.
+        The protected unit.
     limit : (float, float)
         (ε, δ).
     spent : Amount
     open : tuple of int
-        Charges that are not closed: calls that are running, or whose process died. They count.
+        Open charges: of running calls, or of processes that died. They count.
     charges : int
-        How many there were, of whatever state.
+        Number of charges in all states.
     """
 
     name: str
@@ -70,39 +79,52 @@ class Standing:
     charges: int
 
     @property
-    def epsilon(self) -> float:
-        """The ε at which all of it holds at the limit's δ."""
+    def used(self) -> float:
+        """The used share of the limit, from 0 to 1; the filter refuses charges beyond it.
+
+        This, and no (ε, δ), is the measure of all charges: see `cloakgp.privacy.filters`.
+        """
+        return min(1.0, filter_of(self.limit).used(self.spent))
+
+    @property
+    def epsilon_if_fixed(self) -> float:
+        """The ε of all charges at the limit's δ, if every price was fixed before any answer.
+
+        No guarantee where a price was chosen after reading answers: there the limit is one.
+        """
         return self.spent.epsilon_at(self.limit[1])
 
-    def releases_left(self, epsilon: float, delta: float) -> int:
-        """Return how many more releases of a budget the limit has room for.
+    def releases_left(self, epsilon: float, delta: float, *, noise: NoiseChoice = "auto") -> int:
+        """Return the number of further releases of a budget for which the limit has room.
 
         Parameters
         ----------
         epsilon, delta : float
             Of each.
+        noise : {"auto", "gaussian", "laplace"}
+            "auto" stands for the one that costs more.
         """
-        budget = checked_limit(epsilon, delta)
-        return releases_left(self.spent, Amount.held([budget]), limit=self.limit)
+        costs: Costs = costs_of_release(*checked_limit(epsilon, delta), noise=noise)
+        return releases_left(self.spent, costs, limit=self.limit)
 
 
 @dataclass(frozen=True)
 class Account:
-    """An account of one population, of which a block counts what is spent within it.
+    """An account of one population, whose block counts all charges within it.
 
     ``with ledger.account("patients 2024"):`` counts every fit, those of ``cross_val_score``
-    included, in threads and processes that are started within the block as well, and refuses what
-    would go beyond the limit before any noise is drawn.
+    included, in threads and processes that are started within the block as well, and refuses a
+    charge beyond the limit before any noise is drawn.
 
     Attributes
     ----------
     database : Database
-    fingerprint_key : bytes
-        Secret.
     name : str
-        Empty for whichever account the table is attached to.
+        Empty for the account to which the table is attached.
     purpose : str
-        What for; it is written down with every charge.
+        Purpose, which stands in every charge.
+    approved_by : str
+        The approver, if approval was needed.
     key : str or None
         See `publish`.
 
@@ -117,20 +139,21 @@ class Account:
     ...     account = ledger.open_account("patients 2024", epsilon=2.0, delta=1e-6)
     ...     with account:
     ...         model = model.fit([[0.0], [1.0], [2.0]], [0, 1, 1])
-    ...     round(account.standing.epsilon, 3), account.standing.releases_left(1.0, 1e-6)
-    (1.0, 1)
+    ...     standing = account.standing
+    >>> round(standing.used, 2), standing.releases_left(0.5, 0), standing.releases_left(0.5, 1e-6)
+    (0.5, 2, 1)
     """
 
     database: Database = field(repr=False)
-    fingerprint_key: bytes = field(repr=False)
     name: str
     purpose: str = ""
+    approved_by: str = ""
     key: str | None = None
     _blocks: list[ExitStack] = field(default_factory=list, compare=False, repr=False)
 
     @property
     def standing(self) -> Standing:
-        """What was spent, now."""
+        """The standing of the account, now."""
         with self.database.reading() as connection:
             return standing_of(self.name, connection)
 
@@ -150,91 +173,103 @@ class Account:
         self._blocks.pop().close()
 
     def open_charge(self, spender: Spender) -> LedgerCharge:
-        """Begin to count a call; `cloakgp.privacy.spending` calls this.
+        """Open a charge for a call; `cloakgp.privacy.spending` calls this.
+
+        A named account is taken at its word: the caller does not learn that the outputs are
+        attached to another, since that would confirm a guess of them. Auditors see it.
 
         Raises
         ------
         LedgerError
-            If the account is about others than the call, or the outputs are attached to another
-            account.
+            If the account protects another unit than the call, or none is named and the outputs are
+            not attached to one.
         """
-        fingerprint = spender.fingerprint(self.fingerprint_key)
         with self.database.reading() as connection:
-            rows = RowsInTables(connection)
-            column = None if fingerprint is None else rows.get("columns", fingerprint)
-            name = self.name or (column or {}).get("account", "")
+            rows = TableStore(connection)
+            attached = rows.all("columns")
+            found = recognised(spender.fingerprint, attached, keys=self.database.keys)
+            accounts = {row["account"] for row in found}
+            name = self.name or (accounts.pop() if len(accounts) == 1 else "")
             if not name:
                 raise LedgerError(
-                    f"these outputs are attached to no account: name one (--account, {ACCOUNT}), "
-                    "or attach them (cloakgp ledger attach)"
+                    "these outputs are attached to no account, or to several: name one "
+                    f"(--account, {ACCOUNT}), or attach them (cloakgp ledger attach)"
                 )
             account = checked_account(name, rows)
-        if column is not None and column["account"] != name:
-            raise LedgerError(
-                f"these outputs are those of {column['name']!r}, which is attached to the account "
-                f"{column['account']!r} and not to {name!r}"
-            )
         check_unit(account["unit"], spender.unit, name=name)
         return LedgerCharge(
             self.database,
             spender,
-            purpose=Purpose(account=name, text=self.purpose, key=self.key),
-            fingerprint=fingerprint,
-            column=None if column is None else column["name"],
+            purpose=Purpose(
+                account=name, text=self.purpose, key=self.key, approved_by=self.approved_by
+            ),
+            note={
+                "columns": [row["name"] for row in found if row["account"] == name],
+                "elsewhere": elsewhere(found, account=name),
+            },
         )
 
     @forget_on_failure
     def attach(self, y: ArrayLike, *, column: str) -> None:
-        """Recognise a private column from now on, and count it for no other account.
+        """Attach a private column, which the ledger recognises from now on.
+
+        The caller does not learn whether it is attached already, to this account or another: that
+        would confirm a guess of another person's column. Auditors see it.
 
         Parameters
         ----------
         y : array-like of shape (N,)
-            Private. Its keyed fingerprint is kept, and nothing else of it.
+            Private. A mark of its keyed fingerprint is kept, and nothing else of it.
         column : str
-            What it is called.
+            Its name.
 
         Raises
         ------
         LedgerError
-            If it is attached already, or has no entries.
+            If it has no entries.
         """
-        fingerprint = fingerprint_column(y, key=self.fingerprint_key)
-        if fingerprint is None:
-            raise LedgerError("there are no outputs to attach")
+
+        def fingerprinted(key: bytes) -> str | None:
+            return fingerprint_column(y, key=key)
+
         with self.database.writing() as writing:
-            found = writing.rows.get("columns", fingerprint)
-            if found is not None:
-                raise LedgerError(
-                    f"this column is attached already, as {found['name']!r} to the account "
-                    f"{found['account']!r}"
-                )
             checked_account(self.name, writing.rows)
-            writing.append("attached", account=self.name, column=column, fingerprint=fingerprint)
+            mark = marked(fingerprinted, key=writing.key)
+            if mark is None:
+                raise LedgerError("there are no outputs to attach")
+            attached = writing.rows.all("columns")
+            found = recognised(fingerprinted, attached, keys=self.database.keys)
+            writing.append_noted(
+                "attached",
+                note={"elsewhere": elsewhere(found, account=self.name)},
+                account=self.name,
+                column=column,
+                **mark,
+            )
 
     def publish(self, make: Callable[[], Made], *, key: str | None = None) -> Made:
         """Make one release, count it, and note the digest of its file.
 
-        With a key, the release is kept, and whoever asks again with that key gets the same one:
-        nothing is drawn a second time, however often, and from wherever, it is tried.
+        With a key, the ledger keeps the release, and a second call with that key returns it:
+        nothing is drawn a second time, by any number of calls from any place.
 
         Parameters
         ----------
         make : callable
             Fits once, and returns a release.
         key : str, optional
-            Any text; one for every release that is wanted.
+            Any text; one for each release.
 
         Returns
         -------
         object
-            What ``make`` returned, or what it returned when it was first called.
+            The result of ``make``, or that of its first call.
 
         Raises
         ------
         LedgerError
             If the limit leaves no room; if another call with this key is running, or died after it
-            had drawn noise; or if ``make`` fits not exactly once.
+            had drawn noise; or if ``make`` does not fit exactly once.
 
         Examples
         --------
@@ -257,7 +292,7 @@ class Account:
                 raise LedgerError("a key belongs to an account: name the account")
             kept = self._kept(key)
             if kept is not None:
-                return cast(Made, opened(kept))
+                return cast(Made, open_content(kept))
         counting = _OneCharge(replace(self, key=key))
         with counted_by(counting), _exported(self):
             made = make()
@@ -276,7 +311,7 @@ class Account:
 
     def _kept(self, key: str) -> bytes | None:
         with self.database.reading() as connection:
-            rows = RowsInTables(connection)
+            rows = TableStore(connection)
             found = rows.all("charges", account=self.name, key=key)
             if not found:
                 return None
@@ -302,14 +337,14 @@ class Account:
 
 
 def standing_of(name: str, connection: Connection) -> Standing:
-    """Return what was spent of an account, as a transaction sees it.
+    """Return the standing of an account, as a transaction sees it.
 
     Raises
     ------
     LedgerError
         If there is none.
     """
-    rows = RowsInTables(connection)
+    rows = TableStore(connection)
     row = checked_account(name, rows)
     charges = rows.all("charges", account=name)
     return Standing(
@@ -322,7 +357,7 @@ def standing_of(name: str, connection: Connection) -> Standing:
     )
 
 
-def checked_account(name: str, rows: projection.Rows) -> projection.Row:
+def checked_account(name: str, rows: projection.RowStore) -> projection.Row:
     """Return the row of an account.
 
     Raises
@@ -358,8 +393,8 @@ class _OneCharge:
         return self.charge
 
 
-def opened(content: bytes) -> OpenedRelease:
-    """Return the release in a file that the ledger keeps."""
+def open_content(content: bytes) -> OpenedRelease:
+    """Return the release of a file's content."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "kept.cloak"
         path.write_bytes(content)
@@ -368,11 +403,11 @@ def opened(content: bytes) -> OpenedRelease:
 
 @contextmanager
 def _exported(account: Account) -> Iterator[None]:
-    """Have processes that are started within a block count for the account as well."""
+    """Have processes that are started within a block charge the account as well."""
     url = account.database.url.render_as_string(hide_password=False)
-    wanted = {ENVIRONMENT: url, ACCOUNT: account.name, PURPOSE: account.purpose}
-    before = {name: os.environ.get(name) for name in wanted}
-    os.environ.update(wanted)
+    values = {ENVIRONMENT: url, ACCOUNT: account.name, PURPOSE: account.purpose}
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
     try:
         yield
     finally:

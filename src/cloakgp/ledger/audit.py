@@ -1,98 +1,208 @@
-"""Audit of a ledger: edits, gaps and rollbacks.
+"""Audit of a ledger: edits, gaps, forgeries and rollbacks.
 
-Every entry's digest must follow from the one before; the tables must be what the entries make when
-they are followed anew; and the chain must reach the anchor, which lies outside of the database.
-Whoever can write to the database can write a whole chain anew: the anchor, and the receipts and
-exports that others hold, are what such a chain cannot meet.
+Every entry's digest must follow from the one before, and be signed with the ledger's key of that
+time, which is not in the database; the tables must follow from the entries; files, names and notes
+beside the chain must have the digests and marks of the chain; and the chain must reach the anchor,
+which lies outside of the database, too.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from cloakgp.ledger import projection, schema
-from cloakgp.ledger.chain import GENESIS, linked
-from cloakgp.ledger.database import RowsInTables
-from cloakgp.ledger.errors import DamagedLedgerError
-from cloakgp.ledger.keys import Anchor
+from cloakgp.ledger.anchor import Anchor
+from cloakgp.ledger.chain import GENESIS, Entry, is_endorsed, linked
+from cloakgp.ledger.commitments import mark_of
+from cloakgp.ledger.database import TableStore, is_recovering
+from cloakgp.ledger.errors import DamagedLedgerError, LedgerError
+from cloakgp.ledger.keys import KeyFile
 from cloakgp.utils.extras import extra
 
 with extra("ledger"):
     from sqlalchemy.engine import Connection
 
-# That many are told, and how many more there are.
+# Number and digest of an entry, or a finding.
+Noted = tuple[int, str] | str
+# Findings of a report, which counts further ones.
 MOST_FINDINGS = 20
+# Seconds of difference between the clocks of machines.
+CLOCKS = 60.0
+ROLLBACK = "the ledger was put back to before entry"
 
 
 @dataclass(frozen=True)
 class Audit:
-    """What an audit found.
+    """The result of an audit.
 
     Attributes
     ----------
     entries : int
-        How many there are.
+        Number of entries.
     digest : str
-        Of the last: worth noting elsewhere.
+        Digest of the last entry, worth a note elsewhere.
     findings : tuple of str
-        What is wrong; empty if nothing is.
+        Errors; empty for a sound ledger.
+    notes : tuple of str
+        Facts for auditors that are no errors: a column of two accounts, a clock that went back, an
+        older copy that was put back.
     """
 
     entries: int
     digest: str
     findings: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def sound(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether there are no findings."""
         return not self.findings
 
 
-def audit(connection: Connection, *, anchor: Anchor) -> Audit:
+def note_of(anchor: Anchor) -> Noted:
+    """Return the entry of an anchor, or a finding about the anchor."""
+    try:
+        noted = anchor.read()
+    except DamagedLedgerError as error:
+        return str(error)
+    if noted is None:
+        return f"there is no anchor at {anchor.path}: whether entries were taken back is not known"
+    return noted
+
+
+def is_rollback(finding: str) -> bool:
+    """Return whether a finding is that the ledger does not reach its anchor."""
+    return finding.startswith(ROLLBACK)
+
+
+def audit(connection: Connection, *, noted: Noted, keys: KeyFile) -> Audit:
     """Check a ledger as one transaction sees it.
 
     Parameters
     ----------
     connection : Connection
-    anchor : Anchor
+        It sees one moment of the database, whatever is written meanwhile.
+    noted : Noted
+        From `note_of`, before the transaction began: a ledger would fall short of an anchor that is
+        read later, if it is written meanwhile.
+    keys : KeyFile
     """
     head = connection.execute(schema.head.select()).mappings().one()
-    rows = projection.RowsInMemory()
-    number, digest, findings = 0, GENESIS, []
-    digests: dict[int, str] = {}
+    followed = _Followed(keys=keys)
+    findings: list[str] = []
     query = schema.entries.select().order_by(schema.entries.c.number)
-    for entry in connection.execute(query.execution_options(yield_per=1000)):
-        if entry.number != number + 1:
-            findings.append(f"entries {number + 1} to {entry.number - 1} are missing")
-        if linked(digest, entry.body) != entry.digest:
-            findings.append(f"entry {entry.number} is not what was written, or does not follow")
-        findings += _followed(entry.number, entry.body, rows)
-        number, digest = entry.number, entry.digest
-        digests[number] = digest
+    for row in connection.execute(query.execution_options(yield_per=1000)):
+        findings += followed.follow(Entry(*row))
+    number, digest = followed.number, followed.digest
     if (number, digest) != (head["number"], head["digest"]):
         findings.append(f"the ledger ends at entry {number}, and should at {head['number']}")
-    findings += _differences(rows, RowsInTables(connection))
-    findings += _anchored(anchor, digests)
-    if len(findings) > MOST_FINDINGS:
-        rest = len(findings) - MOST_FINDINGS
-        findings = [*findings[:MOST_FINDINGS], f"and {rest} more"]
-    return Audit(entries=len(digests), digest=digest, findings=tuple(findings))
+    if followed.key_check != head["key_check"]:
+        findings.append("the ledger's key is not the one that its entries name")
+    rows = TableStore(connection)
+    findings += _differences(followed.rows, rows)
+    findings += _kept(connection, followed)
+    findings += _named(connection, followed)
+    notes = [*followed.notes, *_noted(connection, followed, findings)]
+    if is_recovering(rows):
+        notes.append("an older copy was put back, and what is missing in it is not reconciled")
+    findings += _anchored(noted, followed.digests)
+    return Audit(
+        entries=len(followed.digests),
+        digest=digest,
+        findings=_first(findings),
+        notes=_first(notes),
+    )
 
 
-def _followed(number: int, body: str, rows: projection.RowsInMemory) -> Iterator[str]:
-    try:
-        content: Mapping[str, Any] = json.loads(body)
-        if content["number"] != number:
-            yield f"entry {number} says that it is entry {content['number']}"
-        projection.project(content, rows)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        yield f"entry {number} makes no sense after those before it ({error})"
+def _first(told: list[str]) -> tuple[str, ...]:
+    if len(told) <= MOST_FINDINGS:
+        return tuple(told)
+    return (*told[:MOST_FINDINGS], f"and {len(told) - MOST_FINDINGS} more")
 
 
-def _differences(made: projection.RowsInMemory, kept: RowsInTables) -> Iterator[str]:
+@dataclass
+class _Followed:
+    """The state that follows from the entries so far."""
+
+    keys: KeyFile
+    rows: projection.MemoryStore = field(default_factory=projection.MemoryStore)
+    number: int = 0
+    digest: str = GENESIS
+    digests: dict[int, str] = field(default_factory=dict)
+    # Check and public part of the key that signs.
+    key_check: str = ""
+    public: str = ""
+    when: datetime | None = None
+    # Marks of persons in entries, and of erased names.
+    persons: set[str] = field(default_factory=set)
+    erased: set[str] = field(default_factory=set)
+    # Entries with a note for auditors.
+    noted: dict[int, Mapping[str, Any]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def follow(self, entry: Entry) -> Iterator[str]:
+        """Yield the findings about the next entry."""
+        number = entry.number
+        if number != self.number + 1:
+            yield f"entries {self.number + 1} to {number - 1} are missing"
+        if linked(self.digest, entry.body) != entry.digest:
+            yield f"entry {number} is not what was written, or does not follow"
+        try:
+            content: Mapping[str, Any] = entry.content
+            if content["number"] != number:
+                yield f"entry {number} says that it is entry {content['number']}"
+            yield from self._signed(entry, content)
+            projection.project(content, self.rows)
+            self._note(number, content)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            yield f"entry {number} makes no sense after those before it ({error})"
+        self.number, self.digest = number, entry.digest
+        self.digests[number] = entry.digest
+
+    def _signed(self, entry: Entry, content: Mapping[str, Any]) -> Iterator[str]:
+        kind = content["kind"]
+        if kind == "ledger" and not self.key_check:
+            yield from self._take(content, entry.number)
+        if not entry.is_signed(public=self.public):
+            yield f"entry {entry.number} was not written with the ledger's key"
+        if kind == projection.ROTATED:
+            public, endorsement = content["public_key"], content["endorsement"]
+            if not is_endorsed(self.digest, endorsement, public=public):
+                yield f"the key of entry {entry.number} did not take over what was before it"
+            yield from self._take(content, entry.number)
+
+    def _take(self, content: Mapping[str, Any], number: int) -> Iterator[str]:
+        """Change the key that signs entries, which must be a key of the file."""
+        self.key_check, self.public = content["key_check"], content["public_key"]
+        try:
+            ours = self.keys.key(self.key_check).public
+        except LedgerError:
+            ours = ""
+        if self.public != ours:
+            yield f"the key of entry {number} is not in {self.keys.path}"
+
+    def _note(self, number: int, content: Mapping[str, Any]) -> None:
+        called = (content["who"], content.get("approved_by"))
+        self.persons |= {mark for mark in called if mark is not None}
+        kind = content["kind"]
+        if kind == projection.ERASED:
+            self.erased |= set(content["persons"])
+        elif "note" in content:
+            self.noted[number] = content
+        elif kind == projection.RECOVERING:
+            self.notes.append(f"before entry {number} an older copy was put back")
+        when = datetime.fromisoformat(content["when"])
+        if self.when is not None and (back := (self.when - when).total_seconds()) > CLOCKS:
+            self.notes.append(f"the clock went back by {back:.0f} seconds before entry {number}")
+        self.when = when
+
+
+def _differences(made: projection.MemoryStore, kept: TableStore) -> Iterator[str]:
     for table, key in projection.KEYED_BY.items():
         there = {row[key]: row for row in kept.all(table)}
         wanted = made.tables[table]
@@ -101,15 +211,58 @@ def _differences(made: projection.RowsInMemory, kept: RowsInTables) -> Iterator[
                 yield f"{table}: {place} is not what the entries make it"
 
 
-def _anchored(anchor: Anchor, digests: Mapping[int, str]) -> Iterator[str]:
-    try:
-        noted = anchor.read()
-    except DamagedLedgerError as error:
-        yield str(error)
-        return
-    if noted is None:
-        yield f"there is no anchor at {anchor.path}: whether entries were taken back is not known"
-        return
-    number, digest = noted
-    if number and digests.get(number) != digest:
-        yield f"the ledger was put back to before entry {number}, or is another since then"
+def _kept(connection: Connection, followed: _Followed) -> Iterator[str]:
+    """Yield findings about published files that are missing, or have another digest."""
+    wanted = {
+        charge["release"]: number
+        for number, charge in followed.rows.tables["charges"].items()
+        if charge["key"] is not None and charge["release"] is not None
+    }
+    query = schema.releases.select().order_by(schema.releases.c.digest)
+    for kept in connection.execute(query.execution_options(yield_per=1)):
+        wanted.pop(kept.digest, None)
+        if hashlib.sha256(kept.content).hexdigest() != kept.digest:
+            yield f"the release {kept.digest} is not what was published"
+    for charge in wanted.values():
+        yield f"the release of charge {charge} is missing"
+
+
+def _named(connection: Connection, followed: _Followed) -> Iterator[str]:
+    """Yield findings about missing names that were not erased, and about changed ones."""
+    names = {row.mark: row for row in connection.execute(schema.names.select())}
+    for mark in sorted(followed.persons - followed.erased - names.keys()):
+        yield f"the name of {mark} is missing, and was not erased"
+    for mark, row in names.items():
+        if mark in followed.erased:
+            yield f"the name of {mark} was erased, and is there"
+        elif mark_of(row.name, salt=row.salt) != mark:
+            yield f"the name of {mark} is another's"
+
+
+def _noted(connection: Connection, followed: _Followed, findings: list[str]) -> Iterator[str]:
+    """Yield the notes about entries; add the findings about notes."""
+    wanted = dict(followed.noted)
+    query = schema.notes.select().order_by(schema.notes.c.number)
+    for row in connection.execute(query.execution_options(yield_per=1000)):
+        entry = wanted.pop(row.number, None)
+        if entry is None or mark_of(row.content, salt=row.salt) != entry["note"]:
+            findings.append(f"the note of entry {row.number} is not what was written")
+            continue
+        note = json.loads(row.content)
+        if note.get("columns"):
+            # A column of its own account: its attachment noted the other accounts.
+            continue
+        about = f"entry {row.number} of the account {entry['account']!r}"
+        for other in note["elsewhere"]:
+            yield (
+                f"{about} is about the column {other['column']!r} of another account, "
+                f"{other['account']!r}"
+            )
+    findings += [f"the note of entry {number} is missing" for number in wanted]
+
+
+def _anchored(noted: Noted, digests: Mapping[int, str]) -> Iterator[str]:
+    if isinstance(noted, str):
+        yield noted
+    elif noted[0] and digests.get(noted[0]) != noted[1]:
+        yield f"{ROLLBACK} {noted[0]}, or is another since then"

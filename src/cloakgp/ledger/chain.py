@@ -1,4 +1,8 @@
-"""Chain of entries: each has the digest of all before it, so that none can be changed unseen."""
+"""Hash chain of entries: each has the digest of all before it, so that none can be changed unseen.
+
+Each is signed with a key outside of the database: write access to the database is not enough to
+add one.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +19,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from cloakgp import __version__
+from cloakgp.ledger.keys import Key, is_signed
 
-# Of the entry before the first.
+# Digest before the first entry.
 GENESIS = "0" * 64
 USER = "CLOAKGP_USER"
 
@@ -37,14 +42,17 @@ class Entry:
         Canonical JSON.
     digest : str
         SHA-256 of the digest before it and of the body.
+    signature : str
+        Of the digest, in base 64, with the ledger's key of that time.
     """
 
     number: int
     body: str
     digest: str
+    signature: str
 
     @classmethod
-    def after(cls, number: int, digest: str, *, content: Body) -> Entry:
+    def after(cls, number: int, digest: str, *, content: Body, key: Key) -> Entry:
         """Return the entry that follows another.
 
         Parameters
@@ -52,29 +60,69 @@ class Entry:
         number, digest
             Of the one before it; 0 and `GENESIS` for the first.
         content : mapping
-            What happened.
+            The event, and its actor.
+        key : Key
 
         Examples
         --------
-        >>> first = Entry.after(0, GENESIS, content={"kind": "void"})
-        >>> first.number, first.content["kind"]
-        (1, 'void')
+        >>> key = Key(secret=bytes(32))
+        >>> first = Entry.after(0, GENESIS, content={"kind": "void"}, key=key)
+        >>> first.number, first.content["kind"], first.is_signed(public=key.public)
+        (1, 'void', True)
         """
         stamped = {
             **content,
             "number": number + 1,
             "when": datetime.now(UTC).isoformat(timespec="milliseconds"),
-            "who": whoever(),
             "version": __version__,
         }
         body = canonical(stamped)
-        return cls(number=number + 1, body=body, digest=linked(digest, body))
+        linking = linked(digest, body)
+        signature = key.sign(_signed(linking))
+        return cls(number=number + 1, body=body, digest=linking, signature=signature)
+
+    def is_signed(self, *, public: str) -> bool:
+        """Return whether the digest was signed with a key.
+
+        Parameters
+        ----------
+        public : str
+            Of `Key.public`.
+        """
+        return is_signed(_signed(self.digest), self.signature, public=public)
 
     @property
     def content(self) -> dict[str, Any]:
-        """What happened, when, and by whom."""
+        """The event, its time and its actor."""
         content: dict[str, Any] = json.loads(self.body)
         return content
+
+
+def endorse(digest: str, *, key: Key) -> str:
+    """Return the signature by which a new key takes over the chain up to an entry.
+
+    Parameters
+    ----------
+    digest : str
+        Of that entry.
+    key : Key
+        The new one.
+    """
+    return key.sign(_endorsed(digest))
+
+
+def is_endorsed(digest: str, endorsement: str, *, public: str) -> bool:
+    """Return whether a key took over the chain up to an entry."""
+    return is_signed(_endorsed(digest), endorsement, public=public)
+
+
+def _signed(digest: str) -> bytes:
+    # Receipts begin otherwise, so that neither passes for the other.
+    return f"cloakgp entry {digest}".encode()
+
+
+def _endorsed(digest: str) -> bytes:
+    return f"cloakgp rotation {digest}".encode()
 
 
 def linked(before: str, body: str) -> str:
@@ -83,7 +131,7 @@ def linked(before: str, body: str) -> str:
 
 
 def canonical(content: Body) -> str:
-    """Return the one way in which something is written as JSON.
+    """Return the canonical JSON of a value.
 
     Examples
     --------
@@ -95,9 +143,7 @@ def canonical(content: Body) -> str:
 
 @contextmanager
 def acting_as(name: str) -> Iterator[None]:
-    """Have entries say that somebody made them, within a block.
-
-    For programs that act for several people.
+    """Name a person in the entries of a block, for programs that act for several people.
 
     Parameters
     ----------
@@ -106,7 +152,7 @@ def acting_as(name: str) -> Iterator[None]:
     Examples
     --------
     >>> with acting_as("anna"):
-    ...     whoever()
+    ...     acting_person()
     'anna'
     """
     token = _acting.set(name)
@@ -116,8 +162,8 @@ def acting_as(name: str) -> Iterator[None]:
         _acting.reset(token)
 
 
-def whoever() -> str:
-    """Return who this is: of a block, ``CLOAKGP_USER``, or the system's user and host."""
+def acting_person() -> str:
+    """Return the person of a block, of ``CLOAKGP_USER``, or the system's user and host."""
     named = _acting.get() or os.environ.get(USER)
     if named:
         return named

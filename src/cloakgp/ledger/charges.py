@@ -1,30 +1,30 @@
 """Life of a charge: reserved, drawing, and then committed, failed or refunded.
 
-A charge is one call: a fit with all of its stages, or one measurement. Where the call says how much
-it will spend in all, that is held before anything is drawn (`reserved`), so that no fit finds
-itself without room for its second half. Before every draw of noise an entry says exactly what that
-draw costs (`drawing`), and is on the disk before the noise is drawn. A charge counts for the larger
-of what is held and what was drawn. When the call returns, the digests of what was published are
-noted and what is left of the hold is given back (`committed`); when it fails, what was drawn stays
-spent (`failed`), and only if nothing was, all of it is given back (`refunded`). A charge whose
-process died stays as it is, and counts, until somebody says otherwise (`voided`), which is refused
-if noise may have been drawn for it, unless that is said too.
+A charge is one call: a fit with all of its stages, or one measurement. If the call states its whole
+budget, the charge holds it before anything is drawn (`reserved`), so that no fit runs out of room
+for its second half. Before every draw of noise an entry states the exact cost of that draw
+(`drawing`), and is on the disk before the noise is drawn. A charge counts for the larger of the
+hold and the drawn amount. When the call returns, an entry notes the digests of the published
+answers and gives the rest of the hold back (`committed`); when it fails, the drawn amount stays
+spent (`failed`), and only if nothing was drawn, all of it is given back (`refunded`). A charge
+whose process died stays open, and counts, until it is voided (`voided`). This is refused if noise
+may have been drawn for it, unless the caller confirms that nobody has seen it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cloakgp.ledger import projection
-from cloakgp.ledger.amounts import Amount
 from cloakgp.ledger.database import Database, Writing
 from cloakgp.ledger.errors import LedgerError, LimitError
+from cloakgp.privacy.filters import Amount
 from cloakgp.privacy.spending import Budget, Cost, Spender, Unit
 
-# How often it is tried to note that a charge is closed: it was reserved, whatever happens.
+# Attempts to close a charge; it stays reserved if all fail.
 TRIES = 3
-# Guarantees about the first are about the second too: neighbours of the second differ in less.
+# A guarantee for the first unit holds for the others, too: their neighbours differ in less.
 STRONGER: dict[Unit, frozenset[Unit]] = {
     "row": frozenset({"row"}),
     "person": frozenset({"person", "row"}),
@@ -35,32 +35,36 @@ STRONGER: dict[Unit, frozenset[Unit]] = {
 
 @dataclass(frozen=True)
 class Purpose:
-    """What a charge is for.
+    """The purpose of a charge.
 
     Attributes
     ----------
     account : str
     text : str
-        In somebody's words.
+        In the words of the caller.
     key : str or None
-        Of the one release that is wanted; no two charges of an account have one.
+        Of one release; no two charges of an account have the same.
+    approved_by : str
+        The approver, if approval was needed.
     """
 
     account: str
     text: str = ""
     key: str | None = None
+    approved_by: str = ""
 
 
 class LedgerCharge:
-    """What one call spends of an account.
+    """The charge of one call to an account.
 
     Parameters
     ----------
     database : Database
     spender : Spender
     purpose : Purpose
-    fingerprint, column : str or None
-        Of the private outputs, and what they are called if they are attached.
+    note : mapping
+        The attached columns of the private outputs, for auditors alone: it follows from the
+        outputs. The entry, which others read, has a mark of it that tells nothing.
     """
 
     def __init__(
@@ -69,8 +73,7 @@ class LedgerCharge:
         spender: Spender,
         *,
         purpose: Purpose,
-        fingerprint: str | None,
-        column: str | None,
+        note: Mapping[str, object],
     ) -> None:
         self.number: int | None = None
         self._database = database
@@ -80,42 +83,46 @@ class LedgerCharge:
             "unit": spender.unit,
             "epsilon": spender.epsilon,
             "delta": spender.delta,
-            "fingerprint": fingerprint,
-            "column": column,
         }
+        self._note = note
         self._drawing = 0
         self._digests: list[str] = []
 
-    def hold(self, budgets: Sequence[Budget]) -> None:
-        """Hold budgets for what will be drawn.
+    def hold(self, budgets: Sequence[Cost | Budget]) -> None:
+        """Hold budgets for later draws.
 
         Raises
         ------
         LimitError
             If the account has no room for them.
+        LedgerError
+            If they are too large or too small for a guarantee.
         """
         if self.number is None:
-            held = Amount.held(budgets)
+            try:
+                held = Amount.held(budgets)
+            except ValueError as error:
+                raise LedgerError(str(error)) from None
             with self._database.writing() as writing:
                 number = self._open(writing, held)
             self.number = number
 
     def reserve(self, cost: Cost) -> None:
-        """Reserve what a draw costs; it is on the disk when this returns.
+        """Reserve the cost of a draw; it is on the disk when this returns.
 
         Raises
         ------
         LimitError
             If the account has no room for it.
         LedgerError
-            If somebody has voided the charge meanwhile, or the database fails.
+            If the charge was voided meanwhile, or the database fails.
         """
         amount = Amount.of(cost)
         with self._database.writing() as writing:
             number = self.number or self._open(writing, Amount())
             charge = writing.rows.get("charges", number)
             if charge is None or charge["state"] != projection.OPEN:
-                raise LedgerError(f"charge {number} was closed by somebody else: nothing is drawn")
+                raise LedgerError(f"charge {number} was closed by another person: nothing is drawn")
             writing.append(
                 "drawing",
                 charge=number,
@@ -123,17 +130,17 @@ class LedgerCharge:
                 mechanism=cost.mechanism,
                 **amount.numbers,
             )
-            self._check_room(writing)
+            self._check_room(writing, number)
         self.number = number
         self._drawing += 1
 
     def drawn(self, digest: str | None) -> None:
-        """Note the digest of what was drawn."""
+        """Note the digest of drawn answers."""
         if digest is not None:
             self._digests.append(digest)
 
     def close(self, *, failed: bool) -> None:
-        """Commit what was drawn, and give back what was only held."""
+        """Commit the drawn amount, and give the rest of the hold back."""
         if self.number is None:
             return
         drawn = self._drawing > 0
@@ -157,9 +164,9 @@ class LedgerCharge:
                 writing.append(
                     kind, charge=self.number, account=self._purpose.account, draws=self._digests
                 )
-            # An earlier try may have done it, and not have heard.
+            # An earlier attempt may have closed it without an answer.
             elif state != kind:
-                raise LedgerError(f"charge {self.number} was closed by somebody else")
+                raise LedgerError(f"charge {self.number} was closed by another person")
 
     def _open(self, writing: Writing, held: Amount) -> int:
         key = self._purpose.key
@@ -167,36 +174,41 @@ class LedgerCharge:
             raise LedgerError(
                 f"the key {key!r} has been used: one key is for one fit, and nothing is drawn twice"
             )
-        number = writing.append(
+        approver = self._purpose.approved_by
+        number = writing.append_noted(
             "reserved",
+            note=self._note,
             account=self._purpose.account,
             purpose=self._purpose.text,
+            approved_by=writing.pseudonym(approver) if approver else None,
             key=key,
             **self._about,
             **held.numbers,
         )
         if held != Amount():
-            self._check_room(writing)
+            self._check_room(writing, number)
         return number
 
-    def _check_room(self, writing: Writing) -> None:
+    def _check_room(self, writing: Writing, number: int) -> None:
         """Raise, and so undo the transaction, if the account is beyond its limit."""
         row = writing.rows.get("accounts", self._purpose.account)
+        charge = writing.rows.get("charges", number)
         assert row is not None
-        limit = float.fromhex(row["epsilon"]), float.fromhex(row["delta"])
-        if not projection.amount_of(row).fits(limit):
+        assert charge is not None
+        if not projection.has_room(row, charge):
+            epsilon, delta = float.fromhex(row["epsilon"]), float.fromhex(row["delta"])
             raise LimitError(
                 f"the account {self._purpose.account!r} has no room for this within its limit of "
-                f"({limit[0]:g}, {limit[1]:g}): nothing was drawn. cloakgp ledger show tells what "
-                "is left"
+                f"({epsilon:g}, {delta:g}): nothing was drawn. cloakgp ledger show states the "
+                "room"
             )
 
 
 def check_unit(account_unit: str, unit: Unit, *, name: str) -> None:
-    """Refuse a charge about others than an account is about.
+    """Refuse a charge whose unit does not cover that of an account.
 
     A guarantee for all outputs of a person holds for each row of theirs, and one for whole rows for
-    their outputs: such charges are taken, at what they cost for the stronger. Nothing else is.
+    their outputs: such charges are taken, at the cost of the stronger guarantee. Others are not.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Environment in which Alembic runs migrations, on a connection that it is given."""
+"""Environment of Alembic's migrations, on an open connection."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from cloakgp.utils.extras import extra
 with extra("ledger"):
     from alembic import context
 
-# Under this name Alembic runs the file.
+# The name under which Alembic runs this file.
 if __name__ == "env_py":
     context.configure(
         connection=context.config.attributes["connection"],

@@ -1,4 +1,4 @@
-"""Errors of the ledger: what it refuses, and what it finds wrong with itself."""
+"""Errors of the ledger."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from cloakgp.privacy.spending import SpendingError
 
 
 class LedgerError(SpendingError):
-    """The ledger cannot do what was asked; nothing was drawn for it."""
+    """The ledger refuses a call, or fails; nothing was drawn for it."""
 
 
 class LimitError(LedgerError):
@@ -14,4 +14,4 @@ class LimitError(LedgerError):
 
 
 class DamagedLedgerError(LedgerError):
-    """The ledger is not what was written: edited, cut, or an older copy of itself."""
+    """The ledger was edited or cut, or is an older copy of itself."""

@@ -1,4 +1,4 @@
-"""Imports of releases: what was spent before there was a ledger, from the release files."""
+"""Imports of release files, whose charges are older than the ledger."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from pathlib import Path
 from typing import Any
 
 from cloakgp.ledger.accounts import Account, checked_account
-from cloakgp.ledger.amounts import Amount
 from cloakgp.ledger.charges import check_unit
 from cloakgp.ledger.database import Writing
 from cloakgp.ledger.errors import LedgerError
 from cloakgp.privacy.accounting import Guarantee
 from cloakgp.privacy.composition import MixedGuarantee
-from cloakgp.privacy.rounding import round_up
-from cloakgp.privacy.spending import WHOLE_ROWS, Cost, Unit, digest_of
+from cloakgp.privacy.filters import Amount
+from cloakgp.privacy.rounding import round_up_decimal
+from cloakgp.privacy.spending import GAUSSIAN, LAPLACE, WHOLE_ROWS, Cost, Unit, digest_of
 from cloakgp.release import MultiOutputRelease, Release, StatisticsRelease
 from cloakgp.release.open import OpenedRelease, load
 
 
 @dataclass(frozen=True)
 class Imported:
-    """What came of one file.
+    """The result of one file.
 
     Attributes
     ----------
     path : Path
     charge : int or None
-        None if the ledger knew all of it.
+        None if the ledger had all of it.
     epsilon, delta : float
         Of the whole file.
     """
@@ -44,10 +44,10 @@ class Imported:
 def import_releases(
     account: Account, paths: Iterable[str | Path], *, reason: str
 ) -> list[Imported]:
-    """Count releases that were made without this ledger.
+    """Charge releases that were made without this ledger.
 
-    What it knows already, by the digests of noisy answers, it does not count again. It counts what
-    is new whatever the limit is: it was spent.
+    Noisy answers that the ledger has already, by their digests, are not counted again. New ones are
+    charged beyond any limit: they are spent.
 
     Parameters
     ----------
@@ -58,9 +58,9 @@ def import_releases(
     Raises
     ------
     LedgerError
-        If a release is not private, or is about others than the account.
+        If a release is not private, or protects another unit than the account.
     ReleaseFileError
-        If a file is none.
+        If a file is no release.
     """
     return [_import(account, Path(path), reason=reason) for path in paths]
 
@@ -100,10 +100,10 @@ def _import(account: Account, path: Path, *, reason: str) -> Imported:
 
 
 def _new_parts(release: OpenedRelease, file: str, writing: Writing) -> list[tuple[str, Cost]]:
-    """Return what the ledger does not know of a release, with what it is recognised by."""
-    asked = [one.answers for one in _measurements(release) if one.answers.guarantee.spent]
-    parts = [(digest_of(answers.values), _cost(answers.guarantee)) for answers in asked]
-    if not asked:
+    """Return the unknown parts of a release: their digests, and their costs."""
+    spent = [one.answers for one in _measurements(release) if one.answers.guarantee.spent]
+    parts = [(digest_of(answers.values), _cost(answers.guarantee)) for answers in spent]
+    if not spent:
         known = any(charge["release"] == file for charge in writing.rows.all("charges"))
         assert not isinstance(release.guarantee, MixedGuarantee)
         parts = [] if known else [(file, _cost(release.guarantee))]
@@ -111,7 +111,7 @@ def _new_parts(release: OpenedRelease, file: str, writing: Writing) -> list[tupl
         known = all(writing.rows.get("draws", digest) is not None for digest, _ in parts)
         mixed = release.guarantee
         chosen = Cost(mechanism=mixed.mechanism, epsilon=mixed.selection_epsilon)
-        # Whatever had been chosen.
+        # The cost of any choice.
         parts = [] if known else [(f"choice {file}", chosen), (file, _cost(mixed.release))]
     return [part for part in parts if writing.rows.get("draws", part[0]) is None]
 
@@ -122,22 +122,28 @@ def _measurements(release: OpenedRelease) -> tuple[Any, ...]:
 
 
 def _cost(guarantee: Guarantee) -> Cost:
-    pure = sum((Fraction(part) for part in guarantee.laplace), Fraction(0))
+    parts = (*guarantee.laplace, *guarantee.pure)
+    pure = sum((Fraction(part) for part in parts), Fraction(0))
+    without_delta = "any" if guarantee.pure else LAPLACE
     return Cost(
-        mechanism="laplace" if pure else "gaussian",
+        mechanism=without_delta if pure else GAUSSIAN,
         mu=guarantee.mu,
-        epsilon=round_up(pure),
+        epsilon=round_up_decimal(pure),
         answers=guarantee.answers if guarantee.mu else 0,
         coarseness=guarantee.coarseness,
     )
 
 
 def _unit(release: OpenedRelease) -> Unit:
+    """Return the unit that all measurements of a release protect."""
     if isinstance(release, StatisticsRelease):
         return WHOLE_ROWS[release.statistics.neighbours]
+    if isinstance(release, MultiOutputRelease):
+        # Its groups may be the outputs of one row.
+        return "row"
     strategies = [one.strategy for one in _measurements(release)]
-    if any(getattr(one, "groups", None) is not None for one in strategies):
-        return "row" if isinstance(release, MultiOutputRelease) else "person"
-    if any(getattr(one, "grouping", None) is not None for one in strategies):
-        return "person"
-    return "row"
+    grouped = [
+        getattr(one, "groups", None) is not None or getattr(one, "grouping", None) is not None
+        for one in strategies
+    ]
+    return "person" if grouped and all(grouped) else "row"

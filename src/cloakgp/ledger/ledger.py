@@ -1,12 +1,14 @@
-"""Ledger of what was spent: its accounts, its entries, and who may change what about them."""
+"""Ledger of charges: its accounts, its entries, and their changes."""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
+from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from cloakgp.ledger import audit, projection, schema
 from cloakgp.ledger.accounts import (
@@ -17,12 +19,18 @@ from cloakgp.ledger.accounts import (
     checked_account,
     standing_of,
 )
-from cloakgp.ledger.amounts import Amount, checked_limit
 from cloakgp.ledger.chain import GENESIS, Entry
-from cloakgp.ledger.database import Database, RowsInTables, parse_url
+from cloakgp.ledger.database import Database, TableStore
+from cloakgp.ledger.engines import parse_url
 from cloakgp.ledger.errors import LedgerError
-from cloakgp.ledger.keys import Anchor, Key, files_of, new_name, suffixed
+from cloakgp.ledger.keys import Key, new_name
+from cloakgp.ledger.recovery import Recovery, begin_recovery, check_behind, end_recovery
+from cloakgp.privacy.filters import Amount, checked_limit
 from cloakgp.privacy.spending import ENVIRONMENT, Unit
+from cloakgp.utils.extras import extra
+
+with extra("ledger"):
+    import sqlalchemy as sa
 
 if TYPE_CHECKING:
     from cloakgp.ledger.audit import Audit
@@ -33,7 +41,7 @@ UNITS: tuple[Unit, ...] = get_args(Unit)
 
 
 class Ledger:
-    """A ledger that is there.
+    """An existing ledger.
 
     Parameters
     ----------
@@ -44,7 +52,7 @@ class Ledger:
     Raises
     ------
     LedgerError
-        If there is none, its key is not to be read, or a newer version of this package made it.
+        If there is none, its key cannot be read, or a newer version of this package made it.
 
     Examples
     --------
@@ -60,13 +68,11 @@ class Ledger:
         named = url or os.environ.get(ENVIRONMENT)
         if not named:
             raise LedgerError(f"name a ledger, or set {ENVIRONMENT}")
-        self.database = _database(str(named))
+        self.database = Database(parse_url(str(named)))
         self.database.prepare()
         head = self.database.head()
         self.id: str = head["ledger"]
-        self.public_key: str = head["public_key"]
-        path = suffixed(files_of(self.database.url), ".key")
-        self.key = Key.read(path, check=head["key_check"])
+        self.database.keys.key(head["key_check"])
 
     @classmethod
     def create(cls, url: str | Path) -> Ledger:
@@ -82,40 +88,50 @@ class Ledger:
         LedgerError
             If there is one, or a key of one.
         """
-        database = _database(str(url))
-        files = files_of(database.url)
-        path = suffixed(files, ".key")
-        if path.exists() or suffixed(files, ".anchor").exists():
+        database = Database(parse_url(str(url)))
+        keys, anchor = database.keys, database.anchor
+        if keys.path.exists() or anchor.path.exists():
             raise LedgerError(
-                f"{path}, or the anchor beside it, is there already: it may be the key of another "
-                "ledger, without which that one is lost. Move it, or choose another name"
+                f"{keys.path}, or the anchor {anchor.path}, is there already: it may be the key of "
+                "another ledger, without which that one is lost. Move it, or choose another name"
             )
         number = new_name()
-        key = Key.create(path)
+        key = keys.create()
         try:
-            database.create(
-                ledger=number,
-                key_check=key.check,
-                public_key=key.public,
-                number=0,
-                digest=GENESIS,
-            )
+            database.create(ledger=number, key_check=key.check, number=0, digest=GENESIS)
         except BaseException:
-            path.unlink()
+            keys.path.unlink()
             raise
         with database.writing() as writing:
             writing.append("ledger", ledger=number, public_key=key.public, key_check=key.check)
         database.close()
         return cls(url)
 
-    def account(self, name: str, *, purpose: str = "") -> Account:
+    @property
+    def public_key(self) -> str:
+        """The public key of the present signatures, in hexadecimal."""
+        return self.key_of(self.database.head()).public
+
+    def key_of(self, head: Mapping[str, Any]) -> Key:
+        """Return the key that signs.
+
+        Parameters
+        ----------
+        head : mapping
+            Of `Database.head`.
+        """
+        return self.database.keys.key(head["key_check"])
+
+    def account(self, name: str, *, purpose: str = "", approved_by: str = "") -> Account:
         """Return an account, to be opened by ``with``.
 
         Parameters
         ----------
         name : str
         purpose : str
-            Is written down with every charge.
+            Stands in every charge.
+        approved_by : str
+            The approver, if approval was needed.
 
         Raises
         ------
@@ -123,12 +139,12 @@ class Ledger:
             If there is none of this name.
         """
         with self.database.reading() as connection:
-            checked_account(name, RowsInTables(connection))
-        return self._account(name, purpose=purpose)
+            checked_account(name, TableStore(connection))
+        return Account(database=self.database, name=name, purpose=purpose, approved_by=approved_by)
 
     def any_account(self, purpose: str = "") -> Account:
-        """Return whichever account a table is attached to, to be opened by ``with``."""
-        return self._account("", purpose=purpose)
+        """Return the account to which a table is attached, to be opened by ``with``."""
+        return Account(database=self.database, name="", purpose=purpose)
 
     def open_account(
         self, name: str, *, epsilon: float, delta: float, unit: Unit = "row"
@@ -138,17 +154,17 @@ class Ledger:
         Parameters
         ----------
         name : str
-            Of the people, not of a table: whoever is in two tables is in one population.
+            Of the people, not of a table: two tables about the same people share a population.
         epsilon, delta : float
-            The limit of all that is ever spent about them. δ may be 0, for noise that needs none.
+            The limit of all charges about them, for ever. δ may be 0, for noise that needs none.
         unit : str
-            Whom it protects: ``"row"`` (one output), ``"person"`` (all outputs of a group),
+            The protected unit: ``"row"`` (one output), ``"person"`` (all outputs of a group),
             ``"whole row replaced"`` or ``"whole row added or removed"``.
 
         Raises
         ------
         LedgerError
-            If there is one of this name, or what is given makes no sense.
+            If there is one of this name, or a value makes no sense.
         """
         limit = _limit(epsilon, delta)
         if unit not in UNITS:
@@ -159,15 +175,15 @@ class Ledger:
             if writing.rows.get("accounts", name) is not None:
                 raise LedgerError(f"there is an account {name!r} already")
             writing.append("account", account=name, unit=unit, epsilon=limit[0], delta=limit[1])
-        return self._account(name)
+        return Account(database=self.database, name=name)
 
     def change_limit(self, name: str, *, epsilon: float, delta: float, reason: str) -> None:
-        """Change the limit of an account; what was spent stays spent.
+        """Change the limit of an account; charges stay spent.
 
         Raises
         ------
         LedgerError
-            If there is none, no reason is given, or the limit makes no sense.
+            If there is none, there is no reason, or the limit makes no sense.
         """
         limit = _limit(epsilon, delta)
         _check_reason(reason)
@@ -183,15 +199,15 @@ class Ledger:
         charge : int
             Its number.
         reason : str
-            Is written down.
+            Stands in the entry.
         although_drawn : bool
-            Noise may have been drawn, and whoever says this knows that nobody has seen, and nobody
-            will see, what came of it.
+            Noise may have been drawn, and the caller knows that nobody has seen or will see its
+            answers.
 
         Raises
         ------
         LedgerError
-            If it is closed, or noise may have been drawn and this is not said.
+            If it is closed, or noise may have been drawn and the caller does not confirm this.
         """
         _check_reason(reason)
         with self.database.writing() as writing:
@@ -204,7 +220,7 @@ class Ledger:
             if drawn and not although_drawn:
                 raise LedgerError(
                     f"noise may have been drawn for charge {charge}: it stays spent, unless you "
-                    "know that nobody has seen what came of it, and say so (--although-drawn)"
+                    "know that nobody has seen its answers, and confirm it (--although-drawn)"
                 )
             writing.append(
                 "voided",
@@ -215,15 +231,15 @@ class Ledger:
             )
 
     def standings(self) -> list[Standing]:
-        """Return what was spent of every account."""
+        """Return the standings of all accounts."""
         with self.database.reading() as connection:
-            names = [row["name"] for row in RowsInTables(connection).all("accounts")]
+            names = [row["name"] for row in TableStore(connection).all("accounts")]
             return [standing_of(name, connection) for name in names]
 
     def columns(self) -> list[projection.Row]:
-        """Return the attached columns: fingerprint, name and account."""
+        """Return the attached columns: their names, accounts and marks."""
         with self.database.reading() as connection:
-            return RowsInTables(connection).all("columns")
+            return TableStore(connection).all("columns")
 
     def entries(self, *, account: str | None = None, after: int = 0) -> Iterator[Entry]:
         """Return the entries of the chain in order, or those about one account.
@@ -242,24 +258,152 @@ class Ledger:
             if not found:
                 return
             for row in found:
-                entry = Entry(number=row.number, body=row.body, digest=row.digest)
+                entry = Entry(*row)
                 if account is None or entry.content.get("account") == account:
                     yield entry
             after = found[-1].number
 
     def verify(self) -> Audit:
-        """Check every entry, all that follows from them, and the anchor."""
+        """Check every entry, the tables that follow from them, and the anchor."""
+        noted = audit.note_of(self.database.anchor)
         with self.database.reading() as connection:
-            return audit.audit(connection, anchor=self.database.anchor)
+            return audit.audit(connection, noted=noted, keys=self.database.keys)
+
+    def check(self) -> None:
+        """Check that the ledger can count; much faster than `verify`.
+
+        Raises
+        ------
+        LedgerError
+            If the database does not answer, or an older copy of it was put back, and its missing
+            entries are not reconciled.
+        """
+        self.database.check()
+
+    def recover(self, *, reason: str) -> Recovery:
+        """Go on from an older copy of the database that was put back.
+
+        From now on releases are imported and limits lowered, and nothing else, until `reconcile`.
+
+        Parameters
+        ----------
+        reason : str
+            Stands in the entry.
+
+        Raises
+        ------
+        LedgerError
+            If no older copy was put back, or it is damaged.
+        """
+        _check_reason(reason)
+        return begin_recovery(self.database, reason=reason)
+
+    def check_behind(self) -> None:
+        """Check that there is an older copy to `recover`.
+
+        Raises
+        ------
+        LedgerError
+            If there is not.
+        """
+        check_behind(self.database)
+
+    def reconcile(self, *, reason: str) -> None:
+        """Confirm that all charges missing in an older copy are counted; see `recover`.
+
+        Parameters
+        ----------
+        reason : str
+            Account of the work; stands in the entry.
+
+        Raises
+        ------
+        LedgerError
+            If nothing is to be reconciled.
+        """
+        _check_reason(reason)
+        end_recovery(self.database, reason=reason)
+
+    def rotate_keys(self, *, reason: str) -> None:
+        """Sign with a new key from now on; it is written to the file of the old one.
+
+        Old keys stay there: columns that they marked are recognised by them, and entries that they
+        signed are verified. Other machines need a copy of the file.
+
+        Parameters
+        ----------
+        reason : str
+            Stands in the entry.
+        """
+        _check_reason(reason)
+        with self.database.writing() as writing:
+            writing.rotate(self.database.keys.add(), reason=reason)
+
+    def names(self) -> dict[str, str]:
+        """Return the names of persons by their marks; erased ones are missing."""
+        with self.database.reading() as connection:
+            rows = connection.execute(schema.names.select())
+            return {row.mark: row.name for row in rows}
+
+    def notes(self) -> dict[int, dict[str, Any]]:
+        """Return the notes for auditors alone: the attached columns of entries.
+
+        Returns
+        -------
+        dict
+            Number of an entry → of a charge, ``columns`` of its account; and those ``elsewhere``.
+        """
+        with self.database.reading() as connection:
+            rows = connection.execute(schema.notes.select().order_by(schema.notes.c.number))
+            return {row.number: json.loads(row.content) for row in rows}
+
+    def erase(self, names: Collection[str], *, reason: str) -> int:
+        """Erase names of persons; entries keep their marks, which tell nothing, for ever.
+
+        Copies of the database keep the names, and so do purposes and reasons with names in them.
+
+        Parameters
+        ----------
+        names : collection of str
+            As `names` returns them; others are ignored.
+        reason : str
+            Stands in the entry.
+
+        Returns
+        -------
+        int
+            Number of erased names.
+        """
+        _check_reason(reason)
+        table = schema.names
+        with self.database.writing() as writing:
+            query = sa.select(table.c.mark).where(table.c.name.in_(names)).order_by(table.c.mark)
+            marks = list(writing.connection.execute(query).scalars())
+            if marks:
+                writing.append(projection.ERASED, persons=marks, reason=reason)
+                writing.connection.execute(table.delete().where(table.c.mark.in_(marks)))
+        self.database.forget()
+        return len(marks)
+
+    def names_unused_since(self, moment: datetime) -> list[str]:
+        """Return the names of persons without an entry since a moment.
+
+        Parameters
+        ----------
+        moment : datetime
+            With its time zone.
+        """
+        names = self.names()
+        for entry in self.entries():
+            content = entry.content
+            if datetime.fromisoformat(content["when"]) >= moment:
+                for called in ("who", "approved_by"):
+                    names.pop(content.get(called) or "", None)
+        return sorted(names.values())
 
     def close(self) -> None:
         """Close the connections."""
         self.database.close()
-
-    def _account(self, name: str, *, purpose: str = "") -> Account:
-        return Account(
-            database=self.database, fingerprint_key=self.key.columns, name=name, purpose=purpose
-        )
 
     def __repr__(self) -> str:
         return f"<Ledger {self.id[:8]} at {self.database.shown}>"
@@ -268,8 +412,8 @@ class Ledger:
 def account_of_environment() -> Account:
     """Return the account that the environment names: ``CLOAKGP_LEDGER``, ``CLOAKGP_ACCOUNT``.
 
-    Without the second it is whichever account the outputs are attached to. What
-    `cloakgp.privacy.spending` calls where no block says who counts.
+    Without the second it is the account to which the outputs are attached.
+    `cloakgp.privacy.spending` calls this outside of blocks.
 
     Raises
     ------
@@ -286,11 +430,6 @@ def _named(url: str, account: str, purpose: str) -> Account:
     return ledger.account(account, purpose=purpose) if account else ledger.any_account(purpose)
 
 
-def _database(url: str) -> Database:
-    parsed = parse_url(url)
-    return Database(parsed, anchor=Anchor(suffixed(files_of(parsed), ".anchor")))
-
-
 def _limit(epsilon: object, delta: object) -> tuple[float, float]:
     try:
         return checked_limit(epsilon, delta)
@@ -300,4 +439,4 @@ def _limit(epsilon: object, delta: object) -> tuple[float, float]:
 
 def _check_reason(reason: str) -> None:
     if not reason.strip():
-        raise LedgerError("say why: the reason is written down")
+        raise LedgerError("give a reason: it stands in the ledger")

@@ -1,7 +1,7 @@
-"""Projection of the chain: which accounts, charges and columns its entries make, one by one.
+"""Projection of the chain to tables: the accounts, charges and columns of its entries.
 
-The same function follows a new entry in the database, and all entries from the first when the
-ledger is audited: what is read and written, it gets from a `Rows`.
+The same function follows a new entry in the database, and all entries from the first in an audit:
+it reads and writes the rows of a `RowStore`.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ import json
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from cloakgp.ledger.amounts import Amount
+from cloakgp.privacy.filters import Amount, PrivacyFilter, filter_of
 
 Row = dict[str, Any]
-# Tables, and what their rows are found by.
+# Tables, and the keys of their rows.
 KEYED_BY = {
     "accounts": "name",
     "charges": "number",
-    "columns": "fingerprint",
+    "columns": "mark",
     "draws": "digest",
+    "recoveries": "number",
 }
-PARTS = ("gaussian", "pure", "pure_gaussian", "answers", "coarseness")
-# Of a charge.
+# States of a charge.
 OPEN, COMMITTED, FAILED, REFUNDED, VOIDED, IMPORTED = (
     "open",
     "committed",
@@ -30,11 +30,13 @@ OPEN, COMMITTED, FAILED, REFUNDED, VOIDED, IMPORTED = (
     "voided",
     "imported",
 )
-# Whoever wanted a charge of such a state with a key may try again with that key.
+# States of an older copy; and entries about keys and names, which change no row here.
+RECOVERING, RECOVERED, ROTATED, ERASED = "recovering", "recovered", "rotated", "erased"
+# In these states, the key of a charge is free again.
 NOTHING_DRAWN = (REFUNDED, VOIDED)
 
 
-class Rows(Protocol):
+class RowStore(Protocol):
     """Tables whose rows are found by one key each."""
 
     def get(self, table: str, key: object) -> Row | None:
@@ -44,8 +46,8 @@ class Rows(Protocol):
         """Write a row, in the place of that with its key if there is one."""
 
 
-class RowsInMemory:
-    """Rows in dictionaries.
+class MemoryStore:
+    """RowStore in dictionaries.
 
     Attributes
     ----------
@@ -67,8 +69,8 @@ class RowsInMemory:
 
 
 def amount_of(row: Mapping[str, Any]) -> Amount:
-    """Return what an account has spent."""
-    return Amount(*(int(row[part]) for part in PARTS))
+    """Return the sum of an account's charges."""
+    return amount_from(row["spent"])
 
 
 def amount_text(amount: Amount) -> str:
@@ -79,32 +81,49 @@ def amount_text(amount: Amount) -> str:
     >>> amount_from(amount_text(Amount(pure=7))).pure
     7
     """
-    return json.dumps([str(part) for part in amount.parts])
+    # Hexadecimal, as whole numbers of that length are read in linear time.
+    return json.dumps([f"{part:x}" for part in amount.parts])
 
 
 def amount_from(text: str) -> Amount:
     """Return an amount that was written as text."""
-    return Amount(*(int(part) for part in json.loads(text)))
+    return Amount.from_parts([int(part, 16) for part in json.loads(text)])
+
+
+def has_room(account: Mapping[str, Any], charge: Mapping[str, Any]) -> bool:
+    """Return whether an account keeps within its limit, with the charge that was counted last.
+
+    By its filter; or because that charge is the only one, and takes the limit whole: this is
+    settled before its first answer, and stays, however little it draws in the end.
+    """
+    rule, spent = _filter_of(account), amount_of(account)
+    if rule.accepts(spent):
+        return True
+    held, drawn = amount_from(charge["held"]), amount_from(charge["drawn"])
+    fixed = held.covers_pure(drawn) or charge["draws"] <= 1
+    alone = account["spending"] == 1 and counted(charge) == spent
+    takes_whole = charge["whole"] and rule.takes_whole(spent, draws=charge["draws"])
+    return alone and fixed and takes_whole
 
 
 def counted(charge: Mapping[str, Any]) -> Amount:
-    """Return for how much a charge counts against its account."""
+    """Return the amount of a charge against its account."""
     if charge["state"] in NOTHING_DRAWN:
         return Amount()
     drawn = amount_from(charge["drawn"])
-    if charge["state"] == OPEN:
+    if charge["state"] == OPEN or charge["whole"]:
         return drawn.largest(amount_from(charge["held"]))
     return drawn
 
 
-def project(content: Mapping[str, Any], rows: Rows) -> None:
+def project(content: Mapping[str, Any], rows: RowStore) -> None:
     """Follow one entry.
 
     Parameters
     ----------
     content : mapping
         Of the entry.
-    rows : Rows
+    rows : RowStore
 
     Raises
     ------
@@ -113,24 +132,27 @@ def project(content: Mapping[str, Any], rows: Rows) -> None:
     """
     kind = content["kind"]
     if kind == "account":
-        zero = dict.fromkeys(PARTS, "0")
-        limit = _limit(content)
-        rows.put("accounts", {"name": content["account"], "unit": content["unit"], **limit, **zero})
+        about = {"name": content["account"], "unit": content["unit"], **_limit(content)}
+        rows.put("accounts", {**about, "spent": amount_text(Amount()), "spending": 0})
     elif kind == "limit":
         rows.put("accounts", {**_account(content["account"], rows), **_limit(content)})
     elif kind == "attached":
         _account(content["account"], rows)
         row = {"name": content["column"], "account": content["account"]}
-        rows.put("columns", {"fingerprint": content["fingerprint"], **row})
+        rows.put("columns", {name: content[name] for name in ("mark", "salt", "key")} | row)
+    elif kind == RECOVERING:
+        rows.put("recoveries", {"number": content["number"], "state": RECOVERING})
+    elif kind == RECOVERED:
+        _reconcile(content, rows)
     elif kind in {"reserved", IMPORTED}:
         _open(content, rows)
     elif kind in {"drawing", COMMITTED, FAILED, REFUNDED, VOIDED, "published"}:
         _follow(content, rows)
-    elif kind != "ledger":
+    elif kind not in {"ledger", ROTATED, ERASED}:
         raise ValueError(f"unknown kind of entry {kind!r}")
 
 
-def _open(content: Mapping[str, Any], rows: Rows) -> None:
+def _open(content: Mapping[str, Any], rows: RowStore) -> None:
     number = content["number"]
     imported = content["kind"] == IMPORTED
     amount = Amount.from_numbers(content)
@@ -140,15 +162,20 @@ def _open(content: Mapping[str, Any], rows: Rows) -> None:
         "state": IMPORTED if imported else OPEN,
         "held": amount_text(Amount() if imported else amount),
         "drawn": amount_text(amount if imported else Amount()),
+        # Draws of noise; of an import, an unknown number.
+        "draws": 2 if imported else 0,
+        "whole": False,
         "key": content.get("key"),
         "release": content.get("release"),
     }
+    _count(content["account"], Amount(), counted(charge), rows)
+    if not imported:
+        charge["whole"] = _is_beyond(content["account"], rows)
     rows.put("charges", charge)
-    _count(content["account"], counted(charge), rows)
     _note_draws(content, number, rows)
 
 
-def _follow(content: Mapping[str, Any], rows: Rows) -> None:
+def _follow(content: Mapping[str, Any], rows: RowStore) -> None:
     number, kind = content["charge"], content["kind"]
     charge = rows.get("charges", number)
     if charge is None:
@@ -161,31 +188,53 @@ def _follow(content: Mapping[str, Any], rows: Rows) -> None:
     elif kind == "drawing":
         drawn = amount_from(charge["drawn"]) + Amount.from_numbers(content)
         charge["drawn"] = amount_text(drawn)
+        charge["draws"] += 1
     else:
         if kind == REFUNDED and amount_from(charge["drawn"]) != Amount():
             raise ValueError(f"noise was drawn for charge {number}")
         charge["state"] = kind
         if kind in NOTHING_DRAWN:
             charge["key"] = None
+    _count(charge["account"], before, counted(charge), rows)
+    if kind == "drawing" and charge["draws"] == 1 and amount_from(charge["held"]) == Amount():
+        charge["whole"] = _is_beyond(charge["account"], rows)
     rows.put("charges", charge)
-    _count(charge["account"], counted(charge) - before, rows)
     _note_draws(content, number, rows)
 
 
-def _note_draws(content: Mapping[str, Any], number: int, rows: Rows) -> None:
+def _reconcile(content: Mapping[str, Any], rows: RowStore) -> None:
+    for number in content["recoveries"]:
+        row = rows.get("recoveries", number)
+        if row is None or row["state"] != RECOVERING:
+            raise ValueError(f"entry {number} is no recovery that is not reconciled")
+        rows.put("recoveries", {**row, "state": RECOVERED})
+
+
+def _note_draws(content: Mapping[str, Any], number: int, rows: RowStore) -> None:
     for digest in content.get("draws", ()):
         if rows.get("draws", digest) is None:
             rows.put("draws", {"digest": digest, "charge": number})
 
 
-def _count(name: str, change: Amount, rows: Rows) -> None:
+def _count(name: str, before: Amount, after: Amount, rows: RowStore) -> None:
+    """Count the present amount of a charge in the place of its earlier one."""
     account = _account(name, rows)
-    total = amount_of(account) + change
-    parts = zip(PARTS, total.parts, strict=True)
-    rows.put("accounts", {**account, **{part: str(value) for part, value in parts}})
+    spent = amount_of(account) + after - before
+    spending = account["spending"] + (after != Amount()) - (before != Amount())
+    rows.put("accounts", {**account, "spent": amount_text(spent), "spending": spending})
 
 
-def _account(name: str, rows: Rows) -> Row:
+def _is_beyond(name: str, rows: RowStore) -> bool:
+    """Return whether an account's filter refuses the last charge."""
+    account = _account(name, rows)
+    return not _filter_of(account).accepts(amount_of(account))
+
+
+def _filter_of(account: Mapping[str, Any]) -> PrivacyFilter:
+    return filter_of((float.fromhex(account["epsilon"]), float.fromhex(account["delta"])))
+
+
+def _account(name: str, rows: RowStore) -> Row:
     account = rows.get("accounts", name)
     if account is None:
         raise ValueError(f"there is no account {name!r}")

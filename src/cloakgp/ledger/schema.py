@@ -1,8 +1,9 @@
-"""Tables of the ledger: a chain of entries, and what they add up to.
+"""Tables of the ledger: the chain of entries, and the state that follows from it.
 
-`entries` is the ledger; nothing in it is ever changed or removed. All other tables follow from it,
-and `cloakgp.ledger.audit` builds them anew to compare; but for `releases`, which holds published
-files by their digest.
+`entries` is the ledger; no row of it is ever changed or removed. Other tables follow from it, and
+`cloakgp.ledger.audit` builds them anew to compare. Three hold content whose digest or mark is in
+the chain: `releases`, published files; `names` of persons, which can be erased; `notes` for
+auditors.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from cloakgp.utils.extras import extra
 with extra("ledger"):
     from sqlalchemy import (
         BigInteger,
+        Boolean,
         Column,
         ForeignKey,
         Integer,
@@ -22,18 +24,20 @@ with extra("ledger"):
     )
     from sqlalchemy import Text as LongText
 
+# Format of entries; a ledger of another is refused.
+FORMAT = 2
+
 metadata = MetaData()
 
-# One row: which ledger this is, and where its chain ends. Whoever writes holds it locked.
+# One row: the name of the ledger, and the end of its chain. A writer holds it locked.
 head = Table(
     "head",
     metadata,
     Column("id", Integer, primary_key=True),
+    Column("format", Integer, nullable=False),
     Column("ledger", LongText, nullable=False),
-    # Tells whether a key is the ledger's, without telling the key.
+    # A digest that identifies the ledger's key, without telling it.
     Column("key_check", LongText, nullable=False),
-    # Verifies receipts.
-    Column("public_key", LongText, nullable=False),
     Column("number", BigInteger, nullable=False),
     Column("digest", LongText, nullable=False),
 )
@@ -46,6 +50,8 @@ entries = Table(
     Column("body", LongText, nullable=False),
     # Of the body and of the digest before it.
     Column("digest", LongText, nullable=False),
+    # Of the digest.
+    Column("signature", LongText, nullable=False),
 )
 
 accounts = Table(
@@ -53,14 +59,12 @@ accounts = Table(
     metadata,
     Column("name", LongText, primary_key=True),
     Column("unit", LongText, nullable=False),
-    # Numbers as text are hexadecimal floats, or whole numbers longer than 64 bits.
+    # Hexadecimal floats.
     Column("epsilon", LongText, nullable=False),
     Column("delta", LongText, nullable=False),
-    Column("gaussian", LongText, nullable=False),
-    Column("pure", LongText, nullable=False),
-    Column("pure_gaussian", LongText, nullable=False),
-    Column("answers", LongText, nullable=False),
-    Column("coarseness", LongText, nullable=False),
+    # An amount as JSON, and the number of its charges.
+    Column("spent", LongText, nullable=False),
+    Column("spending", Integer, nullable=False),
 )
 
 charges = Table(
@@ -70,24 +74,39 @@ charges = Table(
     Column("number", BigInteger, primary_key=True, autoincrement=False),
     Column("account", LongText, ForeignKey("accounts.name"), nullable=False),
     Column("state", LongText, nullable=False),
-    # Amounts as JSON: what is held, and what noise was drawn for.
+    # Amounts as JSON: the hold, and the drawn amount.
     Column("held", LongText, nullable=False),
     Column("drawn", LongText, nullable=False),
+    Column("draws", Integer, nullable=False),
+    # Whether it takes the whole limit: it then counts for its whole hold.
+    Column("whole", Boolean, nullable=False),
     Column("key", LongText),
     # Of the file that was published.
     Column("release", LongText),
     UniqueConstraint("account", "key"),
 )
 
+# Private columns that are recognised: see `cloakgp.ledger.columns`.
 columns = Table(
     "columns",
     metadata,
-    Column("fingerprint", LongText, primary_key=True),
+    Column("mark", LongText, primary_key=True),
+    Column("salt", LongText, nullable=False),
+    # The check of the key.
+    Column("key", LongText, nullable=False),
     Column("name", LongText, nullable=False),
     Column("account", LongText, ForeignKey("accounts.name"), nullable=False),
 )
 
-# Noisy answers that are counted, by `cloakgp.privacy.spending.digest_of`.
+# Recoveries of older copies of the database, by the numbers of their entries.
+recoveries = Table(
+    "recoveries",
+    metadata,
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("state", LongText, nullable=False),
+)
+
+# Counted noisy answers, by `cloakgp.privacy.spending.digest_of`.
 draws = Table(
     "draws",
     metadata,
@@ -100,4 +119,22 @@ releases = Table(
     metadata,
     Column("digest", LongText, primary_key=True),
     Column("content", LargeBinary, nullable=False),
+)
+
+# Names of persons by their marks in entries.
+names = Table(
+    "names",
+    metadata,
+    Column("mark", LongText, primary_key=True),
+    Column("salt", LongText, nullable=False),
+    Column("name", LongText, nullable=False, unique=True),
+)
+
+# Notes for auditors alone; an entry has the mark of its note.
+notes = Table(
+    "notes",
+    metadata,
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("salt", LongText, nullable=False),
+    Column("content", LongText, nullable=False),
 )

@@ -8,6 +8,13 @@ and t ≈ E[t] + A (y − m) + e with A = Φ(b) − Φ(a) and var e = var t − 
 of t, jointly with y: statistical linearisation. For a band of ±c √v about m, A = erf(c/√2), and
 var t = v (A − 2 c φ(c) + 2 c² Φ(−c)).
 
+What is left out: e_i and e_j of two rows count as independent, and are not where y_i and y_j are
+correlated. An odd clip has an expansion in Hermite polynomials whose first term is A; the others
+add Σ_n c_n² n! ρⁿ over odd n ≥ 3 to the covariance. Of two standard normal variables clipped at ±1
+that is .454 instead of A² ρ = .419 at ρ = .9, .238 instead of .233 at ½: answers about sums of rows
+that lie close together count as a little more precise than they are. That is a matter of how
+accurate predictions and their intervals are, not of privacy: it comes after the noise.
+
 Where outputs are skewed, a clipped mean tends to the median. `offset_per_sd` says how far, for one
 unknown number of predictive sds that all rows of a table share.
 """

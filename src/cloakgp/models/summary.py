@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from cloakgp.models.kernels.coregion import as_entries
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import Chunk, Passes
 
@@ -16,6 +17,8 @@ SAMPLE_ROWS = 50_000
 # 1916), so the rows of the smallest fractional parts are spread evenly over the table.
 GOLDEN, SILVER = (5**0.5 - 1) / 2, 2**0.5 - 1
 BATCH_ROWS = 4096
+# What the numbers of outputs are measured in: next to it all distances between rows are small.
+OUTPUTS_APART = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +126,54 @@ class Summary:
         centres = np.asarray(clusters.cluster_centers_ * self.units, dtype=np.float64)
         occupied = sizes > 0
         return centres[occupied], sizes[occupied] * share
+
+
+@dataclass(frozen=True, eq=False)
+class EntrySummary(Summary):
+    """The same of the entries of several outputs of every row; the last input says of which.
+
+    Attributes
+    ----------
+    by_row : Summary
+    outputs : int
+        T.
+    """
+
+    by_row: Summary
+    outputs: int
+
+    @classmethod
+    def of(cls, rows: Summary, *, count: int) -> EntrySummary:
+        """Return the summary of the entries of rows.
+
+        Parameters
+        ----------
+        rows : Summary
+        count : int
+            T.
+        """
+        kept = max(rows.size // count, 1)
+        return cls(
+            count=rows.count * count,
+            lowest=np.append(rows.lowest, 0.0),
+            highest=np.append(rows.highest, count - 1.0),
+            sample=as_entries(rows.sample[:kept], count=count),
+            places=np.repeat(rows.places[:kept], count),
+            size=rows.size,
+            by_row=rows,
+            outputs=count,
+        )
+
+    @property
+    def units(self) -> Array:
+        """The range of every input; of the last so little that no cell holds two outputs."""
+        return np.append(self.by_row.units, OUTPUTS_APART)
+
+    def centres(self, count: int, *, random_state: int = 0) -> tuple[Array, Array]:
+        """Return centres of rows for every output, at most so many in all but for one each."""
+        rows = max(count // self.outputs, 1)
+        centres, sizes = self.by_row.centres(rows, random_state=random_state)
+        return as_entries(centres, count=self.outputs), np.repeat(sizes, self.outputs)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
-"""Options of a release: what is asked of which table, before anything is read.
+"""Orders: a fit request, and what a table in a file adds to it, before anything is read.
 
-Mistakes in options import nothing that takes long: what needs numbers or tables is imported where
+Mistakes in orders import nothing that takes long: what needs numbers or tables is imported where
 it is used.
 """
 
@@ -10,12 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, cast
 
-from cloakgp.criteria import Criterion, Use, criterion_named
-from cloakgp.orders import texts
+from cloakgp.data.limits import UNLIMITED, ReadingLimits
+from cloakgp.fitting.request import Classification, FitRequest, as_option
 from cloakgp.orders.origin import Origin
-from cloakgp.utils.names import DEFAULT_GAP, NoiseChoice, TransformName
 
 if TYPE_CHECKING:
     from sklearn.gaussian_process.kernels import Kernel
@@ -25,11 +24,6 @@ if TYPE_CHECKING:
     from cloakgp.data.raw import RawRows, RawTable
     from cloakgp.utils.arrays import Array
 
-LEARNING: dict[str, Literal["map", "average"] | None] = {
-    "map": "map",
-    "average": "average",
-    "none": None,
-}
 SCHEMA_SUFFIX = ".schema.json"
 # From which a schema is inferred, where there are more.
 INFERENCE_ROWS = 200_000
@@ -52,69 +46,47 @@ def check_missing_output(given: str, *, classes: Sequence[str]) -> None:
         )
 
 
-def format_of_table(table: Path, query: str) -> TableFormat | None:
+def format_of_table(
+    table: Path, query: str, *, limits: ReadingLimits = UNLIMITED
+) -> TableFormat | None:
     """Return how a table is read, if its name alone does not say it.
+
+    Parameters
+    ----------
+    table : Path
+    query : str
+        Of a database.
+    limits : ReadingLimits, optional
+        Of what is read.
 
     Raises
     ------
     ValueError
         If there is a query, and the table is no database.
     """
-    from cloakgp.data.formats import AddressFormat, DatabaseFormat
+    from cloakgp.data.formats import AddressFormat, DatabaseFormat, format_of
 
     if not query:
-        return None
+        return None if limits is UNLIMITED else format_of(table, limits=limits)
     name, kinds = table.name.lower(), (DatabaseFormat, AddressFormat)
     for kind in kinds:
         if name.endswith(kind.suffixes):
-            return kind(query)
+            return kind(query, limits=limits)
     suffixes = [suffix for kind in kinds for suffix in kind.suffixes]
     raise ValueError(f"--sql goes with {', '.join(suffixes)}")
 
 
-@dataclass(frozen=True)
-class NumberOptions:
-    """Options that go with --bounds only."""
-
-    bounds: tuple[float, float]
-    noise_variance: float | None
-    mean: float | None
-    stages: str
-    interval: str
-    transform: TransformName | None = None
-
-
-@dataclass(frozen=True)
-class ClassOptions:
-    """Options that go with --classes only; empty text and None for what was not given."""
-
-    classes: str
-    class_rates: str
-    link: str
-    step_criterion: str
-    steps: int | None
-
-
-@dataclass(frozen=True)
-class ReleaseOptions:
-    """Options that values and classes share; all of them are public.
+@dataclass(frozen=True, kw_only=True)
+class SourceTable:
+    """A table in a file, with its columns by name.
 
     Attributes
     ----------
-    table : Path
-    inputs : list of str
-        Names of the public columns.
+    path : Path
     output : str
         Name of the private column.
-    epsilon, delta : float
-    noise : {"auto", "gaussian", "laplace"}
-    queries : Path or None
-    inducing : int or None
-    criterion, learn, lengthscale : str
-    signal_variance : float or None
-    gap : float
-    memory : float or None
-        In gigabytes.
+    inputs : list of str
+        Names of the public columns; all of the schema if empty.
     schema : Schema, Path or None
         What the public columns are, or the file that says it.
     person : str
@@ -122,50 +94,23 @@ class ReleaseOptions:
     missing_output : str
     query : str
         Of a database.
-    origin : Origin
+    limits : ReadingLimits
+        Of what is read.
     """
 
-    table: Path
-    inputs: list[str]
+    path: Path
     output: str
-    epsilon: float
-    delta: float
-    noise: NoiseChoice
-    queries: Path | None = None
-    inducing: int | None = None
-    criterion: str = "bayes"
-    learn: str = "map"
-    lengthscale: str = ""
-    signal_variance: float | None = None
-    gap: float = DEFAULT_GAP
-    memory: float | None = None
+    inputs: Sequence[str] = ()
     schema: Schema | Path | None = None
     person: str = ""
     missing_output: str = "refuse"
     query: str = ""
-    origin: Origin = field(default_factory=Origin)
-
-    def check(self) -> None:
-        """Raise ValueError for what makes no sense, before any table is read."""
-        texts.one_of(tuple(LEARNING), self.learn, option="--learn")
-        if not self.gap > 0:
-            raise ValueError(f"--gap must be positive, got {self.gap}")
-        if self.memory is not None and not self.memory > 0:
-            raise ValueError(f"--memory must be positive, got {self.memory}")
-
-    @property
-    def learning(self) -> Literal["map", "average"] | None:
-        """What estimators call `learn`."""
-        return LEARNING[self.learn]
-
-    def criterion_for(self, use: Use) -> Criterion:
-        """Return what the questions are to be chosen for, or raise ValueError."""
-        return criterion_named(self.criterion, use=use, parameter="--criterion")
+    limits: ReadingLimits = UNLIMITED
 
     @property
     def table_format(self) -> TableFormat | None:
         """How the table is read, if its name alone does not say it."""
-        return format_of_table(self.table, self.query)
+        return format_of_table(self.path, self.query, limits=self.limits)
 
     def raw_rows(self, *, classes: Sequence[str] = (), others: Sequence[str] = ()) -> RawRows:
         """Return what the public columns are, declared or inferred, and how private cells are read.
@@ -185,22 +130,25 @@ class ReleaseOptions:
         declared = (
             self.schema
             if isinstance(self.schema, Schema)
-            else declared_schema(self.schema or beside(self.table))
+            else declared_schema(self.schema or beside(self.path))
         )
         if declared is not None and self.inputs:
-            declared = declared.select(self.inputs)
-        names = self.inputs if declared is None else list(declared.sources)
+            declared = declared.select(list(self.inputs))
+        elif declared is not None and self.person:
+            # `cloakgp schema` was not told that it is no input.
+            declared = declared.without(self.person)
+        names = list(self.inputs) if declared is None else list(declared.sources)
         if not names:
             raise ValueError(
                 "name the public columns: --inputs age,weight, or a schema, which cloakgp schema "
-                f"{self.table} --output {self.output} writes"
+                f"{self.path} --output {self.output} writes"
             )
         for output in (self.output, *others):
             checked_names(names, output=output)
         if self.person in (*names, self.output, *others):
             raise ValueError(f"--person {self.person} says whose rows they are, and no more")
         public = read_public(
-            self.table, names=names, most=INFERENCE_ROWS, table_format=self.table_format
+            self.path, names=names, most=INFERENCE_ROWS, table_format=self.table_format
         )
         schema = infer_schema(public, names) if declared is None else declared.completed(public)
         schema.validate()
@@ -214,6 +162,53 @@ class ReleaseOptions:
             thousands=thousands,
         )
 
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """A release that is asked for: a fit request for a table in a file. All of it is public.
+
+    Attributes
+    ----------
+    source : SourceTable
+    request : FitRequest
+    queries : Path or None
+        A table of the inputs where predictions matter.
+    origin : Origin
+    """
+
+    source: SourceTable
+    request: FitRequest
+    queries: Path | None = None
+    origin: Origin = field(default_factory=Origin)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The classes of the private column, if it holds classes."""
+        task = self.request.task
+        if not isinstance(task, Classification):
+            return ()
+        return tuple(cast("Sequence[str]", task.classes))
+
+    def validate(self) -> None:
+        """Refuse what makes no sense, before any table is read.
+
+        Raises
+        ------
+        ValueError
+            In the words of options.
+        """
+        self.request.validate(spelled=as_option)
+        criterion = self.request.chosen_criterion(as_option)
+        if not criterion.iterates:
+            return
+        if self.queries is not None:
+            raise ValueError(
+                f"{as_option('criterion', criterion.name)} asks at the rows: --queries goes with "
+                "the others"
+            )
+        if self.source.person:
+            raise ValueError(f"--person goes with other criteria than {criterion.name!r}")
+
     def query_table(self, schema: Schema) -> RawTable | None:
         """Return the raw columns of query points, or None if there are none."""
         if self.queries is None:
@@ -225,45 +220,44 @@ class ReleaseOptions:
         schema.encode(table)
         return table
 
-    def kernel(
-        self,
-        X: Array,
-        *,
-        variance: float,
-        default: Callable[[Array], Kernel],
-        schema: Schema,
-    ) -> Kernel | None:
-        """Return the kernel that the options describe, or None if none do; what is given is fixed.
 
-        Parameters
-        ----------
-        X : array of shape (N, D)
-        variance : float
-            Of the function, unless an option gives it.
-        default : callable
-            Returns the kernel for public inputs, a constant times a shape, if no option is given.
-        schema : Schema
-        """
-        from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+def kernel_of(
+    request: FitRequest,
+    X: Array,
+    *,
+    variance: float,
+    default: Callable[[Array], Kernel],
+    schema: Schema,
+) -> Kernel | None:
+    """Return the kernel of a lengthscale and a signal variance, or None; these are fixed.
 
-        given = self.signal_variance
-        if not self.lengthscale and given is None:
-            return None
-        if given is not None and not 0 < given < float("inf"):
-            raise ValueError(f"--signal-variance must be positive and finite, got {given}")
-        if not self.lengthscale:
-            return ConstantKernel(given, "fixed") * default(X).k2
-        scales = texts.positive_numbers(self.lengthscale, option="--lengthscale")
-        blocks = schema.block_names
-        if len(scales) not in (1, len(blocks)):
-            raise ValueError(
-                f"--lengthscale has {len(scales)} numbers and --inputs {len(blocks)} parts "
-                f"({', '.join(blocks)}): give one lengthscale for all, or one for each"
-            )
-        if len(scales) > 1:
-            scales = [scales[block] for block in schema.groups]
-        factor = ConstantKernel(variance, FREE) if given is None else ConstantKernel(given, "fixed")
-        return factor * RBF(scales if len(scales) > 1 else scales[0], "fixed")
+    Parameters
+    ----------
+    request : FitRequest
+    X : array of shape (N, D)
+    variance : float
+        Of the function, unless the request gives it.
+    default : callable
+        Returns the kernel for public inputs, a constant times a shape, without a lengthscale.
+    schema : Schema
+    """
+    from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+
+    given, scales = request.signal_variance, list(request.lengthscale)
+    if not scales and given is None:
+        return request.kernel
+    if not scales:
+        return ConstantKernel(given, "fixed") * default(X).k2
+    blocks = schema.block_names
+    if len(scales) not in (1, len(blocks)):
+        raise ValueError(
+            f"--lengthscale has {len(scales)} numbers and --inputs {len(blocks)} parts "
+            f"({', '.join(blocks)}): give one lengthscale for all, or one for each"
+        )
+    if len(scales) > 1:
+        scales = [scales[block] for block in schema.groups]
+    factor = ConstantKernel(variance, FREE) if given is None else ConstantKernel(given, "fixed")
+    return factor * RBF(scales if len(scales) > 1 else scales[0], "fixed")
 
 
 def beside(table: Path) -> Path | None:

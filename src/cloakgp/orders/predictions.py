@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 from cloakgp.columns.schema import UnseenLevels
 from cloakgp.data.cells import as_numbers, check_cells
 from cloakgp.data.copying import CopiedColumns, PublicTable, TableChunk
-from cloakgp.data.formats import format_of
+from cloakgp.data.formats import TableFormat, format_of
+from cloakgp.data.formats.delimited import CsvFormat
+from cloakgp.data.limits import UNLIMITED, ReadingLimits
 from cloakgp.data.schema import TEXT
 from cloakgp.orders.progress import Reporter
 from cloakgp.release import MultiOutputRelease, Release, StatisticsRelease
@@ -61,6 +63,8 @@ class TablePredictions:
         The most rows that are held at once, `CHUNK_ROWS` if not given. What is written does not
         depend on it, but for a last digit where rounding errors of predictions, some 1e-15 of
         them, decide how it is rounded.
+    limits : ReadingLimits, optional
+        Of each file.
 
     Raises
     ------
@@ -80,6 +84,7 @@ class TablePredictions:
         reporter: Reporter,
         tell: Tell,
         chunk_rows: int | None = None,
+        limits: ReadingLimits = UNLIMITED,
     ) -> None:
         classified = isinstance(release, Release) and has_classes(release)
         if classified and new_output:
@@ -92,6 +97,7 @@ class TablePredictions:
             needed=needed,
             left_out=sorted(set(output_names(release)) - set(needed)),
             chunk_rows=chunk_rows or CHUNK_ROWS,
+            limits=limits,
         )
         for name in self._table.left_out:
             tell(f"column {name} of {at} has the private column's name: left out")
@@ -103,6 +109,7 @@ class TablePredictions:
         self._copied = CopiedColumns(text=suffix.startswith(TEXT))
         # What is predicted, by name, and which of it is text.
         self._names: dict[str, bool] = {}
+        self._words: set[str] = set()
         self._unseen: dict[str, UnseenLevels] = {}
         least = self._predict()
         for levels in self._unseen.values():
@@ -127,6 +134,7 @@ class TablePredictions:
                         values = column.to_numpy(dtype=np.str_ if text else np.float64)
                         np.save(self._spool, values)
                         self._names[str(name)] = text
+                        self._words |= set(values.tolist()) if text else set()
                         if str(name) == "sd" or str(name).endswith("_sd"):
                             least = min(least, values[values > 0].min(initial=np.inf))
                 done += len(points.known)
@@ -167,10 +175,26 @@ class TablePredictions:
         """
         self._spool.seek(0)
         with closing(self._table.chunks()) as chunks:
-            format_of(Path(self._suffix)).write(self._written(chunks), file, suffix=self._suffix)
+            self._format().write(self._written(chunks), file, suffix=self._suffix)
         rows = self._table.count
         assert rows is not None
         return rows
+
+    def _format(self) -> TableFormat:
+        """Return the format of what is written: of text, in the dialect in which the table is."""
+        made, reader = format_of(Path(self._suffix)), self._table.table_format
+        if not (isinstance(made, CsvFormat) and isinstance(reader, CsvFormat)):
+            return made
+        schema, first = self._release.schema, self._table.paths[0]
+        return CsvFormat(
+            self._copied.notation.dialect(
+                reader.dialect_of(first),
+                name=first,
+                suffix=self._suffix,
+                decimal="." if schema is None else schema.decimal[0],
+                also=[*self._table.names, *self._names, *self._words],
+            )
+        )
 
     def _written(self, chunks: Iterator[TableChunk]) -> Iterator[Any]:
         """Yield what is to be written of every chunk."""

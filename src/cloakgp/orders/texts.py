@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-from cloakgp.utils.names import TRANSFORMS, TransformName
+from cloakgp.utils.names import AUTO, NoiseChoice
 
 Name = TypeVar("Name", bound=str)
 
@@ -53,6 +53,28 @@ def one_of(choices: Sequence[Name], given: str, *, option: str, company: str = "
     raise ValueError(f"{option} must be one of {', '.join(choices)}{company}, got {given!r}")
 
 
+def noise_choice(given: str, *, option: str) -> NoiseChoice:
+    """Return the noise that was given by name, one of the registered ones, or the choice of one.
+
+    Parameters
+    ----------
+    given : str
+    option : str
+        That it was given for.
+
+    Examples
+    --------
+    >>> noise_choice("auto", option="--noise")
+    'auto'
+    """
+    if given == AUTO:
+        # The usual one: errors in other options come at once, before NumPy is there.
+        return AUTO
+    from cloakgp.privacy.noise import NOISES
+
+    return one_of((AUTO, *NOISES), given, option=option)
+
+
 def declared_ranges(given: Sequence[str], *, option: str) -> dict[str, tuple[float, float]]:
     """Return columns with their declared ranges, in the order given.
 
@@ -84,29 +106,30 @@ def declared_ranges(given: Sequence[str], *, option: str) -> dict[str, tuple[flo
     return ranges
 
 
-def transform_named(given: str) -> TransformName | None:
-    """Return the transform of a name, None if there is none.
+def one_of_or_none(choices: Sequence[Name], given: str, *, option: str) -> Name | None:
+    """Return the choice that was given by name, None for an empty text.
 
     Examples
     --------
-    >>> transform_named("log"), transform_named("")
-    ('log', None)
+    >>> one_of_or_none(("log", "logit"), "", option="--transform")
     """
-    return one_of(TRANSFORMS, given, option="--transform") if given else None
+    return one_of(choices, given, option=option) if given else None
 
 
-def positive_numbers(listed: str, *, option: str) -> list[float]:
-    """Return the positive numbers in a list with commas.
+def positive_numbers(listed: str, *, option: str) -> tuple[float, ...]:
+    """Return the positive numbers in a list with commas, none of an empty text.
 
     Examples
     --------
     >>> positive_numbers("15,20", option="--lengthscale")
-    [15.0, 20.0]
+    (15.0, 20.0)
     """
+    if not listed:
+        return ()
     try:
-        numbers = [float(number) for number in listed.split(",")]
+        numbers = tuple(float(number) for number in listed.split(","))
     except ValueError:
-        numbers = []
+        numbers = ()
     if not numbers or not all(0 < number < float("inf") for number in numbers):
         raise ValueError(f"{option} takes positive numbers with commas, such as 15 or 15,20")
     return numbers

@@ -12,11 +12,10 @@ from cloakgp.plots.display import Display, Style, styled
 from cloakgp.plots.figures import draw_rug, rug_mark, tidy, title_of
 from cloakgp.plots.slices import axis_of, shortened
 from cloakgp.plots.themes import theme_of
-from cloakgp.privacy import Answers
-from cloakgp.privacy.bands import Bands
-from cloakgp.privacy.interval import CountQuestion
+from cloakgp.privacy.questions.bands import Bands
+from cloakgp.privacy.questions.bounds import OutputBounds
+from cloakgp.privacy.questions.counts import CountQuestion
 from cloakgp.release import DenseStrategy, Measurement, Release
-from cloakgp.release.bands import RowBands
 from cloakgp.report.columns import asked_output, has_classes, what_inputs_are
 from cloakgp.report.controls import Control, controls_of
 from cloakgp.report.outputs import bounds
@@ -122,7 +121,7 @@ class BandsDisplay(Display):
             for each in release.measurements
             if each.strategy.table == first
             and not each.about_spread
-            and not isinstance(each.placing, CountQuestion)
+            and not isinstance(each.question, CountQuestion)
         ]
         stages = tuple(_stage(release, each) for each in asked)
         return cls(release, numbers[chosen], stages, unit)
@@ -235,21 +234,16 @@ class BandsDisplay(Display):
 
 def _stage(release: Release, measurement: Measurement) -> StageBands:
     strategy = measurement.strategy
-    placing = measurement.placing
     X = strategy.X if isinstance(strategy, DenseStrategy) else strategy.X_query
-    if isinstance(placing, RowBands):
-        placing = placing(X)
-    spent = measurement.guarantee
-    if spent.laplace:
-        share = sum(spent.laplace) / sum(
-            sum(each.guarantee.laplace) for each in release.measurements
-        )
-    else:
-        share = spent.mu**2 / sum(each.guarantee.mu**2 for each in release.measurements)
-    if isinstance(placing, Bands):
-        return StageBands(share, placing.lower, placing.upper, "around predictions")
-    assert isinstance(measurement.answers, Answers)
-    lo, hi = measurement.answers.bounds
+    question = measurement.question.of_rows(X)
+    spent = measurement.noise.spent
+    share = spent(measurement.guarantee) / sum(
+        spent(each.guarantee) for each in release.measurements
+    )
+    if isinstance(question, Bands):
+        return StageBands(share, question.lower, question.upper, "around predictions")
+    assert isinstance(question, OutputBounds)
+    lo, hi = question.lo, question.hi
     whole = release.transform is not None or (lo, hi) == bounds(release)
     named = "the bounds" if whole else "the interval found"
     return StageBands(share, np.full(len(X), lo), np.full(len(X), hi), named)

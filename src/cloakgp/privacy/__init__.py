@@ -1,9 +1,10 @@
 """Privacy: the mechanisms in which y meets noise, and what they cost."""
 
 from cloakgp.privacy.accounting import Calibration, Guarantee, compose
-from cloakgp.privacy.bounds import OutputBounds
+from cloakgp.privacy.answers import Answers
+from cloakgp.privacy.ask import ask
 from cloakgp.privacy.cloaking import CloakedPredictions, cloak
-from cloakgp.privacy.queries import Answers, measure
+from cloakgp.privacy.questions.bounds import OutputBounds
 
 __all__ = [
     "Answers",
@@ -11,7 +12,7 @@ __all__ = [
     "CloakedPredictions",
     "Guarantee",
     "OutputBounds",
+    "ask",
     "cloak",
     "compose",
-    "measure",
 ]

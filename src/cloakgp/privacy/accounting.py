@@ -10,8 +10,9 @@ noise of sd s to a function of ℓ2-sensitivity Δ is (ε, δ)-DP **if and only 
     δ(ε; μ) = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ),   μ = Δ/s = 1/σ.
 
 This is the trade-off curve of μ-Gaussian DP, and several Gaussian releases about the same people,
-each possibly chosen after seeing the ones before, are together exactly √(Σ μ_i²)-Gaussian DP (Dong,
-Roth and Su 2022, *Gaussian differential privacy*, corollary 3.3).
+each possibly chosen after seeing the ones before, at prices μ_i that were fixed beforehand, are
+together exactly √(Σ μ_i²)-Gaussian DP (Dong, Roth and Su 2022, *Gaussian differential privacy*,
+corollary 3.3). Prices that are chosen by answers are for `cloakgp.privacy.filters`.
 
 The noise drawn is the discrete Gaussian on a fine grid, not the normal: what that costs is proved
 at `discretisation_delta` and counted in every guarantee. Laplace noise needs no δ: see
@@ -29,6 +30,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import ndtri_exp
 
+from cloakgp.privacy.budgets import check_budget, check_pair
 from cloakgp.privacy.markup import ShownAsTable
 from cloakgp.privacy.privacy_loss import coin_delta, coin_epsilon, mixed_delta, mixed_epsilon
 
@@ -39,21 +41,6 @@ Calibration = Literal["exact", "papers"]
 DIGITS = 80
 # Relative step by which a calibrated σ is rounded up, until the closed form confirms it.
 ROUNDING = 2.0**-40
-
-
-def check_budget(epsilon: float, delta: float, *, pure: bool = False) -> None:
-    """Raise ValueError unless 0 < ε < ∞ and 0 < δ < 1; with ``pure``, δ may be 0."""
-    for name, value in (("epsilon", epsilon), ("delta", delta)):
-        if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-            raise ValueError(f"{name} must be a number, got {value!r}")
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise ValueError(f"epsilon must be positive and finite, got {epsilon}: 1 is a usual choice")
-    if not (0 < delta < 1 or (pure and delta == 0)):
-        least = "be at least 0 and below 1" if pure else "lie strictly between 0 and 1"
-        raise ValueError(
-            f"delta must {least}, got {delta}: well below one over the number of people is a usual "
-            "choice"
-        )
 
 
 def gaussian_delta(mu: float, epsilon: float) -> float:
@@ -125,7 +112,7 @@ def exact_noise_multiplier(epsilon: float, delta: float) -> float:
     """
     from dp_accounting import get_sigma_gaussian
 
-    check_budget(epsilon, delta)
+    check_budget(epsilon, delta, part=True)
     epsilon, delta = float(epsilon), float(delta)
     with np.errstate(divide="ignore"):
         sigma = float(get_sigma_gaussian(epsilon, delta))
@@ -234,6 +221,9 @@ class Guarantee(ShownAsTable):
         Σ (grid / noise sd)² over those with Gaussian noise; see `discretisation_delta`.
     laplace : tuple of float
         Of every measurement with Laplace noise its ε, sensitivity over scale.
+    pure : tuple of float
+        Of every measurement with other noise that needs no δ its ε. Nothing else is known of it, so
+        of all parts without δ only the sum counts then.
     adaptive : bool
         Whether answers decided how much later measurements spent of a whole that was fixed. Of
         Laplace noise only the sum counts then (Rogers, Roth, Ullman and Vadhan 2016); μ² adds up
@@ -257,6 +247,7 @@ class Guarantee(ShownAsTable):
     coarseness: float = 0.0
     laplace: tuple[float, ...] = ()
     adaptive: bool = False
+    pure: tuple[float, ...] = ()
 
     def validate(self) -> None:
         """Refuse a guarantee that is none; whether it holds is for `check_holds`.
@@ -266,13 +257,13 @@ class Guarantee(ShownAsTable):
         ValueError
             If its budget is none, or a part is damaged.
         """
-        check_budget(self.epsilon, self.delta, pure=self.mu == 0)
+        check_pair(self.epsilon, self.delta, pure=self.mu == 0)
         # Written so that NaN fails every one of them.
         if not (
             0 <= self.mu < math.inf
             and self.answers >= 0
             and self.coarseness >= 0
-            and all(0 < part < math.inf for part in self.laplace)
+            and all(0 < part < math.inf for part in self._parts)
         ):
             raise ValueError("its guarantee is damaged")
 
@@ -291,21 +282,31 @@ class Guarantee(ShownAsTable):
     @property
     def spent(self) -> bool:
         """Whether anything was asked."""
-        return self.mu > 0 or bool(self.laplace)
+        return self.mu > 0 or bool(self._parts)
 
     @property
     def pure_epsilon(self) -> float:
         """The ε that holds with δ = 0; infinite beside Gaussian noise."""
-        return math.inf if self.mu > 0 else self._laplace_epsilon
+        return math.inf if self.mu > 0 else self.epsilon_of_parts
 
     @property
-    def _laplace_epsilon(self) -> float:
-        """Basic composition of the Laplace parts (Dwork and Roth 2014, theorem 3.14), rounded up.
+    def _parts(self) -> tuple[float, ...]:
+        return (*self.laplace, *self.pure)
 
-        `math.fsum` rounds once, to nearest; of one part it is exact.
+    @property
+    def epsilon_of_parts(self) -> float:
+        """The ε of all parts without δ, rounded up, beside Gaussian noise too.
+
+        Basic composition (Dwork and Roth 2014, theorem 3.14). `math.fsum` rounds once, to nearest;
+        of one part it is exact.
         """
-        total = math.fsum(self.laplace)
-        return total if len(self.laplace) < 2 else math.nextafter(total, math.inf)
+        total = math.fsum(self._parts)
+        return total if len(self._parts) < 2 else math.nextafter(total, math.inf)
+
+    @property
+    def _only_sum_counts(self) -> bool:
+        """Whether parts without δ are known to be as private as their sum, and no more."""
+        return bool(self.pure) or (self.adaptive and bool(self.laplace))
 
     def delta_at(self, epsilon: float) -> float:
         """Return a δ that is achieved at another ε, rounded up."""
@@ -313,13 +314,13 @@ class Guarantee(ShownAsTable):
             raise ValueError(f"epsilon must be at least 0, got {epsilon}")
         if epsilon >= self.pure_epsilon:
             return 0.0
-        if self.adaptive and self.laplace:
+        if self._only_sum_counts:
             return self._delta_of_any(epsilon)
         if self.mu == 0 and len(self.laplace) == 1:
             # Of one shift of Laplace noise, 1 − e^((ε − ε₁)/2): the test at the middle is best.
             share = -math.expm1((epsilon - self.laplace[0] * (1 + ROUNDING)) / 2)
             return min(1.0, share * (1 + ROUNDING))
-        spent = self._laplace_epsilon
+        spent = self.epsilon_of_parts
         extra = discretisation_delta(
             epsilon + spent, answers=self.answers, coarseness=self.coarseness
         )
@@ -331,11 +332,11 @@ class Guarantee(ShownAsTable):
         return min(1.0, min(basic, mixed_delta(self.mu, laplace, epsilon)) + extra)
 
     def _delta_of_any(self, epsilon: float) -> float:
-        """As `delta_at`, of any mechanism that is as private as the Laplace parts are together.
+        """As `delta_at`, of any mechanism that is as private as parts without δ are together.
 
         Beside Gaussian noise: as Gaussian DP, or by basic composition.
         """
-        spent = self._laplace_epsilon * (1 + ROUNDING)
+        spent = self.epsilon_of_parts * (1 + ROUNDING)
         if self.mu == 0:
             return min(1.0, coin_delta(spent, epsilon) * (1 + 4 * ROUNDING))
         extra = discretisation_delta(
@@ -347,7 +348,7 @@ class Guarantee(ShownAsTable):
     @property
     def _mu_of_all(self) -> float:
         """A μ of Gaussian DP that all parts have together, rounded up."""
-        return math.hypot(self.mu, pure_mu(self._laplace_epsilon * (1 + ROUNDING))) * (1 + ROUNDING)
+        return math.hypot(self.mu, pure_mu(self.epsilon_of_parts * (1 + ROUNDING))) * (1 + ROUNDING)
 
     def epsilon_at(self, delta: float) -> float:
         """Return an ε that is achieved at another δ, rounded up.
@@ -362,7 +363,7 @@ class Guarantee(ShownAsTable):
             raise ValueError(f"delta must be {least}, got {delta}")
         if self.mu == 0:
             return self._epsilon_without_gaussian(delta)
-        if not self.laplace:
+        if not self._parts:
             return _smallest_epsilon(self.mu, delta, self.delta_at)
         gaussian = Guarantee(
             epsilon=self.epsilon,
@@ -371,21 +372,25 @@ class Guarantee(ShownAsTable):
             answers=self.answers,
             coarseness=self.coarseness,
         )
-        highest = (self._laplace_epsilon + gaussian.epsilon_at(delta)) * (1 + 4 * ROUNDING)
-        if self.adaptive:
+        highest = (self.epsilon_of_parts + gaussian.epsilon_at(delta)) * (1 + 4 * ROUNDING)
+        if self._only_sum_counts:
             return min(highest, _smallest_epsilon(self._mu_of_all, delta, self.delta_at))
         extra = discretisation_delta(
-            highest + self._laplace_epsilon, answers=self.answers, coarseness=self.coarseness
+            highest + self.epsilon_of_parts, answers=self.answers, coarseness=self.coarseness
         )
         laplace = tuple(part * (1 + ROUNDING) for part in self.laplace)
-        found = mixed_epsilon(self.mu, laplace, delta - extra)
-        return min(highest, found * (1 + ROUNDING))
+        found = mixed_epsilon(self.mu, laplace, delta - extra) * (1 + ROUNDING)
+        step = ROUNDING
+        # Of a sum that is computed at another ε, rounding differs.
+        while found < highest and self.delta_at(found) > delta:
+            found, step = found * (1 + step), 2 * step
+        return min(highest, found)
 
     def _epsilon_without_gaussian(self, delta: float) -> float:
-        pure = self._laplace_epsilon
+        pure = self.epsilon_of_parts
         if delta == 0 or pure == 0:
             return pure
-        if self.adaptive:
+        if self._only_sum_counts:
             slack = (1.0 + pure) * ROUNDING * 8
             return min(pure, max(0.0, coin_epsilon(pure, delta) + slack))
         if len(self.laplace) == 1:
@@ -400,11 +405,12 @@ class Guarantee(ShownAsTable):
         return math.inf if self.mu == 0 else 1.0 / self.mu
 
     def __str__(self) -> str:
-        if self.laplace and self.pure_epsilon <= self.epsilon:
+        if self._parts and self.pure_epsilon <= self.epsilon:
             return f"{self.epsilon:.4g}-differential privacy"
-        parts = [f"mu = {self.mu:.4g}"] if self.mu or not self.laplace else []
-        if self.laplace:
-            parts.append("Laplace " + ", ".join(f"{part:.4g}" for part in self.laplace))
+        parts = [f"mu = {self.mu:.4g}"] if self.mu or not self._parts else []
+        for kind, spent in (("Laplace", self.laplace), ("without delta", self.pure)):
+            if spent:
+                parts.append(f"{kind} " + ", ".join(f"{part:.4g}" for part in spent))
         return f"({self.epsilon:.4g}, {self.delta:.4g})-differential privacy ({'; '.join(parts)})"
 
 
@@ -413,8 +419,11 @@ def compose(*guarantees: Guarantee, delta: float | None = None) -> Guarantee:
 
     Of Gaussian noise exactly: μ² = Σ μ_i² (Dong, Roth and Su 2022, corollary 3.3). Of Laplace noise
     the ε_i add up at δ = 0, and at a larger δ, or beside Gaussian noise, their privacy losses do
-    (`cloakgp.privacy.privacy_loss`). Also when later releases were chosen after seeing earlier
-    ones.
+    (`cloakgp.privacy.privacy_loss`); of other noise without δ, the ε_i, which no privacy loss
+    exceeds. Also when later questions were chosen after reading earlier
+    answers, at **prices that were fixed beforehand**, the μ_i and ε_i. Where these were chosen by
+    answers, too, the sum holds without δ alone; with one, a limit does that was set before the
+    first answer (`cloakgp.privacy.filters`).
 
     Parameters
     ----------
@@ -452,6 +461,7 @@ def compose(*guarantees: Guarantee, delta: float | None = None) -> Guarantee:
         coarseness=math.fsum(part.coarseness for part in guarantees),
         laplace=tuple(spent for part in guarantees for spent in part.laplace),
         adaptive=any(part.adaptive for part in guarantees),
+        pure=tuple(spent for part in guarantees for spent in part.pure),
     )
     return replace(total, epsilon=total.epsilon_at(total.delta))
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
@@ -17,19 +18,23 @@ from cloakgp.privacy.accounting import (
     Calibration,
     Guarantee,
 )
-from cloakgp.privacy.bounds import OutputBounds
+from cloakgp.privacy.ask import ask
 from cloakgp.privacy.checks import warn_of_parameters
-from cloakgp.privacy.noise import NOISES, noise_for, noises_for
-from cloakgp.privacy.queries import measure
+from cloakgp.privacy.noise import NOISES
+from cloakgp.privacy.noise_choice import check_noise, choose_noise
+from cloakgp.privacy.questions.bounds import OutputBounds
 from cloakgp.privacy.spending import one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.utils.arrays import Array, as_matrix
 from cloakgp.utils.formatting import short_form
-from cloakgp.utils.names import NoiseChoice, NoiseName
+from cloakgp.utils.names import DEFAULT_GAP, Ball, NoiseChoice, NoiseName
 
-DESIGNS: Mapping[NoiseName, Callable[..., Design]] = MappingProxyType(
-    {"gaussian": design_strategy, "laplace": design_strategy_l1}
+DESIGNS: Mapping[Ball, Callable[..., Design]] = MappingProxyType(
+    {"l2": design_strategy, "l1": design_strategy_l1}
 )
+# The papers' calibration is that of Gaussian noise.
+BALLS: tuple[Ball, ...] = ("l1", "l2")
+PAPERS_BALLS: tuple[Ball, ...] = ("l2",)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +48,8 @@ class CloakedPredictions:
     noise_cov : array of shape (P, P)
         Covariance of the noise, in squared output units.
     guarantee : Guarantee
+    noise : str
+        Its law.
     gap : float
         Certified relative gap of the noise's design.
     insecure : bool
@@ -52,6 +59,7 @@ class CloakedPredictions:
     values: Array
     noise_cov: Array
     guarantee: Guarantee
+    noise: NoiseName
     gap: float
     insecure: bool = False
 
@@ -75,18 +83,18 @@ def cloak(
     criterion: CriterionName = "trace",
     weights: ArrayLike | None = None,
     calibration: Calibration = "exact",
-    gap: float = 1e-3,
+    gap: float = DEFAULT_GAP,
     insecure_seed: int | None = None,
 ) -> CloakedPredictions:
     r"""Publish the predictions C y of a linear smoother with the least noise.
 
     Mechanism: design R and L with L R = C (`cloakgp.design.design_strategy`, which sees C alone),
-    answer R y by `cloakgp.privacy.queries.measure`, publish C c + L a for the middle c of the
+    answer R y by `cloakgp.privacy.ask`, publish C c + L a for the middle c of the
     bounds. The values are a function of the k noisy answers a and of public arrays, so they inherit
-    the guarantee of `measure` by post-processing; the noise has the covariance s² L Lᵀ.
+    the guarantee of `ask` by post-processing; the noise has the covariance s² L Lᵀ.
 
     Neighbours: data sets that differ in one output, within the bounds. Sensitivity: d·max_j ‖r_j‖
-    of the strategy used, in the noise's norm. Theorem: as for `measure`. The shape of the noise
+    of the strategy used, in the noise's norm. Theorem: as for `ask`. The shape of the noise
     follows section 3 of the 2018 paper (its equations 8 and 9); publishing L (R y + noise) rather
     than C y + noise closes the leak of that form through rounding and missing directions.
 
@@ -100,8 +108,8 @@ def cloak(
     epsilon, delta : float
         δ may be 0: noise is Laplace noise then.
     noise : {"auto", "gaussian", "laplace"}
-        "auto" is Laplace noise where δ is 0, else whichever leaves less noise by the criterion,
-        which C tells before y is read.
+        "auto" takes the one that leaves less noise by the criterion, which C tells before y is
+        read; see `cloakgp.privacy.noise_choice`.
     criterion : {"trace", "logdet"}
         Least weighted mean squared noise, or least volume as in the papers.
     weights : array-like of shape (P,), optional
@@ -132,28 +140,32 @@ def cloak(
     0.0141
     """
     matrix = as_matrix(C, name="C")
-    laws: tuple[NoiseName, ...] = (noise_for(noise, epsilon=epsilon, delta=delta),)
-    if calibration == "exact":
-        laws = noises_for(noise, epsilon=epsilon, delta=delta)
+    settings: dict[str, Any] = {
+        "criterion": criterion,
+        "weights": None if weights is None else np.asarray(weights, dtype=np.float64),
+    }
+    designed = cache(lambda ball: DESIGNS[ball](matrix, gap=gap, **settings))
+    check_noise(noise, epsilon=epsilon, delta=delta)
     limits = OutputBounds.checked(bounds)
     if matrix.shape[1] < 2:
         raise ValueError("1 sample is too few: a release about one row shows that row; give 2 rows")
     warn_of_parameters(
         epsilon=epsilon, delta=delta, rows=matrix.shape[1], bounds=[(limits.lo, limits.hi)]
     )
-    law, design = _design(
-        matrix,
-        laws=laws,
+    law = choose_noise(
+        noise,
         epsilon=epsilon,
         delta=delta,
-        criterion=criterion,
-        weights=None if weights is None else np.asarray(weights, dtype=np.float64),
-        gap=gap,
+        expected_error=lambda name: _noise_left(
+            designed(NOISES[name].ball), unit_sd=NOISES[name].unit_sd(epsilon, delta), **settings
+        ),
+        balls=BALLS if calibration == "exact" else PAPERS_BALLS,
     )
-    answers = measure(
+    design = designed(NOISES[law].ball)
+    answers = ask(
         design.strategy,
         y,
-        bounds=(limits.lo, limits.hi),
+        question=limits,
         epsilon=epsilon,
         delta=delta,
         noise=law,
@@ -162,36 +174,21 @@ def cloak(
     )
     return CloakedPredictions(
         values=matrix @ np.full(matrix.shape[1], limits.middle)
-        + design.reconstruction @ answers.values,
+        + design.reconstruction @ answers.values[:, 0],
         noise_cov=answers.noise_sd**2 * design.reconstruction @ design.reconstruction.T,
         guarantee=answers.guarantee,
+        noise=answers.noise,
         gap=design.certificate.gap,
         insecure=answers.insecure,
     )
 
 
-def _design(
-    C: Array,
-    *,
-    laws: Sequence[NoiseName],
-    epsilon: float,
-    delta: float,
-    criterion: CriterionName,
-    weights: Array | None,
-    gap: float,
-) -> tuple[NoiseName, Design]:
-    """Return a noise and the questions for it: of several, that which leaves the least."""
-    settings: dict[str, Any] = {"criterion": criterion, "weights": weights, "gap": gap}
-    designs = {law: DESIGNS[law](C, **settings) for law in laws}
-    dimensions = len(designs[laws[0]].strategy)
-    if len(laws) == 1 or dimensions == 0:
-        return laws[0], designs[laws[0]]
-
-    def left(law: NoiseName) -> float:
-        in_units = log_noise(
-            designs[law], criterion=criterion, weights=weights, dimensions=dimensions
-        )
-        return in_units + 2.0 * math.log(NOISES[law].unit_sd(epsilon, delta))
-
-    best = min(laws, key=left)
-    return best, designs[best]
+def _noise_left(
+    design: Design, *, unit_sd: float, criterion: CriterionName, weights: Array | None
+) -> float:
+    """Return the sd of the noise in predictions: root mean square, or as a volume's."""
+    dimensions = len(design.strategy)
+    if dimensions == 0:
+        return 0.0
+    of_unit = log_noise(design, criterion=criterion, weights=weights, dimensions=dimensions)
+    return unit_sd * math.exp(of_unit / 2.0)

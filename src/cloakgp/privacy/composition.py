@@ -29,7 +29,7 @@ with a given mean is largest on average when the variable sits at the two ends. 
   Rogers 2020). The largest δ over t is wanted; [0, ε_s] is cut into pieces, and each piece is
   bounded by the interval that holds all of its t.
 
-Measurements with Laplace noise may have been added, ε_L-DP together. Their privacy loss is at most
+Measurements without δ may have been added, ε_L-DP together. Their privacy loss is at most
 ε_L whatever the rest is, so both together hold δ at ε + ε_L where the rest holds δ at ε, for any
 real ε: basic composition.
 
@@ -50,15 +50,16 @@ from scipy.special import log_ndtr
 
 from cloakgp.privacy.accounting import (
     Guarantee,
-    check_budget,
     discretisation_delta,
     exact_noise_multiplier,
     gaussian_delta,
     pure_mu,
 )
+from cloakgp.privacy.budgets import check_budget
 from cloakgp.privacy.markup import ShownAsTable
 from cloakgp.privacy.selection import NOISE_OF, SelectionMechanism
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.bisection import bracket
 
 # Into how many pieces [0, ε_s] is cut for a bounded range.
 PIECES = 64
@@ -99,10 +100,11 @@ class MixedGuarantee(ShownAsTable):
     def mu(self) -> float:
         """A μ of Gaussian DP that both together keep; looser than the pair and its profile.
 
-        ε_s-DP implies Gaussian DP (`pure_mu`), as that of every measurement with Laplace noise
-        does, and μ² adds up (Dong, Roth and Su 2022, corollary 3.3).
+        ε_s-DP implies Gaussian DP (`pure_mu`), as that of every measurement without δ does, and μ²
+        adds up (Dong, Roth and Su 2022, corollary 3.3).
         """
-        pure = [pure_mu(spent) for spent in (self.selection_epsilon, *self.release.laplace)]
+        parts = (*self.release.laplace, *self.release.pure)
+        pure = [pure_mu(spent) for spent in (self.selection_epsilon, *parts)]
         return math.hypot(self.release.mu, *pure) * (1 + ROUNDING)
 
     def delta_at(self, epsilon: float) -> float:
@@ -111,13 +113,13 @@ class MixedGuarantee(ShownAsTable):
             raise ValueError(f"epsilon must be at least 0, got {epsilon}")
         # Of increasing ε, the grid's cost is largest at the largest.
         grid = discretisation_delta(
-            epsilon + self.selection_epsilon + self._laplace_epsilon,
+            epsilon + self.selection_epsilon + self._epsilon_of_parts,
             answers=self.release.answers,
             coarseness=self.release.coarseness,
         )
         worst = max(
             sum(
-                share * _gaussian_profile(self.release.mu, epsilon - self._laplace_epsilon - loss)
+                share * _gaussian_profile(self.release.mu, epsilon - self._epsilon_of_parts - loss)
                 for share, loss in pair
             )
             for pair in self._two_points
@@ -135,8 +137,8 @@ class MixedGuarantee(ShownAsTable):
         if not 0 < delta < 1:
             raise ValueError(f"delta must lie strictly between 0 and 1, got {delta}")
         # The margins are for `delta_at`'s own, at the far end of basic composition.
-        gaussian = replace(self.release, laplace=())
-        pure = self.selection_epsilon + self._laplace_epsilon
+        gaussian = replace(self.release, laplace=(), pure=())
+        pure = self.selection_epsilon + self._epsilon_of_parts
         highest = (pure + gaussian.epsilon_at(delta * (1 - 4 * ROUNDING))) * (1 + ROUNDING)
         # Float64 finds the place and 80 digits confirm it; where they do not, they search.
         for search in (self._rough_delta_at, self.delta_at):
@@ -153,9 +155,9 @@ class MixedGuarantee(ShownAsTable):
         )
 
     @property
-    def _laplace_epsilon(self) -> float:
-        """What measurements with Laplace noise add to ε, rounded up."""
-        return math.fsum(self.release.laplace) * (1 + ROUNDING)
+    def _epsilon_of_parts(self) -> float:
+        """What measurements without δ add to ε, rounded up."""
+        return self.release.epsilon_of_parts * (1 + ROUNDING)
 
     @cached_property
     def _two_points(self) -> tuple[tuple[tuple[float, float], tuple[float, float]], ...]:
@@ -165,7 +167,9 @@ class MixedGuarantee(ShownAsTable):
     def _rough_delta_at(self, epsilon: float) -> float:
         """Return about what `delta_at` returns, a thousand times as fast."""
         shares, losses = np.moveaxis(np.array(self._two_points), -1, 0)
-        profile = _rough_gaussian_profile(self.release.mu, epsilon - self._laplace_epsilon - losses)
+        profile = _rough_gaussian_profile(
+            self.release.mu, epsilon - self._epsilon_of_parts - losses
+        )
         return float((shares * profile).sum(axis=1).max())
 
     def _loss_intervals(self) -> list[tuple[float, float]]:
@@ -240,17 +244,16 @@ def compose_with_selection(
     )
 
 
-def worst_release(epsilon: float, delta: float, *, rows: int) -> Guarantee:
+def worst_release(epsilon: float, delta: float, *, rows: int, answers: int) -> Guarantee:
     r"""Return a guarantee that every release of a budget keeps, whatever prior was chosen for it.
 
     A total must not depend on what was chosen: the choice is an outcome. Releases under one (ε, δ)
     differ in the number of their answers, and by some 1e-20 in μ.
 
     Argument. A release states (ε, δ) only if its δ_c(ε; μ) ≤ δ. δ_c grows with μ, so all their μ
-    lie below any μ₀ with δ_c(ε; μ₀) > δ. A strategy has at most N answers a stage, of which there
-    are at most two. Its noise is 2⁴⁰ steps of its grid unless its answers outgrow 60 bits
-    (`cloakgp.privacy.queries`): with columns of norm at most 1 an answer is at most N d, so the
-    noise is then at least 2⁵⁷ σ/(N + σ) steps. Whoever makes the release checks it against this.
+    lie below any μ₀ with δ_c(ε; μ₀) > δ. No noise of theirs is drawn on a coarser grid than
+    `least_scale` says. Whoever makes the release knows how many answers its schedule may publish
+    (`cloakgp.fitting.worst_schedule`), and checks it against this.
 
     Parameters
     ----------
@@ -258,6 +261,8 @@ def worst_release(epsilon: float, delta: float, *, rows: int) -> Guarantee:
         The budget of the release.
     rows : int
         N.
+    answers : int
+        The most noisy numbers that it publishes, counts and all stages together.
 
     Returns
     -------
@@ -265,7 +270,7 @@ def worst_release(epsilon: float, delta: float, *, rows: int) -> Guarantee:
 
     Examples
     --------
-    >>> print(worst_release(1.0, 0.01, rows=100))
+    >>> print(worst_release(1.0, 0.01, rows=100, answers=300))
     (1, 0.01)-differential privacy (mu = 0.5325)
     """
     epsilon, delta = float(epsilon), float(delta)
@@ -275,31 +280,49 @@ def worst_release(epsilon: float, delta: float, *, rows: int) -> Guarantee:
     while gaussian_delta(mu, epsilon) <= delta * (1 + 2.0**-50):
         mu *= 1.0 + step
         step *= 2.0
-    finest = min(2.0**39, 2.0**57 * sigma / (rows + sigma))
-    answers = 2 * rows
     return Guarantee(
-        epsilon=epsilon, delta=delta, mu=mu, answers=answers, coarseness=answers / finest**2
+        epsilon=epsilon,
+        delta=delta,
+        mu=mu,
+        answers=answers,
+        coarseness=answers / least_scale(sigma, rows=rows) ** 2,
     )
+
+
+def least_scale(sigma: float, *, rows: int) -> float:
+    """Return how many steps of its grid Gaussian noise has at least.
+
+    It is 2⁴⁰ steps unless the answers outgrow 60 bits (`cloakgp.privacy.grid`). With columns of
+    norm at most 1 and entries that move by d an answer is at most N d, so the noise is then at
+    least 2⁵⁷ σ/(N + σ) steps. Parts of a budget have a larger σ, and more steps.
+
+    Parameters
+    ----------
+    sigma : float
+        Noise sd over sensitivity.
+    rows : int
+        N.
+
+    Examples
+    --------
+    >>> least_scale(1.878, rows=100) == 2.0**39
+    True
+    """
+    return min(2.0**39, 2.0**57 * sigma / (rows + sigma))
 
 
 def _smallest(holds: Callable[[float], bool], highest: float) -> float:
     """Return about the smallest ε at which something holds, by bisection; at most the highest."""
     if holds(0.0):
         return 0.0
-    lowest = 0.0
-    for _ in range(BISECTIONS):
-        middle = (lowest + highest) / 2
-        if holds(middle):
-            highest = middle
-        else:
-            lowest = middle
-    return highest
+    return bracket(lambda epsilon: not holds(epsilon), 0.0, highest, steps=BISECTIONS)[1]
 
 
 def _ends(lowest: float, highest: float) -> tuple[tuple[float, float], tuple[float, float]]:
     """Return (p, hi) and (1 − p, lo) with p e^−hi + (1 − p) e^−lo = 1, for lo < 0 < hi."""
-    span = math.exp(-lowest) * -math.expm1(lowest - highest)
-    return (math.expm1(-lowest) / span, highest), (-math.expm1(-highest) / span, lowest)
+    span = -math.expm1(lowest - highest)
+    rest = math.exp(lowest) * -math.expm1(-highest)
+    return (-math.expm1(lowest) / span, highest), (rest / span, lowest)
 
 
 def _gaussian_profile(mu: float, epsilon: float) -> float:

@@ -5,7 +5,7 @@ Mechanism
 Hall, Rinaldo and Wasserman (2013, *Differential privacy for functions and functional data*)
 publish f + c G, where f is the posterior mean and G a draw of a Gaussian process with the kernel k
 of f's space H. Here the k coordinates of f in an orthonormal basis of span{k(., x_j)} are asked
-through `cloakgp.privacy.queries.measure`; the published function has the noisy coordinates. It can
+through `cloakgp.privacy.ask`; the published function has the noisy coordinates. It can
 be evaluated anywhere, as often as one likes.
 
 Neighbours
@@ -13,10 +13,10 @@ Neighbours
 Sensitivity
     The coordinates are β = W (y − m), and column j of W has the length √[K_y⁻¹ K K_y⁻¹]_jj: β moves
     by at most d times the longest, which is exactly the sensitivity of f in H
-    (`cloakgp.models.rkhs`). What is asked is W scaled to a longest column of 1; `measure` computes
+    (`cloakgp.models.rkhs`). What is asked is W scaled to a longest column of 1; `ask` computes
     the sensitivity from the very matrix that is asked.
 Theorem
-    Balle and Wang 2018, theorem 8, through `measure`. The papers take σ = √(2 ln(2/δ))/ε from Hall
+    Balle and Wang 2018, theorem 8, through `ask`. The papers take σ = √(2 ln(2/δ))/ε from Hall
     et al. instead (2018 paper, equations 1 and 2).
 Argument
     The published function is f̃(x) = m + Σ_i e_i(x) β̃_i with public basis functions e_i, so all its
@@ -44,9 +44,11 @@ from numpy.typing import ArrayLike
 
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.rkhs import FunctionQuestions, function_questions
-from cloakgp.privacy.accounting import Calibration, check_budget
-from cloakgp.privacy.bounds import OutputBounds
-from cloakgp.privacy.queries import Answers, measure
+from cloakgp.privacy.accounting import Calibration
+from cloakgp.privacy.answers import Answers
+from cloakgp.privacy.ask import ask
+from cloakgp.privacy.budgets import check_budget
+from cloakgp.privacy.questions.bounds import OutputBounds
 from cloakgp.privacy.spending import one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.utils.arrays import Array, as_matrix
@@ -61,11 +63,14 @@ class FunctionAnswers:
     X : array of shape (N, D)
     questions : FunctionQuestions
     answers : Answers
+    bounds : OutputBounds
+        To which outputs were clipped.
     """
 
     X: Array
     questions: FunctionQuestions
     answers: Answers
+    bounds: OutputBounds
 
 
 @forget_on_failure
@@ -117,7 +122,7 @@ def measure_function(
     >>> measured = measure_function([[0.0], [9.0]], [0.0, 1.0], prior=prior, bounds=(0, 1),
     ...                             epsilon=1.0, delta=0.01)
     >>> measured.answers.values.shape, round(measured.answers.noise_sd, 3)
-    ((2,), 1.878)
+    ((2, 1), 1.878)
     """
     inputs = as_matrix(X, name="X")
     check_budget(epsilon, delta)
@@ -125,13 +130,13 @@ def measure_function(
     if len(inputs) < 2:
         raise ValueError("1 sample is too few: a release about one row shows that row; give 2 rows")
     questions = function_questions(prior, inputs)
-    answers = measure(
+    answers = ask(
         questions.strategy,
         y,
-        bounds=(limits.lo, limits.hi),
+        question=limits,
         epsilon=epsilon,
         delta=delta,
         calibration=calibration,
         insecure_seed=insecure_seed,
     )
-    return FunctionAnswers(X=inputs, questions=questions, answers=answers)
+    return FunctionAnswers(X=inputs, questions=questions, answers=answers, bounds=limits)

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cloakgp.privacy.accounting import Calibration, Guarantee
-from cloakgp.privacy.encoding import Encoding
 from cloakgp.privacy.groups import Groups
 from cloakgp.privacy.noise import GAUSSIAN, Noise
+from cloakgp.privacy.questions.base import Question
 from cloakgp.privacy.rounding import UNIT_ROUNDOFF, gamma
 from cloakgp.privacy.sampler import Integers
 from cloakgp.utils.arrays import Array
@@ -53,7 +53,7 @@ class Sensitivity:
 
     @classmethod
     def of_one_row(
-        cls, longest: float, *, encoding: Encoding, noise: Noise = GAUSSIAN
+        cls, longest: float, *, question: Question, noise: Noise = GAUSSIAN
     ) -> Sensitivity:
         """One row's private entry changes to any other that there can be.
 
@@ -64,14 +64,14 @@ class Sensitivity:
         ----------
         longest : float
             At least max_j ‖r_j‖.
-        encoding : Encoding
+        question : Question
         noise : Noise
             In whose norm.
         """
         return cls(
-            distance=noise.distance(encoding) * longest * (1 + 2 * UNIT_ROUNDOFF),
-            largest=encoding.largest,
-            columns=encoding.channels,
+            distance=noise.distance(question) * longest * (1 + 2 * UNIT_ROUNDOFF),
+            largest=question.largest,
+            columns=question.channels,
         )
 
     @classmethod
@@ -79,7 +79,7 @@ class Sensitivity:
         cls,
         strategy: Array,
         *,
-        encoding: Encoding,
+        question: Question,
         groups: Groups | None = None,
         noise: Noise = GAUSSIAN,
     ) -> Sensitivity:
@@ -90,11 +90,11 @@ class Sensitivity:
         which rounds it up. Of several it is a sum of outer products r_j δ_jᵀ, each of norm w ‖r_j‖
         at most: w·max_g Σ_j ‖r_j‖.
         """
-        row = cls.of_one_row(float(noise.lengths(strategy).max()), encoding=encoding, noise=noise)
+        row = cls.of_one_row(float(noise.lengths(strategy).max()), question=question, noise=noise)
         if groups is None:
             return row
-        gauge = noise.gauge(strategy, groups=groups, channels=encoding.channels)
-        moved = noise.distance(encoding) * gauge * (1 + 2 * UNIT_ROUNDOFF)
+        gauge = noise.gauge(strategy, groups=groups, channels=question.channels)
+        moved = noise.distance(question) * gauge * (1 + 2 * UNIT_ROUNDOFF)
         return replace(row, distance=max(row.distance, moved))
 
 

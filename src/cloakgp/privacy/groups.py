@@ -2,7 +2,8 @@ r"""Groups: who is protected, one row or all rows of one person; how far a perso
 
 Neighbours
     All outputs of one group change, each anywhere within [lo, hi]; everything else is equal. Which
-    row belongs to which group is public.
+    row belongs to which group is public; when two ids are one person's is said in
+    `cloakgp.privacy.person_ids`.
 Sensitivity
     Let the rows of group g have columns R_g, shape (k, n). R y moves by R_g δ with |δ_j| ≤ d. The
     norm is convex, so its supremum is attained at a vertex: d·q(R_g) with the gauge
@@ -25,6 +26,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from cloakgp.privacy.person_ids import person_ids
 from cloakgp.privacy.rounding import UNIT_ROUNDOFF, gamma
 from cloakgp.utils.arrays import Array
 
@@ -42,8 +44,9 @@ def checked_groups(groups: Iterable[Hashable] | None, *, rows: int) -> Groups | 
 
     Parameters
     ----------
-    groups : iterable of N hashables, or None
-        Public: whose row it is. None: every row is a unit of its own.
+    groups : iterable of N texts or whole numbers, or None
+        Public: whose row it is, compared as `cloakgp.privacy.person_ids` says. None: every row is
+        a unit of its own.
     rows : int
         N.
 
@@ -55,29 +58,19 @@ def checked_groups(groups: Iterable[Hashable] | None, *, rows: int) -> Groups | 
     Raises
     ------
     ValueError
-        If there are not as many as rows, or an entry is missing or cannot be compared.
+        If there are not as many as rows, or an entry is missing or no id.
 
     Examples
     --------
-    >>> checked_groups(["eve", "bob", "eve"], rows=3)
+    >>> checked_groups(["eve", "bob", "eve "], rows=3)
     array([0, 1, 0])
     """
     if groups is None:
         return None
-    entries = [] if isinstance(groups, str | bytes) else list(groups)
-    if len(entries) != rows:
-        raise ValueError(f"groups must name a group for each of {rows} rows, got {len(entries)}")
-    numbers: dict[Hashable, int] = {}
-    advice = "groups must be one number, string or other hashable for each row, none missing"
-    try:
-        # What is not itself, such as NaN, would be a group of its own wherever it stands.
-        missing = any(entry is None or bool(entry != entry) for entry in entries)
-        numbered = [numbers.setdefault(entry, len(numbers)) for entry in entries]
-    except (TypeError, ValueError):
-        raise ValueError(advice) from None
-    if missing:
-        raise ValueError(advice)
-    return None if len(numbers) == rows else np.array(numbered, dtype=np.intp)
+    numbers: dict[str, int] = {}
+    ids = person_ids(groups, rows=rows)
+    numbered = np.fromiter((numbers.setdefault(one, len(numbers)) for one in ids), dtype=np.intp)
+    return None if len(numbers) == rows else numbered
 
 
 def members(groups: Groups) -> list[Groups]:
@@ -242,3 +235,33 @@ def column_lengths(columns: Array) -> Array:
     """
     lengths = np.sqrt(np.einsum("ij,ij->j", columns, columns))
     return np.asarray(lengths * (1 + 2 * gamma(len(columns) + 4)), dtype=np.float64)
+
+
+def lengths_of_entries_together(columns: Array, *, together: int) -> Array:
+    r"""Return (Σ_tu |r_t·r_u|)^½ over the T entries of every row, shape (n / T,), rounded up.
+
+    Where the encoded entries of a row move by w_t, of C numbers and at most d long, answers move by
+    Σ_t r_t w_tᵀ, whose squared Frobenius norm is Σ_tu (r_t·r_u)(w_t·w_u), at most d² Σ_tu |r_t·r_u|
+    by Cauchy and Schwarz: for any C. Questions about different outputs are orthogonal, and cost √T
+    then; the triangle inequality, Σ_t ‖r_t‖, is never less.
+
+    Rounding: a computed r_t·r_u is off by at most γ_k ‖r_t‖ ‖r_u‖ (Higham 2002, §3.1), their sum by
+    T² additions more, and Σ_tu ‖r_t‖ ‖r_u‖ ≤ T Σ_t ‖r_t‖² is at most T times what is added up.
+
+    Parameters
+    ----------
+    columns : array of shape (k, n)
+    together : int
+        T.
+
+    Examples
+    --------
+    >>> columns = np.array([[3.0, 0.0, 1.0, -1.0], [0.0, 4.0, 0.0, 0.0]])
+    >>> lengths_of_entries_together(columns, together=2).round(9)
+    array([5., 2.])
+    """
+    answers, entries = columns.shape
+    rows = columns.T.reshape(entries // together, together, answers)
+    products = np.abs(rows @ rows.transpose(0, 2, 1)).sum(axis=(1, 2))
+    slack = 2 * together * gamma(answers + together**2 + 4)
+    return np.asarray(np.sqrt(products) * (1 + slack), dtype=np.float64)

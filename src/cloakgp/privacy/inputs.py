@@ -10,8 +10,8 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakgp.privacy.bounds import checked_outputs
 from cloakgp.privacy.entries import as_entries, read_entries
+from cloakgp.privacy.questions.reading import read_outputs
 from cloakgp.utils.arrays import Array
 
 
@@ -67,10 +67,10 @@ def _complain(X: ArrayLike, *, table: bool) -> NoReturn:
 
 def checked_paired_outputs(y: ArrayLike, *, rows: int) -> Array:
     """Check outputs without saying how many rows there are."""
-    # Ragged outputs have no shape; what is said of them is said by `checked_outputs`.
+    # Ragged outputs have no shape; what is said of them is said by `read_outputs`.
     if y is not None and _length(y) not in (None, rows):
         raise ValueError("X and y have different numbers of rows: they must agree")
-    return checked_outputs(y, rows=rows)
+    return read_outputs(y, rows=rows)
 
 
 def _length(values: ArrayLike) -> int | None:

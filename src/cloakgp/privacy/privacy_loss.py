@@ -3,9 +3,10 @@ r"""Privacy-loss distributions: what Laplace and Gaussian parts guarantee togeth
 Setting
 -------
 Several measurements were made of the same outputs, each possibly chosen after seeing the ones
-before. Those with Gaussian noise are together μ-Gaussian DP. Measurement i with Laplace noise is
-ε_i-DP, and more: between any two neighbours its trade-off curve is at least that of Laplace noise
-of scale 1 with and without a shift of ε_i (the argument is at `cloakgp.privacy.noise.laplace`).
+before, at prices that were fixed beforehand (`cloakgp.privacy.filters`). Those with Gaussian noise
+are together μ-Gaussian DP. Measurement i with Laplace noise is ε_i-DP, and more: between any two
+neighbours its trade-off curve is at least that of Laplace noise of scale 1 with and without a shift
+of ε_i (the argument is at `cloakgp.privacy.noise.laplace`).
 
 Theorem
 -------

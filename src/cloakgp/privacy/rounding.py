@@ -40,3 +40,28 @@ def round_up(exact: Fraction) -> float:
     """
     nearest = float(exact)
     return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
+
+
+def decimal(value: float) -> Fraction:
+    """Return the decimal number that a float64 is written as: the shortest that is read as it.
+
+    Examples
+    --------
+    >>> decimal(0.1) * 3 == decimal(0.3)
+    True
+    """
+    return Fraction(repr(float(value)))
+
+
+def round_up_decimal(exact: Fraction) -> float:
+    """Return the least float64 that is written as a number at least as large.
+
+    Examples
+    --------
+    >>> round_up_decimal(Fraction(1, 5)), decimal(round_up_decimal(Fraction(1, 3))) > Fraction(1, 3)
+    (0.2, True)
+    """
+    found = math.nextafter(float(exact), -math.inf)
+    while decimal(found) < exact:
+        found = math.nextafter(found, math.inf)
+    return found

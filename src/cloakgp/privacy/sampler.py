@@ -14,10 +14,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cloakgp.privacy.spending import Cost, refuse_seed, spend
+from cloakgp.privacy.spending import LAPLACE, Cost, refuse_seed, spend
 
 Integers = NDArray[np.int64]
 SelectionNoise = Literal["exponential", "gumbel"]
+# Of discrete Laplace noise: the share of ε by which it may tell more than Laplace noise, half of
+# that by which accounts round up.
+COARSEST = 2.0**-41
 
 
 @cache
@@ -172,7 +175,11 @@ def add_discrete_laplace(integers: Integers, *, scale: float, sensitivity: int) 
     mapped: float = measurement.map(sensitivity)
     if not mapped <= sensitivity / scale * (1 + 1e-9):
         raise RuntimeError("OpenDP's privacy map disagrees with the calibration; nothing released")
-    cost = Cost.of_pure("laplace", sensitivity=sensitivity, scale=scale)
+    # On a coarse grid it tells more than Laplace noise does, though no more than its ε.
+    fine = 1 / (4 * scale**2) <= COARSEST * sensitivity / scale
+    cost = Cost.of_pure(
+        LAPLACE if fine else "discrete Laplace", sensitivity=sensitivity, scale=scale
+    )
     return spend(cost, lambda: np.array(measurement(integers.tolist()), dtype=np.int64))
 
 

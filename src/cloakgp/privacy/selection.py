@@ -78,8 +78,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import erf
 
-from cloakgp.privacy.accounting import check_budget, exact_noise_multiplier
-from cloakgp.privacy.bounds import OutputBounds, checked_outputs
+from cloakgp.privacy.accounting import exact_noise_multiplier
+from cloakgp.privacy.budgets import check_budget
 from cloakgp.privacy.cross_validation import (
     HeldOutErrors,
     Predictions,
@@ -87,7 +87,9 @@ from cloakgp.privacy.cross_validation import (
     deal,
     each_held_out_errors,
 )
-from cloakgp.privacy.labels import Classes, signed_width
+from cloakgp.privacy.questions.bounds import OutputBounds
+from cloakgp.privacy.questions.classes import Classes
+from cloakgp.privacy.questions.reading import read_outputs
 from cloakgp.privacy.rounding import UNIT_ROUNDOFF, gamma
 from cloakgp.privacy.sampler import (
     SelectionNoise,
@@ -250,12 +252,12 @@ def select(
     limits = OutputBounds.checked((-1.0, 1.0) if classes is not None else bounds)
     inputs = as_matrix(X, name="X")
     if classes is None:
-        channels = checked_outputs(y, rows=len(inputs))[:, None]
+        channels = read_outputs(y, rows=len(inputs))[:, None]
         unit_width, changed = limits.width, 1
     else:
         # Signs are exact, whatever an encoding subtracts.
-        channels = np.where(classes.encode(y, rows=len(inputs)) > 0, 1.0, -1.0)
-        unit_width, changed = signed_width(classes), min(2, classes.channels)
+        channels = np.where(classes.encoded(classes.read(y, rows=len(inputs))) > 0, 1.0, -1.0)
+        unit_width, changed = classes.output_noise_sd(classes.distance), min(2, classes.channels)
         if [len(each) for each in means] != [classes.channels] * len(candidates):
             raise ValueError("every candidate needs a mean of each channel of labels")
     splits = deal(len(inputs), folds=folds, shuffle=shuffle)
@@ -338,7 +340,7 @@ def error_band(public: HeldOutErrors, *, bounds: OutputBounds, loss: Loss) -> Er
     Argument. Let v = clip(y) − m in float64. Rounding is monotone, so v_j lies between the rounded
     ends, which are w apart and at most B from zero. In exact arithmetic the error of W v moves by
     at most w times the longest column (see the head of this module). In floating point each
-    residual is off by at most γ_N·B·‖row i‖₁ (Higham 2002, §3.1, as in `cloakgp.privacy.queries`),
+    residual is off by at most γ_N·B·‖row i‖₁ (Higham 2002, §3.1, as in `cloakgp.privacy.ask`),
     and the error, which moves by no more than the residuals do in the norm of the loss, by the norm
     of these. What follows is a sum of at most N + 1 positive terms, each a few roundings from
     exact, and at most the largest error: γ of their number times that. Both neighbours may be off:

@@ -5,7 +5,7 @@ all lie in [−½, ½]. The entries of one person are a group (`cloakgp.privacy.
 differ in all outputs of one person, and a strategy R over the entries moves by at most the group's
 gauge. With R = R' diag(1/d), in output units, that is the exact joint sensitivity
 sup ‖Σ_t δ_t r'_{j,t}‖ over |δ_t| ≤ d_t. The bounds are declared, or intervals within these that
-noisy counts of each output found (`cloakgp.privacy.interval`).
+noisy counts of each output found (`cloakgp.privacy.questions.counts`).
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakgp.privacy.bounds import OutputBounds, check_numbers
 from cloakgp.privacy.entries import read_entries
 from cloakgp.privacy.groups import Groups, checked_groups
+from cloakgp.privacy.questions.bounds import OutputBounds
+from cloakgp.privacy.questions.reading import check_numbers
 from cloakgp.utils.arrays import Array
 
 # Of every output once it is measured in widths from the middle of its bounds.
@@ -132,12 +133,30 @@ class OutputColumns:
         array([1.5, 2.5])
         """
         values = self.entries(y, rows=rows).reshape(rows, -1)
+        return self.standardised_rows(values, within=within).ravel()
+
+    def standardised_rows(self, values: Array, *, within: OutputColumns | None = None) -> Array:
+        """Return outputs of rows in widths from the middle of their bounds; see `standardised`.
+
+        Each is a function of that output alone.
+
+        Parameters
+        ----------
+        values : array of shape (n, T)
+            Private. What is no finite number stays as it is, for questions to find fault with.
+        within : OutputColumns, optional
+
+        Returns
+        -------
+        array of shape (n, T)
+        """
         limits = self.bounds if within is None else within.bounds
         clipped = np.column_stack(
             [ends.clip(column) for ends, column in zip(limits, values.T, strict=True)]
         )
         shares = (clipped - self.middles) / self.widths
-        return (STANDARD_BOUNDS.clip(shares) if within is None else shares).ravel()
+        placed = STANDARD_BOUNDS.clip(shares) if within is None else shares
+        return np.where(np.isfinite(values), placed, values)
 
     def places(self, values: Array, *, output: int) -> Array:
         """Return public values of one output in widths from the middle of its bounds.
@@ -158,7 +177,7 @@ class OutputColumns:
 
         Parameters
         ----------
-        groups : iterable of N hashables, or None
+        groups : iterable of N texts or whole numbers, or None
             Public; whose row it is.
         rows : int
             N.

@@ -30,7 +30,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cloakgp.privacy.fingerprints import fingerprint_column
-from cloakgp.privacy.rounding import UNIT_ROUNDOFF, round_up
+from cloakgp.privacy.rounding import UNIT_ROUNDOFF, round_up, round_up_decimal
+from cloakgp.privacy.tally import note_draw
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -45,6 +46,8 @@ WHOLE_ROWS: dict[str, Unit] = {
 }
 ENVIRONMENT = "CLOAKGP_LEDGER"
 KEEPERS = "cloakgp_spending"
+# Mechanisms of which more is known than an ε: see `cloakgp.privacy.filters`.
+GAUSSIAN, LAPLACE = "gaussian", "laplace"
 
 
 class SpendingError(ValueError):
@@ -61,7 +64,8 @@ class Cost:
     mu : float
         Of Gaussian noise: sensitivity over noise sd, rounded up.
     epsilon : float
-        Of noise that needs no δ: the ε that it keeps, rounded up.
+        Of noise that needs no δ: the ε that it keeps, rounded up; the decimal number that it is
+        written as, so that ten of 0.1 are 1.
     answers : int
         How many numbers with Gaussian noise.
     coarseness : float
@@ -84,7 +88,7 @@ class Cost:
         0.5
         """
         return cls(
-            mechanism="gaussian",
+            mechanism=GAUSSIAN,
             mu=round_up(Fraction(sensitivity) / Fraction(scale)),
             answers=answers,
             coarseness=answers / scale**2 * (1 + 4 * UNIT_ROUNDOFF),
@@ -99,7 +103,8 @@ class Cost:
         >>> Cost.of_pure("laplace", sensitivity=1, scale=4.0).epsilon
         0.25
         """
-        return cls(mechanism=mechanism, epsilon=round_up(Fraction(sensitivity) / Fraction(scale)))
+        exact = Fraction(sensitivity) / Fraction(scale)
+        return cls(mechanism=mechanism, epsilon=round_up_decimal(exact))
 
 
 @dataclass(frozen=True)
@@ -128,8 +133,8 @@ class Spender:
 class Charge(Protocol):
     """What one call spends, while it runs."""
 
-    def hold(self, budgets: Sequence[Budget]) -> None:
-        """Hold budgets for what will be drawn, or raise."""
+    def hold(self, budgets: Sequence[Cost | Budget]) -> None:
+        """Hold budgets, or costs that are known, for what will be drawn, or raise."""
 
     def reserve(self, cost: Cost) -> None:
         """Reserve what a draw costs, durably, or raise; the noise is drawn directly afterwards."""
@@ -215,8 +220,8 @@ def one_charge(function: Callable[Parameters, Result]) -> Callable[Parameters, R
 
     For every public function that is given private outputs and a budget. Within another such
     function it is a part of that one's charge. What it says of itself is read off its arguments:
-    ``epsilon`` and ``delta``; ``y``, for the fingerprint; ``groups``, ``neighbours`` or rows that
-    are grouped, for whom it protects.
+    ``epsilon`` and ``delta``, or the budget of a ``plan`` or ``visit``; ``y``, for the fingerprint;
+    ``groups``, ``neighbours``, or a table or rows that are grouped, for whom it protects.
 
     Parameters
     ----------
@@ -249,7 +254,7 @@ def one_charge(function: Callable[Parameters, Result]) -> Callable[Parameters, R
     return charged
 
 
-def hold(*budgets: Budget) -> None:
+def hold(*budgets: Cost | Budget) -> None:
     """Hold what a call will spend, before it spends the first part of it.
 
     For calls that draw several times, once everything is validated that can be without an output:
@@ -258,8 +263,9 @@ def hold(*budgets: Budget) -> None:
 
     Parameters
     ----------
-    *budgets : (float, float)
-        Pairs (ε, δ), which add up.
+    *budgets : Cost or (float, float)
+        Of what is drawn at most: what it costs, or pairs (ε, δ) of Gaussian noise, or of any noise
+        without δ. They add up.
 
     Examples
     --------
@@ -296,8 +302,10 @@ def spend(cost: Cost, draw: Callable[[], Result]) -> Result:
                 "an account is open, and nothing says whom this noise protects: call a function of "
                 "cloakgp that takes outputs, not the sampler"
             )
+        note_draw(cost)
         return draw()
     charge.reserve(cost)
+    note_draw(cost)
     published = draw()
     charge.drawn(digest_of(published) if isinstance(published, np.ndarray) else None)
     return published
@@ -350,12 +358,14 @@ def _spender(call: str, given: Mapping[str, Any]) -> Spender:
     settings = {**(passed if isinstance(passed, Mapping) else {}), **given}
     # Of an estimator's method.
     owner = given.get("self")
+    planned = settings.get("plan", settings.get("visit"))
+    budget = getattr(planned, "budget", owner)
     private: Any = settings.get("y")
     return Spender(
         call=call,
         unit=_unit(settings),
-        epsilon=_number(settings.get("epsilon", getattr(owner, "epsilon", None))),
-        delta=_number(settings.get("delta", getattr(owner, "delta", None))),
+        epsilon=_number(settings.get("epsilon", getattr(budget, "epsilon", None))),
+        delta=_number(settings.get("delta", getattr(budget, "delta", None))),
         fingerprint=lambda key: fingerprint_column(private, key=key),
     )
 
@@ -364,7 +374,9 @@ def _unit(given: Mapping[str, Any]) -> Unit:
     if "neighbours" in given:
         # What is no such word is refused where it is checked.
         return WHOLE_ROWS.get(str(given["neighbours"]), "whole row added or removed")
-    grouped = any(getattr(given.get(name), "grouped", False) for name in ("rows", "y", "X"))
+    grouped = any(
+        getattr(given.get(name), "grouped", False) for name in ("table", "rows", "y", "X")
+    )
     if (
         given.get("groups") is not None
         or grouped

@@ -61,14 +61,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cloakgp.models.features import Basis
-from cloakgp.privacy.accounting import (
-    Guarantee,
-    check_budget,
-    exact_noise_multiplier,
-)
-from cloakgp.privacy.bounds import OutputBounds
+from cloakgp.privacy.accounting import Guarantee, exact_noise_multiplier
+from cloakgp.privacy.budgets import check_budget
 from cloakgp.privacy.inputs import checked_paired_outputs, checked_private_inputs
 from cloakgp.privacy.noise import GAUSSIAN
+from cloakgp.privacy.questions.bounds import OutputBounds
 from cloakgp.privacy.rounding import UNIT_ROUNDOFF, gamma
 from cloakgp.privacy.sampler import Integers
 from cloakgp.privacy.spending import one_charge

@@ -24,7 +24,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cloakgp.models.transforms import OutputTransform
-from cloakgp.privacy.bounds import OutputBounds, checked_outputs
+from cloakgp.privacy.questions.bounds import OutputBounds
+from cloakgp.privacy.questions.reading import read_outputs
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.utils.arrays import Array
 
@@ -63,7 +64,7 @@ def transform_outputs(y: ArrayLike, *, transform: OutputTransform, rows: int) ->
     >>> transform_outputs([-5.0, 1e9], transform=transform, rows=2).round(3)
     array([0.   , 4.605])
     """
-    return transform_entries(checked_outputs(y, rows=rows), transform)
+    return transform_entries(read_outputs(y, rows=rows), transform)
 
 
 def transform_entries(entries: Array, transform: OutputTransform) -> Array:

@@ -10,7 +10,9 @@ That decides where bands lie, which may be anywhere; inference counts it
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -18,7 +20,9 @@ from cloakgp.models import SparsePrior
 from cloakgp.models.clipping import linearise_clipped
 from cloakgp.models.likelihoods import Linearisation
 from cloakgp.privacy import OutputBounds
-from cloakgp.privacy.bands import Bands, SpreadQuestion
+from cloakgp.privacy.questions.bands import Bands
+from cloakgp.privacy.questions.spread import SpreadQuestion
+from cloakgp.privacy.questions.unit import UnitQuestion
 from cloakgp.utils.arrays import Array
 
 # The narrowest band, as a share of the bounds' width.
@@ -149,8 +153,26 @@ class RowPrediction:
         return self.prior.mean + self.mean @ features, spread + noise
 
 
+class RowQuestion(UnitQuestion):
+    """A question about each row that follows from its inputs, by predictions from earlier answers.
+
+    Rules go by what a sparse model knows of it.
+    """
+
+    prediction: RowPrediction
+
+    @abstractmethod
+    def features_and_noise(self, X: Array) -> tuple[Array, Array]:
+        """Return features and noise variances of rows, shapes (M, n) and (n,), as rules see them.
+
+        Parameters
+        ----------
+        X : array of shape (n, D), or with more columns, which are passed over
+        """
+
+
 @dataclass(frozen=True, eq=False)
-class RowBands:
+class RowBands(RowQuestion):
     """The bands of rows by their inputs, and what a sparse model knows of outputs in them.
 
     Attributes
@@ -161,6 +183,8 @@ class RowBands:
     bounds : (float, float)
         Declared.
     """
+
+    name: ClassVar[str] = "row bands"
 
     prediction: RowPrediction
     reach: float
@@ -183,7 +207,7 @@ class RowBands:
         """G, with G Gᵀ the covariance of the inducing variables given the answers."""
         return self.prediction.root
 
-    def __call__(self, X: Array) -> Bands:
+    def of_rows(self, X: Array) -> Bands:
         """Return the bands of rows with inputs of shape (n, D), or with more columns."""
         return self._around(*self.prediction.predicted(*self.prediction.known(X)))
 
@@ -207,7 +231,7 @@ class RowBands:
 
 
 @dataclass(frozen=True, eq=False)
-class RowSpread:
+class RowSpread(RowQuestion):
     """How far outside of their predicted intervals the outputs of rows lie, by their inputs.
 
     Attributes
@@ -217,6 +241,9 @@ class RowSpread:
         Declared.
     """
 
+    name: ClassVar[str] = "row spread"
+    locates: ClassVar[bool] = False
+
     prediction: RowPrediction
     bounds: tuple[float, float]
 
@@ -224,7 +251,7 @@ class RowSpread:
         """Refuse bounds that are none."""
         OutputBounds.checked(self.bounds)
 
-    def __call__(self, X: Array) -> SpreadQuestion:
+    def of_rows(self, X: Array) -> SpreadQuestion:
         """Return the question about rows with inputs of shape (n, D), or with more columns."""
         mean, variance = self.prediction.predicted(*self.prediction.known(X))
         return SpreadQuestion(mean=OutputBounds(*self.bounds).clip(mean), sd=np.sqrt(variance))
@@ -232,3 +259,11 @@ class RowSpread:
     def features_and_noise(self, X: Array) -> tuple[Array, Array]:
         """Return features and noise variances of rows: the question does not go by them."""
         return self.prediction.known(X)
+
+    def check_weights(self, weights: Array) -> None:
+        """Refuse more than one number about the rows."""
+        if len(weights) != 1:
+            raise ValueError("its arrays do not fit each other")
+
+
+ROW_QUESTIONS: dict[str, type[RowQuestion]] = {each.name: each for each in (RowBands, RowSpread)}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cloakgp.privacy import Guarantee, compose
-from cloakgp.privacy.accounting import check_budget
+from cloakgp.privacy.budgets import check_budget
 from cloakgp.privacy.composition import MixedGuarantee, compose_with_selection
 from cloakgp.privacy.selection import SelectionMechanism
 from cloakgp.release.measurement import Measurement
@@ -56,8 +56,7 @@ class Choice:
         if not (
             0 < self.covers <= len(parts)
             and covered.delta == worst.delta
-            and not covered.laplace
-            and not worst.laplace
+            and covered.epsilon_of_parts == worst.epsilon_of_parts == 0
             and covered.mu <= worst.mu
             and covered.answers <= worst.answers
             and 0 <= covered.coarseness <= worst.coarseness

@@ -11,7 +11,7 @@ from cloakgp.columns.schema import Schema
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import ClassLikelihood, Likelihood
 from cloakgp.models.transforms import OutputTransform
-from cloakgp.privacy.labels import Classes, LabelAnswers
+from cloakgp.privacy.questions.classes import Classes
 from cloakgp.release.choice import Choice, same_choice
 from cloakgp.release.io.codec import to_tree
 from cloakgp.release.measurement import (
@@ -79,8 +79,8 @@ class Parts(Protocol):
 
 def declared_classes(measurements: Sequence[Measurement]) -> Classes | None:
     """Return the classes that measurements are about, None if they are about no classes."""
-    answers = measurements[0].answers
-    return answers.classes if isinstance(answers, LabelAnswers) else None
+    question = measurements[0].question
+    return question if isinstance(question, Classes) else None
 
 
 def check_alike(release: Parts, other: Parts) -> None:
@@ -148,7 +148,7 @@ def check_parts(release: Parts) -> None:
     _check_priors(release)
     if release.choice is not None:
         release.choice.check_covers([measurement.guarantee for measurement in measurements])
-    if release.inference == "laplace" and not _determines_iteration(release):
+    if release.inference == "newton" and not _determines_iteration(release):
         raise ValueError("its answers do not determine the papers' iteration")
 
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.privacy import Answers, Guarantee
 from cloakgp.privacy.function import FunctionAnswers
+from cloakgp.privacy.questions.bounds import OutputBounds
 from cloakgp.release.measurement import Measurement
 from cloakgp.release.strategy import DenseStrategy
 from cloakgp.utils.arrays import Array, as_inputs
@@ -71,8 +72,8 @@ class ReleasedFunction:
             The one that the questions were made for.
         measured : FunctionAnswers
         """
-        residuals = measured.answers.about_outputs(
-            measured.questions.strategy.sum(axis=1), prior.mean
+        residuals = measured.bounds.about_outputs(
+            measured.answers.values, measured.questions.strategy.sum(axis=1), prior.mean
         )
         return cls._weighed(
             prior,
@@ -108,7 +109,7 @@ class ReleasedFunction:
         if (
             not isinstance(strategy, DenseStrategy)
             or strategy.representers is None
-            or not isinstance(answers, Answers)
+            or not isinstance(measurement.question, OutputBounds)
         ):
             raise ValueError(
                 "only criterion='functional' publishes a whole function: use predict, which "

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Literal, overload
 
 import numpy as np
@@ -14,22 +13,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from cloakgp.privacy import Guarantee, OutputBounds
 from cloakgp.privacy.noise import NOISES
-from cloakgp.release.io import release_file
+from cloakgp.release.io.release_file import SavedRelease
 from cloakgp.utils.arrays import Array, as_inputs
-from cloakgp.utils.files import write_file
 from cloakgp.utils.formatting import short_form
 from cloakgp.utils.names import NoiseName
 
 Indices = NDArray[np.intp]
 BinsSpec = int | Sequence[int | ArrayLike]
 
-KIND = "histogram"
 # Bins are numbered by 64-bit integers.
 MOST_BINS = 2**62
 
 
 @dataclass(frozen=True, eq=False)
-class NoisyHistogram:
+class NoisyHistogram(SavedRelease):
     """Noisy sums of the outputs in bins of public inputs; a public object.
 
     Attributes
@@ -61,6 +58,8 @@ class NoisyHistogram:
     >>> model.release_.predict([[3.0], [4.0]]).shape
     (2,)
     """
+
+    kind = "histogram"
 
     bins: Bins
     # Not their numbers, which may be larger than the doubles of a file tell apart.
@@ -136,38 +135,6 @@ class NoisyHistogram:
             return means
         width = self.bounds[1] - self.bounds[0]
         return means, np.where(known, self.noise_sd / self.counts[at], width / math.sqrt(12))
-
-    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write the histogram to one file, without pickle.
-
-        Raises
-        ------
-        FileExistsError
-            If it exists and overwrite is False.
-        """
-        write_file(path, self.to_bytes(), overwrite=overwrite)
-
-    def to_bytes(self) -> bytes:
-        """Return the file that `save` would write."""
-        return release_file.to_bytes(self, kind=KIND)
-
-    @classmethod
-    def load(cls, path: str | Path, *, max_bytes: int | None = None) -> NoisyHistogram:
-        """Read a histogram from a file, checking that its noise keeps its guarantee.
-
-        Parameters
-        ----------
-        path : str or Path
-        max_bytes : int, optional
-            The most that the file may unpack to. If not given, a hundred times its size, but at
-            least 256 MiB and at most 8 GiB.
-
-        Raises
-        ------
-        ReleaseFileError
-            If the file is no histogram, is damaged, or states a guarantee that it does not keep.
-        """
-        return release_file.read(path, cls, kind=KIND, max_bytes=max_bytes)
 
     def validate(self) -> None:
         """Refuse arrays that do not fit each other, and noise that is less than the guarantee says.

@@ -10,12 +10,13 @@ import numpy as np
 from cloakgp.criteria import criteria_for
 from cloakgp.design.streaming.rules import EqualRule
 from cloakgp.privacy import Answers, Guarantee
-from cloakgp.privacy.bands import UNIT_BAND, Bands, SpreadQuestion
 from cloakgp.privacy.groups import Groups
-from cloakgp.privacy.interval import COUNT_BOUNDS, CountQuestion
-from cloakgp.privacy.labels import LabelAnswers
 from cloakgp.privacy.noise import NOISES, Noise
-from cloakgp.release.bands import RowBands, RowSpread
+from cloakgp.privacy.questions.bands import Bands
+from cloakgp.privacy.questions.base import Question
+from cloakgp.privacy.questions.counts import CountQuestion
+from cloakgp.privacy.questions.spread import SpreadQuestion
+from cloakgp.release.bands import RowBands, RowQuestion, RowSpread
 from cloakgp.release.strategy import MISFIT, DenseStrategy, Strategy
 from cloakgp.release.streamed_strategy import StreamedStrategy
 from cloakgp.utils.arrays import Array
@@ -52,22 +53,20 @@ class Published:
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    """Questions about one table, and their noisy answers.
+    """Linear questions about one table, what they were about, and their noisy answers.
 
     Attributes
     ----------
     strategy : Strategy
-    answers : Answers or LabelAnswers
-        They say how outputs were encoded before they were asked: clipped to bounds, or as classes.
-    encoding : Bands, SpreadQuestion, CountQuestion or None
-        What was done to the output of every row instead: answers are then counts of rows, or in
-        later stages, where rows are kept, about numbers from −½ to ½. Of the stages of other rows
-        the strategy says it.
+    question : Question
+        How outputs became numbers before they were asked: clipped to bounds or to bands, as
+        classes, or counted.
+    answers : Answers
     """
 
     strategy: Strategy
-    answers: Answers | LabelAnswers
-    encoding: Bands | SpreadQuestion | CountQuestion | None = None
+    question: Question
+    answers: Answers
 
     @property
     def guarantee(self) -> Guarantee:
@@ -77,19 +76,12 @@ class Measurement:
     @property
     def noise_sd(self) -> float:
         """The sd of the noise on answers about outputs as a likelihood sees them; 0 if none is."""
-        return self.answers.output_noise_sd
-
-    @property
-    def placing(self) -> Bands | SpreadQuestion | CountQuestion | RowBands | RowSpread | None:
-        """What was done to outputs instead of clipping them to the declared bounds, if anything."""
-        if isinstance(self.strategy, StreamedStrategy) and self.encoding is None:
-            return self.strategy.bands
-        return self.encoding
+        return self.question.output_noise_sd(self.answers.noise_sd)
 
     @property
     def about_spread(self) -> bool:
         """Whether it asked how far outside of predicted intervals outputs lie."""
-        return isinstance(self.placing, SpreadQuestion | RowSpread)
+        return isinstance(self.question, SpreadQuestion | RowSpread)
 
     def residuals(self, *means: float) -> Array:
         """Return the answers about outputs less their prior means, R (v − mean) + noise.
@@ -103,7 +95,7 @@ class Measurement:
         -------
         array of shape (k, channels)
         """
-        return self.answers.about_outputs(self.strategy.totals, *means)
+        return self.question.about_outputs(self.answers.values, self.strategy.totals, *means)
 
     def published(self, mean: float) -> Published:
         """Return the raw predictions mean + C (y − mean) + noise at the queried points.
@@ -141,8 +133,8 @@ class Measurement:
         answers, noise = self.answers, self.noise
         if answers.noise_sd == 0:
             return 0.0
-        longest = self.strategy.longest_column(noise, channels=answers.encoding.channels)
-        return noise.distance(answers.encoding) * longest / answers.noise_sd
+        longest = self.strategy.longest_column(noise, channels=self.question.channels)
+        return noise.distance(self.question) * longest / answers.noise_sd
 
     def validate(self) -> None:
         """Refuse answers whose noise is less than their guarantee says.
@@ -153,12 +145,9 @@ class Measurement:
             If shapes disagree, the noise does not keep the guarantee, or that does not hold.
         """
         answers, guarantee = self.answers, self.answers.guarantee
-        self._validate_encoding()
+        self._validate_question()
         asked = self.strategy.asks_something
-        count = self.strategy.n_answers
-        if isinstance(self.encoding, CountQuestion):
-            count = self.encoding.intervals
-        if answers.values.shape[:1] != (count,):
+        if answers.values.shape != (self.strategy.n_answers, self.question.channels):
             raise ValueError(MISFIT)
         if not asked and isinstance(self.strategy, DenseStrategy) is False and answers.values.any():
             raise ValueError("it has answers to questions of length 0")
@@ -173,34 +162,20 @@ class Measurement:
             raise ValueError("its guarantee is damaged")
         guarantee.check_holds()
 
-    def _validate_encoding(self) -> None:
-        if self.placing is None:
-            return
-        counts = isinstance(self.encoding, CountQuestion)
-        limits = COUNT_BOUNDS[self.answers.noise] if counts else UNIT_BAND
-        if not isinstance(self.answers, Answers) or self.answers.bounds != limits:
-            raise ValueError("its answers are not about bands")
-        if self.about_spread and self.strategy.n_answers != 1:
+    def _validate_question(self) -> None:
+        question, strategy = self.question, self.strategy
+        if question.rows not in (None, strategy.n_rows):
             raise ValueError(MISFIT)
-        encoding, strategy = self.encoding, self.strategy
-        if encoding is None:
-            return
-        if isinstance(strategy, StreamedStrategy):
-            alike = isinstance(strategy.rule, EqualRule) and strategy.bands is None
-            fits = isinstance(encoding, CountQuestion) and alike
-        elif not isinstance(strategy, DenseStrategy):
-            raise ValueError(MISFIT)
-        elif isinstance(encoding, CountQuestion):
-            # Of several outputs of a person, one is counted at a time.
-            counted = strategy.matrix == 1.0
-            fits = len(counted) == 1 and bool(np.all(counted | (strategy.matrix == 0.0)))
-            fits = fits and bool(counted.any())
-        elif isinstance(encoding, SpreadQuestion):
-            fits = len(encoding.mean) == strategy.n_rows
-        else:
-            fits = len(encoding.lower) == strategy.n_rows
-        if not fits:
-            raise ValueError(MISFIT)
+        if isinstance(strategy, DenseStrategy):
+            if isinstance(question, RowQuestion):
+                raise ValueError(MISFIT)
+            question.check_weights(strategy.matrix)
+        elif isinstance(strategy, StreamedStrategy):
+            if question.rows is not None or strategy.in_bands != isinstance(question, RowBands):
+                raise ValueError(MISFIT)
+            # Of rows that nobody keeps, what is not about where outputs are counts all alike.
+            if not question.locates and not isinstance(strategy.rule, EqualRule):
+                raise ValueError(MISFIT)
 
 
 def answered_measurements(measurements: Sequence[Measurement]) -> list[Measurement]:
@@ -215,7 +190,7 @@ def linear_measurements(measurements: Sequence[Measurement]) -> list[Measurement
     return [
         measurement
         for measurement in answered_measurements(measurements)
-        if not (measurement.about_spread or isinstance(measurement.encoding, CountQuestion))
+        if measurement.question.locates
     ]
 
 
@@ -285,14 +260,14 @@ def declared_bounds(measurements: Sequence[Measurement]) -> list[tuple[float, fl
     outermost ends of what was counted are the bounds that were declared.
     """
     counted = {
-        one.strategy.table: one.encoding.ends
+        one.strategy.table: one.question.ends
         for one in measurements
-        if isinstance(one.encoding, CountQuestion)
+        if isinstance(one.question, CountQuestion)
     }
     pairs = [
-        counted.get(one.strategy.table, one.answers.bounds)
+        counted.get(one.strategy.table, one.question.limits)
         for one in measurements
-        if one.placing is None and isinstance(one.answers, Answers)
+        if one.question.limits is not None
     ]
     return list(dict.fromkeys(pairs))
 
@@ -300,7 +275,7 @@ def declared_bounds(measurements: Sequence[Measurement]) -> list[tuple[float, fl
 def is_in_bands(measurements: Sequence[Measurement]) -> bool:
     """Return whether any of these measurements was made in bands, of rows that are kept."""
     return any(
-        isinstance(measurement.encoding, Bands | SpreadQuestion) for measurement in measurements
+        isinstance(measurement.question, Bands | SpreadQuestion) for measurement in measurements
     )
 
 

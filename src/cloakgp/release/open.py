@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 from sklearn.gaussian_process.kernels import Kernel
 
 from cloakgp.release import MultiOutputRelease, Release, StatisticsRelease
 from cloakgp.release.histogram import NoisyHistogram
-from cloakgp.release.io.bundle import ReleaseFileError, kind_of, other_kind
-from cloakgp.release.io.release_file import RELEASE
+from cloakgp.release.io.bundle import MOST_SHOWN, ReleaseFileError, kind_of
 
 OpenedRelease = Release | MultiOutputRelease | StatisticsRelease | NoisyHistogram
-Kernels = tuple[type[Kernel], ...]
-# How to open a file of each kind.
-OPENERS: dict[str, Callable[[str | Path, Kernels, int | None], OpenedRelease]] = {
-    RELEASE: lambda path, kernels, most: Release.load(path, kernels=kernels, max_bytes=most),
-    "regression of several outputs": lambda path, kernels, most: MultiOutputRelease.load(
-        path, kernels=kernels, max_bytes=most
-    ),
-    "statistics": lambda path, kernels, most: StatisticsRelease.load(
-        path, kernels=kernels, max_bytes=most
-    ),
-    "histogram": lambda path, _, most: NoisyHistogram.load(path, max_bytes=most),
-}
+CLASSES: tuple[type[OpenedRelease], ...] = (
+    Release,
+    MultiOutputRelease,
+    StatisticsRelease,
+    NoisyHistogram,
+)
+KINDS = {each.kind: each for each in CLASSES}
 
 
 def load(
@@ -64,6 +58,9 @@ def load(
     (0, 1)
     """
     kind = kind_of(path, max_bytes=max_bytes)
-    if kind not in OPENERS:
-        raise ReleaseFileError(f"{path}: {other_kind(kind)}")
-    return OPENERS[kind](path, tuple(kernels), max_bytes)
+    if kind not in KINDS:
+        raise ReleaseFileError(
+            f"{path}: this is a release of {kind[:MOST_SHOWN]}, which this package does not know: "
+            "install a newer one"
+        )
+    return KINDS[kind].load(path, kernels=kernels, max_bytes=max_bytes)

@@ -14,7 +14,7 @@ from cloakgp.columns.problems import FROM_ZERO
 from cloakgp.columns.schema import Schema
 from cloakgp.models.likelihoods import Likelihood
 from cloakgp.models.transforms import OutputTransform
-from cloakgp.privacy.labels import ClassLabel, LabelAnswers
+from cloakgp.privacy.questions.classes import Classes, ClassLabel
 from cloakgp.release.measurement import Measurement, declared_bounds
 from cloakgp.release.posterior.mixture import LatentPrediction, Mixture
 from cloakgp.utils.arrays import Array, as_inputs, column_names
@@ -148,7 +148,7 @@ class Predictions:
             predicted = self.likelihood.predict(self._mixture, points.X, **asked)
         else:
             predicted = self._transformed(points.X, estimate=estimate, **asked)
-        if isinstance(self.measurements[0].answers, LabelAnswers):
+        if isinstance(self.measurements[0].question, Classes):
             named = iter([self.classes[position] for position in predicted])
             return [next(named) if known else None for known in points.known]
         if isinstance(predicted, tuple):
@@ -230,7 +230,7 @@ class Predictions:
         TypeError
             If outputs are classes.
         """
-        if isinstance(self.measurements[0].answers, LabelAnswers):
+        if isinstance(self.measurements[0].question, Classes):
             raise TypeError("outputs are classes: these have probabilities, and no limits")
         points = points_of(self, X)
         _, _, lower, upper = self._numbers(points.X, new_output=new_output, estimate=estimate)
@@ -297,7 +297,7 @@ class Predictions:
         TypeError
             If outputs are classes.
         """
-        if isinstance(self.measurements[0].answers, LabelAnswers):
+        if isinstance(self.measurements[0].question, Classes):
             raise TypeError("outputs are classes, and have no bounds")
         within = self._declared()
         if self.transform is None:
@@ -347,8 +347,7 @@ class Predictions:
         with extra("tables"):
             import pandas as pd
         index = getattr(X, "index", None)
-        answers = self.measurements[0].answers
-        if isinstance(answers, LabelAnswers):
+        if isinstance(self.measurements[0].question, Classes):
             if new_output:
                 raise ValueError("new_output is for numbers: classes have probabilities")
             shares = self.predict_proba(X)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
-
-from sklearn.gaussian_process.kernels import Kernel
 
 from cloakgp.columns.schema import Schema
 from cloakgp.models import ExactPrior, SparsePrior
@@ -15,27 +12,27 @@ from cloakgp.models.likelihoods import NUMBERS, Likelihood
 from cloakgp.models.transforms import OutputTransform
 from cloakgp.privacy import Guarantee, compose
 from cloakgp.privacy.composition import MixedGuarantee
-from cloakgp.privacy.labels import ClassLabel, LabelAnswers
+from cloakgp.privacy.filters import Amount, Costs, checked_limit, filter_of, has_room
+from cloakgp.privacy.questions.classes import ClassLabel
 from cloakgp.release.choice import Choice
-from cloakgp.release.consistency import check_alike, check_parts
+from cloakgp.release.consistency import check_alike, check_parts, declared_classes
 from cloakgp.release.functional import ReleasedFunction
 from cloakgp.release.hyperparameters.hyperprior import Hyperprior
 from cloakgp.release.hyperparameters.learning import learn
-from cloakgp.release.io import release_file
+from cloakgp.release.io.release_file import SavedRelease
 from cloakgp.release.measurement import Measurement, Published, stacked, tables_of
 from cloakgp.release.posterior.dense import Posterior
 from cloakgp.release.posterior.mixture import Inference, Mixture, WeightedPrior
 from cloakgp.release.predictions import Predictions
 from cloakgp.release.provenance import Provenance
 from cloakgp.release.streamed_strategy import StreamedStrategy
-from cloakgp.utils.files import write_file
 from cloakgp.utils.formatting import short_form
 from cloakgp.utils.markup import html_table
 from cloakgp.utils.passes import Passes
 
 
 @dataclass(frozen=True, eq=False)
-class Release(Predictions):
+class Release(SavedRelease, Predictions):
     """Predictions anywhere, from noisy answers about private outputs; a public object.
 
     It holds a public prior, the questions asked, the noisy answers and what they cost. It holds no
@@ -57,7 +54,7 @@ class Release(Predictions):
         What is learned again whenever answers are added.
     average : bool
         Whether learning averages over the posterior of the hyperparameters.
-    inference : {"posterior", "iterated", "laplace"}
+    inference : {"posterior", "iterated", "newton"}
         How predictions are read off the answers: by the posterior, in which outputs in bands are
         linearised once or repeatedly, or by the papers' iteration.
     choice : Choice or None
@@ -75,6 +72,10 @@ class Release(Predictions):
         The function of outputs that the prior and the answers are about: their logarithm, or log
         odds. `predict` and `predict_frame` give output units; everything else is of the
         transformed.
+    visits : int
+        How often private outputs were asked, by `fit`, `refine` and `extend`.
+    limit : (float, float) or None
+        (ε, δ) of all visits together, declared before the first answer was read; see `within`.
 
     Examples
     --------
@@ -89,6 +90,8 @@ class Release(Predictions):
     1-differential privacy
     """
 
+    kind = "one output"
+
     prior: ExactPrior | SparsePrior
     measurements: tuple[Measurement, ...]
     likelihood: Likelihood = NUMBERS
@@ -102,10 +105,16 @@ class Release(Predictions):
     schema: Schema | None = None
     provenance: Provenance | None = None
     transform: OutputTransform | None = None
+    visits: int = 1
+    limit: tuple[float, float] | None = None
 
     @property
     def guarantee(self) -> Guarantee | MixedGuarantee:
-        """What it all cost anyone whose output was in every measurement, and in the choice."""
+        """What it all cost anyone whose output was in every measurement, and in the choice.
+
+        Of several visits whose prices were fixed before any answer was read; without a δ, however
+        they were chosen. Where one was chosen by answers, the `limit` holds instead.
+        """
         parts = [measurement.guarantee for measurement in self.measurements]
         return compose(*parts) if self.choice is None else self.choice.total(parts)
 
@@ -133,10 +142,10 @@ class Release(Predictions):
         TypeError
             If outputs are no classes.
         """
-        answers = self.measurements[0].answers
-        if not isinstance(answers, LabelAnswers):
+        classes = declared_classes(self.measurements)
+        if classes is None:
             raise TypeError(f"outputs are {self.likelihood.outputs}, and there are no classes")
-        return answers.classes.labels
+        return classes.labels
 
     def published(self, measurement: int = 0) -> Published:
         """Return the raw predictions of one measurement at its queried points.
@@ -193,7 +202,8 @@ class Release(Predictions):
         Raises
         ------
         ValueError
-            If priors, classes or columns differ, ``same_rows=True`` and the inputs do,
+            If priors, classes or columns differ, one was made within a limit, ``same_rows=True``
+            and the inputs differ,
             ``same_rows=False`` and parts are copies of one visit, or the same rows were asked
             different questions and are not kept.
 
@@ -209,14 +219,79 @@ class Release(Predictions):
         """
         for other in others:
             check_alike(self, other)
+        if any(one.limit is not None for one in (self, *others)):
+            raise ValueError(
+                "a release within a limit is refined or extended, not combined: nothing refused "
+                "what the others spent before it was drawn. A ledger keeps a limit of all"
+            )
         parts = (self.measurements, *(other.measurements for other in others))
         together = stacked(parts, same_rows=same_rows)
         inference: Inference = "iterated" if self.inference == "iterated" else "posterior"
         made = replace(self, inference=inference).with_measurements(together)
+        visits = self.visits + sum(other.visits for other in others)
+        made = replace(made, visits=visits)
         if made.provenance is None:
             return made
         origin = made.provenance.joined([other.provenance for other in others])
         return replace(made, provenance=origin)
+
+    def within(self, epsilon: float, delta: float) -> Release:
+        """Return the same release with a limit of this visit and all later ones together.
+
+        Declared before anybody has read an answer, (ε, δ) holds of all visits together however the
+        price of each is chosen after reading answers: `refine` and `extend` refuse what its filter
+        has no room for (`cloakgp.privacy.filters`), before anything is drawn. A file remembers no
+        more than itself: each visit must start from the release of the one before. A ledger
+        remembers all.
+
+        Parameters
+        ----------
+        epsilon, delta : float
+            δ may be 0, where all noise is Laplace noise.
+
+        Raises
+        ------
+        ValueError
+            If the limit makes no sense or has no room for this visit; if there was a later one.
+
+        Examples
+        --------
+        >>> from cloakgp import DPGPRegressor, refine
+        >>> X, y = [[0.0], [1.0], [2.0]], [0, 1, 1]
+        >>> release = DPGPRegressor(bounds=(0, 1), epsilon=0.6).fit(X, y).release_.within(1.0, 0.0)
+        >>> refine(release, y, epsilon=0.6, delta=0.0)
+        Traceback (most recent call last):
+        ...
+        ValueError: the limit of (1, 0) that this release was made within has no room for this: ...
+        """
+        if self.visits > 1 or self.limit is not None:
+            raise ValueError("a limit is declared once, before the first later visit")
+        made = replace(self, limit=checked_limit(epsilon, delta))
+        made.check_limit()
+        return made
+
+    def check_limit(self, *later: Costs) -> None:
+        """Refuse what the limit has no room for, where one was declared.
+
+        Parameters
+        ----------
+        *later : Costs
+            Of visits that are to come.
+
+        Raises
+        ------
+        ValueError
+        """
+        if self.limit is None:
+            return
+        spent = Amount.of_guarantee(self.guarantee)
+        # Of the filters alone: this visit takes no limit whole that was declared after it.
+        rule = filter_of(self.limit)
+        if not (rule.accepts(spent) and has_room(spent, later, limit=self.limit)):
+            raise ValueError(
+                f"the limit of ({self.limit[0]:g}, {self.limit[1]:g}) that this release was made "
+                "within has no room for this: nothing was drawn"
+            )
 
     def learn(self, hyperprior: Hyperprior | None = None, *, average: bool = False) -> Release:
         """Return the same answers with hyperparameters fitted to them, at no cost in privacy.
@@ -298,57 +373,8 @@ class Release(Predictions):
         ValueError
             If there are other rows, or the column of any row is longer than the guarantee allows.
         """
-        return self.measurements[measurement].strategy.verify(passes)
-
-    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write the release to one file, without pickle.
-
-        Parameters
-        ----------
-        path : str or Path
-        overwrite : bool
-            Replace a file that exists.
-
-        Raises
-        ------
-        FileExistsError
-            If it exists and overwrite is False.
-        ValueError
-            If the kernel has parameters that are neither numbers, strings, arrays nor kernels.
-        """
-        write_file(path, self.to_bytes(), overwrite=overwrite)
-
-    def to_bytes(self) -> bytes:
-        """Return the file that `save` would write."""
-        return release_file.to_bytes(self, kind=release_file.RELEASE)
-
-    @classmethod
-    def load(
-        cls,
-        path: str | Path,
-        *,
-        kernels: Iterable[type[Kernel]] = (),
-        max_bytes: int | None = None,
-    ) -> Release:
-        """Read a release from a file, checking it.
-
-        Parameters
-        ----------
-        path : str or Path
-        kernels : iterable of kernel classes
-            Kernels beyond scikit-learn's that the release may use.
-        max_bytes : int, optional
-            The most that the file may unpack to. If not given, a hundred times its size, but at
-            least 256 MiB and at most 8 GiB.
-
-        Raises
-        ------
-        ReleaseFileError
-            If the file is not a release, truncated, edited, or newer than this package.
-        """
-        return release_file.read(
-            path, cls, kind=release_file.RELEASE, kernels=tuple(kernels), max_bytes=max_bytes
-        )
+        chosen = self.measurements[measurement]
+        return chosen.strategy.verify(passes, question=chosen.question)
 
     def validate(self) -> None:
         """Refuse parts that do not fit each other.
@@ -359,6 +385,11 @@ class Release(Predictions):
             If they do not, or the guarantee of a choice does not hold.
         """
         check_parts(self)
+        if self.visits < 1:
+            raise ValueError("how often outputs were asked is damaged")
+        if self.limit is not None:
+            checked_limit(*self.limit)
+            self.check_limit()
         if self._keeps_sums:
             # Raises where sums are no covariances, or not those of its priors.
             _ = self._mixture

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.gaussian_process.kernels import Kernel
 
 from cloakgp.columns.schema import Schema
 from cloakgp.models.kernels.coregion import CoregionKernel, as_entries
-from cloakgp.privacy import Answers, Guarantee
+from cloakgp.privacy import Guarantee
 from cloakgp.privacy.composition import MixedGuarantee
-from cloakgp.privacy.interval import CountQuestion
+from cloakgp.privacy.questions.bounds import OutputBounds
+from cloakgp.privacy.questions.counts import CountQuestion
 from cloakgp.privacy.several_outputs import STANDARD_BOUNDS, OutputColumns
-from cloakgp.release.io import release_file
+from cloakgp.release.io.release_file import SavedRelease
 from cloakgp.release.measurement import Measurement
 from cloakgp.release.predictions import points_of
 from cloakgp.release.provenance import Provenance
 from cloakgp.release.release import Release
-from cloakgp.release.strategy import DenseStrategy
+from cloakgp.release.strategy import DenseStrategy, Strategy
+from cloakgp.release.streamed_strategy import StreamedStrategy
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
-from cloakgp.utils.files import write_file
 from cloakgp.utils.formatting import NORMAL_95
 from cloakgp.utils.markup import html_table
 
@@ -34,13 +32,14 @@ if TYPE_CHECKING:
 
 # Of ends of intervals, which are kept in widths of what was found.
 ROUNDING = 1e-9
-KIND = "regression of several outputs"
 # What the entries' last input is called, which says of which output an entry is.
 WHICH_OUTPUT = "number of the output"
+NOT_ALL = "its entries are not all outputs of each row"
+NOT_TOGETHER = "it does not protect all outputs of a person together"
 
 
 @dataclass(frozen=True, eq=False)
-class MultiOutputRelease:
+class MultiOutputRelease(SavedRelease):
     """Predictions of several outputs anywhere, from noisy answers; a public object.
 
     Attributes
@@ -64,6 +63,8 @@ class MultiOutputRelease:
     --------
     cloakgp.estimators.multioutput.DPGPMultiOutputRegressor : Makes such releases.
     """
+
+    kind = "regression of several outputs"
 
     entries: Release
     columns: OutputColumns
@@ -200,32 +201,6 @@ class MultiOutputRelease:
             provenance = self.provenance.successor(together.measurements)
         return replace(self, entries=together, provenance=provenance)
 
-    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write the release to one file, without pickle; see `Release.save`."""
-        write_file(path, self.to_bytes(), overwrite=overwrite)
-
-    def to_bytes(self) -> bytes:
-        """Return the file that `save` would write."""
-        return release_file.to_bytes(self, kind=KIND)
-
-    @classmethod
-    def load(
-        cls,
-        path: str | Path,
-        *,
-        kernels: Iterable[type[Kernel]] = (),
-        max_bytes: int | None = None,
-    ) -> MultiOutputRelease:
-        """Read a release from a file, checking it; see `Release.load`.
-
-        Raises
-        ------
-        ReleaseFileError
-            If the file is not such a release, is damaged, or does not protect all outputs of a
-            person together.
-        """
-        return release_file.read(path, cls, kind=KIND, kernels=tuple(kernels), max_bytes=max_bytes)
-
     def validate(self) -> None:
         """Refuse entries that are not all outputs of each row, or not protected together.
 
@@ -262,14 +237,10 @@ class MultiOutputRelease:
         (int, CountQuestion) or None
             None if it counted nothing.
         """
-        strategy, question = measurement.strategy, measurement.encoding
-        if not (isinstance(question, CountQuestion) and isinstance(strategy, DenseStrategy)):
+        question = measurement.question
+        if not isinstance(question, CountQuestion):
             return None
-        output = int(strategy.matrix[0].argmax())
-        count = len(self.columns.bounds)
-        alone = np.arange(strategy.n_rows) % count == output
-        if output >= count or not np.array_equal(strategy.matrix[0] > 0, alone):
-            raise ValueError("its counts are not those of one output")
+        output = _counted_output(measurement.strategy, count=len(self.columns.bounds))
         limits = self.units.bounds[output]
         return output, CountQuestion(limits.middle + limits.width * question.edges)
 
@@ -307,19 +278,56 @@ class MultiOutputRelease:
         )
 
 
+def _counted_output(strategy: Strategy, *, count: int) -> int:
+    """Return which output of several a strategy of counts is about, and refuse any other."""
+    output: int | None
+    if isinstance(strategy, StreamedStrategy):
+        output = strategy.output
+    else:
+        assert isinstance(strategy, DenseStrategy)
+        output = int(strategy.matrix[0].argmax())
+        alone = np.arange(strategy.n_rows) % count == output
+        if not np.array_equal(strategy.matrix[0] > 0, alone):
+            output = None
+    if output is None or output >= count:
+        raise ValueError("its counts are not those of one output")
+    return output
+
+
 def _check_entries(measurement: Measurement, *, count: int) -> None:
+    """Refuse entries that are not all outputs of each row in turn, or not protected together."""
+    strategy, question = measurement.strategy, measurement.question
+    if isinstance(question, OutputBounds) and question != STANDARD_BOUNDS:
+        raise ValueError("its answers are not in widths of the outputs' bounds")
+    if isinstance(strategy, StreamedStrategy):
+        _check_streamed(strategy, counts=isinstance(question, CountQuestion), count=count)
+    else:
+        assert isinstance(strategy, DenseStrategy)
+        _check_kept(strategy, count=count)
+
+
+def _check_streamed(strategy: StreamedStrategy, *, counts: bool, count: int) -> None:
+    """Refuse what is stated of entries that nobody keeps, unless it is that of all outputs.
+
+    That each row has all of them in turn is as little to be told without the rows as their columns
+    are: `StreamedStrategy.verify` is for whoever has them.
+    """
+    if strategy.together != count:
+        raise ValueError(NOT_TOGETHER)
+    if not np.array_equal(strategy.input_ranges[:, -1], (0.0, count - 1.0)):
+        raise ValueError(NOT_ALL)
+    # Of one output alone only counts are asked.
+    if (strategy.output is None) == counts:
+        raise ValueError("its counts are not those of one output")
+
+
+def _check_kept(strategy: DenseStrategy, *, count: int) -> None:
     """Refuse entries that are not all outputs of each row in turn, or not of one group."""
-    strategy = measurement.strategy
-    if not isinstance(strategy, DenseStrategy) or not isinstance(measurement.answers, Answers):
-        raise ValueError("its entries are not kept")
     X, groups = strategy.X, strategy.groups
     people, rest = divmod(len(X), count)
     if rest or not np.array_equal(X, as_entries(X[::count, :-1], count=count)):
-        raise ValueError("its entries are not all outputs of each row")
-    counts = isinstance(measurement.encoding, CountQuestion)
-    if not counts and measurement.answers.bounds != (STANDARD_BOUNDS.lo, STANDARD_BOUNDS.hi):
-        raise ValueError("its answers are not in widths of the outputs' bounds")
+        raise ValueError(NOT_ALL)
     if count == 1:
         return
     if groups is None or np.ptp(groups.reshape(people, count), axis=1).any():
-        raise ValueError("it does not protect all outputs of a person together")
+        raise ValueError(NOT_TOGETHER)

@@ -23,32 +23,27 @@ Bayesian linear regression*) sample from a like model.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import linalg
-from sklearn.gaussian_process.kernels import Kernel
 
 from cloakgp.models.features import BinBasis, EigenBasis
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.statistics import Statistics
-from cloakgp.release.io import release_file
+from cloakgp.release.io.release_file import SavedRelease
 from cloakgp.release.provenance import Provenance
 from cloakgp.utils.arrays import Array, as_inputs
 from cloakgp.utils.extras import extra as installed
-from cloakgp.utils.files import write_file
 from cloakgp.utils.formatting import NORMAL_95, short_form
 from cloakgp.utils.markup import html_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
-KIND = "statistics"
 ITERATIONS, TOLERANCE = 100, 1e-8
 # Directions of φφᵀ that vary less than this share of the first over the box carry nothing.
 SMALLEST_VARIATION = 1e-12
@@ -57,7 +52,7 @@ JITTER = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class StatisticsRelease:
+class StatisticsRelease(SavedRelease):
     """Predictions anywhere in the box, from noisy statistics; a public object.
 
     Attributes
@@ -87,6 +82,8 @@ class StatisticsRelease:
     >>> mean.shape, sd.shape
     ((2,), (2,))
     """
+
+    kind = "statistics"
 
     basis: EigenBasis | BinBasis
     statistics: Statistics
@@ -228,48 +225,6 @@ class StatisticsRelease:
             ],
             insecure=self.insecure,
         )
-
-    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write one file without pickle.
-
-        Raises
-        ------
-        FileExistsError
-            If the file exists and overwrite is False.
-        """
-        write_file(path, self.to_bytes(), overwrite=overwrite)
-
-    def to_bytes(self) -> bytes:
-        """Return the file that `save` would write."""
-        return release_file.to_bytes(self, kind=KIND)
-
-    @classmethod
-    def load(
-        cls,
-        path: str | Path,
-        *,
-        kernels: Iterable[type[Kernel]] = (),
-        max_bytes: int | None = None,
-    ) -> StatisticsRelease:
-        """Read and check such a file; the noise must keep the guarantee that is stated.
-
-        Parameters
-        ----------
-        path : str or Path
-        max_bytes : int, optional
-            The most that the file may unpack to. If not given, a hundred times its size, but at
-            least 256 MiB and at most 8 GiB.
-        kernels : iterable of kernel classes
-            Kernels beyond scikit-learn's that the release may use.
-
-        Raises
-        ------
-        FileNotFoundError
-            If there is no such file.
-        ReleaseFileError
-            If it is no such file, is damaged, edited or newer, or does not keep its guarantee.
-        """
-        return release_file.read(path, cls, kind=KIND, kernels=tuple(kernels), max_bytes=max_bytes)
 
     def validate(self) -> None:
         """Refuse statistics that are not about the features of the basis.

@@ -22,6 +22,7 @@ from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.privacy.grid import SMALLEST_ENTRY
 from cloakgp.privacy.groups import Groups, checked_groups
 from cloakgp.privacy.noise import GAUSSIAN, Noise
+from cloakgp.privacy.questions.base import Question
 from cloakgp.release.tables import AnsweredTable, DenseTable
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import Chunk, Passes
@@ -131,7 +132,7 @@ class Strategy(ABC):
         """Return whether another strategy asks the same of every row."""
 
     @abstractmethod
-    def verify(self, passes: Passes) -> float:
+    def verify(self, passes: Passes, *, question: Question) -> float:
         """Go over the public inputs of the rows, and check what is said of them.
 
         Anybody who has the inputs can do so; it takes one pass and no output.
@@ -140,6 +141,8 @@ class Strategy(ABC):
         ----------
         passes : Passes
             The same rows; `cloakgp.data` makes such objects.
+        question : Question
+            That was asked.
 
         Returns
         -------
@@ -271,8 +274,9 @@ class DenseStrategy(Strategy):
         """Return whether another strategy asks the same of every row."""
         return isinstance(other, DenseStrategy) and np.array_equal(self.matrix, other.matrix)
 
-    def verify(self, passes: Passes) -> float:
+    def verify(self, passes: Passes, *, question: Question) -> float:
         """Check that a table holds the rows that the strategy is about."""
+        del question
         found = passes.over_inputs(_Inputs.of, what="verifying").together()
         if not np.array_equal(found, self.X):
             raise ValueError("the release is about other rows")

@@ -12,20 +12,20 @@ from cloakgp.design.streaming.grouping import (
     GroupedPasses,
     Grouping,
     grouped_columns,
-    sum_grouped,
 )
-from cloakgp.design.streaming.rules import Columns, RowModel, Rule
-from cloakgp.design.streaming.sums import sum_strategy
+from cloakgp.design.streaming.rules import Columns, EqualRule, RowModel, Rule
+from cloakgp.design.streaming.together import sum_columns
 from cloakgp.models import SparsePrior
 from cloakgp.models.clipping import OFFSET_SD
 from cloakgp.models.likelihoods import NUMBERS, Likelihood
 from cloakgp.privacy.noise import GAUSSIAN, Noise
-from cloakgp.release.bands import RowBands, RowSpread
+from cloakgp.privacy.questions.base import Question
+from cloakgp.release.bands import RowQuestion
 from cloakgp.release.strategy import MISFIT, LatentPrior, Strategy
 from cloakgp.release.sums import ChannelSums, PriorSums
 from cloakgp.release.tables import SummedTable
 from cloakgp.utils.arrays import Array
-from cloakgp.utils.names import NoiseName
+from cloakgp.utils.names import Ball
 from cloakgp.utils.passes import Passes
 
 # What recomputed columns may be longer by: float64 in another order of summation.
@@ -36,6 +36,36 @@ NOTHING_SHARED = (
     "the same rows were asked different questions, and what these have in common cannot be told "
     "without the rows: combine with same_rows=False if rows differ"
 )
+
+
+@dataclass(frozen=True)
+class EqualShares:
+    """The weight of rows in counts: one each, or with groups a share of their group's one.
+
+    Attributes
+    ----------
+    grouped : bool
+        Whether inputs end with the sizes of groups.
+    output : int or None
+        Which output of several is counted; the input before the sizes says which an entry is of.
+
+    Examples
+    --------
+    >>> EqualShares(grouped=True)(np.array([[7.0, 1.0], [8.0, 2.0]]))
+    array([[1. , 0.5]])
+    >>> EqualShares(output=1)(np.array([[7.0, 0.0], [7.0, 1.0]]))
+    array([[0., 1.]])
+    """
+
+    grouped: bool = False
+    output: int | None = None
+
+    def __call__(self, X: Array) -> Array:
+        """Return the columns of rows, shape (1, n)."""
+        weights = np.ones((1, len(X)))
+        if self.output is not None:
+            weights[:, X[:, -2 if self.grouped else -1] != self.output] = 0.0
+        return weights / X[:, -1] if self.grouped else weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,11 +80,14 @@ class RuleColumns:
     rule : Rule
     grouped : bool
         Whether inputs end with the sizes of groups, which it goes by, too.
+    output : int or None
+        Of several, the one whose entries alone are asked, all alike.
     """
 
     model: RowModel
     rule: Rule
     grouped: bool = False
+    output: int | None = None
 
     def __call__(self, X: Array) -> Array:
         """Return the columns of rows, shape (k, n)."""
@@ -64,6 +97,8 @@ class RuleColumns:
 
     def asked(self, X: Array) -> Columns:
         """Return the same in the form in which sums over rows cost least."""
+        if self.output is not None:
+            return EqualShares(grouped=self.grouped, output=self.output)(X)
         if self.grouped:
             return grouped_columns(X, model=self.model, rule=self.rule)
         # The design may have found what to ask of these very rows.
@@ -97,8 +132,8 @@ class StreamedStrategy(Strategy):
         The most rows that were seen together.
     longest : float
         The norm of the longest column, over every row.
-    norm : {"gaussian", "laplace"}
-        The noise in whose norm that is.
+    ball : {"l1", "l2"}
+        In whose norm that is.
     input_ranges : array of shape (2, D)
         The least and the greatest of every input.
     earlier : tuple of arrays of shape (k',)
@@ -107,8 +142,11 @@ class StreamedStrategy(Strategy):
     grouping : Grouping or None
         Of rows that are protected together. The rule then goes by the sizes of groups, too, and
         ``longest`` is the most that the lengths of one group's columns add up to.
-    bands : RowBands, RowSpread or None
-        What was done to the outputs of rows before they were asked, in later stages.
+    together : int
+        T, how many entries next to each other are those of one row, and protected together. Rows
+        above are entries then, and ``longest`` says how far all of a row's move answers.
+    output : int or None
+        Of several, the one whose entries alone are asked.
     """
 
     prior: SparsePrior
@@ -121,14 +159,14 @@ class StreamedStrategy(Strategy):
     input_ranges: Array
     earlier: tuple[Array, ...] = ()
     grouping: Grouping | None = None
-    norm: NoiseName = "gaussian"
-    bands: RowBands | RowSpread | None = None
+    ball: Ball = "l2"
+    together: int = 1
+    output: int | None = None
 
-    @property
-    def columns(self) -> RuleColumns:
-        """What is asked of rows, by their inputs."""
-        model = self.prior if self.bands is None else self.bands
-        return RuleColumns(model=model, rule=self.rule, grouped=self.grouped)
+    def columns(self, question: Question) -> RuleColumns:
+        """Return what is asked of rows about a question, by their inputs."""
+        model = question if isinstance(question, RowQuestion) else self.prior
+        return RuleColumns(model=model, rule=self.rule, grouped=self.grouped, output=self.output)
 
     @property
     def n_answers(self) -> int:
@@ -154,7 +192,7 @@ class StreamedStrategy(Strategy):
         """Return the norm of the longest column, over every row; or of a group's together."""
         # Norms of a group are added up, which holds for any number of channels.
         del channels
-        if noise.name != self.norm:
+        if noise.ball != self.ball:
             raise ValueError("its noise is damaged")
         return self.longest
 
@@ -203,8 +241,6 @@ class StreamedStrategy(Strategy):
         -------
         array of shape (k,) or None
         """
-        if self.bands is None:
-            return None
         [mine] = self.sums_under(prior, NUMBERS).channels
         return mine.offset
 
@@ -237,32 +273,37 @@ class StreamedStrategy(Strategy):
             and type(self.rule) is type(other.rule)
             and np.array_equal(self.rule.matrix, other.rule.matrix)
             and np.array_equal(self.row_totals, other.row_totals)
+            and self.output == other.output
         )
 
-    def verify(self, passes: Passes) -> float:
+    def verify(self, passes: Passes, *, question: Question) -> float:
         """Compute what was asked of every row anew, from the public inputs, and check it."""
-        if self.grouping is None:
-            found = sum_strategy(passes, model=self.columns.model, rule=self.rule, what="verifying")
-        else:
-            [found], _ = sum_grouped(
-                GroupedPasses.of(passes),
-                [self.prior],
-                model=self.columns.model,
-                rule=self.rule,
-                what="verifying",
-            )
+        asked: Passes = passes
+        if self.grouping is not None:
+            asked = GroupedPasses.of(passes, together=self.together)
+        columns = self.columns(question)
+        # What the design found may be remembered: it is computed anew.
+        columns.forget()
+        found = sum_columns(
+            asked,
+            columns.asked,
+            together=self.together,
+            ball=self.ball,
+            grouped=self.grouped,
+            what="verifying",
+        )
         if found.count != self.rows:
             raise ValueError(f"the release is about {self.rows} rows, not {found.count}")
-        if not found.longest <= self.longest * (1 + LENGTH_TOLERANCE):
+        if not found.furthest <= self.longest * (1 + LENGTH_TOLERANCE):
             raise ValueError(
-                f"the longest column is {found.longest:.12g}, and the guarantee allows "
+                f"the longest column is {found.furthest:.12g}, and the guarantee allows "
                 f"{self.longest:.12g}"
             )
         differences = np.abs(found.totals - self.row_totals)
         # Written so that NaN fails.
         if not (differences <= SUM_TOLERANCE * self.rows * self.longest).all():
             raise ValueError("the release is about other rows: these add up to something else")
-        return found.longest
+        return found.furthest
 
     def validate(self) -> None:
         """Refuse sums that do not fit each other, or that say something where nothing was asked."""
@@ -288,19 +329,34 @@ class StreamedStrategy(Strategy):
                 for each in self._channels()
             )
         )
-        if isinstance(self.bands, RowBands):
-            fit = fit and all(each.offset is not None for each in self._channels())
         if not fit:
             raise ValueError(MISFIT)
         super().validate()
         # Written so that NaN fails.
         if not (1 <= self.chunk_rows <= self.rows and 0 <= self.longest < np.inf):
             raise ValueError("its rows are damaged")
+        self._check_entries()
         said = [self.row_totals]
         for each in self._channels():
             said += [each.features, each.noise, *each.shared]
         if not self.asks_something and any(array.any() for array in said):
             raise ValueError("it has answers to questions of length 0")
+
+    def _check_entries(self) -> None:
+        """Refuse entries that are not all of every row, or of an output that there is not."""
+        whole = self.together >= 1 and self.rows % self.together == 0
+        which = self.output is None or (
+            0 <= self.output < self.together and isinstance(self.rule, EqualRule)
+        )
+        if not (whole and which):
+            raise ValueError("its rows are damaged")
+
+    @property
+    def in_bands(self) -> bool:
+        """Whether its sums are about where outputs lie in bands."""
+        return all(one.likelihood.linear for one in self.sums) and all(
+            each.offset is not None for each in self._channels()
+        )
 
     def _channels(self) -> list[ChannelSums]:
         return [each for one in self.sums for each in one.channels]
@@ -320,7 +376,8 @@ class StreamedStrategy(Strategy):
         """
         for one in self.sums:
             # Where outputs lie in bands depends on their means, too.
-            alike = self.bands is None or one.prior.mean == prior.mean
+            in_bands = likelihood.linear and one.channels[0].offset is not None
+            alike = not in_bands or one.prior.mean == prior.mean
             if alike and one.likelihood == likelihood and same_covariance(one.prior, prior):
                 return one
         raise ValueError(

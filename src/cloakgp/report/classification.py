@@ -64,7 +64,7 @@ class ClassWords(OutputWords):
         return describe_design(
             measurement.strategy.certificate,
             predictions="the papers' Newton step at all rows"
-            if release.inference == "laplace"
+            if release.inference == "newton"
             else "one Newton step at the queried points",
             prior="the linear prior over labels that is nearest to the declared one",
         )
@@ -130,7 +130,7 @@ class ClassWords(OutputWords):
 def _how(release: Release, likelihood: ClassLikelihood) -> str:
     names, link_word = class_names(release), LINK_WORDS[likelihood.link_name]
     averaged = "Probabilities average over all that is not known, the privacy noise included."
-    if release.inference == "laplace":
+    if release.inference == "newton":
         steps = len(release.measurements)
         return (
             f"by the papers' iteration, {steps} Newton {'step' if steps == 1 else 'steps'} with "

@@ -13,13 +13,13 @@ import numpy as np
 
 from cloakgp.columns import Number, Schema
 from cloakgp.models.likelihoods import ClassLikelihood, Likelihood
-from cloakgp.privacy import Answers, CloakedPredictions
+from cloakgp.privacy import CloakedPredictions
 from cloakgp.release import (
-    Measurement,
     MultiOutputRelease,
     Published,
     Release,
     StatisticsRelease,
+    Strategy,
     StreamedStrategy,
 )
 from cloakgp.release.histogram import NoisyHistogram
@@ -30,12 +30,11 @@ from cloakgp.report.columns import (
     input_names,
     input_ranges,
     keeps_rows,
-    known_inputs,
     public_columns,
 )
 from cloakgp.report.facts import Fact, Section
 from cloakgp.report.guarantee import describe_exclusions, guarantee_facts, insecurity
-from cloakgp.report.measurements import describe_stage, prior_facts
+from cloakgp.report.measurements import describe_answers, prior_facts
 from cloakgp.report.outputs import NumberWords, OutputWords
 from cloakgp.report.statistics import (
     describe_cloaked,
@@ -111,6 +110,8 @@ def _of_release(release: Release) -> tuple[Section, ...]:
                 parts=[measurement.guarantee for measurement in release.measurements],
                 choice=release.choice,
                 grouped=_grouped(release),
+                visits=release.visits,
+                limit=release.limit,
             ),
         ),
         Section("Noise", _noise(release, words)),
@@ -267,23 +268,24 @@ def describe_several_outputs(release: MultiOutputRelease) -> tuple[Section, ...]
     count = len(release.columns.bounds)
     called = release.output_names or [f"output {number + 1}" for number in range(count)]
     measurements = entries.measurements
-    grouped = all(
-        _people(measurement) < measurement.strategy.n_rows // count for measurement in measurements
-    )
+    grouped = all(_of_people(measurement.strategy, count=count) for measurement in measurements)
+    kept = "in this file row by row" if keeps_rows(entries) else "not in this file row by row"
     noise = []
     for number, measurement in enumerate(measurements):
         ordinal = f" {number + 1}" if len(measurements) > 1 else ""
         counted = release.counts_of(measurement)
-        if counted is None or not isinstance(measurement.answers, Answers):
+        if counted is None:
             answered = NumberWords().answered(measurement, in_widths)
         else:
             output, question = counted
-            answered = describe_stage(measurement.answers, question, output=called[output])
+            answered = describe_answers(
+                replace(measurement, question=question), output=called[output]
+            )
         noise += [
             Fact(f"answers{ordinal}", answered),
             Fact(f"design{ordinal}", NumberWords().designed(measurement, in_widths)),
         ]
-    X = known_inputs(entries)[::count, :-1]
+    ranges = input_ranges(entries)[:, :-1]
     return (
         Section(
             "Protection",
@@ -296,7 +298,7 @@ def describe_several_outputs(release: MultiOutputRelease) -> tuple[Section, ...]
                 ),
                 Fact(
                     "not protected",
-                    f"the inputs ({names}), which are in this file row by row; that somebody is "
+                    f"the inputs ({names}), which are {kept}; that somebody is "
                     "in the table; the bounds and the prior.",
                 ),
                 *describe_exclusions(OUTPUTS),
@@ -310,6 +312,8 @@ def describe_several_outputs(release: MultiOutputRelease) -> tuple[Section, ...]
                 parts=[measurement.answers.guarantee for measurement in measurements],
                 choice=entries.choice,
                 grouped=grouped,
+                visits=entries.visits,
+                limit=entries.limit,
             ),
         ),
         Section("Noise", tuple(noise)),
@@ -317,10 +321,10 @@ def describe_several_outputs(release: MultiOutputRelease) -> tuple[Section, ...]
         Section(
             "Data",
             (
-                Fact("rows", f"{len(X):,}"),
+                Fact("rows", f"{release.n_rows:,}"),
                 *(
-                    Fact(name, f"{column.min():.4g} to {column.max():.4g}")
-                    for name, column in zip(input_names(release), X.T, strict=True)
+                    Fact(name, f"{low:.4g} to {high:.4g}")
+                    for name, (low, high) in zip(input_names(release), ranges.T, strict=True)
                 ),
                 *(
                     Fact(
@@ -339,10 +343,12 @@ def describe_several_outputs(release: MultiOutputRelease) -> tuple[Section, ...]
     )
 
 
-def _people(measurement: Measurement) -> int:
-    """Return how many groups of entries are protected together."""
-    groups = measurement.strategy.groups
-    return measurement.strategy.n_rows if groups is None else int(groups.max()) + 1
+def _of_people(strategy: Strategy, *, count: int) -> bool:
+    """Return whether entries of several rows, of so many outputs each, are protected together."""
+    if isinstance(strategy, StreamedStrategy):
+        return strategy.grouped
+    groups = strategy.groups
+    return groups is not None and int(groups.max()) + 1 < strategy.n_rows // count
 
 
 _sections.register(MultiOutputRelease, describe_several_outputs)

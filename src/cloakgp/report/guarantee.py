@@ -9,10 +9,12 @@ from statistics import NormalDist
 
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.composition import MixedGuarantee
+from cloakgp.privacy.person_ids import COMPARED
+from cloakgp.privacy.spending import Budget
 from cloakgp.release import Choice
 from cloakgp.report.attackers import power_of_tests, right_guess
 from cloakgp.report.facts import Fact, Section
-from cloakgp.utils.formatting import ceiling, odds_factor, one_in, percent
+from cloakgp.utils.formatting import ceiling, odds_factor, one_in, pair_in_words, percent
 
 NORMAL = NormalDist()
 # The δ at which the guarantee is told as well.
@@ -65,6 +67,8 @@ def guarantee_facts(
     parts: Sequence[Guarantee],
     choice: Choice | None = None,
     grouped: bool = False,
+    visits: int = 1,
+    limit: Budget | None = None,
 ) -> tuple[Fact, ...]:
     """Return a guarantee in words.
 
@@ -80,6 +84,10 @@ def guarantee_facts(
         A private choice of the prior that the guarantee includes.
     grouped : bool
         Whether all rows of one person are protected together.
+    visits : int
+        How often the private column was asked.
+    limit : (float, float) or None
+        Of all visits together, declared before the first answer was read.
 
     Examples
     --------
@@ -90,11 +98,13 @@ def guarantee_facts(
     """
     if isinstance(guarantee, Guarantee) and not guarantee.spent:
         return (Fact("guarantee", "nothing was asked, so nothing depends on any output."),)
-    if isinstance(guarantee, Guarantee) and guarantee.pure_epsilon <= guarantee.epsilon:
-        return _without_delta(guarantee, output=output, parts=parts, grouped=grouped)
+    if isinstance(guarantee, Guarantee) and _tells_no_delta(guarantee):
+        facts = _without_delta(guarantee, output=output, parts=parts, grouped=grouped)
+        return (*facts, *_visits(visits, limit=limit, pure=True))
     return (
         Fact("guarantee", _pair(guarantee)),
         *_parts(parts),
+        *_visits(visits, limit=limit, pure=False),
         *_choice(choice),
         Fact(
             "in words",
@@ -109,27 +119,50 @@ def guarantee_facts(
     )
 
 
+def _tells_no_delta(guarantee: Guarantee) -> bool:
+    """Return whether all that δ saves is in digits of ε that are not told."""
+    pure = guarantee.pure_epsilon
+    return ceiling(max(pure, guarantee.epsilon)) == ceiling(guarantee.epsilon)
+
+
+def stated(guarantee: Guarantee | MixedGuarantee) -> str:
+    """Return what a guarantee states, in words: of ε alone, where that is all there is.
+
+    Examples
+    --------
+    >>> from cloakgp import Guarantee
+    >>> stated(Guarantee(epsilon=1.0, delta=1e-6, mu=0.0, laplace=(0.4, 0.6)))
+    'ε = 1, with no δ'
+    """
+    pure = guarantee.pure_epsilon if isinstance(guarantee, Guarantee) else math.inf
+    return pair_in_words(guarantee.epsilon, guarantee.delta, pure=pure)
+
+
 def _pair(guarantee: Guarantee | MixedGuarantee) -> str:
-    pair = f"(ε, δ) = ({ceiling(guarantee.epsilon)}, {guarantee.delta:.4g})"
-    if isinstance(guarantee, MixedGuarantee) or not guarantee.laplace:
+    pair = pair_in_words(guarantee.epsilon, guarantee.delta)
+    if isinstance(guarantee, MixedGuarantee) or not guarantee.epsilon_of_parts:
         return f"{pair}; this is Gaussian differential privacy with μ = {ceiling(guarantee.mu)}."
-    listed = " and ".join(ceiling(part) for part in guarantee.laplace)
+    kinds = (("Laplace noise", guarantee.laplace), ("other noise without δ", guarantee.pure))
+    listed = " and ".join(
+        f"{kind} with ε = {' and '.join(map(ceiling, parts))}" for kind, parts in kinds if parts
+    )
     beside = f" beside Gaussian noise with μ = {ceiling(guarantee.mu)}" if guarantee.mu else ""
-    return f"{pair}; of Laplace noise with ε = {listed}{beside}, whose losses add up."
+    return f"{pair}; of {listed}{beside}, whose losses add up."
 
 
 def _without_delta(
     guarantee: Guarantee, *, output: str, parts: Sequence[Guarantee], grouped: bool
 ) -> tuple[Fact, ...]:
     """Return a guarantee without δ in words."""
+    odds = odds_factor(max(guarantee.epsilon, guarantee.pure_epsilon))
     return (
-        Fact("guarantee", f"ε = {ceiling(guarantee.epsilon)}, with no δ."),
+        Fact("guarantee", f"{stated(guarantee)}."),
         *_parts(parts),
         Fact(
             "in words",
-            f"whatever anybody does with this file, no result is more than e^ε = "
-            f"{odds_factor(guarantee.epsilon)} times as likely for {_value(grouped)} of a person's "
-            f"{output} as for {'any others' if grouped else 'another'}.",
+            f"whatever anybody does with this file, no result is more than e^ε = {odds} times as "
+            f"likely for {_value(grouped)} of a person's {output} as for "
+            f"{'any others' if grouped else 'another'}.",
         ),
         *_guesses(guarantee, output=output),
         *_several_rows(guarantee, grouped=grouped),
@@ -164,14 +197,14 @@ def _several_rows(guarantee: Guarantee | MixedGuarantee, *, grouped: bool) -> tu
         return (
             Fact(
                 "several rows",
-                "all rows that are marked as one person's are protected together, as one. Nobody "
-                "can tell from this file whether the marks are right.",
+                "all rows that are marked as one person's are protected together, as one. "
+                f"{COMPARED}. Nobody can tell from this file whether the marks are right.",
             ),
         )
     if isinstance(guarantee, MixedGuarantee):
         return (Fact("several rows", "a person who owns two rows is protected less."),)
-    laplace = tuple(2 * part for part in guarantee.laplace)
-    twice = replace(guarantee, mu=2 * guarantee.mu, laplace=laplace)
+    laplace, others = (tuple(2 * x for x in each) for each in (guarantee.laplace, guarantee.pure))
+    twice = replace(guarantee, mu=2 * guarantee.mu, laplace=laplace, pure=others)
     pure = twice.pure_epsilon < math.inf
     doubled = ceiling(twice.pure_epsilon) if pure else _epsilon_at(twice, guarantee.delta)
     return (
@@ -209,6 +242,40 @@ def _parts(parts: Sequence[Guarantee]) -> tuple[Fact, ...]:
     )
 
 
+def _visits(visits: int, *, limit: Budget | None, pure: bool) -> tuple[Fact, ...]:
+    """Say what the guarantee assumes of how the prices of several visits were chosen."""
+    facts = []
+    if visits > 1 and pure:
+        facts.append(
+            Fact(
+                "visits",
+                f"the private column was asked {visits} times. Without δ the guarantee holds "
+                "however the price of each visit was chosen.",
+            )
+        )
+    elif visits > 1:
+        facts.append(
+            Fact(
+                "visits",
+                f"the private column was asked {visits} times, and the guarantee adds up their "
+                "prices. It holds if these were fixed before any answer was read. If one was "
+                "chosen after reading answers, only a limit that was declared before does.",
+            )
+        )
+    if limit is not None:
+        epsilon, delta = limit
+        within = f"(ε, δ) = ({epsilon:g}, {delta:g})" if delta else f"ε = {epsilon:g} without δ"
+        facts.append(
+            Fact(
+                "limit",
+                f"declared before the first answer was read: all visits together keep {within}, "
+                "however the price of each is chosen after reading answers, if each starts from "
+                "the release of the one before.",
+            )
+        )
+    return tuple(facts)
+
+
 def _short(part: Guarantee) -> str:
     if part.pure_epsilon <= part.epsilon:
         return f"ε = {ceiling(part.epsilon)}"
@@ -222,7 +289,7 @@ def _attacker(guarantee: Guarantee | MixedGuarantee, *, output: str) -> tuple[Fa
     N(±μ²/2, μ²) in the worst case (Dong, Roth and Su 2022). Guesses and tests of attackers who know
     less are worse.
     """
-    if isinstance(guarantee, Guarantee) and guarantee.laplace:
+    if isinstance(guarantee, Guarantee) and guarantee.epsilon_of_parts:
         return _guesses(guarantee, output=output)
     mu, epsilon = guarantee.mu, guarantee.epsilon
     exceeded = NORMAL.cdf(mu / 2 - epsilon / mu) + NORMAL.cdf(-mu / 2 - epsilon / mu)

@@ -10,11 +10,9 @@ from cloakgp.criteria import CRITERIA
 from cloakgp.design import Certificate
 from cloakgp.design.strategy import CLOSE_GAP
 from cloakgp.models import ExactPrior, SparsePrior
-from cloakgp.privacy import Answers
-from cloakgp.privacy.bands import Bands, SpreadQuestion
-from cloakgp.privacy.interval import CountQuestion
 from cloakgp.privacy.noise import NOISES
-from cloakgp.release import Release
+from cloakgp.privacy.questions.counts import CountQuestion
+from cloakgp.release import Measurement, Release
 from cloakgp.release.io.codec import to_tree
 from cloakgp.report.columns import asked_output
 from cloakgp.report.facts import Fact
@@ -29,74 +27,33 @@ NOTHING_LEARNED = Fact(
 )
 
 
-def describe_answers(
-    answers: Answers, *, queries: Array, reconstruction: Array | None, output: str
-) -> str:
+def describe_answers(measurement: Measurement, *, output: str) -> str:
     """Say how many numbers were published, and with what noise.
 
     Parameters
     ----------
-    answers : Answers
-    queries : array of shape (P, D)
-    reconstruction : array of shape (P, k) or None
+    measurement : Measurement
     output : str
         Name of the private column.
     """
-    count = len(answers.values)
+    answers, strategy = measurement.answers, measurement.strategy
     if answers.noise_sd == 0:
         return "nothing was asked."
     source = "a FIXED SEED" if answers.insecure else "the operating system's randomness"
-    law = NOISES[answers.noise].law
-    answered = (
-        f"{count} {'number' if count == 1 else 'numbers, each'} with {law} noise of sd "
-        f"{answers.noise_sd:.4g}, in units of {output}, drawn from {source}."
-    )
-    if reconstruction is None:
+
+    def noise(unit: str) -> str:
+        law = NOISES[answers.noise].law
+        return f"{law} noise of sd {answers.noise_sd:.4g}{unit}, drawn from {source}"
+
+    # Of rows that nobody keeps: as at the query points.
+    question = measurement.question.of_rows(strategy.X_query)
+    answered = question.describe_answers(len(answers.values), noise=noise, output=output)
+    if strategy.reconstruction is None:
         return answered
-    raw_sd = answers.noise_sd * np.linalg.norm(reconstruction, axis=1)
+    raw_sd = answers.noise_sd * np.linalg.norm(strategy.reconstruction, axis=1)
     return (
-        f"{answered} Raw predictions at the {len(queries):,} queried points follow from them, "
-        f"with noise of {root_mean_square(raw_sd):.4g} (root mean square)."
-    )
-
-
-def describe_stage(
-    answers: Answers, encoding: Bands | SpreadQuestion | CountQuestion, *, output: str
-) -> str:
-    """Say what a later stage or a count asked, and with what noise it was answered.
-
-    Parameters
-    ----------
-    answers : Answers
-    encoding : Bands, SpreadQuestion or CountQuestion
-    output : str
-        Name of the private column.
-    """
-    if answers.noise_sd == 0:
-        return "nothing was asked."
-    source = "a FIXED SEED" if answers.insecure else "the operating system's randomness"
-    law = NOISES[answers.noise].law
-    if isinstance(encoding, CountQuestion):
-        inner = encoding.edges[1:-1]
-        between = f", which end from {inner[0]:.4g} to {inner[-1]:.4g}" if len(inner) else ""
-        return (
-            f"{encoding.intervals} numbers: how many values of {output} lie in each of so many "
-            f"intervals{between}, each with {law} noise of sd "
-            f"{answers.noise_sd:.4g} rows, drawn from {source}."
-        )
-    if isinstance(encoding, SpreadQuestion):
-        return (
-            "1 number: on how many rows, in all, values lie outside of what was predicted from the "
-            "answers before (counting from 1.5 predictive sds, in full from 3), with "
-            f"{law} noise of sd {answers.noise_sd:.4g} rows, drawn from {source}."
-        )
-    count = len(answers.values)
-    return (
-        f"{count} {'number' if count == 1 else 'numbers, each'} with {law} noise of sd "
-        f"{answers.noise_sd:.4g} in units of a row's band, drawn from {source}. Bands are "
-        "around what was predicted from the answers before; values outside were clipped to them, "
-        f"uncounted. Their widths: {float(np.median(encoding.width)):.4g} (median), in units of "
-        f"{output}."
+        f"{answered} Raw predictions at the {len(strategy.X_query):,} queried points follow from "
+        f"them, with noise of {root_mean_square(raw_sd):.4g} (root mean square)."
     )
 
 
@@ -162,7 +119,7 @@ def prior_facts(release: Release) -> tuple[Fact, ...]:
             declared=f"{declared.kernel}, noise sd {math.sqrt(declared.noise_variance):.4g}, mean "
             f"{declared.mean:.4g}",
             looked_at="any answer but the counts"
-            if any(isinstance(one.encoding, CountQuestion) for one in release.measurements)
+            if any(isinstance(one.question, CountQuestion) for one in release.measurements)
             else "any answer",
         ),
     )

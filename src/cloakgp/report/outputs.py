@@ -6,10 +6,8 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from cloakgp.privacy import Answers
-from cloakgp.privacy.interval import CountQuestion
+from cloakgp.privacy.questions.counts import CountQuestion
 from cloakgp.release import Measurement, Release, StreamedStrategy
-from cloakgp.release.bands import RowBands, RowSpread
 from cloakgp.release.measurement import declared_bounds
 from cloakgp.report.columns import asked_output
 from cloakgp.report.facts import Fact
@@ -17,7 +15,6 @@ from cloakgp.report.measurements import (
     describe_answers,
     describe_design,
     describe_sharpness,
-    describe_stage,
     prior_facts,
 )
 
@@ -88,24 +85,12 @@ class NumberWords(OutputWords):
 
     def answered(self, measurement: Measurement, release: Release) -> str:
         """Say how many numbers were published, and with what noise."""
-        assert isinstance(measurement.answers, Answers)
-        placing = measurement.placing
-        if isinstance(placing, RowBands | RowSpread):
-            # Of rows that nobody keeps: as at the query points.
-            placing = placing(measurement.strategy.X_query)
-        if placing is not None:
-            return describe_stage(measurement.answers, placing, output=asked_output(release))
-        return describe_answers(
-            measurement.answers,
-            queries=measurement.strategy.X_query,
-            reconstruction=measurement.strategy.reconstruction,
-            output=asked_output(release),
-        )
+        return describe_answers(measurement, output=asked_output(release))
 
     def designed(self, measurement: Measurement, release: Release) -> str:
         """Say what the questions were chosen for."""
         del release
-        if isinstance(measurement.encoding, CountQuestion):
+        if isinstance(measurement.question, CountQuestion):
             return (
                 "chosen from the counts before it, to find an interval that holds most values; "
                 "all other questions are about values clipped to that."
@@ -176,9 +161,9 @@ def _asked_bounds(release: Release) -> list[tuple[float, float]]:
     """Return the intervals to which outputs were clipped before first questions, each once."""
     return list(
         dict.fromkeys(
-            measurement.answers.bounds
+            measurement.question.limits
             for measurement in release.measurements
-            if isinstance(measurement.answers, Answers) and measurement.placing is None
+            if measurement.question.limits is not None
         )
     )
 

@@ -196,15 +196,11 @@ def describe_published(release: Published) -> tuple[Section, ...]:
 
 def _noise(release: CloakedPredictions | Published) -> Fact:
     sd = float(np.sqrt(np.diag(release.noise_cov).mean())) if len(release.values) else 0.0
-    if isinstance(release, Published):
-        normal = release.noise == "gaussian"
-    else:
-        normal = not release.guarantee.laplace
-    law = "normal noise" if normal else f"sums of {NOISES['laplace'].law} noise"
     return Fact(
         "answers",
-        f"raw predictions at {len(release.values)} points, with {law} of {sd:.4g} (root "
-        f"mean square, in output units), drawn from {_source(release.insecure)}.",
+        f"raw predictions at {len(release.values)} points, with "
+        f"{NOISES[release.noise].of_sums} of {sd:.4g} (root mean square, in output units), "
+        f"drawn from {_source(release.insecure)}.",
     )
 
 

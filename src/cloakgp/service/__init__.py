@@ -7,8 +7,8 @@ From the bottom up, each module imports from those before it:
 * `messages`: what goes in and comes out, as pydantic models;
 * `context`: `Service`, all that is there while the service runs, and `Work`, what one call has to
   do with: the service, and the actor with their roles;
-* `asking`: a registered table and somebody's choices as an order (`cloakgp.orders`);
-* `working`: a job in a worker process; `dispatch`: jobs on Dask;
+* `orders`: a registered table and the choices of an analyst as an order (`cloakgp.orders`);
+* `worker`: a job in a worker process; `dispatch`: jobs on Dask;
 * `operations`: plain functions of a `Work` and messages, one for everything that anybody can do.
   Each checks that the actor may (`access.operation`), opens its own short transactions, returns
   messages, and raises `errors`. They know nothing of HTTP: whoever writes other pages calls them;

@@ -1,4 +1,4 @@
-"""Access: who may do what. `ACCESS` is the one table of it."""
+"""Role-based access control: the table `ACCESS` of operations and roles."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Result = TypeVar("Result")
 
 
 class Role(StrEnum):
-    """What somebody is trusted with."""
+    """A role of a person."""
 
     CUSTODIAN = "custodian"
     APPROVER = "approver"
@@ -26,27 +26,33 @@ class Role(StrEnum):
 
 
 _C, _P, _A, _R, _U, _M = Role
-EVERYBODY = frozenset(Role)
+ALL = frozenset(Role)
 
 # Operation → roles. The names are those of functions in `operations`, and of routes.
 ACCESS: Mapping[str, frozenset[Role]] = {
-    # Tables: what is in them stays with the custodian; others see what columns there are.
+    # Tables: their content stays with the custodian; others see the columns.
     "upload_table": frozenset({_C}),
     "look_at_table": frozenset({_C}),
     "register_table": frozenset({_C}),
     "withdraw_table": frozenset({_C}),
+    "erase_table": frozenset({_C}),
+    "erase_upload": frozenset({_C}),
     "list_tables": frozenset({_C, _P, _A}),
     "show_table": frozenset({_C, _P, _A}),
-    # Accounts: the limit of all that is spent about a population, and rules under it.
+    # Accounts: the limit of all charges about a population, and the rules under it.
     "list_accounts": frozenset({_C, _P, _A, _U}),
     "open_account": frozenset({_C}),
     "change_limit": frozenset({_C}),
     "change_rules": frozenset({_C}),
     "set_share": frozenset({_C}),
+    # A change that lets more be spent waits for a second person, who is no analyst either.
+    "list_proposals": frozenset({_C, _P, _U}),
+    "confirm_proposal": frozenset({_C, _P}),
+    "reject_proposal": frozenset({_C, _P}),
     # Plans spend nothing.
     "make_plan": frozenset({_C, _P, _A}),
     "plot_plan": frozenset({_C, _P, _A}),
-    # Requests, and what is done about them.
+    # Requests, and decisions about them.
     "make_request": frozenset({_A}),
     "list_requests": frozenset({_C, _P, _A}),
     "show_request": frozenset({_C, _P, _A}),
@@ -57,7 +63,7 @@ ACCESS: Mapping[str, frozenset[Role]] = {
     "show_job": frozenset({_C, _P, _A}),
     "watch_job": frozenset({_C, _P, _A}),
     "cancel_job": frozenset({_C, _A}),
-    # Releases are what may be published: whoever may read one may predict from it.
+    # Releases are public: a reader of one may predict from it.
     "list_releases": frozenset({_C, _P, _A, _R}),
     "show_release": frozenset({_C, _P, _A, _R}),
     "download_release": frozenset({_C, _P, _A, _R}),
@@ -67,40 +73,47 @@ ACCESS: Mapping[str, frozenset[Role]] = {
     "predict_table": frozenset({_A, _R}),
     "plot_release": frozenset({_A, _R}),
     "receipt_release": frozenset({_C, _P, _A, _R, _U}),
-    # The ledger, and what was done to the service.
+    # The ledger, and the audit trail of the service.
     "list_entries": frozenset({_U}),
     "export_entries": frozenset({_U}),
     "verify_ledger": frozenset({_U}),
     "list_events": frozenset({_U}),
-    # People, who never see data by this role.
+    "export_events": frozenset({_U}),
+    # People; this role sees no data.
     "list_people": frozenset({_M}),
+    "show_person": frozenset({_M}),
     "add_person": frozenset({_M}),
     "change_person": frozenset({_M}),
+    "erase_person": frozenset({_M}),
+    "link_identity": frozenset({_M}),
+    "unlink_identity": frozenset({_M}),
     "list_tokens": frozenset({_M}),
     "issue_token": frozenset({_M}),
+    "rotate_token": frozenset({_M}),
     "revoke_token": frozenset({_M}),
     "show_metrics": frozenset({_U, _M}),
-    "show_me": EVERYBODY,
-    "log_out": EVERYBODY,
+    "show_me": ALL,
+    "rotate_my_token": ALL,
+    "log_out": ALL,
 }
-# What needs no actor.
-OPEN = frozenset({"show_health", "log_in"})
+# Operations without an actor.
+OPEN = frozenset({"show_health", "show_ready", "log_in"})
 
 
 @dataclass(frozen=True)
 class Actor:
-    """Whoever is asking.
+    """The person who calls an operation.
 
     Attributes
     ----------
     id : int
     name : str
     roles : frozenset of Role
-        Those of the person that the token is for as well.
+        Roles that both the token and its person have.
     token : int
-        By which they came.
+        Number of the token by which they came.
     form_token : str
-        Of a session: what its forms must hold; empty for a token.
+        Token for the forms of a session; empty for a program.
     """
 
     id: int
@@ -108,6 +121,11 @@ class Actor:
     roles: frozenset[Role]
     token: int = 0
     form_token: str = ""
+
+    @property
+    def oversees(self) -> bool:
+        """Whether they see the requests of all analysts."""
+        return not self.roles.isdisjoint((Role.CUSTODIAN, Role.APPROVER))
 
     def may(self, operation: str) -> bool:
         """Return whether their roles allow an operation.
@@ -121,11 +139,11 @@ class Actor:
 
 
 class HasActor(Protocol):
-    """What says who is asking."""
+    """An object with an actor."""
 
     @property
     def actor(self) -> Actor:
-        """Who it is."""
+        """The actor."""
 
 
 WorkOf = TypeVar("WorkOf", bound=HasActor)
@@ -134,12 +152,12 @@ WorkOf = TypeVar("WorkOf", bound=HasActor)
 def operation(
     function: Callable[Concatenate[WorkOf, Parameters], Result],
 ) -> Callable[Concatenate[WorkOf, Parameters], Result]:
-    """Make a function an operation of its name, which is done for those alone who may.
+    """Make a function an operation, which refuses actors without a role for it.
 
     Parameters
     ----------
     function : callable
-        Its first parameter has an `actor`; its name is in `ACCESS`.
+        Its first parameter has an `actor`; its name stands in `ACCESS`.
     """
     name = function.__name__
     assert name in ACCESS, name

@@ -1,12 +1,13 @@
-"""Application: all routes, and what every answer has in common.
+"""Application of FastAPI: the routes of programs and pages, headers, and errors.
 
-The programs' routes lie under ``/api``; ``/health`` and ``/metrics`` are where monitors look for
-them. Whoever adds pages includes routers of their own beside these.
+The routes of programs lie under ``/api``; ``/health`` and ``/metrics`` lie where monitors expect
+them.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+import threading
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -18,20 +19,29 @@ from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from cloakgp import __version__
 from cloakgp.privacy.spending import SpendingError
+from cloakgp.service.confined import prepare_processes
 from cloakgp.service.context import Service
 from cloakgp.service.errors import ServiceError, TooManyError
-from cloakgp.service.measuring import Measured, Measures
-from cloakgp.service.messages import Problem
+from cloakgp.service.health import Readiness, Rounds
+from cloakgp.service.messages import ErrorMessage
+from cloakgp.service.metrics import Metrics, MetricsMiddleware
 from cloakgp.service.operations.jobs import unfinished_jobs
-from cloakgp.service.routes import audits, people, releases, requests, tables
+from cloakgp.service.pages import audits as audit_pages
+from cloakgp.service.pages import budgets, plans, signing
+from cloakgp.service.pages import people as people_pages
+from cloakgp.service.pages import releases as release_pages
+from cloakgp.service.pages import requests as request_pages
+from cloakgp.service.pages import tables as table_pages
+from cloakgp.service.routes import accounts, audits, people, releases, requests, tables
 from cloakgp.service.settings import Settings
-from cloakgp.service.working import give_back_all
+from cloakgp.service.worker import give_back_all
 
 PREFIX = "/api"
-# Of every answer, unless a route says otherwise.
+# Headers of every answer, unless a route has others.
 HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
@@ -42,45 +52,45 @@ HEADERS = {
     "X-Frame-Options": "DENY",
 }
 PROBLEMS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Problem, "description": description}
+    status: {"model": ErrorMessage, "description": description}
     for status, description in (
-        (400, "It cannot be read."),
-        (401, "Nobody knows who is asking."),
-        (403, "Whoever is asking may not."),
-        (404, "There is no such thing, or whoever is asking may not know of it."),
-        (409, "Something is not in the state for this, or a limit leaves no room."),
+        (400, "The request cannot be read."),
+        (401, "The caller is unknown."),
+        (403, "The caller's roles do not allow this."),
+        (404, "There is no such thing, or the caller may not see it."),
+        (409, "The state of a row does not allow this, or a limit leaves no room."),
         (413, "The request is too large."),
-        (422, "What was asked makes no sense."),
-        (429, "Too much was asked in too short a time."),
+        (422, "The request makes no sense."),
+        (429, "There were too many requests in a short time."),
     )
 }
 
 
-def create_app(
-    service: Service, *, pages: Sequence[APIRouter] = (), begin: Callable[[], None] | None = None
-) -> FastAPI:
+def create_app(service: Service, *, begin: Callable[[], None] | None = None) -> FastAPI:
     """Return the application of a service.
 
     Parameters
     ----------
     service : Service
         With a dispatcher; the application closes it in the end.
-    pages : sequence of APIRouter
-        Further routes, without a prefix.
     begin : callable, optional
-        Called when it begins to answer.
+        Called when the application begins to answer.
     """
-    measures = Measures()
+    metrics, readiness = Metrics(), Readiness(service)
+    rounds = Rounds(service, metrics, readiness, threading.Event())
     settings = service.settings
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        prepare_processes()
         await run_in_threadpool(give_back_all, service)
         for job in await run_in_threadpool(unfinished_jobs, service):
             service.dispatcher.submit(job)
+        rounds.begin()
         if begin is not None:
             begin()
         yield
+        rounds.ended.set()
         await run_in_threadpool(service.close)
 
     app = FastAPI(
@@ -89,33 +99,40 @@ def create_app(
         summary="Releases of a private column under differential privacy, for several people.",
         lifespan=lifespan,
         openapi_url=f"{PREFIX}/openapi.json",
-        # These fetch scripts from elsewhere.
+        # These pages fetch scripts from other sites.
         docs_url=None,
         redoc_url=None,
         max_body_size=settings.body,
         generate_unique_id_function=lambda route: route.name,
         responses=PROBLEMS,
     )
-    app.state.service, app.state.measures = service, measures
-    for router in (people.router, tables.router, requests.router, releases.router, audits.router):
-        app.include_router(router, prefix=PREFIX)
+    app.state.service, app.state.metrics = service, metrics
+    app.state.readiness = readiness
+    for each in (accounts, people, tables, requests, releases, audits):
+        app.include_router(each.router, prefix=PREFIX)
     app.include_router(_limited(tables.uploads, settings.upload), prefix=PREFIX)
     app.include_router(_limited(releases.predictions, settings.predict_body), prefix=PREFIX)
     app.include_router(audits.plain)
-    for page in pages:
-        app.include_router(page)
+    for each in (signing, budgets, table_pages, plans, request_pages, release_pages, audit_pages):
+        app.include_router(each.router, include_in_schema=False)
+    app.include_router(people_pages.router, include_in_schema=False)
+    app.include_router(_limited(table_pages.uploads, settings.upload), include_in_schema=False)
+    predictions = _limited(release_pages.uploads, settings.predict_body)
+    app.include_router(predictions, include_in_schema=False)
     app.add_exception_handler(ServiceError, _refuse)
     app.add_exception_handler(SpendingError, _refuse_spending)
     app.add_exception_handler(RequestValidationError, _refuse_invalid)
     app.add_exception_handler(HTTPException, _refuse_http)
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=_names(settings), www_redirect=False)
-    app.add_middleware(_Headed)
-    app.add_middleware(Measured, measures=measures)
+    app.add_middleware(_HeaderMiddleware)
+    app.add_middleware(MetricsMiddleware, metrics=metrics)
+    if settings.proxies:
+        app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=list(settings.proxies))
     return app
 
 
 def _names(settings: Settings) -> list[str]:
-    """Return the host names under which it answers: a page of another that resolves here is not."""
+    """Return the host names of the service; other names that resolve here are refused."""
     return ["127.0.0.1", "localhost", "[::1]", settings.host, *settings.names]
 
 
@@ -125,21 +142,21 @@ def _limited(router: APIRouter, size: int) -> APIRouter:
     return limited
 
 
-class _Headed:
-    """An application whose answers have the headers of all."""
+class _HeaderMiddleware:
+    """Middleware that adds the headers of every answer."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def heading(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
             await send(message)
 
-        await self._app(scope, receive, heading)
+        await self._app(scope, receive, send_with_headers)
 
 
 def _refuse(_: Request, error: Exception) -> JSONResponse:
@@ -153,17 +170,16 @@ def _refuse(_: Request, error: Exception) -> JSONResponse:
 
 
 def _refuse_spending(_: Request, error: Exception) -> JSONResponse:
-    # The ledger names accounts, limits and numbers of charges, and nothing private; but what its
-    # database says may quote what was sent to it.
+    # The ledger's own messages hold nothing private, but those of its database may quote values.
     del error
     return _problem(503, "unavailable", "the ledger cannot do this now: the auditor should verify")
 
 
 def _refuse_invalid(_: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
-    # Where and what, and not what was sent.
-    found = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()[:10]]
-    return _problem(422, "invalid", "; ".join(found))
+    # The place and the rule, and not the value.
+    problems = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()[:10]]
+    return _problem(422, "invalid", "; ".join(problems))
 
 
 def _refuse_http(_: Request, error: Exception) -> JSONResponse:
@@ -175,5 +191,5 @@ def _refuse_http(_: Request, error: Exception) -> JSONResponse:
 def _problem(
     status: int, kind: str, message: str, headers: dict[str, str] | None = None
 ) -> JSONResponse:
-    content = Problem(kind=kind, message=message).model_dump()
+    content = ErrorMessage(kind=kind, message=message).model_dump()
     return JSONResponse(content, status_code=status, headers=headers)

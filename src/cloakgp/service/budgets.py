@@ -1,88 +1,136 @@
-"""Budgets of accounts: what was spent, what is held for requests, and what one analyst may spend.
+"""Budgets of accounts: their charges, the room that requests hold, and the shares of analysts.
 
-The ledger alone says what was spent, by the key of each request; whoever calls these holds the
-account's rules locked, so that two requests never count on the same room.
+The ledger alone says what was spent, by the key of each request. A caller that decides about a
+request holds the account's rules locked, so that two requests never count on the same room. A
+request holds room for the most that it may draw: limits, shares and thresholds have room for it
+with each of its noises. A request that waits for approval holds room of its analyst's share, and
+of the account's limit only from its approval on: so no analyst blocks an account by requests.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from cloakgp.ledger import projection
 from cloakgp.ledger.accounts import Standing, standing_of
-from cloakgp.ledger.amounts import Amount
-from cloakgp.ledger.database import RowsInTables
+from cloakgp.ledger.database import TableStore
+from cloakgp.privacy.budgets import SMALLEST_EPSILON
+from cloakgp.privacy.filters import (
+    Amount,
+    Costs,
+    costs_of_release,
+    has_room,
+    releases_left,
+    used_by,
+)
 from cloakgp.privacy.spending import Budget
-from cloakgp.service.models import Job, Request, Rules, Share, Table
+from cloakgp.service.messages import LARGEST_EPSILON, Choices
+from cloakgp.service.models import UNFINISHED, Request, Rules, Share, Table
+from cloakgp.utils.bisection import bracket
 
-# Of an ε that there is room for: so many halvings.
+# Halvings in the search for the largest ε.
 HALVINGS = 24
-LARGEST_EPSILON = 100.0
-# A job in these states may still spend.
-UNDER_WAY = ("queued", "running", "drawing")
+
+
+@dataclass(frozen=True)
+class Charges:
+    """The charges of several requests together.
+
+    Attributes
+    ----------
+    spent : Amount
+        The sum of the ledger.
+    pending : tuple of Costs
+        The costs, with each of its noises, of each request that may still draw and is not in the
+        ledger.
+    """
+
+    spent: Amount
+    pending: tuple[Costs, ...]
+
+    def fits(self, limit: Budget, *, beside: Costs | None = None) -> bool:
+        """Return whether a limit has room for all of them, and for one request beside."""
+        more = () if beside is None else (beside,)
+        return has_room(self.spent, [*self.pending, *more], limit=limit)
+
+    def used(self, limit: Budget) -> float:
+        """Return the share of a limit that they use, from 0 to 1."""
+        return used_by(self.spent, self.pending, limit=limit)
+
+    def releases_left(self, costs: Costs, *, limit: Budget) -> int:
+        """Return the number of further releases of one kind for which a limit has room."""
+        return releases_left(self.spent, costs, limit=limit, pending=self.pending)
+
+
+def costs_of(choices: Choices) -> Costs:
+    """Return the largest costs of a request, with each noise that its choices leave open."""
+    return costs_of_release(choices.epsilon, choices.delta, noise=choices.noise)
 
 
 def standing(session: Session, account: str) -> Standing:
-    """Return what was spent of an account, as the session sees it."""
+    """Return the standing of an account, as the session sees it."""
     return standing_of(account, session.connection())
 
 
 def requests_of(session: Session, account: str, person: int | None = None) -> list[Request]:
-    """Return the requests about an account, or one person's."""
+    """Return the requests about an account, of all people or of one."""
     query = select(Request).join(Table).where(Table.account == account).order_by(Request.id)
     if person is not None:
         query = query.where(Request.person_id == person)
     return list(session.scalars(query))
 
 
-def amount_of(session: Session, request: Request) -> Amount:
-    """Return for how much a request counts: what its charge does, or what it may still spend."""
-    rows = RowsInTables(session.connection())
-    charges = rows.all("charges", account=request.table.account, key=request.key)
-    if charges:
-        return projection.counted(charges[0])
-    return Amount.held([(request.epsilon, request.delta)]) if is_open(request) else Amount()
+def is_under_way(request: Request) -> bool:
+    """Return whether a request is approved and may still spend."""
+    job = request.job
+    return request.state == "approved" and (job is None or job.state in UNFINISHED)
 
 
-def is_open(request: Request) -> bool:
-    """Return whether a request may still spend."""
-    if request.state == "waiting":
-        return True
-    job: Job | None = request.job
-    return request.state == "approved" and (job is None or job.state in UNDER_WAY)
+def charges_of_account(session: Session, account: str) -> Charges:
+    """Return the charges of an account, and the costs that its approved requests may still have."""
+    rows = TableStore(session.connection())
+    pending = tuple(
+        _costs(request)
+        for request in requests_of(session, account)
+        if is_under_way(request) and not rows.all("charges", account=account, key=request.key)
+    )
+    return Charges(spent=standing(session, account).spent, pending=pending)
 
 
-def held(session: Session, account: str) -> Amount:
-    """Return what requests may still spend that the ledger does not count yet."""
-    rows = RowsInTables(session.connection())
-    total = Amount()
-    for request in requests_of(session, account):
-        if is_open(request) and not rows.all("charges", account=account, key=request.key):
-            total += Amount.held([(request.epsilon, request.delta)])
-    return total
+def charges_of_requests(session: Session, requests: list[Request]) -> Charges:
+    """Return the charges of requests, and the costs that they may still have."""
+    rows = TableStore(session.connection())
+    spent, pending = Amount(), []
+    for request in requests:
+        charges = rows.all("charges", account=request.table.account, key=request.key)
+        if charges:
+            spent += _held_amount(projection.counted(charges[0]), _costs(request))
+        elif request.state == "waiting" or is_under_way(request):
+            pending.append(_costs(request))
+    return Charges(spent=spent, pending=tuple(pending))
+
+
+def charges_of_person(session: Session, account: str, person: int) -> Charges:
+    """Return the charges of one analyst's requests."""
+    return charges_of_requests(session, requests_of(session, account, person))
 
 
 def share_of(session: Session, rules: Rules, person: int) -> Budget | None:
-    """Return what one analyst's requests may add up to; None if only the account's limit does."""
-    own = session.get(Share, (rules.account, person))
-    if own is not None:
-        return own.epsilon, own.delta
+    """Return the most that one analyst may spend; None if the account's limit alone counts."""
+    share = session.get(Share, (rules.account, person))
+    if share is not None:
+        return share.epsilon, share.delta
     if rules.share_epsilon is None or rules.share_delta is None:
         return None
     return rules.share_epsilon, rules.share_delta
 
 
-def total(session: Session, requests: list[Request]) -> Amount:
-    """Return what requests count for together."""
-    amount = Amount()
-    for request in requests:
-        amount += amount_of(session, request)
-    return amount
-
-
-def needs_approval(session: Session, rules: Rules, person: int, budget: Budget) -> bool:
-    """Return whether somebody else must approve a release, after all that needed no approval."""
+def needs_approval(session: Session, rules: Rules, person: int, costs: Costs) -> bool:
+    """Return whether a release needs approval, after all releases without approval."""
     if not rules.approval_epsilon:
         return True
     unseen = [
@@ -90,23 +138,38 @@ def needs_approval(session: Session, rules: Rules, person: int, budget: Budget) 
         for request in requests_of(session, rules.account, person)
         if not request.needs_approval
     ]
-    amount = total(session, unseen) + Amount.held([budget])
-    return not amount.fits((rules.approval_epsilon, rules.approval_delta))
+    threshold = rules.approval_epsilon, rules.approval_delta
+    return not charges_of_requests(session, unseen).fits(threshold, beside=costs)
 
 
-def epsilon_left(spent: Amount, limit: Budget) -> float:
-    """Return the ε of one more release at the limit's δ that there is room for, rounded down.
+def epsilon_left(charges: Charges, limit: Budget) -> float:
+    """Return the largest ε of one more release at the limit's δ and of any noise, rounded down.
 
     Examples
     --------
-    >>> 0.99 < epsilon_left(Amount(), (1.0, 1e-6)) <= 1.0
+    >>> 0.99 < epsilon_left(Charges(spent=Amount(), pending=()), (1.0, 1e-6)) <= 1.0
     True
     """
-    low, high = 0.0, min(limit[0], LARGEST_EPSILON)
-    if (spent + Amount.held([(high, limit[1])])).fits(limit):
-        return high
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        fits = (spent + Amount.held([(middle, limit[1])])).fits(limit)
-        low, high = (middle, high) if fits else (low, middle)
-    return low
+    low, high = SMALLEST_EPSILON, min(limit[0], LARGEST_EPSILON)
+
+    def fits(epsilon: float) -> bool:
+        return charges.fits(limit, beside=costs_of_release(epsilon, limit[1]))
+
+    if not fits(low):
+        return 0.0
+    return high if fits(high) else bracket(fits, low, high, steps=HALVINGS)[0]
+
+
+def _held_amount(drawn: Amount, costs: Costs) -> Amount:
+    """Return the charge of a request whose noise was drawn: all of the room that it held.
+
+    The drawn amount may depend on answers, and so may the analyst's next request.
+    """
+    if drawn == Amount():
+        return drawn
+    alike = [cost for cost in costs if bool(cost.gaussian) == bool(drawn.gaussian)]
+    return reduce(Amount.largest, alike or costs, drawn)
+
+
+def _costs(request: Request) -> Costs:
+    return costs_of(Choices.model_validate(request.choices))

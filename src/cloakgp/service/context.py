@@ -1,8 +1,8 @@
-"""Service and work: what is there while a service runs, and what one call has to do with."""
+"""Context of operations: the running service, and one call of it."""
 
 from __future__ import annotations
 
-import threading
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -12,27 +12,33 @@ from cloakgp.ledger import Ledger
 from cloakgp.ledger.chain import acting_as
 from cloakgp.release.open import OpenedRelease
 from cloakgp.service.access import Actor
+from cloakgp.service.cache import LatestValues
+from cloakgp.service.confined import Confinement, never
+from cloakgp.service.counters import SharedCounters
 from cloakgp.service.database import ServiceDatabase
-from cloakgp.service.memory import Recent
+from cloakgp.service.oidc import ProviderClient
 from cloakgp.service.rates import Rates
 from cloakgp.service.settings import Settings
+from cloakgp.utils.memory import memory_budget
 
-# So many are kept.
+# Sizes of the caches.
 PLANS, RELEASES = 16, 32
+# Memory of a plan over that of a fit: it holds the same arrays, and some of them twice.
+PLANNING_SHARE = 1.5
 
 
 class Dispatcher(Protocol):
-    """Whoever has jobs done."""
+    """A dispatcher of jobs."""
 
     def submit(self, job: int) -> None:
-        """Have a job done; at once returns."""
+        """Submit a job, and return at once."""
 
     def close(self) -> None:
-        """End."""
+        """End the dispatcher."""
 
 
 class NoDispatcher:
-    """Leaves jobs in the database, for a server to take up."""
+    """Dispatcher that leaves jobs in the database, for a server to take up."""
 
     def submit(self, job: int) -> None:
         """Do nothing."""
@@ -43,7 +49,7 @@ class NoDispatcher:
 
 @dataclass(frozen=True)
 class Service:
-    """All that is there while a service runs.
+    """A running service.
 
     Attributes
     ----------
@@ -52,24 +58,29 @@ class Service:
     database : ServiceDatabase
     dispatcher : Dispatcher
     rates : Rates
-    planning : threading.Semaphore
-        Of plans that are made at once.
-    plans, releases : Recent
-        What was made or opened lately, by what was asked and by digest.
+    provider : ProviderClient or None
+        For people who sign in without a token.
+    planning, reading, predicting : Confinement
+        Processes for plans, for tables of custodians, and for tables to predict.
+    plans, releases : LatestValues
+        Plans by their requests, and releases by their digests.
     """
 
     settings: Settings
     ledger: Ledger
     database: ServiceDatabase
     rates: Rates
-    planning: threading.BoundedSemaphore
+    planning: Confinement
+    reading: Confinement
+    predicting: Confinement
+    provider: ProviderClient | None = None
     dispatcher: Dispatcher = field(default_factory=NoDispatcher)
-    plans: Recent[ReleasePlan] = field(default_factory=lambda: Recent(PLANS))
-    releases: Recent[OpenedRelease] = field(default_factory=lambda: Recent(RELEASES))
+    plans: LatestValues[ReleasePlan] = field(default_factory=lambda: LatestValues(PLANS))
+    releases: LatestValues[OpenedRelease] = field(default_factory=lambda: LatestValues(RELEASES))
 
     @classmethod
     def open(cls, settings: Settings) -> Service:
-        """Open a service whose ledger is there, without anybody who does jobs.
+        """Open a service on an existing ledger, without a dispatcher.
 
         Raises
         ------
@@ -80,20 +91,48 @@ class Service:
         ledger = Ledger(settings.ledger)
         database = ServiceDatabase(settings.ledger)
         database.prepare()
+        memory = memory_budget(settings.memory)
         return cls(
             settings=settings,
             ledger=ledger,
             database=database,
-            rates=Rates(settings.rates),
-            planning=threading.BoundedSemaphore(settings.plans),
+            rates=Rates(settings.rates, SharedCounters(database) if database.is_shared else None),
+            provider=None if settings.provider is None else ProviderClient(settings.provider),
+            planning=Confinement(
+                slots=settings.plans,
+                seconds=settings.plan_seconds,
+                memory=PLANNING_SHARE * memory,
+                action="planning this",
+                advice="take inducing, fewer inputs, or compare with fewer budgets",
+            ),
+            reading=Confinement(
+                slots=settings.readings,
+                seconds=settings.reading_seconds,
+                memory=memory,
+                action="reading the table",
+                advice="take fewer rows or columns",
+            ),
+            predicting=Confinement(
+                slots=settings.readings,
+                seconds=settings.predict_seconds,
+                memory=settings.predict_memory,
+                action="predicting for the table",
+                advice="send fewer rows at once, and no columns but the inputs",
+            ),
         )
 
     def with_dispatcher(self, dispatcher: Dispatcher) -> Service:
-        """Return the service with somebody who does jobs."""
+        """Return the service with a dispatcher."""
         return replace(self, dispatcher=dispatcher)
 
+    def stop_calls(self) -> None:
+        """End the processes that plan and read; their callers are told to ask again."""
+        for each in (self.planning, self.reading, self.predicting):
+            each.close()
+
     def close(self) -> None:
-        """Close the connections, and end whoever does jobs."""
+        """Close the connections, and end the dispatcher."""
+        self.stop_calls()
         self.dispatcher.close()
         self.database.close()
         self.ledger.close()
@@ -101,16 +140,19 @@ class Service:
 
 @dataclass(frozen=True)
 class Work:
-    """What one call of an operation has to do with.
+    """The context of one call of an operation.
 
     Attributes
     ----------
     service : Service
     actor : Actor
+    stopped : callable
+        Returns whether the caller has left, which stops long work.
     """
 
     service: Service
     actor: Actor
+    stopped: Callable[[], bool] = never
 
     @property
     def database(self) -> ServiceDatabase:
@@ -119,9 +161,9 @@ class Work:
 
     @property
     def ledger(self) -> Ledger:
-        """What was spent."""
+        """The ledger of charges."""
         return self.service.ledger
 
     def acting(self) -> AbstractContextManager[None]:
-        """Have the ledger's entries say who it was, within a block."""
+        """Name the actor in the ledger's entries, within a block."""
         return acting_as(self.actor.name)

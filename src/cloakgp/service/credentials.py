@@ -1,8 +1,8 @@
-"""Credentials: random tokens, and the digests by which they are known.
+"""Credentials: random tokens, and their digests.
 
-Tokens have 256 random bits: nobody guesses one, and a plain SHA-256 of one tells nothing of it.
-What is found in the database by its digest is compared with nothing else, so no timing tells how
-much of a token was right.
+Tokens have 256 random bits: no guess finds one, and the plain SHA-256 of one tells nothing of it.
+The database finds a token by its digest, without a comparison whose time could tell how much of a
+token was right.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ import secrets
 
 PREFIX = "cloakgp_"
 BYTES = 32
-# By which people tell their tokens apart.
+# Letters by which people tell their tokens apart.
 SHOWN = 6
 
 
 def new_token() -> str:
-    """Return a token that nobody can guess; it is shown once, and kept by nobody here."""
+    """Return a random token, which is shown once and kept nowhere."""
     return PREFIX + secrets.token_urlsafe(BYTES)
 
 
 def digest_of(token: str) -> str:
-    """Return by what a token is known.
+    """Return the digest of a token.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def digest_of(token: str) -> str:
 
 
 def hint_of(token: str) -> str:
-    """Return how a token begins.
+    """Return the beginning of a token.
 
     Examples
     --------
@@ -44,8 +44,19 @@ def hint_of(token: str) -> str:
     return token[: len(PREFIX) + SHOWN]
 
 
+def derived(secret: str, use: str) -> str:
+    """Return a value derived from a secret for one use, which tells nothing of other uses.
+
+    Examples
+    --------
+    >>> len(derived("a", "state")), derived("a", "state") == derived("a", "nonce")
+    (64, False)
+    """
+    return hmac.new(secret.encode(), f"cloakgp {use}".encode(), hashlib.sha256).hexdigest()
+
+
 def form_token_of(session: str) -> str:
-    """Return what forms of a session must hold, so that no other site can send them.
+    """Return the token that forms of a session hold, so that no other site can send them.
 
     Parameters
     ----------
@@ -57,14 +68,19 @@ def form_token_of(session: str) -> str:
     >>> form_token_of("a") == form_token_of("a") != form_token_of("b")
     True
     """
-    return hmac.new(session.encode(), b"cloakgp form", hashlib.sha256).hexdigest()
+    return derived(session, "form")
 
 
-def is_form_token(given: str, *, session: str) -> bool:
-    """Return whether a form is one of a session."""
-    return hmac.compare_digest(given.encode(), form_token_of(session).encode())
+def is_form_token(text: str, *, session: str) -> bool:
+    """Return whether a form token belongs to a session."""
+    return is_same(text, form_token_of(session))
+
+
+def is_same(text: str, expected: str) -> bool:
+    """Return whether two texts are equal, in a time that tells nothing of their difference."""
+    return hmac.compare_digest(text.encode(), expected.encode())
 
 
 def new_file_name() -> str:
-    """Return a name that no other file has, and that nobody can guess."""
+    """Return a random name for a file."""
     return secrets.token_hex(16)

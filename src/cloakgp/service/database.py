@@ -8,20 +8,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, TypeVar
 
+from sqlalchemy import Select, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, sessionmaker
 
-from cloakgp.ledger.database import make_engine, parse_url
+from cloakgp.ledger.engines import make_engine, parse_url
 from cloakgp.ledger.upgrading import upgrade
-from cloakgp.service.errors import ServiceError
-from cloakgp.service.models import Event, Rules
+from cloakgp.service.access import Actor
+from cloakgp.service.errors import NotFoundError, ServiceError
+from cloakgp.service.models import Base, Event, Numbered, Rules
 
 VERSION_TABLE = "service_version"
+Row = TypeVar("Row", bound=Base)
+NumberedRow = TypeVar("NumberedRow", bound=Numbered)
 
 
 class UnavailableError(ServiceError):
-    """The database does not do what it should; why is not for whoever is asking."""
+    """The database fails; the cause is not for callers."""
 
     status, kind = 503, "unavailable"
 
@@ -35,23 +40,32 @@ class ServiceDatabase:
     Parameters
     ----------
     url : str
-        Of the ledger, whose tables are there.
+        Address of the ledger, whose database holds them.
     """
 
     def __init__(self, url: str) -> None:
         self._engine = make_engine(parse_url(url))
-        # What a transaction has read stays readable when it has ended.
+        # The rows of a transaction stay readable after its end.
         self._sessions = sessionmaker(expire_on_commit=False)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether several servers may use it, for which a file is not made."""
+        return self._engine.dialect.name == "postgresql"
 
     def prepare(self) -> None:
         """Make the tables, or bring them up to date."""
         with self._engine.execution_options(writing=True).begin() as connection:
-            migrations = Path(__file__).parent / "migrations"
-            upgrade(connection, migrations=migrations, version_table=VERSION_TABLE)
+            upgrade(
+                connection,
+                tables=Base.metadata,
+                migrations=Path(__file__).parent / "migrations",
+                version_table=VERSION_TABLE,
+            )
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
-        """Read what was there at one moment."""
+        """Read the state of one moment."""
         with self._session(writing=False) as session:
             yield session
 
@@ -73,17 +87,82 @@ class ServiceDatabase:
             with self._sessions(bind=engine) as session, session.begin():
                 yield session
         except SQLAlchemyError:
-            # What a driver says may quote what was sent.
+            # The message of a driver may quote values.
             failed = True
         if failed:
             raise UnavailableError
 
 
+def row_of(session: Session, model: type[Row], key: object, *, called: str) -> Row:
+    """Return the row of a key.
+
+    Parameters
+    ----------
+    session : Session
+    model : type
+    key : object
+    called : str
+        The word for such a row in the message.
+
+    Raises
+    ------
+    NotFoundError
+    """
+    row = session.get(model, key)
+    if row is None:
+        raise NotFoundError(called)
+    return row
+
+
+def newest(model: type[NumberedRow], *, before: int | None, most: int) -> Select[Any]:
+    """Return the query for the newest rows.
+
+    Parameters
+    ----------
+    model : type
+    before : int or None
+        The number that all of them come before.
+    most : int
+    """
+    query = select(model).order_by(model.id.desc()).limit(most)
+    return query if before is None else query.where(model.id < before)
+
+
 def locked_rules(session: Session, account: str) -> Rules | None:
-    """Return the rules of an account, which nobody else can count under until the session ends."""
+    """Return the rules of an account, locked for all others until the session ends."""
     return session.get(Rules, account, with_for_update=True)
 
 
-def note_event(session: Session, *, who: str, what: str, about: str = "") -> None:
-    """Write down that something was done."""
-    session.add(Event(who=who, what=what, about=about))
+def note_event(
+    session: Session,
+    *,
+    who: Actor | str,
+    what: str,
+    about: str = "",
+    person: int | None = None,
+    address: str = "",
+) -> None:
+    """Write an event of the audit trail.
+
+    Parameters
+    ----------
+    session : Session
+    who : Actor or str
+        The actor; or "service", "host" or "unknown".
+    what, about : str
+        Without names of people, which could not be erased there.
+    person : int, optional
+        The person whom it is about.
+    address : str
+        Network address of the caller, if that matters.
+    """
+    session.add(
+        Event(
+            who="" if isinstance(who, Actor) else who,
+            who_id=who.id if isinstance(who, Actor) else None,
+            what=what,
+            about=about,
+            person_id=person,
+            address=address,
+        )
+    )

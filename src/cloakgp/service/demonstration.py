@@ -1,4 +1,4 @@
-"""Demonstration: scikit-learn's diabetes table, and somebody of every role."""
+"""Demonstration of the service: scikit-learn's diabetes table, and a person of every role."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from sqlalchemy import select
 
 from cloakgp.service.access import Role
 from cloakgp.service.context import Service, Work
-from cloakgp.service.messages import Budget, NewAccount, NewPerson, NewTable
+from cloakgp.service.messages import NewAccount, NewTable, PrivacyBudget
 from cloakgp.service.models import Person, Table
 from cloakgp.service.operations.accounts import open_account
-from cloakgp.service.operations.people import create_person, create_token
+from cloakgp.service.operations.people import create_person
 from cloakgp.service.operations.sessions import actor_by_token
 from cloakgp.service.operations.tables import register_table, upload_table
+from cloakgp.service.operations.tokens import create_token
+from cloakgp.service.people_messages import NewPerson
 
 PEOPLE = {
     "Clara": Role.CUSTODIAN,
@@ -31,21 +33,21 @@ COLUMNS = {"age": "age", "sex": "sex", "bmi": "bmi", "bp": "blood pressure"}
 OUTPUT = "progression"
 ACCOUNT, TABLE = "patients of the demonstration", "diabetes"
 NOTE = (
-    "442 patients: age in years, sex, body mass index, mean blood pressure, and a measure of how "
-    "their diabetes progressed in a year. It comes with scikit-learn, and is no secret."
+    "442 patients: age in years, sex, body mass index, mean blood pressure, and a measure of the "
+    "progression of their diabetes in a year. It comes with scikit-learn, and is no secret."
 )
 LIMIT, APPROVAL, SHARE = (
-    Budget(epsilon=3.0, delta=1e-4),
-    Budget(epsilon=1.0, delta=1e-4),
-    Budget(epsilon=2.0, delta=1e-4),
+    PrivacyBudget(epsilon=3.0, delta=1e-4),
+    PrivacyBudget(epsilon=1.0, delta=1e-4),
+    PrivacyBudget(epsilon=2.0, delta=1e-4),
 )
-# Decided before looking, as in `cloakgp demo`.
+# Decided before a look at the table, as in `cloakgp demo`.
 BOUNDS = (0.0, 350.0)
 
 
 @dataclass(frozen=True)
 class Introduced:
-    """Somebody of the demonstration, with a new token.
+    """A person of the demonstration, with a new token.
 
     Attributes
     ----------
@@ -60,7 +62,7 @@ class Introduced:
 
 
 def prepare_demonstration(service: Service) -> list[Introduced]:
-    """Add people of every role, and a table; return everybody with a new token.
+    """Add a person of every role, and a table; return all people with new tokens.
 
     Parameters
     ----------
@@ -75,8 +77,8 @@ def prepare_demonstration(service: Service) -> list[Introduced]:
             issued = create_token(session, person, label="demonstration", days=1)
             introduced.append(Introduced(name=name, role=role, token=issued.token))
     with service.database.reading() as session:
-        there = session.scalar(select(Table.id).where(Table.name == TABLE)) is not None
-    if not there:
+        exists = session.scalar(select(Table.id).where(Table.name == TABLE)) is not None
+    if not exists:
         _add_table(service, introduced[0].token)
     return introduced
 

@@ -1,8 +1,8 @@
-"""Dispatch of jobs: to worker processes on Dask, or to a thread of the server.
+"""Dispatch of jobs to worker processes on Dask, or to a thread of the server.
 
-Only the settings and the number of a job are sent to a worker; it reads the database and the table
-itself. That a job was lost on its way does no harm: it is in the database, and taken up again when
-the service starts.
+A worker receives the settings and the number of a job; it reads the database and the table itself.
+The loss of a job on its way does no harm: it stays in the database, and the next start of the
+service takes it up.
 """
 
 from __future__ import annotations
@@ -15,20 +15,25 @@ from typing import Any
 from cloakgp.data.dask.memory import ALLOCATION
 from cloakgp.service.context import Dispatcher
 from cloakgp.service.settings import Settings
-from cloakgp.service.working import work_on_job
+from cloakgp.service.worker import work_on_job
 from cloakgp.utils.extras import extra
 
 with extra("dask"):
     import distributed
     from dask import config
 
+# Pages of schedulers and workers, which tell everyone on this machine about the jobs.
+NO_PAGES: dict[str, Any] = {
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
+}
 # Its functions have no types.
 dask: Any = distributed
 log = logging.getLogger("cloakgp.service")
 
 
 def dispatcher_of(settings: Settings) -> Dispatcher:
-    """Return who does jobs, as the settings have it.
+    """Return the dispatcher of the settings.
 
     Parameters
     ----------
@@ -39,8 +44,13 @@ def dispatcher_of(settings: Settings) -> Dispatcher:
     return ThreadDispatcher(settings)
 
 
+async def _close_page(scheduler: Any) -> None:
+    """Close a scheduler's port for browsers, which Dask opens without a choice."""
+    scheduler.http_server.stop()
+
+
 class ThreadDispatcher:
-    """Does jobs one after another, in a thread of this process.
+    """Dispatcher to one thread of this process.
 
     Parameters
     ----------
@@ -50,20 +60,22 @@ class ThreadDispatcher:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="job")
+        self._ending = threading.Event()
 
     def submit(self, job: int) -> None:
-        """Have a job done."""
-        self._pool.submit(work_on_job, self._settings, job)
+        """Submit a job."""
+        self._pool.submit(work_on_job, self._settings, job, ending=self._ending.is_set)
 
     def close(self) -> None:
-        """Wait for the job that runs; others stay in the database."""
+        """End the running job, or wait for it if noise was drawn; it stays in the database."""
+        self._ending.set()
         self._pool.shutdown(cancel_futures=True)
 
 
 class DaskDispatcher:
-    """Does jobs in worker processes, one at a time in each.
+    """Dispatcher to worker processes, with one job at a time in each.
 
-    A cluster of its own listens on loopback, with certificates that nobody else has.
+    A cluster of its own listens on loopback, with its own certificates.
 
     Parameters
     ----------
@@ -76,21 +88,24 @@ class DaskDispatcher:
         if settings.scheduler:
             self._client: Any = dask.Client(settings.scheduler)
         else:
-            with config.set(ALLOCATION):
+            with config.set(ALLOCATION | NO_PAGES):
                 self._cluster = dask.LocalCluster(
                     n_workers=settings.workers,
                     threads_per_worker=1,
                     host="127.0.0.1",
                     dashboard_address=None,
+                    # Any free port, at which nothing answers in the end.
+                    scheduler_kwargs={"dashboard_address": "127.0.0.1:0", "dashboard": False},
                     security=True,
                 )
+            self._cluster.sync(_close_page, self._cluster.scheduler)
             self._client = dask.Client(self._cluster)
         self._lock = threading.Lock()
-        # Dask forgets work of which nobody holds the future.
+        # Dask forgets work whose future is not held.
         self._futures: dict[str, Any] = {}
 
     def submit(self, job: int) -> None:
-        """Have a job done; if its worker dies, by another."""
+        """Submit a job; if its worker dies, another takes it."""
         future = self._client.submit(work_on_job, self._settings, job, pure=False)
         with self._lock:
             self._futures[future.key] = future

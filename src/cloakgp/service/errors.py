@@ -1,19 +1,19 @@
-"""Errors of the service: what it refuses, in words that anybody may read.
+"""Errors of the service, with messages for everyone.
 
-No message holds anything of a private column: those that might come from one (of a table that a
-custodian registers) are raised for the custodian alone, who holds the table.
+No message holds a value of a private column: a message that might (about a table under
+registration) goes to its custodian alone, who holds the table.
 """
 
 from __future__ import annotations
 
 
 class ServiceError(Exception):
-    """The service cannot do what was asked.
+    """A refusal of the service.
 
     Attributes
     ----------
     status : int
-        Of HTTP.
+        Status code of HTTP.
     kind : str
         A word for programs.
     """
@@ -23,22 +23,31 @@ class ServiceError(Exception):
 
 
 class InvalidError(ServiceError):
-    """What was asked makes no sense."""
+    """The request makes no sense."""
 
     status, kind = 422, "invalid"
 
 
 class UnknownActorError(ServiceError):
-    """Nobody knows who is asking."""
+    """The caller is unknown.
+
+    Attributes
+    ----------
+    noted : str
+        Note for the audit trail alone.
+    person : int or None
+        The person of the token, if that is known.
+    """
 
     status, kind = 401, "unauthenticated"
 
-    def __init__(self) -> None:
+    def __init__(self, noted: str = "", *, person: int | None = None) -> None:
         super().__init__("a valid token is needed")
+        self.noted, self.person = noted, person
 
 
 class ForbiddenError(ServiceError):
-    """Whoever is asking may not."""
+    """The roles of the caller do not allow this."""
 
     status, kind = 403, "forbidden"
 
@@ -47,28 +56,28 @@ class ForbiddenError(ServiceError):
 
 
 class NotFoundError(ServiceError):
-    """There is no such thing, or whoever is asking may not know of it."""
+    """There is no such row, or the caller may not see it."""
 
     status, kind = 404, "not-found"
 
-    def __init__(self, what: str) -> None:
-        super().__init__(f"there is no such {what}")
+    def __init__(self, called: str) -> None:
+        super().__init__(f"there is no such {called}")
 
 
 class ConflictError(ServiceError):
-    """Something is not, or no longer, in the state for this."""
+    """A row is not, or no longer, in the state for this."""
 
     status, kind = 409, "conflict"
 
 
 class NoRoomError(ServiceError):
-    """A limit leaves no room for what was asked."""
+    """A limit leaves no room for the request."""
 
     status, kind = 409, "no-room"
 
 
 class TooManyError(ServiceError):
-    """Too much was asked in too short a time."""
+    """There were too many requests in a short time."""
 
     status, kind = 429, "too-many"
 

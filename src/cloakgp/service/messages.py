@@ -1,22 +1,19 @@
-"""Messages: what is sent to the service, and what it answers.
+"""Messages of the service: its requests and its answers, as pydantic models.
 
-Nothing that is answered is made from a private column, but for releases, whose noise protects it.
+No answer is made from a private column, except releases, whose noise protects it.
 """
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from datetime import datetime
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
+from cloakgp.privacy.budgets import SMALLEST_DELTA, SMALLEST_EPSILON
 from cloakgp.privacy.spending import Unit
-from cloakgp.service.access import Role
-from cloakgp.service.models import JobState, RequestState
-from cloakgp.utils.names import Estimate, LinkName, NoiseChoice, TransformName
-
-# A positive δ below this is none that anybody can tell from 0.
-SMALLEST_DELTA = 1e-30
+from cloakgp.service.models import JobState, ProposalKind, ProposalState, RequestState
+from cloakgp.utils.names import AUTO, Estimate, LinkName, TransformName
 
 
 def _zero_or_usual(delta: float) -> float:
@@ -29,36 +26,50 @@ Name = Annotated[
     str,
     StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f/]*[^\s\x00-\x1f/]$"),
 ]
-# Of a row; those of PostgreSQL and SQLite have 64 bits, and those of JavaScript 53.
+# The number of a row: PostgreSQL and SQLite have 64 bits, and JavaScript 53.
 Id = Annotated[int, Field(ge=1, le=2**53)]
+# Where a list goes on.
+After = Annotated[int, Field(ge=0, le=2**53)]
+Before = Annotated[
+    int | None, Field(ge=0, le=2**53, description="The number that all come before.")
+]
 Line = Annotated[str, StringConstraints(max_length=1000, pattern=r"^[^\x00]*$")]
 Text = Annotated[str, StringConstraints(max_length=100_000, pattern=r"^[^\x00]*$")]
-# Beyond these nobody asks, and sums lose their meaning.
-Epsilon = Annotated[float, Field(ge=1e-6, le=100, allow_inf_nan=False)]
+# The largest ε of one release: beyond it, a guess is wrong once in 10⁸ times, and designs and
+# accounting take minutes.
+LARGEST_EPSILON = 20.0
+# Beyond these ends, sums lose their meaning.
+Epsilon = Annotated[float, Field(ge=SMALLEST_EPSILON, le=LARGEST_EPSILON, allow_inf_nan=False)]
 Total = Annotated[float, Field(ge=1e-6, le=1e6, allow_inf_nan=False)]
 Delta = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False), AfterValidator(_zero_or_usual)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
-def moment(seconds: int) -> datetime:
-    """Return a time of the database.
-
-    Examples
-    --------
-    >>> moment(0).isoformat()
-    '1970-01-01T00:00:00+00:00'
-    """
-    return datetime.fromtimestamp(seconds, UTC)
-
-
 class Message(BaseModel):
-    """Data that is sent; what is not known is refused."""
+    """A message, whose unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Budget(Message):
+class View(Message):
+    """A row of the database as callers may see it."""
+
+    @classmethod
+    def of(cls, row: object, **values: Any) -> Self:
+        """Return the view of a row: its columns of the view's names.
+
+        Parameters
+        ----------
+        row : object
+        **values
+            In the place of columns, or beside them.
+        """
+        shown = {name: getattr(row, name) for name in cls.model_fields if name not in values}
+        return cls.model_validate(shown | values)
+
+
+class PrivacyBudget(Message):
     """A pair (ε, δ)."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"epsilon": 1.0, "delta": 1e-6}]})
@@ -68,19 +79,19 @@ class Budget(Message):
 
     @property
     def pair(self) -> tuple[float, float]:
-        """As a tuple."""
+        """The budget as a tuple."""
         return self.epsilon, self.delta
 
 
-class Problem(Message):
-    """Why something was not done."""
+class ErrorMessage(Message):
+    """The reason of a refusal."""
 
     kind: str
     message: str
 
 
 class NewTable(Message):
-    """A table that is to be registered, and what is declared of it without looking at it."""
+    """A table to register, and its declarations, which are made without a look at it."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -99,24 +110,30 @@ class NewTable(Message):
     name: Name
     account: Name
     note: Text = ""
-    upload: str = Field(default="", description="What `PUT /uploads/{name}` answered; or a path.")
-    path: Line = Field(default="", description="In one of the folders that the service may read.")
-    query: Text = Field(default="", description="Of a database.")
+    upload: str = Field(
+        default="", description="The id that `PUT /uploads/{name}` answered; or give a path."
+    )
+    path: Line = Field(
+        default="", description="File in one of the folders that the service may read."
+    )
+    query: Text = Field(default="", description="SQL, for the file of a database.")
     output: Name = Field(description="The private column.")
     inputs: list[Name] = Field(
-        default=[], description="Public columns; all but the private if empty."
+        default=[], description="Public columns; if empty, all columns but the private one."
     )
     table_schema: Text = Field(
-        default="", description="Table Schema of the public columns; inferred if empty."
+        default="", description="Table Schema of the public columns; if empty, it is inferred."
     )
-    bounds: tuple[Finite, Finite] | None = Field(default=None, description="Of a private number.")
-    classes: list[Name] = Field(default=[], description="Of a private class.")
-    person: Line = Field(default="", description="Public column that says whose each row is.")
+    bounds: tuple[Finite, Finite] | None = Field(
+        default=None, description="Bounds of a private number."
+    )
+    classes: list[Name] = Field(default=[], description="Classes of a private label.")
+    person: Line = Field(default="", description="Public column that names the person of each row.")
     missing_output: Line = "refuse"
 
 
 class Look(Message):
-    """A table that is to be looked at before it is registered; the private columns are not."""
+    """A table to inspect before it is registered; its private columns are not read."""
 
     upload: str = ""
     path: Line = ""
@@ -124,24 +141,24 @@ class Look(Message):
     private: list[Name] = []
 
 
-class Looked(Message):
-    """Names of a table's columns, and a first schema of those that are public."""
+class TablePreview(Message):
+    """The names of a table's columns, and a first schema of the public ones."""
 
     columns: list[str]
     table_schema: str
     described: dict[str, str]
 
 
-class UploadView(Message):
-    """A file that was sent."""
+class UploadView(View):
+    """An uploaded file."""
 
     id: str
     name: str
     size: int
 
 
-class TableView(Message):
-    """A registered table, as everybody may know it who may ask for releases of it."""
+class TableView(View):
+    """A registered table, for everyone who may request releases of it."""
 
     id: int
     name: str
@@ -166,45 +183,96 @@ class NewAccount(Message):
 
     name: Name
     unit: Unit = "row"
-    limit: Budget
-    approval: Budget | None = Field(
-        None, description="What one analyst may spend before others must approve; nothing if not."
+    limit: PrivacyBudget
+    approval: PrivacyBudget | None = Field(
+        None,
+        description="The most that one analyst may spend without approval; if missing, nothing.",
     )
-    share: Budget | None = Field(default=None, description="What one analyst may spend at all.")
+    share: PrivacyBudget | None = Field(
+        default=None, description="The most that one analyst may spend at all."
+    )
 
 
 class NewLimit(Message):
     """Another limit of an account."""
 
-    limit: Budget
+    limit: PrivacyBudget
     reason: Annotated[Line, StringConstraints(min_length=1)]
 
 
 class NewRules(Message):
     """Rules of an account."""
 
-    approval: Budget | None = None
-    share: Budget | None = None
+    approval: PrivacyBudget | None = None
+    share: PrivacyBudget | None = None
 
 
-class AccountView(Message):
-    """What was spent of an account; amounts are ε at the limit's δ."""
+class NewShare(Message):
+    """The most that one analyst may spend of an account; none for the share of all."""
+
+    share: PrivacyBudget | None
+
+
+class AccountView(View):
+    """An account and the use of its limit.
+
+    The limit holds at every moment. Its use is a share, from 0 to 1, of the filter that has most
+    room left.
+    """
 
     name: str
     unit: str
-    limit: Budget
-    spent: float
-    held: float = Field(description="By requests that are not decided or made yet.")
-    left: float = Field(description="The ε of one more release that there is room for.")
+    limit: PrivacyBudget
+    used: float = Field(description="Used share of the limit.")
+    held: float = Field(description="The largest share that approved requests may still use.")
+    left: float = Field(
+        description="The largest ε of one more release, at the limit's δ and of any noise, for "
+        "which the limit has room."
+    )
+    epsilon_if_fixed: float = Field(
+        description="The ε of all charges together, at the limit's δ, if every price had been "
+        "fixed before the first answer; otherwise no guarantee."
+    )
     charges: int
     open: list[int]
-    approval: Budget | None
-    share: Budget | None
-    mine: float | None = Field(description="What the requests of whoever asks add up to.")
+    approval: PrivacyBudget | None
+    share: PrivacyBudget | None
+    mine: float | None = Field(description="The caller's use of their own share, or of the limit.")
+
+
+class ChangeView(Message):
+    """The change of one budget of an account."""
+
+    what: Literal["limit", "approval", "share"]
+    before: PrivacyBudget | None
+    after: PrivacyBudget | None
+
+
+class ProposalView(View):
+    """A change of an account that lets more be spent, after a second person confirms it."""
+
+    id: int
+    account: str
+    kind: ProposalKind
+    person: str = Field(description="The analyst whose share it changes; empty for other changes.")
+    changes: list[ChangeView]
+    reason: str
+    proposed_by: str
+    state: ProposalState
+    decided_by: str | None
+    decided: datetime | None
+    created: datetime
+
+
+class AccountChange(Message):
+    """An account as it is now, and a proposal if a second person must confirm the change."""
+
+    account: AccountView
+    proposal: ProposalView | None = None
 
 
 class Choices(Message):
-    """What an analyst chooses of a release; all of it is public, and none may be a leak."""
+    """An analyst's choices for a release, all of them public."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"epsilon": 0.5, "delta": 1e-6, "inputs": ["age"]}]}
@@ -213,7 +281,7 @@ class Choices(Message):
     epsilon: Epsilon
     delta: Delta = 0.0
     inputs: list[Name] = Field(default=[], description="All public columns if empty.")
-    noise: NoiseChoice = "auto"
+    noise: Name = Field(default=AUTO, description="A noise, or auto for the best by forecast.")
     criterion: Name = "bayes"
     learn: Literal["map", "average", "none"] = "map"
     inducing: Annotated[int, Field(ge=1, le=5000)] | None = None
@@ -229,17 +297,17 @@ class Choices(Message):
 
 
 class PlanRequest(Message):
-    """A release that is to be planned."""
+    """A release to plan."""
 
     table: Id
     choices: Choices
     epsilons: list[Epsilon] = Field(
-        default=[], max_length=10, description="Others to compare with."
+        default=[], max_length=10, description="Other budgets to compare with."
     )
 
 
 class FactView(Message):
-    """One thing to know, and what it is called."""
+    """A fact, and its label."""
 
     label: str
     text: str
@@ -254,18 +322,22 @@ class SectionView(Message):
 
 
 class PlanView(Message):
-    """A release before it is made; nothing private was read, and nothing spent."""
+    """A plan of a release, which reads no private cell and spends nothing."""
 
     facts: list[FactView]
     budgets: list[list[str]]
     plan: dict[str, Any]
-    releases_left: int = Field(description="How many such releases the account has room for.")
-    mine_left: int | None = Field(description="How many of them your share has room for.")
+    releases_left: int = Field(
+        description="Number of such releases for which the account has room."
+    )
+    mine_left: int | None = Field(
+        description="Number of such releases for which your share has room."
+    )
     needs_approval: bool
 
 
 class NewRequest(Message):
-    """A release that is asked for."""
+    """A request for a release."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -281,13 +353,13 @@ class NewRequest(Message):
 
 
 class Decision(Message):
-    """Why a request is approved or rejected."""
+    """A remark on the approval or rejection of a request."""
 
     remark: Line = ""
 
 
-class JobView(Message):
-    """The making of a release."""
+class JobView(View):
+    """A job that makes a release."""
 
     id: int
     request: int
@@ -300,8 +372,8 @@ class JobView(Message):
     finished: datetime | None
 
 
-class RequestView(Message):
-    """A release that was asked for, and what came of it."""
+class RequestView(View):
+    """A request for a release, and its result."""
 
     id: int
     table: int
@@ -320,8 +392,8 @@ class RequestView(Message):
     release: int | None
 
 
-class ReleaseView(Message):
-    """A release that was made."""
+class ReleaseView(View):
+    """A published release."""
 
     id: int
     request: int
@@ -339,7 +411,7 @@ class ReleaseView(Message):
 
 
 class PredictRequest(Message):
-    """Where to predict."""
+    """Rows to predict."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"rows": [{"age": 30, "weight": 60.5}]}]}
@@ -347,115 +419,54 @@ class PredictRequest(Message):
 
     rows: list[dict[str, str | float | int | bool | None]] = Field(min_length=1)
     new_output: bool = Field(
-        default=False, description="Limits for a new output, not for the curve alone."
+        default=False, description="Whether limits are for a new output; otherwise for the curve."
     )
     estimate: Estimate = "median"
 
 
 class Predictions(Message):
-    """Predictions, a row for each that was asked; null where there is none."""
+    """Predictions, one row for each row of the request; null where there is none."""
 
     columns: list[str]
     rows: list[list[float | str | None]]
-
-
-class NewPerson(Message):
-    """Somebody who may use the service."""
-
-    name: Name
-    roles: list[Role]
-
-
-class ChangedPerson(Message):
-    """What is changed about somebody; what is not given stays."""
-
-    roles: list[Role] | None = None
-    active: bool | None = None
-
-
-class PersonView(Message):
-    """Somebody who may use the service."""
-
-    id: int
-    name: str
-    roles: list[Role]
-    active: bool
-    created: datetime
-
-
-class NewToken(Message):
-    """A token that is to be issued."""
-
-    label: Line = ""
-    roles: list[Role] | None = Field(default=None, description="All of the person's if not given.")
-    days: Annotated[int, Field(ge=1, le=3650)] | None = None
-
-
-class TokenView(Message):
-    """A token, without what makes it one."""
-
-    id: int
-    person: str
-    hint: str
-    label: str
-    roles: list[Role]
-    created: datetime
-    expires: datetime
-    revoked: bool
-    used: datetime | None
-
-
-class IssuedToken(Message):
-    """A token that was issued: it is shown this once."""
-
-    token: str
-    about: TokenView
-
-
-class Login(Message):
-    """A browser that logs in."""
-
-    token: Annotated[str, StringConstraints(max_length=200)]
-
-
-class Me(Message):
-    """Whoever is asking."""
-
-    name: str
-    roles: list[Role]
-    operations: list[str]
-    form_token: str
 
 
 class EntryView(Message):
     """An entry of the ledger."""
 
     number: int
+    who: str = Field(description="The name, or the mark in the body if the name is erased.")
     body: dict[str, Any]
     digest: str
+    signature: str
 
 
-class AuditView(Message):
-    """What an audit of the ledger found."""
+class AuditView(View):
+    """The result of an audit of the ledger."""
 
     sound: bool
     entries: int
     digest: str
     findings: list[str]
+    notes: list[str] = Field(default=[], description="Notes for auditors on a sound ledger.")
 
 
-class EventView(Message):
-    """Something that was done to the service."""
+class EventView(View):
+    """An event of the audit trail."""
 
     id: int
     when: datetime
     who: str
     what: str
+    person: str = Field(description="The person whom it is about; otherwise empty.")
     about: str
+    address: str = Field(
+        description="Network address of the caller; empty where it does not matter."
+    )
 
 
 class Health(Message):
-    """That the service answers."""
+    """The sign that the service answers."""
 
     status: Literal["ok"] = "ok"
     version: str

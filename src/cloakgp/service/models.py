@@ -1,7 +1,7 @@
 """Tables of the service, beside the ledger's in one database.
 
-What was spent is in the ledger alone, found by the key of a request; here is who asked for what,
-and what came of it. Times are whole seconds since 1970, lists are JSON.
+The ledger alone holds what was spent, under the key of each request; these tables hold the people,
+their requests and the results. Times are whole seconds since 1970, lists are JSON.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import time
 from typing import Any, ClassVar, Literal
 
 from sqlalchemy import (
+    DDL,
     JSON,
     BigInteger,
     Boolean,
@@ -19,11 +20,17 @@ from sqlalchemy import (
     MetaData,
     Text,
     UniqueConstraint,
+    event,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 
 RequestState = Literal["waiting", "approved", "rejected", "withdrawn"]
 JobState = Literal["queued", "running", "drawing", "done", "failed", "cancelled"]
+ProposalKind = Literal["limit", "rules", "share"]
+ProposalState = Literal["waiting", "confirmed", "rejected", "replaced"]
+# A job in one of the first states may still spend.
+UNFINISHED: tuple[JobState, ...] = ("queued", "running", "drawing")
+FINISHED: tuple[JobState, ...] = ("done", "failed", "cancelled")
 
 
 def now() -> int:
@@ -32,13 +39,15 @@ def now() -> int:
 
 
 class Base(DeclarativeBase):
-    """A row."""
+    """A row of the service."""
 
     metadata = MetaData()
     type_annotation_map: ClassVar[dict[Any, Any]] = {
         str: Text,
         RequestState: Text,
         JobState: Text,
+        ProposalKind: Text,
+        ProposalState: Text,
         int: BigInteger,
         float: Float,
         bool: Boolean,
@@ -47,29 +56,53 @@ class Base(DeclarativeBase):
     }
 
 
-def _key() -> Mapped[int]:
-    # SQLite numbers by itself what is an Integer.
-    return mapped_column(BigInteger().with_variant(Integer, "sqlite"), primary_key=True)
+class Numbered(Base):
+    """A row with a number, which the database gives it."""
+
+    __abstract__ = True
+
+    # SQLite numbers the rows of an Integer alone.
+    id: Mapped[int] = mapped_column(
+        BigInteger().with_variant(Integer, "sqlite"), primary_key=True, sort_order=-1
+    )
 
 
-class Person(Base):
-    """Somebody, and what they are trusted with."""
+class Person(Numbered):
+    """A person, and the roles they are trusted with."""
 
     __tablename__ = "service_people"
 
-    id: Mapped[int] = _key()
+    # A pseudonym once the name is erased.
     name: Mapped[str] = mapped_column(unique=True)
     roles: Mapped[list[str]]
     active: Mapped[bool] = mapped_column(default=True)
     created: Mapped[int] = mapped_column(default=now)
+    # When they last lost the use of the service.
+    left: Mapped[int | None]
+    erased: Mapped[int | None]
+
+    def may_ask(self) -> bool:
+        """Return whether their requests may still be carried out."""
+        return self.active and "analyst" in self.roles
 
 
-class Token(Base):
-    """Something by which a person is known; the token itself is kept nowhere."""
+class Identity(Base):
+    """An account at an identity provider by which a person signs in."""
+
+    __tablename__ = "service_identities"
+
+    issuer: Mapped[str] = mapped_column(primary_key=True)
+    subject: Mapped[str] = mapped_column(primary_key=True)
+    person_id: Mapped[int] = mapped_column(ForeignKey("service_people.id"))
+
+    person: Mapped[Person] = relationship(lazy="joined")
+
+
+class Token(Numbered):
+    """A token by which the service knows a person; the token itself is kept nowhere."""
 
     __tablename__ = "service_tokens"
 
-    id: Mapped[int] = _key()
     person_id: Mapped[int] = mapped_column(ForeignKey("service_people.id"))
     digest: Mapped[str] = mapped_column(unique=True)
     hint: Mapped[str]
@@ -84,20 +117,23 @@ class Token(Base):
 
 
 class BrowserSession(Base):
-    """A browser that somebody has logged in with a token; ends with it."""
+    """A session of a browser; it ends with the token by which it began, if there was one."""
 
     __tablename__ = "service_sessions"
 
     digest: Mapped[str] = mapped_column(primary_key=True)
-    token_id: Mapped[int] = mapped_column(ForeignKey("service_tokens.id"))
+    person_id: Mapped[int] = mapped_column(ForeignKey("service_people.id"))
+    token_id: Mapped[int | None] = mapped_column(ForeignKey("service_tokens.id"))
+    roles: Mapped[list[str]]
     created: Mapped[int] = mapped_column(default=now)
     expires: Mapped[int]
 
-    token: Mapped[Token] = relationship(lazy="joined")
+    person: Mapped[Person] = relationship(lazy="joined")
+    token: Mapped[Token | None] = relationship(lazy="joined")
 
 
 class Upload(Base):
-    """A file that a custodian has sent."""
+    """A file that a custodian sent."""
 
     __tablename__ = "service_uploads"
 
@@ -114,16 +150,16 @@ class Rules(Base):
     __tablename__ = "service_rules"
 
     account: Mapped[str] = mapped_column(primary_key=True)
-    # What one analyst's requests may add up to before somebody else must approve them.
+    # The most that one analyst's requests may add up to without the approval of another person.
     approval_epsilon: Mapped[float]
     approval_delta: Mapped[float]
-    # What they may add up to at all, unless the analyst has a share of their own.
+    # The most that they may add up to at all, unless the analyst has a share of their own.
     share_epsilon: Mapped[float | None]
     share_delta: Mapped[float | None]
 
 
 class Share(Base):
-    """What one analyst's requests of an account may add up to."""
+    """The most that one analyst's requests of an account may add up to."""
 
     __tablename__ = "service_shares"
 
@@ -133,12 +169,34 @@ class Share(Base):
     delta: Mapped[float]
 
 
-class Table(Base):
-    """A table of which releases can be asked, with all that is declared of it."""
+class Proposal(Numbered):
+    """A change of an account that lets more be spent, for a second person to confirm."""
+
+    __tablename__ = "service_proposals"
+
+    account: Mapped[str] = mapped_column(ForeignKey("service_rules.account"))
+    kind: Mapped[ProposalKind]
+    # The change as it was sent, and the state that it would replace.
+    content: Mapped[dict[str, Any]]
+    before: Mapped[dict[str, Any]]
+    # The person whose share it changes.
+    about_id: Mapped[int | None] = mapped_column(ForeignKey("service_people.id"))
+    proposed_by_id: Mapped[int] = mapped_column(ForeignKey("service_people.id"))
+    state: Mapped[ProposalState] = mapped_column(default="waiting")
+    decided_by_id: Mapped[int | None] = mapped_column(ForeignKey("service_people.id"))
+    decided: Mapped[int | None]
+    created: Mapped[int] = mapped_column(default=now)
+
+    about: Mapped[Person | None] = relationship(lazy="joined", foreign_keys=[about_id])
+    proposed_by: Mapped[Person] = relationship(lazy="joined", foreign_keys=[proposed_by_id])
+    decided_by: Mapped[Person | None] = relationship(lazy="joined", foreign_keys=[decided_by_id])
+
+
+class Table(Numbered):
+    """A table for releases, with its declarations."""
 
     __tablename__ = "service_tables"
 
-    id: Mapped[int] = _key()
     name: Mapped[str] = mapped_column(unique=True)
     account: Mapped[str] = mapped_column(ForeignKey("service_rules.account"))
     note: Mapped[str]
@@ -157,13 +215,12 @@ class Table(Base):
     withdrawn: Mapped[int | None]
 
 
-class Request(Base):
-    """A release that somebody has asked for."""
+class Request(Numbered):
+    """A request for a release."""
 
     __tablename__ = "service_requests"
     __table_args__ = (UniqueConstraint("person_id", "idempotency"),)
 
-    id: Mapped[int] = _key()
     table_id: Mapped[int] = mapped_column(ForeignKey("service_tables.id"))
     person_id: Mapped[int] = mapped_column(ForeignKey("service_people.id"))
     idempotency: Mapped[str | None]
@@ -184,21 +241,20 @@ class Request(Base):
 
     @property
     def key(self) -> str:
-        """By which the ledger knows its one charge."""
+        """The key of its one charge in the ledger."""
         return f"service request {self.id}"
 
 
-class Job(Base):
+class Job(Numbered):
     """The making of a release."""
 
     __tablename__ = "service_jobs"
 
-    id: Mapped[int] = _key()
     request_id: Mapped[int] = mapped_column(ForeignKey("service_requests.id"), unique=True)
     state: Mapped[JobState]
     step: Mapped[str] = mapped_column(default="")
     share: Mapped[float | None]
-    # Whoever is at it, who counts up `beats` while alive.
+    # The process that works on it, which counts up `beats` while it lives.
     runner: Mapped[str] = mapped_column(default="")
     beats: Mapped[int] = mapped_column(default=0)
     attempts: Mapped[int] = mapped_column(default=0)
@@ -209,12 +265,11 @@ class Job(Base):
     request: Mapped[Request] = relationship(lazy="joined", back_populates="job")
 
 
-class MadeRelease(Base):
-    """A release that was made; its file is in the ledger's table, by its digest."""
+class MadeRelease(Numbered):
+    """A published release; its file is in the ledger's table, under its digest."""
 
     __tablename__ = "service_releases"
 
-    id: Mapped[int] = _key()
     request_id: Mapped[int] = mapped_column(ForeignKey("service_requests.id"), unique=True)
     digest: Mapped[str]
     size: Mapped[int]
@@ -224,13 +279,48 @@ class MadeRelease(Base):
     request: Mapped[Request] = relationship(lazy="joined")
 
 
-class Event(Base):
-    """Something that was done to the service: people, tokens, tables, decisions."""
+class Probe(Numbered):
+    """One row, which a check of readiness writes."""
+
+    __tablename__ = "service_probes"
+
+    written: Mapped[int]
+
+
+class Event(Numbered):
+    """An event of the service's audit trail: people, tokens, tables, decisions.
+
+    People are named by their rows alone, so that erasing a name erases it here too.
+    """
 
     __tablename__ = "service_events"
 
-    id: Mapped[int] = _key()
     created: Mapped[int] = mapped_column(default=now)
+    # Empty for a person, or one of the words "service", "host" and "unknown".
     who: Mapped[str]
+    who_id: Mapped[int | None] = mapped_column(ForeignKey("service_people.id"))
     what: Mapped[str]
     about: Mapped[str]
+    person_id: Mapped[int | None] = mapped_column(ForeignKey("service_people.id"))
+    address: Mapped[str] = mapped_column(default="")
+
+    actor: Mapped[Person | None] = relationship(lazy="joined", foreign_keys=[who_id])
+    person: Mapped[Person | None] = relationship(lazy="joined", foreign_keys=[person_id])
+
+
+class Count(Base):
+    """Requests of one kind within a window of time, counted for several servers."""
+
+    __tablename__ = "service_counts"
+
+    key: Mapped[str] = mapped_column(primary_key=True)
+    count: Mapped[int]
+    expires: Mapped[float]
+
+
+# No crash matters to counts, and so no request waits for a disk.
+event.listen(
+    Count.__table__,
+    "after_create",
+    DDL("ALTER TABLE service_counts SET UNLOGGED").execute_if(dialect="postgresql"),  # type: ignore[no-untyped-call]
+)

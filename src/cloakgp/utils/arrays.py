@@ -137,3 +137,17 @@ def column_names(X: object) -> list[object]:
     # pyarrow calls `columns` what they hold.
     names: Iterable[object] = getattr(X, "column_names", getattr(X, "columns", ()))
     return list(names)
+
+
+def output_names(columns: object) -> tuple[str, ...]:
+    """Return the names of private columns, none unless all have one.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> output_names(pd.DataFrame({"height": [1.0], "weight": [2.0]}))
+    ('height', 'weight')
+    """
+    found = column_names(columns)
+    names = tuple(name for name in found if isinstance(name, str))
+    return names if len(names) == len(found) else ()

@@ -16,7 +16,15 @@ MODULES = {
     "dask": ("dask", "distributed"),
     "ledger": ("sqlalchemy", "alembic", "psycopg", "cryptography"),
     "client": ("httpx",),
-    "service": ("fastapi", "uvicorn", "limits", "prometheus_client", "python_multipart"),
+    "service": (
+        "fastapi",
+        "uvicorn",
+        "limits",
+        "authlib",
+        "joserfc",
+        "prometheus_client",
+        "python_multipart",
+    ),
 }
 TASKS = {
     "cli": "the command line needs",

@@ -27,6 +27,25 @@ def ceiling(value: float, *, digits: int = 3) -> str:
     return f"{rounded:,.0f}" if rounded >= 10**digits else f"{rounded:.{digits}g}"
 
 
+def pair_in_words(epsilon: float, delta: float, *, pure: float = math.inf) -> str:
+    """Return (ε, δ) in words, and ε alone where that holds with no δ, to the digits that are told.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+    pure : float
+        The ε that holds with no δ; infinite if none does.
+
+    Examples
+    --------
+    >>> pair_in_words(1.0, 1e-6), pair_in_words(0.99999, 1e-6, pure=0.999999)
+    ('(ε, δ) = (1, 1e-06)', 'ε = 1, with no δ')
+    """
+    if ceiling(max(pure, epsilon)) == ceiling(epsilon):
+        return f"ε = {ceiling(epsilon)}, with no δ"
+    return f"(ε, δ) = ({ceiling(epsilon)}, {delta:.4g})"
+
+
 def odds_factor(epsilon: float) -> str:
     """Return e^ε, rounded up.
 

@@ -11,9 +11,14 @@ CRITERIA: tuple[CriterionName, ...] = ("logdet", "trace")
 LinkName = Literal["probit", "logit"]
 LINKS: tuple[LinkName, ...] = ("probit", "logit")
 
-NoiseName = Literal["gaussian", "laplace"]
-NoiseChoice = Literal["auto", "gaussian", "laplace"]
-NOISE_CHOICES: tuple[NoiseChoice, ...] = ("auto", "gaussian", "laplace")
+# The unit ball in which columns of a strategy lie, by its norm.
+Ball = Literal["l1", "l2"]
+
+# The name of a noise, one of `cloakgp.privacy.noise.NOISES`, which others may extend; or the choice
+# of the best by forecast.
+NoiseName = str
+NoiseChoice = str
+AUTO: NoiseChoice = "auto"
 
 # Certified relative distance from the best design at which to stop.
 DEFAULT_GAP = 1e-3

@@ -58,27 +58,21 @@ class Chunk:
     groups: NDArray[np.intp] | None = None
 
 
-def group_number(group: object) -> int:
-    """Return the number of a group, the same for groups that are equal.
+def group_number(person: str) -> int:
+    """Return the number of a group, the same in every process and on every machine.
 
     Parameters
     ----------
-    group : hashable
-        Text has the same number everywhere; anything else at least in this process.
-
-    Raises
-    ------
-    TypeError
-        If it cannot be hashed.
+    person : str
+        Whose rows they are, in the form in which ids are compared
+        (`cloakgp.privacy.person_ids`).
 
     Examples
     --------
-    >>> group_number(1) == group_number(1.0) == group_number(True)
-    True
+    >>> group_number("eve") == group_number("eve"), group_number("1") == group_number("01")
+    (True, False)
     """
-    if isinstance(group, str):
-        return crc32(group.encode("utf-8", "surrogatepass")) % GROUP_NUMBERS
-    return crc32(hash(group).to_bytes(8, "little", signed=True)) % GROUP_NUMBERS
+    return crc32(person.encode("utf-8", "surrogatepass")) % GROUP_NUMBERS
 
 
 class Passes(Protocol):

@@ -1,7 +1,8 @@
-"""Threads: one of BLAS for small problems, where waiting costs more; several for many blocks."""
+"""Threads of BLAS and of blocks of rows, and periodic actions."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -73,3 +74,38 @@ def over_blocks(work: Callable[[Array], Result], X: Array, *, rows: int) -> list
         return [work(block) for block in blocks]
     with suitable_threads(0.0), ThreadPoolExecutor(joblib.cpu_count()) as pool:
         return list(pool.map(work, blocks))
+
+
+@contextmanager
+def repeated(action: Callable[[], object], *, seconds: float, name: str) -> Iterator[None]:
+    """Call a function again and again while a block runs.
+
+    Parameters
+    ----------
+    action : callable
+        Raises nothing.
+    seconds : float
+        Time between two calls, and before the first.
+    name : str
+        Of the thread.
+
+    Examples
+    --------
+    >>> called = threading.Event()
+    >>> with repeated(called.set, seconds=0.001, name="example"):
+    ...     called.wait(10)
+    True
+    """
+    ended = threading.Event()
+
+    def run() -> None:
+        while not ended.wait(seconds):
+            action()
+
+    thread = threading.Thread(target=run, name=name, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()

@@ -225,7 +225,7 @@ def test_one_worker_or_several_give_the_same_bits(table, client, files):
         assert all_floats(other) == several
 
 
-def test_a_worker_that_dies_changes_nothing(table, client, tmp_path):
+def test_a_worker_that_dies_changes_nothing(table, client, tmp_path, patience):
     whole = frame_of(table, client, parts=8).over_rows(OnRows(), what="adding")
     killed = []
 
@@ -237,7 +237,7 @@ def test_a_worker_that_dies_changes_nothing(table, client, tmp_path):
 
     rows = frame_of(table, client, parts=8).watched(kill)
     again = rows.over_rows(Slowly(tmp_path), what="adding")
-    client.wait_for_workers(2, timeout=30)
+    client.wait_for_workers(2, timeout=patience)
     assert killed
     begun = [tuple(map(int, path.name.split("-"))) for path in tmp_path.iterdir()]
     assert {pid for _, pid in begun} > set(killed)
@@ -550,13 +550,14 @@ def test_parquet_read_by_dask_keeps_its_partitions(table, client, tmp_path):
     assert len(rows.over_rows(OnRows(), what="adding").chunks) == 6
 
 
-def test_nothing_stays_on_the_cluster(table, client):
+def test_nothing_stays_on_the_cluster(table, client, wait_until):
     rows = frame_of(table, client)
     rows.over_rows(OnRows(), what="adding")
-    deadline = time.monotonic() + 10
-    while client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+
+    def kept():
+        return client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks))
+
+    wait_until(lambda: not kept())
 
 
 def test_whoever_watches_is_told_rows(table, client):

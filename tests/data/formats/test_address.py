@@ -39,7 +39,7 @@ def test_a_query_chooses(address):
 
 @pytest.mark.parametrize(
     "query",
-    ["SELECT height FROM nowhere", "nonsense", f"SELECT '{SECRET}' FROM x", "DELETE FROM people"],
+    ["SELECT height FROM nowhere", "nonsense", f"SELECT '{SECRET}' FROM x"],
 )
 def test_what_a_database_says_is_not_passed_on(address, query):
     with pytest.raises(ValueError, match="cannot be read") as refused:

@@ -6,16 +6,24 @@ from sklearn.gaussian_process.kernels import RBF
 from cloakgp.estimators.baselines.undesigned import release_of_answers
 from cloakgp.fitting.strategies import Query
 from cloakgp.models import ExactPrior
-from cloakgp.privacy import measure
+from cloakgp.privacy import OutputBounds, ask
 from cloakgp.release import Hyperprior
+
+BOUNDS = OutputBounds(0.0, 1.0)
 
 
 def released(rng, **settings):
     X, strategy = rng.normal(size=(6, 1)), rng.normal(size=(2, 6))
-    answers = measure(strategy, rng.uniform(size=6), bounds=(0, 1), epsilon=1, delta=0.01)
+    answers = ask(strategy, rng.uniform(size=6), question=BOUNDS, epsilon=1, delta=0.01)
     prior = ExactPrior(kernel=RBF(), noise_variance=0.1, mean=0.5)
     return answers, release_of_answers(
-        X, strategy=strategy, answers=answers, prior=prior, query=Query(X=X), **settings
+        X,
+        strategy=strategy,
+        answers=answers,
+        prior=prior,
+        query=Query(X=X),
+        bounds=BOUNDS,
+        **settings,
     )
 
 

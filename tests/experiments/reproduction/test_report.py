@@ -27,6 +27,7 @@ from experiments.reproduction.items import (
 from experiments.reproduction.jobs import all_jobs
 from experiments.reproduction.page import page_html, pieces
 from experiments.reproduction.results import Kept, Quantity, Results
+from experiments.reproduction.running import computed_as_kept
 from experiments.reproduction.sources import SOURCES, UNSOUND
 
 PROJECT = Path(cloakgp.__file__).parents[2]
@@ -93,6 +94,36 @@ def test_every_quantity_and_picture_is_kept_where_its_job_is():
         if name.partition(":")[0] in kept
     }
     assert wanted <= files
+
+
+# Of what takes seconds, those that need no table.
+WITHOUT_TABLES = ("constants", "four-points", "table-2-printed")
+SECONDS = 3.0
+
+
+def names_apart(names):
+    """Return what jobs compute and is not kept, or is kept and no longer computed."""
+    results, jobs = Results(), all_jobs()
+    apart = {}
+    for done in computed_as_kept([jobs[name] for name in names], results):
+        assert done.found is not None, done.reason
+        kept = results.find(done.job.name).quantities
+        if set(done.found.quantities) != set(kept):
+            apart[done.job.name] = set(done.found.quantities) ^ set(kept)
+    return apart
+
+
+def test_what_is_kept_is_what_is_computed():
+    """Two figures were kept of a job that no longer computed them: the check failed."""
+    assert names_apart(WITHOUT_TABLES) == {}
+
+
+@pytest.mark.data
+def test_what_is_kept_is_what_is_computed_of_tables():
+    kept = {name: Results().find(name) for name in all_jobs()}
+    quick = [name for name, one in kept.items() if one is not None and one.seconds <= SECONDS]
+    assert set(WITHOUT_TABLES) < set(quick)
+    assert names_apart(quick) == {}
 
 
 def test_what_is_kept_is_of_a_commit_and_of_the_settings_there_are():
@@ -170,6 +201,7 @@ def test_the_pieces_for_the_site_are_those_of_the_page():
     assert "data:" not in joined
 
 
+@pytest.mark.slow
 def test_the_document_holds_every_item(tmp_path):
     done = CliRunner().invoke(command_line.app, ["page", "--output-dir", str(tmp_path)])
     assert done.exit_code == 0, done.output

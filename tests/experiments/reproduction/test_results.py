@@ -114,6 +114,7 @@ def test_a_missing_table_is_told_and_nothing_is_kept(results):
     assert results.names == ()
 
 
+@pytest.mark.slow
 def test_workers_change_nothing_that_is_exact(jobs, results):
     running.run(jobs.values(), results, progress=quietly, n_jobs=2)
     assert {results.find(name).quantities["constant"].mean for name in jobs} == {7.0}

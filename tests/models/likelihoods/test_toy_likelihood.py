@@ -7,17 +7,17 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from fits import release_held
 from scipy.stats import norm
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from cloakgp import Release, ReleaseFileError, load
-from cloakgp.fitting.dense import release_outputs
 from cloakgp.fitting.strategies import Query
 from cloakgp.models import ExactPrior
 from cloakgp.models.likelihoods import LIKELIHOODS, Likelihood, Linearisation
 from cloakgp.plots import display_of
 from cloakgp.privacy import OutputBounds
-from cloakgp.privacy.labels import Classes
+from cloakgp.privacy.questions.classes import Classes
 from cloakgp.release import Hyperprior
 from cloakgp.report.describe import describe
 
@@ -124,12 +124,12 @@ def registered(monkeypatch):
 
 
 def fitted(likelihood, X, y, *, encoding, epsilon=1.0, criterion="bayes"):
-    return release_outputs(
+    return release_held(
         X,
         y,
         prior=PRIOR,
         likelihood=likelihood,
-        encoding=encoding,
+        question=encoding,
         query=Query(X),
         epsilon=epsilon,
         delta=1e-3,
@@ -242,7 +242,7 @@ def given_answer(likelihood_of_answer):
 def test_squashed_numbers_are_near_what_quadrature_says(output, epsilon):
     release = fitted(Squashed(2.0), ROW, [output], encoding=BOUNDS, epsilon=epsilon)
     (measurement,) = release.measurements
-    answer, noise_sd = measurement.answers.values[0], measurement.noise_sd
+    answer, noise_sd = measurement.answers.values[0, 0], measurement.noise_sd
     column = measurement.strategy.matrix[0, 0]
     latent, density = given_answer(
         lambda f: norm.pdf(answer, loc=column * np.tanh(f / 2.0), scale=noise_sd)

@@ -250,8 +250,10 @@ def _laplace_share(ways: list[Way], guarantee: Any) -> float:
                 if found > delta * (1 + FLOAT_SLACK) + FLOAT_SLACK:
                     raise ViolationError(f"{guarantee} does not hold at epsilon = {epsilon}")
     if len(ways[0][0]) == 1:
-        profiles = [partial(laplace_delta, *way[0][0]) for way in ways]
-        _check_deltas(guarantee, profiles)
+        # Pairs that are as far apart with noise of one scale have one δ(ε).
+        alone = [way[0][0] for way in ways]
+        apart = {(laplace_loss(one, other), one.scale): (one, other) for one, other in alone}
+        _check_deltas(guarantee, [partial(laplace_delta, *pair) for pair in apart.values()])
     shares = [max(sum(losses) for losses, _ in spent) / Fraction(math.fsum(guarantee.laplace))]
     if guarantee.mu > 0:
         largest = max(squared for _, squared in spent)

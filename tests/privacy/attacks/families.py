@@ -42,16 +42,14 @@ from cloakgp.estimators.baselines import (
     DPMeanRegressor,
     DPRowNoiseRegressor,
 )
-from cloakgp.fitting.streaming_classification import LabelRowSettings, release_label_rows
 from cloakgp.models import ExactPrior
 from cloakgp.models.features import BinBasis, InputBox
-from cloakgp.privacy import OutputBounds, measure
-from cloakgp.privacy.labels import Classes
+from cloakgp.privacy import OutputBounds, ask
+from cloakgp.privacy.ask import StrategyBound, ask_chunks
 from cloakgp.privacy.noise import NOISES, Noise
+from cloakgp.privacy.questions.classes import Classes
 from cloakgp.privacy.selection import select
 from cloakgp.privacy.statistics import measure_statistics
-from cloakgp.privacy.streaming import StrategyBound, measure_label_rows, measure_rows
-from cloakgp.release import Hyperprior
 from cloakgp.utils.names import NoiseName
 
 BOUNDS = (-3.3, 7.1)
@@ -299,7 +297,14 @@ def classification(name: str, *, classes: Sequence[Any], **settings: Any) -> Att
 
     def run(y: Sequence[Any], table: Table) -> Outcome:
         model = DPGPClassifier(
-            **{**LABELS, "kernel": KERNEL, "learn": None, "classes": list(classes), **settings}
+            **{
+                **LABELS,
+                "kernel": KERNEL,
+                "learn": None,
+                "noise": "gaussian",
+                "classes": list(classes),
+                **settings,
+            }
         )
         return of_model(model.fit(table.line, y))
 
@@ -326,7 +331,14 @@ def grouped_classes(name: str, *, classes: Sequence[Any], groups: str, **setting
 
     def run(y: Sequence[Any], table: Table) -> Outcome:
         model = DPGPClassifier(
-            **{**LABELS, "kernel": KERNEL, "learn": None, "classes": list(classes), **settings}
+            **{
+                **LABELS,
+                "kernel": KERNEL,
+                "learn": None,
+                "noise": "gaussian",
+                "classes": list(classes),
+                **settings,
+            }
         )
         return of_model(model.fit(table.line, y, groups=table.cycled(groups)))
 
@@ -445,11 +457,11 @@ def streamed_questions(name: str, make_rows: Callable[[pd.DataFrame, Path], Any]
     def run(y: np.ndarray, table: Table) -> Outcome:
         frame = pd.DataFrame({"a": table.plane[:, 0], "b": table.plane[:, 1], "y": y})
         with tempfile.TemporaryDirectory() as folder:
-            answers = measure_rows(
+            answers = ask_chunks(
                 make_rows(frame, Path(folder)),
                 wavy_columns,
                 bound=bound_of_waves(table.plane, noise=NOISES["laplace"]),
-                bounds=OutputBounds(*BOUNDS),
+                question=OutputBounds(*BOUNDS),
                 epsilon=1.3,
                 delta=0.0,
             )
@@ -483,11 +495,11 @@ def streamed_classes(
         bound = bound_of_waves(table.plane, noise=NOISES[noise])
         frame = pd.DataFrame({"a": table.plane[:, 0], "b": table.plane[:, 1], "y": y})
         with tempfile.TemporaryDirectory() as folder:
-            answers = measure_label_rows(
+            answers = ask_chunks(
                 make_rows(frame, Path(folder)),
                 wavy_columns,
                 bound=bound,
-                classes=Classes(tuple(classes)),
+                question=Classes(tuple(classes)),
                 **LABELS,
             )
         return Outcome((answers.guarantee,), pickle.dumps(answers))
@@ -500,12 +512,14 @@ def released_classes(name: str, *, classes: Sequence[Any], **settings: Any) -> A
         return one_label_moves(table.cycled(classes), classes)
 
     def run(y: Sequence[Any], table: Table) -> Outcome:
-        found = release_label_rows(
-            ArrayRows(table.plane, y, chunk_rows=3, jobs=2),
-            classes=Classes(tuple(classes)),
-            settings=LabelRowSettings(kernel=KERNEL, inducing=table.plane[:3], **settings),
-            **LABELS,
+        model = DPGPClassifier(
+            KERNEL,
+            classes=classes,
+            inducing=table.plane[:3],
+            noise="gaussian",
+            **{**LABELS, "learn": None, **settings},
         )
+        found = model.fit_rows(ArrayRows(table.plane, y, chunk_rows=3, jobs=2)).release_
         return Outcome((found.measurements[0].answers.guarantee,), pickle.dumps(found))
 
     return Attack(name, neighbourhoods, run)
@@ -637,7 +651,14 @@ def given_strategy(
         ]
 
     def run(y: np.ndarray, _: Table) -> Outcome:
-        found = measure(strategy(len(y)), y, bounds=bounds, epsilon=1.3, delta=1e-4, noise=noise)
+        found = ask(
+            strategy(len(y)),
+            y,
+            question=OutputBounds.checked(bounds),
+            epsilon=1.3,
+            delta=1e-4,
+            noise=noise,
+        )
         return Outcome((found.guarantee,), found.values.tobytes())
 
     return Attack(name, neighbourhoods, run)
@@ -713,9 +734,11 @@ ATTACKS = [
     classification("two classes", classes=[False, True]),
     grouped_classes("groups, two classes", classes=[False, True], groups="aabc"),
     grouped_classes("groups, two classes, trace", classes=[0, 1], groups="abab", criterion="trace"),
-    grouped_classes("groups, three classes", classes=["a", "b", "c"], groups="aabcb"),
+    grouped_classes("groups, three classes", classes=["a", "b", "c"], groups="aabcabd"),
     grouped_classes("groups, Laplace, two classes", classes=[0, 1], groups="aab", **LAPLACE),
-    grouped_classes("groups, Laplace, three classes", classes=[0, 1, 2], groups="aabcb", **LAPLACE),
+    grouped_classes(
+        "groups, Laplace, three classes", classes=[0, 1, 2], groups="aabcab", **LAPLACE
+    ),
     classification("two classes, trace", classes=["no", "yes"], criterion="trace"),
     classification("two classes, sparse", classes=[0, 1], learn="map", **SPARSE),
     classification("three classes", classes=["a", "b", "c"]),
@@ -762,7 +785,7 @@ ATTACKS = [
         "classes of many rows, learning",
         classes=[0, 1],
         criterion="logdet",
-        hyperprior=Hyperprior(noise_variance=False),
+        learn="map",
     ),
     streamed_classes("Dask, classes", dask_rows, classes=["a", "b", "c"]),
     private_inputs("private inputs, replaced", neighbours="replace"),

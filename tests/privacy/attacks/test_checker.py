@@ -268,9 +268,9 @@ def of_gaussian_noise_alone(_):
 def ungrouped(_):
     grid = module("privacy.grid")
 
-    def of_strategy(strategy, *, encoding, groups, noise):  # noqa: ARG001
+    def of_strategy(strategy, *, question, groups, noise):  # noqa: ARG001
         longest = float(noise.lengths(strategy).max())
-        return grid.Sensitivity.of_one_row(longest, encoding=encoding, noise=noise)
+        return grid.Sensitivity.of_one_row(longest, question=question, noise=noise)
 
     return of_strategy
 
@@ -311,7 +311,7 @@ def keeping_outputs(whole):
 MUTATIONS = {
     "sensitivity halved": ("privacy.grid", "integer_sensitivity", smaller(0.5), "trace"),
     "longest column a millionth short": (
-        "privacy.noise.gaussian",
+        "privacy.noise.balls",
         "column_lengths",
         smaller(1 - 3e-6),
         "cloak, logdet",
@@ -323,7 +323,12 @@ MUTATIONS = {
         keeping_outputs,
         "logdet",
     ),
-    "clipped too far out": ("privacy.bounds", "OutputBounds.clip", clipped_too_far_out, "bayes"),
+    "clipped too far out": (
+        "privacy.questions.bounds",
+        "OutputBounds.clip",
+        clipped_too_far_out,
+        "bayes",
+    ),
     "a measurement forgotten": (
         "release.release",
         "compose",
@@ -332,19 +337,19 @@ MUTATIONS = {
     ),
     "a step forgotten": ("release.release", "compose", forgetful, "classes combined"),
     "a chunk counted twice": (
-        "privacy.streaming",
+        "privacy.ask",
         "_Answered.merged",
         twice_counted,
         "arrays in chunks",
     ),
     "labels encoded a hundredth too large": (
-        "privacy.labels",
+        "privacy.questions.classes",
         "Classes.encoded",
         larger,
         "three classes in chunks",
     ),
     "an answer about labels without noise": (
-        "privacy.streaming",
+        "privacy.ask",
         "with_noise",
         leaking,
         "classes in CSV",
@@ -368,7 +373,7 @@ MUTATIONS = {
         "Laplace, groups, trace",
     ),
     "one indicator instead of two": (
-        "privacy.labels",
+        "privacy.questions.classes",
         "Classes.absolute_distance",
         halved,
         "Laplace, three classes",

@@ -14,8 +14,8 @@ from attacks.checker import Attack, Outcome, check
 from attacks.families import Table
 from threadpoolctl import threadpool_limits
 
-from cloakgp.privacy import measure
-from cloakgp.privacy.labels import Classes, measure_labels
+from cloakgp.privacy import OutputBounds, ask
+from cloakgp.privacy.questions.classes import Classes
 
 BOUNDS = [
     (0.1, 0.3),
@@ -64,19 +64,23 @@ def attack(mechanism, *, bounds, rows, seed, threads=False, order=False):
 
 
 def gaussian(strategy, y, bounds):
-    return measure(strategy, y, bounds=bounds, epsilon=1.0, delta=1e-6)
+    return ask(strategy, y, question=OutputBounds.checked(bounds), epsilon=1.0, delta=1e-6)
 
 
 def laplace(strategy, y, bounds):
     # Noise is on single bins: other strategies move several integers.
     bins = np.zeros_like(strategy)
     bins[np.arange(strategy.shape[1]) % 3, np.arange(strategy.shape[1])] = strategy[0]
-    return measure(bins, y, bounds=bounds, epsilon=1.0, delta=0.0, noise="laplace")
+    return ask(
+        bins, y, question=OutputBounds.checked(bounds), epsilon=1.0, delta=0.0, noise="laplace"
+    )
 
 
 def grouped(strategy, y, bounds):
     groups = np.arange(len(y)) // 2
-    return measure(strategy, y, bounds=bounds, epsilon=1.0, delta=1e-6, groups=groups)
+    return ask(
+        strategy, y, question=OutputBounds.checked(bounds), epsilon=1.0, delta=1e-6, groups=groups
+    )
 
 
 @pytest.mark.parametrize("bounds", BOUNDS, ids=str)
@@ -122,7 +126,7 @@ def test_labels_are_summed_as_they_should(classes):
         neighbourhoods.append(several)
 
     def run(y, _):
-        found = measure_labels(strategy, y, classes=Classes(classes), epsilon=1.0, delta=1e-6)
+        found = ask(strategy, y, question=Classes(classes), epsilon=1.0, delta=1e-6)
         return Outcome((found.guarantee,), found.values.tobytes())
 
     check(Attack("labels", lambda _: neighbourhoods, run, tight=1e-6))
@@ -141,7 +145,14 @@ def test_groups_of_twenty_are_measured_exactly():
     corners = [np.concatenate([np.where(one > 0, lo, hi), [lo, hi, lo]]) for one in (worst, -worst)]
 
     def run(y, _):
-        found = measure(strategy, y, bounds=bounds, epsilon=1.0, delta=1e-6, groups=groups)
+        found = ask(
+            strategy,
+            y,
+            question=OutputBounds.checked(bounds),
+            epsilon=1.0,
+            delta=1e-6,
+            groups=groups,
+        )
         return Outcome((found.guarantee,), found.values.tobytes())
 
     check(Attack("twenty", lambda _: [corners], run, tight=1e-6))

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cloakgp.privacy.accounting import Guarantee, exact_noise_multiplier, papers_noise_multiplier
-from cloakgp.privacy.bounds import OutputBounds
-from cloakgp.privacy.labels import Classes
 from cloakgp.privacy.noise import GAUSSIAN
+from cloakgp.privacy.questions.bounds import OutputBounds
+from cloakgp.privacy.questions.classes import Classes
 
 
 @given(st.integers(0, 2**32 - 1))

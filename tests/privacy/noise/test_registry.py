@@ -4,15 +4,16 @@ import math
 
 import pytest
 
-from cloakgp.privacy.accounting import Guarantee, pure_mu
-from cloakgp.privacy.noise import GAUSSIAN, LAPLACE, NOISES, noise_for, noise_named
+from cloakgp.privacy.accounting import Guarantee
+from cloakgp.privacy.noise import GAUSSIAN, LAPLACE, NOISES, noise_named
+from cloakgp.privacy.noise_choice import check_noise, noises_for
 
 
 @pytest.mark.parametrize("noise", NOISES.values(), ids=list(NOISES))
 def test_every_noise_is_found_by_its_name(noise):
     assert noise_named(noise.name) is noise
     assert NOISES[noise.name] is noise
-    assert noise_for(noise.name, epsilon=1.0, delta=1e-3) == noise.name
+    assert noises_for(noise.name, epsilon=1.0, delta=1e-3) == (noise.name,)
 
 
 @pytest.mark.parametrize("name", ["auto", "cauchy", None, 1, ["laplace"]])
@@ -22,11 +23,13 @@ def test_what_is_no_noise_is_named(name):
 
 
 def test_a_budget_without_a_delta_is_for_laplace_noise():
-    assert noise_for("auto", epsilon=1.0, delta=0.0) == "laplace"
-    assert noise_for("auto", epsilon=1.0, delta=1e-9) == "gaussian"
-    assert noise_for("laplace", epsilon=1.0, delta=1e-9) == "laplace"
+    assert noises_for("auto", epsilon=1.0, delta=0.0) == ("laplace",)
+    assert noises_for("auto", epsilon=1.0, delta=1e-9) == ("laplace", "gaussian")
+    assert noises_for("auto", epsilon=1.0, delta=1e-9, balls=["l2"]) == ("gaussian",)
+    assert noises_for("auto", epsilon=1.0, delta=0.4) == ("gaussian",)
+    assert noises_for("laplace", epsilon=1.0, delta=1e-9) == ("laplace",)
     with pytest.raises(ValueError, match="without one, noise='laplace'"):
-        noise_for("gaussian", epsilon=1.0, delta=0.0)
+        check_noise("gaussian", epsilon=1.0, delta=0.0)
 
 
 @pytest.mark.parametrize("noise", NOISES.values(), ids=list(NOISES))
@@ -42,10 +45,9 @@ def test_only_noise_that_is_enough_keeps_a_guarantee(noise, moved):
         assert not noise.keeps(stated, moved=other)
 
 
-def test_laplace_noise_keeps_the_gaussian_statement_of_early_files():
+def test_laplace_noise_keeps_no_gaussian_statement():
     moved = 0.5
-    enough = pure_mu(math.sqrt(2) * moved)
-    assert LAPLACE.keeps(Guarantee(epsilon=3.0, delta=1e-3, mu=enough), moved=moved)
-    assert not LAPLACE.keeps(Guarantee(epsilon=3.0, delta=1e-3, mu=0.99 * enough), moved=moved)
-    both = Guarantee(epsilon=3.0, delta=1e-3, mu=enough, laplace=(math.sqrt(2) * moved,))
-    assert not LAPLACE.keeps(both, moved=moved)
+    for mu in (0.1, 10.0):
+        both = Guarantee(epsilon=3.0, delta=1e-3, mu=mu, laplace=(math.sqrt(2) * moved,))
+        assert not LAPLACE.keeps(both, moved=moved)
+        assert not LAPLACE.keeps(Guarantee(epsilon=3.0, delta=1e-3, mu=mu), moved=moved)

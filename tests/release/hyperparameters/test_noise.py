@@ -14,7 +14,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from stages import band, stage
 
 from cloakgp.models import ExactPrior
-from cloakgp.privacy.bands import SpreadQuestion
+from cloakgp.privacy.questions.spread import SpreadQuestion
 from cloakgp.release import Hyperprior, Release
 from cloakgp.release.hyperparameters.noise import (
     LOG_NOISE_SD,
@@ -37,7 +37,7 @@ def asked(true_noise_sd, *, seed=0, noise_sd=0.5):
     mean, variance = clipped_posterior(PRIOR, [first]).outputs(X, table=0)
     question = SpreadQuestion(mean=mean, sd=np.sqrt(variance))
     ones = np.ones((1, ROWS))
-    return first, stage(X, ones, y, encoding=question, noise_sd=noise_sd, seed=seed + 1)
+    return first, stage(X, ones, y, question=question, noise_sd=noise_sd, seed=seed + 1)
 
 
 def learned(measurements, prior=PRIOR):
@@ -57,12 +57,12 @@ def log_posterior(position, first, spread):
     mean, covariance = gain @ surprise, K_y - gain @ R @ K_y
     draws = np.random.default_rng(3).normal(size=(4000, ROWS))
     y = mean + draws * np.sqrt(np.diag(covariance))
-    question = spread.encoding
+    question = spread.question
     share = np.clip((np.abs(y - question.mean) / question.sd - 1.5) / 1.5, 0, 1) - 0.5
     law = stats.norm(
         share.sum(axis=1).mean(), np.sqrt(share.var(axis=0).sum() + spread.noise_sd**2)
     )
-    return density + law.logpdf(spread.answers.values[0]) - 0.5 * position**2
+    return density + law.logpdf(spread.answers.values[0, 0]) - 0.5 * position**2
 
 
 @pytest.mark.parametrize("true_noise_sd", [0.2, 0.5, 1.2])
@@ -86,7 +86,7 @@ def test_noisy_outputs_are_told_from_calm_ones():
 @given(value=st.floats(-40.0, 40.0))
 def test_it_stays_within_reach(value):
     first, spread = asked(0.5)
-    far = replace(spread, answers=replace(spread.answers, values=np.array([value])))
+    far = replace(spread, answers=replace(spread.answers, values=np.array([[value]])))
     position = np.log(learned([first, far]) / PRIOR.noise_variance) / (2 * LOG_NOISE_SD)
     assert -NOISE_REACH <= position <= NOISE_REACH
 
@@ -96,7 +96,7 @@ def test_an_answer_that_is_all_noise_teaches_nothing():
     first, _ = asked(0.5, noise_sd=1.0)
     first = replace(first, answers=replace(first.answers, noise_sd=1e4))
     question = SpreadQuestion(mean=np.zeros(ROWS), sd=np.ones(ROWS))
-    blurred = stage(X, np.ones((1, ROWS)), np.zeros(ROWS), encoding=question, noise_sd=1e5)
+    blurred = stage(X, np.ones((1, ROWS)), np.zeros(ROWS), question=question, noise_sd=1e5)
     assert learned([first, blurred]) == pytest.approx(PRIOR.noise_variance, rel=0.03)
 
 
@@ -142,5 +142,5 @@ def test_bands_count_in_it():
     """A later stage moves the marginals that the answer about spread is held against."""
     first, spread = asked(0.8)
     bands = band(0.0, 1.5, rows=ROWS)
-    later = stage(X, np.eye(6).repeat(10, axis=1), np.sin(X[:, 0]), encoding=bands, noise_sd=0.2)
+    later = stage(X, np.eye(6).repeat(10, axis=1), np.sin(X[:, 0]), question=bands, noise_sd=0.2)
     assert learned([first, spread]) != pytest.approx(learned([first, later, spread]), rel=1e-3)

@@ -22,7 +22,7 @@ from sklearn.gaussian_process.kernels import (
 
 from cloakgp import DPGPRegressor
 from cloakgp.models import APPROXIMATIONS, ExactPrior, SparsePrior
-from cloakgp.privacy import measure
+from cloakgp.privacy import OutputBounds, ask
 from cloakgp.release import Hyperprior
 from cloakgp.release.hyperparameters.hyperprior import LOG_SD
 from cloakgp.release.hyperparameters.quadrature import EVIDENCE, posterior_maximum, posterior_points
@@ -43,7 +43,7 @@ def objective_of(prior, measurements, *, hyperprior):
     return NumbersObjective.of(
         prior,
         learning_answers(prior, measurements),
-        bounds=measurements[0].answers.bounds,
+        bounds=(measurements[0].question.lo, measurements[0].question.hi),
         hyperprior=hyperprior,
     )
 
@@ -98,7 +98,7 @@ def log_posterior(prior, declared, measurements, position):
     for one in measurements:
         k = one.strategy.n_answers
         questions[row : row + k, columns[one.strategy.table]] = one.strategy.matrix
-        answers.append(one.answers.values + one.answers.centre * one.strategy.totals)
+        answers.append(one.residuals()[:, 0])
         variances += [one.answers.noise_sd**2] * k
         row += k
     noise = np.concatenate([prior.row_noise(rows[0]), prior.row_noise(rows[1])])
@@ -376,11 +376,10 @@ def test_only_answers_teach(learn_by, rng, monkeypatch):
     frozen = {}
 
     def the_same_answers(strategy, outputs, **settings):
-        answers = measure(strategy, outputs, **settings)
+        answers = ask(strategy, outputs, **settings)
         return frozen.setdefault(strategy.tobytes(), answers)
 
-    for module in ("cloakgp.fitting.measuring", "cloakgp.privacy.bands"):
-        monkeypatch.setattr(f"{module}.measure", the_same_answers)
+    monkeypatch.setattr("cloakgp.fitting.held.ask", the_same_answers)
     neighbour = y.copy()
     neighbour[7] = -1.0
     stages = [(0.4, None), (0.6, 1.0)]
@@ -443,9 +442,8 @@ def test_answers_about_other_units_teach_the_same(tables):
                 measurement.answers,
                 values=1e3 * measurement.answers.values,
                 noise_sd=1e3 * measurement.answers.noise_sd,
-                centre=1e3 * measurement.answers.centre,
-                bounds=tuple(1e3 * end for end in measurement.answers.bounds),
             ),
+            question=OutputBounds(1e3 * measurement.question.lo, 1e3 * measurement.question.hi),
         )
         for measurement in measurements
     ]

@@ -44,6 +44,7 @@ def release(table):
         epsilon=1.0,
         delta=1e-3,
         criterion="trace",
+        noise="gaussian",
         learn=None,
     )
     return model.fit(*table).release_
@@ -98,11 +99,7 @@ def assert_same_release(first, second):
             assert mine.tobytes() == theirs.tobytes()
             assert mine.shape == theirs.shape
         assert one.answers.values.tobytes() == other.answers.values.tobytes()
-        assert (one.answers.noise_sd, one.answers.centre, one.answers.bounds) == (
-            other.answers.noise_sd,
-            other.answers.centre,
-            other.answers.bounds,
-        )
+        assert (one.answers.noise_sd, one.question) == (other.answers.noise_sd, other.question)
         assert one.strategy.certificate == other.strategy.certificate
         assert one.strategy.table == other.strategy.table
     points = POINTS[:, : first.n_inputs]
@@ -339,7 +336,7 @@ def test_missing_arrays_are_noticed(saved):
 
 
 # What stands beside the strategy of a measurement.
-OF_ANSWERS = {"values", "guarantee", "noise_sd", "bounds", "centre"}
+OF_ANSWERS = {"values", "guarantee", "noise_sd", "centre"}
 
 
 def part_of(key):
@@ -357,7 +354,12 @@ def setting(*path, to):
 
 
 def in_measurement(*path, to):
-    return setting("measurements", 0, part_of(path[0]), *path, to=to)
+    part = () if path[0] == "question" else (part_of(path[0]),)
+    return setting("measurements", 0, *part, *path, to=to)
+
+
+def bounds(lo, hi):
+    return {"type": "bounds", "lo": lo, "hi": hi}
 
 
 def scale_noise(factor):
@@ -386,7 +388,7 @@ FORGERIES = {
     "less noise": (scale_noise(0.99), "noise is less than"),
     "no noise": (scale_noise(0.0), "carry no noise"),
     "negative noise": (scale_noise(-1.0), "carry no noise"),
-    "wider bounds": (in_measurement("bounds", to=[-99.75, 100.25]), "noise is less than"),
+    "wider bounds": (in_measurement("question", to=bounds(-99.75, 100.25)), "noise is less than"),
     "longer questions": (replace_array("matrix", np.ones((15, 15))), "do not fit|noise is less"),
     "negative epsilon": (in_measurement("guarantee", "epsilon", to=-1.0), "damaged"),
     "coarse noise": (in_measurement("guarantee", "coarseness", to=2.0), "guarantee does not hold"),
@@ -434,9 +436,9 @@ UNSEEN = {
     "finer noise": in_measurement("guarantee", "coarseness", to=-1.0),
     "noise of NaN": in_measurement("noise_sd", to=NAN),
     "infinite noise": in_measurement("noise_sd", to=float("inf")),
-    "reversed bounds": in_measurement("bounds", to=[1.5, -1.0]),
-    "equal bounds": in_measurement("bounds", to=[1.0, 1.0]),
-    "bounds of NaN": in_measurement("bounds", to=[NAN, 1.0]),
+    "reversed bounds": in_measurement("question", to=bounds(1.5, -1.0)),
+    "equal bounds": in_measurement("question", to=bounds(1.0, 1.0)),
+    "bounds of NaN": in_measurement("question", to=bounds(NAN, 1.0)),
     "centre of NaN": in_measurement("centre", to=NAN),
     "centre elsewhere": in_measurement("centre", to=1e6),
     "checksums as a list": setting("sha256", to=["a"]),

@@ -10,13 +10,13 @@ from dataclasses import MISSING, fields, replace
 
 import numpy as np
 import pytest
+from row_fits import release_rows
 from sklearn.gaussian_process.kernels import RBF
 
 from cloakgp import Release, ReleaseFileError
 from cloakgp.data import ArrayRows
 from cloakgp.design.streaming.rules import LinearRule
 from cloakgp.fitting.strategies import Query
-from cloakgp.fitting.streaming import RowSettings, release_rows
 from cloakgp.privacy import Answers, OutputBounds
 from cloakgp.privacy.accounting import gaussian_epsilon
 from cloakgp.release import Hyperprior, StreamedStrategy
@@ -40,13 +40,11 @@ def make(criterion="bayes", kernel=RBF, **settings):
         epsilon=20.0,
         delta=1e-3,
         query=Query(X=X[:10]),
-        settings=RowSettings(
-            kernel=1.5 * kernel(1.5),
-            inducing=X[:7],
-            gap=1e-2,
-            criterion=criterion,
-            **settings,
-        ),
+        kernel=1.5 * kernel(1.5),
+        inducing=X[:7],
+        gap=1e-2,
+        criterion=criterion,
+        **settings,
     )
 
 
@@ -90,7 +88,7 @@ def forge(path, change, *, digests=True):
 
 
 STRATEGY, ANSWERS = ("measurements", 0, "strategy"), ("measurements", 0, "answers")
-OF_ANSWERS = {"values", "noise_sd", "centre", "bounds", "insecure", "guarantee"}
+OF_ANSWERS = {"values", "noise_sd", "centre", "insecure", "guarantee"}
 OF_RELEASE = {"input_names", "output_name", "prior", "likelihood", "learned", "version"}
 
 
@@ -98,6 +96,8 @@ def located(path):
     """Return where an entry stands: in the release, its strategy, or its answers."""
     if path[0] in OF_RELEASE:
         return path
+    if path[0] == "question":
+        return ("measurements", 0, *path)
     return (*(ANSWERS if path[0] in OF_ANSWERS else STRATEGY), *path)
 
 
@@ -105,6 +105,10 @@ def place_of(manifest, path):
     for step in path:
         manifest = manifest[step]
     return manifest
+
+
+def bounds(lo, hi):
+    return {"type": "bounds", "lo": lo, "hi": hi}
 
 
 def setting(*path, to):
@@ -171,7 +175,7 @@ FORGERIES = {
     "noise of NaN": (setting("noise_sd", to=NAN), "carry no noise"),
     "infinite noise": (setting("noise_sd", to=float("inf")), "carry no noise"),
     "longer columns": (scaling("longest", by=1.01), "noise is less than"),
-    "wider bounds": (setting("bounds", to=[-200.0, 201.0]), "noise is less than"),
+    "wider bounds": (setting("question", to=bounds(-200.0, 201.0)), "noise is less than"),
     # Another guarantee than was had.
     "smaller epsilon": (setting("guarantee", "epsilon", to=0.5), "guarantee does not hold"),
     "smaller delta": (setting("guarantee", "delta", to=1e-9), "guarantee does not hold"),
@@ -269,9 +273,9 @@ FORGERIES = {
         replacing("values", by=lambda _: np.array([{"a": 1}], dtype=object)),
         "an array is written in another way",
     ),
-    "another centre": (setting("centre", to=0.4), "bounds are damaged"),
-    "bounds upside down": (setting("bounds", to=[3.0, -2.0]), "damaged"),
-    "one bound": (setting("bounds", to=[3.0]), "damaged"),
+    "a centre": (setting("centre", to=0.4), "holds something unknown"),
+    "bounds upside down": (setting("question", to=bounds(3.0, -2.0)), "damaged"),
+    "one bound": (setting("question", to={"type": "bounds", "lo": 3.0}), "damaged|lacks"),
     "seeded or not": (setting("insecure", to="no"), "'insecure' is damaged"),
     "seeded by zero": (setting("insecure", to=0), "'insecure' is damaged"),
     "certificate of wishes": (setting("certificate", "criterion", to="wishes"), "certificate"),
@@ -460,7 +464,9 @@ def test_overflowing_rules_do_not_verify(releases):
     huge = np.full_like(strategy.rule.matrix, 1e308)
     huge[:, ::2] *= -1
     with np.errstate(all="ignore"), pytest.raises(ValueError, match=r"longest column|other rows"):
-        replace(strategy, rule=LinearRule(matrix=huge)).verify(ROWS)
+        replace(strategy, rule=LinearRule(matrix=huge)).verify(
+            ROWS, question=release.measurements[0].question
+        )
 
 
 # Kinds, kernels and rules.
@@ -495,7 +501,9 @@ def test_a_release_that_asked_nothing_comes_back(tmp_path):
         epsilon=1.0,
         delta=1e-3,
         query=Query(X=X[:10]),
-        settings=RowSettings(kernel=RBF(1.5), inducing=X[:7], criterion="trace"),
+        kernel=RBF(1.5),
+        inducing=X[:7],
+        criterion="trace",
     )
     strategy = empty.measurements[0].strategy
     assert (strategy.n_answers, empty.guarantee.mu, strategy.longest_column()) == (0, 0.0, 0.0)

@@ -311,3 +311,16 @@ def test_sparse_priors_with_all_inducing_inputs_are_exact(rng):
     )
     np.testing.assert_allclose(one.mean(Z), other.mean(Z), atol=1e-4)
     np.testing.assert_allclose(one.variance(Z), other.variance(Z), atol=1e-4)
+
+
+def test_what_is_left_out_between_channels_is_as_stated():
+    """At the head of the module: −4 p_a p_b, and noise of correlation −1/(C − 1)."""
+    chances = np.array([0.2, 0.3, 0.5])
+    for p in (chances, np.full(3, 1 / 3)):
+        signs = 2 * np.eye(3) - 1
+        mean = p @ signs
+        covariance = (signs * p[:, None]).T @ signs - np.outer(mean, mean)
+        np.testing.assert_allclose(covariance[0, 1], -4 * p[0] * p[1])
+    np.testing.assert_allclose(covariance[0, 1], -4 / 9)
+    noise = np.eye(3) - 1 / 3
+    np.testing.assert_allclose(noise[0, 1] / noise[0, 0], -1 / 2)

@@ -17,7 +17,10 @@ from cloakgp import DPGPRegressor, Release
 from cloakgp.fitting.bands import DEFAULT_STAGES
 from cloakgp.models import APPROXIMATIONS, ExactPrior, SparsePrior
 from cloakgp.models.clipping import OFFSET_SD, linearise_clipped
-from cloakgp.privacy.bands import Bands, SpreadQuestion
+from cloakgp.privacy import OutputBounds
+from cloakgp.privacy.questions.bands import Bands
+from cloakgp.privacy.questions.spread import SpreadQuestion
+from cloakgp.privacy.questions.unit import UNIT_INTERVAL
 from cloakgp.release import Hyperprior, Measurement
 from cloakgp.release.measurement import is_in_bands
 from cloakgp.release.posterior import clipped as clipped_module
@@ -86,26 +89,26 @@ def _swept(prior, measurements, points, *, at):
         span = spans[table]
         questions = np.zeros((len(matrix), size))
         noise = one.noise_sd**2 * np.eye(len(matrix))
-        if one.encoding is None:
+        if isinstance(one.question, OutputBounds):
             questions[:, span] = matrix
-            expected = matrix @ (mean[span] - one.answers.centre)
+            expected = matrix @ (mean[span] - one.question.middle)
         else:
-            width, centre, variance = one.encoding.width, mean[span], np.diag(covariance)[span]
+            width, centre, variance = one.question.width, mean[span], np.diag(covariance)[span]
             if at is not None:
                 centre, variance = (each[span.start - count : span.stop - count] for each in at)
             account = linearise_clipped(
-                centre, variance, lower=one.encoding.lower, upper=one.encoding.upper
+                centre, variance, lower=one.question.lower, upper=one.question.upper
             )
             questions[:, span] = matrix * account.slope / width
             outside = (1 - account.slope) / (2 * stats.norm.sf(1.0))
             questions[:, betas[table]] = matrix @ (outside * np.sqrt(variance) / width)
             noise += matrix @ np.diag(account.residual / width**2) @ matrix.T
             known = account.expected + account.slope * (mean[span] - centre)
-            expected = matrix @ ((known - one.encoding.middle) / width)
+            expected = matrix @ ((known - one.question.middle) / width)
             expected = expected + questions[:, betas[table]] * mean[betas[table]]
         S = questions @ covariance @ questions.T + noise
         gain = covariance @ questions.T @ np.linalg.inv(S)
-        mean = mean + gain @ (one.answers.values - expected)
+        mean = mean + gain @ (one.answers.values[:, 0] - expected)
         covariance = covariance - gain @ questions @ covariance
     outputs = slice(count, count + len(X))
     return mean[:count], covariance[:count, :count], mean[outputs], np.diag(covariance)[outputs]
@@ -123,7 +126,7 @@ def drawn_stages(rng, X, *, table=0, count=3):
                 X,
                 rng.normal(size=(number + 1, rows)),
                 y,
-                encoding=bands,
+                question=bands,
                 noise_sd=0.4,
                 seed=10 * table + number,
                 table=table,
@@ -187,16 +190,15 @@ def test_bands_far_wider_than_everything_are_linear_questions(prior, rng):
     R, S = rng.normal(size=(3, 8)), rng.normal(size=(2, 8))
     first = stage(X, R, y, seed=1)
     wide = band(1.0, 1000.0, rows=8)
-    second = stage(X, S, y, encoding=wide, noise_sd=1e-3, seed=2)
+    second = stage(X, S, y, question=wide, noise_sd=1e-3, seed=2)
     # The same answers as ones about outputs as they are.
     answers = replace(
         second.answers,
         values=1000.0 * second.answers.values,
         noise_sd=1.0,
-        centre=1.0,
-        bounds=(-499.0, 501.0),
     )
-    linear = Measurement(strategy=dense(X, S), answers=answers)
+    question = OutputBounds(-499.0, 501.0)
+    linear = Measurement(strategy=dense(X, S), question=question, answers=answers)
     expected = posterior_of(prior, [first, linear])
     ours = clipped_posterior(prior, [first, second])
     np.testing.assert_allclose(ours.mean(POINTS), expected.mean(POINTS), atol=1e-6)
@@ -240,11 +242,12 @@ def exactly(prior, measurements, X):
     y = f + rng.normal(size=f.shape) * np.sqrt(prior.row_noise(X))
     log_weights = np.zeros(DRAWS)
     for one in measurements:
-        asked = y - one.answers.centre
-        if one.encoding is not None:
-            clipped = np.clip(y, one.encoding.lower, one.encoding.upper)
-            asked = (clipped - one.encoding.middle) / one.encoding.width
-        surprise = (one.answers.values - asked @ one.strategy.matrix.T) / one.answers.noise_sd
+        if isinstance(one.question, OutputBounds):
+            asked = y - one.question.middle
+        else:
+            clipped = np.clip(y, one.question.lower, one.question.upper)
+            asked = (clipped - one.question.middle) / one.question.width
+        surprise = (one.answers.values[:, 0] - asked @ one.strategy.matrix.T) / one.answers.noise_sd
         log_weights -= 0.5 * np.square(surprise).sum(axis=1)
     weights = np.exp(log_weights - log_weights.max())
     weights /= weights.sum()
@@ -271,7 +274,7 @@ def test_it_is_nearly_the_exact_posterior(half, tolerance, seed):
     questions = np.linalg.qr(rng.normal(size=(3, 3)))[0]
     bands = Bands(lower=mean - reach, upper=mean + reach)
     # Answers have about the noise of ε = 2, or so: one sd is the width of a band.
-    made = [first, stage(ROWS, questions, y, encoding=bands, noise_sd=0.7, seed=seed + 9)]
+    made = [first, stage(ROWS, questions, y, question=bands, noise_sd=0.7, seed=seed + 9)]
     ours = clipped_posterior(prior, made)
     expected, sd = exactly(prior, made, ROWS)
     off = np.abs(ours.mean(ROWS) - expected) / sd
@@ -284,10 +287,12 @@ def test_what_is_ignored_by_a_linear_account_shows():
     """Mutation: taking clipped outputs for outputs is far from the exact posterior."""
     prior = ExactPrior(kernel=ConstantKernel(1.0) * RBF(1.0), noise_variance=0.3, mean=0.0)
     bands = band(0.0, 1.0, rows=3)
-    made = stage(ROWS, np.eye(3), np.full(3, 3.0), encoding=bands, noise_sd=0.3, seed=1)
+    made = stage(ROWS, np.eye(3), np.full(3, 3.0), question=bands, noise_sd=0.3, seed=1)
     expected, sd = exactly(prior, [made], ROWS)
-    answers = replace(made.answers, values=made.answers.values, bounds=(-0.5, 0.5))
-    linear = posterior_of(prior, [Measurement(strategy=dense(ROWS, np.eye(3)), answers=answers)])
+    as_outputs = Measurement(
+        strategy=dense(ROWS, np.eye(3)), question=UNIT_INTERVAL, answers=made.answers
+    )
+    linear = posterior_of(prior, [as_outputs])
     ours = clipped_posterior(prior, [made])
     assert np.abs(ours.mean(ROWS) - expected).max() < 0.3 * sd.max()
     assert np.abs(linear.mean(ROWS) - expected).max() > 0.5 * sd.max()
@@ -310,11 +315,11 @@ def level_exactly(made, *, noise_variance, prior_variance):
     density = -0.5 * np.square(levels) / prior_variance
     for one in made:
         ones = np.ones(len(levels))
-        edges = {"lower": one.encoding.lower[0] * ones, "upper": one.encoding.upper[0] * ones}
+        edges = {"lower": one.question.lower[0] * ones, "upper": one.question.upper[0] * ones}
         account = linearise_clipped(levels, noise_variance * ones, **edges)
         scatter = np.square(account.slope) * noise_variance + account.residual
-        width, rows = one.encoding.width[0], one.strategy.matrix.shape[1]
-        expected = (account.expected - one.encoding.middle[0]) / width
+        width, rows = one.question.width[0], one.strategy.matrix.shape[1]
+        expected = (account.expected - one.question.middle[0]) / width
         variance = scatter / width**2 / rows + one.answers.noise_sd**2
         density -= 0.5 * (one.answers.values[0] - expected) ** 2 / variance
         density -= 0.5 * np.log(variance)
@@ -334,7 +339,7 @@ def test_sweeps_see_what_lay_far_outside_of_a_band(level):
     y = level + np.sqrt(noise_variance) * np.random.default_rng(1).normal(size=rows)
     bands = Bands(lower=np.full(rows, -1.0), upper=np.full(rows, 1.0))
     questions = np.full((1, rows), 1 / rows)
-    made = [stage(X, questions, y, encoding=bands, noise_sd=0.02, seed=2)]
+    made = [stage(X, questions, y, question=bands, noise_sd=0.02, seed=2)]
     expected, sd = level_exactly(made, noise_variance=noise_variance, prior_variance=prior_variance)
     once, often = (clipped_posterior(prior, made, sweeps=sweeps) for sweeps in (0, SWEEPS))
     assert abs(often.mean(X[:1])[0] - expected) < 0.3 * sd
@@ -367,9 +372,9 @@ def test_the_evidence_of_linear_answers_is_their_normal_density(prior, rng):
     found, exact = [], []
     for one in others:
         K_y = one.row_covariance(X, X.copy()) + np.diag(one.row_noise(X))
-        centre = R @ np.full(8, one.mean - made.answers.centre)
+        centre = R @ np.full(8, one.mean - made.question.middle)
         law = stats.multivariate_normal(centre, R @ K_y @ R.T + 0.36 * np.eye(3))
-        exact.append(law.logpdf(made.answers.values))
+        exact.append(law.logpdf(made.answers.values[:, 0]))
         found.append(log_evidence(one, [made]))
     # Up to a constant, which no prior changes.
     np.testing.assert_allclose(np.diff(found), np.diff(exact), atol=1e-9)
@@ -378,15 +383,15 @@ def test_the_evidence_of_linear_answers_is_their_normal_density(prior, rng):
 def one_row(variance, encoding, *, value, noise_sd):
     """A prior of one output, and an answer about it."""
     prior = ExactPrior(kernel=ConstantKernel(0.4), noise_variance=variance - 0.4, mean=0.2)
-    made = stage(np.zeros((1, 1)), [[1.0]], np.zeros(1), encoding=encoding, noise_sd=noise_sd)
-    return prior, replace(made, answers=replace(made.answers, values=np.array([value])))
+    made = stage(np.zeros((1, 1)), [[1.0]], np.zeros(1), question=encoding, noise_sd=noise_sd)
+    return prior, replace(made, answers=replace(made.answers, values=np.array([[value]])))
 
 
 def integrated(variance, encoding, *, value, noise_sd):
     """Log density of the answer, by integration over the output."""
 
     def joint(output):
-        placed = encoding.encoded(np.array([output]))[0]
+        placed = encoding.encoded(np.array([output]))[0, 0]
         at = stats.norm.pdf(output, 0.2, variance**0.5)
         return float(at * stats.norm.pdf(value, placed, noise_sd))
 
@@ -428,13 +433,13 @@ def test_an_answer_about_the_spread_counts_by_the_marginals_of_its_rows(rng):
     X = rng.uniform(-2, 2, size=(40, 1))
     prior = ExactPrior(kernel=ConstantKernel(0.1) * RBF(5.0), noise_variance=1.4, mean=0.0)
     asked = SpreadQuestion(mean=rng.normal(size=40) / 3, sd=rng.uniform(0.5, 1.5, size=40))
-    made = stage(X, np.ones((1, 40)), np.zeros(40), encoding=asked, noise_sd=2.0)
+    made = stage(X, np.ones((1, 40)), np.zeros(40), question=asked, noise_sd=2.0)
     y = np.sqrt(1.5) * rng.normal(size=(100_000, 40))
     share = np.clip((np.abs(y - asked.mean) / asked.sd - 1.5) / 1.5, 0, 1) - 0.5
     expected = share.sum(axis=1).mean()
     scatter = np.square(share.std(axis=0)).sum() + 4.0
     for value in (expected - 5, expected, expected + 3):
-        moved = replace(made, answers=replace(made.answers, values=np.array([value])))
+        moved = replace(made, answers=replace(made.answers, values=np.array([[value]])))
         law = stats.norm(expected, np.sqrt(scatter))
         exact = law.logpdf(value) + 0.5 * np.log(2 * np.pi)
         assert log_evidence(prior, [moved]) == pytest.approx(exact, abs=0.02)
@@ -448,13 +453,15 @@ def nothing(X, **others):
     made = stage(X, np.ones((1, len(X))), np.zeros(len(X)), **others)
     strategy = replace(made.strategy, matrix=np.zeros((0, len(X))))
     return replace(
-        made, strategy=strategy, answers=replace(made.answers, values=np.zeros(0), noise_sd=0.0)
+        made,
+        strategy=strategy,
+        answers=replace(made.answers, values=np.zeros((0, 1)), noise_sd=0.0),
     )
 
 
 def test_stages_that_asked_nothing_leave_the_prior(prior, rng):
     X = rng.uniform(-2, 2, size=(5, 1))
-    made = [nothing(X), nothing(X, encoding=band(0.0, 1.0, rows=5))]
+    made = [nothing(X), nothing(X, question=band(0.0, 1.0, rows=5))]
     ours = clipped_posterior(prior, made)
     np.testing.assert_array_equal(ours.mean(POINTS), prior.mean)
     np.testing.assert_allclose(ours.variance(POINTS), prior.query_variance(POINTS))
@@ -463,7 +470,7 @@ def test_stages_that_asked_nothing_leave_the_prior(prior, rng):
 def test_an_answer_about_the_spread_alone_leaves_the_prior(prior, rng):
     X = rng.uniform(-2, 2, size=(5, 1))
     asked = SpreadQuestion(mean=np.zeros(5), sd=np.ones(5))
-    spread = stage(X, np.ones((1, 5)), np.full(5, 9.0), encoding=asked, noise_sd=0.1)
+    spread = stage(X, np.ones((1, 5)), np.full(5, 9.0), question=asked, noise_sd=0.1)
     ours = clipped_posterior(prior, [nothing(X), spread])
     np.testing.assert_array_equal(ours.mean(POINTS), prior.mean)
     np.testing.assert_allclose(ours.variance(POINTS), prior.query_variance(POINTS))
@@ -478,7 +485,7 @@ def test_learning_goes_by_the_declared_bounds_where_the_first_stage_asked_nothin
     """The prior sd of the mean is a share of their width, not of a band's."""
     X, y = rng.uniform(-2, 2, size=(30, 1)), np.full(30, 6.0)
     prior = ExactPrior(kernel=ConstantKernel(0.1) * RBF(3.0), noise_variance=0.5, mean=0.0)
-    asked = stage(X, np.full((1, 30), 1.0), y, encoding=band(5.0, 8.0, rows=30), noise_sd=0.1)
+    asked = stage(X, np.full((1, 30), 1.0), y, question=band(5.0, 8.0, rows=30), noise_sd=0.1)
     release = Release(prior=prior, measurements=(nothing(X), asked))
     learned = release.learn(Hyperprior(noise_variance=False))
     assert learned.fitted_prior.mean > 2.0
@@ -489,7 +496,7 @@ def test_rows_at_one_place_in_two_tables_need_no_noise():
     prior = ExactPrior(kernel=ConstantKernel(2.0) * RBF(1.1), noise_variance=0.0, mean=0.0)
     X = np.array([[-1.0], [0.5]])
     tables = [
-        stage(X, np.eye(2), np.ones(2), encoding=band(0.0, 60.0, rows=2), noise_sd=0.1, table=table)
+        stage(X, np.eye(2), np.ones(2), question=band(0.0, 60.0, rows=2), noise_sd=0.1, table=table)
         for table in (0, 1)
     ]
     once, twice = (clipped_posterior(prior, made).variance(X) for made in (tables[:1], tables))

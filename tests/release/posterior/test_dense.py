@@ -13,7 +13,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
 from cloakgp.models import APPROXIMATIONS, ExactPrior, SparsePrior
-from cloakgp.privacy import Answers, Guarantee
+from cloakgp.privacy import Answers, Guarantee, OutputBounds
 from cloakgp.release import tables as tables_module
 
 KERNEL = 2.0 * RBF(1.1) + WhiteKernel(0.05)
@@ -136,13 +136,11 @@ def test_any_questions_against_brute_force(seed, rows, answers, noise_sd):
 
 def _measurement(X, R, values, noise_sd):
     answers = Answers(
-        values=values,
+        values=values[:, None],
         noise_sd=noise_sd,
-        centre=0.0,
-        bounds=(-1.0, 1.0),
         guarantee=Guarantee(epsilon=1.0, delta=0.1, mu=1.0),
     )
-    return measured(X, R, answers)
+    return measured(X, R, answers, question=OutputBounds(-1.0, 1.0))
 
 
 def test_all_outputs_without_noise_give_the_ordinary_gaussian_process(tables, make_release, rng):

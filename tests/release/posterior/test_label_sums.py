@@ -12,11 +12,14 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 from cloakgp.design.streaming.binning import Cells
 from cloakgp.design.streaming.condensing import CellQuestions, condense
+from cloakgp.design.streaming.grouping import GroupedPasses, columns_at
 from cloakgp.design.streaming.rules import BallRule
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import ClassLikelihood
 from cloakgp.privacy.accounting import Guarantee
-from cloakgp.privacy.labels import Classes, LabelAnswers, measure_labels, signed_centre
+from cloakgp.privacy.answers import Answers
+from cloakgp.privacy.ask import ask
+from cloakgp.privacy.questions.classes import Classes
 from cloakgp.release.posterior import classification as rows_module
 from cloakgp.release.posterior import label_sums as module
 from cloakgp.release.posterior.classification import SignAnswers, label_posterior
@@ -64,7 +67,9 @@ def labels_of(X, *, count, seed=2):
 class Task:
     """Rows, what was asked of them, and the answers."""
 
-    def __init__(self, rows=3000, *, count=2, cells=60, sample=None, epsilon=1.0, **settings):
+    def __init__(
+        self, rows=3000, *, count=2, cells=60, sample=None, epsilon=1.0, groups=None, **settings
+    ):
         rng = np.random.default_rng(rows)
         self.X = rng.uniform(0, 4, size=(rows, 2))
         self.classes = Classes(tuple(range(count)))
@@ -72,15 +77,21 @@ class Task:
         self.prior = prior_of(means=means, **settings)
         self.linear = self.prior.likelihood.linear_prior(self.prior.prior, self.X)
         self.rule = rule_of(self.linear)
-        self.strategy = self.rule.columns(*self.linear.features_and_noise(self.X))
-        self.answers = measure_labels(
+        self.passes = Chunks(self.X, cuts=range(701, rows, 701), groups=groups)
+        asked = self.X
+        if groups is not None:
+            self.passes = GroupedPasses.of(self.passes)
+            asked = np.column_stack([self.X, np.bincount(groups)[groups]])
+        self.strategy, _ = columns_at(
+            asked, model=self.linear, rule=self.rule, grouped=groups is not None
+        )
+        self.answers = ask(
             self.strategy,
             labels_of(self.X, count=count),
-            classes=self.classes,
+            question=self.classes,
             **BUDGET | {"epsilon": epsilon},
             insecure_seed=4,
         )
-        self.passes = Chunks.of(self.X, rows=701)
         centres = rng.uniform(0, 4, size=(cells, 2))
         self.cells = condense(
             self.passes,
@@ -89,7 +100,7 @@ class Task:
             cells=Cells(centres=centres, units=np.ones(2)),
             sample=None if sample is None else self.X[:sample],
         )
-        self.signs = CellSigns.of(self.cells, self.answers)
+        self.signs = CellSigns.of(self.cells, self.answers, classes=self.classes)
 
     def sums(self, priors=None, passes=None):
         return label_sums(
@@ -112,13 +123,13 @@ class Task:
     def dense(self, prior=None):
         """The same of the posterior that keeps every row."""
         prior = prior or self.prior
-        values, noise_sd = self.answers.signed()
-        shift = signed_centre(self.classes) * self.strategy.sum(axis=1)
+        values = self.classes.about_outputs(self.answers.values, self.strategy.sum(axis=1))
+        noise_sd = self.classes.output_noise_sd(self.answers.noise_sd)
         table = DenseTable(number=0, X=self.X, questions=self.strategy / noise_sd)
         return [
             label_posterior(
                 replace(prior.prior, mean=mean),
-                SignAnswers(tables=(table,), values=(column + shift) / noise_sd),
+                SignAnswers(tables=(table,), values=column / noise_sd),
                 likelihood=prior.likelihood,
             ).marginals(POINTS)
             for mean, column in zip(prior.likelihood.latent_means, values.T, strict=True)
@@ -147,6 +158,20 @@ def test_few_passes_find_what_a_search_over_all_rows_finds(count, link_name, app
     sums = task.sums()
     assert_near(task.found(sums[0]), task.dense(), share=0.01)
     assert 2 <= len(task.passes.passes) <= 1 + module.MOST_PASSES
+
+
+@pytest.mark.usefixtures("patient")
+@pytest.mark.parametrize("count", [2, 3])
+def test_rows_of_groups_weigh_less_and_the_same_is_found(count):
+    groups = np.random.default_rng(6).integers(0, 900, size=3000)
+    task = Task(count=count, groups=groups)
+    alone = Task(count=count)
+    sizes = np.bincount(groups)[groups]
+    np.testing.assert_allclose(task.cells.count, 3000)
+    # A row of many is asked less; of a person with one row as much as before.
+    longest = np.linalg.norm(task.strategy, axis=0) * sizes
+    assert longest.max() < 1.5 * np.linalg.norm(alone.strategy, axis=0).max()
+    assert_near(task.found(task.sums()[0]), task.dense(), share=0.01)
 
 
 def test_cells_alone_are_not_enough_and_better_cells_need_no_more_passes(monkeypatch):
@@ -215,12 +240,15 @@ def test_chunks_may_be_cut_at_will_and_the_work_sent():
 
 def test_rows_as_cells_of_their_own_need_no_pass():
     task = Task(rows=400)
-    values, _ = task.answers.signed()
-    signs = CellSigns.of(CellQuestions.of_rows(task.X, task.strategy), task.answers)
+    values = task.classes.about_outputs(task.answers.values, task.strategy.sum(axis=1))
+    noise_sd = task.classes.output_noise_sd(task.answers.noise_sd)
+    signs = CellSigns.of(
+        CellQuestions.of_rows(task.X, task.strategy), task.answers, classes=task.classes
+    )
     (channel,) = module._Channel.of(task.prior, signs)
     found = [channel.searched().posterior.marginals(POINTS)]
     assert_near(found, task.dense(), share=1e-4)
-    np.testing.assert_allclose(signs.values[0], values[:, 0] / task.answers.noise_sd, rtol=1e-12)
+    np.testing.assert_allclose(signs.values[0], values[:, 0] / noise_sd, rtol=1e-12)
 
 
 def test_marginals_of_rows_are_those_of_the_posterior():
@@ -238,15 +266,15 @@ def test_marginals_of_rows_are_those_of_the_posterior():
 def test_labels_that_all_agree_are_believed():
     """The far tail: every row of one class, at no noise to speak of."""
     task = Task(epsilon=100.0)
-    answers = measure_labels(
+    answers = ask(
         task.strategy,
         np.ones(len(task.X), dtype=int),
-        classes=task.classes,
+        question=task.classes,
         epsilon=100.0,
         delta=1e-3,
         insecure_seed=0,
     )
-    task.answers, task.signs = answers, CellSigns.of(task.cells, answers)
+    task.answers, task.signs = answers, CellSigns.of(task.cells, answers, classes=task.classes)
     (found,), (exact,) = task.found(task.sums()[0]), task.dense()
     assert (found.mean > 1.5).all()
     assert np.abs(found.mean - exact.mean).max() < 0.05
@@ -281,13 +309,12 @@ def test_what_takes_plain_steps_many_hundreds_takes_accelerated_ones_few(monkeyp
 def test_nothing_asked_leaves_the_prior_and_needs_no_pass(count):
     task = Task(rows=50, count=count)
     channels = task.classes.channels
-    nothing = LabelAnswers(
+    nothing = Answers(
         values=np.zeros((12, channels)),
         noise_sd=0.0,
-        classes=task.classes,
         guarantee=Guarantee(epsilon=1.0, delta=1e-3, mu=0.0),
     )
-    task.signs = CellSigns.of(task.cells, nothing)
+    task.signs = CellSigns.of(task.cells, nothing, classes=task.classes)
     passes = len(task.passes.passes)
     sums = task.sums()
     assert len(task.passes.passes) == passes

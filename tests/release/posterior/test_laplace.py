@@ -14,7 +14,8 @@ from cloakgp.fitting.defaults import choose_label_prior
 from cloakgp.fitting.strategies import Budget, Query, choose_strategy
 from cloakgp.models import APPROXIMATIONS
 from cloakgp.privacy import Guarantee
-from cloakgp.privacy.labels import Classes, LabelAnswers
+from cloakgp.privacy.answers import Answers
+from cloakgp.privacy.questions.classes import Classes
 from cloakgp.release import DenseStrategy, Measurement
 from cloakgp.release.posterior.laplace import NewtonState, iterated
 from cloakgp.release.posterior.mixture import Mixture, WeightedPrior
@@ -60,13 +61,12 @@ def published(state, y, *, noise_sd=NO_NOISE, noise=None):
         certificate=Certificate(criterion="trace", gap=0.0),
     )
     values = C @ y + (0 if noise is None else noise)
-    answers = LabelAnswers(
+    answers = Answers(
         values=values[:, None],
         noise_sd=noise_sd,
-        classes=CLASSES,
         guarantee=Guarantee(epsilon=1.0, delta=0.1, mu=1.0, answers=len(C)),
     )
-    return Measurement(strategy=strategy, answers=answers)
+    return Measurement(strategy=strategy, question=CLASSES, answers=answers)
 
 
 def steps_without_noise(prior, X, y, *, count):
@@ -111,7 +111,7 @@ def test_cloaking_the_queries_is_that_step_too(table, Z):
         prior=prior,
         likelihood=likelihood,
         query=Query(X=Z),
-        encoding=CLASSES,
+        question=CLASSES,
         budget=Budget(epsilon=1.0, delta=0.01),
         criterion="trace",
     )
@@ -134,7 +134,7 @@ def test_many_steps_without_noise_reach_scikit_learns_mode(table, Z):
     np.testing.assert_allclose(variance, expected, atol=1e-8)
     prior, likelihood = prior_of(X)
     weighted = WeightedPrior(prior=prior, likelihood=likelihood, weight=1.0)
-    functions = Mixture.given([weighted], measurements, inference="laplace")
+    functions = Mixture.given([weighted], measurements, inference="newton")
     # scikit-learn averages the link by an approximation of its own.
     np.testing.assert_allclose(
         likelihood.probabilities(functions, Z), oracle.predict_proba(Z), atol=5e-3

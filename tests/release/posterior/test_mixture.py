@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from conditioning import posterior_of, streamed, weighted
@@ -11,7 +13,6 @@ from cloakgp.data import ArrayRows
 from cloakgp.design.streaming.rules import LinearRule
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import NUMBERS
-from cloakgp.release import Measurement
 from cloakgp.release.posterior.clipped_sums import sum_stage
 from cloakgp.release.posterior.mixture import Mixture
 from cloakgp.release.streamed_strategy import RuleColumns
@@ -140,7 +141,7 @@ def both_mixtures(make_release, rng):
     sums = sum_stage(rows, priors, columns=columns, bands=None, known=(), table=0)
     others = tuple(zip(priors[1:], sums[1:], strict=True))
     strategy = streamed(priors[0], rule, sums[0], others=others)
-    summed = Measurement(strategy=strategy, answers=measurements[0].answers)
+    summed = replace(measurements[0], strategy=strategy)
     mixed = [weighted(p, w) for p, w in zip(priors, WEIGHTS, strict=True)]
     return Mixture.given(mixed, [summed]), Mixture.given(mixed, measurements)
 

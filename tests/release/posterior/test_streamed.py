@@ -11,7 +11,7 @@ from cloakgp.data import ArrayRows
 from cloakgp.design.streaming.rules import BallRule, LinearRule
 from cloakgp.design.streaming.sums import sum_strategy
 from cloakgp.models import APPROXIMATIONS, SparsePrior
-from cloakgp.privacy import Answers, Guarantee
+from cloakgp.privacy import Answers, Guarantee, OutputBounds
 from cloakgp.release import Measurement
 
 POINTS = np.array([[0.2, 1.0], [3.0, 3.0], [1.5, 0.1], [40.0, -7.0]])
@@ -19,6 +19,7 @@ KERNELS = [
     2.0 * RBF(1.3),
     ConstantKernel(0.5) * Matern([1.0, 3.0], nu=1.5) + WhiteKernel(0.2),
 ]
+BOUNDS = OutputBounds(-2.0, 5.0)
 
 
 def prior_of(kernel=KERNELS[0], approximation="fitc", *, mean=0.7, noise=0.3):
@@ -39,11 +40,14 @@ def rule_of(rng, *, ball=True, answers=4):
     return BallRule(matrix=matrix, curvatures=rng.uniform(0.1, 3.0, size=answers))
 
 
+BOUNDS = OutputBounds(-2.0, 5.0)
+
+
 def summed(prior, sums, answers):
     """The posterior from sums over rows."""
     rule = LinearRule(matrix=np.zeros_like(sums.features))
     strategy = streamed(prior, rule, sums)
-    return posterior_of(prior, [Measurement(strategy=strategy, answers=answers)])
+    return posterior_of(prior, [Measurement(strategy=strategy, question=BOUNDS, answers=answers)])
 
 
 @pytest.fixture
@@ -62,7 +66,7 @@ def asked(rng, make_release):
             outputs,
             strategy=rule.columns(*prior.features_and_noise(X)),
             noise_sd=noise_sd,
-            bounds=(-2.0, 5.0),
+            bounds=(BOUNDS.lo, BOUNDS.hi),
         )
         return sums, release.measurements[0].answers, release.measurements
 
@@ -93,7 +97,7 @@ def test_it_is_the_conditional_of_the_joint_normal(approximation, asked, rng):
     features, noise = prior.features_and_noise(X)
     joint = R @ (features.T @ features + np.diag(noise)) @ R.T + answers.noise_sd**2 * np.eye(4)
     crossed = prior.features(POINTS).T @ features @ R.T
-    centred = answers.values - R @ np.full(len(X), prior.mean - answers.centre)
+    centred = answers.values[:, 0] - R @ np.full(len(X), prior.mean - measured.question.middle)
     solved = np.linalg.inv(joint)
     found = summed(prior, sums, answers)
     np.testing.assert_allclose(
@@ -134,10 +138,8 @@ def test_rows_under_another_prior_than_the_one_that_asked(asked, rng):
 def test_without_answers_it_is_the_prior(answers):
     prior = prior_of()
     nothing = Answers(
-        values=np.zeros(answers),
+        values=np.zeros((answers, 1)),
         noise_sd=0.0,
-        centre=1.5,
-        bounds=(-2.0, 5.0),
         guarantee=Guarantee(epsilon=1.0, delta=1e-3, mu=0.0),
     )
     X = np.zeros((3, 2))

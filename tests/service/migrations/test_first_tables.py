@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 
 from cloakgp.ledger import Ledger
-from cloakgp.ledger.database import make_engine, parse_url
+from cloakgp.ledger.engines import make_engine, parse_url
 from cloakgp.service.database import VERSION_TABLE, ServiceDatabase
 from cloakgp.service.models import Base
 

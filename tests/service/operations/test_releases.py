@@ -5,21 +5,24 @@ from __future__ import annotations
 import csv
 import io
 import json
+from contextlib import ExitStack
+from dataclasses import replace
 
 import pytest
 from services import work_as
 
 from cloakgp.ledger.exports import is_receipt
+from cloakgp.service import confined
 from cloakgp.service.access import Role
 from cloakgp.service.errors import ConflictError, InvalidError, NotFoundError, TooManyError
 from cloakgp.service.messages import (
-    Budget,
     Choices,
     NewAccount,
     NewLimit,
     NewRequest,
     PlanRequest,
     PredictRequest,
+    PrivacyBudget,
 )
 from cloakgp.service.operations import plans, releases
 from cloakgp.service.operations.accounts import change_limit, list_accounts, open_account
@@ -122,27 +125,34 @@ def test_plans_say_what_is_left(analyst, table):
 
 
 def test_plans_wait_for_each_other_and_not_for_ever(service, analyst, table, monkeypatch):
-    monkeypatch.setattr(plans, "PATIENCE", 0.05)
-    for _ in range(service.settings.plans):
-        service.planning.acquire()
-    with pytest.raises(TooManyError):
-        plans.make_plan(analyst, PlanRequest(table=table.id, choices=QUICK))
+    monkeypatch.setattr(confined, "PATIENCE", 0.05)
+    asked = PlanRequest(table=table.id, choices=QUICK)
+    with ExitStack() as stack:
+        for _ in range(service.settings.plans):
+            stack.enter_context(service.planning._slots)
+        with pytest.raises(TooManyError):
+            plans.make_plan(analyst, asked)
+        gone = replace(analyst, stopped=lambda: True)
+        with pytest.raises(confined.EndedError):
+            plans.make_plan(gone, asked)
+    assert plans.make_plan(analyst, asked).facts
 
 
 @pytest.mark.usefixtures("release")
 def test_accounts_say_what_was_spent(service, tokens, analyst):
     (account,) = list_accounts(analyst)
-    assert account.spent == pytest.approx(0.5, rel=1e-3)
-    assert account.mine == pytest.approx(0.5, rel=1e-3)
+    assert account.used == pytest.approx(0.5 / 3, rel=1e-3)
+    assert account.epsilon_if_fixed == pytest.approx(0.5, rel=1e-3)
+    assert account.mine == pytest.approx(0.5 / 2, rel=1e-3)
     assert (account.held, account.charges, account.open) == (0, 1, [])
     assert 2 < account.left < 3
     custodian = work_as(service, tokens[Role.CUSTODIAN])
     (other,) = list_accounts(custodian)
-    assert (other.mine, other.spent) == (None, account.spent)
-    lower = NewLimit(limit=Budget(epsilon=0.4, delta=1e-6), reason="caution")
-    assert change_limit(custodian, "children", lower).left == 0
+    assert (other.mine, other.used) == (None, account.used)
+    lower = NewLimit(limit=PrivacyBudget(epsilon=0.4, delta=1e-6), reason="caution")
+    assert change_limit(custodian, "children", lower).account.left == 0
     with pytest.raises(ConflictError):
-        open_account(custodian, NewAccount(name="children", limit=Budget(epsilon=1)))
+        open_account(custodian, NewAccount(name="children", limit=PrivacyBudget(epsilon=1)))
     with pytest.raises(NotFoundError):
         change_limit(custodian, "nobody", lower)
 
@@ -151,8 +161,12 @@ def test_an_account_that_the_ledger_has_is_taken_up(service, tokens):
     custodian = work_as(service, tokens[Role.CUSTODIAN])
     service.ledger.open_account("older", epsilon=2.0, delta=1e-6)
     with pytest.raises(ConflictError, match="another unit or limit"):
-        open_account(custodian, NewAccount(name="older", limit=Budget(epsilon=3, delta=1e-6)))
-    made = open_account(custodian, NewAccount(name="older", limit=Budget(epsilon=2, delta=1e-6)))
+        open_account(
+            custodian, NewAccount(name="older", limit=PrivacyBudget(epsilon=3, delta=1e-6))
+        )
+    made = open_account(
+        custodian, NewAccount(name="older", limit=PrivacyBudget(epsilon=2, delta=1e-6))
+    )
     assert made.left == 2
 
 

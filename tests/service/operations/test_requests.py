@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from services import add_people, opened, register, work_as
 
-from cloakgp.ledger.amounts import Amount
+from cloakgp.privacy.filters import Amount, costs_of_release, has_room
 from cloakgp.service.access import Role
 from cloakgp.service.errors import (
     ConflictError,
@@ -16,10 +16,11 @@ from cloakgp.service.errors import (
     NoRoomError,
     NotFoundError,
 )
-from cloakgp.service.messages import Budget, Choices, Decision, NewPerson, NewRequest, NewRules
+from cloakgp.service.messages import Choices, Decision, NewRequest, NewRules, PrivacyBudget
 from cloakgp.service.operations.accounts import change_rules, list_accounts, set_share
 from cloakgp.service.operations.jobs import cancel_job, list_jobs, show_job
-from cloakgp.service.operations.people import create_person, create_token
+from cloakgp.service.operations.people import create_person
+from cloakgp.service.operations.proposals import confirm_proposal
 from cloakgp.service.operations.requests import (
     approve_request,
     list_requests,
@@ -29,6 +30,8 @@ from cloakgp.service.operations.requests import (
     withdraw_request,
 )
 from cloakgp.service.operations.tables import withdraw_table
+from cloakgp.service.operations.tokens import create_token
+from cloakgp.service.people_messages import NewPerson
 
 
 class Office:
@@ -49,8 +52,8 @@ class Office:
             token = create_token(session, person, days=1).token
         return work_as(self.service, token)
 
-    def ask(self, work, epsilon, *, key=None, **choices):
-        chosen = Choices(epsilon=epsilon, delta=1e-6, **choices)
+    def ask(self, work, epsilon, *, key=None, delta=1e-6, **choices):
+        chosen = Choices(epsilon=epsilon, delta=delta, **choices)
         asked = NewRequest(table=self.table.id, choices=chosen, purpose="a test")
         return make_request(work, asked, idempotency=key)
 
@@ -73,13 +76,24 @@ def test_small_requests_begin_and_large_ones_wait(office):
 def test_what_is_split_waits_too(office):
     """The threshold is about the sum of what nobody has looked at."""
     analyst = office.work(Role.ANALYST)
-    states = [office.ask(analyst, 0.4).state for _ in range(8)]
+    states = [office.ask(analyst, 0.4).state for _ in range(4)]
     assert "waiting" in states
     first = states.index("waiting")
     assert set(states[:first]) == {"approved"}
-    budgets = [(0.4, 1e-6)]
-    assert Amount.held(budgets * first).fits((1, 1e-6))
-    assert not Amount.held(budgets * (first + 1)).fits((1, 1e-6))
+    each = costs_of_release(0.4, 1e-6)
+    assert has_room(Amount(), [each] * first, limit=(1, 1e-6))
+    assert not has_room(Amount(), [each] * (first + 1), limit=(1, 1e-6))
+
+
+def test_no_threshold_or_share_is_passed_by_the_noise_that_is_drawn(office):
+    """With δ = 1e-15 far less would be held for Gaussian noise than is drawn as Laplace noise."""
+    analyst = office.work(Role.ANALYST)
+    for noise in ("auto", "laplace"):
+        with pytest.raises(NoRoomError, match="your share"):
+            office.ask(analyst, 2.9, delta=1e-15, noise=noise)
+        asked = office.ask(analyst, 1.5, delta=1e-15, noise=noise)
+        assert (asked.state, asked.needs_approval) == ("waiting", True)
+        withdraw_request(analyst, asked.id)
 
 
 def test_nobody_decides_about_their_own(office):
@@ -114,29 +128,47 @@ def test_many_analysts_share_one_total(office):
     while not told:
         together = office.newcomer(f"analyst {len(granted)}", Role.ANALYST)
         try:
-            granted.append(office.ask(together, 1.5))
+            asked = office.ask(together, 1.2)
+            granted.append(approve_request(office.work(Role.APPROVER), asked.id, Decision()))
         except NoRoomError as error:
             told = str(error)
     assert "the account's limit" in told
-    assert Amount.held([(1.5, 1e-6)] * len(granted)).fits((3, 1e-6))
-    assert not Amount.held([(1.5, 1e-6)] * (len(granted) + 1)).fits((3, 1e-6))
+    each = costs_of_release(1.2, 1e-6)
+    assert has_room(Amount(), [each] * len(granted), limit=(3, 1e-6))
+    assert not has_room(Amount(), [each] * (len(granted) + 1), limit=(3, 1e-6))
+
+
+def test_who_waits_for_approval_blocks_nobody_and_is_approved_within_the_limit(office):
+    approver = office.work(Role.APPROVER)
+    waiting = [
+        office.ask(office.newcomer(f"analyst {number}", Role.ANALYST), 1.9) for number in range(3)
+    ]
+    (account,) = list_accounts(approver)
+    assert (account.held, account.left) == (0, 3)
+    approve_request(approver, waiting[0].id, Decision())
+    with pytest.raises(NoRoomError, match="the account's limit"):
+        approve_request(approver, waiting[1].id, Decision())
+    assert show_request(approver, waiting[1].id).state == "waiting"
 
 
 def test_at_the_same_moment_two_do_not_count_on_the_same_room(office):
-    change_rules(office.work(Role.CUSTODIAN), "children", NewRules())
+    rules = NewRules(approval=PrivacyBudget(epsilon=3, delta=1e-6))
+    change = change_rules(office.work(Role.CUSTODIAN), "children", rules)
+    confirm_proposal(office.work(Role.APPROVER), change.proposal.id)
     people = [office.newcomer(f"analyst {number}", Role.ANALYST) for number in range(6)]
 
     def try_it(work):
         try:
-            return office.ask(work, 2.0).id
+            return office.ask(work, 1.2).id
         except NoRoomError:
             return None
 
     with ThreadPoolExecutor(6) as pool:
         granted = [one for one in pool.map(try_it, people) if one is not None]
     assert len(granted) >= 1
-    assert Amount.held([(2.0, 1e-6)] * len(granted)).fits((3, 1e-6))
-    assert not Amount.held([(2.0, 1e-6)] * (len(granted) + 1)).fits((3, 1e-6))
+    each = costs_of_release(1.2, 1e-6)
+    assert has_room(Amount(), [each] * len(granted), limit=(3, 1e-6))
+    assert not has_room(Amount(), [each] * (len(granted) + 1), limit=(3, 1e-6))
 
 
 def test_what_is_rejected_or_withdrawn_or_cancelled_makes_room(office):
@@ -147,20 +179,31 @@ def test_what_is_rejected_or_withdrawn_or_cancelled_makes_room(office):
         lambda asked: cancel_job(analyst, approve_request(approver, asked.id, Decision()).job.id),
     ):
         asked = office.ask(analyst, 1.9)
-        (account,) = list_accounts(analyst)
-        assert account.held > 1.8
-        assert account.left < 2.5
+        with pytest.raises(NoRoomError, match="your share"):
+            office.ask(analyst, 1.9)
         give_back(asked)
         (account,) = list_accounts(analyst)
-        assert (account.held, account.left) == (0, 3)
+        assert (account.held, account.left, account.mine) == (0, 3, None)
+
+
+def test_what_is_approved_is_reserved(office):
+    analyst, approver = office.work(Role.ANALYST), office.work(Role.APPROVER)
+    approve_request(approver, office.ask(analyst, 1.9).id, Decision())
+    (account,) = list_accounts(analyst)
+    assert account.used == 0
+    # Of Laplace noise 1.9 of 3, and of Gaussian noise less: more is not reserved.
+    assert account.held == pytest.approx(1.9 / 3)
+    assert account.left < 1.1
+    assert account.mine == pytest.approx(1.9 / 2)
 
 
 def test_a_share_of_ones_own(office):
     custodian, analyst = office.work(Role.CUSTODIAN), office.work(Role.ANALYST)
-    set_share(custodian, "children", "analyst", Budget(epsilon=0.1, delta=1e-6))
+    set_share(custodian, "children", "analyst", PrivacyBudget(epsilon=0.1, delta=1e-6))
     with pytest.raises(NoRoomError, match="your share"):
         office.ask(analyst, 0.2)
-    set_share(custodian, "children", "analyst", None)
+    change = set_share(custodian, "children", "analyst", None)
+    confirm_proposal(office.work(Role.APPROVER), change.proposal.id)
     assert office.ask(analyst, 0.2).state == "approved"
     with pytest.raises(NotFoundError):
         set_share(custodian, "children", "nobody", None)
@@ -170,7 +213,7 @@ def test_with_a_key_a_request_is_made_once(office):
     analyst = office.work(Role.ANALYST)
     first = office.ask(analyst, 0.3, key="figure 3")
     assert office.ask(analyst, 0.3, key="figure 3").id == first.id
-    with pytest.raises(ConflictError, match="something else"):
+    with pytest.raises(ConflictError, match="another request"):
         office.ask(analyst, 0.4, key="figure 3")
     # Of another analyst it is another.
     assert office.ask(office.newcomer("anna", Role.ANALYST), 0.4, key="figure 3").id != first.id

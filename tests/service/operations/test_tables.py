@@ -9,8 +9,9 @@ from services import add_everything, register, work_as, write_people
 
 from cloakgp.service.access import Role
 from cloakgp.service.errors import ConflictError, InvalidError, NotFoundError
-from cloakgp.service.messages import Budget, Look, NewAccount, NewTable
+from cloakgp.service.messages import Look, NewAccount, NewTable, PrivacyBudget
 from cloakgp.service.operations.accounts import open_account
+from cloakgp.service.operations.audits import verify_ledger
 from cloakgp.service.operations.tables import (
     list_tables,
     look_at_table,
@@ -28,7 +29,7 @@ def custodian(service, tokens):
 
 @pytest.fixture
 def account(custodian):
-    return open_account(custodian, NewAccount(name="people", limit=Budget(epsilon=1)))
+    return open_account(custodian, NewAccount(name="people", limit=PrivacyBudget(epsilon=1)))
 
 
 @pytest.fixture
@@ -101,18 +102,24 @@ def test_columns_are_looked_at_before_the_private_are_known(custodian, folder):
     assert "height" not in second.table_schema
 
 
-def test_a_column_counts_for_one_account(service, tokens, custodian, folder, tmp_path):
-    """A sorted copy is the same column."""
+@pytest.mark.parametrize("is_right", [True, False])
+def test_no_custodian_confirms_a_guess_of_anothers_column(
+    is_right, service, tokens, custodian, folder, tmp_path
+):
+    """A sorted copy is the same column: auditors see it, and nobody else."""
     register(service, tokens[Role.CUSTODIAN], tmp_path)
-    open_account(custodian, NewAccount(name="people", limit=Budget(epsilon=1)))
+    open_account(custodian, NewAccount(name="people", limit=PrivacyBudget(epsilon=1)))
     lines = write_people(folder / "copy.csv").read_text().splitlines()
+    if not is_right:
+        lines[5] = lines[5].partition(",")[0] + ",100.01"
     (folder / "copy.csv").write_text("\n".join([lines[0], *sorted(lines[1:])]) + "\n")
-    with pytest.raises(ConflictError, match="another account"):
-        register_table(custodian, new(path="copy.csv"))
-    again = register_table(custodian, new(path="copy.csv", account="children"))
-    assert again.account == "children"
+    made = register_table(custodian, new(path="copy.csv"))
+    assert (made.account, made.rows) == ("people", len(lines) - 1)
+    assert service.ledger.database.head()["number"] == 5
+    (note,) = verify_ledger(work_as(service, tokens[Role.AUDITOR])).notes or [""]
+    assert ("the column 'heights: height' of another account, 'children'" in note) == is_right
     with pytest.raises(ConflictError, match="of that name"):
-        register_table(custodian, new(path="copy.csv", account="children"))
+        register_table(custodian, new(path="copy.csv"))
 
 
 @pytest.mark.usefixtures("account")
@@ -139,11 +146,11 @@ def test_what_makes_no_sense_is_not_registered(custodian, folder, changed, told)
 
 
 def test_whom_an_account_protects_must_be_told(custodian, folder):
-    limit = Budget(epsilon=1)
+    limit = PrivacyBudget(epsilon=1)
     open_account(custodian, NewAccount(name="persons", limit=limit, unit="person"))
     open_account(custodian, NewAccount(name="rows", limit=limit, unit="whole row replaced"))
     write_people(folder / "people.csv")
-    with pytest.raises(InvalidError, match="whose rows"):
+    with pytest.raises(InvalidError, match="each row's person"):
         register_table(custodian, new(path="people.csv", account="persons"))
     with pytest.raises(InvalidError, match="whole rows"):
         register_table(custodian, new(path="people.csv", account="rows"))

@@ -7,12 +7,11 @@ from fastapi.testclient import TestClient
 from visitors import Visitor
 
 from cloakgp.service.app import create_app
-from cloakgp.service.pages.routing import page_routers
 
 
 @pytest.fixture
 def app(service):
-    return create_app(service, pages=page_routers(service.settings))
+    return create_app(service)
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 
 import pytest
 from services import add_people, opened, serving, write_people
@@ -11,10 +10,8 @@ from services import add_people, opened, serving, write_people
 from cloakgp.service.access import Role
 from cloakgp.service.app import create_app
 from cloakgp.service.dispatch import ThreadDispatcher
-from cloakgp.service.pages.routing import page_routers
 
 WIDE, NARROW = 1200, 390
-SECONDS = 180
 
 
 class HeldDispatcher(ThreadDispatcher):
@@ -44,14 +41,14 @@ def office(url, tmp_path, browser, patience, dispatcher):
     tokens = add_people(service)
     dispatcher.append(HeldDispatcher(service.settings))
     service = service.with_dispatcher(dispatcher[0])
-    app = create_app(service, pages=page_routers(service.settings))
+    app = create_app(service)
     contexts, heard = [], []
 
     def signed_in(role, *, place, **more):
         context = browser.new_context(viewport={"width": WIDE, "height": 900}, **more)
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(patience)
+        page.set_default_timeout(1000 * patience)
         page.on("console", lambda said: heard.append(said.text) if said.type != "verbose" else None)
         page.on("pageerror", lambda error: heard.append(str(error)))
         page.on(
@@ -78,14 +75,6 @@ def fits(page):
         assert page.evaluate("document.documentElement.scrollWidth") <= width, page.url
 
 
-def until(holds):
-    """Wait until something holds; Playwright's own way needs eval, which pages forbid."""
-    deadline = time.monotonic() + SECONDS
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-
-
 def tab_to(page, selector):
     """Reach something with the tab key alone."""
     for _ in range(200):
@@ -95,7 +84,8 @@ def tab_to(page, selector):
     raise AssertionError(f"{selector} is out of the keyboard's reach")
 
 
-def test_from_a_table_to_a_page_that_predicts(office, tmp_path, dispatcher):
+def test_from_a_table_to_a_page_that_predicts(office, tmp_path, dispatcher, wait_until):
+    # Playwright's own way of waiting needs eval, which pages forbid.
     path = write_people(tmp_path / "people.csv")
 
     custodian = office(Role.CUSTODIAN)
@@ -127,7 +117,7 @@ def test_from_a_table_to_a_page_that_predicts(office, tmp_path, dispatcher):
     analyst.wait_for_selector(f"#answer h2:has-text('ε = {chosen:g}')")
     assert "There is room for" in analyst.inner_text("#answer")
     assert f"epsilon={chosen:g}" in analyst.url
-    until(lambda: analyst.evaluate("document.querySelector('#answer img').naturalWidth > 0"))
+    wait_until(lambda: analyst.evaluate("document.querySelector('#answer img').naturalWidth > 0"))
     fits(analyst)
     analyst.click("text=Request this release")
     analyst.fill("#purpose", "figure 3")
@@ -156,9 +146,9 @@ def test_from_a_table_to_a_page_that_predicts(office, tmp_path, dispatcher):
     before = reader.inner_text("#answer .large")
     tab_to(reader, "input[data-of=x0]")
     reader.keyboard.press("End")
-    until(lambda: reader.inner_text("#answer .large") != before)
+    wait_until(lambda: reader.inner_text("#answer .large") != before)
     assert reader.input_value("#x0") == f"{float(reader.input_value('#x0')):g}"
-    until(lambda: reader.evaluate("document.querySelector('figure img').naturalWidth > 0"))
+    wait_until(lambda: reader.evaluate("document.querySelector('figure img').naturalWidth > 0"))
     fits(reader)
     with reader.expect_download() as coming:
         reader.set_input_files("#file", str(path))

@@ -10,9 +10,12 @@ from services import ROWS, work_as, write_people
 from visitors import Page
 
 from cloakgp.service.access import Role
-from cloakgp.service.messages import NewPerson
-from cloakgp.service.operations.people import create_person, create_token
+from cloakgp.service.database import note_event
+from cloakgp.service.models import Person
+from cloakgp.service.operations.people import create_person
 from cloakgp.service.operations.releases import open_release
+from cloakgp.service.operations.tokens import create_token
+from cloakgp.service.people_messages import NewPerson
 
 DECLARED = {
     "output": "height",
@@ -60,7 +63,7 @@ def test_a_table_is_added(sent):
     assert made.url.path.startswith("/tables/"), made.text
     for told in ("from 50 to 250", "of children", f"{ROWS}", "years"):
         assert told in made.text
-    assert "room for one more release of up to 3" in custodian.get("/budgets").text
+    assert "room for one more release of up to ε = 3 at δ" in custodian.get("/budgets").text
 
 
 @pytest.mark.parametrize(
@@ -128,7 +131,7 @@ def test_the_way_of_a_request(visit, table):
     assert "At other budgets" not in plan.text
     compared = analyst.get(f"/tables/{table.id}/plan", params=QUICK | {"compare": "yes"})
     assert "At other budgets" in compared.text
-    for told in ("Expected error", "What an attacker would guess", "What becomes public"):
+    for told in ("Expected error", "The guess of an attacker", "What becomes public"):
         assert told in plan.text
     big = QUICK | {"epsilon": "1.5"}
     form = analyst.get(f"/tables/{table.id}/request", params=big)
@@ -142,7 +145,7 @@ def test_the_way_of_a_request(visit, table):
     inbox = approver.get("/requests")
     assert "Waiting for you" in inbox.text
     decision = approver.get(first.url.path)
-    for told in ("What becomes public", "What is spent", "1.5 reserved"):
+    for told in ("What becomes public", "Cost", "0 % reserved"):
         assert told in decision.text
     done = approver.send(f"{first.url.path}/approve", {"remark": "fine"})
     assert "published" in done.text
@@ -282,9 +285,9 @@ def test_tokens_are_shown_once(visit):
 @pytest.mark.parametrize(
     ("fields", "told"),
     [
-        ({"name": "reader", "roles": ["reader"]}, "somebody of that name"),
+        ({"name": "reader", "roles": ["reader"]}, "a person of that name"),
         ({"name": "", "roles": []}, "name: "),
-        ({"name": "X", "roles": ["king"]}, "roles there are"),
+        ({"name": "X", "roles": ["king"]}, "roles of the list"),
         ({"name": "X", "roles": ["administrator", "reader"]}, "no other role"),
     ],
 )
@@ -299,8 +302,24 @@ def test_limits_and_rules_are_changed(visit):
     custodian = visit(Role.CUSTODIAN)
     here = "/budgets/children"
     limit = {"limit_epsilon": "5", "limit_delta": "1e-6", "reason": "more people agreed"}
-    assert "the limit is 5" in custodian.send(f"{here}/limit", limit).text
-    assert "always" in custodian.send(f"{here}/rules", {}).text
+    proposed = custodian.send(f"{here}/limit", limit).text
+    assert "The limit is ε = 3" in proposed
+    assert "nothing changes until another person confirms it" in proposed
+    assert "more people agreed" in proposed
+    approver = visit(Role.APPROVER)
+    assert "1 change waits" in approver.get("/budgets").text
+    assert "/proposals/1/confirm" not in proposed
+    assert custodian.send(f"{here}/proposals/1/confirm").status_code == 403
+    assert "The limit is ε = 5" in approver.send(f"{here}/proposals/1/confirm").text
+    assert "the proposal is confirmed" in approver.send(f"{here}/proposals/1/reject").text
+    lower = limit | {"limit_epsilon": "2"}
+    assert "The limit is ε = 2" in custodian.send(f"{here}/limit", lower).text
+    kept = {"share_epsilon": "2", "share_delta": "1e-6"}
+    assert "always" in custodian.send(f"{here}/rules", kept).text
+    kept["approval_epsilon"] = "2"
+    assert "above ε = 2" not in custodian.send(f"{here}/rules", kept).text
+    assert "Take it back" in custodian.get(here).text
+    assert "Take it back" not in custodian.send(f"{here}/proposals/2/reject").text
     share = {"person": "analyst", "own_epsilon": "1", "own_delta": "0"}
     assert custodian.send(f"{here}/share", share).url.path == here
     for path, fields, told in (
@@ -335,3 +354,42 @@ def test_files_may_be_larger_than_other_forms(visit):
     assert custodian.send("/add-table", files=files).url.path == "/add-table/column"
     for path in ("/sign-in", "/budgets/new"):
         assert custodian.send(path, {"token": "x", "name": "x" * 2_000_000}).status_code == 413
+
+
+def test_somebody_leaves_and_their_name_is_erased(visit, tokens):
+    admin = visit(Role.ADMINISTRATOR)
+    reader = next(
+        each["href"] for each in Page(admin.get("/people").text).of("a") if "4" in each["href"]
+    )
+    identity = {"issuer": "https://id.example.org", "subject": "subject-1"}
+    linked = admin.send(f"{reader}/identities", identity).text
+    assert "subject-1" in linked
+    assert "subject-1" not in admin.send(f"{reader}/identities/unlink", identity).text
+    replaced = admin.send(f"{reader}/tokens/4/rotate", {"grace": "24"})
+    assert replaced.status_code == 201
+    assert "It is shown this once" in replaced.text
+    assert "first say that they may not" in admin.send(f"{reader}/erase").text
+    assert "Erase the name" in admin.send(reader, {"roles": "reader"}).text
+    assert "erased person 4" in admin.send(f"{reader}/erase").text
+    assert visit(Role.READER).form_token == ""
+    assert "erased person 4" in visit(Role.AUDITOR).get("/events").text
+    assert tokens[Role.READER] not in replaced.text
+
+
+def test_long_lists_come_in_pages(visit, service):
+    with service.database.writing() as session:
+        session.add_all([Person(name=f"p{number:03}", roles=["reader"]) for number in range(60)])
+        for number in range(60):
+            note_event(session, who="service", what=f"event {number}")
+    admin, auditor = visit(Role.ADMINISTRATOR), visit(Role.AUDITOR)
+    first = admin.get("/people").text
+    (more,) = [each["href"] for each in Page(first).of("a") if "after=" in each.get("href", "")]
+    second = admin.get(more).text
+    names = re.findall(r">(p\d{3})<", first + second)
+    assert names == [f"p{number:03}" for number in range(60)]
+    events = auditor.get("/events")
+    (more,) = [
+        each["href"] for each in Page(events.text).of("a") if "before=" in each.get("href", "")
+    ]
+    assert "Event 59" in events.text
+    assert "Event 0<" in auditor.get(more).text.replace("\n", "<")

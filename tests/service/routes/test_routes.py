@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from fastapi.testclient import TestClient
@@ -10,7 +12,7 @@ from services import add_people, opened
 
 from cloakgp.service.access import Role
 from cloakgp.service.app import HEADERS, create_app
-from cloakgp.service.measuring import Measures
+from cloakgp.service.metrics import Metrics
 
 
 @pytest.fixture
@@ -39,6 +41,59 @@ def test_requests_have_a_size(small, role, method, path, most, announced):
         body = content if announced else iter([content[:500], content[500:]])
         answer = http.request(method, path, content=body, headers=headers)
         assert (answer.status_code == 413) == refused, answer.text
+
+
+@pytest.mark.parametrize(
+    ("role", "method", "path", "status"),
+    [
+        (Role.AUDITOR, "POST", "/api/requests", 403),
+        (Role.AUDITOR, "POST", "/api/releases/1/predict", 403),
+        (Role.CUSTODIAN, "POST", "/api/releases/1/predict-table", 403),
+        (Role.READER, "PUT", "/api/uploads/a.csv", 403),
+        (None, "POST", "/api/releases/1/predict", 401),
+        (None, "PUT", "/api/uploads/a.csv", 401),
+        (Role.READER, "POST", "/add-table", 403),
+        (Role.CUSTODIAN, "POST", "/releases/1/table", 403),
+        (None, "POST", "/add-table", 303),
+    ],
+)
+def test_no_body_is_read_of_those_who_may_not(service, tokens, role, method, path, status):
+    """Tens of megabytes of JSON were parsed before their sender was refused."""
+    token = [] if role is None else [(b"authorization", f"Bearer {tokens[role]}".encode())]
+    app = create_app(service)
+    headers = [(b"host", b"127.0.0.1"), (b"content-type", b"application/json"), *token]
+    # A loop of its own: a browser of other tests may have one in this thread.
+    with ThreadPoolExecutor(1) as pool:
+        found = pool.submit(lambda: asyncio.run(asked_of(app, method, path, headers))).result()
+    assert found == (status, 0)
+
+
+async def asked_of(app, method, path, headers):
+    """How an application answers, and how many pieces of a body it has read before that."""
+    pieces, answers = 0, []
+
+    async def receive():
+        nonlocal pieces
+        pieces += 1
+        return {"type": "http.request", "body": b"[" * 1000, "more_body": pieces < 5}
+
+    async def send(message):
+        answers.append(message)
+
+    scope = {
+        "type": "http",
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "http",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": b"",
+        "headers": headers,
+        "client": ("127.0.0.1", 1),
+        "server": ("127.0.0.1", 80),
+    }
+    await app(scope, receive, send)
+    return answers[0]["status"], pieces
 
 
 def test_pages_of_other_names_that_resolve_here_are_not_served(http):
@@ -106,6 +161,77 @@ def test_measures_count_operations_and_name_nobody(ask, http):
 
 
 def test_measures_say_how_many_jobs_there_are():
-    measures = Measures()
-    assert b'cloakgp_jobs{state="done"} 3.0' in measures.text(jobs={"done": 3})
-    assert b'state="done"' not in measures.text(jobs={"running": 1})
+    metrics = Metrics()
+    assert b'cloakgp_jobs{state="done"} 3.0' in metrics.text(jobs={"done": 3})
+    assert b'state="done"' not in metrics.text(jobs={"running": 1})
+
+
+def followed(http, path, headers):
+    """All items of a list, however many pages it takes."""
+    found, pages = [], 0
+    while path:
+        answer = http.get(path, headers=headers)
+        assert answer.status_code == 200, answer.text
+        found, pages = found + answer.json(), pages + 1
+        path = answer.links.get("next", {}).get("url")
+    return found, pages
+
+
+def test_lists_come_in_pages_with_links(http, ask, tokens, table, service):
+    service.dispatcher.at_once = False
+    choices = {"epsilon": 0.01, "delta": 1e-6, "stages": "one", "interval": "off", "learn": "none"}
+    for number in range(5):
+        new = {"table": table.id, "choices": choices, "purpose": f"a & b {number}"}
+        assert ask(Role.ANALYST, "POST", "/api/requests", json=new).status_code == 201
+    service.dispatcher.work()
+    for role, path, expected in (
+        (Role.ANALYST, "/api/requests", 5),
+        (Role.ANALYST, "/api/requests?state=closed", 5),
+        (Role.ANALYST, "/api/requests?state=open", 0),
+        (Role.ANALYST, "/api/jobs", 5),
+        (Role.READER, "/api/releases", 5),
+        (Role.ADMINISTRATOR, "/api/people", len(Role)),
+        (Role.AUDITOR, "/api/events", None),
+        (Role.AUDITOR, "/api/ledger", None),
+    ):
+        headers = {"Authorization": f"Bearer {tokens[role]}"}
+        whole = http.get(path, headers=headers).json()
+        assert expected is None or len(whole) == expected
+        glue = "&" if "?" in path else "?"
+        found, pages = followed(http, f"{path}{glue}most=2", headers)
+        assert found == whole
+        assert pages == max(1, -(-len(whole) // 2)), path
+    assert ask(Role.ADMINISTRATOR, "GET", "/api/people?most=0").status_code == 422
+
+
+def test_events_are_exported_as_lines(ask, table, monkeypatch):
+    monkeypatch.setattr("cloakgp.service.operations.audits.CHUNK", 1)
+    answer = ask(Role.AUDITOR, "GET", "/api/events/export")
+    assert answer.headers["content-type"].startswith("application/x-ndjson")
+    events = [json.loads(line) for line in answer.text.splitlines()]
+    assert events == ask(Role.AUDITOR, "GET", "/api/events").json()[::-1]
+    assert [event["what"] for event in events] == [
+        "account opened",
+        "file uploaded",
+        "table registered",
+    ]
+    assert table.registered_by == events[-1]["who"]
+    later = ask(Role.AUDITOR, "GET", f"/api/events/export?after={events[0]['id']}")
+    assert [json.loads(line) for line in later.text.splitlines()] == events[1:]
+    assert ask(Role.READER, "GET", "/api/events/export").status_code == 403
+
+
+def test_what_lets_more_be_spent_is_answered_with_a_proposal(ask, table):
+    path = f"/api/accounts/{table.account}/limit"
+    more, less = (
+        {"limit": {"epsilon": epsilon, "delta": 1e-6}, "reason": "a test"} for epsilon in (4, 2)
+    )
+    answer = ask(Role.CUSTODIAN, "PUT", path, json=more)
+    assert (answer.status_code, answer.json()["account"]["limit"]["epsilon"]) == (202, 3)
+    proposal = f"/api/proposals/{answer.json()['proposal']['id']}"
+    assert ask(Role.CUSTODIAN, "POST", f"{proposal}/confirm").status_code == 403
+    assert ask(Role.ANALYST, "POST", f"{proposal}/confirm").status_code == 403
+    assert ask(Role.APPROVER, "POST", f"{proposal}/confirm").json()["state"] == "confirmed"
+    assert len(ask(Role.AUDITOR, "GET", "/api/proposals").json()) == 1
+    answer = ask(Role.CUSTODIAN, "PUT", path, json=less)
+    assert (answer.status_code, answer.json()["proposal"]) == (200, None)

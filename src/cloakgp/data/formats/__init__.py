@@ -11,6 +11,7 @@ from cloakgp.data.formats.base import Batch, TableFormat
 from cloakgp.data.formats.columnar import ArrowFormat, ParquetFormat
 from cloakgp.data.formats.delimited import CsvFormat
 from cloakgp.data.formats.rows import DatabaseFormat, SpreadsheetFormat
+from cloakgp.data.limits import UNLIMITED, ReadingLimits
 from cloakgp.data.schema import table_suffix
 
 __all__ = ["FORMATS", "AddressFormat", "Batch", "DatabaseFormat", "TableFormat", "format_of"]
@@ -25,8 +26,14 @@ FORMATS: tuple[TableFormat, ...] = (
 )
 
 
-def format_of(path: Path) -> TableFormat:
+def format_of(path: Path, *, limits: ReadingLimits = UNLIMITED) -> TableFormat:
     """Return the format that the name of a file says it has.
+
+    Parameters
+    ----------
+    path : Path
+    limits : ReadingLimits, optional
+        Of what is read.
 
     Raises
     ------
@@ -39,4 +46,5 @@ def format_of(path: Path) -> TableFormat:
     ('.csv', '.csv.gz', '.csv.bz2', '.csv.xz', '.csv.zst', '.csv.zip', '.tsv', '.tsv.gz', ...)
     """
     suffix = table_suffix(path)
-    return next(table_format for table_format in FORMATS if suffix in table_format.suffixes)
+    found = next(table_format for table_format in FORMATS if suffix in table_format.suffixes)
+    return found if limits is UNLIMITED else type(found)(limits=limits)

@@ -11,13 +11,19 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from cloakgp.data.formats.base import Rows
+from cloakgp.data.formats.queries import select_from_postgresql, select_from_sqlite
 from cloakgp.data.formats.rows import RowFormat
+from cloakgp.data.limits import UNLIMITED, ReadingLimits, RefusedError
 from cloakgp.data.schema import ADDRESSES
 from cloakgp.utils.extras import extra
 
 LONGEST_ADDRESS = 10_000
 # Rows that a driver holds at once, where it streams.
 FETCHED_ROWS = 2**14
+UNTIMED = (
+    "here queries are limited in time, which is done for SQLite, and for PostgreSQL by psycopg: "
+    "write the table to a file, and take that"
+)
 
 
 class AddressFormat(RowFormat):
@@ -27,12 +33,16 @@ class AddressFormat(RowFormat):
     ----------
     query : str
         If empty, the database's only table.
+    limits : ReadingLimits, optional
+        With a limit of time, databases are read that keep to one: SQLite, and PostgreSQL through
+        psycopg.
     """
 
     suffixes = ADDRESSES
     certain_names = True
 
-    def __init__(self, query: str = "") -> None:
+    def __init__(self, query: str = "", *, limits: ReadingLimits = UNLIMITED) -> None:
+        super().__init__(limits=limits)
         self.query = query
 
     def rows(self, path: Path) -> Iterator[Sequence[Any]]:
@@ -46,7 +56,15 @@ class AddressFormat(RowFormat):
             engine = sqlalchemy.create_engine(
                 address, hide_parameters=True, poolclass=sqlalchemy.NullPool
             )
+            if engine.dialect.name == "sqlite":
+                yield from self._of_sqlite(engine)
+                return
             query = self.query or _whole_table(engine)
+            if (engine.dialect.name, engine.dialect.driver) == ("postgresql", "psycopg"):
+                yield from select_from_postgresql(engine, query, limits=self.limits)
+                return
+            if self.limits.seconds is not None:
+                raise RefusedError(UNTIMED)
             streaming = engine.connect().execution_options(
                 stream_results=True, max_row_buffer=FETCHED_ROWS
             )
@@ -58,6 +76,12 @@ class AddressFormat(RowFormat):
             failed = True
         if failed:
             raise ValueError("the database does not answer")
+
+    def _of_sqlite(self, engine: Any) -> Iterator[Sequence[Any]]:
+        path = Path(engine.url.database or "")
+        if not path.is_file():
+            raise ValueError("there is no such file")
+        yield from select_from_sqlite(path, self.query, limits=self.limits)
 
     def write(self, tables: Iterator[Rows], file: BinaryIO, *, suffix: str) -> None:
         """Refuse: a database is not a result."""

@@ -15,9 +15,12 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, TypeVar
 
+from cloakgp.data.cells import check_kinds_of_ids
+from cloakgp.data.limits import UNLIMITED, ReadingLimits, RefusedError
 from cloakgp.data.schema import ADDRESSES, DATABASES, TEXT, check_file, check_header, table_suffix
 from cloakgp.utils.extras import extra
 
@@ -51,6 +54,11 @@ TEXT_ADVICE = " (as many cells in a row as in the header, quotes closed)"
 class TableFormat(ABC):
     """A format of tables in files: how columns are named, read and written.
 
+    Parameters
+    ----------
+    limits : ReadingLimits, optional
+        Of what is read; there are none if not given.
+
     Attributes
     ----------
     suffixes : tuple of str
@@ -63,6 +71,9 @@ class TableFormat(ABC):
     suffixes: ClassVar[tuple[str, ...]]
     certain_names: ClassVar[bool]
 
+    def __init__(self, *, limits: ReadingLimits = UNLIMITED) -> None:
+        self.limits = limits
+
     @abstractmethod
     def look(self, path: Path) -> tuple[list[str], int | None]:
         """Return the names of a file's columns, and how many rows it has, if that is known.
@@ -73,11 +84,10 @@ class TableFormat(ABC):
             If it cannot be read; these may quote a cell, and must not reach anybody.
         """
 
-    @abstractmethod
     def batches(
         self, path: Path, names: Sequence[str], *, rows: int, threads: bool
     ) -> Generator[Batch, None, None]:
-        """Read the named columns of a file, in this order and no others.
+        """Read the named columns of a file, in this order and no others, within the limits.
 
         Parameters
         ----------
@@ -91,8 +101,21 @@ class TableFormat(ABC):
         Raises
         ------
         ValueError
-            If the file is damaged. Nothing of what is in it is said.
+            If the file is damaged, or there is more of it than is read. Nothing of what is in it is
+            said.
         """
+        read = 0
+        with closing(self._batches(path, names, rows=rows, threads=threads)) as batches:
+            for batch in batches:
+                read += batch.num_rows
+                self.limits.check_rows(read)
+                yield batch
+
+    @abstractmethod
+    def _batches(
+        self, path: Path, names: Sequence[str], *, rows: int, threads: bool
+    ) -> Generator[Batch, None, None]:
+        """Read as `batches` says, whatever the number of rows is."""
 
     @abstractmethod
     def write(self, tables: Iterator[Rows], file: BinaryIO, *, suffix: str) -> None:
@@ -113,6 +136,16 @@ class TableFormat(ABC):
             If tables are not written in this format.
         """
 
+    @abstractmethod
+    def kinds_of_ids(self, path: Path, name: str) -> set[str]:
+        """Return what the cells of a column are that says whose rows they are, in words.
+
+        Raises
+        ------
+        ValueError, OSError, EOFError, zlib.error, pyarrow.ArrowException, csv.Error
+            As `look`.
+        """
+
     def check(self, path: Path, *, names: Sequence[str]) -> int | None:
         """Check that a file is there and has columns; return how many rows it has, if known.
 
@@ -126,7 +159,27 @@ class TableFormat(ABC):
         check_file(path)
         header, rows = attempt(path, lambda: self.look(path))
         check_header(path, header, names=names, certain=self.certain_names)
+        self.limits.check_rows(rows)
         return rows
+
+
+def check_ids(table_format: TableFormat, paths: Sequence[Path], name: str) -> None:
+    """Check that the ids of persons in a column can be told apart, over all files of a table.
+
+    Parameters
+    ----------
+    table_format : TableFormat
+    paths : sequence of Path
+        Which have the column.
+    name : str
+
+    Raises
+    ------
+    ValueError
+        If they are neither all text nor all whole numbers, or a file cannot be read.
+    """
+    found = [attempt(path, partial(table_format.kinds_of_ids, path, name)) for path in paths]
+    check_kinds_of_ids(frozenset().union(*found), name=name)
 
 
 def describe_damage(path: Path) -> str:
@@ -154,6 +207,8 @@ def attempt(path: Path, read: Callable[[], Read]) -> Read:
     ------
     ValueError
         If it cannot be read.
+    RefusedError, MemoryError
+        If there is more of it than is read, or than there is memory for.
 
     Examples
     --------
@@ -162,6 +217,8 @@ def attempt(path: Path, read: Callable[[], Read]) -> Read:
     """
     try:
         return read()
+    except (RefusedError, MemoryError):
+        raise
     except READ_ERRORS:
         pass
     raise ValueError(describe_damage(path))

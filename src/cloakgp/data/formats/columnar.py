@@ -9,6 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from cloakgp.data.cells import kind_of_ids
 from cloakgp.data.formats.base import Batch, Rows, TableFormat, attempt, read_batches
 from cloakgp.utils.extras import extra
 
@@ -35,9 +36,16 @@ class ParquetFormat(TableFormat):
     def look(self, path: Path) -> tuple[list[str], int | None]:
         """Return the names of columns, and the number of rows."""
         with open_parquet(path) as file:
+            groups = (file.metadata.row_group(k) for k in range(file.metadata.num_row_groups))
+            self.limits.check_size(sum(group.total_byte_size for group in groups))
             return parquet_columns(file), int(file.metadata.num_rows)
 
-    def batches(
+    def kinds_of_ids(self, path: Path, name: str) -> set[str]:
+        """Return what the type of a column says of its cells."""
+        with open_parquet(path) as file:
+            return {kind_of_ids(file.schema_arrow.field(name).type)}
+
+    def _batches(
         self, path: Path, names: Sequence[str], *, rows: int, threads: bool
     ) -> Generator[Batch, None, None]:
         """Read columns, the given number of rows at a time."""
@@ -92,7 +100,12 @@ class ArrowFormat(TableFormat):
             rows = sum(file.get_batch(place).num_rows for place in range(file.num_record_batches))
             return [str(name) for name in file.schema.names], rows
 
-    def batches(
+    def kinds_of_ids(self, path: Path, name: str) -> set[str]:
+        """Return what the type of a column says of its cells."""
+        with pa.memory_map(str(path)) as source, pa.ipc.open_file(source) as file:
+            return {kind_of_ids(file.schema.field(name).type)}
+
+    def _batches(
         self, path: Path, names: Sequence[str], *, rows: int, threads: bool
     ) -> Generator[Batch, None, None]:
         """Read batches as the file has them, cut to so many rows."""

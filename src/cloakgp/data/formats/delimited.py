@@ -17,7 +17,8 @@ import lzma
 import re
 import zipfile
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -33,8 +34,10 @@ from cloakgp.data.formats.base import (
     describe_damage,
     read_batches,
 )
+from cloakgp.data.limits import UNLIMITED, ReadingLimits
 from cloakgp.data.schema import DELIMITED
 from cloakgp.privacy.entries import AROUND, NUMBER
+from cloakgp.privacy.person_ids import TEXT
 from cloakgp.utils.extras import extra
 
 with extra("tables"):
@@ -59,31 +62,82 @@ FORMULA_SIGNS = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 SEPARATORS = ("\t", "\r", "\n")
 
 
+@dataclass(frozen=True)
+class Dialect:
+    """How text with separators is written.
+
+    Attributes
+    ----------
+    separator : str
+        Of cells.
+    decimal : str
+        Sign of decimals.
+    encoding : str
+        As Python calls it.
+    """
+
+    separator: str = ","
+    decimal: str = "."
+    encoding: str = "utf-8"
+
+
 class CsvFormat(TableFormat):
     """Text with separators: CSV and its kin, compressed or not.
 
     Cells are separated by commas, semicolons or tabs, and the first line names the columns.
     The encoding is UTF-8, or UTF-16 where the file begins with its mark; a cell that is no UTF-8 is
     read as western Windows writes it. Columns that are not wanted may hold anything.
+
+    Parameters
+    ----------
+    dialect : Dialect, optional
+        In which it is written; if not given, with commas or, where the suffix says so, with tabs.
+    limits : ReadingLimits, optional
+        Of what is read.
     """
 
     suffixes = DELIMITED
     certain_names = False
 
+    def __init__(
+        self, dialect: Dialect | None = None, *, limits: ReadingLimits = UNLIMITED
+    ) -> None:
+        super().__init__(limits=limits)
+        self.dialect = dialect
+
+    def dialect_of(self, path: Path) -> Dialect:
+        """Return what separates the cells of a file, and the encoding that it begins with.
+
+        Raises
+        ------
+        ValueError
+            If it cannot be read.
+        """
+        _, separator = attempt(path, partial(_read_header, path, limits=self.limits))
+        with closing(attempt(path, partial(_open_bytes, path))) as file:
+            start = attempt(path, partial(file.read, 3))
+        if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            return Dialect(separator, encoding="utf-16")
+        return Dialect(separator, encoding="utf-8-sig" if start == codecs.BOM_UTF8 else "utf-8")
+
     def look(self, path: Path) -> tuple[list[str], int | None]:
         """Return the cells of the first line; how many rows there are is not known."""
-        return _read_header(path)[0], None
+        return _read_header(path, limits=self.limits)[0], None
 
-    def batches(
+    def kinds_of_ids(self, path: Path, name: str) -> set[str]:  # noqa: ARG002
+        """Return that all cells are text: 1, 01 and 1.0 are what is written."""
+        return {TEXT}
+
+    def _batches(
         self, path: Path, names: Sequence[str], *, rows: int, threads: bool
     ) -> Generator[Batch, None, None]:
         """Read columns as the bytes of their cells, a megabyte of the file at a time."""
         del rows, threads
-        header, separator = attempt(path, partial(_read_header, path))
+        header, separator = attempt(path, partial(_read_header, path, limits=self.limits))
         columns = [header.index(name) for name in names]
         whole = False
         with ExitStack() as stack:
-            file = attempt(path, lambda: stack.enter_context(_open_csv(path)))
+            file = attempt(path, lambda: stack.enter_context(_open_csv(path, limits=self.limits)))
             split = _split(
                 _WithEndRow(file, cells=len(header), separator=separator),
                 columns=columns,
@@ -112,12 +166,19 @@ class CsvFormat(TableFormat):
 
     def write(self, tables: Iterator[Rows], file: BinaryIO, *, suffix: str) -> None:
         """Write text in which nothing looks like a formula, compressed as the suffix says."""
-        separator = "," if suffix.startswith(".csv") else "\t"
+        dialect = self.dialect or Dialect("," if suffix.startswith(".csv") else "\t")
+        # Of all that is written, the start alone has a mark.
+        encoder = codecs.getincrementalencoder(dialect.encoding)()
         with _compressing(file, suffix=suffix) as packed:
             for number, table in enumerate(tables):
-                frame = without_formulas(as_frame(table))
-                text = frame.to_csv(index=False, header=number == 0, sep=separator)
-                packed.write(text.encode())
+                frame = without_formulas(as_frame(table), decimal=dialect.decimal)
+                text = frame.to_csv(
+                    index=False,
+                    header=number == 0,
+                    sep=dialect.separator,
+                    decimal=dialect.decimal,
+                )
+                packed.write(encoder.encode(text))
 
 
 def as_frame(table: Rows) -> pd.DataFrame:
@@ -168,12 +229,14 @@ class _KeptOpen(io.RawIOBase):
 
 
 @contextmanager
-def _open_csv(path: Path) -> Iterator[Any]:
-    """Open a file as bytes of UTF-8, or of no encoding, decompressed."""
+def _open_csv(path: Path, *, limits: ReadingLimits) -> Iterator[Any]:
+    """Open a file as bytes of UTF-8, or of no encoding, decompressed as far as it is read."""
     with ExitStack() as stack:
         file = stack.enter_context(_open_bytes(path))
         start = file.read(2)
         file = stack.enter_context(_open_bytes(path))
+        if limits.size is not None:
+            file = stack.enter_context(io.BufferedReader(_Limited(file, limits=limits), BLOCK))
         if start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
             # What cannot be decoded is no reason to stop: it matches nothing, and is no number.
             file = codecs.EncodedFile(file, "utf-8", "utf-16", errors="replace")
@@ -187,7 +250,13 @@ def _open_bytes(path: Path) -> Any:
         inside = [each for each in archive.namelist() if not each.endswith("/")]
         if len(inside) != 1:
             raise ValueError("there must be one file in it")
-        return archive.open(inside[0])
+        opened = None
+        # It may have a password, or be packed in a way that is not known here.
+        with suppress(RuntimeError):
+            opened = archive.open(inside[0])
+        if opened is None:
+            raise ValueError("it cannot be unpacked")
+        return opened
     if name.endswith(".zst"):
         return io.BufferedReader(pa.CompressedInputStream(pa.OSFile(str(path)), "zstd"))
     ways: dict[str, Callable[[Path], Any]] = {
@@ -198,7 +267,25 @@ def _open_bytes(path: Path) -> Any:
     return ways.get(path.suffix.lower(), Path.open)(path, "rb")
 
 
-def _read_header(path: Path) -> tuple[list[str], str]:
+class _Limited(io.RawIOBase):
+    """A file of which no more is read than is allowed."""
+
+    def __init__(self, file: Any, *, limits: ReadingLimits) -> None:
+        self._file, self._limits = file, limits
+        self._read = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        piece = self._file.read(len(buffer))
+        self._read += len(piece)
+        self._limits.check_size(self._read)
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+
+def _read_header(path: Path, *, limits: ReadingLimits) -> tuple[list[str], str]:
     """Return the names of the columns, and what separates cells.
 
     That is whatever makes the most cells of the first line; of commas, where that is open.
@@ -209,7 +296,7 @@ def _read_header(path: Path) -> tuple[list[str], str]:
         If there is no header; these may quote it, and must not reach anybody.
     """
     read: list[str] = []
-    with _open_csv(path) as file:
+    with _open_csv(path, limits=limits) as file:
         lines = _read_lines(file, read)
         next(filter(None, csv.reader(lines, skipinitialspace=True)))
     best: tuple[list[str], str] = ([], ",")
@@ -292,12 +379,14 @@ def _holds(batch: Batch, row: int, texts: Sequence[str]) -> bool:
     return [cell.strip(AROUND) for cell in cells] == [text.strip(AROUND) for text in texts]
 
 
-def without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
+def without_formulas(frame: pd.DataFrame, *, decimal: str = ".") -> pd.DataFrame:
     """Return a table in which no name and no text begins like a formula.
 
     Parameters
     ----------
     frame : pandas.DataFrame
+    decimal : str
+        Sign of decimals of numbers that are written as text.
 
     Examples
     --------
@@ -320,14 +409,16 @@ def without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
         if not (is_numeric_dtype(kind) or is_datetime64_any_dtype(kind)):
             # Objects stay what they are: whole numbers among gaps, too.
             cells = np.empty(len(column), dtype=object)
-            cells[:] = [_escape(cell) for cell in column.tolist()]
+            cells[:] = [_escape(cell, decimal=decimal) for cell in column.tolist()]
             safe.isetitem(position, cells)
     safe.columns = pd.Index([_escape(name) for name in frame.columns])
     return safe
 
 
-def _escape(cell: object) -> object:
+def _escape(cell: object, *, decimal: str = ".") -> object:
     if not isinstance(cell, str):
         return cell
     obeyed = cell.startswith(SEPARATORS) or cell.lstrip().startswith(FORMULA_SIGNS)
-    return f"'{cell}" if obeyed and not re.fullmatch(NUMBER, cell) else cell
+    if obeyed and not re.fullmatch(NUMBER, cell.replace(decimal, ".")):
+        return f"'{cell}"
+    return cell

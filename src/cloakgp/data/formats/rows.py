@@ -6,18 +6,23 @@ no other.
 
 from __future__ import annotations
 
-import sqlite3
+import zipfile
 from abc import abstractmethod
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
+from decimal import Decimal
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, ClassVar
 
 from cloakgp.columns.cells import write_cell
+from cloakgp.data.cells import FRACTIONAL
 from cloakgp.data.formats.base import Batch, Rows, TableFormat, read_batches
 from cloakgp.data.formats.delimited import as_frame, without_formulas
+from cloakgp.data.formats.queries import select_from_sqlite
+from cloakgp.data.limits import UNLIMITED, ReadingLimits
 from cloakgp.data.schema import DATABASES, SPREADSHEETS
+from cloakgp.privacy.person_ids import TEXT, WHOLE
 from cloakgp.utils.extras import extra
 
 with extra("tables"):
@@ -28,7 +33,15 @@ SHEET_ROWS = 2**20 - 1
 
 
 class RowFormat(TableFormat):
-    """A format that gives rows."""
+    """A format that gives rows.
+
+    Attributes
+    ----------
+    all_fractional : bool
+        Whether it knows no whole numbers but those with a point that happen to be whole.
+    """
+
+    all_fractional: ClassVar[bool] = False
 
     @abstractmethod
     def rows(self, path: Path) -> Iterator[Sequence[Any]]:
@@ -39,18 +52,43 @@ class RowFormat(TableFormat):
         with closing(self._rows(path)) as rows:
             return _header(next(rows, ())), None
 
+    def kinds_of_ids(self, path: Path, name: str) -> set[str]:
+        """Return what the cells of a column are, each on its own."""
+        with closing(self._rows(path)) as lines:
+            place = _header(next(lines, ())).index(name)
+            kinds: set[str] = set()
+            for rows, line in enumerate(lines, start=1):
+                self.limits.check_rows(rows)
+                if _text(line, place):
+                    kinds.add(self._kind_of_id(line[place]))
+            return kinds
+
+    def _kind_of_id(self, cell: object) -> str:
+        # Its module makes numbers by chance, and so is not imported.
+        if isinstance(cell, str | bytes) or type(cell).__name__ == "UUID":
+            return TEXT
+        if isinstance(cell, bool):
+            return "truth values"
+        if isinstance(cell, float) and cell.is_integer() and self.all_fractional:
+            return WHOLE
+        if isinstance(cell, Decimal) and cell.as_tuple().exponent == 0:
+            return WHOLE
+        if isinstance(cell, float | Decimal):
+            return FRACTIONAL
+        return WHOLE if isinstance(cell, int) else type(cell).__name__
+
     def _rows(self, path: Path) -> Generator[Sequence[Any], None, None]:
         yield from self.rows(path)
 
-    def batches(
+    def _batches(
         self, path: Path, names: Sequence[str], *, rows: int, threads: bool
     ) -> Generator[Batch, None, None]:
         """Read the named columns as text, so many rows at a time."""
         del threads
-        with closing(read_batches(path, self._batches(path, names, rows=rows))) as batches:
+        with closing(read_batches(path, self._as_text(path, names, rows=rows))) as batches:
             yield from batches
 
-    def _batches(
+    def _as_text(
         self, path: Path, names: Sequence[str], *, rows: int
     ) -> Generator[Batch, None, None]:
         with closing(self._rows(path)) as lines:
@@ -77,11 +115,13 @@ class SpreadsheetFormat(RowFormat):
 
     suffixes = SPREADSHEETS
     certain_names = False
+    all_fractional = True
 
     def rows(self, path: Path) -> Iterator[Sequence[Any]]:
         """Yield rows from the first that holds something."""
         with extra("excel"):
             import python_calamine
+        self._check_unpacked(path)
         try:
             with python_calamine.CalamineWorkbook.from_path(str(path)) as book:
                 lines = book.get_sheet_by_index(0).to_python(skip_empty_area=True)
@@ -91,6 +131,12 @@ class SpreadsheetFormat(RowFormat):
             raise ValueError("it is no workbook")
         # Sheets often end in rows that are formatted, and empty.
         yield from (line for line in lines if any(cell not in ("", None) for cell in line))
+
+    def _check_unpacked(self, path: Path) -> None:
+        """Refuse a workbook that says it is too large: it is unpacked in memory."""
+        if self.limits.size is not None and zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as archive:
+                self.limits.check_size(sum(each.file_size for each in archive.infolist()))
 
     def write(self, tables: Iterator[Rows], file: BinaryIO, *, suffix: str) -> None:
         """Write a workbook of one sheet, made in memory, with nothing that is taken for a formula.
@@ -119,35 +165,22 @@ class DatabaseFormat(RowFormat):
     Parameters
     ----------
     query : str
-        If empty, the file's only table or view.
+        One SELECT; if empty, the file's only table or view.
+    limits : ReadingLimits, optional
     """
 
     suffixes = DATABASES
     certain_names = True
 
-    def __init__(self, query: str = "") -> None:
+    def __init__(self, query: str = "", *, limits: ReadingLimits = UNLIMITED) -> None:
+        super().__init__(limits=limits)
         self.query = query
 
     def rows(self, path: Path) -> Iterator[Sequence[Any]]:
         """Yield names and rows; nothing can be written."""
-        address = f"{path.absolute().as_uri()}?mode=ro"
-        with closing(sqlite3.connect(address, uri=True)) as database:
-            database.text_factory = bytes
-            found = database.execute(self.query or _only_table(database))
-            yield [each[0] for each in found.description]
-            yield from found
+        yield from select_from_sqlite(path, self.query, limits=self.limits)
 
     def write(self, tables: Iterator[Rows], file: BinaryIO, *, suffix: str) -> None:
         """Refuse: a database is not a result."""
         del tables, file
         raise ValueError(f"tables are not written as {suffix}: take .csv or .parquet")
-
-
-def _only_table(database: sqlite3.Connection) -> str:
-    listed = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view')"
-    found = [row[0].decode() for row in database.execute(listed)]
-    names = [name for name in found if not name.startswith("sqlite_")]
-    if len(names) != 1:
-        raise ValueError("there are several tables in it")
-    quoted = names[0].replace('"', '""')
-    return f'SELECT * FROM "{quoted}"'

@@ -32,6 +32,7 @@ from cloakgp.design.streaming.rules import BallRule, RowModel, Rule
 from cloakgp.design.streaming.sampling import Sample
 from cloakgp.design.streaming.sums import StrategySums, sum_strategy, sums_of_rows
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.names import DEFAULT_GAP
 from cloakgp.utils.passes import Chunk, Passes
 from cloakgp.utils.threads import suitable_threads
 
@@ -176,7 +177,7 @@ def design_streamed_bayes(
     noise_sd: float,
     sample: Sample | None = None,
     tally: Cells | None = None,
-    gap: float = 1e-3,
+    gap: float = DEFAULT_GAP,
     progress: Progress | None = None,
 ) -> StreamedDesign:
     """Choose what to ask of every row of a table, reading it a few times.

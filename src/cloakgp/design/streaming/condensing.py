@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cloakgp.design.streaming.binning import Cells
+from cloakgp.design.streaming.grouping import GroupedPasses, columns_at
 from cloakgp.design.streaming.rules import RowModel, Rule
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import Chunk, Passes
@@ -257,14 +258,17 @@ class _Condensing:
     model: RowModel
     rule: Rule
     cells: Cells
+    grouped: bool
 
     def __call__(self, chunk: Chunk) -> _Sums:
-        columns = self.rule.columns(*self.model.features_and_noise(chunk.X))
+        columns, inputs = columns_at(
+            chunk.X, model=self.model, rule=self.rule, grouped=self.grouped
+        )
         squares = np.einsum("kn,kn->n", columns, columns)
-        membership = self.cells.membership(chunk.X)
+        membership = self.cells.membership(inputs)
         return _Sums(
-            places=membership @ chunk.X,
-            counts=membership @ np.ones(len(chunk.X)),
+            places=membership @ inputs,
+            counts=membership @ np.ones(len(inputs)),
             questions=np.ascontiguousarray((membership @ columns.T).T),
             squares=membership @ squares,
             gram=columns @ columns.T,
@@ -288,12 +292,13 @@ def condense(
     Parameters
     ----------
     passes : Passes
+        With `GroupedPasses`, columns are those of `grouped_columns`.
     model : RowModel
         Whose features and noise variances the rule goes by.
     rule : Rule
     cells : Cells
     sample : array of shape (n, D), optional
-        Some of these rows, spread over all of them.
+        Some of these rows, spread over all of them; none of groups, whose sizes it does not tell.
     what : str
         Shown to whoever waits.
 
@@ -302,7 +307,9 @@ def condense(
     CellQuestions
         Of the cells that have rows.
     """
-    sums = passes.over_inputs(_Condensing(model=model, rule=rule, cells=cells), what=what)
+    grouped = isinstance(passes, GroupedPasses)
+    condensing = _Condensing(model=model, rule=rule, cells=cells, grouped=grouped)
+    sums = passes.over_inputs(condensing, what=what)
     kept = sums.counts > 0
     counts = sums.counts[kept]
     return CellQuestions(

@@ -10,7 +10,7 @@ than it is allowed to.
 How many rows a group has is counted in one pass, for numbers of groups and not for groups
 (`cloakgp.utils.passes.GROUP_NUMBERS`): where several groups share a number, their rows weigh less
 than they could. That, too, decides how useful a release is and not how private: what a group's
-columns add up to is measured where they are asked (`cloakgp.privacy.streaming`).
+columns add up to is measured where they are asked (`cloakgp.privacy.ask`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ from numpy.typing import NDArray
 from cloakgp.design.streaming.binning import Cells
 from cloakgp.design.streaming.rules import RowModel, Rule
 from cloakgp.design.streaming.sums import StrategySums, sums_of_rows
+from cloakgp.design.streaming.together import lengths_of_rows
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.names import Ball
 from cloakgp.utils.passes import GROUP_NUMBERS, Chunk, PartOf, Passes
 
 NO_GROUPS = "the rows do not say whose they are: name their groups"
@@ -85,14 +87,22 @@ class GroupedPasses:
         Whose chunks have groups.
     counts : array of int, shape (GROUP_NUMBERS,)
         How many rows there are of each number.
+    together : int
+        T, how many entries next to each other are those of one row, and count as one.
     """
 
     passes: Passes
     counts: NDArray[np.intp]
+    together: int = 1
 
     @classmethod
-    def of(cls, passes: Passes) -> Self:
+    def of(cls, passes: Passes, *, together: int = 1) -> Self:
         """Go through a table once and count the rows of groups.
+
+        Parameters
+        ----------
+        passes : Passes
+        together : int
 
         Raises
         ------
@@ -100,7 +110,7 @@ class GroupedPasses:
             If the rows do not say whose they are.
         """
         found = passes.over_inputs(_Counts.of, what="counting the rows of groups")
-        return cls(passes=passes, counts=found.counts)
+        return cls(passes=passes, counts=found.counts // together, together=together)
 
     @property
     def n_inputs(self) -> int:
@@ -144,6 +154,25 @@ def grouped_columns(X: Array, *, model: RowModel, rule: Rule) -> Array:
     """
     columns: Array = rule.columns(*GroupedModel(model).features_and_noise(X)) / X[:, -1]
     return columns
+
+
+def columns_at(
+    X: Array, *, model: RowModel, rule: Rule, grouped: bool = False
+) -> tuple[Array, Array]:
+    """Return what a rule asks of rows, shape (k, n), and their inputs without sizes of groups.
+
+    Parameters
+    ----------
+    X : array of shape (n, D), or (n, D + 1)
+    model : RowModel
+        Of the outputs.
+    rule : Rule
+    grouped : bool
+        Whether inputs end with the sizes of groups.
+    """
+    if grouped:
+        return grouped_columns(X, model=model, rule=rule), X[:, :-1]
+    return rule.columns(*model.features_and_noise(X)), X
 
 
 @dataclass(frozen=True)
@@ -201,21 +230,24 @@ class _Summing:
     columns: Callable[[Array], Array]
     seen_by: tuple[RowModel, ...]
     cells: Cells | None
+    together: int
+    ball: Ball
 
     def __call__(self, chunk: Chunk) -> _Grouped:
         columns = self.columns(chunk.X)
-        lengths = np.sqrt(np.einsum("kn,kn->n", columns, columns))
+        lengths = lengths_of_rows(columns, together=self.together, ball=self.ball)
         membership = None if self.cells is None else self.cells.membership(chunk.X)
         sums = tuple(
             sums_of_rows(columns, *model.features_and_noise(chunk.X[:, :-1]), membership=membership)
             for model in self.seen_by
         )
         assert chunk.groups is not None
-        together = np.bincount(chunk.groups, weights=lengths, minlength=GROUP_NUMBERS)
+        numbers = chunk.groups[:: self.together]
+        summed = np.bincount(numbers, weights=lengths, minlength=GROUP_NUMBERS)
         return _Grouped(
             sums=sums,
-            lengths=together.astype(np.float64),
-            counts=np.bincount(chunk.groups, minlength=GROUP_NUMBERS),
+            lengths=summed.astype(np.float64),
+            counts=np.bincount(numbers, minlength=GROUP_NUMBERS),
             chunks=1,
         )
 
@@ -227,6 +259,7 @@ def sum_grouped(
     model: RowModel,
     rule: Rule,
     cells: Cells | None = None,
+    ball: Ball = "l2",
     what: str = "summing questions",
 ) -> tuple[tuple[StrategySums, ...], Grouping]:
     """Go through a table once and sum what is asked of the outputs of every row.
@@ -241,6 +274,8 @@ def sum_grouped(
     rule : Rule
     cells : Cells, optional
         Sum over the rows of each of these, too.
+    ball : {"l1", "l2"}
+        In whose norm columns are measured.
     what : str
         Shown to whoever waits.
 
@@ -255,6 +290,8 @@ def sum_grouped(
         columns=partial(grouped_columns, model=model, rule=rule),
         seen_by=tuple(models),
         cells=cells,
+        together=passes.together,
+        ball=ball,
     )
     found = passes.over_inputs(summing, what=what)
     longest = float(found.lengths.max())

@@ -28,7 +28,7 @@ from cloakgp.design.solver import Progress, optimal_weights
 from cloakgp.design.strategy import Certificate, warn_if_short
 from cloakgp.design.streaming.rules import LinearRule, RowModel
 from cloakgp.utils.arrays import Array
-from cloakgp.utils.names import CriterionName
+from cloakgp.utils.names import DEFAULT_GAP, CriterionName
 from cloakgp.utils.passes import Chunk, Passes
 from cloakgp.utils.threads import suitable_threads
 
@@ -150,7 +150,7 @@ def design_streamed(
     sample: Array,
     criterion: CriterionName = "trace",
     weights: Array | None = None,
-    gap: float = 1e-3,
+    gap: float = DEFAULT_GAP,
     progress: Progress | None = None,
 ) -> StreamedStrategy:
     """Choose what to ask of every row so that C y follows from the answers with the least noise.

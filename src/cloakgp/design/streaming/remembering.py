@@ -4,6 +4,13 @@ What a partition asks of a row is one number: to which answer its output is adde
 sign. A design finds it for every row; the pass that asks, and those that sum what was learned, need
 it again. It is kept by a digest of the inputs of the rows that were seen together, so that inputs
 which changed meanwhile are not taken for what they were, and it is public, as inputs are.
+
+Privacy does not rest on it. Were a digest to meet another's, or the memory to be spoiled, other
+columns would be asked than were designed: but the very columns that a chunk is asked are measured
+where they are asked (`cloakgp.privacy.ask`), and if one is longer than noise was calibrated
+for, or a group's together are, nothing is released. Within that, wrong columns are worse questions.
+What is summed of them for the posterior would then be about others than were asked, so that
+predictions could be wrong: usefulness rests on the digest, of 128 bits.
 """
 
 from __future__ import annotations

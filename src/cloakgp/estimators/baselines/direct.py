@@ -2,24 +2,80 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
 
-from cloakgp.estimators.base import PosteriorMixin, check_inputs, choose_hyperprior
-from cloakgp.estimators.baselines.undesigned import PRIOR_SD_SHARE, release_of_answers
+from cloakgp.estimators.base import PosteriorMixin
+from cloakgp.estimators.baselines.undesigned import PRIOR_SD_SHARE, Baseline, release_of_answers
 from cloakgp.fitting.defaults import choose_prior, choose_query
 from cloakgp.fitting.planning import check_exact
-from cloakgp.privacy import Guarantee, OutputBounds, measure
-from cloakgp.privacy.accounting import check_budget
+from cloakgp.fitting.request import choose_hyperprior
+from cloakgp.models import ExactPrior, SparsePrior
+from cloakgp.privacy import Guarantee, OutputBounds, ask
+from cloakgp.privacy.budgets import check_budget
 from cloakgp.privacy.checks import warn_of_parameters
-from cloakgp.privacy.tracebacks import forget_on_failure
+from cloakgp.release import Hyperprior
+from cloakgp.utils.arrays import Array
 
 
-class DPRowNoiseRegressor(PosteriorMixin[Guarantee], RegressorMixin, BaseEstimator):
+class _DirectRegressor(PosteriorMixin[Guarantee], Baseline):
+    """Gaussian noise on given questions, and a Gaussian process that knows of it."""
+
+    delta: float
+    mean: float | None = None
+    learn: Literal["map", "average"] | None = None
+
+    @abstractmethod
+    def _strategy(self, rows: int) -> Array:
+        """Return the questions."""
+
+    @abstractmethod
+    def _prior(self, inputs: Array, limits: OutputBounds) -> ExactPrior | SparsePrior:
+        """Return the process that is conditioned on the answers."""
+
+    def _hyperprior(self) -> Hyperprior | None:
+        """Return what is learned from the answers: nothing."""
+        return None
+
+    def _publish(self, inputs: Array, y: ArrayLike) -> None:
+        limits = OutputBounds.checked(self.bounds)
+        hyperprior = self._hyperprior()
+        check_budget(self.epsilon, self.delta)
+        warn_of_parameters(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            rows=len(inputs),
+            bounds=[(limits.lo, limits.hi)],
+            mean=self.mean,
+        )
+        prior = self._prior(inputs, limits)
+        strategy = self._strategy(len(inputs))
+        answers = ask(
+            strategy,
+            y,
+            question=limits,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            insecure_seed=self.insecure_seed,
+        )
+        self.release_ = release_of_answers(
+            inputs,
+            strategy=strategy,
+            answers=answers,
+            bounds=limits,
+            prior=prior,
+            query=choose_query(inputs),
+            hyperprior=hyperprior,
+            average=self.learn == "average",
+            input_names=self._names(),
+        )
+
+
+class DPRowNoiseRegressor(_DirectRegressor):
     """Noise on every output, then the Gaussian process that knows of it.
 
     What each person could do alone, without trusting anybody (local privacy): publish one's output
@@ -48,7 +104,7 @@ class DPRowNoiseRegressor(PosteriorMixin[Guarantee], RegressorMixin, BaseEstimat
 
     Notes
     -----
-    Mechanism: `cloakgp.privacy.queries` on the strategy R = I. Neighbours, theorem and argument
+    Mechanism: `cloakgp.privacy.ask` on the strategy R = I. Neighbours, theorem and argument
     are stated there. Sensitivity: every column of R has norm 1, so one change moves one answer by
     at most d.
 
@@ -81,70 +137,24 @@ class DPRowNoiseRegressor(PosteriorMixin[Guarantee], RegressorMixin, BaseEstimat
         self.learn = learn
         self.insecure_seed = insecure_seed
 
-    @forget_on_failure
-    def fit(self, X: ArrayLike, y: ArrayLike) -> DPRowNoiseRegressor:
-        """Spend the budget once: publish every output with noise.
+    def _strategy(self, rows: int) -> Array:
+        return np.eye(rows)
 
-        Parameters
-        ----------
-        X : array-like of shape (N, D)
-            Public inputs.
-        y : array-like of shape (N,)
-            Private outputs.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For anything that does not make sense; no message quotes an output.
-        """
-        inputs = check_inputs(self, X)
-        limits = OutputBounds.checked(self.bounds)
-        hyperprior = choose_hyperprior(
-            self.learn, noise_variance=self.noise_variance, mean=self.mean
-        )
-        check_budget(self.epsilon, self.delta)
-        warn_of_parameters(
-            epsilon=self.epsilon,
-            delta=self.delta,
-            rows=len(inputs),
-            bounds=[(limits.lo, limits.hi)],
-            mean=self.mean,
-        )
+    def _prior(self, inputs: Array, limits: OutputBounds) -> ExactPrior | SparsePrior:
         check_exact(len(inputs))
-        prior = choose_prior(
+        return choose_prior(
             inputs,
             bounds=limits,
             kernel=self.kernel,
             noise_variance=self.noise_variance,
             mean=self.mean,
         )
-        strategy = np.eye(len(inputs))
-        answers = measure(
-            strategy,
-            y,
-            bounds=self.bounds,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            insecure_seed=self.insecure_seed,
-        )
-        self.release_ = release_of_answers(
-            inputs,
-            strategy=strategy,
-            answers=answers,
-            prior=prior,
-            query=choose_query(inputs),
-            hyperprior=hyperprior,
-            average=self.learn == "average",
-            input_names=self._names(),
-        )
-        return self
+
+    def _hyperprior(self) -> Hyperprior | None:
+        return choose_hyperprior(self.learn, noise_variance=self.noise_variance, mean=self.mean)
 
 
-class DPMeanRegressor(PosteriorMixin[Guarantee], RegressorMixin, BaseEstimator):
+class DPMeanRegressor(_DirectRegressor):
     """The noisy mean of all outputs, predicted everywhere.
 
     Parameters
@@ -169,7 +179,7 @@ class DPMeanRegressor(PosteriorMixin[Guarantee], RegressorMixin, BaseEstimator):
 
     Notes
     -----
-    Mechanism: `cloakgp.privacy.queries` on the strategy of a single row of ones. Neighbours,
+    Mechanism: `cloakgp.privacy.ask` on the strategy of a single row of ones. Neighbours,
     theorem and argument are stated there. Sensitivity: one change moves the sum by at most d.
 
     Examples
@@ -196,57 +206,14 @@ class DPMeanRegressor(PosteriorMixin[Guarantee], RegressorMixin, BaseEstimator):
         self.delta = delta
         self.insecure_seed = insecure_seed
 
-    @forget_on_failure
-    def fit(self, X: ArrayLike, y: ArrayLike) -> DPMeanRegressor:
-        """Spend the budget once: publish the sum of the outputs with noise.
+    def _strategy(self, rows: int) -> Array:
+        return np.ones((1, rows))
 
-        Parameters
-        ----------
-        X : array-like of shape (N, D)
-            Public inputs.
-        y : array-like of shape (N,)
-            Private outputs.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For anything that does not make sense; no message quotes an output.
-        """
-        inputs = check_inputs(self, X)
-        limits = OutputBounds.checked(self.bounds)
-        check_budget(self.epsilon, self.delta)
-        warn_of_parameters(
-            epsilon=self.epsilon,
-            delta=self.delta,
-            rows=len(inputs),
-            bounds=[(limits.lo, limits.hi)],
-        )
+    def _prior(self, inputs: Array, limits: OutputBounds) -> ExactPrior | SparsePrior:
         variance = (PRIOR_SD_SHARE * limits.width) ** 2
-        prior = choose_prior(
+        return choose_prior(
             inputs,
             bounds=limits,
             kernel=ConstantKernel(variance),
             noise_variance=variance if self.noise_variance is None else self.noise_variance,
         )
-        strategy = np.ones((1, len(inputs)))
-        answers = measure(
-            strategy,
-            y,
-            bounds=self.bounds,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            insecure_seed=self.insecure_seed,
-        )
-        self.release_ = release_of_answers(
-            inputs,
-            strategy=strategy,
-            answers=answers,
-            prior=prior,
-            query=choose_query(inputs),
-            input_names=self._names(),
-        )
-        return self

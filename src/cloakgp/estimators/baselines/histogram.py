@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Literal, overload
 
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, RegressorMixin
 
-from cloakgp.estimators.base import ReleaseMixin, check_inputs
-from cloakgp.privacy import Guarantee, OutputBounds, measure
+from cloakgp.estimators.baselines.undesigned import Baseline
+from cloakgp.privacy import OutputBounds, ask
 from cloakgp.privacy.checks import warn_of_parameters
 from cloakgp.privacy.noise import noise_named
+from cloakgp.privacy.noise_choice import check_noise
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release.histogram import Bins, BinsSpec, NoisyHistogram, Occupancy
 from cloakgp.utils.arrays import Array
@@ -34,7 +34,7 @@ def release_histogram(
     """Publish noisy sums of the outputs in every bin that holds rows.
 
     Mechanism: the strategy of one question per such bin, 1 for its rows and 0 for others, put to y
-    by `cloakgp.privacy.queries`, where neighbours, theorem and argument stand. Sensitivity: every
+    by `cloakgp.privacy.ask`, where neighbours, theorem and argument stand. Sensitivity: every
     column has a single one, so one change moves one bin's sum by at most d, in ℓ1 and in ℓ2 norm.
     Which bins hold rows, and how many, is public.
 
@@ -73,10 +73,10 @@ def release_histogram(
     (array([25., 25., 25., 25.]), 141.4)
     """
     law = noise_named(noise)
-    if delta is None and law.name == "gaussian":
+    if delta is None and law.needs_delta:
         raise ValueError("Gaussian noise needs a delta: give one, or choose noise='laplace'")
-    spent = 0.0 if law.name == "laplace" or delta is None else delta
-    law.check(epsilon, spent if delta is None else delta)
+    spent = delta if delta is not None and law.needs_delta else 0.0
+    check_noise(law.name, epsilon=epsilon, delta=spent if delta is None else delta)
     limits = OutputBounds.checked(bounds)
     warn_of_parameters(
         epsilon=epsilon,
@@ -85,10 +85,10 @@ def release_histogram(
         bounds=[(limits.lo, limits.hi)],
     )
     occupancy = Occupancy.of(X, bins)
-    answers = measure(
+    answers = ask(
         occupancy.strategy,
         y,
-        bounds=bounds,
+        question=limits,
         epsilon=epsilon,
         delta=spent,
         noise=law.name,
@@ -98,17 +98,41 @@ def release_histogram(
         bins=bins,
         places=bins.places(occupancy.cells),
         counts=occupancy.counts,
-        sums=answers.values,
+        sums=answers.values[:, 0],
         noise_sd=answers.noise_sd,
         noise=noise,
-        bounds=answers.bounds,
+        bounds=(limits.lo, limits.hi),
         guarantee=answers.guarantee,
         insecure=answers.insecure,
         input_names=tuple(input_names),
     )
 
 
-class DPHistogramRegressor(ReleaseMixin[Guarantee], RegressorMixin, BaseEstimator):
+class BinnedBaseline(Baseline):
+    """A baseline that asks for the sums of the outputs in bins of the inputs."""
+
+    bins: BinsSpec
+    ranges: Sequence[tuple[float, float]] | None
+    noise: NoiseName
+
+    def _bins(self, inputs: Array) -> Bins:
+        return Bins.over(inputs, bins=self.bins, ranges=self.ranges)
+
+    def _histogram(self, inputs: Array, y: ArrayLike) -> NoisyHistogram:
+        return release_histogram(
+            inputs,
+            y,
+            bins=self._bins(inputs),
+            noise=self.noise,
+            bounds=self.bounds,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            input_names=self._names(),
+            insecure_seed=self.insecure_seed,
+        )
+
+
+class DPHistogramRegressor(BinnedBaseline):
     """Histogram regression that protects each output: noisy bin means.
 
     Parameters
@@ -182,39 +206,8 @@ class DPHistogramRegressor(ReleaseMixin[Guarantee], RegressorMixin, BaseEstimato
         self.clip = clip
         self.insecure_seed = insecure_seed
 
-    @forget_on_failure
-    def fit(self, X: ArrayLike, y: ArrayLike) -> DPHistogramRegressor:
-        """Spend the budget once: publish noisy bin sums.
-
-        Parameters
-        ----------
-        X : array-like of shape (N, D)
-            Public inputs.
-        y : array-like of shape (N,)
-            Private outputs.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For anything that does not make sense; no message quotes an output.
-        """
-        inputs = check_inputs(self, X)
-        self.release_ = release_histogram(
-            inputs,
-            y,
-            bins=Bins.over(inputs, bins=self.bins, ranges=self.ranges),
-            noise=self.noise,
-            bounds=self.bounds,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            input_names=self._names(),
-            insecure_seed=self.insecure_seed,
-        )
-        return self
+    def _publish(self, inputs: Array, y: ArrayLike) -> None:
+        self.release_ = self._histogram(inputs, y)
 
     @overload
     def predict(self, X: ArrayLike) -> Array: ...

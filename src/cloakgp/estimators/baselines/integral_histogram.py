@@ -14,21 +14,20 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
 from sklearn.utils.validation import check_is_fitted
 
-from cloakgp.estimators.base import PosteriorMixin, check_inputs, choose_hyperprior
-from cloakgp.estimators.baselines.histogram import release_histogram
+from cloakgp.estimators.base import PosteriorMixin
+from cloakgp.estimators.baselines.histogram import BinnedBaseline
 from cloakgp.estimators.baselines.undesigned import PRIOR_SD_SHARE, release_of_answers
 from cloakgp.fitting.defaults import choose_prior, choose_query
+from cloakgp.fitting.request import choose_hyperprior
 from cloakgp.fitting.strategies import Query
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.kernels.integral import IntegralRBF, points_as_boxes
 from cloakgp.privacy import Answers, Guarantee, OutputBounds
-from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import Hyperprior, Release
-from cloakgp.release.histogram import Bins, BinsSpec, NoisyHistogram, Occupancy
+from cloakgp.release.histogram import BinsSpec, NoisyHistogram, Occupancy
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import NoiseName
 
@@ -95,11 +94,10 @@ def release_over_boxes(
     return release_of_answers(
         histogram.bins.boxes(histogram.bins.cells(X)),
         strategy=occupancy.strategy,
+        bounds=OutputBounds(*histogram.bounds),
         answers=Answers(
-            values=histogram.sums,
+            values=histogram.sums[:, None],
             noise_sd=histogram.noise_sd,
-            centre=histogram.centre,
-            bounds=histogram.bounds,
             guarantee=histogram.guarantee,
             insecure=histogram.insecure,
             noise=histogram.noise,
@@ -114,7 +112,7 @@ def release_over_boxes(
     )
 
 
-class DPIntegralHistogramRegressor(PosteriorMixin[Guarantee], RegressorMixin, BaseEstimator):
+class DPIntegralHistogramRegressor(PosteriorMixin[Guarantee], BinnedBaseline):
     """A Gaussian process fitted to a private histogram, with the integral kernel.
 
     Parameters
@@ -196,32 +194,12 @@ class DPIntegralHistogramRegressor(PosteriorMixin[Guarantee], RegressorMixin, Ba
         self.learn = learn
         self.insecure_seed = insecure_seed
 
-    @forget_on_failure
-    def fit(self, X: ArrayLike, y: ArrayLike) -> DPIntegralHistogramRegressor:
-        """Spend the budget once: publish noisy bin sums, and fit the process to them.
-
-        Parameters
-        ----------
-        X : array-like of shape (N, D)
-            Public inputs.
-        y : array-like of shape (N,)
-            Private outputs.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For anything that does not make sense; no message quotes an output.
-        """
-        inputs = check_inputs(self, X)
+    def _publish(self, inputs: Array, y: ArrayLike) -> None:
         limits = OutputBounds.checked(self.bounds)
         hyperprior = choose_hyperprior(
             self.learn, noise_variance=self.noise_variance, mean=self.mean
         )
-        bins = Bins.over(inputs, bins=self.bins, ranges=self.ranges)
+        bins = self._bins(inputs)
         prior = choose_prior(
             bins.boxes(bins.cells(inputs)),
             bounds=limits,
@@ -231,17 +209,7 @@ class DPIntegralHistogramRegressor(PosteriorMixin[Guarantee], RegressorMixin, Ba
             noise_variance=self.noise_variance,
             mean=self.mean,
         )
-        self.histogram_ = release_histogram(
-            inputs,
-            y,
-            bins=bins,
-            noise=self.noise,
-            bounds=self.bounds,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            input_names=self._names(),
-            insecure_seed=self.insecure_seed,
-        )
+        self.histogram_ = self._histogram(inputs, y)
         self.release_ = release_over_boxes(
             self.histogram_,
             inputs,
@@ -249,7 +217,6 @@ class DPIntegralHistogramRegressor(PosteriorMixin[Guarantee], RegressorMixin, Ba
             hyperprior=hyperprior,
             average=self.learn == "average",
         )
-        return self
 
     @property
     def guarantee_(self) -> Guarantee:

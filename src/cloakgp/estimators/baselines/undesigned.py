@@ -1,14 +1,21 @@
-"""Undesigned releases: given strategies, answered, as ordinary releases."""
+"""Undesigned releases: given strategies, answered; the base of the baselines."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
+from typing import Self
+
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, RegressorMixin
 
 from cloakgp.criteria.given import GIVEN
 from cloakgp.design import Certificate
+from cloakgp.estimators.base import ReleaseMixin, check_inputs
 from cloakgp.fitting.strategies import Query
 from cloakgp.models import ExactPrior, SparsePrior
-from cloakgp.privacy import Answers
+from cloakgp.privacy import Answers, Guarantee, OutputBounds
+from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import DenseStrategy, Hyperprior, Measurement, Release
 from cloakgp.utils.arrays import Array
 
@@ -24,6 +31,7 @@ def release_of_answers(
     *,
     strategy: Array,
     answers: Answers,
+    bounds: OutputBounds,
     prior: ExactPrior | SparsePrior,
     query: Query,
     hyperprior: Hyperprior | None = None,
@@ -40,6 +48,8 @@ def release_of_answers(
         Public inputs.
     strategy : array of shape (k, N)
     answers : Answers
+    bounds : OutputBounds
+        To which outputs were clipped.
     prior : ExactPrior or SparsePrior
     query : Query
         Kept with the release; predictions can be had anywhere.
@@ -58,10 +68,12 @@ def release_of_answers(
     >>> import numpy as np
     >>> from sklearn.gaussian_process.kernels import RBF
     >>> from cloakgp.models import ExactPrior
-    >>> from cloakgp.privacy import measure
-    >>> answers = measure(np.eye(2), [0.0, 1.0], bounds=(0, 1), epsilon=1.0, delta=0.01)
+    >>> from cloakgp.privacy import ask
+    >>> bounds = OutputBounds(0.0, 1.0)
+    >>> answers = ask(np.eye(2), [0.0, 1.0], question=bounds, epsilon=1.0, delta=0.01)
     >>> X = np.array([[0.0], [1.0]])
-    >>> release_of_answers(X, strategy=np.eye(2), answers=answers, query=Query(X=X),
+    >>> release_of_answers(X, strategy=np.eye(2), answers=answers, bounds=bounds,
+    ...                    query=Query(X=X),
     ...                    prior=ExactPrior(kernel=RBF(), noise_variance=0.1, mean=0.5))
     <Release of 2 noisy answers, (1, 0.01)-differential privacy (mu = 0.5325).>
     """
@@ -73,6 +85,41 @@ def release_of_answers(
         certificate=UNCERTIFIED,
         query_weights=query.weights,
     )
-    measurement = Measurement(strategy=given, answers=answers)
+    measurement = Measurement(strategy=given, question=bounds, answers=answers)
     release = Release(prior=prior, measurements=(measurement,), input_names=tuple(input_names))
     return release if hyperprior is None else release.learn(hyperprior, average=average)
+
+
+class Baseline(ReleaseMixin[Guarantee], RegressorMixin, BaseEstimator):
+    """A regressor whose questions are given and not designed: it spends its budget once."""
+
+    bounds: tuple[float, float]
+    epsilon: float
+    delta: float | None
+
+    @forget_on_failure
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Spend the budget once: publish noisy answers, and what follows from them.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, D)
+            Public inputs.
+        y : array-like of shape (N,)
+            Private outputs.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For anything that does not make sense; no message quotes an output.
+        """
+        self._publish(check_inputs(self, X), y)
+        return self
+
+    @abstractmethod
+    def _publish(self, inputs: Array, y: ArrayLike) -> None:
+        """Ask the outputs, and keep what was published."""

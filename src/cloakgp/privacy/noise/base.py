@@ -1,25 +1,38 @@
-"""Noise: the law of what is added to answers, the norm in which it counts, what it guarantees."""
+"""Noise: the law of what is added to answers, the norm in which it counts, what it guarantees.
+
+Whatever depends on a law is a method here, so that nothing outside of this folder knows a law by
+its name. A law states its guarantee by what composes (`cloakgp.privacy.accounting.Guarantee`): a μ
+of Gaussian differential privacy, or an ε that holds with δ = 0.
+"""
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from cloakgp.privacy.accounting import Calibration, Guarantee
-from cloakgp.privacy.encoding import Encoding
+from cloakgp.privacy.budgets import Pair
 from cloakgp.privacy.groups import Groups
+from cloakgp.privacy.noise.shares import Shares
+from cloakgp.privacy.questions.base import Question
 from cloakgp.privacy.rounding import gamma
 from cloakgp.privacy.sampler import Integers
+from cloakgp.privacy.spending import Cost
 from cloakgp.utils.arrays import Array
-from cloakgp.utils.names import NoiseName
+from cloakgp.utils.names import Ball, NoiseName
 
 # A sensitivity in steps for which rounding does not matter.
 WHOLE_STEPS = 2**40
 # What noise may seem to be less than its guarantee needs by: float64 in another order of summation.
 TOLERANCE = 1e-9
+# Kept back from each part of a budget, so that rounding in two calibrations cannot add up beyond
+# the whole.
+SPLIT_MARGIN = 1e-6
 
 
 @dataclass(frozen=True)
@@ -27,7 +40,8 @@ class Noise(ABC):
     """A law of privacy noise.
 
     A new one is a module of this folder and a line in its registry: mechanisms take the norm in
-    which their questions count, the scale and the draw from here.
+    which their questions count, the scale and the draw from here, designs take the ball, schedules
+    the shares and the split of a budget, accounts the cost.
 
     Attributes
     ----------
@@ -35,10 +49,25 @@ class Noise(ABC):
         As parameters, options and files spell it.
     law : str
         In words.
+    needs_delta : bool
+        Whether there is no such noise at δ = 0.
+    ball : {"l1", "l2"}
+        The unit ball in which columns of a strategy are to lie.
+    between_indicators : float
+        How far two indicators of different intervals lie apart, in that norm.
+    power : int
+        Shares of a budget are of the power of 1/sd that adds up: of μ², 2; of ε, 1.
+    shares : Shares
+        What each part of a release takes of the whole.
     """
 
     name: ClassVar[NoiseName]
     law: ClassVar[str]
+    needs_delta: ClassVar[bool]
+    ball: ClassVar[Ball]
+    between_indicators: ClassVar[float]
+    power: ClassVar[int]
+    shares: ClassVar[Shares]
 
     @abstractmethod
     def lengths(self, columns: Array) -> Array:
@@ -47,6 +76,22 @@ class Noise(ABC):
         Parameters
         ----------
         columns : array of shape (k, n)
+        """
+
+    @abstractmethod
+    def lengths_together(self, columns: Array, *, together: int) -> Array:
+        """Return how far answers move at most if all entries of a row move by one, rounded up.
+
+        Parameters
+        ----------
+        columns : array of shape (k, n)
+        together : int
+            T: so many columns next to each other are those of one row; n is a multiple of it.
+
+        Returns
+        -------
+        array of shape (n / T,)
+            Of one entry a row, the lengths of the columns.
         """
 
     @abstractmethod
@@ -62,6 +107,11 @@ class Noise(ABC):
             C, the columns of V. Of one column, rows move one way or the other. Of several they move
             in C dimensions.
         """
+
+    @property
+    def of_sums(self) -> str:
+        """What noise on sums of answers is, in words."""
+        return f"sums of {self.law} noise"
 
     def summed_lengths(self, strategy: Array, *, groups: Groups | None) -> float:
         """Return the greatest Σ_j ‖r_j‖ over a group, rounded up.
@@ -89,17 +139,86 @@ class Noise(ABC):
         """Return the norm of a vector of ones, rounded up."""
 
     @abstractmethod
-    def distance(self, encoding: Encoding) -> float:
+    def distance(self, question: Question) -> float:
         """Return how far a row moves when its private entry changes to any other, rounded up."""
 
     @abstractmethod
     def unit_sd(self, epsilon: float, delta: float) -> float:
         """Return the sd of the noise that answers of sensitivity 1 need."""
 
+    def sd_of_share(self, epsilon: float, delta: float, *, share: float) -> float:
+        """Return the sd of the noise that answers of sensitivity 1 need for a share of a budget."""
+        return self.unit_sd(epsilon, delta) / (math.sqrt(share) if self.power == 2 else share)
+
     @abstractmethod
-    def check(
-        self, epsilon: float, delta: float, *, calibration: Calibration = "exact"
-    ) -> tuple[float, float]:
+    def split(self, epsilon: float, delta: float, *, shares: Sequence[float]) -> tuple[Pair, ...]:
+        """Split a budget so that its parts compose to it.
+
+        Parameters
+        ----------
+        epsilon, delta : float
+            The whole.
+        shares : sequence of float
+            Positive, adding up to 1 at most.
+
+        Raises
+        ------
+        ValueError
+            If every part would have ε = 0 at this δ.
+        """
+
+    @abstractmethod
+    def scale_budget(self, epsilon: float, delta: float, *, factor: float) -> Pair:
+        """Return the budget whose noise is so many times smaller."""
+
+    @abstractmethod
+    def decided_by_answers(self, epsilon: float, delta: float) -> Pair:
+        """Return what of a budget may be spent in parts whose sizes earlier answers decide.
+
+        All parts of one path then keep the whole on every path.
+        """
+
+    @abstractmethod
+    def whole(self, epsilon: float, delta: float) -> Guarantee:
+        """Return what one measurement with a whole budget states, but for the cost of its grid."""
+
+    @abstractmethod
+    def whole_of_parts(
+        self, epsilon: float, delta: float, *, parts: Sequence[Pair], fixed: bool = True
+    ) -> Guarantee:
+        """Return what parts of a budget state together, but for the cost of their grids.
+
+        Parameters
+        ----------
+        epsilon, delta : float
+            The whole, which was split.
+        parts : sequence of (float, float)
+        fixed : bool
+            Whether it is these parts; else others of the same sum, of which the guarantee holds
+            too.
+        """
+
+    @abstractmethod
+    def held(self, epsilon: float, delta: float, *, parts: Sequence[Pair]) -> Cost | Pair:
+        """Return what to hold in an account before the first of several parts is drawn.
+
+        Parameters
+        ----------
+        epsilon, delta : float
+            The whole, which was split.
+        parts : sequence of (float, float)
+        """
+
+    @abstractmethod
+    def cost(self, epsilon: float, delta: float) -> Cost:
+        """Return what a measurement with a budget costs at most, but for its grid."""
+
+    @abstractmethod
+    def spent(self, guarantee: Guarantee) -> float:
+        """Return what a measurement spent, in the units in which shares add up."""
+
+    @abstractmethod
+    def check(self, epsilon: float, delta: float, *, calibration: Calibration = "exact") -> Pair:
         """Return a budget as float64, after checking it.
 
         Raises

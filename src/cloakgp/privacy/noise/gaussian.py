@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar
-
-import numpy as np
 
 from cloakgp.privacy.accounting import (
     Calibration,
     Guarantee,
-    check_budget,
     discretisation_delta,
     exact_noise_multiplier,
     papers_noise_multiplier,
 )
-from cloakgp.privacy.encoding import Encoding
-from cloakgp.privacy.groups import Groups, column_lengths, greatest_gauge
-from cloakgp.privacy.noise.base import TOLERANCE, Noise
-from cloakgp.privacy.rounding import UNIT_ROUNDOFF, gamma
+from cloakgp.privacy.budgets import Pair, check_budget
+from cloakgp.privacy.noise.balls import EuclideanNoise
+from cloakgp.privacy.noise.base import SPLIT_MARGIN, TOLERANCE
+from cloakgp.privacy.noise.shares import OF_SQUARED_MU, Shares
+from cloakgp.privacy.rounding import UNIT_ROUNDOFF
 from cloakgp.privacy.sampler import Integers, add_discrete_gaussian, add_insecure_gaussian
-from cloakgp.utils.arrays import Array
+from cloakgp.privacy.spending import Cost
 from cloakgp.utils.names import NoiseName
 
 
-class GaussianNoise(Noise):
+class GaussianNoise(EuclideanNoise):
     """Discrete Gaussian noise (Canonne, Kamath and Steinke 2020), of Balle and Wang's calibration.
 
     Its theorem and what discretisation costs stand at `cloakgp.privacy.accounting`.
@@ -32,45 +32,79 @@ class GaussianNoise(Noise):
 
     name: ClassVar[NoiseName] = "gaussian"
     law: ClassVar[str] = "normal"
+    needs_delta: ClassVar[bool] = True
+    power: ClassVar[int] = 2
+    shares: ClassVar[Shares] = OF_SQUARED_MU
 
-    def lengths(self, columns: Array) -> Array:
-        """Return ‖r_j‖₂, rounded up."""
-        return column_lengths(columns)
-
-    def gauge(self, strategy: Array, *, groups: Groups | None, channels: int = 1) -> float:
-        """Return the greatest ‖Σ_j ±r_j‖₂ over a group; see `cloakgp.privacy.groups`.
-
-        Of several channels, which signs do not exhaust, the greatest Σ_j ‖r_j‖₂.
-        """
-        if channels > 1:
-            return self.summed_lengths(strategy, groups=groups)
-        return greatest_gauge(strategy, groups=groups)
-
-    def norm(self, totals: Array) -> float:
-        """Return the Euclidean norm, rounded up."""
-        return float(np.linalg.norm(totals)) * (1 + 2 * gamma(totals.size + 2))
-
-    def norm_of_ones(self, count: int) -> float:
-        """Return √n, rounded up."""
-        return math.sqrt(count) * (1 + 4 * UNIT_ROUNDOFF)
-
-    def distance(self, encoding: Encoding) -> float:
-        """Return how far a row moves, in Euclidean norm."""
-        return encoding.distance
+    @property
+    def of_sums(self) -> str:
+        """Sums of normal noise are normal."""
+        return f"{self.law} noise"
 
     def unit_sd(self, epsilon: float, delta: float) -> float:
         """Return σ(ε, δ)."""
         return exact_noise_multiplier(epsilon, delta)
 
-    def check(
-        self, epsilon: float, delta: float, *, calibration: Calibration = "exact"
-    ) -> tuple[float, float]:
+    def split(self, epsilon: float, delta: float, *, shares: Sequence[float]) -> tuple[Pair, ...]:
+        """Return parts of μ² that add up to it (Dong, Roth and Su 2022, corollary 3.3).
+
+        Each as a pair (ε, δ) on its own curve, at a smaller δ where ε would be zero.
+        """
+        mu = (1.0 - SPLIT_MARGIN) / exact_noise_multiplier(epsilon, delta)
+        whole = Guarantee(epsilon=epsilon, delta=delta, mu=mu)
+        parts = [replace(whole, mu=mu * math.sqrt(share)) for share in shares]
+        if max(part.epsilon_at(delta) for part in parts) <= 0:
+            raise ValueError(
+                "splitting the budget leaves only parts with epsilon = 0 at this delta: use a "
+                "smaller delta or no split"
+            )
+        return tuple(_on_curve(part) for part in parts)
+
+    def scale_budget(self, epsilon: float, delta: float, *, factor: float) -> Pair:
+        """Return so many times μ, at the same δ."""
+        mu = factor / exact_noise_multiplier(epsilon, delta)
+        return Guarantee(epsilon=epsilon, delta=delta, mu=mu).epsilon_at(delta), delta
+
+    def decided_by_answers(self, epsilon: float, delta: float) -> Pair:
+        """Return the whole budget.
+
+        Steps of which each may be chosen from the answers before it, with Σ μ_t² at most μ²
+        whatever happens, are μ-Gaussian DP (Smith and Thakurta 2022, *Fully adaptive composition
+        for Gaussian differential privacy*).
+        """
+        return epsilon, delta
+
+    def whole(self, epsilon: float, delta: float) -> Guarantee:
+        """Return μ = 1/σ(ε, δ)."""
+        return Guarantee(epsilon, delta, mu=1.0 / self.unit_sd(epsilon, delta))
+
+    def whole_of_parts(
+        self, epsilon: float, delta: float, *, parts: Sequence[Pair], fixed: bool = True
+    ) -> Guarantee:
+        """Return the whole: μ² of the parts adds up to its own, whichever they are."""
+        del parts, fixed
+        return self.whole(epsilon, delta)
+
+    def held(self, epsilon: float, delta: float, *, parts: Sequence[Pair]) -> Pair:
+        """Return the whole: μ² of the parts adds up to its own."""
+        del parts
+        return epsilon, delta
+
+    def cost(self, epsilon: float, delta: float) -> Cost:
+        """Return μ = 1/σ(ε, δ)."""
+        return Cost(mechanism=self.name, mu=1.0 / exact_noise_multiplier(epsilon, delta))
+
+    def spent(self, guarantee: Guarantee) -> float:
+        """Return μ²."""
+        return guarantee.mu**2
+
+    def check(self, epsilon: float, delta: float, *, calibration: Calibration = "exact") -> Pair:
         """Return a budget as float64, after checking that δ is above zero."""
         if calibration not in ("exact", "papers"):
             raise ValueError(f"calibration must be 'exact' or 'papers', got {calibration!r}")
         if delta == 0:
             raise ValueError("Gaussian noise needs a delta above 0: without one, noise='laplace'")
-        check_budget(epsilon, delta)
+        check_budget(epsilon, delta, part=True)
         return float(epsilon), float(delta)
 
     def scale(
@@ -131,3 +165,11 @@ class GaussianNoise(Noise):
     def keeps(self, guarantee: Guarantee, *, moved: float) -> bool:
         """Return whether μ is at most what is stated."""
         return not guarantee.laplace and moved <= guarantee.mu * (1 + TOLERANCE)
+
+
+def _on_curve(part: Guarantee) -> Pair:
+    """Return a pair (ε, δ) of a part: at a smaller δ where ε would be zero."""
+    delta = part.delta
+    while part.epsilon_at(delta) <= 0:
+        delta /= 2.0
+    return part.epsilon_at(delta), delta

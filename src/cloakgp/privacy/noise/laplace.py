@@ -5,6 +5,13 @@ Mechanism
 Answers, rounded to integers x on a grid, each get an independent integer t, drawn with probability
 (1 − q)/(1 + q) q^|t|, q = e^(−1/τ).
 
+Neighbours
+    One output changes, or the outputs of one group, as everywhere here; how many rows there are is
+    public. Textbooks often let a whole row be added or removed (Dwork and Roth 2014, definition
+    3.1, for histograms as vectors of counts): a count then moves by 1. Here a row stays, so that
+    one interval's count falls and another's rises: counts in disjoint intervals move by Δ = 2 in ℓ1
+    norm, twice as far, and noise of the same scale keeps twice the ε. A sum of outputs in [lo, hi]
+    moves by hi − lo, where a row that is added would move it by max |y|.
 Sensitivity
     Row j enters through column r_j alone, so answers move by at most Δ = d·max_j ‖r_j‖₁ in ℓ1 norm
     (over all columns of V, where an entry is encoded in several), a group of rows by the sum of
@@ -39,73 +46,27 @@ import math
 from fractions import Fraction
 from typing import ClassVar
 
-import numpy as np
-
-from cloakgp.privacy.accounting import (
-    ROUNDING,
-    Calibration,
-    Guarantee,
-    check_budget,
-    pure_mu,
-)
-from cloakgp.privacy.encoding import Encoding
-from cloakgp.privacy.groups import Groups
-from cloakgp.privacy.noise.base import TOLERANCE, Noise
-from cloakgp.privacy.rounding import UNIT_ROUNDOFF, gamma
+from cloakgp.privacy.accounting import ROUNDING, Calibration, Guarantee
+from cloakgp.privacy.noise.balls import AbsoluteNoise
+from cloakgp.privacy.noise.pure import PureNoise
+from cloakgp.privacy.rounding import UNIT_ROUNDOFF
 from cloakgp.privacy.sampler import Integers, add_discrete_laplace, add_insecure_laplace
-from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import NoiseName
 
-# Noise of more steps than this could leave 64 bits; so it would for an ε below the other.
-LARGEST_SCALE, SMALLEST_EPSILON = 2.0**57, 2.0**-40
+# Noise of more steps than this could leave 64 bits.
+LARGEST_SCALE = 2.0**57
 
 
-class LaplaceNoise(Noise):
+class LaplaceNoise(PureNoise, AbsoluteNoise):
     """Discrete Laplace noise; mechanism, theorem and argument stand at the head of this module."""
 
     name: ClassVar[NoiseName] = "laplace"
     law: ClassVar[str] = "Laplace"
+    sd_at_one: ClassVar[float] = math.sqrt(2.0)
 
-    def lengths(self, columns: Array) -> Array:
-        """Return ‖r_j‖₁, rounded up."""
-        sums = np.abs(columns).sum(axis=0)
-        return np.asarray(sums * (1 + 2 * gamma(len(columns))), dtype=np.float64)
-
-    def gauge(self, strategy: Array, *, groups: Groups | None, channels: int = 1) -> float:
-        """Return the greatest Σ_j ‖r_j‖₁ over a group, which bounds ‖Σ_j ±r_j‖₁.
-
-        It is equal to it where every row is in one answer alone, as in a partition.
-        """
-        del channels
-        return self.summed_lengths(strategy, groups=groups)
-
-    def norm(self, totals: Array) -> float:
-        """Return the sum of absolute entries, rounded up."""
-        return float(np.abs(totals).sum()) * (1 + 2 * gamma(totals.size))
-
-    def norm_of_ones(self, count: int) -> float:
-        """Return n."""
-        return float(count)
-
-    def distance(self, encoding: Encoding) -> float:
-        """Return how far a row moves, in ℓ1 norm."""
-        return encoding.absolute_distance
-
-    def unit_sd(self, epsilon: float, delta: float) -> float:
-        """Return √2/ε, whatever δ is."""
-        del delta
-        return math.sqrt(2.0) / epsilon
-
-    def check(
-        self, epsilon: float, delta: float, *, calibration: Calibration = "exact"
-    ) -> tuple[float, float]:
-        """Return a budget as float64, after checking it; δ may be 0."""
-        if calibration != "exact":
-            raise ValueError(f"Laplace noise has one calibration, 'exact', got {calibration!r}")
-        check_budget(epsilon, delta, pure=True)
-        if epsilon < SMALLEST_EPSILON:
-            raise ValueError(f"epsilon = {epsilon} is too small for noise on 64-bit integers")
-        return float(epsilon), float(delta)
+    def part(self, epsilon: float, delta: float, *, answers: int = 0) -> Guarantee:
+        """Return the guarantee of Laplace noise, of which more is known than its ε."""
+        return Guarantee(epsilon=epsilon, delta=delta, mu=0.0, answers=answers, laplace=(epsilon,))
 
     def scale(
         self,
@@ -132,9 +93,7 @@ class LaplaceNoise(Noise):
         # OpenDP takes τ for the rational number that it is: so does this.
         if Fraction(sensitivity) > Fraction(scale) * Fraction(epsilon):
             raise RuntimeError("the calibration does not hold its guarantee; nothing released")
-        return scale, Guarantee(
-            epsilon=epsilon, delta=delta, mu=0.0, answers=answers, laplace=(epsilon,)
-        )
+        return scale, self.part(epsilon, delta, answers=answers)
 
     def sd(self, scale: float) -> float:
         """Return √2 τ."""
@@ -147,13 +106,3 @@ class LaplaceNoise(Noise):
         if insecure_seed is not None:
             return add_insecure_laplace(integers, scale=scale, seed=insecure_seed)
         return add_discrete_laplace(integers, scale=scale, sensitivity=sensitivity)
-
-    def keeps(self, guarantee: Guarantee, *, moved: float) -> bool:
-        """Return whether ε, √2 times what it moves over its sd, is at most what is stated.
-
-        Files of format version 1 state the Gaussian DP that follows.
-        """
-        spent = math.sqrt(2.0) * moved
-        if not guarantee.laplace:
-            return spent == 0 or pure_mu(spent) <= guarantee.mu * (1 + TOLERANCE)
-        return guarantee.mu == 0 and spent <= math.fsum(guarantee.laplace) * (1 + TOLERANCE)

@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 from cloakgp.design.streaming.condensing import CellQuestions
 from cloakgp.design.streaming.sums import StrategySums
 from cloakgp.models.clipping import OFFSET_SD
-from cloakgp.privacy import Answers
+from cloakgp.release.measurement import Measurement
 from cloakgp.release.tables import DenseTable
 from cloakgp.utils.arrays import Array
 
@@ -237,7 +237,7 @@ def gather(tables: Sequence[DenseTable], values: Array) -> LearningAnswers:
 
 
 def gather_sums(
-    stages: Sequence[tuple[StrategySums, Answers]], *, mean: float, points: Array
+    stages: Sequence[tuple[StrategySums, Measurement]], *, mean: float, points: Array
 ) -> LearningAnswers:
     """Bring answers about rows that nobody keeps into the form that learning needs.
 
@@ -245,8 +245,8 @@ def gather_sums(
 
     Parameters
     ----------
-    stages : sequence of pairs of StrategySums and Answers
-        What the same rows were asked, with the sums over cells, and noisy answers.
+    stages : sequence of pairs of StrategySums and Measurement
+        The questions put to the same rows, with their sums over cells, and noisy answers.
     mean : float
         Of the prior under which outputs in bands were linearised.
     points : array of shape (n, D)
@@ -259,19 +259,20 @@ def gather_sums(
     """
     asked, squares, values = [], np.zeros(len(points)), []
     residuals, skews = [], []
-    for sums, answers in stages:
+    for sums, measurement in stages:
         if sums.cells is None or sums.squares is None:
             raise ValueError("there are no sums over cells")
-        scale = 1.0 / answers.noise_sd
+        scale = 1.0 / measurement.answers.noise_sd
         asked.append(sums.cells * scale)
         squares += sums.squares * scale**2
-        centred, clipped = answers.values + answers.centre * sums.totals, sums.clipped
+        clipped = sums.clipped
+        centred = measurement.question.about_outputs(measurement.answers.values, sums.totals)[:, 0]
         count = len(centred)
         residuals.append(np.zeros((count, count)) if clipped is None else clipped.residual)
         residuals[-1] = residuals[-1] * scale**2
         skews.append(np.zeros(count) if clipped is None else clipped.skew * scale)
         if clipped is not None:
-            centred = answers.values - clipped.expected + mean * sums.totals
+            centred = measurement.answers.values[:, 0] - clipped.expected + mean * sums.totals
         values.append(centred * scale)
     occupied = squares > 0
     questions = np.vstack(asked)[:, occupied]

@@ -14,8 +14,7 @@ import numpy as np
 
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import ClassLikelihood, Likelihood, Numbers
-from cloakgp.privacy import Answers
-from cloakgp.privacy.bands import Bands, SpreadQuestion
+from cloakgp.privacy.questions.bounds import OutputBounds
 from cloakgp.release.hyperparameters.classification import (
     LEARNING_CELLS,
     LEARNING_POINTS,
@@ -85,7 +84,7 @@ def learn(
     average : bool
         Return a few priors that stand for the posterior over hyperparameters, instead of the
         maximum a posteriori alone.
-    inference : {"posterior", "iterated", "laplace"}
+    inference : {"posterior", "iterated", "newton"}
         How predictions will be read off the answers.
 
     Returns
@@ -106,7 +105,7 @@ def learn(
         return (declared,)
     learned: tuple[WeightedPrior, ...] = (declared,)
     sweeps = sweeps_of(inference)
-    if any(isinstance(each.encoding, Bands | None) for each in answered):
+    if any(each.question.locates for each in answered):
         learned = minimise(
             make(prior, likelihood, measurements, hyperprior, sweeps),
             declared=declared,
@@ -121,7 +120,7 @@ def learn(
 
 
 def _asks_spread(measurements: Sequence[Measurement]) -> bool:
-    return any(isinstance(each.encoding, SpreadQuestion) for each in measurements)
+    return any(each.about_spread for each in measurements)
 
 
 def _conditionable(
@@ -277,8 +276,8 @@ def _of_numbers(
 ) -> NumbersObjective:
     del likelihood
     # The first is about outputs within the declared bounds, also where it asked nothing.
-    answers, answered = measurements[0].answers, answered_measurements(measurements)
-    if not isinstance(answers, Answers):
+    bounds, answered = measurements[0].question, answered_measurements(measurements)
+    if not isinstance(bounds, OutputBounds):
         raise TypeError("these are no answers about numbers")
     if is_in_bands(answered):
         known = clipped_posterior(prior, answered, sweeps=sweeps)
@@ -292,7 +291,7 @@ def _of_numbers(
     return NumbersObjective.of(
         prior,
         gather(kept_tables(tables), linear),
-        bounds=answers.bounds,
+        bounds=(bounds.lo, bounds.hi),
         # Sums of outputs say little of their noise: where that was asked, it is learned alone.
         hyperprior=replace(
             hyperprior, noise_variance=hyperprior.noise_variance and not _asks_spread(answered)

@@ -1,8 +1,8 @@
 """The noise of outputs, from answers about how far outside of predicted intervals outputs lie.
 
 Sums of outputs hardly tell their noise from the curve. One answer about their spread does
-(`cloakgp.privacy.bands.SpreadQuestion`): the noise variance is taken where the log density of all
-answers, with a weak prior around the declared value, is greatest.
+(`cloakgp.privacy.questions.spread.SpreadQuestion`): the noise variance is taken where the log
+density of all answers, with a weak prior around the declared value, is greatest.
 """
 
 from __future__ import annotations

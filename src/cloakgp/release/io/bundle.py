@@ -27,25 +27,14 @@ from cloakgp.release.io.members import (
     NotZipError,
     RefusedError,
     open_members,
-    open_ordinary,
 )
-from cloakgp.release.io.upgrade import FIRST_KIND
 from cloakgp.utils.arrays import Array
 
 FORMAT = "cloakgp release"
-FIRST_VERSION, FORMAT_VERSION = 1, 4
+FORMAT_VERSION = 1
 MANIFEST, MANIFEST_DIGEST = "manifest.json", "manifest.sha256"
-# What kinds are called that format version 1 told apart.
-RENAMED = dict.fromkeys(("regression", "regression of many rows", "classification"), "one output")
-# How to open a file of each kind.
-LOADERS = {
-    "one output": "cloakgp.Release.load",
-    "regression of several outputs": "cloakgp.MultiOutputRelease.load",
-    "statistics": "cloakgp.StatisticsRelease.load",
-    "histogram": "cloakgp.estimators.baselines.NoisyHistogram.load",
-}
-# Of files of text, in which histograms were first written, and no other kind.
-TEXT_FORMAT, TEXT_FORMAT_VERSION, TEXT_KIND = "cloakgp histogram", 1, "histogram"
+# What every manifest says beside what its release holds.
+ENVELOPE = ("format", "version", "kind", "sha256")
 EDITED = "the file was changed after it was written: get it again from its publisher"
 # Of a manifest: its bytes, the brackets and commas in it, and how deep it is nested.
 MOST_TEXT, MOST_MARKS, MOST_NESTED = 2**24, 2 * 10**6, 256
@@ -148,7 +137,8 @@ def read_bundle(
     kind : str
         What it must hold.
     parse : callable
-        Given the manifest and a way to get arrays, each of them once, returns the contents.
+        Given the manifest's own entries and a way to get arrays, each of them once, returns the
+        contents.
     max_bytes : int, optional
         The most that the file may unpack to. If not given, a hundred times its size, but at least
         256 MiB and at most 8 GiB.
@@ -163,33 +153,18 @@ def read_bundle(
 
     def contents(members: Members) -> Contents:
         manifest = _manifest(members)
-        stated = _kind(manifest)
-        if stated != kind:
-            raise ReleaseFileError(other_kind(stated))
-        return parse(manifest, _arrays(members, manifest))
+        if manifest["kind"] != kind:
+            raise ReleaseFileError(
+                f"this is a release of {manifest['kind']}: open it with cloakgp.load"
+            )
+        entries = {name: entry for name, entry in manifest.items() if name not in ENVELOPE}
+        return parse(entries, _arrays(members, manifest))
 
-    text_kind = read_text(path, parse=_text_kind)
-    if text_kind is not None:
-        raise ReleaseFileError(f"{path}: {other_kind(text_kind)}")
     return _read(path, contents, max_bytes=max_bytes)
 
 
-def other_kind(kind: str) -> str:
-    """Say what kind of release a file holds, and how to open it.
-
-    Examples
-    --------
-    >>> other_kind("histogram")
-    'this is a release of histogram: open it with cloakgp.load, or \
-cloakgp.estimators.baselines.NoisyHistogram.load'
-    """
-    if kind not in LOADERS:
-        return f"this is a release of {kind}, which this package does not know: install a newer one"
-    return f"this is a release of {kind}: open it with cloakgp.load, or {LOADERS[kind]}"
-
-
 def kind_of(path: str | Path, *, max_bytes: int | None = None) -> str:
-    """Return what a release file holds: one of the keys of `LOADERS`.
+    """Return what a release file says that it holds.
 
     Parameters
     ----------
@@ -204,31 +179,7 @@ def kind_of(path: str | Path, *, max_bytes: int | None = None) -> str:
     ReleaseFileError
         If it is not a release file.
     """
-    text_kind = read_text(path, parse=_text_kind)
-    if text_kind is not None:
-        return text_kind
-    return _read(path, lambda members: _kind(_manifest(members)), max_bytes=max_bytes)
-
-
-def read_text(path: str | Path, *, parse: Callable[[Any], Contents]) -> Contents | None:
-    """Read a file of JSON alone, as histograms once were; None if it is of another format.
-
-    Parameters
-    ----------
-    path : str or Path
-    parse : callable
-        Given the tree, returns the contents.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    ReleaseFileError
-        If it is too large or damaged, or `parse` objects.
-    """
-    with _objections(path), open_ordinary(path) as source:
-        text = source.read(MOST_TEXT + 1)
-        return parse(_tree(text)) if text[:1] == b"{" else None
+    return _read(path, lambda members: str(_manifest(members)["kind"]), max_bytes=max_bytes)
 
 
 def _read(
@@ -278,13 +229,16 @@ def _manifest(members: Members) -> dict[str, Any]:
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise ReleaseFileError(foreign)
     version = manifest["version"]
-    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+    if type(version) is not int:
         raise ReleaseFileError("its version is damaged")
-    if version > FORMAT_VERSION:
+    if version != FORMAT_VERSION:
+        advice = "install a newer cloakgp" if version > FORMAT_VERSION else "have it made anew"
         raise ReleaseFileError(
             f"the file has format version {version} and this package reads version "
-            f"{FORMAT_VERSION}: install a newer cloakgp"
+            f"{FORMAT_VERSION}: {advice}"
         )
+    if not isinstance(manifest.get("kind"), str):
+        raise ReleaseFileError("its kind is damaged")
     digest = _digest(text).encode()
     if sizes[MANIFEST_DIGEST] != len(digest) or members.read(MANIFEST_DIGEST) != digest:
         raise ReleaseFileError(EDITED)
@@ -312,21 +266,6 @@ def _tree(text: bytes) -> Any:
     if steps[steps != 0].cumsum(dtype=np.int64).max(initial=0) > MOST_NESTED:
         raise ReleaseFileError("its manifest is nested far deeper than any is")
     return json.loads(text.decode())
-
-
-def _text_kind(tree: Any) -> str:
-    """Return what a file of text holds: only histograms were ever written so."""
-    if not isinstance(tree, dict) or tree.get("format") != TEXT_FORMAT:
-        raise ReleaseFileError("this is not a cloakgp release file")
-    return TEXT_KIND
-
-
-def _kind(manifest: dict[str, Any]) -> str:
-    old = manifest["version"] == FIRST_VERSION
-    kind = manifest.get("kind", FIRST_KIND if old else None)
-    if not isinstance(kind, str):
-        raise ReleaseFileError("its kind is damaged")
-    return RENAMED.get(kind, kind) if old else kind
 
 
 def _arrays(members: Members, manifest: dict[str, Any]) -> Load:

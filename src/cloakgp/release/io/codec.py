@@ -10,7 +10,7 @@ new field is written and read without a line here; files from before it need its
 from __future__ import annotations
 
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -23,18 +23,15 @@ from cloakgp.design.streaming.rules import BallRule, EqualRule, LinearRule, Part
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.features import BinBasis, EigenBasis
 from cloakgp.models.likelihoods import LIKELIHOODS
-from cloakgp.privacy import Answers
-from cloakgp.privacy.bands import Bands, SpreadQuestion
-from cloakgp.privacy.interval import CountQuestion
-from cloakgp.privacy.labels import LabelAnswers
-from cloakgp.release.bands import RowBands, RowSpread
+from cloakgp.privacy.questions import QUESTIONS
+from cloakgp.release.bands import ROW_QUESTIONS
 from cloakgp.release.io.kernel_tree import kernel_from_tree, kernel_to_tree
 from cloakgp.release.strategy import DenseStrategy
 from cloakgp.release.streamed_strategy import StreamedStrategy
 from cloakgp.utils.arrays import Array
 
-# What stands in a file for a class, where an annotation leaves a choice of classes; of likelihoods
-# and columns, which may be registered later, their own names.
+# What stands in a file for a class, where an annotation leaves a choice of classes; of questions,
+# likelihoods and columns, which may be registered later, their own names.
 TYPES: dict[str, type] = {
     "exact": ExactPrior,
     "sparse": SparsePrior,
@@ -44,13 +41,6 @@ TYPES: dict[str, type] = {
     "ball rule": BallRule,
     "partition rule": PartitionRule,
     "equal rule": EqualRule,
-    "numbers answered": Answers,
-    "classes answered": LabelAnswers,
-    "bands": Bands,
-    "spread question": SpreadQuestion,
-    "row bands": RowBands,
-    "row spread": RowSpread,
-    "count question": CountQuestion,
     "eigenfunctions": EigenBasis,
     "bins": BinBasis,
 }
@@ -229,7 +219,17 @@ def _plain(tree: Any, hint: type, *, place: str) -> Any:
 
 
 def _types() -> dict[str, type]:
-    return {**TYPES, **LIKELIHOODS, **COLUMN_KINDS}
+    registries: tuple[Mapping[str, type], ...] = (
+        TYPES,
+        QUESTIONS,
+        ROW_QUESTIONS,
+        LIKELIHOODS,
+        COLUMN_KINDS,
+    )
+    types = {name: kind for registry in registries for name, kind in registry.items()}
+    if len(types) < sum(map(len, registries)):
+        raise RuntimeError("two classes have one name in files")
+    return types
 
 
 @cache

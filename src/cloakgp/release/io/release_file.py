@@ -1,87 +1,87 @@
-"""Release files: the container, the codec, and what files of earlier versions held."""
+"""Files of releases: written from the fields of a release, and checked when they are read."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Self
 
 from sklearn.gaussian_process.kernels import Kernel
 
-from cloakgp.release.io.bundle import (
-    TEXT_FORMAT,
-    TEXT_FORMAT_VERSION,
-    TEXT_KIND,
-    Load,
-    ReleaseFileError,
-    Store,
-    bundle_bytes,
-    read_bundle,
-    read_text,
-)
+from cloakgp.release.io.bundle import Store, bundle_bytes, read_bundle
 from cloakgp.release.io.codec import Reader, to_tree
-from cloakgp.release.io.upgrade import current_tree, tree_of_text
-
-RELEASE = "one output"
-
-Read = TypeVar("Read")
+from cloakgp.utils.files import write_file
 
 
-def to_bytes(release: object, *, kind: str) -> bytes:
-    """Return the file of a release.
+class SavedRelease:
+    """A release that is written to a file and read from it.
 
-    Parameters
+    Attributes
     ----------
-    release : dataclass
     kind : str
-        What the file says that it holds.
+        What its file says that it holds; of every class another.
     """
 
-    def tree(stored: Store) -> dict[str, Any]:
-        entries: dict[str, Any] = to_tree(release, stored=stored)
-        return entries
+    kind: ClassVar[str]
 
-    return bundle_bytes(kind=kind, tree=tree)
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write the release to one file, without pickle.
 
+        Parameters
+        ----------
+        path : str or Path
+        overwrite : bool
+            Replace a file that exists.
 
-def read(
-    path: str | Path,
-    made: type[Read],
-    *,
-    kind: str,
-    kernels: tuple[type[Kernel], ...] = (),
-    max_bytes: int | None = None,
-) -> Read:
-    """Read and check a release.
+        Raises
+        ------
+        FileExistsError
+            If it exists and overwrite is False.
+        ValueError
+            If the kernel has parameters that are neither numbers, strings, arrays nor kernels.
+        """
+        write_file(path, self.to_bytes(), overwrite=overwrite)
 
-    Parameters
-    ----------
-    path : str or Path
-    made : type
-        Of the release, a dataclass.
-    kind : str
-    kernels : tuple of kernel classes
-    max_bytes : int, optional
-        See `read_bundle`.
+    def to_bytes(self) -> bytes:
+        """Return the file that `save` would write."""
 
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    ReleaseFileError
-        If it is not such a release, is damaged, edited or newer, or does not keep its guarantee.
-    """
+        def tree(stored: Store) -> dict[str, Any]:
+            entries: dict[str, Any] = to_tree(self, stored=stored)
+            return entries
 
-    def parse(manifest: dict[str, Any], loaded: Load) -> Read:
-        return Reader(loaded=loaded, kernels=kernels).read(current_tree(manifest), made)
+        return bundle_bytes(kind=self.kind, tree=tree)
 
-    def parse_text(manifest: dict[str, Any]) -> Read:
-        if (manifest["format"], manifest["version"]) != (TEXT_FORMAT, TEXT_FORMAT_VERSION):
-            raise ReleaseFileError("unknown format or version")
-        tree, arrays = tree_of_text(manifest)
-        return Reader(loaded=arrays.__getitem__).read(tree, made)
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        kernels: Iterable[type[Kernel]] = (),
+        max_bytes: int | None = None,
+    ) -> Self:
+        """Read a release from a file, and check it: its noise must keep the guarantee it states.
 
-    if kind == TEXT_KIND:
-        release = read_text(path, parse=parse_text)
-        if release is not None:
-            return release
-    return read_bundle(path, kind=kind, parse=parse, max_bytes=max_bytes)
+        Parameters
+        ----------
+        path : str or Path
+        kernels : iterable of kernel classes
+            Kernels beyond scikit-learn's that the release may use.
+        max_bytes : int, optional
+            The most that the file may unpack to. If not given, a hundred times its size, but at
+            least 256 MiB and at most 8 GiB.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no such file.
+        ReleaseFileError
+            If the file is not such a release, is truncated, edited, too large, or of another
+            version of the format.
+        """
+        known = tuple(kernels)
+        return read_bundle(
+            path,
+            kind=cls.kind,
+            parse=lambda entries, loaded: Reader(loaded=loaded, kernels=known).read(entries, cls),
+            max_bytes=max_bytes,
+        )

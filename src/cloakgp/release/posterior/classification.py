@@ -11,6 +11,15 @@ is replaced by its best linear account
 which has the label's exact first two moments, the Gaussian process is conditioned on the answers,
 and μ, v are read off again, until they stay. Every step works on published numbers: it is free, and
 there can be as many as convergence takes.
+
+What is left out: with C > 2 classes every channel is conditioned on its own answers, as if those of
+the others said nothing about it. But a row is of one class: its signs in two channels have
+covariance −4 p_a p_b given their probabilities, which is −4/9 for three classes that are as likely,
+and where the noise that is common to all channels is taken off
+(`cloakgp.privacy.questions.classes`), what is left of it is correlated, −1/(C − 1). The moments of
+each channel's own signs, and the variance of its noise, are right, so each latent function is what
+its own answers say of it; what the answers of the other channels would add is not used. That is a
+matter of how sharp predictions are, not of privacy.
 """
 
 from __future__ import annotations

@@ -33,7 +33,8 @@ from scipy import linalg, special
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.clipping import OFFSET_SD, offset_per_sd
 from cloakgp.models.covariance import DenseCovariance, RowCovariance
-from cloakgp.privacy.bands import Bands, SpreadQuestion
+from cloakgp.privacy.questions.bands import Bands
+from cloakgp.privacy.questions.spread import SpreadQuestion
 from cloakgp.release.bands import account_in_bands
 from cloakgp.release.measurement import (
     Measurement,
@@ -163,7 +164,7 @@ class _Filter:
         """Return what is known after all answers, and leave this as it is."""
         filtered = replace(self, offsets=dict(self.offsets), stages=[], linearised_at=linearised_at)
         for each in answered:
-            if isinstance(each.encoding, Bands | None):
+            if each.question.locates:
                 filtered.add(each)
         return filtered
 
@@ -183,7 +184,7 @@ class _Filter:
         table = strategy.table
         mean, variance = self.marginals(table)
         matrix = strategy.matrix / noise_sd
-        bands = measurement.encoding
+        bands = measurement.question
         if isinstance(bands, Bands):
             centre = mean
             if self.linearised_at is not None:
@@ -196,7 +197,7 @@ class _Filter:
             unclipped = account.slope * bands.width
             offset = matrix @ (offset_per_sd(unclipped, variance) / bands.width)
             expected = account.expected + account.slope * (mean - centre)
-            surprise = measurement.answers.values / noise_sd - matrix @ expected
+            surprise = measurement.answers.values[:, 0] / noise_sd - matrix @ expected
         else:
             questions, residual = matrix, np.zeros((len(matrix), len(matrix)))
             offset = np.zeros(len(matrix))
@@ -285,7 +286,7 @@ def log_evidence(
     density = -0.5 * float(filtered.whitened @ filtered.whitened)
     density -= float(np.log(np.diag(filtered.factor)).sum())
     for each in answered_measurements(measurements):
-        if isinstance(each.encoding, SpreadQuestion):
+        if each.about_spread:
             mean, variance = filtered.marginals(each.strategy.table)
             density += _log_density_of_spread(each, mean=mean, variance=variance)
     return density
@@ -296,11 +297,11 @@ def _log_density_of_spread(measurement: Measurement, *, mean: Array, variance: A
 
     Rows count as independent given the process: their noise is most of what they scatter by.
     """
-    question, strategy = measurement.encoding, measurement.strategy
+    question, strategy = measurement.question, measurement.strategy
     assert isinstance(question, SpreadQuestion)
     assert isinstance(strategy, DenseStrategy)
     expected, scatter = moments_of_spread(question, mean=mean, variance=variance)
-    [weights], [value] = strategy.matrix, measurement.answers.values
+    [weights], [[value]] = strategy.matrix, measurement.answers.values
     return spread_log_density(
         float(value),
         expected=float(weights @ expected),

@@ -133,12 +133,11 @@ def restated(
         if not priors or not is_stage_of(one, strategy.table):
             added = tuple(says_nothing(prior, strategy.n_answers) for prior in priors)
         else:
-            bands = strategy.bands
-            assert bands is None or isinstance(bands, RowBands)
+            bands = one.question if isinstance(one.question, RowBands) else None
             found = sum_stage(
                 passes,
                 priors,
-                columns=strategy.columns,
+                columns=strategy.columns(one.question),
                 bands=bands,
                 known=done,
                 table=strategy.table,

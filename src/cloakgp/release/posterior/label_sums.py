@@ -27,10 +27,12 @@ import numpy as np
 from scipy import linalg
 
 from cloakgp.design.streaming.condensing import CellQuestions
+from cloakgp.design.streaming.grouping import GroupedPasses, columns_at
 from cloakgp.design.streaming.rules import RowModel, Rule
 from cloakgp.models import SparsePrior
 from cloakgp.models.likelihoods import Likelihood
-from cloakgp.privacy.labels import LabelAnswers, signed_centre
+from cloakgp.privacy.answers import Answers
+from cloakgp.privacy.questions.classes import Classes
 from cloakgp.release.posterior.classification import settled
 from cloakgp.release.posterior.dense import Posterior
 from cloakgp.release.posterior.mixture import WeightedPrior
@@ -126,24 +128,26 @@ class CellSigns:
     noise_sd: float
 
     @classmethod
-    def of(cls, cells: CellQuestions, answers: LabelAnswers) -> CellSigns:
+    def of(cls, cells: CellQuestions, answers: Answers, *, classes: Classes) -> CellSigns:
         """Return what answers say about signs: nothing, if nothing was asked.
 
         Parameters
         ----------
         cells : CellQuestions
             Of the questions that were answered.
-        answers : LabelAnswers
+        answers : Answers
+        classes : Classes
+            That they are about.
         """
         if answers.noise_sd == 0:
             nothing = replace(cells, questions=cells.questions[:0], gram=cells.gram[:0, :0])
-            values = np.zeros((answers.classes.channels, 0))
+            values = np.zeros((classes.channels, 0))
             return cls(cells=nothing, values=values, noise_sd=0.0)
-        signed, noise_sd = answers.signed()
-        shift = signed_centre(answers.classes) * cells.totals
+        signed = classes.about_outputs(answers.values, cells.totals)
+        noise_sd = classes.output_noise_sd(answers.noise_sd)
         return cls(
             cells=cells.scaled(1.0 / noise_sd),
-            values=(signed.T + shift) / noise_sd,
+            values=signed.T / noise_sd,
             noise_sd=noise_sd,
         )
 
@@ -343,13 +347,15 @@ class _Linearising:
     noise_sd: float
     posteriors: tuple[tuple[Posterior, ...], ...]
     likelihoods: tuple[Likelihood, ...]
+    grouped: bool
 
     def __call__(self, chunk: Chunk) -> _Several:
-        columns = self.rule.columns(*self.model.features_and_noise(chunk.X)) / self.noise_sd
+        asked, inputs = columns_at(chunk.X, model=self.model, rule=self.rule, grouped=self.grouped)
+        columns = asked / self.noise_sd
         parts = []
         for likelihood, posteriors in zip(self.likelihoods, self.posteriors, strict=True):
             # The channels of a prior differ in their means alone.
-            features, noise = _sparse(posteriors[0]).features_and_noise(chunk.X)
+            features, noise = _sparse(posteriors[0]).features_and_noise(inputs)
             for posterior in posteriors:
                 weights = _Weights.at(
                     *row_marginals(posterior, features, noise),
@@ -382,7 +388,7 @@ def label_sums(
     Parameters
     ----------
     passes : Passes
-        The rows that were asked.
+        The rows that were asked; with `GroupedPasses`, columns are those of `grouped_columns`.
     signs : CellSigns
         Their cells, and the answers.
     model : RowModel
@@ -410,6 +416,7 @@ def label_sums(
             noise_sd=signs.noise_sd,
             likelihoods=tuple(prior.likelihood for prior in priors),
             posteriors=tuple(tuple(state.posterior for state in each) for each in states),
+            grouped=isinstance(passes, GroupedPasses),
         )
         sums = iter(passes.over_inputs(linearising, what=f"linearising, pass {number + 1}").parts)
         moved = 0.0

@@ -24,8 +24,8 @@ from cloakgp.release.streamed_strategy import StreamedStrategy
 from cloakgp.release.tables import AnsweredTable, DenseTable, SummedTable
 from cloakgp.utils.arrays import Array
 
-Inference = Literal["posterior", "iterated", "laplace"]
-INFERENCES: tuple[Inference, ...] = ("posterior", "iterated", "laplace")
+Inference = Literal["posterior", "iterated", "newton"]
+INFERENCES: tuple[Inference, ...] = ("posterior", "iterated", "newton")
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,8 +200,8 @@ def _residuals(measurement: Measurement, prior: ExactPrior | SparsePrior, *means
     expected = strategy.expected(prior) if isinstance(strategy, StreamedStrategy) else None
     if expected is None:
         return measurement.residuals(*means)
-    away: Array = measurement.answers.values - expected
-    return away[:, None]
+    away: Array = measurement.answers.values - expected[:, None]
+    return away
 
 
 def kept_tables(tables: Sequence[AnsweredTable]) -> tuple[DenseTable, ...]:
@@ -267,13 +267,13 @@ class Mixture:
         ----------
         priors : sequence of WeightedPrior
         measurements : sequence of Measurement
-        inference : {"posterior", "iterated", "laplace"}
+        inference : {"posterior", "iterated", "newton"}
             By the posterior, with outputs in bands linearised once or repeatedly; or by the papers'
             iteration.
         """
         functions: list[ChannelFunctions] = []
         for one in priors:
-            if inference == "laplace":
+            if inference == "newton":
                 functions.append(NewtonFunctions(iterated(one.prior, one.likelihood, measurements)))
             else:
                 sweeps = sweeps_of(inference)

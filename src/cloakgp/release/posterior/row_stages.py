@@ -22,7 +22,7 @@ from scipy import linalg
 
 from cloakgp.models import SparsePrior
 from cloakgp.models.likelihoods import Linearisation
-from cloakgp.privacy.bands import Bands
+from cloakgp.privacy.questions.bands import Bands
 from cloakgp.release.bands import RowBands, account_in_bands
 from cloakgp.release.measurement import Measurement, linear_measurements
 from cloakgp.release.posterior.clipped import SMALLEST_VARIANCE
@@ -68,8 +68,12 @@ class RowStage:
         """Return the stage that a measurement was."""
         strategy = measurement.strategy
         assert isinstance(strategy, StreamedStrategy)
-        assert strategy.bands is None or isinstance(strategy.bands, RowBands)
-        return cls(columns=strategy.columns, bands=strategy.bands, scale=1.0 / measurement.noise_sd)
+        question = measurement.question
+        return cls(
+            columns=strategy.columns(question),
+            bands=question if isinstance(question, RowBands) else None,
+            scale=1.0 / measurement.noise_sd,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,7 +231,7 @@ class RowStages:
         X : array of shape (n, D), or with the sizes of groups
         """
         columns = [stage.columns(X) for stage in self.stages]
-        bands = [None if stage.bands is None else stage.bands(X) for stage in self.stages]
+        bands = [None if stage.bands is None else stage.bands.of_rows(X) for stage in self.stages]
         seen: tuple[SparsePrior, Array, Array] | None = None
         for prior, knowledge in zip(self.priors, self.knowledge, strict=True):
             if seen is not None and same_features(prior, seen[0]):

@@ -93,7 +93,7 @@ class _Spreading:
         return total
 
     def _of_block(self, X: Array) -> SpreadSums:
-        [weights], question = self.columns(X), self.spread(X)
+        [weights], question = self.columns(X), self.spread.of_rows(X)
         expected, scatter = [], []
         for (features, noise, asked), known in zip(
             self.stages.over(X), self.knowledge, strict=True

@@ -1,4 +1,4 @@
-"""Accounts: the limit of all that is ever spent about a population, and rules under it."""
+"""Accounts: the limit of all charges about a population, and the rules under it."""
 
 from __future__ import annotations
 
@@ -6,19 +6,46 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from cloakgp.ledger import LedgerError
-from cloakgp.ledger.accounts import Standing
+from cloakgp.privacy.filters import Amount
 from cloakgp.service.access import Actor, operation
-from cloakgp.service.budgets import epsilon_left, held, requests_of, standing, total
+from cloakgp.service.budgets import (
+    charges_of_account,
+    charges_of_person,
+    epsilon_left,
+    share_of,
+    standing,
+)
+from cloakgp.service.changes import (
+    EVERYTHING,
+    budget_text,
+    check_apart,
+    is_more,
+    lets_more,
+    pair_of,
+    put_share,
+    rules_of,
+    set_rules,
+)
 from cloakgp.service.context import Work
 from cloakgp.service.database import locked_rules, note_event
 from cloakgp.service.errors import ConflictError, InvalidError, NotFoundError
-from cloakgp.service.messages import AccountView, Budget, NewAccount, NewLimit, NewRules
-from cloakgp.service.models import Person, Rules, Share
+from cloakgp.service.messages import (
+    AccountChange,
+    AccountView,
+    Name,
+    NewAccount,
+    NewLimit,
+    NewRules,
+    NewShare,
+    PrivacyBudget,
+)
+from cloakgp.service.models import Person, Proposal, Rules
+from cloakgp.service.operations.proposals import propose, replace_waiting, view_of_proposal
 
 
 @operation
 def list_accounts(work: Work) -> list[AccountView]:
-    """Return what was spent of every account that the service knows."""
+    """Return all accounts of the service, with the use of their limits."""
     with work.database.reading() as session:
         query = select(Rules).order_by(Rules.account)
         return [_view(session, rules, work.actor) for rules in session.scalars(query)]
@@ -26,18 +53,21 @@ def list_accounts(work: Work) -> list[AccountView]:
 
 @operation
 def open_account(work: Work, new: NewAccount) -> AccountView:
-    """Open an account, or take up one that the ledger has already.
+    """Open an account of a population, or take up one of the ledger's.
 
     Raises
     ------
     ConflictError
-        If the service knows it, or the ledger has it with another limit or unit.
+        If the service has it, or the ledger has it with another limit or unit.
+    ForbiddenError
+        If the actor is an analyst.
     """
     with work.database.reading() as session:
+        check_apart(session, work.actor.id)
         if session.get(Rules, new.name) is not None:
             raise ConflictError("there is an account of that name")
-    there = {each.name: each for each in work.ledger.standings()}.get(new.name)
-    if there is None:
+    in_ledger = {each.name: each for each in work.ledger.standings()}.get(new.name)
+    if in_ledger is None:
         try:
             with work.acting():
                 work.ledger.open_account(
@@ -45,104 +75,119 @@ def open_account(work: Work, new: NewAccount) -> AccountView:
                 )
         except LedgerError as error:
             raise InvalidError(str(error)) from None
-    elif (there.unit, there.limit) != (new.unit, new.limit.pair):
+    elif (in_ledger.unit, in_ledger.limit) != (new.unit, new.limit.pair):
         raise ConflictError("the ledger has this account with another unit or limit")
     with work.database.writing() as session:
         rules = Rules(account=new.name)
-        _set_rules(rules, NewRules(approval=new.approval, share=new.share))
+        set_rules(rules, NewRules(approval=new.approval, share=new.share))
         session.add(rules)
         session.flush()
-        note_event(session, who=work.actor.name, what="account opened", about=new.name)
+        note_event(session, who=work.actor, what="account opened", about=new.name)
         return _view(session, rules, work.actor)
 
 
 @operation
-def change_limit(work: Work, account: str, new: NewLimit) -> AccountView:
-    """Change the limit of an account; what was spent stays spent."""
-    with work.database.reading() as session:
-        _found(session, account)
+def change_limit(work: Work, account: str, new: NewLimit) -> AccountChange:
+    """Lower the limit of an account, or propose a higher one; spent privacy stays spent.
+
+    Raises
+    ------
+    ForbiddenError
+        If an analyst would raise it.
+    NotFoundError
+    """
+    with work.database.writing() as session:
+        rules = _locked(session, account)
+        if is_more(standing(session, account).limit, new.limit.pair):
+            check_apart(session, work.actor.id, account)
+            return _proposed(session, work, rules, propose(session, work, rules, "limit", new))
+        replace_waiting(session, account, "limit")
     with work.acting():
         work.ledger.change_limit(
             account, epsilon=new.limit.epsilon, delta=new.limit.delta, reason=new.reason
         )
     with work.database.reading() as session:
-        return _view(session, _found(session, account), work.actor)
+        return AccountChange(account=_view(session, _locked(session, account), work.actor))
 
 
 @operation
-def change_rules(work: Work, account: str, new: NewRules) -> AccountView:
-    """Change what needs approval, and what one analyst may spend at all."""
+def change_rules(work: Work, account: str, new: NewRules) -> AccountChange:
+    """Change the threshold of approval and the share of each analyst, or propose to.
+
+    Raises
+    ------
+    ForbiddenError
+        If an analyst would let more be spent.
+    NotFoundError
+    """
     with work.database.writing() as session:
-        rules = _found(session, account)
-        _set_rules(rules, new)
-        told = f"{account}: approval above {_told(new.approval)}, share {_told(new.share)}"
-        note_event(session, who=work.actor.name, what="rules changed", about=told)
-        return _view(session, rules, work.actor)
+        rules = _locked(session, account)
+        if lets_more(rules_of(rules), new):
+            check_apart(session, work.actor.id, account)
+            return _proposed(session, work, rules, propose(session, work, rules, "rules", new))
+        replace_waiting(session, account, "rules")
+        set_rules(rules, new)
+        approval, share = budget_text(new.approval), budget_text(new.share)
+        about = f"{account}: approval above {approval}, share {share}"
+        note_event(session, who=work.actor, what="rules changed", about=about)
+        return AccountChange(account=_view(session, rules, work.actor))
 
 
 @operation
-def set_share(work: Work, account: str, person: str, budget: Budget | None) -> AccountView:
-    """Say what one analyst may spend of an account; None for what all may."""
+def set_share(
+    work: Work, account: Name, person: Name, budget: PrivacyBudget | None = None
+) -> AccountChange:
+    """Set the share of one analyst, or propose a larger one; without a budget, the share of all.
+
+    Raises
+    ------
+    ForbiddenError
+        If an analyst would let more be spent.
+    NotFoundError
+    """
     with work.database.writing() as session:
-        rules = _found(session, account)
-        somebody = session.scalar(select(Person).where(Person.name == person))
-        if somebody is None:
+        rules = _locked(session, account)
+        analyst = session.scalar(select(Person).where(Person.name == person))
+        if analyst is None:
             raise NotFoundError("person")
-        own = session.get(Share, (account, somebody.id))
-        if own is not None:
-            session.delete(own)
-            session.flush()
-        if budget is not None:
-            session.add(
-                Share(
-                    account=account,
-                    person_id=somebody.id,
-                    epsilon=budget.epsilon,
-                    delta=budget.delta,
-                )
-            )
-        told = f"{account}, {person}: {_told(budget)}"
-        note_event(session, who=work.actor.name, what="share set", about=told)
-        return _view(session, rules, work.actor)
+        before = share_of(session, rules, analyst.id) or EVERYTHING
+        if is_more(before, pair_of(budget or rules_of(rules).share, EVERYTHING)):
+            check_apart(session, work.actor.id, account)
+            new = NewShare(share=budget)
+            proposal = propose(session, work, rules, "share", new, about=analyst.id)
+            return _proposed(session, work, rules, proposal)
+        replace_waiting(session, account, "share", about=analyst.id)
+        put_share(session, account, analyst.id, budget)
+        about = f"{account}: {budget_text(budget)}"
+        note_event(session, who=work.actor, what="share set", about=about, person=analyst.id)
+        return AccountChange(account=_view(session, rules, work.actor))
 
 
-def _found(session: Session, account: str) -> Rules:
+def _locked(session: Session, account: str) -> Rules:
     rules = locked_rules(session, account)
     if rules is None:
         raise NotFoundError("account")
     return rules
 
 
-def _set_rules(rules: Rules, new: NewRules) -> None:
-    approval, share = new.approval, new.share
-    rules.approval_epsilon, rules.approval_delta = approval.pair if approval else (0.0, 0.0)
-    rules.share_epsilon, rules.share_delta = share.pair if share else (None, None)
-
-
-def _told(budget: Budget | None) -> str:
-    return "none" if budget is None else f"({budget.epsilon:g}, {budget.delta:g})"
+def _proposed(session: Session, work: Work, rules: Rules, proposal: Proposal) -> AccountChange:
+    account = _view(session, rules, work.actor)
+    return AccountChange(account=account, proposal=view_of_proposal(proposal))
 
 
 def _view(session: Session, rules: Rules, actor: Actor) -> AccountView:
-    found: Standing = standing(session, rules.account)
-    waiting = held(session, rules.account)
-    delta = found.limit[1]
-    mine = requests_of(session, rules.account, actor.id)
-    approval, share = None, None
-    if rules.approval_epsilon:
-        approval = Budget(epsilon=rules.approval_epsilon, delta=rules.approval_delta)
-    if rules.share_epsilon is not None and rules.share_delta is not None:
-        share = Budget(epsilon=rules.share_epsilon, delta=rules.share_delta)
-    return AccountView(
-        name=found.name,
-        unit=found.unit,
-        limit=Budget(epsilon=found.limit[0], delta=delta),
-        spent=found.epsilon,
-        held=(found.spent + waiting).epsilon_at(delta) - found.epsilon,
-        left=epsilon_left(found.spent + waiting, found.limit),
-        charges=found.charges,
-        open=list(found.open),
-        approval=approval,
-        share=share,
-        mine=total(session, mine).epsilon_at(delta) if mine else None,
+    now = standing(session, rules.account)
+    mine = charges_of_person(session, rules.account, actor.id)
+    has_requests = bool(mine.pending) or mine.spent != Amount()
+    share = share_of(session, rules, actor.id) or now.limit
+    budgets = rules_of(rules)
+    charges = charges_of_account(session, rules.account)
+    return AccountView.of(
+        now,
+        limit=PrivacyBudget(epsilon=now.limit[0], delta=now.limit[1]),
+        held=charges.used(now.limit) - now.used,
+        left=epsilon_left(charges, now.limit),
+        approval=budgets.approval,
+        share=budgets.share,
+        mine=mine.used(share) if has_requests else None,
     )

@@ -1,55 +1,64 @@
-"""Jobs: how far the making of a release has come, and cancelling it until noise is drawn."""
+"""Jobs: the progress of releases under way, and their cancellation until noise is drawn."""
 
 from __future__ import annotations
 
-from sqlalchemy import select, update
+from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
-from cloakgp.service.access import Role, operation
+from cloakgp.service.access import Actor, Role, operation
 from cloakgp.service.context import Service, Work
-from cloakgp.service.database import note_event
+from cloakgp.service.database import newest, note_event
 from cloakgp.service.errors import ConflictError, NotFoundError
-from cloakgp.service.messages import JobView, moment
-from cloakgp.service.models import Job, Request, now
+from cloakgp.service.messages import Before, Id, JobView
+from cloakgp.service.models import UNFINISHED, Job, Request, now
 
-UNFINISHED = ("queued", "running", "drawing")
-OVERSEERS = frozenset({Role.CUSTODIAN, Role.APPROVER})
-# All that anybody is told of a job that failed: why it did may be private.
+NO_LONGER = "the person who asked may no longer do so"
+CANCELLABLE = ("queued", "running")
+# The only public account of a failure: its cause may be private.
 FAILURES = {
     "": "",
     "limit": "the account's limit leaves no room: nothing was spent",
-    "failed": "it failed, and nothing was published: the server's log tells where",
-    "lost": "its process died after noise was drawn: what was drawn stays spent. Ask anew",
+    "failed": "it failed, and nothing was published: the server's log names the place",
+    "lost": "its process died after noise was drawn: the drawn noise stays spent. Make a new "
+    "request",
     "crashed": "its process died again and again: nothing was published",
 }
 
 
 @operation
-def list_jobs(work: Work) -> list[JobView]:
-    """Return the jobs of whoever asks; to custodians and approvers, of all."""
+def list_jobs(work: Work, *, before: Before = None, most: int = 100) -> list[JobView]:
+    """Return one's own jobs, the latest first; to custodians and approvers, those of all.
+
+    Parameters
+    ----------
+    work : Work
+    before : int, optional
+        The number that all of them come before.
+    most : int
+    """
+    query = newest(Job, before=before, most=most).join(Request)
+    if not work.actor.oversees:
+        query = query.where(Request.person_id == work.actor.id)
     with work.database.reading() as session:
-        query = select(Job).join(Request).order_by(Job.id.desc())
-        if work.actor.roles.isdisjoint(OVERSEERS):
-            query = query.where(Request.person_id == work.actor.id)
         return [view_of_job(job) for job in session.scalars(query)]
 
 
 @operation
-def show_job(work: Work, job: int) -> JobView:
+def show_job(work: Work, job: Id) -> JobView:
     """Return a job."""
     with work.database.reading() as session:
-        return view_of_job(_found(session, work, job))
+        return view_of_job(_visible(session, work, job))
 
 
 @operation
-def watch_job(work: Work, job: int) -> JobView:
-    """Return a job, now; whoever watches calls this again and again."""
+def watch_job(work: Work, job: Id) -> JobView:
+    """Return a job as it is now, for a caller that watches it."""
     with work.database.reading() as session:
-        return view_of_job(_found(session, work, job))
+        return view_of_job(_visible(session, work, job))
 
 
 @operation
-def cancel_job(work: Work, job: int) -> JobView:
+def cancel_job(work: Work, job: Id) -> JobView:
     """Cancel a job, unless noise may have been drawn for it.
 
     Raises
@@ -59,57 +68,77 @@ def cancel_job(work: Work, job: int) -> JobView:
     NotFoundError
     """
     with work.database.writing() as session:
-        found = _found(session, work, job)
-        if found.request.person_id != work.actor.id and Role.CUSTODIAN not in work.actor.roles:
+        row = _visible(session, work, job)
+        if row.request.person_id != work.actor.id and Role.CUSTODIAN not in work.actor.roles:
             raise NotFoundError("job")
-        # At the same moment its process may begin to draw: one of both finds a row to change.
+        # Its process may begin to draw at the same moment: one of both finds a row to change.
         changed = session.scalar(
             update(Job)
-            .where(Job.id == job, Job.state.in_(("queued", "running")))
+            .where(Job.id == job, Job.state.in_(CANCELLABLE))
             .values(state="cancelled", finished=now())
             .returning(Job.id)
         )
-        session.refresh(found)
+        session.refresh(row)
         if changed is None:
-            raise ConflictError(f"it is too late to cancel: the job is {found.state}")
-        note_event(session, who=work.actor.name, what="job cancelled", about=f"job {job}")
-        return view_of_job(found)
+            raise ConflictError(f"it is too late to cancel: the job is {row.state}")
+        note_event(session, who=work.actor, what="job cancelled", about=f"job {job}")
+        return view_of_job(row)
+
+
+def stop_requests(session: Session, person: int, *, who: Actor) -> None:
+    """Withdraw a person's waiting requests, and cancel their jobs.
+
+    Parameters
+    ----------
+    session : Session
+        Of the database.
+    person : int
+        Number of a person who is an analyst no longer.
+    who : Actor
+        The administrator.
+    """
+    requests = select(Request.id).where(Request.person_id == person)
+    withdrawn = session.scalars(
+        update(Request)
+        .where(Request.person_id == person, Request.state == "waiting")
+        .values(state="withdrawn", remark=NO_LONGER, decided_by=who.name, decided=now())
+        .returning(Request.id)
+    ).all()
+    cancelled = session.scalars(
+        update(Job)
+        .where(Job.request_id.in_(requests), Job.state.in_(CANCELLABLE))
+        .values(state="cancelled", finished=now())
+        .returning(Job.id)
+    ).all()
+    for number in withdrawn:
+        about = f"request {number}: {NO_LONGER}"
+        note_event(session, who=who, what="request withdrawn", about=about)
+    for number in cancelled:
+        about = f"job {number}: {NO_LONGER}"
+        note_event(session, who=who, what="job cancelled", about=about)
 
 
 def unfinished_jobs(service: Service) -> list[int]:
-    """Return the jobs that nobody has finished; whoever starts the service takes them up."""
+    """Return the unfinished jobs, for a start of the service to take up."""
     with service.database.reading() as session:
         query = select(Job.id).where(Job.state.in_(UNFINISHED)).order_by(Job.id)
         return list(session.scalars(query))
 
 
 def count_jobs(service: Service) -> dict[str, int]:
-    """Return how many jobs are in which state."""
+    """Return the number of jobs in each state."""
     with service.database.reading() as session:
-        counts: dict[str, int] = {}
-        for state in session.scalars(select(Job.state)):
-            counts[state] = counts.get(state, 0) + 1
-        return counts
+        query = select(Job.state, func.count()).group_by(Job.state)
+        return {str(row[0]): row[1] for row in session.execute(query)}
 
 
 def view_of_job(job: Job) -> JobView:
-    """Return a job as it may be seen."""
-    return JobView(
-        id=job.id,
-        request=job.request_id,
-        state=job.state,
-        step=job.step,
-        share=job.share,
-        failure=FAILURES[job.failure],
-        attempts=job.attempts,
-        created=moment(job.created),
-        finished=None if job.finished is None else moment(job.finished),
-    )
+    """Return the view of a job."""
+    return JobView.of(job, request=job.request_id, failure=FAILURES[job.failure])
 
 
-def _found(session: Session, work: Work, job: int) -> Job:
-    found = session.get(Job, job)
-    strange = work.actor.roles.isdisjoint(OVERSEERS)
-    if found is None or (strange and found.request.person_id != work.actor.id):
+def _visible(session: Session, work: Work, job: int) -> Job:
+    row = session.get(Job, job)
+    if row is None or not (work.actor.oversees or row.request.person_id == work.actor.id):
         raise NotFoundError("job")
-    return found
+    return row

@@ -1,120 +1,187 @@
-"""People and their tokens: operations of the administrator, and what anybody may know of itself."""
+"""People: operations of administrators, and each person's view of themselves."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
-from sqlalchemy import select
+from pydantic import StringConstraints
+from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
 from cloakgp.service.access import ACCESS, Role, operation
 from cloakgp.service.context import Work
-from cloakgp.service.credentials import digest_of, hint_of, new_token
-from cloakgp.service.database import ServiceDatabase, note_event
+from cloakgp.service.database import note_event, row_of
 from cloakgp.service.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
-from cloakgp.service.messages import (
+from cloakgp.service.messages import Id
+from cloakgp.service.models import Event, Identity, Person, Request, Table, Token, now
+from cloakgp.service.operations.jobs import stop_requests
+from cloakgp.service.operations.sessions import end_sessions
+from cloakgp.service.operations.tokens import revoke_tokens
+from cloakgp.service.people_messages import (
     ChangedPerson,
-    IssuedToken,
+    IdentityView,
     Me,
+    NewIdentity,
     NewPerson,
-    NewToken,
     PersonView,
-    TokenView,
-    moment,
 )
-from cloakgp.service.models import Person, Token, now
 
-DAY = 24 * 3600
+# The beginning of pseudonyms, which no other name has.
+ERASED = "erased person"
+# The reason in the ledger.
+ERASED_WHY = "erased by the service, as they may not use it any more"
+AfterName = Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\x00]*$")]
 
 
 @operation
-def list_people(work: Work) -> list[PersonView]:
-    """Return everybody."""
+def list_people(work: Work, *, after: AfterName = "", most: int = 100) -> list[PersonView]:
+    """Return people in the order of their names.
+
+    Parameters
+    ----------
+    work : Work
+    after : str
+        The name that all of them come after.
+    most : int
+    """
     with work.database.reading() as session:
-        return [_view(person) for person in session.scalars(select(Person).order_by(Person.name))]
+        query = select(Person).where(Person.name > after).order_by(Person.name).limit(most)
+        return [_view(session, person) for person in session.scalars(query)]
+
+
+@operation
+def show_person(work: Work, person: Id) -> PersonView:
+    """Return a person."""
+    with work.database.reading() as session:
+        return _view(session, row_of(session, Person, person, called="person"))
 
 
 @operation
 def add_person(work: Work, new: NewPerson) -> PersonView:
-    """Add somebody.
+    """Add a person.
 
     Raises
     ------
     ConflictError
-        If there is somebody of that name.
+        If there is a person of that name.
     """
     with work.database.writing() as session:
-        made = create_person(session, new)
-        note_event(session, who=work.actor.name, what="person added", about=_told(made))
-        return _view(made)
+        person = create_person(session, new)
+        note_event(
+            session, who=work.actor, what="person added", about=_text(person), person=person.id
+        )
+        return _view(session, person)
 
 
 @operation
-def change_person(work: Work, person: int, change: ChangedPerson) -> PersonView:
-    """Change somebody's roles, or whether they may use the service at all.
+def change_person(work: Work, person: Id, change: ChangedPerson) -> PersonView:
+    """Change the roles of a person, or whether they may use the service.
+
+    A person who may not use it any more has no valid token left, and none of their requests is
+    carried out, unless its noise is drawn already.
 
     Raises
     ------
+    ConflictError
+        If their name was erased.
     ForbiddenError
-        If it is oneself: nobody gives themselves a role.
+        If it is the actor: no person gives themselves a role.
     NotFoundError
     """
     if person == work.actor.id:
         raise ForbiddenError("nobody changes their own roles")
     with work.database.writing() as session:
-        found = _found(session, person)
+        row = row_of(session, Person, person, called="person")
+        if row.erased is not None:
+            raise ConflictError("the name was erased: add a new person")
         if change.roles is not None:
-            found.roles = _checked(change.roles)
+            row.roles = _check_roles(change.roles)
         if change.active is not None:
-            found.active = change.active
-        note_event(session, who=work.actor.name, what="person changed", about=_told(found))
-        return _view(found)
+            row.left = None if change.active else row.left or now()
+            row.active = change.active
+        if not row.active:
+            revoke_tokens(session, person)
+            end_sessions(session, person)
+        if not row.may_ask():
+            stop_requests(session, person, who=work.actor)
+        note_event(session, who=work.actor, what="person changed", about=_text(row), person=person)
+        return _view(session, row)
 
 
 @operation
-def list_tokens(work: Work, person: int) -> list[TokenView]:
-    """Return somebody's tokens, without what makes them."""
-    with work.database.reading() as session:
-        _found(session, person)
-        query = select(Token).where(Token.person_id == person).order_by(Token.id)
-        return [_token_view(token) for token in session.scalars(query)]
-
-
-@operation
-def issue_token(work: Work, person: int, new: NewToken) -> IssuedToken:
-    """Issue a token for somebody; it is shown this once.
+def link_identity(work: Work, person: Id, new: NewIdentity) -> PersonView:
+    """Link an account at an identity provider, by which a person signs in.
 
     Raises
     ------
-    InvalidError
-        If it is to have roles that the person has not.
+    ConflictError
+        If the account is linked already.
     NotFoundError
     """
-    days = new.days or work.service.settings.token_days
     with work.database.writing() as session:
-        found = _found(session, person)
-        issued = create_token(session, found, label=new.label, roles=new.roles, days=days)
-        about = f"{found.name}: {issued.about.hint}"
-        note_event(session, who=work.actor.name, what="token issued", about=about)
-        return issued
+        row = row_of(session, Person, person, called="person")
+        if session.get(Identity, (new.issuer, new.subject)) is not None:
+            raise ConflictError("this account is linked to a person already")
+        session.add(Identity(issuer=new.issuer, subject=new.subject, person_id=person))
+        session.flush()
+        about = f"an account of {new.issuer}"
+        note_event(session, who=work.actor, what="identity linked", about=about, person=person)
+        return _view(session, row)
 
 
 @operation
-def revoke_token(work: Work, token: int) -> TokenView:
-    """Revoke a token, and end the sessions that began with it."""
+def unlink_identity(work: Work, person: Id, old: NewIdentity) -> PersonView:
+    """Unlink an account at an identity provider; the person's sessions end.
+
+    Raises
+    ------
+    NotFoundError
+    """
     with work.database.writing() as session:
-        found = session.get(Token, token)
-        if found is None:
-            raise NotFoundError("token")
-        found.revoked = found.revoked or now()
-        about = f"{found.person.name}: {found.hint}"
-        note_event(session, who=work.actor.name, what="token revoked", about=about)
-        return _token_view(found)
+        row = row_of(session, Person, person, called="person")
+        linked = session.get(Identity, (old.issuer, old.subject))
+        if linked is None or linked.person_id != person:
+            raise NotFoundError("linked account")
+        session.delete(linked)
+        end_sessions(session, person)
+        about = f"an account of {old.issuer}"
+        note_event(session, who=work.actor, what="identity unlinked", about=about, person=person)
+        return _view(session, row)
+
+
+@operation
+def erase_person(work: Work, person: Id) -> PersonView:
+    """Erase the name of a person who may not use the service any more; a pseudonym stays.
+
+    The ledger forgets it, too: its entries name people by marks.
+
+    Raises
+    ------
+    ConflictError
+        If they may still use it.
+    NotFoundError
+    """
+    with work.database.reading() as session:
+        row = row_of(session, Person, person, called="person")
+        if row.active:
+            raise ConflictError("first say that they may not use the service")
+        name = row.name
+    # First in the ledger, which knows the name alone: a second call makes up for a failure below.
+    with work.acting():
+        work.ledger.erase([name], reason=ERASED_WHY)
+    with work.database.writing() as session:
+        row = row_of(session, Person, person, called="person")
+        if row.active:
+            raise ConflictError("they may use the service again")
+        erase_name(session, row)
+        note_event(session, who=work.actor, what="name erased", person=person)
+        return _view(session, row)
 
 
 @operation
 def show_me(work: Work) -> Me:
-    """Return who is asking, and what they may do."""
+    """Return the caller, and the operations that their roles allow."""
     actor = work.actor
     return Me(
         name=actor.name,
@@ -125,90 +192,50 @@ def show_me(work: Work) -> Me:
 
 
 def create_person(session: Session, new: NewPerson) -> Person:
-    """Add somebody; for whoever starts the service."""
+    """Add a person, for the host of the service."""
+    if new.name.startswith(ERASED):
+        raise InvalidError(f"nobody is called {ERASED}: choose another name")
     if session.scalar(select(Person).where(Person.name == new.name)) is not None:
-        raise ConflictError("there is somebody of that name")
-    made = Person(name=new.name, roles=_checked(new.roles))
-    session.add(made)
+        raise ConflictError("there is a person of that name")
+    person = Person(name=new.name, roles=_check_roles(new.roles))
+    session.add(person)
     session.flush()
-    return made
+    return person
 
 
-def create_token(
-    session: Session,
-    person: Person,
-    *,
-    label: str = "",
-    roles: Sequence[Role] | None = None,
-    days: int,
-) -> IssuedToken:
-    """Issue a token; for whoever starts the service."""
-    chosen = person.roles if roles is None else sorted(roles)
-    if not set(chosen) <= set(person.roles):
-        raise InvalidError("a token has no roles that its person has not")
-    token = new_token()
-    made = Token(
-        person_id=person.id,
-        digest=digest_of(token),
-        hint=hint_of(token),
-        label=label,
-        roles=list(chosen),
-        expires=now() + days * DAY,
-    )
-    made.person = person
-    session.add(made)
-    session.flush()
-    return IssuedToken(token=token, about=_token_view(made))
+def erase_name(session: Session, person: Person) -> None:
+    """Put a pseudonym in the place of a person's name, throughout the service.
+
+    Texts that people wrote themselves (purposes, remarks, notes) stay as they are.
+
+    Parameters
+    ----------
+    session : Session
+        Of the database.
+    person : Person
+        A person who may not use the service any more.
+    """
+    name, person.name = person.name, f"{ERASED} {person.id}"
+    person.erased = person.erased or now()
+    for model, column in ((Request, Request.decided_by), (Table, Table.registered_by)):
+        session.execute(update(model).where(column == name).values({column.key: person.name}))
+    session.execute(delete(Identity).where(Identity.person_id == person.id))
+    session.execute(update(Token).where(Token.person_id == person.id).values(label=""))
+    session.execute(update(Event).where(Event.person_id == person.id).values(address=""))
 
 
-def first_token(database: ServiceDatabase, *, days: int) -> str | None:
-    """Return a token of a first administrator, or None if there are people already."""
-    with database.writing() as session:
-        if session.scalar(select(Person.id).limit(1)) is not None:
-            return None
-        admin = create_person(session, NewPerson(name="admin", roles=[Role.ADMINISTRATOR]))
-        note_event(session, who="service", what="person added", about=_told(admin))
-        return create_token(session, admin, label="first", days=days).token
-
-
-def _checked(roles: Sequence[Role]) -> list[str]:
+def _check_roles(roles: Sequence[Role]) -> list[str]:
     chosen = sorted(set(roles))
     if Role.ADMINISTRATOR in chosen and len(chosen) > 1:
-        raise InvalidError("an administrator has no other role: whoever gives roles sees no data")
+        raise InvalidError("an administrator has no other role: who gives roles sees no data")
     return [str(role) for role in chosen]
 
 
-def _found(session: Session, person: int) -> Person:
-    found = session.get(Person, person)
-    if found is None:
-        raise NotFoundError("person")
-    return found
+def _text(person: Person) -> str:
+    return ", ".join(person.roles) + ("" if person.active else "; may not use the service")
 
 
-def _told(person: Person) -> str:
-    state = "" if person.active else ", may not use the service"
-    return f"{person.name} ({', '.join(person.roles)}{state})"
-
-
-def _view(person: Person) -> PersonView:
-    return PersonView(
-        id=person.id,
-        name=person.name,
-        roles=[Role(role) for role in person.roles],
-        active=person.active,
-        created=moment(person.created),
-    )
-
-
-def _token_view(token: Token) -> TokenView:
-    return TokenView(
-        id=token.id,
-        person=token.person.name,
-        hint=token.hint,
-        label=token.label,
-        roles=[Role(role) for role in token.roles],
-        created=moment(token.created),
-        expires=moment(token.expires),
-        revoked=token.revoked is not None,
-        used=None if token.used is None else moment(token.used),
-    )
+def _view(session: Session, person: Person) -> PersonView:
+    linked = select(Identity).where(Identity.person_id == person.id)
+    identities = [IdentityView.of(each) for each in session.scalars(linked)]
+    return PersonView.of(person, erased=person.erased is not None, identities=identities)

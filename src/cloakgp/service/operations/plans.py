@@ -1,74 +1,74 @@
-"""Plans: everything about a release before it is asked for, from public columns alone."""
+"""Plans of releases, from public columns alone."""
 
 from __future__ import annotations
 
 from cloakgp.fitting.release_plan import ReleasePlan
-from cloakgp.ledger.amounts import Amount, releases_left
+from cloakgp.orders.estimators import plan_release
+from cloakgp.orders.options import Order
+from cloakgp.orders.progress import Reporter
 from cloakgp.plots.figures import figure_bytes
 from cloakgp.plots.plans import PlanDisplay
 from cloakgp.service.access import operation
-from cloakgp.service.asking import order_of, plain_words
 from cloakgp.service.budgets import (
-    held,
+    charges_of_account,
+    charges_of_person,
+    costs_of,
     needs_approval,
-    requests_of,
     share_of,
     standing,
-    total,
 )
 from cloakgp.service.context import Work
-from cloakgp.service.errors import InvalidError, TooManyError
+from cloakgp.service.errors import InvalidError
 from cloakgp.service.messages import FactView, PlanRequest, PlanView
 from cloakgp.service.models import Rules, Table
-from cloakgp.service.operations.tables import found_table
-
-# Seconds that somebody waits for others' plans.
-PATIENCE = 30.0
+from cloakgp.service.operations.tables import usable_table
+from cloakgp.service.orders import order_of, without_path
 
 
 @operation
-def make_plan(work: Work, asked: PlanRequest) -> PlanView:
-    """Plan a release; nothing private is read, and nothing spent.
+def make_plan(work: Work, request: PlanRequest) -> PlanView:
+    """Plan a release, from public columns alone; spends nothing.
 
     Raises
     ------
     InvalidError
-        If the choices make no sense.
+        If the choices make no sense, or planning takes too much time or memory.
     NotFoundError
     TooManyError
-        If too many plans are being made.
+        If too many plans are under way.
+    EndedError
+        If the caller leaves, or the service ends.
     """
-    table, found = _planned(work, asked)
-    budget = asked.choices.epsilon, asked.choices.delta
-    each = Amount.held([budget])
+    table, plan = _plan(work, request)
+    costs = costs_of(request.choices)
     with work.database.reading() as session:
-        account = standing(session, table.account)
-        spent = account.spent + held(session, table.account)
+        limit = standing(session, table.account).limit
+        account = charges_of_account(session, table.account)
         rules = session.get(Rules, table.account)
         assert rules is not None
         share = share_of(session, rules, work.actor.id)
-        mine = total(session, requests_of(session, table.account, work.actor.id))
-        asks = needs_approval(session, rules, work.actor.id, budget)
+        mine = charges_of_person(session, table.account, work.actor.id)
+        asks = needs_approval(session, rules, work.actor.id, costs)
     return PlanView(
-        facts=[FactView(label=label, text=text) for label, text in found.facts()],
-        budgets=[list(line) for line in found.budgets()],
-        plan=found.to_dict(),
-        releases_left=releases_left(spent, each, limit=account.limit),
-        mine_left=None if share is None else releases_left(mine, each, limit=share),
+        facts=[FactView(label=label, text=text) for label, text in plan.facts()],
+        budgets=[list(line) for line in plan.budgets()],
+        plan=plan.to_dict(),
+        releases_left=account.releases_left(costs, limit=limit),
+        mine_left=None if share is None else mine.releases_left(costs, limit=share),
         needs_approval=asks,
     )
 
 
 @operation
-def plot_plan(work: Work, asked: PlanRequest, *, vary: list[str], suffix: str) -> bytes:
+def plot_plan(work: Work, request: PlanRequest, *, vary: list[str], suffix: str) -> bytes:
     """Draw the expected error over one input, or over two.
 
     Parameters
     ----------
     work : Work
-    asked : PlanRequest
+    request : PlanRequest
     vary : list of str
-        The first if empty.
+        The inputs; if empty, the first one.
     suffix : {".png", ".svg"}
 
     Raises
@@ -76,30 +76,30 @@ def plot_plan(work: Work, asked: PlanRequest, *, vary: list[str], suffix: str) -
     InvalidError
         If there is no forecast to draw, or no such input.
     """
-    table, found = _planned(work, asked)
+    table, plan = _plan(work, request)
     try:
-        return figure_bytes(
-            PlanDisplay.of(found, vary=vary, output=table.output).draw(), suffix=suffix
-        )
+        display = PlanDisplay.of(plan, vary=vary, output=table.output)
+        return figure_bytes(display.draw(), suffix=suffix)
     except ValueError as error:
-        raise InvalidError(plain_words(error, table)) from None
+        raise InvalidError(without_path(error, table)) from None
 
 
-def _planned(work: Work, asked: PlanRequest) -> tuple[Table, ReleasePlan]:
+def _plan_order(order: Order, epsilons: list[float]) -> ReleasePlan:
+    quiet = Reporter(show=lambda _: None)
+    return plan_release(order, epsilons=epsilons or None, reporter=quiet)
+
+
+def _plan(work: Work, request: PlanRequest) -> tuple[Table, ReleasePlan]:
     with work.database.reading() as session:
-        table = found_table(session, asked.table, usable=True)
-    order = order_of(table, asked.choices, memory=work.service.settings.memory)
+        table = usable_table(session, request.table)
+    order = order_of(table, request.choices, settings=work.service.settings)
 
     def make() -> ReleasePlan:
-        if not work.service.planning.acquire(timeout=PATIENCE):
-            raise TooManyError(int(PATIENCE))
         try:
-            return order.plan(list(asked.epsilons))
+            return work.service.planning.call(
+                _plan_order, work.stopped, order, list(request.epsilons)
+            )
         except (ValueError, OSError) as error:
-            raise InvalidError(plain_words(error, table)) from None
-        except MemoryError:
-            raise InvalidError("this takes more memory than there is: take inducing") from None
-        finally:
-            work.service.planning.release()
+            raise InvalidError(without_path(error, table)) from None
 
-    return table, work.service.plans.get(asked.model_dump_json(), make)
+    return table, work.service.plans.get(request.model_dump_json(), make)

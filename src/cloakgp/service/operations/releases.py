@@ -1,12 +1,13 @@
-"""Releases: what was published, in a file, in words, in pictures, and as predictions.
+"""Releases: their files, reports, pictures and predictions.
 
-All of it is made from the release alone, costs no privacy, and tells nothing that the file does
-not tell everybody who holds it.
+All of these are made from the release alone, cost no privacy, and tell nothing beyond the file.
 """
 
 from __future__ import annotations
 
 import threading
+import warnings
+from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -16,8 +17,10 @@ import pandas as pd
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from cloakgp.data.limits import ReadingLimits
+from cloakgp.data.schema import table_suffix
 from cloakgp.ledger import schema
-from cloakgp.ledger.accounts import opened
+from cloakgp.ledger.accounts import open_content
 from cloakgp.ledger.exports import receipt_of
 from cloakgp.orders.predictions import TablePredictions
 from cloakgp.orders.progress import Reporter
@@ -29,46 +32,58 @@ from cloakgp.report.columns import has_classes
 from cloakgp.report.describe import describe
 from cloakgp.service.access import operation
 from cloakgp.service.context import Work
-from cloakgp.service.errors import InvalidError, NotFoundError
+from cloakgp.service.database import newest, row_of
+from cloakgp.service.errors import InvalidError
 from cloakgp.service.messages import (
+    Before,
     FactView,
+    Id,
     Predictions,
     PredictRequest,
     ReleaseView,
     SectionView,
-    moment,
 )
 from cloakgp.service.models import MadeRelease
 from cloakgp.utils.names import Estimate
 
+# Formats of tables to predict.
+FORMATS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".xlsx")
 # Pictures are drawn one at a time: they share fonts.
 _DRAWING = threading.Lock()
 
 
 @operation
-def list_releases(work: Work) -> list[ReleaseView]:
-    """Return the releases that were made."""
+def list_releases(work: Work, *, before: Before = None, most: int = 100) -> list[ReleaseView]:
+    """Return the published releases, the latest first.
+
+    Parameters
+    ----------
+    work : Work
+    before : int, optional
+        The number that all of them come before.
+    most : int
+    """
+    query = newest(MadeRelease, before=before, most=most)
     with work.database.reading() as session:
-        query = select(MadeRelease).order_by(MadeRelease.id.desc())
         return [_view(release) for release in session.scalars(query)]
 
 
 @operation
-def show_release(work: Work, release: int) -> ReleaseView:
-    """Return what is known of a release."""
+def show_release(work: Work, release: Id) -> ReleaseView:
+    """Return a release."""
     with work.database.reading() as session:
-        return _view(_found(session, release))
+        return _view(_row(session, release))
 
 
 @operation
 def download_release(work: Work, release: int) -> bytes:
     """Return the file of a release."""
     with work.database.reading() as session:
-        return _content(session, _found(session, release).digest)
+        return _content(session, _row(session, release).digest)
 
 
 @operation
-def report_release(work: Work, release: int) -> list[SectionView]:
+def report_release(work: Work, release: Id) -> list[SectionView]:
     """Return a release in words."""
     return [
         SectionView(
@@ -84,13 +99,13 @@ def report_release(work: Work, release: int) -> list[SectionView]:
 def receipt_release(work: Work, release: int) -> str:
     """Return a signed receipt of what a release cost, as JSON."""
     with work.database.reading() as session:
-        charge = _found(session, release).charge
+        charge = _row(session, release).charge
     return receipt_of(work.ledger, charge)
 
 
 @operation
 def page_release(work: Work, release: int) -> str:
-    """Return a page of HTML that predicts, for any browser."""
+    """Return a page of HTML that predicts in any browser."""
     try:
         return prediction_html(open_release(work, release))
     except ValueError as error:
@@ -98,8 +113,8 @@ def page_release(work: Work, release: int) -> str:
 
 
 @operation
-def predict_release(work: Work, release: int, asked: PredictRequest) -> Predictions:
-    """Predict for some rows.
+def predict_release(work: Work, release: Id, request: PredictRequest) -> Predictions:
+    """Predict rows; costs no privacy.
 
     Raises
     ------
@@ -107,20 +122,20 @@ def predict_release(work: Work, release: int, asked: PredictRequest) -> Predicti
         If a row lacks an input, or there are too many.
     NotFoundError
     """
-    if len(asked.rows) > work.service.settings.rows:
+    if len(request.rows) > work.service.settings.rows:
         raise InvalidError(f"at most {work.service.settings.rows} rows are predicted at once")
     made = open_release(work, release)
     try:
-        found = made.predict_frame(
-            pd.DataFrame.from_records(asked.rows),
-            new_output=asked.new_output,
-            estimate=asked.estimate,
+        frame = made.predict_frame(
+            pd.DataFrame.from_records(request.rows),
+            new_output=request.new_output,
+            estimate=request.estimate,
         )
     except (ValueError, TypeError) as error:
         raise InvalidError(str(error)) from None
     return Predictions(
-        columns=[str(name) for name in found],
-        rows=[[_cell(value) for value in row] for row in found.itertuples(index=False)],
+        columns=[str(name) for name in frame],
+        rows=[[_cell(value) for value in row] for row in frame.itertuples(index=False)],
     )
 
 
@@ -128,31 +143,30 @@ def predict_release(work: Work, release: int, asked: PredictRequest) -> Predicti
 def predict_table(
     work: Work, release: int, at: Path, *, new_output: bool = False, estimate: Estimate = "median"
 ) -> bytes:
-    """Predict for a table in a file, and return it as CSV with predictions behind its columns.
+    """Predict the rows of a table, and return it as CSV with predictions behind its columns.
 
     Raises
     ------
     InvalidError
-        If it cannot be read, or lacks an input.
+        If the table cannot be read, lacks an input, has too many rows or bytes, or takes too much
+        time or memory.
     NotFoundError
+    EndedError, TooManyError
+        As of `cloakgp.service.confined.Confinement`.
     """
-    made = open_release(work, release)
+    with work.database.reading() as session:
+        content = _content(session, _row(session, release).digest)
     try:
-        with TemporaryFile() as spool:
-            predictions = TablePredictions(
-                made,
-                at,
-                spool=spool,
-                suffix=".csv",
-                new_output=new_output,
-                estimate=estimate,
-                reporter=Reporter(show=lambda _: None),
-                tell=lambda _: None,
-            )
-            written = BytesIO()
-            predictions.write(written)
-        return written.getvalue()
-    except ValueError as error:
+        return work.service.predicting.call(
+            _predict,
+            work.stopped,
+            content,
+            at,
+            new_output=new_output,
+            estimate=estimate,
+            limits=work.service.settings.predict_limits,
+        )
+    except (ValueError, OSError) as error:
         raise InvalidError(str(error).replace(str(at), "the table")) from None
 
 
@@ -167,9 +181,9 @@ def plot_release(
     work : Work
     release : int
     vary : list of str
-        All of them if empty.
+        The inputs; if empty, all of them.
     only : str or None
-        Of classes: the one to draw.
+        The class to draw, of several.
     suffix : {".png", ".svg"}
 
     Raises
@@ -187,26 +201,23 @@ def plot_release(
 
 
 def open_release(work: Work, release: int) -> Release:
-    """Return a release itself; for whoever makes more of it."""
+    """Return a release itself."""
     with work.database.reading() as session:
-        digest = _found(session, release).digest
+        digest = _row(session, release).digest
 
         def load() -> Release:
-            made = opened(_content(session, digest))
+            made = open_content(_content(session, digest))
             # Jobs make no other kind.
             assert isinstance(made, Release)
             return made
 
-        found = work.service.releases.get(digest, load)
-    assert isinstance(found, Release)
-    return found
+        made = work.service.releases.get(digest, load)
+    assert isinstance(made, Release)
+    return made
 
 
-def _found(session: Session, release: int) -> MadeRelease:
-    found = session.get(MadeRelease, release)
-    if found is None:
-        raise NotFoundError("release")
-    return found
+def _row(session: Session, release: int) -> MadeRelease:
+    return row_of(session, MadeRelease, release, called="release")
 
 
 def _content(session: Session, digest: str) -> bytes:
@@ -214,6 +225,49 @@ def _content(session: Session, digest: str) -> bytes:
     query = select(table.c.content).where(table.c.digest == digest)
     content: bytes = session.execute(query).scalar_one()
     return content
+
+
+def _predict(
+    content: bytes, at: Path, *, new_output: bool, estimate: Estimate, limits: ReadingLimits
+) -> bytes:
+    made = open_content(content)
+    assert isinstance(made, Release)
+    with TemporaryFile() as spool, warnings.catch_warnings():
+        # Warnings quote cells of the table.
+        warnings.simplefilter("ignore")
+        predictions = TablePredictions(
+            made,
+            at,
+            spool=spool,
+            suffix=".csv",
+            new_output=new_output,
+            estimate=estimate,
+            reporter=Reporter(show=lambda _: None),
+            tell=lambda _: None,
+            limits=limits,
+        )
+        written = BytesIO()
+        predictions.write(written)
+    return written.getvalue()
+
+
+def suffix_of_sent(name: str) -> str:
+    """Return the suffix of a table to predict.
+
+    Raises
+    ------
+    InvalidError
+        If it is none of `FORMATS`.
+
+    Examples
+    --------
+    >>> suffix_of_sent("people.CSV")
+    '.csv'
+    """
+    with suppress(ValueError):
+        if (suffix := table_suffix(Path(name).name)) in FORMATS:
+            return suffix
+    raise InvalidError(f"send {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
 
 
 def _cell(value: object) -> float | str | None:
@@ -225,8 +279,8 @@ def _cell(value: object) -> float | str | None:
 
 def _view(release: MadeRelease) -> ReleaseView:
     request = release.request
-    return ReleaseView(
-        id=release.id,
+    return ReleaseView.of(
+        release,
         request=request.id,
         table=request.table_id,
         table_name=request.table.name,
@@ -235,8 +289,4 @@ def _view(release: MadeRelease) -> ReleaseView:
         purpose=request.purpose,
         epsilon=request.epsilon,
         delta=request.delta,
-        digest=release.digest,
-        size=release.size,
-        charge=release.charge,
-        created=moment(release.created),
     )

@@ -1,41 +1,40 @@
-"""Requests: releases that analysts ask for, within limits, and what approvers say of them."""
+"""Requests for releases, within limits, and the decisions of approvers."""
 
 from __future__ import annotations
 
-from sqlalchemy import select
+from typing import Literal
+
+from sqlalchemy import not_, or_, select
 from sqlalchemy.orm import Session
 
-from cloakgp.ledger.amounts import Amount
+from cloakgp.privacy.filters import Costs
 from cloakgp.service import budgets
-from cloakgp.service.access import Role, operation
-from cloakgp.service.asking import order_of
+from cloakgp.service.access import operation
 from cloakgp.service.context import Work
-from cloakgp.service.database import locked_rules, note_event
+from cloakgp.service.database import locked_rules, newest, note_event
 from cloakgp.service.errors import ConflictError, ForbiddenError, NoRoomError, NotFoundError
-from cloakgp.service.messages import Choices, Decision, NewRequest, RequestView, moment
-from cloakgp.service.models import Job, MadeRelease, Request, RequestState, Rules, now
-from cloakgp.service.operations.jobs import view_of_job
-from cloakgp.service.operations.tables import found_table
-
-# Who sees the requests of all.
-OVERSEERS = frozenset({Role.CUSTODIAN, Role.APPROVER})
+from cloakgp.service.messages import Before, Choices, Decision, Id, NewRequest, RequestView
+from cloakgp.service.models import UNFINISHED, Job, MadeRelease, Request, RequestState, Rules, now
+from cloakgp.service.operations.jobs import NO_LONGER, view_of_job
+from cloakgp.service.operations.tables import usable_table
+from cloakgp.service.orders import order_of
 
 
 @operation
 def make_request(work: Work, new: NewRequest, *, idempotency: str | None = None) -> RequestView:
-    """Ask for a release; if nobody has to approve it, its job begins.
+    """Request a release; its job begins at once, unless it needs approval.
 
     Parameters
     ----------
     work : Work
     new : NewRequest
     idempotency : str, optional
-        Whoever asks again with it gets the same request.
+        A key of the caller: a second call with it returns the same request.
 
     Raises
     ------
     ConflictError
-        If the table is withdrawn, or something else was asked with this key.
+        If the table is withdrawn, or the key belongs to another request.
     InvalidError
         If the choices make no sense.
     NoRoomError
@@ -43,8 +42,8 @@ def make_request(work: Work, new: NewRequest, *, idempotency: str | None = None)
     NotFoundError
     """
     with work.database.reading() as session:
-        table = found_table(session, new.table, usable=True)
-    order_of(table, new.choices, memory=work.service.settings.memory)
+        table = usable_table(session, new.table)
+    order_of(table, new.choices, settings=work.service.settings)
     choices = new.choices.model_dump(mode="json")
     with work.database.writing() as session:
         rules = locked_rules(session, table.account)
@@ -57,75 +56,102 @@ def make_request(work: Work, new: NewRequest, *, idempotency: str | None = None)
             if before is not None:
                 same = (before.table_id, before.choices, before.purpose)
                 if same != (new.table, choices, new.purpose):
-                    raise ConflictError("something else was asked with this key")
+                    raise ConflictError("this key belongs to another request")
                 return _view(session, before)
-        budget = new.choices.epsilon, new.choices.delta
-        _check_room(session, rules, work.actor.id, budget)
-        asks = budgets.needs_approval(session, rules, work.actor.id, budget)
-        made = Request(
+        costs = budgets.costs_of(new.choices)
+        _check_share(session, rules, work.actor.id, costs)
+        _check_room(session, rules.account, costs)
+        asks = budgets.needs_approval(session, rules, work.actor.id, costs)
+        row = Request(
             table_id=table.id,
             person_id=work.actor.id,
             idempotency=idempotency,
             purpose=new.purpose,
             choices=choices,
-            epsilon=budget[0],
-            delta=budget[1],
+            epsilon=new.choices.epsilon,
+            delta=new.choices.delta,
             needs_approval=asks,
             state="waiting" if asks else "approved",
         )
-        session.add(made)
+        session.add(row)
         session.flush()
-        job = None if asks else _begin(session, made)
-        told = f"request {made.id}: ({budget[0]:g}, {budget[1]:g}) of {table.name}"
-        note_event(session, who=work.actor.name, what="release requested", about=told)
-        seen = _view(session, made)
+        job = None if asks else _begin(session, row)
+        about = f"request {row.id}: ({row.epsilon:g}, {row.delta:g}) of {table.name}"
+        note_event(session, who=work.actor, what="release requested", about=about)
+        view = _view(session, row)
     if job is not None:
         work.service.dispatcher.submit(job)
-    return seen
+    return view
 
 
 @operation
-def list_requests(work: Work) -> list[RequestView]:
-    """Return the requests of whoever asks; to custodians and approvers, of all."""
+def list_requests(
+    work: Work,
+    *,
+    before: Before = None,
+    most: int = 100,
+    state: Literal["open", "closed"] | None = None,
+) -> list[RequestView]:
+    """Return one's own requests, the latest first; to custodians and approvers, those of all.
+
+    Parameters
+    ----------
+    work : Work
+    before : int, optional
+        The number that all of them come before.
+    most : int
+    state : {"open", "closed"}, optional
+        Requests that wait or are under way, or all others.
+    """
+    under_way = or_(Request.state == "waiting", Request.job.has(Job.state.in_(UNFINISHED)))
+    query = newest(Request, before=before, most=most)
+    if state is not None:
+        query = query.where(under_way if state == "open" else not_(under_way))
+    if not work.actor.oversees:
+        query = query.where(Request.person_id == work.actor.id)
     with work.database.reading() as session:
-        query = select(Request).order_by(Request.id.desc())
-        if work.actor.roles.isdisjoint(OVERSEERS):
-            query = query.where(Request.person_id == work.actor.id)
         return [_view(session, request) for request in session.scalars(query)]
 
 
 @operation
-def show_request(work: Work, request: int) -> RequestView:
-    """Return a request."""
+def show_request(work: Work, request: Id) -> RequestView:
+    """Return a request, and its result."""
     with work.database.reading() as session:
-        return _view(session, found_request(session, work, request))
+        return _view(session, _visible(session, work, request))
 
 
 @operation
-def approve_request(work: Work, request: int, decision: Decision) -> RequestView:
-    """Approve somebody else's request; its job begins.
+def approve_request(work: Work, request: Id, decision: Decision) -> RequestView:
+    """Approve the request of another person; its job begins.
 
     Raises
     ------
     ConflictError
-        If it is decided.
+        If it is decided, or its analyst may no longer make it.
     ForbiddenError
         If it is one's own.
+    NoRoomError
+        If the account's limit leaves no room by now.
     NotFoundError
     """
     with work.database.writing() as session:
-        found = _undecided(session, work, request)
-        found_table(session, found.table_id, usable=True)
-        _decide(session, work, found, state="approved", remark=decision.remark)
-        job = _begin(session, found)
-        seen = _view(session, found)
+        row = _undecided(session, work, request)
+        table = usable_table(session, row.table_id)
+        if not row.person.may_ask():
+            raise ConflictError(NO_LONGER)
+        # While it waited, it held nothing of the account's limit.
+        choices = Choices.model_validate(row.choices)
+        _check_room(session, table.account, budgets.costs_of(choices))
+        _decide(session, work, row, state="approved", remark=decision.remark)
+        job = _begin(session, row)
+        view = _view(session, row)
     work.service.dispatcher.submit(job)
-    return seen
+    return view
 
 
 @operation
-def reject_request(work: Work, request: int, decision: Decision) -> RequestView:
-    """Reject somebody else's request.
+def reject_request(work: Work, request: Id, decision: Decision) -> RequestView:
+    """Reject the request of another person.
 
     Raises
     ------
@@ -133,65 +159,58 @@ def reject_request(work: Work, request: int, decision: Decision) -> RequestView:
         As `approve_request`.
     """
     with work.database.writing() as session:
-        found = _undecided(session, work, request)
-        _decide(session, work, found, state="rejected", remark=decision.remark)
-        return _view(session, found)
+        row = _undecided(session, work, request)
+        _decide(session, work, row, state="rejected", remark=decision.remark)
+        return _view(session, row)
 
 
 @operation
-def withdraw_request(work: Work, request: int) -> RequestView:
+def withdraw_request(work: Work, request: Id) -> RequestView:
     """Take one's own request back, before it is decided."""
     with work.database.writing() as session:
-        found = _locked(session, work, request)
-        if found.person_id != work.actor.id:
+        row = _locked(session, work, request)
+        if row.person_id != work.actor.id:
             raise NotFoundError("request")
-        _check_waiting(found)
-        _decide(session, work, found, state="withdrawn", remark="")
-        return _view(session, found)
+        _check_waiting(row)
+        _decide(session, work, row, state="withdrawn", remark="")
+        return _view(session, row)
 
 
-def found_request(session: Session, work: Work, request: int) -> Request:
-    """Return a request that whoever asks may see.
-
-    Raises
-    ------
-    NotFoundError
-        If there is none, or it is somebody else's.
-    """
-    found = session.get(Request, request)
-    strange = work.actor.roles.isdisjoint(OVERSEERS)
-    if found is None or (strange and found.person_id != work.actor.id):
+def _visible(session: Session, work: Work, request: int) -> Request:
+    row = session.get(Request, request)
+    if row is None or not (work.actor.oversees or row.person_id == work.actor.id):
         raise NotFoundError("request")
-    return found
+    return row
 
 
-def _check_room(session: Session, rules: Rules, person: int, budget: tuple[float, float]) -> None:
-    new = Amount.held([budget])
+def _check_share(session: Session, rules: Rules, person: int, costs: Costs) -> None:
     share = budgets.share_of(session, rules, person)
     if share is not None:
-        mine = budgets.total(session, budgets.requests_of(session, rules.account, person))
-        if not (mine + new).fits(share):
+        mine = budgets.charges_of_person(session, rules.account, person)
+        if not mine.fits(share, beside=costs):
             raise NoRoomError("your share of the account leaves no room for this")
-    account = budgets.standing(session, rules.account)
-    spent = account.spent + budgets.held(session, rules.account)
-    if not (spent + new).fits(account.limit):
+
+
+def _check_room(session: Session, account: str, costs: Costs) -> None:
+    limit = budgets.standing(session, account).limit
+    if not budgets.charges_of_account(session, account).fits(limit, beside=costs):
         raise NoRoomError("the account's limit leaves no room for this")
 
 
 def _locked(session: Session, work: Work, request: int) -> Request:
-    found = found_request(session, work, request)
-    # Whoever decides at the same time waits, and then sees what was decided.
-    locked_rules(session, found.table.account)
-    session.refresh(found)
-    return found
+    row = _visible(session, work, request)
+    # A second decision at the same time waits here, and then sees the first.
+    locked_rules(session, row.table.account)
+    session.refresh(row)
+    return row
 
 
 def _undecided(session: Session, work: Work, request: int) -> Request:
-    found = _locked(session, work, request)
-    if found.person_id == work.actor.id:
+    row = _locked(session, work, request)
+    if row.person_id == work.actor.id:
         raise ForbiddenError("nobody decides about their own request")
-    _check_waiting(found)
-    return found
+    _check_waiting(row)
+    return row
 
 
 def _check_waiting(request: Request) -> None:
@@ -200,11 +219,11 @@ def _check_waiting(request: Request) -> None:
 
 
 def _decide(
-    session: Session, work: Work, found: Request, *, state: RequestState, remark: str
+    session: Session, work: Work, row: Request, *, state: RequestState, remark: str
 ) -> None:
-    found.state, found.remark = state, remark
-    found.decided_by, found.decided = work.actor.name, now()
-    note_event(session, who=work.actor.name, what=f"request {state}", about=f"request {found.id}")
+    row.state, row.remark = state, remark
+    row.decided_by, row.decided = work.actor.name, now()
+    note_event(session, who=work.actor, what=f"request {state}", about=f"request {row.id}")
 
 
 def _begin(session: Session, request: Request) -> int:
@@ -218,20 +237,12 @@ def _begin(session: Session, request: Request) -> int:
 def _view(session: Session, request: Request) -> RequestView:
     release = session.scalar(select(MadeRelease.id).where(MadeRelease.request_id == request.id))
     job = session.scalar(select(Job).where(Job.request_id == request.id))
-    return RequestView(
-        id=request.id,
+    return RequestView.of(
+        request,
         table=request.table_id,
         table_name=request.table.name,
         account=request.table.account,
         person=request.person.name,
-        purpose=request.purpose,
-        choices=Choices.model_validate(request.choices),
-        needs_approval=request.needs_approval,
-        state=request.state,
-        decided_by=request.decided_by,
-        decided=None if request.decided is None else moment(request.decided),
-        remark=request.remark,
-        created=moment(request.created),
         job=None if job is None else view_of_job(job),
         release=release,
     )

@@ -1,7 +1,7 @@
-"""Tables: registered by a custodian, with all that is declared of them.
+"""Tables: their upload, inspection, registration and withdrawal by custodians.
 
-Here private cells are checked, once, when the custodian registers a table: what is wrong with them
-is said to the custodian alone, so that no job of an analyst's fails for what a private cell holds.
+Registration checks the private cells, once: errors in them are for the custodian alone, so that no
+job of an analyst fails for the content of a private cell.
 """
 
 from __future__ import annotations
@@ -15,42 +15,40 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from cloakgp.columns import Schema, infer_schema, schema_from_text, schema_to_text
+from cloakgp.data.limits import ReadingLimits
 from cloakgp.data.raw import RawRows
 from cloakgp.data.schema import ADDRESSES, table_suffix
 from cloakgp.data.tables import column_names_of, read_people, read_public
-from cloakgp.orders.options import INFERENCE_ROWS, ReleaseOptions, format_of_table
+from cloakgp.orders.options import INFERENCE_ROWS, SourceTable, format_of_table
 from cloakgp.privacy import OutputBounds
-from cloakgp.privacy.fingerprints import fingerprint_column
-from cloakgp.privacy.labels import Classes
+from cloakgp.privacy.questions.classes import Classes
 from cloakgp.service.access import operation
 from cloakgp.service.budgets import standing
 from cloakgp.service.context import Work
 from cloakgp.service.credentials import new_file_name
-from cloakgp.service.database import note_event
+from cloakgp.service.database import note_event, row_of
 from cloakgp.service.errors import ConflictError, InvalidError, NotFoundError
-from cloakgp.service.messages import Look, Looked, NewTable, TableView, UploadView, moment
+from cloakgp.service.messages import Id, Look, NewTable, TablePreview, TableView, UploadView
 from cloakgp.service.models import Rules, Table, Upload, now
-
-# Of a file that holds people: its owner's alone.
-PERSONAL = 0o600
+from cloakgp.utils.files import PERSONAL
 
 
 @operation
 def upload_table(work: Work, name: str, *, received: Path) -> UploadView:
-    """Keep a file that a custodian has sent, until it is registered.
+    """Keep an uploaded file of a custodian, until its registration.
 
     Parameters
     ----------
     work : Work
     name : str
-        Of the file, whose end tells the format.
+        Name of the file, whose end tells the format.
     received : Path
-        Is moved.
+        The file, which is moved.
 
     Raises
     ------
     InvalidError
-        If its name tells no format of tables, or that of a file of addresses.
+        If its name tells no format of tables, or the format of addresses.
     """
     plain = Path(name).name
     try:
@@ -66,13 +64,13 @@ def upload_table(work: Work, name: str, *, received: Path) -> UploadView:
     shutil.move(received, target)
     with work.database.writing() as session:
         session.add(Upload(id=made, person_id=work.actor.id, name=plain, size=size))
-        note_event(session, who=work.actor.name, what="file uploaded", about=plain)
+        note_event(session, who=work.actor, what="file uploaded", about=plain)
     return UploadView(id=made, name=plain, size=size)
 
 
 @operation
-def look_at_table(work: Work, look: Look) -> Looked:
-    """Return a table's columns, and a first schema of those that are public.
+def look_at_table(work: Work, look: Look) -> TablePreview:
+    """Return a table's columns, and a first schema of the public ones if the private are named.
 
     Raises
     ------
@@ -80,30 +78,23 @@ def look_at_table(work: Work, look: Look) -> Looked:
         If it cannot be read.
     """
     path = _path(work, upload=look.upload, path=look.path)
+    limits = work.service.settings.table_limits
     try:
-        table_format = format_of_table(path, look.query)
-        columns = list(dict.fromkeys(column_names_of(path, table_format=table_format)))
-        names = [name for name in columns if name and name not in look.private]
-        if len(names) == len(columns):
-            # Which are private is not said yet: nothing but names is looked at.
-            return Looked(columns=columns, table_schema="", described={})
-        public = read_public(path, names=names, most=INFERENCE_ROWS, table_format=table_format)
-        made = infer_schema(public, names)
+        return work.service.reading.call(_preview, work.stopped, look, path, limits=limits)
     except (ValueError, OSError) as error:
         raise InvalidError(_without_place(error, path)) from None
-    return Looked(columns=columns, table_schema=schema_to_text(made), described=_described(made))
 
 
 @operation
 def register_table(work: Work, new: NewTable) -> TableView:
-    """Register a table: its private cells are checked, and from now on recognised by the ledger.
+    """Register a table: its private cells are checked, and the ledger recognises them from now on.
 
     Raises
     ------
     ConflictError
-        If there is one of that name, or the private column is another account's.
+        If there is a table of that name.
     InvalidError, NotFoundError
-        If the table cannot be read, or what is declared of it makes no sense.
+        If the table cannot be read, or its declarations make no sense.
     """
     path = _path(work, upload=new.upload, path=new.path)
     _check_declared(new)
@@ -113,14 +104,16 @@ def register_table(work: Work, new: NewTable) -> TableView:
             raise NotFoundError("account")
         _check_unit(standing(session, new.account).unit, new)
     try:
-        raw, private, rows = _read(new, path)
+        raw, private, rows = work.service.reading.call(
+            _read, work.stopped, new, path, limits=work.service.settings.table_limits
+        )
     except (ValueError, OSError) as error:
         raise InvalidError(_without_place(error, path)) from None
     _attach(work, new, private)
     low, high = new.bounds or (None, None)
     with work.database.writing() as session:
         _check_name(session, new.name)
-        made = Table(
+        table = Table(
             name=new.name,
             account=new.account,
             note=new.note,
@@ -136,65 +129,63 @@ def register_table(work: Work, new: NewTable) -> TableView:
             rows=rows,
             registered_by=work.actor.name,
         )
-        session.add(made)
+        session.add(table)
         session.flush()
-        note_event(session, who=work.actor.name, what="table registered", about=new.name)
-        return _view(made)
+        note_event(session, who=work.actor, what="table registered", about=new.name)
+        return view_of_table(table)
 
 
 @operation
-def withdraw_table(work: Work, table: int) -> TableView:
-    """Take a table from those of which releases can be asked; its releases stay."""
+def withdraw_table(work: Work, table: Id) -> TableView:
+    """Withdraw a table from new requests; its releases stay."""
     with work.database.writing() as session:
-        found = found_table(session, table)
-        found.withdrawn = found.withdrawn or now()
-        note_event(session, who=work.actor.name, what="table withdrawn", about=found.name)
-        return _view(found)
+        row = row_of(session, Table, table, called="table")
+        row.withdrawn = row.withdrawn or now()
+        note_event(session, who=work.actor, what="table withdrawn", about=row.name)
+        return view_of_table(row)
 
 
 @operation
 def list_tables(work: Work) -> list[TableView]:
-    """Return the tables of which releases can be asked."""
+    """Return the tables that are open to requests."""
     with work.database.reading() as session:
         query = select(Table).where(Table.withdrawn.is_(None)).order_by(Table.name)
-        return [_view(table) for table in session.scalars(query)]
+        return [view_of_table(table) for table in session.scalars(query)]
 
 
 @operation
-def show_table(work: Work, table: int) -> TableView:
+def show_table(work: Work, table: Id) -> TableView:
     """Return a table."""
     with work.database.reading() as session:
-        return _view(found_table(session, table))
+        return view_of_table(row_of(session, Table, table, called="table"))
 
 
-def found_table(session: Session, table: int, *, usable: bool = False) -> Table:
-    """Return the row of a table.
+def usable_table(session: Session, table: int) -> Table:
+    """Return the row of a table that is open to requests.
 
     Raises
     ------
-    NotFoundError
     ConflictError
-        If it is withdrawn and should be usable.
+        If it is withdrawn.
+    NotFoundError
     """
-    found = session.get(Table, table)
-    if found is None:
-        raise NotFoundError("table")
-    if usable and found.withdrawn is not None:
+    row = row_of(session, Table, table, called="table")
+    if row.withdrawn is not None:
         raise ConflictError("the table is withdrawn")
-    return found
+    return row
 
 
 def _path(work: Work, *, upload: str, path: str) -> Path:
-    """Return where a file is, if it is one that may be read."""
+    """Return the place of a file, if the service may read it."""
     if bool(upload) == bool(path):
         raise InvalidError("give either an upload or a path")
     settings = work.service.settings
     if upload:
         with work.database.reading() as session:
-            found = session.get(Upload, upload)
-            if found is None or found.person_id != work.actor.id:
+            row = session.get(Upload, upload)
+            if row is None or row.person_id != work.actor.id:
                 raise NotFoundError("upload")
-            return settings.uploads / (found.id + table_suffix(found.name))
+            return settings.uploads / (row.id + table_suffix(row.name))
     folders = [folder.resolve() for folder in settings.tables]
     wanted = Path(path)
     resolved = (wanted if wanted.is_absolute() or not folders else folders[0] / wanted).resolve()
@@ -224,7 +215,7 @@ def _check_unit(unit: str, new: NewTable) -> None:
     if unit not in ("row", "person"):
         raise InvalidError("releases made here protect outputs, and this account whole rows")
     if unit == "person" and not new.person:
-        raise InvalidError("this account protects persons: say which column tells whose rows are")
+        raise InvalidError("this account protects persons: name the column of each row's person")
 
 
 def _check_name(session: Session, name: str) -> None:
@@ -232,9 +223,23 @@ def _check_name(session: Session, name: str) -> None:
         raise ConflictError("there is a table of that name")
 
 
-def _read(new: NewTable, path: Path) -> tuple[RawRows, NDArray[Any], int]:
+def _preview(look: Look, path: Path, *, limits: ReadingLimits) -> TablePreview:
+    table_format = format_of_table(path, look.query, limits=limits)
+    columns = list(dict.fromkeys(column_names_of(path, table_format=table_format)))
+    names = [name for name in columns if name and name not in look.private]
+    if len(names) == len(columns):
+        # The private columns are not named yet: nothing but names is read.
+        return TablePreview(columns=columns, table_schema="", described={})
+    public = read_public(path, names=names, most=INFERENCE_ROWS, table_format=table_format)
+    made = infer_schema(public, names)
+    return TablePreview(
+        columns=columns, table_schema=schema_to_text(made), described=_described(made)
+    )
+
+
+def _read(new: NewTable, path: Path, *, limits: ReadingLimits) -> tuple[RawRows, NDArray[Any], int]:
     """Return the schema, the private column and the number of rows, after checking every cell."""
-    table_format = format_of_table(path, new.query)
+    table_format = format_of_table(path, new.query, limits=limits)
     declared: Schema | None = None
     names = list(new.inputs)
     if new.table_schema:
@@ -242,19 +247,17 @@ def _read(new: NewTable, path: Path) -> tuple[RawRows, NDArray[Any], int]:
     elif not names:
         there = dict.fromkeys(column_names_of(path, table_format=table_format))
         names = [name for name in there if name and name not in (new.output, new.person)]
-    options = ReleaseOptions(
-        table=path,
+    source = SourceTable(
+        path=path,
         inputs=names,
         output=new.output,
-        epsilon=1.0,
-        delta=0.0,
-        noise="auto",
         schema=declared,
         person=new.person,
         missing_output=new.missing_output,
         query=new.query,
+        limits=limits,
     )
-    raw = options.raw_rows(classes=new.classes)
+    raw = source.raw_rows(classes=new.classes)
     people = read_people(
         path, raw=raw, output=new.output, groups=new.person or None, table_format=table_format
     )
@@ -263,19 +266,13 @@ def _read(new: NewTable, path: Path) -> tuple[RawRows, NDArray[Any], int]:
 
 
 def _attach(work: Work, new: NewTable, private: NDArray[Any]) -> None:
-    """Have the ledger recognise the column, so that no copy of it counts for another account."""
-    fingerprint = fingerprint_column(private, key=work.ledger.key.columns)
-    attached = {row["fingerprint"]: row["account"] for row in work.ledger.columns()}
-    if fingerprint in attached:
-        if attached[fingerprint] != new.account:
-            raise ConflictError("this private column counts for another account already")
-        return
+    """Attach the column to the ledger; auditors alone learn whether it was attached before."""
     with work.acting():
         work.ledger.account(new.account).attach(private, column=f"{new.name}: {new.output}")
 
 
 def _without_place(error: Exception, path: Path) -> str:
-    """Return what is wrong with a file, without telling where the service keeps it."""
+    """Return the message of an error, without the place of the file on the server."""
     if isinstance(error, OSError) and error.strerror:
         return f"the table cannot be read: {error.strerror}"
     return str(error).replace(str(path), "the table")
@@ -285,24 +282,14 @@ def _described(schema: Schema) -> dict[str, str]:
     return {column.name: column.describe() for column in schema.columns}
 
 
-def _view(table: Table) -> TableView:
+def view_of_table(table: Table) -> TableView:
+    """Return the view of a table."""
     schema = schema_from_text(table.schema)
-    bounds = None if table.low is None or table.high is None else (table.low, table.high)
-    return TableView(
-        id=table.id,
-        name=table.name,
-        account=table.account,
-        note=table.note,
-        output=table.output,
-        bounds=bounds,
-        classes=list(table.classes),
+    return TableView.of(
+        table,
+        bounds=None if table.low is None or table.high is None else (table.low, table.high),
         inputs=list(schema.sources),
         described=_described(schema),
         table_schema=table.schema,
-        person=table.person,
-        missing_output=table.missing_output,
-        rows=table.rows,
-        registered_by=table.registered_by,
-        created=moment(table.created),
         withdrawn=table.withdrawn is not None,
     )

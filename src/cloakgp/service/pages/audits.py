@@ -1,4 +1,4 @@
-"""Pages of audits: the ledger as a timeline with its verification, and what was done here."""
+"""Pages of audits: the ledger as a timeline, its verification, and the audit trail."""
 
 from __future__ import annotations
 
@@ -9,19 +9,17 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from fastapi.responses import Response
 
-from cloakgp.service.messages import AuditView, EntryView
+from cloakgp.service.messages import After, AuditView, Before, EntryView
 from cloakgp.service.operations import accounts, audits
-from cloakgp.service.pages.visits import PageRoute, Sending, Visit, Visiting
+from cloakgp.service.pages.base import SHOWN, Form, Page, PageRequest, PageRoute
 
 router = APIRouter(route_class=PageRoute)
-# Entries, and events, of a page.
-SHOWN = 50
-# What each kind of entry says, with its content filled in.
+# The sentence of each kind of entry, with its content filled in.
 SENTENCES = {
     "ledger": "The ledger was begun.",
     "account": "The account {account} was opened.",
     "limit": "The limit of {account} was changed.",
-    "attached": "The column {column} counts for {account}.",
+    "attached": "The column {column} was attached to {account}.",
     "reserved": "Room was reserved in {account}.",
     "drawing": "Noise is about to be drawn for charge {charge}.",
     "committed": "Charge {charge} is spent.",
@@ -30,13 +28,16 @@ SENTENCES = {
     "voided": "Charge {charge} was given back by hand.",
     "imported": "An earlier release was counted for {account}.",
     "published": "The release of charge {charge} was published.",
+    "recovering": "An older copy of the ledger was put back.",
+    "recovered": "All that was missing in the older copy is counted.",
+    "rotated": "From here on another key signs.",
+    "erased": "Names of persons were erased.",
 }
-Number = Annotated[int, Query(ge=0, le=2**53)]
 
 
 @dataclass(frozen=True)
 class Shown:
-    """An entry as the timeline has it.
+    """An entry of the timeline.
 
     Attributes
     ----------
@@ -44,11 +45,11 @@ class Shown:
     sentence : str
     when, who : str
     budgets : str
-        ε and δ, where it has some.
+        ε and δ, where it has them.
     notes : tuple of str
-        Purpose and reason.
+        Its purpose and its reason.
     content : str
-        All of it.
+        Its body as JSON.
     """
 
     entry: EntryView
@@ -62,43 +63,42 @@ class Shown:
 
 @router.get("/ledger", name="page: ledger")
 def show_ledger(
-    visit: Visiting,
-    after: Number | None = None,
+    page: Page,
+    after: After | None = None,
     account: Annotated[str, Query(max_length=200)] = "",
 ) -> Response:
     """Show entries of the ledger, the last ones first."""
-    return _ledger_page(visit, after=after, account=account, audit=None)
+    return _ledger_page(page, after=after, account=account, audit=None)
 
 
 @router.post("/ledger", name="page: verify ledger")
-def verify_ledger(sent: Sending) -> Response:
-    """Check every entry, and say what was found."""
-    audit = audits.verify_ledger(sent.work("verify_ledger"))
-    return _ledger_page(sent, after=None, account="", audit=audit)
+def verify_ledger(form: Form) -> Response:
+    """Check every entry, and show the result."""
+    audit = audits.verify_ledger(form.work("verify_ledger"))
+    return _ledger_page(form, after=None, account="", audit=audit)
 
 
 @router.get("/events", name="page: events")
-def show_events(visit: Visiting, before: Number | None = None) -> Response:
-    """Show what was done to the service, the latest first."""
-    found = audits.list_events(visit.work("list_events"), before=before, most=SHOWN + 1)
-    return visit.show(
-        "events.html", events=found[:SHOWN], older=found[SHOWN - 1].id if found[SHOWN:] else None
-    )
+def show_events(page: Page, before: Before = None) -> Response:
+    """Show the audit trail, the latest events first."""
+    events = audits.list_events(page.work("list_events"), before=before, most=SHOWN + 1)
+    shown, last = page.page_of(events)
+    return page.show("events.html", events=shown, older=last and last.id)
 
 
 def _ledger_page(
-    visit: Visit, *, after: int | None, account: str, audit: AuditView | None
+    page: PageRequest, *, after: int | None, account: str, audit: AuditView | None
 ) -> Response:
-    work = visit.work("list_entries")
+    work = page.work("list_entries")
     last = int(work.ledger.database.head()["number"])
     start = max(0, last - SHOWN) if after is None and not account else after or 0
-    found = audits.list_entries(work, after=start, most=SHOWN, account=account or None)
-    return visit.show(
+    entries = audits.list_entries(work, after=start, most=SHOWN, account=account or None)
+    return page.show(
         "ledger.html",
-        entries=[_shown(entry) for entry in reversed(found)],
+        entries=[_shown(entry) for entry in reversed(entries)],
         last=last,
         start=start,
-        newer=found[-1].number if found and found[-1].number < last else None,
+        newer=entries[-1].number if entries and entries[-1].number < last else None,
         older=max(0, start - SHOWN) if start else None,
         account=account,
         accounts=[each.name for each in accounts.list_accounts(work)],
@@ -113,7 +113,7 @@ def _shown(entry: EntryView) -> Shown:
         entry=entry,
         sentence=sentence.format(**{"account": "", "column": "", "charge": "", **body}),
         when=str(body["when"]).replace("T", " ")[:19] + " UTC",
-        who=str(body["who"]),
+        who=entry.who,
         budgets=_budgets(body),
         notes=tuple(str(body[name]) for name in ("purpose", "reason") if body.get(name)),
         content=json.dumps(body, indent=1, sort_keys=True, ensure_ascii=False),

@@ -1,133 +1,164 @@
-"""Pages of budgets: accounts with their tables as cards, limits, rules and shares."""
+"""Pages of budgets: accounts with their tables, limits, rules and shares."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from urllib.parse import quote
 
 from fastapi import APIRouter
 from fastapi.responses import Response
-from pydantic import ValidationError
 
-from cloakgp.service.errors import NotFoundError, ServiceError
-from cloakgp.service.messages import NewAccount, NewLimit, NewRules
-from cloakgp.service.operations import accounts, tables
+from cloakgp.service.context import Work
+from cloakgp.service.errors import NotFoundError
+from cloakgp.service.messages import Id, NewAccount, NewLimit, NewRules, ProposalView, TableView
+from cloakgp.service.operations import accounts, proposals, tables
+from cloakgp.service.pages.base import Form, FormRequest, Page, PageRequest, PageRoute, attempt
 from cloakgp.service.pages.fields import budget_of
-from cloakgp.service.pages.visits import (
-    PageRoute,
-    Sending,
-    Sent,
-    Visit,
-    Visiting,
-    gone_to,
-    problem_of,
-)
 
 router = APIRouter(route_class=PageRoute)
+# Waiting proposals on one page; each budget has one at most.
+MOST_WAITING = 1000
 
 
 @router.get("/budgets", name="page: budgets")
-def show_budgets(visit: Visiting) -> Response:
-    """Show what is spent, reserved and left of each account, and its tables."""
-    work = visit.work("list_accounts")
-    found = tables.list_tables(work) if visit.actor.may("list_tables") else []
-    return visit.show("budgets.html", accounts=accounts.list_accounts(work), tables=found)
-
-
-@router.get("/budgets/new", name="page: new account")
-def show_new_account(visit: Visiting) -> Response:
-    """Ask for an account."""
-    visit.work("open_account")
-    return visit.show("account_new.html", given={}, problem="")
-
-
-@router.post("/budgets/new", name="page: new account")
-def add_account(sent: Sending) -> Response:
-    """Open an account."""
-    work = sent.work("open_account")
-    try:
-        accounts.open_account(work, new_account(sent))
-    except (ServiceError, ValidationError) as error:
-        status, message = problem_of(error)
-        return sent.show("account_new.html", status=status, given=sent.form, problem=message)
-    return gone_to("/budgets")
-
-
-@router.get("/budgets/{account}", name="page: account")
-def show_account(visit: Visiting, account: str) -> Response:
-    """Show an account, and for custodians what may be changed about it."""
-    return _account_page(visit, account)
-
-
-@router.post("/budgets/{account}/limit", name="page: limit")
-def change_limit(sent: Sending, account: str) -> Response:
-    """Change the limit."""
-    work = sent.work("change_limit")
-
-    def change() -> None:
-        limit = budget_of(sent.form, "limit")
-        new = NewLimit.model_validate({"limit": limit, "reason": sent.text("reason")})
-        accounts.change_limit(work, account, new)
-
-    return _changed(sent, account, change)
-
-
-@router.post("/budgets/{account}/rules", name="page: rules")
-def change_rules(sent: Sending, account: str) -> Response:
-    """Change what needs approval, and what each analyst may spend."""
-    work = sent.work("change_rules")
-
-    def change() -> None:
-        new = NewRules(
-            approval=budget_of(sent.form, "approval"), share=budget_of(sent.form, "share")
-        )
-        accounts.change_rules(work, account, new)
-
-    return _changed(sent, account, change)
-
-
-@router.post("/budgets/{account}/share", name="page: share")
-def set_share(sent: Sending, account: str) -> Response:
-    """Change what one analyst may spend."""
-    work = sent.work("set_share")
-
-    def change() -> None:
-        accounts.set_share(work, account, sent.text("person"), budget_of(sent.form, "own"))
-
-    return _changed(sent, account, change)
-
-
-def new_account(sent: Sent) -> NewAccount:
-    """Return the account that a form describes.
-
-    Raises
-    ------
-    ValidationError
-    """
-    return NewAccount.model_validate(
-        {
-            "name": sent.text("name"),
-            "unit": sent.text("unit") or "row",
-            "limit": budget_of(sent.form, "limit"),
-            "approval": budget_of(sent.form, "approval"),
-            "share": budget_of(sent.form, "share"),
-        }
+def show_budgets(page: Page) -> Response:
+    """Show the use of each account, its tables and its waiting proposals."""
+    work = page.work("list_accounts")
+    return page.show(
+        "budgets.html",
+        accounts=accounts.list_accounts(work),
+        tables=_tables(page, work),
+        proposals=_waiting(page, work),
     )
 
 
-def _changed(sent: Sent, account: str, change: Callable[[], None]) -> Response:
-    try:
+@router.get("/budgets/new", name="page: new account")
+def show_new_account(page: Page) -> Response:
+    """Show the form of a new account."""
+    page.work("open_account")
+    return page.show("account_new.html", given={}, problem="")
+
+
+@router.post("/budgets/new", name="page: new account")
+def add_account(form: Form) -> Response:
+    """Open an account."""
+    work = form.work("open_account")
+
+    def open_account() -> str:
+        accounts.open_account(work, new_account(form))
+        return "/budgets"
+
+    return attempt(open_account, partial(form.show, "account_new.html", given=form.fields))
+
+
+@router.get("/budgets/{account}", name="page: account")
+def show_account(page: Page, account: str) -> Response:
+    """Show an account, and to custodians the forms of its changes."""
+    return _account_page(page, account)
+
+
+@router.post("/budgets/{account}/limit", name="page: limit")
+def change_limit(form: Form, account: str) -> Response:
+    """Lower the limit, or propose a higher one."""
+    work = form.work("change_limit")
+
+    def change() -> object:
+        values = {"limit": budget_of(form.fields, "limit"), "reason": form.text("reason")}
+        return accounts.change_limit(work, account, NewLimit.model_validate(values))
+
+    return _change(form, account, change)
+
+
+@router.post("/budgets/{account}/rules", name="page: rules")
+def change_rules(form: Form, account: str) -> Response:
+    """Change the threshold of approval and the share of each analyst, or propose to."""
+    work = form.work("change_rules")
+
+    def change() -> object:
+        approval, share = (budget_of(form.fields, name) for name in ("approval", "share"))
+        return accounts.change_rules(work, account, NewRules(approval=approval, share=share))
+
+    return _change(form, account, change)
+
+
+@router.post("/budgets/{account}/share", name="page: share")
+def set_share(form: Form, account: str) -> Response:
+    """Change the share of one analyst, or propose to."""
+    work = form.work("set_share")
+
+    def change() -> object:
+        return accounts.set_share(work, account, form.text("person"), budget_of(form.fields, "own"))
+
+    return _change(form, account, change)
+
+
+@router.post("/budgets/{account}/proposals/{proposal}/confirm", name="page: confirm")
+def confirm_proposal(form: Form, account: str, proposal: Id) -> Response:
+    """Confirm the proposal of another person."""
+    work = form.work("confirm_proposal")
+    return _change(form, account, lambda: proposals.confirm_proposal(work, proposal))
+
+
+@router.post("/budgets/{account}/proposals/{proposal}/reject", name="page: reject proposal")
+def reject_proposal(form: Form, account: str, proposal: Id) -> Response:
+    """Reject the proposal of another person, or take back one's own."""
+    work = form.work("reject_proposal")
+    return _change(form, account, lambda: proposals.reject_proposal(work, proposal))
+
+
+def new_account(form: FormRequest, *, name: str = "", unit: str = "") -> NewAccount:
+    """Return the account of a form.
+
+    Parameters
+    ----------
+    form : FormRequest
+    name, unit : str
+        In the place of fields.
+
+    Raises
+    ------
+    InvalidError, ValidationError
+    """
+    budgets = {each: budget_of(form.fields, each) for each in ("limit", "approval", "share")}
+    values = {
+        "name": name or form.text("name"),
+        "unit": unit or form.text("unit") or "row",
+        **budgets,
+    }
+    return NewAccount.model_validate(values)
+
+
+def _change(form: FormRequest, account: str, change: Callable[[], object]) -> Response:
+    def changed() -> str:
         change()
-    except (ServiceError, ValidationError) as error:
-        status, message = problem_of(error)
-        return _account_page(sent, account, status=status, problem=message)
-    return gone_to(sent.request.url.path.rpartition("/")[0])
+        return f"/budgets/{quote(account, safe='')}"
+
+    return attempt(changed, partial(_account_page, form, account))
 
 
-def _account_page(visit: Visit, account: str, *, status: int = 200, problem: str = "") -> Response:
-    work = visit.work("list_accounts")
-    found = next((each for each in accounts.list_accounts(work) if each.name == account), None)
-    if found is None:
+def _tables(page: PageRequest, work: Work) -> list[TableView]:
+    return tables.list_tables(work) if page.actor.may("list_tables") else []
+
+
+def _waiting(page: PageRequest, work: Work) -> list[ProposalView]:
+    if not page.actor.may("list_proposals"):
+        return []
+    return proposals.list_proposals(work, waiting=True, most=MOST_WAITING)
+
+
+def _account_page(
+    page: PageRequest, account: str, *, status: int = 200, problem: str = ""
+) -> Response:
+    work = page.work("list_accounts")
+    named = [each for each in accounts.list_accounts(work) if each.name == account]
+    if not named:
         raise NotFoundError("account")
-    listed = tables.list_tables(work) if visit.actor.may("list_tables") else []
-    mine = [table for table in listed if table.account == account]
-    return visit.show("account.html", status=status, account=found, tables=mine, problem=problem)
+    return page.show(
+        "account.html",
+        status=status,
+        account=named[0],
+        tables=[table for table in _tables(page, work) if table.account == account],
+        proposals=[each for each in _waiting(page, work) if each.account == account],
+        problem=problem,
+    )

@@ -1,4 +1,4 @@
-"""Fields of forms: text from browsers as what the operations take."""
+"""Fields of forms and addresses, as messages of operations."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Any
 from starlette.datastructures import FormData, QueryParams
 
 from cloakgp.criteria import criteria_for
+from cloakgp.privacy.noise import NOISES
 from cloakgp.service.errors import InvalidError
-from cloakgp.service.messages import Budget, Choices, TableView
+from cloakgp.service.messages import Choices, PrivacyBudget, TableView
 
-# What the fields of messages are called on pages.
+# Labels of the fields of messages.
 FIELD_NAMES = {
     "name": "name",
     "account": "account",
@@ -51,12 +52,12 @@ def text_of(fields: Fields, name: str) -> str:
 
 
 def number_of(text: str, *, called: str) -> float:
-    """Return the number that somebody wrote, with a point or a comma.
+    """Return the number of a text, with a point or a comma.
 
     Raises
     ------
     InvalidError
-        If it is none.
+        If it is no number.
 
     Examples
     --------
@@ -70,8 +71,8 @@ def number_of(text: str, *, called: str) -> float:
     raise InvalidError(f"{called} must be a number")
 
 
-def budget_of(fields: Fields, name: str) -> Budget | None:
-    """Return the pair that two fields hold, or None if no ε is given.
+def budget_of(fields: Fields, name: str) -> PrivacyBudget | None:
+    """Return the budget of two fields, or None without an ε.
 
     Raises
     ------
@@ -85,11 +86,13 @@ def budget_of(fields: Fields, name: str) -> Budget | None:
     epsilon, delta = text_of(fields, f"{name}_epsilon"), text_of(fields, f"{name}_delta")
     if not epsilon:
         return None
-    return Budget(epsilon=number_of(epsilon, called="ε"), delta=number_of(delta or "0", called="δ"))
+    return PrivacyBudget(
+        epsilon=number_of(epsilon, called="ε"), delta=number_of(delta or "0", called="δ")
+    )
 
 
 def choices_of(fields: Fields) -> Choices:
-    """Return what an analyst chooses of a release; what is left empty is as usual.
+    """Return the choices of an analyst; empty fields keep their defaults.
 
     Raises
     ------
@@ -100,42 +103,47 @@ def choices_of(fields: Fields) -> Choices:
     >>> choices_of(QueryParams("epsilon=0.5&delta=&inputs=age&inputs=sex")).inputs
     ['age', 'sex']
     """
-    given: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name in NUMBERS:
         text = text_of(fields, name)
         if text:
             number = number_of(text, called=FIELD_NAMES.get(name, name.replace("_", " ")))
-            given[name] = int(number) if name == "inducing" and number == int(number) else number
+            values[name] = int(number) if name == "inducing" and number == int(number) else number
     for name in LISTS:
         text = text_of(fields, name)
         if text:
             called = name.replace("_", " ")
-            given[name] = [number_of(each, called=called) for each in text.split(";")]
-    given |= {name: text for name in WORDS if (text := text_of(fields, name))}
-    given["inputs"] = [each for each in fields.getlist("inputs") if isinstance(each, str)]
-    return Choices.model_validate(given)
+            values[name] = [number_of(each, called=called) for each in text.split(";")]
+    values |= {name: text for name in WORDS if (text := text_of(fields, name))}
+    values["inputs"] = [each for each in fields.getlist("inputs") if isinstance(each, str)]
+    return Choices.model_validate(values)
 
 
 def fields_of(choices: Choices) -> list[tuple[str, str]]:
-    """Return the fields that hold choices, for a form or an address.
+    """Return the fields of choices, for a form or an address.
 
     Examples
     --------
     >>> fields_of(Choices(epsilon=0.5, inputs=["age"]))[:3]
     [('epsilon', '0.5'), ('delta', '0.0'), ('inputs', 'age')]
     """
-    found: list[tuple[str, str]] = []
+    fields: list[tuple[str, str]] = []
     for name, value in choices.model_dump(mode="json", exclude_none=True).items():
         if name == "inputs":
-            found += [(name, each) for each in value]
+            fields += [(name, each) for each in value]
         elif isinstance(value, list):
-            found += [(name, ";".join(f"{each!r}" for each in value))] if value else []
+            fields += [(name, ";".join(f"{each!r}" for each in value))] if value else []
         else:
-            found.append((name, str(value)))
-    return found
+            fields.append((name, str(value)))
+    return fields
+
+
+def noise_options() -> list[tuple[str, str]]:
+    """Return the noises, and first the choice of the best by forecast."""
+    return [("", "the best by forecast"), *((name, name.capitalize()) for name in NOISES)]
 
 
 def options_for(table: TableView) -> list[tuple[str, str]]:
-    """Return the criteria that go with a table, each with what it is for."""
-    found = criteria_for("classes") if table.classes else criteria_for("numbers")
-    return [(each.name, each.option) for each in found]
+    """Return the criteria of a table, each with its use."""
+    criteria = criteria_for("classes" if table.classes else "numbers")
+    return [(each.name, each.option) for each in criteria]

@@ -2,118 +2,183 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from fastapi import APIRouter
 from fastapi.responses import Response
-from pydantic import ValidationError
 
 from cloakgp.service.access import Role
-from cloakgp.service.errors import InvalidError, NotFoundError, ServiceError
-from cloakgp.service.messages import ChangedPerson, Id, IssuedToken, NewPerson, NewToken
-from cloakgp.service.operations import people
-from cloakgp.service.pages.glossary import ROLES
-from cloakgp.service.pages.visits import (
+from cloakgp.service.errors import InvalidError
+from cloakgp.service.messages import Id
+from cloakgp.service.operations import people, tokens
+from cloakgp.service.pages.base import (
+    SHOWN,
+    Form,
+    FormRequest,
+    Page,
+    PageRequest,
     PageRoute,
-    Sending,
-    Sent,
-    Visit,
-    Visiting,
-    gone_to,
-    problem_of,
+    attempt,
+    go_to,
+)
+from cloakgp.service.pages.glossary import ROLES
+from cloakgp.service.people_messages import (
+    ChangedPerson,
+    IssuedToken,
+    NewIdentity,
+    NewPerson,
+    NewToken,
+    RotatedToken,
 )
 
 router = APIRouter(route_class=PageRoute)
 
 
 @router.get("/people", name="page: people")
-def show_people(visit: Visiting) -> Response:
-    """List everybody, and ask for somebody new."""
-    return _people_page(visit)
+def show_people(page: Page, after: people.AfterName = "") -> Response:
+    """List people by their names, with a form for a new person."""
+    return _people_page(page, after=after)
 
 
 @router.post("/people", name="page: people")
-def add_person(sent: Sending) -> Response:
-    """Add somebody."""
-    work = sent.work("add_person")
-    try:
-        made = people.add_person(work, NewPerson(name=sent.text("name"), roles=_roles(sent)))
-    except (ServiceError, ValidationError) as error:
-        status, message = problem_of(error)
-        return _people_page(sent, status=status, problem=message)
-    return gone_to(f"/people/{made.id}")
+def add_person(form: Form) -> Response:
+    """Add a person."""
+    work = form.work("add_person")
+
+    def add() -> str:
+        new = NewPerson(name=form.text("name"), roles=_roles(form))
+        return f"/people/{people.add_person(work, new).id}"
+
+    return attempt(add, partial(_people_page, form))
 
 
 @router.get("/people/{person}", name="page: person")
-def show_person(visit: Visiting, person: Id) -> Response:
-    """Show somebody and their tokens."""
-    return _person_page(visit, person)
+def show_person(page: Page, person: Id) -> Response:
+    """Show a person and their tokens."""
+    return _person_page(page, person)
 
 
 @router.post("/people/{person}", name="page: person")
-def change_person(sent: Sending, person: Id) -> Response:
-    """Change somebody's roles, or whether they may use the service."""
-    work = sent.work("change_person")
-    try:
-        change = ChangedPerson(roles=_roles(sent), active=sent.text("active") == "yes")
-        people.change_person(work, person, change)
-    except (ServiceError, ValidationError) as error:
-        status, message = problem_of(error)
-        return _person_page(sent, person, status=status, problem=message)
-    return gone_to(f"/people/{person}")
+def change_person(form: Form, person: Id) -> Response:
+    """Change the roles of a person, or whether they may use the service."""
+    work = form.work("change_person")
+
+    def change() -> object:
+        new = ChangedPerson(roles=_roles(form), active=form.text("active") == "yes")
+        return people.change_person(work, person, new)
+
+    return _change(form, person, change)
 
 
 @router.post("/people/{person}/tokens", name="page: issue token")
-def issue_token(sent: Sending, person: Id) -> Response:
-    """Issue a token, and show it this once."""
-    work = sent.work("issue_token")
-    try:
-        new = NewToken.model_validate(
-            {"label": sent.text("label"), "days": sent.text("days") or None}
-        )
-        issued = people.issue_token(work, person, new)
-    except (ServiceError, ValidationError) as error:
-        status, message = problem_of(error)
-        return _person_page(sent, person, status=status, problem=message)
-    return _person_page(sent, person, status=201, issued=issued)
+def issue_token(form: Form, person: Id) -> Response:
+    """Issue a token, and show it once."""
+    work = form.work("issue_token")
+
+    def issue() -> IssuedToken:
+        values = {"label": form.text("label"), "days": form.text("days") or None}
+        return tokens.issue_token(work, person, NewToken.model_validate(values))
+
+    return _issue(form, person, issue)
 
 
 @router.post("/people/{person}/tokens/{token}/revoke", name="page: revoke token")
-def revoke_token(sent: Sending, person: Id, token: Id) -> Response:
+def revoke_token(form: Form, person: Id, token: Id) -> Response:
     """Revoke a token."""
-    people.revoke_token(sent.work("revoke_token"), token)
-    return gone_to(f"/people/{person}")
+    tokens.revoke_token(form.work("revoke_token"), token)
+    return go_to(f"/people/{person}")
 
 
-def _roles(sent: Sent) -> list[Role]:
+@router.post("/people/{person}/tokens/{token}/rotate", name="page: rotate token")
+def rotate_token(form: Form, person: Id, token: Id) -> Response:
+    """Issue a token in place of another, and show it once."""
+    work = form.work("rotate_token")
+
+    def rotate() -> IssuedToken:
+        replacement = RotatedToken.model_validate({"grace_hours": form.text("grace") or 0})
+        return tokens.rotate_token(work, token, replacement)
+
+    return _issue(form, person, rotate)
+
+
+@router.post("/people/{person}/erase", name="page: erase")
+def erase_person(form: Form, person: Id) -> Response:
+    """Erase the name of a person."""
+    work = form.work("erase_person")
+    return _change(form, person, lambda: people.erase_person(work, person))
+
+
+@router.post("/people/{person}/identities", name="page: link identity")
+def link_identity(form: Form, person: Id) -> Response:
+    """Link an account at an identity provider."""
+    work = form.work("link_identity")
+    return _change(form, person, lambda: people.link_identity(work, person, _identity(form)))
+
+
+@router.post("/people/{person}/identities/unlink", name="page: unlink identity")
+def unlink_identity(form: Form, person: Id) -> Response:
+    """Unlink an account at an identity provider."""
+    work = form.work("unlink_identity")
+    return _change(form, person, lambda: people.unlink_identity(work, person, _identity(form)))
+
+
+def _change(form: FormRequest, person: int, change: Callable[[], object]) -> Response:
+    def changed() -> str:
+        change()
+        return f"/people/{person}"
+
+    return attempt(changed, partial(_person_page, form, person))
+
+
+def _issue(form: FormRequest, person: int, issue: Callable[[], IssuedToken]) -> Response:
+    retry = partial(_person_page, form, person)
+    return attempt(lambda: retry(status=201, issued=issue()), retry)
+
+
+def _identity(form: FormRequest) -> NewIdentity:
+    return NewIdentity(issuer=form.text("issuer"), subject=form.text("subject"))
+
+
+def _roles(form: FormRequest) -> list[Role]:
     try:
-        return [Role(str(each)) for each in sent.form.getlist("roles")]
+        return [Role(str(each)) for each in form.fields.getlist("roles")]
     except ValueError:
-        raise InvalidError("choose from the roles there are") from None
+        raise InvalidError("choose from the roles of the list") from None
 
 
-def _people_page(visit: Visit, *, status: int = 200, problem: str = "") -> Response:
-    found = people.list_people(visit.work("list_people"))
-    return visit.show("people.html", status=status, people=found, roles=ROLES, problem=problem)
+def _people_page(
+    page: PageRequest, *, after: str = "", status: int = 200, problem: str = ""
+) -> Response:
+    listed = people.list_people(page.work("list_people"), after=after, most=SHOWN + 1)
+    shown, last = page.page_of(listed)
+    return page.show(
+        "people.html",
+        status=status,
+        people=shown,
+        last=last and last.name,
+        roles=ROLES,
+        problem=problem,
+    )
 
 
 def _person_page(
-    visit: Visit,
+    page: PageRequest,
     person: int,
     *,
     status: int = 200,
     problem: str = "",
     issued: IssuedToken | None = None,
 ) -> Response:
-    work = visit.work("list_tokens")
-    found = next((each for each in people.list_people(work) if each.id == person), None)
-    if found is None:
-        raise NotFoundError("person")
-    return visit.show(
+    work = page.work("list_tokens")
+    return page.show(
         "person.html",
         status=status,
-        person=found,
-        tokens=people.list_tokens(work, person),
+        person=people.show_person(work, person),
+        tokens=tokens.list_tokens(work, person),
         roles=ROLES,
         days=work.service.settings.token_days,
+        provider=work.service.settings.provider,
         problem=problem,
         issued=issued,
     )

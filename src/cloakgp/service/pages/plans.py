@@ -1,4 +1,4 @@
-"""Pages of plans: sliders for ε and δ, what comes of them, and the request for a release."""
+"""Pages of plans: sliders for ε and δ, the plan, and the request for a release."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from cloakgp.service.context import Work
 from cloakgp.service.credentials import new_file_name
 from cloakgp.service.errors import ServiceError
 from cloakgp.service.messages import (
+    LARGEST_EPSILON,
     AccountView,
     Choices,
     Id,
@@ -23,26 +24,26 @@ from cloakgp.service.messages import (
     TableView,
 )
 from cloakgp.service.operations import accounts, plans, requests, tables
-from cloakgp.service.pages.fields import choices_of, fields_of, options_for, text_of
-from cloakgp.service.pages.visits import (
+from cloakgp.service.pages.base import (
+    Form,
+    Page,
+    PageRequest,
     PageRoute,
-    Sending,
-    Visit,
-    Visiting,
-    gone_to,
+    attempt,
     problem_of,
     varied,
 )
+from cloakgp.service.pages.fields import choices_of, fields_of, noise_options, options_for
 
 router = APIRouter(route_class=PageRoute)
-# What is planned first, if there is room for it.
+# The first plan, if the account has room for it.
 FIRST_EPSILON, SMALLEST_EPSILON = 1.0, 1e-6
 PNG = "image/png"
 
 
 @dataclass(frozen=True)
 class Planned:
-    """A plan, or why there is none.
+    """A plan, or the reason why there is none.
 
     Attributes
     ----------
@@ -50,7 +51,7 @@ class Planned:
     problem : str
     choices : Choices or None
     address : str
-        The choices as an address has them.
+        The choices as a query of an address.
     """
 
     plan: PlanView | None
@@ -60,72 +61,74 @@ class Planned:
 
     @property
     def facts(self) -> dict[str, str]:
-        """What is said of it, by what it is called."""
+        """The facts of the plan by their labels."""
         return {} if self.plan is None else {each.label: each.text for each in self.plan.facts}
 
     @property
     def guess(self) -> float:
-        """How often an attacker is right at most."""
+        """The largest share of right guesses of an attacker."""
         return 0.5 if self.plan is None else float(self.plan.plan["guess"])
 
 
 @router.get("/tables/{table}/plan", name="page: plan")
-def show_plan(visit: Visiting, table: Id) -> Response:
-    """Show what a release would be worth, and let somebody choose another."""
-    work = visit.work("make_plan")
-    found, account = _about(work, table)
-    fields = visit.request.query_params
-    # A plan takes its time: the page is there at once, and its script asks for the first one.
-    planned = _plan(work, visit, found) if "epsilon" in fields else _first(account)
-    return visit.show(
+def show_plan(page: Page, table: Id) -> Response:
+    """Show the plan of a release, with a form for others."""
+    work = page.work("make_plan")
+    row, account = table_and_account(work, table)
+    fields = page.request.query_params
+    # A plan takes its time: the page comes at once, and its script fetches the first plan.
+    planned = _plan(work, page, row) if "epsilon" in fields else _first(account)
+    return page.show(
         "plan.html",
-        table=found,
+        table=row,
         account=account,
         planned=planned,
         given=fields,
-        chosen=fields.getlist("inputs") or found.inputs,
-        criteria=options_for(found),
-        names=schema_from_text(found.table_schema).names,
-        wanted=varied(visit),
-        varied=_drawn(visit, planned),
+        chosen=fields.getlist("inputs") or row.inputs,
+        criteria=options_for(row),
+        noises=noise_options(),
+        names=schema_from_text(row.table_schema).names,
+        most=LARGEST_EPSILON,
+        wanted=varied(page),
+        varied=_drawn(page, planned),
     )
 
 
 @router.get("/tables/{table}/plan/answer", name="page: plan, answer alone")
-def show_plan_alone(visit: Visiting, table: Id) -> Response:
-    """Show what would come of the choices, for the script of the page around it."""
-    work = visit.work("make_plan")
-    found, account = _about(work, table)
-    planned = _plan(work, visit, found)
-    return visit.show(
+def show_plan_alone(page: Page, table: Id) -> Response:
+    """Show the plan of some choices, for the script of the page around it."""
+    work = page.work("make_plan")
+    row, account = table_and_account(work, table)
+    planned = _plan(work, page, row)
+    return page.show(
         "plan_answer.html",
-        table=found,
+        table=row,
         account=account,
         planned=planned,
-        varied=_drawn(visit, planned),
+        varied=_drawn(page, planned),
     )
 
 
 @router.get("/tables/{table}/plan/picture", name="page: plan, picture")
-def show_plan_picture(visit: Visiting, table: Id) -> Response:
+def show_plan_picture(page: Page, table: Id) -> Response:
     """Draw the expected error over one input, or over two as a map."""
-    choices = choices_of(visit.request.query_params)
-    asked = plan_request(table, choices, compares=bool(visit.request.query_params.get("compare")))
-    content = plans.plot_plan(visit.work("plot_plan"), asked, vary=varied(visit), suffix=".png")
+    choices = choices_of(page.request.query_params)
+    asked = plan_request(table, choices, compares=bool(page.request.query_params.get("compare")))
+    content = plans.plot_plan(page.work("plot_plan"), asked, vary=varied(page), suffix=".png")
     return Response(content, media_type=PNG)
 
 
 @router.get("/tables/{table}/request", name="page: new request")
-def show_new_request(visit: Visiting, table: Id) -> Response:
-    """Say what a release would cost and make public, before it is asked for."""
-    work = visit.work("make_request")
-    found, account = _about(work, table)
-    return visit.show(
+def show_new_request(page: Page, table: Id) -> Response:
+    """Show the cost of a release and its public parts, before its request."""
+    work = page.work("make_request")
+    row, account = table_and_account(work, table)
+    return page.show(
         "request_new.html",
-        table=found,
+        table=row,
         account=account,
-        planned=_plan(work, visit, found),
-        fields=[] if (choices := _choices(visit)) is None else fields_of(choices),
+        planned=_plan(work, page, row),
+        fields=[] if (choices := _choices(page)) is None else fields_of(choices),
         once=new_file_name(),
         purpose="",
         problem="",
@@ -133,36 +136,36 @@ def show_new_request(visit: Visiting, table: Id) -> Response:
 
 
 @router.post("/tables/{table}/request", name="page: new request")
-def make_request(sent: Sending, table: Id) -> Response:
-    """Ask for a release."""
-    work = sent.work("make_request")
-    try:
-        choices = choices_of(sent.form)
-        new = NewRequest.model_validate(
-            {"table": table, "choices": choices, "purpose": sent.text("purpose")}
-        )
-        made = requests.make_request(work, new, idempotency=sent.text("once") or None)
-    except (ServiceError, ValidationError) as error:
-        status, message = problem_of(error)
-        found, account = _about(work, table)
-        return sent.show(
+def make_request(form: Form, table: Id) -> Response:
+    """Request a release."""
+    work = form.work("make_request")
+
+    def request() -> str:
+        new = NewRequest(table=table, choices=choices_of(form.fields), purpose=form.text("purpose"))
+        made = requests.make_request(work, new, idempotency=form.text("once") or None)
+        return f"/requests/{made.id}"
+
+    def retry(*, status: int, problem: str) -> Response:
+        row, account = table_and_account(work, table)
+        return form.show(
             "request_new.html",
             status=status,
-            table=found,
+            table=row,
             account=account,
             planned=Planned(plan=None, problem="", choices=None, address=""),
             fields=[],
             once="",
-            purpose=text_of(sent.form, "purpose"),
-            problem=message,
+            purpose=form.text("purpose"),
+            problem=problem,
         )
-    return gone_to(f"/requests/{made.id}")
+
+    return attempt(request, retry)
 
 
 def planned_of(
     work: Work, table: TableView, choices: Choices, *, compares: bool = False
 ) -> Planned:
-    """Return the plan of a release of a table, or why there is none.
+    """Return the plan of a release of a table, or the reason why there is none.
 
     Parameters
     ----------
@@ -170,7 +173,7 @@ def planned_of(
     table : TableView
     choices : Choices
     compares : bool
-        Whether other budgets are planned, too.
+        Whether to plan other budgets, too.
     """
     address = urlencode(fields_of(choices))
     try:
@@ -181,41 +184,42 @@ def planned_of(
 
 
 def plan_request(table: int, choices: Choices, *, compares: bool) -> PlanRequest:
-    """Return what is planned: the budget itself, which is quick, or some around it, too."""
+    """Return the request for a plan of one budget, which is quick, or of several around it."""
     epsilons = [] if compares else [choices.epsilon]
     return PlanRequest(table=table, choices=choices, epsilons=epsilons)
 
 
-def _plan(work: Work, visit: Visit, table: TableView) -> Planned:
+def _plan(work: Work, page: PageRequest, table: TableView) -> Planned:
     try:
-        choices = choices_of(visit.request.query_params)
+        choices = choices_of(page.request.query_params)
     except (ServiceError, ValidationError) as error:
         return Planned(plan=None, problem=problem_of(error)[1], choices=None, address="")
-    compares = bool(visit.request.query_params.get("compare"))
+    compares = bool(page.request.query_params.get("compare"))
     return planned_of(work, table, choices, compares=compares)
 
 
 def _first(account: AccountView) -> Planned:
-    """Return no plan yet, of a budget that there is room for."""
+    """Return the choices of a first plan, with a budget for which the account has room."""
     epsilon = float(f"{min(FIRST_EPSILON, account.left or account.limit.epsilon):.3g}")
     choices = Choices(epsilon=max(SMALLEST_EPSILON, epsilon), delta=account.limit.delta)
     return Planned(plan=None, problem="", choices=choices, address="")
 
 
-def _choices(visit: Visit) -> Choices | None:
+def _choices(page: PageRequest) -> Choices | None:
     try:
-        return choices_of(visit.request.query_params)
+        return choices_of(page.request.query_params)
     except (ServiceError, ValidationError):
         return None
 
 
-def _drawn(visit: Visit, planned: Planned) -> list[str]:
-    """Return the inputs that the picture of a plan is drawn over, if it has them."""
+def _drawn(page: PageRequest, planned: Planned) -> list[str]:
+    """Return the inputs of the picture of a plan, if the plan has them."""
     names = [] if planned.plan is None else planned.plan.plan["names"]
-    return [name for name in varied(visit) if name in names]
+    return [name for name in varied(page) if name in names]
 
 
-def _about(work: Work, table: int) -> tuple[TableView, AccountView]:
-    found = tables.show_table(work, table)
-    account = next(each for each in accounts.list_accounts(work) if each.name == found.account)
-    return found, account
+def table_and_account(work: Work, table: int) -> tuple[TableView, AccountView]:
+    """Return a table and its account."""
+    row = tables.show_table(work, table)
+    account = next(each for each in accounts.list_accounts(work) if each.name == row.account)
+    return row, account

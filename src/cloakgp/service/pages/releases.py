@@ -1,4 +1,4 @@
-"""Pages of releases: in words and pictures, with predictions for one row or for a table."""
+"""Pages of releases: reports, pictures, and predictions of one row or of a table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from fastapi import APIRouter
 from fastapi.responses import Response
 from starlette.datastructures import QueryParams, UploadFile
 
-from cloakgp.data.schema import table_suffix
 from cloakgp.pages.rendering import POLICY, SCRIPTS
 from cloakgp.release import Release
 from cloakgp.release.predictions import sensible_digits
@@ -23,34 +22,39 @@ from cloakgp.report.columns import has_classes, input_names
 from cloakgp.report.controls import Control, controls_of, raw_rows
 from cloakgp.report.describe import headline
 from cloakgp.service.errors import InvalidError
-from cloakgp.service.messages import Id
+from cloakgp.service.messages import Before, Id
 from cloakgp.service.operations import releases
+from cloakgp.service.pages.base import (
+    SHOWN,
+    Page,
+    PageRoute,
+    RowsForm,
+    varied,
+)
 from cloakgp.service.pages.fields import number_of, text_of
-from cloakgp.service.pages.visits import PageRoute, Sending, Visiting, varied
 
 router = APIRouter(route_class=PageRoute)
 # Its forms are larger.
 uploads = APIRouter(route_class=PageRoute)
 PNG = "image/png"
 DAY = 86_400.0
-FORMATS = (".csv", ".tsv", ".parquet", ".xlsx")
-# A page that predicts has scripts in itself: it is nobody here, and reaches nothing.
+# A page that predicts has inline scripts: the sandbox takes its identity, and all connections.
 ALONE = f"{POLICY}{SCRIPTS}; frame-ancestors 'none'; sandbox allow-scripts allow-downloads"
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """One input of a prediction, and what was chosen.
+    """One input of a prediction, and its value.
 
     Attributes
     ----------
     control : Control
     value : float
-        A number, days since 1970, or the place of a level.
+        A number, days since 1970, or the number of a level.
     text : str
-        As a field has it.
+        The value in a field.
     low, high : str
-        Ends of the field, as it has them.
+        Ends of the field.
     """
 
     control: Control
@@ -62,16 +66,16 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Answer:
-    """What is predicted for one row.
+    """The prediction of one row.
 
     Attributes
     ----------
     middle : str
         The most probable class, or the middle of the prediction.
     average, person : tuple of str
-        Ends of the intervals of 95 %: for such people on average, and for a new person.
+        Ends of the intervals of 95 %, for such people on average, and for a new person.
     shares : tuple of (str, float)
-        Of classes: how probable each is.
+        Probabilities of classes.
     """
 
     middle: str
@@ -81,27 +85,28 @@ class Answer:
 
 
 @router.get("/releases", name="page: releases")
-def show_releases(visit: Visiting) -> Response:
-    """List releases."""
-    found = releases.list_releases(visit.work("list_releases"))
-    return visit.show("releases.html", releases=found)
+def show_releases(page: Page, before: Before = None) -> Response:
+    """List releases, the latest first."""
+    listed = releases.list_releases(page.work("list_releases"), before=before, most=SHOWN + 1)
+    shown, last = page.page_of(listed)
+    return page.show("releases.html", releases=shown, older=last and last.id)
 
 
 @router.get("/releases/{release}", name="page: release")
-def show_release(visit: Visiting, release: Id) -> Response:
+def show_release(page: Page, release: Id) -> Response:
     """Show a release in words and pictures, and predict from it."""
-    work = visit.work("show_release")
+    work = page.work("show_release")
     about = releases.show_release(work, release)
     made = releases.open_release(work, release)
-    predicts = visit.actor.may("predict_release")
-    chosen = chosen_of(made, visit.request.query_params) if predicts else ()
-    return visit.show(
+    predicts = page.actor.may("predict_release")
+    chosen = chosen_of(made, page.request.query_params) if predicts else ()
+    return page.show(
         "release.html",
         about=about,
         headline=headline(made),
         sections=releases.report_release(work, release),
         inputs=input_names(made),
-        varied=varied(visit),
+        varied=varied(page),
         predicts=predicts,
         chosen=chosen,
         answer=answer_of(made, chosen) if predicts else None,
@@ -110,60 +115,55 @@ def show_release(visit: Visiting, release: Id) -> Response:
 
 
 @router.get("/releases/{release}/answer", name="page: prediction alone")
-def show_answer(visit: Visiting, release: Id) -> Response:
-    """Predict for one row, for the script of the page around it."""
-    work = visit.work("predict_release")
+def show_answer(page: Page, release: Id) -> Response:
+    """Predict one row, for the script of the page around it."""
+    work = page.work("predict_release")
     about = releases.show_release(work, release)
     made = releases.open_release(work, release)
     try:
-        answer, problem = answer_of(made, chosen_of(made, visit.request.query_params)), ""
+        answer, problem = answer_of(made, chosen_of(made, page.request.query_params)), ""
     except InvalidError as error:
         answer, problem = None, str(error)
-    return visit.show("release_answer.html", about=about, answer=answer, problem=problem)
+    return page.show("release_answer.html", about=about, answer=answer, problem=problem)
 
 
 @router.get("/releases/{release}/picture", name="page: release, picture")
-def show_picture(visit: Visiting, release: Id) -> Response:
+def show_picture(page: Page, release: Id) -> Response:
     """Draw predictions over one input or two."""
-    work = visit.work("plot_release")
-    over = varied(visit) or list(input_names(releases.open_release(work, release))[:1])
+    work = page.work("plot_release")
+    over = varied(page) or list(input_names(releases.open_release(work, release))[:1])
     content = releases.plot_release(work, release, vary=over, only=None, suffix=".png")
     return Response(content, media_type=PNG)
 
 
 @router.get("/releases/{release}/page", name="page: release, alone")
-def show_page_alone(visit: Visiting, release: Id) -> Response:
+def show_page_alone(page: Page, release: Id) -> Response:
     """Show the page that predicts by itself."""
-    content = releases.page_release(visit.work("page_release"), release)
+    content = releases.page_release(page.work("page_release"), release)
     headers = {"Content-Security-Policy": ALONE}
     return Response(content, media_type="text/html", headers=headers)
 
 
 @uploads.post("/releases/{release}/table", name="page: predict table")
-def predict_table(sent: Sending, release: Id) -> Response:
-    """Predict for a table that is sent; it comes back as CSV."""
-    work = sent.work("predict_table")
-    file = sent.form.get("file")
+def predict_table(form: RowsForm, release: Id) -> Response:
+    """Predict the rows of a table; the answer is CSV."""
+    work = form.work("predict_table")
+    file = form.fields.get("file")
     if not isinstance(file, UploadFile) or not file.filename:
         raise InvalidError("choose a file with the rows to predict")
-    try:
-        suffix = table_suffix(Path(file.filename).name)
-    except ValueError as error:
-        raise InvalidError(str(error)) from None
-    if not suffix.startswith(FORMATS):
-        raise InvalidError(f"send {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
+    suffix = releases.suffix_of_sent(file.filename)
     with tempfile.TemporaryDirectory(dir=work.service.settings.uploads) as folder:
         path = Path(folder) / f"body{suffix}"
         with path.open("wb") as target:
             copyfileobj(file.file, target)
-        new = sent.text("limits") == "person"
+        new = form.text("limits") == "person"
         content = releases.predict_table(work, release, path, new_output=new)
     named = {"Content-Disposition": f'attachment; filename="predicted-{release}.csv"'}
     return Response(content, media_type="text/csv", headers=named)
 
 
 def chosen_of(release: Release, fields: QueryParams) -> tuple[Chosen, ...]:
-    """Return what was chosen of each input, and what is typical of those that were not.
+    """Return the chosen value of each input, or a typical one.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def chosen_of(release: Release, fields: QueryParams) -> tuple[Chosen, ...]:
     Raises
     ------
     InvalidError
-        If a field does not hold what it should.
+        If a field has no valid value.
     """
     return tuple(
         _chosen(control, text_of(fields, f"x{number}"))
@@ -183,7 +183,7 @@ def chosen_of(release: Release, fields: QueryParams) -> tuple[Chosen, ...]:
 
 
 def answer_of(release: Release, chosen: tuple[Chosen, ...]) -> Answer:
-    """Return what a release predicts for one row.
+    """Return the prediction of one row.
 
     Parameters
     ----------
@@ -194,9 +194,9 @@ def answer_of(release: Release, chosen: tuple[Chosen, ...]) -> Answer:
     values = {each.control.name: np.array([each.value]) for each in chosen}
     row = raw_rows(release, controls, values, count=1)
     if has_classes(release):
-        (found,) = release.predict_frame(row).to_dict("records")
-        shares = [(str(name)[2:], float(found[name])) for name in found if name != "predicted"]
-        return Answer(middle=str(found["predicted"]), shares=tuple(shares))
+        (classes,) = release.predict_frame(row).to_dict("records")
+        shares = [(str(name)[2:], float(classes[name])) for name in classes if name != "predicted"]
+        return Answer(middle=str(classes["predicted"]), shares=tuple(shares))
     curve, person = (release.predict_frame(row, new_output=new).iloc[0] for new in (False, True))
     digits = sensible_digits(np.array([curve["sd"]]))
 

@@ -1,4 +1,4 @@
-"""Rendering of pages: templates, numbers in words, and what browsers may do with a page."""
+"""Rendering of pages: templates, filters of numbers, and the policy for browsers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cloakgp.pages.rendering import environment_of
 from cloakgp.service.access import Actor
 from cloakgp.utils.formatting import bytes_in_words, ceiling, percent
 
-# Nothing from elsewhere, no script or style within a page, and nothing sent elsewhere.
+# Nothing from other sites, no inline script or style, and no form or request to other sites.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -28,9 +28,9 @@ STATIC = {
     "page.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
-# Pages that lie elsewhere than the entry of the menu that they belong to.
+# Folders of pages that belong to another entry of the menu.
 ELSEWHERE = {"/tables": "/budgets", "/add-table": "/budgets"}
-# In the order of the menu: address, what it is called, and what one must be allowed to.
+# The menu in its order: address, label, and operation that a reader must be allowed.
 MENU = (
     ("/budgets", "Budgets", "list_accounts"),
     ("/requests", "Requests", "list_requests"),
@@ -57,13 +57,13 @@ def html(
     ----------
     template : str
     actor : Actor or None
-        Who sees it.
+        Its reader.
     path : str
-        Where it is.
+        Its address.
     status : int
     headers : mapping, optional
     **values
-        What is filled in.
+        Values of the template.
     """
     first = f"/{path.split('/')[1]}"
     menu = [
@@ -88,7 +88,7 @@ def html(
 
 
 def static_content(name: str) -> bytes:
-    """Return a file that pages fetch.
+    """Return a static file.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def static_content(name: str) -> bytes:
 
 @cache
 def static_address(name: str) -> str:
-    """Return where pages fetch a file from: another address for another content.
+    """Return the address of a static file, which changes with its content.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def static_address(name: str) -> str:
 
 
 def less(value: float) -> str:
-    """Return a number with three digits that is no larger than it is, as room must be told.
+    """Return a number with three digits, rounded down, for the room of a limit.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def less(value: float) -> str:
     if value <= 0:
         return "0"
     step = 10.0 ** (math.floor(math.log10(value)) - 2)
-    # The tolerance keeps what is exact but for its last binary digits where it is.
+    # The tolerance keeps a number that is exact except its last binary digits.
     return f"{math.floor(value / step * (1 + 1e-12)) * step:.3g}"
 
 
@@ -146,7 +146,7 @@ def _when(moment: datetime) -> str:
 
 
 def _exact(text: object) -> Markup:
-    """Return what a form sends back as it is, with line ends and signs that are not shown."""
+    """Return a value that a form sends back unchanged, with line ends and invisible signs."""
     return escape(str(text))
 
 

@@ -1,4 +1,4 @@
-"""Schemas by forms: what a custodian changes about what was seen in the public columns."""
+"""Schemas by forms: a custodian's changes of the inferred schema of the public columns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cloakgp.columns.kinds import COLUMN_KINDS
 from cloakgp.service.errors import InvalidError
 from cloakgp.service.pages.fields import Fields, number_of, text_of
 
-# What people are told of each kind. Places take two columns, and are only seen, not chosen.
+# Labels of the kinds. Places take two columns, and are inferred, not chosen.
 KINDS = {
     "number": "number",
     "category": "category",
@@ -37,13 +37,13 @@ class ColumnFields:
     Attributes
     ----------
     number : int
-        By which the form's fields are told apart.
+        Number of the column in the names of its fields.
     name, title, unit, kind, missing, fill, levels : str
-        As they stand in the form.
+        Values in the form.
     described : str
-        What was seen.
+        Description of the inferred column.
     kinds, policies : dict of str to str
-        To choose from, each with what it is called.
+        Choices, each with its label.
     """
 
     number: int
@@ -60,16 +60,16 @@ class ColumnFields:
 
 
 def columns_of(
-    columns: Iterable[tuple[int, Column]], given: Mapping[str, Any]
+    columns: Iterable[tuple[int, Column]], earlier: Mapping[str, Any]
 ) -> list[ColumnFields]:
-    """Return the fields of columns: as they were seen, or as a form gave them before.
+    """Return the fields of columns, with the values of an earlier form or of the inferred schema.
 
     Parameters
     ----------
     columns : iterable of (int, Column)
-    given : mapping of str to str
+    earlier : mapping of str to str
     """
-    found = []
+    fields = []
     for number, column in columns:
         levels = getattr(column, "levels", ())
         fill = getattr(column, "fill", None) if column.kind == "number" else None
@@ -81,35 +81,35 @@ def columns_of(
             "fill": "" if fill is None else f"{fill:g}",
             "levels": "\n".join(levels),
         }
-        values = {name: str(given.get(f"{name}_{number}", value)) for name, value in seen.items()}
-        found.append(
+        values = {name: str(earlier.get(f"{name}_{number}", value)) for name, value in seen.items()}
+        fields.append(
             ColumnFields(
                 number=number,
                 name=column.name,
                 described=column.describe(),
                 kinds=KINDS if column.kind in KINDS else {column.kind: column.kind},
-                # What goes with another kind is chosen anew by the server if it does not fit.
+                # The server refuses a policy that does not go with the chosen kind.
                 policies=MISSING,
                 **values,
             )
         )
-    return found
+    return fields
 
 
 def schema_text_of(seen: str, form: Fields) -> str:
-    """Return the schema that a form describes, as a file has it.
+    """Return the schema of a form, as the text of a file.
 
     Parameters
     ----------
     seen : str
-        The schema of what was seen.
+        The inferred schema.
     form : fields
-        Of each column by its number: kind, title, unit, missing, fill, levels.
+        Kind, title, unit, missing, fill and levels of each column, by its number.
 
     Raises
     ------
     InvalidError
-        If something does not go together.
+        If the fields of a column contradict each other.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def schema_text_of(seen: str, form: Fields) -> str:
         if kind not in COLUMN_KINDS:
             raise InvalidError(f"column {column.name}: choose one of the kinds")
         if kind != column.kind:
-            # What the other kind needs is taken from the column again.
+            # The parameters of the other kind are inferred again from the column.
             for key in [key for key in field if key not in ("name", "title", "unit", "missing")]:
                 del field[key]
             field["kind"] = kind
@@ -149,7 +149,7 @@ def schema_text_of(seen: str, form: Fields) -> str:
 
 def _fill(field: dict[str, Any], name: str, kind: str, form: Fields, number: int) -> None:
     fill = text_of(form, f"fill_{number}")
-    # What was seen has more digits than are shown.
+    # The inferred value has more digits than the shown one.
     if kind == "number" and fill and fill != f"{field.get('fill', 0.0):g}":
         field["fill"] = number_of(fill, called=f"column {name}: what empty cells are filled with")
     if kind in ("category", "ordered category"):

@@ -1,1 +1,1 @@
-"""Routes: thin routers over operations; a route has the name of its operation."""
+"""Routes of operations for programs; a route has the name of its operation."""

@@ -4,32 +4,37 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from cloakgp.service.guards import Working, cookie_name, open_browser_session, service_of
-from cloakgp.service.messages import (
-    ChangedPerson,
-    Id,
-    IssuedToken,
-    Login,
-    Me,
-    NewPerson,
-    NewToken,
-    PersonView,
-    TokenView,
+from cloakgp.service.guards import (
+    Working,
+    cookie_name,
+    open_browser_session,
+    service_of,
+    take_cookie,
 )
-from cloakgp.service.operations import people, sessions
+from cloakgp.service.operations import people, sessions, tokens
+from cloakgp.service.people_messages import Login, Me
+from cloakgp.service.routes.endpoints import GuardedRoute, add, add_list
 
-router = APIRouter()
+router = APIRouter(route_class=GuardedRoute, tags=["people"])
+
+add(router, "GET", "/me", people.show_me)
+add_list(router, "/people", people.list_people, cursor="after", key="name")
+add(router, "POST", "/people", people.add_person, status=201)
+add(router, "PATCH", "/people/{person}", people.change_person)
+add(router, "GET", "/people/{person}", people.show_person)
+add(router, "POST", "/people/{person}/erase", people.erase_person)
+add(router, "POST", "/people/{person}/identities", people.link_identity, status=201)
+add(router, "POST", "/people/{person}/identities/unlink", people.unlink_identity)
+add(router, "GET", "/people/{person}/tokens", tokens.list_tokens)
+add(router, "POST", "/people/{person}/tokens", tokens.issue_token, status=201)
+add(router, "POST", "/tokens/{token}/rotate", tokens.rotate_token, status=201)
+add(router, "POST", "/me/token/rotate", tokens.rotate_my_token, status=201)
+add(router, "DELETE", "/tokens/{token}", tokens.revoke_token)
 
 
-@router.get("/me", name="show_me", tags=["sessions"])
-def show_me(work: Working) -> Me:
-    """Say who is asking, and what they may do."""
-    return people.show_me(work)
-
-
-@router.post("/session", name="log_in", tags=["sessions"], status_code=201)
+@router.post("/session", name="log_in", status_code=201)
 def log_in(request: Request, response: Response, login: Login) -> Me:
-    """Begin a session of a browser: its cookie is set, and what its forms must hold is answered."""
+    """Begin a session of a browser: sets its cookie, and returns the token of its forms."""
     opened = open_browser_session(request, response, login.token)
     return Me(
         name=opened.actor.name,
@@ -39,45 +44,9 @@ def log_in(request: Request, response: Response, login: Login) -> Me:
     )
 
 
-@router.delete("/session", name="log_out", tags=["sessions"], status_code=204)
+@router.delete("/session", name="log_out", status_code=204)
 def log_out(request: Request, response: Response, work: Working) -> None:
     """End the session."""
     name = cookie_name(service_of(request))
     sessions.log_out(work, request.cookies.get(name, ""))
-    response.delete_cookie(name, path="/")
-
-
-@router.get("/people", name="list_people", tags=["people"])
-def list_people(work: Working) -> list[PersonView]:
-    """Return everybody."""
-    return people.list_people(work)
-
-
-@router.post("/people", name="add_person", tags=["people"], status_code=201)
-def add_person(work: Working, new: NewPerson) -> PersonView:
-    """Add somebody."""
-    return people.add_person(work, new)
-
-
-@router.patch("/people/{person}", name="change_person", tags=["people"])
-def change_person(work: Working, person: Id, change: ChangedPerson) -> PersonView:
-    """Change somebody's roles, or whether they may use the service."""
-    return people.change_person(work, person, change)
-
-
-@router.get("/people/{person}/tokens", name="list_tokens", tags=["people"])
-def list_tokens(work: Working, person: Id) -> list[TokenView]:
-    """Return somebody's tokens, without what makes them."""
-    return people.list_tokens(work, person)
-
-
-@router.post("/people/{person}/tokens", name="issue_token", tags=["people"], status_code=201)
-def issue_token(work: Working, person: Id, new: NewToken) -> IssuedToken:
-    """Issue a token; it is shown this once."""
-    return people.issue_token(work, person, new)
-
-
-@router.delete("/tokens/{token}", name="revoke_token", tags=["people"])
-def revoke_token(work: Working, token: Id) -> TokenView:
-    """Revoke a token, and end the sessions that began with it."""
-    return people.revoke_token(work, token)
+    take_cookie(response, service_of(request))

@@ -1,4 +1,4 @@
-"""Routes of releases, and what is predicted from them."""
+"""Routes of releases, and of their predictions."""
 
 from __future__ import annotations
 
@@ -7,38 +7,29 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from cloakgp.data.schema import table_suffix
-from cloakgp.service.errors import InvalidError
 from cloakgp.service.guards import Working
-from cloakgp.service.messages import Id, Predictions, PredictRequest, ReleaseView, SectionView
+from cloakgp.service.messages import Id
 from cloakgp.service.operations import releases
-from cloakgp.service.routes.receiving import received
+from cloakgp.service.routes.endpoints import GuardedRoute, add, add_list, received
 from cloakgp.service.routes.requests import PICTURE, PICTURES
 from cloakgp.service.routes.tables import FILE
 from cloakgp.utils.names import Estimate
 
-router = APIRouter()
+router = APIRouter(route_class=GuardedRoute, tags=["releases"])
 # Its bodies are larger.
-predictions = APIRouter()
+predictions = APIRouter(route_class=GuardedRoute, tags=["releases"])
 BINARY = "application/octet-stream"
 
 
-@router.get("/releases", name="list_releases", tags=["releases"])
-def list_releases(work: Working) -> list[ReleaseView]:
-    """Return the releases that were made."""
-    return releases.list_releases(work)
-
-
-@router.get("/releases/{release}", name="show_release", tags=["releases"])
-def show_release(work: Working, release: Id) -> ReleaseView:
-    """Return what is known of a release."""
-    return releases.show_release(work, release)
+add_list(router, "/releases", releases.list_releases)
+add(router, "GET", "/releases/{release}", releases.show_release)
+add(router, "GET", "/releases/{release}/report", releases.report_release)
+add(predictions, "POST", "/releases/{release}/predict", releases.predict_release)
 
 
 @router.get(
     "/releases/{release}/file",
     name="download_release",
-    tags=["releases"],
     response_class=Response,
     responses={200: {"content": {BINARY: {}}}},
 )
@@ -49,16 +40,9 @@ def download_release(work: Working, release: Id) -> Response:
     return Response(content, media_type=BINARY, headers=named)
 
 
-@router.get("/releases/{release}/report", name="report_release", tags=["releases"])
-def report_release(work: Working, release: Id) -> list[SectionView]:
-    """Return a release in words."""
-    return releases.report_release(work, release)
-
-
 @router.get(
     "/releases/{release}/receipt",
     name="receipt_release",
-    tags=["releases"],
     response_class=Response,
     responses={200: {"content": {"application/json": {}}}},
 )
@@ -70,26 +54,18 @@ def receipt_release(work: Working, release: Id) -> Response:
 @router.get(
     "/releases/{release}/page",
     name="page_release",
-    tags=["releases"],
     response_class=Response,
     responses={200: {"content": {"text/html": {}}}},
 )
 def page_release(work: Working, release: Id) -> Response:
-    """Return a page that predicts, to be kept and opened by anybody."""
+    """Return a page that predicts in any browser, without the service."""
     named = {"Content-Disposition": f'attachment; filename="release-{release}.html"'}
     return Response(releases.page_release(work, release), media_type="text/html", headers=named)
-
-
-@predictions.post("/releases/{release}/predict", name="predict_release", tags=["releases"])
-def predict_release(work: Working, release: Id, asked: PredictRequest) -> Predictions:
-    """Predict for some rows; costs no privacy."""
-    return releases.predict_release(work, release, asked)
 
 
 @predictions.post(
     "/releases/{release}/predict-table",
     name="predict_table",
-    tags=["releases"],
     response_class=Response,
     responses={200: {"content": {"text/csv": {}}}},
     openapi_extra=FILE,
@@ -102,13 +78,8 @@ async def predict_table(
     new_output: bool = False,
     estimate: Estimate = "median",
 ) -> Response:
-    """Predict for a table that is sent, whose format the name tells; CSV comes back."""
-    try:
-        suffix = table_suffix(name)
-    except ValueError as error:
-        raise InvalidError(str(error)) from None
-    if not suffix.startswith((".csv", ".tsv", ".parquet", ".xlsx")):
-        raise InvalidError("send .csv, .tsv, .parquet or .xlsx")
+    """Predict the rows of a table, whose name tells the format; the answer is CSV."""
+    suffix = releases.suffix_of_sent(name)
     folder = work.service.settings.uploads
     async with received(request, folder=folder, suffix=suffix) as path:
         content = await run_in_threadpool(
@@ -120,7 +91,6 @@ async def predict_table(
 @router.get(
     "/releases/{release}/plot",
     name="plot_release",
-    tags=["releases"],
     response_class=Response,
     responses=PICTURE,
 )

@@ -1,0 +1,318 @@
+"""Options of a fit, which `cloakgp release` and `cloakgp plan` share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cloakgp.cli import options
+from cloakgp.cli.console import warn
+from cloakgp.criteria import criteria_for
+from cloakgp.fitting.request import Classification, FitRequest, Learn, Regression
+from cloakgp.orders import texts
+from cloakgp.orders.options import Order, SourceTable
+from cloakgp.orders.origin import Origin
+from cloakgp.utils.names import CRITERIA, LINKS, TRANSFORMS
+
+LEARNING: dict[str, Learn | None] = {"map": "map", "average": "average", "none": None}
+STAGES = "auto", "one"
+
+
+def _choices() -> str:
+    """Return the criteria in a few words."""
+    numbers, classes = criteria_for("numbers"), criteria_for("classes")
+    listed = []
+    for criterion in dict.fromkeys((*numbers, *classes)):
+        which = (
+            ""
+            if criterion in numbers and criterion in classes
+            else ("with --bounds: " if criterion in numbers else "with --classes: ")
+        )
+        listed.append(f"{criterion.name} ({which}{criterion.option})")
+    return ", ".join(listed) + "."
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableOptions:
+    """The table of a release, and its columns by name."""
+
+    table: Annotated[
+        Path,
+        typer.Argument(help="Table of people: CSV, Parquet, Excel, Arrow or SQLite, by its name."),
+    ]
+    output: Annotated[str, typer.Option(help="The private column, of numbers or of classes.")]
+    inputs: Annotated[
+        str,
+        typer.Option(help="Public columns, with commas: age,weight; all of the schema if not."),
+    ] = ""
+    schema: Annotated[
+        Path | None,
+        typer.Option(
+            help="What the public columns are, from `cloakgp schema`. If not given: the file "
+            "beside the table, people.schema.json, or what the columns look like."
+        ),
+    ] = None
+    person: Annotated[
+        str,
+        typer.Option(
+            help="Public column that says whose each row is: all rows of a person are protected "
+            "together."
+        ),
+    ] = ""
+    missing_output: Annotated[
+        str,
+        typer.Option(
+            help="What an empty private cell means: refuse (an error), drop (the row is left out, "
+            "and everybody can tell), or the number or class that it counts as."
+        ),
+    ] = "refuse"
+    sql: options.Sql = ""
+
+    @property
+    def files(self) -> list[Path]:
+        """The files that are read."""
+        return [each for each in (self.table, self.schema) if each is not None]
+
+    def source(self) -> SourceTable:
+        """Return the table of an order."""
+        return SourceTable(
+            path=self.table,
+            output=self.output,
+            inputs=texts.names(self.inputs) if self.inputs else [],
+            schema=self.schema,
+            person=self.person,
+            missing_output=self.missing_output,
+            query=self.sql,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitOptions:
+    """The choices of a fit, but for ε."""
+
+    delta: Annotated[
+        float,
+        typer.Option(
+            help="Of the guarantee: 0, which promises most, or well below one over the number of "
+            "people."
+        ),
+    ] = FitRequest.delta
+    bounds: Annotated[
+        tuple[float, float] | None,
+        typer.Option(
+            help="If the private column holds numbers: the range of one, known without the data. "
+            "Values outside are clipped.",
+            metavar="LO HI",
+        ),
+    ] = None
+    classes: Annotated[
+        str,
+        typer.Option(
+            help="If it holds classes: every class that can occur, known without the data: no,yes. "
+            "Cells are matched letter by letter."
+        ),
+    ] = ""
+    queries: Annotated[
+        Path | None,
+        typer.Option(help="Table of inputs where predictions matter; the rows if not given."),
+    ] = None
+    noise: Annotated[
+        str,
+        typer.Option(
+            help="gaussian, laplace (which needs no delta), or auto: whichever is expected to "
+            "predict better, from public inputs."
+        ),
+    ] = FitRequest.noise
+    criterion: Annotated[
+        str,
+        typer.Option(help=f"What the questions are chosen for. {_choices()}"),
+    ] = FitRequest.criterion
+    learn: Annotated[
+        str,
+        typer.Option(
+            help="Fit the hyperparameters that no option gives to the noisy answers, at no cost: "
+            "map, average or none."
+        ),
+    ] = "map"
+    inducing: Annotated[
+        int | None, typer.Option(help="Use a sparse model with so many inducing inputs.")
+    ] = None
+    lengthscale: Annotated[
+        str, typer.Option(help="Of the RBF kernel, in input units: one, or one per input: 15,20.")
+    ] = ""
+    signal_variance: Annotated[
+        float | None,
+        typer.Option(
+            help="Of the RBF kernel, in squared output units; of the latent function for classes."
+        ),
+    ] = None
+    noise_variance: Annotated[
+        float | None, typer.Option(help="With --bounds: of one output about the curve.")
+    ] = None
+    mean: Annotated[
+        float | None, typer.Option(help="With --bounds: prior mean; their middle if not given.")
+    ] = None
+    stages: Annotated[
+        str,
+        typer.Option(
+            help="With --bounds: auto (if not given) asks several times under the one budget, each "
+            "time about narrower bands around what the answers so far predict; one asks at once."
+        ),
+    ] = ""
+    interval: Annotated[
+        str,
+        typer.Option(
+            help="With --bounds: auto (if not given) first looks, under the one budget, for an "
+            "interval that holds most values, where rows are many enough; off goes by the bounds."
+        ),
+    ] = ""
+    transform: Annotated[
+        str,
+        typer.Option(
+            help="With --bounds, for long tails: log models the logarithm of amounts, logit the "
+            "log odds of shares. Bounds and predictions stay as they are."
+        ),
+    ] = ""
+    log: Annotated[bool, typer.Option("--log", help="The same as --transform log.")] = False
+    class_rates: Annotated[
+        str,
+        typer.Option(
+            help="With --classes: how common each is, known without the data: 0.9,0.1. All alike "
+            "if not given. A start for --learn map, final for --learn none."
+        ),
+    ] = ""
+    link: Annotated[
+        str,
+        typer.Option(
+            help="With --classes: probit (if not given) or logit (which newton always takes)."
+        ),
+    ] = ""
+    step_criterion: Annotated[
+        str, typer.Option(help="With newton: of the noise on its steps, logdet or trace.")
+    ] = ""
+    steps: Annotated[
+        int | None, typer.Option(help="With newton: steps, which share the budget; 1.")
+    ] = None
+    gap: Annotated[
+        float, typer.Option(help="Certified distance from the best design at which to stop.")
+    ] = FitRequest.gap
+    memory: Annotated[
+        float | None,
+        typer.Option(
+            help="Gigabytes that this may take; half of what is free if not given. Where an exact "
+            "model would take more, a sparse one is used."
+        ),
+    ] = None
+
+    def order(self, table: TableOptions, *, epsilon: float, origin: Origin | None = None) -> Order:
+        """Return an order, after checking all that needs no table.
+
+        Raises
+        ------
+        ValueError
+            For what makes no sense.
+        """
+        order = Order(
+            source=table.source(),
+            request=self.request(epsilon),
+            queries=self.queries,
+            origin=origin or Origin(),
+        )
+        order.validate()
+        if table.missing_output == "drop":
+            warn(
+                f"rows without {table.output} are left out: which people these are becomes public, "
+                "with everything that may tell about them"
+            )
+        return order
+
+    def request(self, epsilon: float) -> FitRequest:
+        """Return the options as a request.
+
+        Raises
+        ------
+        ValueError
+            For what is not to be read, or goes with the other kind of column.
+        """
+        return FitRequest(
+            task=self._task(),
+            epsilon=epsilon,
+            delta=self.delta,
+            noise=texts.noise_choice(self.noise, option="--noise"),
+            criterion=self.criterion,
+            inducing=self.inducing,
+            learn=LEARNING[texts.one_of(tuple(LEARNING), self.learn, option="--learn")],
+            lengthscale=texts.positive_numbers(self.lengthscale, option="--lengthscale"),
+            signal_variance=self.signal_variance,
+            gap=self.gap,
+            memory=self.memory,
+        )
+
+    def _task(self) -> Regression | Classification:
+        if (self.bounds is None) == (not self.classes):
+            raise ValueError(
+                "give either --bounds LO HI, if the private column holds numbers, or --classes "
+                "no,yes, if it holds classes"
+            )
+        self._check_company()
+        if self.bounds is None:
+            return Classification(
+                classes=_class_names(self.classes),
+                class_rates=texts.positive_numbers(self.class_rates, option="--class-rates")
+                or None,
+                link=texts.one_of_or_none(LINKS, self.link, option="--link"),
+                step_criterion=texts.one_of_or_none(
+                    CRITERIA, self.step_criterion, option="--step-criterion"
+                ),
+                steps=self.steps,
+            )
+        if self.log and self.transform not in ("", "log"):
+            raise ValueError("--log is --transform log: give one of them")
+        stages = texts.one_of(STAGES, self.stages or "auto", option="--stages")
+        interval = texts.one_of(options.INTERVALS, self.interval or "auto", option="--interval")
+        return Regression(
+            bounds=self.bounds,
+            noise_variance=self.noise_variance,
+            mean=self.mean,
+            stages="auto" if stages == "auto" else None,
+            interval="auto" if interval == "auto" else False,
+            output_transform=texts.one_of_or_none(
+                TRANSFORMS, "log" if self.log else self.transform, option="--transform"
+            ),
+        )
+
+    def _check_company(self) -> None:
+        """Raise ValueError for an option that goes with the other kind of column."""
+        of_numbers: Mapping[str, object] = {
+            "--noise-variance": self.noise_variance,
+            "--mean": self.mean,
+            "--stages": self.stages or None,
+            "--interval": self.interval or None,
+            "--transform": self.transform or None,
+            "--log": self.log or None,
+        }
+        of_classes: Mapping[str, object] = {
+            "--class-rates": self.class_rates or None,
+            "--link": self.link or None,
+            "--step-criterion": self.step_criterion or None,
+            "--steps": self.steps,
+        }
+        strangers, with_what = (
+            (of_numbers, "--bounds") if self.bounds is None else (of_classes, "--classes")
+        )
+        for name, value in strangers.items():
+            if value is not None:
+                raise ValueError(f"{name} goes with {with_what}, and has no meaning here")
+
+
+def _class_names(listed: str) -> tuple[str, ...]:
+    names = texts.names(listed, example="yes,no")
+    if len(names) == 1:
+        raise ValueError(
+            f"--classes names one class, {names[0]}: name every class that can occur, at least two"
+        )
+    return tuple(names)

@@ -1,0 +1,207 @@
+"""One private fit: a schedule of questions put to a table, each designed from earlier answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from cloakgp.criteria import criterion_named
+from cloakgp.design import Progress
+from cloakgp.fitting.bands import ONE_STAGE, Stages, Step, schedule_stages, stages_for, whole_of
+from cloakgp.fitting.interval import (
+    NO_SEARCH,
+    SearchPlan,
+    decided_by_answers,
+    find_intervals,
+    plan_search,
+)
+from cloakgp.fitting.request import FitRequest
+from cloakgp.fitting.steps import NOTHING, Learning, take_steps
+from cloakgp.fitting.strategies import Budget, Query
+from cloakgp.fitting.table import Count, DesignSettings, Model, Table
+from cloakgp.models.transforms import OutputTransform
+from cloakgp.privacy import OutputBounds
+from cloakgp.privacy.noise import NOISES
+from cloakgp.privacy.spending import hold, one_charge
+from cloakgp.privacy.tracebacks import forget_on_failure
+from cloakgp.release import Release
+from cloakgp.utils.names import NoiseName
+from cloakgp.utils.passes import Tell, tell_nobody
+
+ModelWithin = Callable[[Sequence[OutputBounds] | None], Model]
+"""The model of outputs within the intervals that were found; within the declared bounds if None."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Plan:
+    """How a table is to be fitted: all public.
+
+    Attributes
+    ----------
+    budget : Budget
+        The whole.
+    model : callable
+        Gives the model, within intervals that were found.
+    settings : DesignSettings
+    learning : Learning
+    stages : "auto", None, or sequence of (share, width)
+    searched : tuple of OutputBounds
+        The declared bounds of each output of which an interval is looked for that holds most of
+        it, where that costs little; empty if none is.
+    transform : OutputTransform or None
+        Of outputs; everything else is about the transformed.
+    on_step : callable
+        Called with what begins, in a few words.
+    insecure_seed : int or None
+        Makes the noise reproducible and the release **not private**.
+    """
+
+    budget: Budget
+    model: ModelWithin
+    settings: DesignSettings
+    learning: Learning = NOTHING
+    stages: Stages = None
+    searched: tuple[OutputBounds, ...] = ()
+    transform: OutputTransform | None = None
+    on_step: Tell = tell_nobody
+    insecure_seed: int | None = None
+
+    @classmethod
+    def of(
+        cls,
+        request: FitRequest,
+        model: ModelWithin,
+        *,
+        query: Query,
+        noise: NoiseName,
+        progress: Progress | None = None,
+        on_step: Tell = tell_nobody,
+    ) -> Plan:
+        """Resolve a request for one table.
+
+        Parameters
+        ----------
+        request : FitRequest
+        model : callable
+            Gives the model of the table, within intervals that were found.
+        query : Query
+            Where predictions matter.
+        noise : {"gaussian", "laplace"}
+            Chosen for the table.
+        progress, on_step : callable, optional
+        """
+        return cls(
+            budget=Budget(*NOISES[noise].check(request.epsilon, request.delta), noise=noise),
+            model=model,
+            settings=DesignSettings(
+                query=query, criterion=request.criterion, gap=request.gap, progress=progress
+            ),
+            learning=Learning(hyperprior=request.hyperprior, average=request.learn == "average"),
+            stages=request.task.stages,
+            searched=request.task.searched(request.chosen_criterion()),
+            transform=request.task.transform,
+            on_step=on_step,
+            insecure_seed=request.insecure_seed,
+        )
+
+
+@forget_on_failure
+@one_charge
+def fit(table: Table, y: Any, plan: Plan) -> Release:
+    """Ask a table as planned, and return what may be published.
+
+    Parameters
+    ----------
+    table : Table
+    y : array-like of shape (N,), or Rows
+        Private outputs, or the rows from which they are read: handed to `cloakgp.privacy.ask`, and
+        touched nowhere else.
+    plan : Plan
+
+    Returns
+    -------
+    Release
+
+    Raises
+    ------
+    ValueError
+        For anything that does not make sense; no message quotes an output.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cloakgp.fitting.defaults import choose_prior, choose_query
+    >>> from cloakgp.fitting.held import HeldTable
+    >>> X = np.linspace(0.0, 10.0, 50)[:, None]
+    >>> bounds = OutputBounds(-1.0, 1.0)
+    >>> model = Model(prior=choose_prior(X, bounds=bounds), question=bounds)
+    >>> plan = Plan(budget=Budget(1.0, 1e-3), model=lambda found: model,
+    ...             settings=DesignSettings(query=choose_query(X)))
+    >>> fit(HeldTable.of(X), np.sin(X).ravel(), plan).n_rows
+    50
+    """
+    checked = plan.budget.law.check(*plan.budget.pair)
+    budget, search, model = plan.budget.of(checked), NO_SEARCH, plan.model(None)
+    if plan.searched:
+        search = plan_search(
+            plan.searched[0],
+            budget=decided_by_answers(budget),
+            rows=table.counted,
+            largest_group=table.most_counted,
+            outputs=table.outputs,
+        )
+    if search.rounds:
+        budget = decided_by_answers(budget)
+    steps = _schedule(table, plan, model, budget=budget, search=search, rounds=len(search.rounds))
+    hold(whole_of(budget, steps=steps, others=search.rounds))
+    counts: tuple[Count, ...] = ()
+    if search.rounds:
+        plan.on_step("looking for where most outputs lie")
+        found, counts = find_intervals(
+            partial(table.count, y=y),
+            bounds=plan.searched,
+            rows=table.counted,
+            plan=search,
+            insecure_seed=plan.insecure_seed,
+        )
+        if found != plan.searched:
+            model = plan.model(found)
+        table = table.within(found)
+        # Rounds that were not needed are the stages' budget.
+        steps = _schedule(table, plan, model, budget=budget, search=search, rounds=len(counts))
+    release = take_steps(
+        table,
+        y,
+        model,
+        steps,
+        settings=plan.settings,
+        learning=plan.learning,
+        counts=counts,
+        on_step=plan.on_step,
+        insecure_seed=plan.insecure_seed,
+    )
+    return release if plan.transform is None else replace(release, transform=plan.transform)
+
+
+def _schedule(
+    table: Table, plan: Plan, model: Model, *, budget: Budget, search: SearchPlan, rounds: int
+) -> tuple[Step, ...]:
+    """Split a budget over the stages that are left after some rounds of counts."""
+    criterion = criterion_named(
+        plan.settings.criterion, use="numbers" if model.likelihood.linear else "classes"
+    )
+    stages = stages_for(plan.stages, criterion=criterion, noise=budget.noise)
+    if isinstance(plan.stages, str) and (
+        not model.likelihood.linear or not table.needs_stages(model, budget, plan.settings)
+    ):
+        stages = ONE_STAGE
+    table.check_stages(stages, model)
+    return schedule_stages(
+        stages,
+        budget=budget,
+        rows=table.rows,
+        ask_spread=plan.learning.of_noise,
+        spent=search.spent(rounds),
+    )

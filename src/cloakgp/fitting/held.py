@@ -1,0 +1,505 @@
+"""A table that is held: its rows are kept with the release, and what was asked of each."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cloakgp.criteria import criterion_named
+from cloakgp.design import Certificate
+from cloakgp.fitting.bands import Step
+from cloakgp.fitting.reach import reach_of_rows
+from cloakgp.fitting.strategies import Budget, choose_strategy, query_shares, unit_noise_sd
+from cloakgp.fitting.table import (
+    Count,
+    Design,
+    DesignSettings,
+    Model,
+    Table,
+    design_given,
+)
+from cloakgp.models.kernels.coregion import as_entries
+from cloakgp.models.transforms import OutputTransform
+from cloakgp.privacy import Answers, Guarantee, OutputBounds
+from cloakgp.privacy.ask import ask
+from cloakgp.privacy.groups import Groups, checked_groups
+from cloakgp.privacy.questions.base import Question
+from cloakgp.privacy.questions.counts import CountQuestion
+from cloakgp.privacy.questions.spread import SpreadQuestion
+from cloakgp.privacy.questions.unit import UNIT_INTERVAL
+from cloakgp.privacy.several_outputs import OutputColumns
+from cloakgp.privacy.transforms import transform_outputs
+from cloakgp.release import DenseStrategy, Measurement, Release, Strategy
+from cloakgp.release.bands import account_in_bands, choose_bands
+from cloakgp.release.posterior.dense import Posterior
+from cloakgp.release.posterior.mixture import Inference, answered_tables
+from cloakgp.utils.arrays import Array
+
+
+@dataclass(frozen=True, eq=False)
+class HeldTable(Table):
+    """The rows of a table of one private column, by their public inputs.
+
+    Attributes
+    ----------
+    X : array of shape (N, D)
+        Public inputs.
+    groups : array of shape (N,) or None
+        Public: which group each row belongs to. All rows of one group are protected together.
+    number : int
+        Of the table, in the release.
+    input_names, output_name
+        Names of the columns.
+    transform : OutputTransform or None
+        Applied to outputs before they are asked.
+    """
+
+    X: Array
+    groups: Groups | None = None
+    number: int = 0
+    input_names: tuple[str, ...] = ()
+    output_name: str = "y"
+    transform: OutputTransform | None = None
+    inference: Inference = "iterated"
+
+    @classmethod
+    def of(
+        cls,
+        X: Array,
+        *,
+        groups: Iterable[Hashable] | None = None,
+        transform: OutputTransform | None = None,
+        input_names: Sequence[str] = (),
+        output_name: str = "y",
+    ) -> HeldTable:
+        """Return a table, after checking its groups.
+
+        Parameters
+        ----------
+        X
+        groups : iterable of N texts or whole numbers, optional
+            Whose row it is.
+        transform : OutputTransform, optional
+            Applied to outputs first.
+        input_names, output_name
+        """
+        return cls(
+            X=X,
+            groups=checked_groups(groups, rows=len(X)),
+            input_names=tuple(input_names),
+            output_name=output_name,
+            transform=transform,
+        )
+
+    @property
+    def rows(self) -> int:
+        """N."""
+        return len(self.X)
+
+    @property
+    def counted(self) -> int:
+        """N."""
+        return len(self.X)
+
+    @property
+    def grouped(self) -> bool:
+        """Whether all rows of one group are protected together."""
+        return self.groups is not None
+
+    @property
+    def most_counted(self) -> int:
+        """The most rows of one group."""
+        return 1 if self.groups is None else int(np.bincount(self.groups).max())
+
+    def design(
+        self, step: Step, model: Model, settings: DesignSettings, *, known: Release | None
+    ) -> Design:
+        """Choose the questions of a step, given earlier answers."""
+        if known is None:
+            return self._first(step.budget, model, settings)
+        if step.stage is None:
+            return self._spread(model, settings, known=known)
+        if not model.likelihood.linear:
+            return self._again(step.budget, model, settings, known=known)
+        return self._in_bands(step.budget, step.stage.width, model, settings, known=known)
+
+    def _first(self, budget: Budget, model: Model, settings: DesignSettings) -> Design:
+        strategy = choose_strategy(
+            self.X,
+            prior=model.prior,
+            likelihood=model.likelihood,
+            question=model.question,
+            query=settings.query,
+            budget=budget,
+            criterion=settings.criterion,
+            groups=self.groups,
+            gap=settings.gap,
+            table=self.number,
+            progress=settings.progress,
+        )
+        expected = None
+        if isinstance(model.question, OutputBounds):
+            expected = np.full(len(self.X), model.prior.mean - model.question.middle)
+        return Design(strategy=strategy, question=model.question, expected=expected)
+
+    def _again(
+        self, budget: Budget, model: Model, settings: DesignSettings, *, known: Release
+    ) -> Design:
+        """Ask labels again, by what is known of the Gaussian prior over them."""
+        strategy = choose_strategy(
+            self.X,
+            prior=known.fitted.prior,
+            likelihood=known.fitted.likelihood,
+            question=model.question,
+            query=settings.query,
+            budget=budget,
+            gap=settings.gap,
+            known=known_labels(known, self.X),
+            table=self.number,
+            groups=self.groups,
+            progress=settings.progress,
+        )
+        return Design(strategy=strategy, question=model.question)
+
+    def _in_bands(
+        self,
+        budget: Budget,
+        width: float | None,
+        model: Model,
+        settings: DesignSettings,
+        *,
+        known: Release,
+    ) -> Design:
+        bounds, question = model.question, model.question
+        assert isinstance(bounds, OutputBounds)
+        posterior = known.posterior
+        mean, variance = posterior.outputs(self.X, table=self.number)
+        account, expected = None, mean - bounds.middle
+        if width is not None:
+            reach = reach_of_rows(bounds, known.measurements, rows=len(self.X))
+            bands = choose_bands(mean, variance, width=width, bounds=reach)
+            account = account_in_bands(mean, variance, bands=bands)
+            question, expected = bands, account.expected
+        strategy = choose_strategy(
+            self.X,
+            prior=known.fitted_prior,
+            likelihood=known.likelihood,
+            question=bounds if width is None else UNIT_INTERVAL,
+            query=settings.query,
+            budget=budget,
+            gap=settings.gap,
+            known=posterior,
+            table=self.number,
+            groups=self.groups,
+            account=account,
+            progress=settings.progress,
+        )
+        return Design(strategy=strategy, question=question, expected=expected)
+
+    def _spread(self, model: Model, settings: DesignSettings, *, known: Release) -> Design:
+        """Ask how far outside of their predicted intervals outputs lie: one number."""
+        bounds = model.question
+        assert isinstance(bounds, OutputBounds)
+        mean, variance = known.posterior.outputs(self.X, table=self.number)
+        within = reach_of_rows(bounds, known.measurements, rows=len(self.X))
+        question = SpreadQuestion(mean=within.clip(mean), sd=np.sqrt(variance))
+        strategy = self._alike(settings.query.X, settings.query.weights)
+        return Design(strategy=strategy, question=question)
+
+    def _alike(
+        self,
+        X_query: Array,
+        query_weights: Array | None,
+        *,
+        counted: NDArray[np.bool_] | None = None,
+    ) -> DenseStrategy:
+        """Return one question about all rows alike, or about some of them."""
+        rows = np.ones(len(self.X)) if counted is None else counted.astype(np.float64)
+        return DenseStrategy(
+            X=self.X,
+            matrix=rows[None, :],
+            X_query=X_query,
+            query_weights=query_weights,
+            reconstruction=None,
+            certificate=Certificate(criterion="given", gap=np.inf),
+            table=self.number,
+            row_groups=self.groups,
+        )
+
+    def expected_error(
+        self, step: Step, model: Model, settings: DesignSettings, *, known: Release
+    ) -> float:
+        """Return the root mean squared error of predictions that is expected after a step."""
+        rough = replace(settings, gap=FORECAST_GAP, progress=None)
+        known, design = design_given(self, step, model, rough, known=known)
+        strategy, budget = design.strategy, step.budget
+        assert isinstance(strategy, DenseStrategy)
+        shares = query_shares(settings.query)
+        if design.expected is None:
+            # Of labels: of their expectation, under the Gaussian prior over them.
+            sd = unit_noise_sd(design.question, budget) * strategy.longest_column(budget.law)
+            posterior = known_labels(known, self.X, later=(strategy, sd))
+            return float(np.sqrt(shares @ posterior.variance(settings.query.X)))
+        expected = strategy.matrix @ design.expected
+        measurement = expected_measurement(
+            strategy, expected, question=design.question, budget=budget
+        )
+        later = replace(
+            known,
+            measurements=(*known.measurements, measurement),
+            learned=(replace(known.fitted, weight=1.0),) if known.learned else (),
+            hyperprior=None,
+            provenance=None,
+        )
+        return float(np.sqrt(shares @ later.posterior.variance(settings.query.X)))
+
+    def ask(
+        self,
+        design: Design,
+        y: ArrayLike,
+        budget: Budget,
+        *,
+        after_answers: bool,
+        insecure_seed: int | None,
+    ) -> Measurement:
+        """Put a design to the outputs, under (ε, δ)-differential privacy."""
+        assert isinstance(design.strategy, DenseStrategy)
+        answers = ask(
+            design.strategy.matrix,
+            self._asked(y),
+            question=design.question,
+            epsilon=budget.epsilon,
+            delta=budget.delta,
+            groups=self.groups,
+            noise=budget.noise,
+            after_answers=after_answers,
+            insecure_seed=insecure_seed,
+        )
+        return Measurement(strategy=design.strategy, question=design.question, answers=answers)
+
+    def _which(self, output: int) -> NDArray[np.bool_] | None:
+        """Return which rows are of one output of several; None if there is one."""
+        del output
+        return None
+
+    def _asked(self, y: ArrayLike) -> ArrayLike:
+        """Return private outputs as they are asked."""
+        if self.transform is None:
+            return y
+        return transform_outputs(y, transform=self.transform, rows=len(self.X))
+
+    def _counted(self, y: ArrayLike) -> ArrayLike:
+        """Return private outputs as they are counted, in the units of their bounds."""
+        return self._asked(y)
+
+    def count(
+        self,
+        question: CountQuestion,
+        y: ArrayLike,
+        budget: Budget,
+        *,
+        output: int,
+        insecure_seed: int | None,
+    ) -> Answers:
+        """Count an output of every row in intervals, under (ε, δ)-differential privacy."""
+        which = self._which(output)
+        rows = np.ones(len(self.X)) if which is None else which.astype(np.float64)
+        return ask(
+            rows[None, :],
+            self._counted(y),
+            question=question,
+            epsilon=budget.epsilon,
+            delta=budget.delta,
+            groups=self.groups,
+            noise=budget.noise,
+            insecure_seed=insecure_seed,
+        )
+
+    def measured_counts(
+        self, counts: Sequence[Count], *, first: Strategy
+    ) -> tuple[Measurement, ...]:
+        """Return counts as measurements of a release."""
+        return tuple(
+            Measurement(
+                strategy=self._alike(
+                    first.X_query, first.query_weights, counted=self._which(one.output)
+                ),
+                question=self._in_units(one),
+                answers=one.answers,
+            )
+            for one in counts
+        )
+
+    def _in_units(self, count: Count) -> Question:
+        """Return what was counted in the units of the other questions."""
+        return count.question
+
+
+# Of designs by which noises are compared.
+FORECAST_GAP = 1e-2
+
+NO_COLUMNS = OutputColumns(bounds=())
+
+
+@dataclass(frozen=True, eq=False)
+class HeldEntries(HeldTable):
+    """The rows of a table of several private columns: each output of a row is an entry of its own.
+
+    Entries are in widths from the middle of their intervals: declared bounds, or what was found to
+    hold most of them. All entries of one person are one group. Private outputs have shape (N, T),
+    in their own units.
+
+    Attributes
+    ----------
+    X : array of shape (N T, D + 1)
+        Inputs of entries: the last says which output an entry is of.
+    columns : OutputColumns
+        Declared.
+    intervals : OutputColumns or None
+        Found; None if nothing was looked for.
+    of_persons : bool
+        Whether persons have several rows; else every row is a person's.
+    """
+
+    columns: OutputColumns = NO_COLUMNS
+    intervals: OutputColumns | None = None
+    of_persons: bool = False
+
+    @classmethod
+    def of_columns(
+        cls,
+        X: Array,
+        *,
+        columns: OutputColumns,
+        groups: Iterable[Hashable] | None,
+        input_names: Sequence[str] = (),
+    ) -> HeldEntries:
+        """Return the entries of a table with inputs of shape (N, D)."""
+        owners = columns.units(groups, rows=len(X))
+        return cls(
+            X=as_entries(X, count=len(columns.bounds)),
+            groups=checked_groups(owners.tolist(), rows=len(owners)),
+            columns=columns,
+            of_persons=groups is not None,
+            input_names=tuple(input_names),
+        )
+
+    @property
+    def grouped(self) -> bool:
+        """Whether all rows of one person are protected together."""
+        return self.of_persons
+
+    @property
+    def outputs(self) -> int:
+        """T."""
+        return len(self.columns.bounds)
+
+    @property
+    def people(self) -> int:
+        """N, the number of rows."""
+        return len(self.X) // self.outputs
+
+    @property
+    def counted(self) -> int:
+        """N."""
+        return self.people
+
+    @property
+    def most_counted(self) -> int:
+        """The most rows of one person."""
+        return max(super().most_counted // self.outputs, 1)
+
+    def within(self, found: Sequence[OutputBounds]) -> HeldEntries:
+        """Return the table with entries in widths from the middle of what was found."""
+        return replace(self, intervals=OutputColumns(bounds=tuple(found)))
+
+    @property
+    def units(self) -> OutputColumns:
+        """From whose middles, and in widths of which, entries are."""
+        return self.columns if self.intervals is None else self.intervals
+
+    def _asked(self, y: ArrayLike) -> ArrayLike:
+        # Later bands may go beyond what was found, and no first question does.
+        declared = None if self.intervals is None else self.columns
+        return self.units.standardised(y, rows=self.people, within=declared)
+
+    def _counted(self, y: ArrayLike) -> ArrayLike:
+        return self.columns.entries(y, rows=self.people)
+
+    def _which(self, output: int) -> NDArray[np.bool_] | None:
+        which: NDArray[np.bool_] = np.arange(len(self.X)) % self.outputs == output
+        return which
+
+    def _in_units(self, count: Count) -> Question:
+        return CountQuestion(self.units.places(count.question.edges, output=count.output))
+
+
+def expected_measurement(
+    strategy: DenseStrategy, values: Array, *, question: Question, budget: Budget
+) -> Measurement:
+    """Return a measurement with given answers, and the noise sd that they would have.
+
+    Parameters
+    ----------
+    strategy : DenseStrategy
+    values : array of shape (k,)
+        Public: the answers that are expected.
+    question : Question
+        Of one channel.
+    budget : Budget
+    """
+    answers = Answers(
+        values=values[:, None],
+        noise_sd=unit_noise_sd(question, budget) * strategy.longest_column(budget.law),
+        guarantee=Guarantee(epsilon=budget.epsilon, delta=budget.delta, mu=0.0),
+        insecure=True,
+        noise=budget.noise,
+    )
+    return Measurement(strategy=strategy, question=question, answers=answers)
+
+
+def known_labels(
+    release: Release, X: Array, *, later: tuple[DenseStrategy, float] | None = None
+) -> Posterior:
+    """Return what answers about labels leave open under the Gaussian prior over labels.
+
+    By that prior questions about labels are chosen: signs are taken for Gaussian outputs of the
+    prior's covariance, so that only what was asked matters and no answer does.
+
+    Parameters
+    ----------
+    release : Release
+        About classes of rows that are kept.
+    X : array of shape (N, D)
+        Rows over which the prior over labels is averaged.
+    later : (DenseStrategy, float), optional
+        Questions that are still to be asked, and the sd of the noise of their answers about signs.
+    """
+    criterion = criterion_named("bayes", use="classes")
+    linear = criterion.prior_over_outputs(release.fitted.prior, release.fitted.likelihood, X)
+    measurements = list(release.measurements)
+    if later is not None:
+        strategy, noise_sd = later
+        signs = OutputBounds(-1.0, 1.0)
+        answers = Answers(
+            values=np.zeros((strategy.n_answers, 1)),
+            noise_sd=noise_sd,
+            guarantee=Guarantee(epsilon=0.0, delta=0.0, mu=0.0),
+        )
+        one = Measurement(strategy=strategy, question=signs, answers=answers)
+        # The first channel of each stands for all: they were asked the same.
+        measurements = [
+            replace(
+                each,
+                question=signs,
+                answers=replace(
+                    answers, noise_sd=each.noise_sd, values=np.zeros((each.strategy.n_answers, 1))
+                ),
+            )
+            for each in measurements
+        ] + [one]
+    tables, values = answered_tables(linear, measurements)
+    return Posterior.given(replace(linear, mean=0.0), tables, values[:, 0])

@@ -1,0 +1,864 @@
+"""A table that is read in passes: no row is kept, only rules and sums over rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Protocol, Self, runtime_checkable
+
+import numpy as np
+
+from cloakgp.criteria import criterion_named
+from cloakgp.criteria.base import ChosenRule
+from cloakgp.data.entries import EntryRows
+from cloakgp.data.grouped import GroupedRows
+from cloakgp.data.transformed import TransformedRows
+from cloakgp.design import Certificate
+from cloakgp.design.streaming.binning import Cells
+from cloakgp.design.streaming.condensing import condense
+from cloakgp.design.streaming.grouping import GroupedPasses, sum_grouped
+from cloakgp.design.streaming.rules import EqualRule
+from cloakgp.design.streaming.sums import sum_strategy
+from cloakgp.fitting.bands import Stage, Step
+from cloakgp.fitting.reach import reach_of_bands
+from cloakgp.fitting.refusals import refuse
+from cloakgp.fitting.row_forecast import LITTLE, RowsForecast, forecast_rows
+from cloakgp.fitting.strategies import Budget, Query, design_rows, query_weights, unit_noise_sd
+from cloakgp.fitting.table import Count, Design, DesignSettings, Model, Table
+from cloakgp.models import SparsePrior
+from cloakgp.models.kernels.coregion import CoregionKernel
+from cloakgp.models.likelihoods import ClassLikelihood
+from cloakgp.models.summary import EntrySummary, Summary, summarise
+from cloakgp.models.transforms import OutputTransform
+from cloakgp.privacy import Answers, OutputBounds
+from cloakgp.privacy.ask import PrivateRows, StrategyBound, ask_chunks
+from cloakgp.privacy.noise import NOISES
+from cloakgp.privacy.questions.base import Question
+from cloakgp.privacy.questions.classes import Classes
+from cloakgp.privacy.questions.counts import CountQuestion
+from cloakgp.privacy.rounding import gamma
+from cloakgp.privacy.several_outputs import OutputColumns
+from cloakgp.release import (
+    Hyperprior,
+    Measurement,
+    Release,
+    Strategy,
+    StreamedStrategy,
+    WeightedPrior,
+)
+from cloakgp.release.bands import RowBands, RowPrediction, RowSpread
+from cloakgp.release.hyperparameters.covariance import gather_sums
+from cloakgp.release.hyperparameters.learning import (
+    learn_classes,
+    learn_numbers,
+    linear_log_evidence,
+)
+from cloakgp.release.hyperparameters.noise import (
+    likeliest_position,
+    noise_positions,
+    scaled_noise,
+)
+from cloakgp.release.posterior.clipped_sums import (
+    as_kept,
+    restated,
+    says_nothing,
+    stages_of,
+    sum_stage,
+    under_alone,
+)
+from cloakgp.release.posterior.label_sums import CellSigns, label_sums
+from cloakgp.release.posterior.spread_sums import sum_spread
+from cloakgp.release.streamed_strategy import EqualShares, same_covariance
+from cloakgp.release.sums import ChannelSums, PriorSums
+from cloakgp.utils.arrays import Array
+from cloakgp.utils.names import Ball
+from cloakgp.utils.passes import Passes
+
+# Of the points that kernels are learned at.
+LEARNING_CELLS = 400
+# In which questions about labels are kept: see `cloakgp.design.streaming.condensing`.
+LABEL_CELLS = 500
+# Rows that say how others differ from the centres of their cells: at most so many, and one in so
+# many, as a search over more would cost what it spares.
+LABEL_SAMPLE, SAMPLED_ONE_IN = 2**14, 16
+
+
+@runtime_checkable
+class Rows(Passes, PrivateRows, Protocol):
+    """A table in chunks: public inputs, and private outputs that `ask_chunks` alone reads."""
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """Names of the public columns, if there are any."""
+
+    @property
+    def output_name(self) -> str:
+        """Name of the private column."""
+
+    @property
+    def grouped(self) -> bool:
+        """Whether the rows say whose they are, to be protected together."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RowTable(Table):
+    """A table of one private column in chunks.
+
+    Attributes
+    ----------
+    passes : Rows or GroupedRows
+        With groups, all rows of a group are protected together.
+    summary : Summary
+        Of its public inputs.
+    number : int
+        Of the table, in the release.
+    input_names, output_name
+        Names of the columns.
+    """
+
+    passes: Rows | GroupedRows
+    summary: Summary
+    number: int = 0
+    input_names: tuple[str, ...] = ()
+    output_name: str = "y"
+    _forecasts: dict[tuple[Question, Budget], RowsForecast] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        rows: Rows,
+        *,
+        transform: OutputTransform | None = None,
+        summary: Summary | None = None,
+        number: int = 0,
+    ) -> Self:
+        """Return a table, after a pass over its public inputs.
+
+        Parameters
+        ----------
+        rows : Rows
+            See `cloakgp.data`.
+        transform : OutputTransform, optional
+            Applied to outputs first.
+        summary : Summary, optional
+            If it is there already.
+        number : int
+        """
+        if getattr(rows, "n_outputs", 1) != 1:
+            raise ValueError(
+                "y must have one dimension, with one entry per row: several private columns are "
+                "for DPGPMultiOutputRegressor"
+            )
+        known = summarise(rows) if summary is None else summary
+        within = TransformedRows.of(rows, transform)
+        return cls(
+            passes=GroupedRows.of(within) if rows.grouped else within,
+            summary=known,
+            number=number,
+            input_names=tuple(rows.input_names),
+            output_name=rows.output_name,
+        )
+
+    @property
+    def rows(self) -> int:
+        """N."""
+        return self.summary.count
+
+    @property
+    def counted(self) -> int:
+        """N; with groups, the numbers that groups have: a row counts for a share of one."""
+        if isinstance(self.passes, GroupedRows):
+            return int(np.count_nonzero(self.passes.counts))
+        return self.summary.count
+
+    @property
+    def grouped(self) -> bool:
+        """Whether all rows of one group are protected together."""
+        return isinstance(self.passes, GroupedRows)
+
+    @property
+    def most_counted(self) -> int:
+        """1: the shares of a group add up to one."""
+        return 1
+
+    @property
+    def together(self) -> int:
+        """How many entries next to each other are those of one row, and protected together."""
+        return 1
+
+    def price(self, model: Model, ball: Ball) -> float:
+        """Return how far a row moves answers whose every entry is asked with a column of norm 1.
+
+        It is expected, for designs, and decides how useful these are; what is asked is measured.
+        """
+        del model, ball
+        return 1.0
+
+    @cached_property
+    def cells(self) -> Cells:
+        """The cells in which questions are added up, for learning."""
+        return Cells(centres=self.summary.centres(LEARNING_CELLS)[0], units=self.summary.units)
+
+    def forecast(self, model: Model, budget: Budget, query: Query) -> RowsForecast:
+        """Forecast one stage with a budget."""
+        key = model.question, budget
+        if key not in self._forecasts:
+            self._forecasts[key] = forecast_rows(
+                self.passes,
+                self.summary,
+                prior=self._prior_over_outputs(model),
+                query=query,
+                noise_sd=unit_noise_sd(model.question, budget) * self.price(model, budget.law.ball),
+                ball=budget.law.ball,
+            )
+        return self._forecasts[key]
+
+    def _prior_over_outputs(self, model: Model) -> SparsePrior:
+        """Return the Gaussian prior over outputs under which questions are chosen."""
+        assert isinstance(model.prior, SparsePrior)
+        return model.prior
+
+    def needs_stages(self, model: Model, budget: Budget, settings: DesignSettings) -> bool:
+        """Return whether several stages are worth their readings of the table."""
+        return self.forecast(model, budget, settings.query).excess > LITTLE
+
+    def expected_error(
+        self, step: Step, model: Model, settings: DesignSettings, *, known: Release
+    ) -> float:
+        """Return the root mean squared error of predictions that is expected after a step."""
+        assert step.stage is not None
+        bands = self._bands(step.stage.width, model, known=known)
+        prior = known.fitted_prior
+        assert isinstance(prior, SparsePrior)
+        return forecast_rows(
+            self.passes,
+            self.summary,
+            prior=prior,
+            query=settings.query,
+            noise_sd=unit_noise_sd(model.question if bands is None else bands, step.budget),
+            ball=step.budget.law.ball,
+            known=known.posterior,
+            bands=bands,
+        ).error
+
+    def design(
+        self, step: Step, model: Model, settings: DesignSettings, *, known: Release | None
+    ) -> Design:
+        """Choose the questions of a step, given earlier answers."""
+        if known is None:
+            return self._first(step.budget, model, settings)
+        if step.stage is None:
+            return self._spread(step.budget, model, settings, known=known)
+        return self._later(step.budget, step.stage.width, model, settings, known=known)
+
+    def _first(self, budget: Budget, model: Model, settings: DesignSettings) -> Design:
+        prior = model.prior
+        assert isinstance(prior, SparsePrior)
+        chosen = design_rows(
+            self.passes,
+            self.summary,
+            prior=prior,
+            query=settings.query,
+            noise_sd=unit_noise_sd(model.question, budget) * self.price(model, budget.law.ball),
+            noise=budget.noise,
+            criterion=settings.criterion,
+            gap=settings.gap,
+            tally=self.cells,
+            together=self.together,
+            progress=settings.progress,
+        )
+        strategy = self._kept(
+            chosen, settings.query, budget, prior=prior, sums=[as_kept(prior, chosen.sums)]
+        )
+        return Design(strategy=strategy, question=model.question, sums=chosen.sums)
+
+    def _later(
+        self,
+        budget: Budget,
+        width: float | None,
+        model: Model,
+        settings: DesignSettings,
+        *,
+        known: Release,
+    ) -> Design:
+        prior, bands = known.fitted_prior, self._bands(width, model, known=known)
+        assert isinstance(prior, SparsePrior)
+        question: Question = model.question if bands is None else bands
+        chosen = design_rows(
+            self.passes,
+            self.summary,
+            prior=prior,
+            query=settings.query,
+            noise_sd=unit_noise_sd(question, budget) * self.price(model, budget.law.ball),
+            noise=budget.noise,
+            gap=settings.gap,
+            known=known.posterior,
+            bands=bands,
+            together=self.together,
+            progress=settings.progress,
+        )
+        before = stages_of(known.measurements, self.number)
+        places = _different([one.strategy for one in before])
+        earlier = [before[place].strategy for place in places]
+        strategy = self._kept(chosen, settings.query, budget, prior=prior, earlier=earlier)
+        priors = _priors(known)
+        sums = sum_stage(
+            self.passes,
+            priors,
+            columns=strategy.columns(question),
+            bands=bands,
+            known=known.measurements,
+            table=self.number,
+            cells=self.cells,
+        )
+        kept = [as_kept(*each, shared=places) for each in zip(priors, sums, strict=True)]
+        return Design(strategy=replace(strategy, sums=tuple(kept)), question=question, sums=sums[0])
+
+    def _bands(self, width: float | None, model: Model, *, known: Release) -> RowBands | None:
+        """Return the bands to which outputs are clipped; None for the bounds alone."""
+        if width is None:
+            return None
+        assert isinstance(model.question, OutputBounds)
+        within = reach_of_bands(model.question, known.measurements)
+        return RowBands(prediction=predict_rows(known), reach=width, bounds=(within.lo, within.hi))
+
+    def _spread(
+        self, budget: Budget, model: Model, settings: DesignSettings, *, known: Release
+    ) -> Design:
+        """Ask how far outside of their predicted intervals outputs lie; with groups, in shares."""
+        bounds, prior = model.question, known.fitted_prior
+        assert isinstance(bounds, OutputBounds)
+        assert isinstance(prior, SparsePrior)
+        within = reach_of_bands(bounds, known.measurements)
+        question = RowSpread(prediction=predict_rows(known), bounds=(within.lo, within.hi))
+        rule, grouping = _equal_rule(prior), None
+        if isinstance(self.passes, GroupedPasses):
+            [sums], grouping = sum_grouped(
+                self.passes, [prior], model=question, rule=rule, ball=budget.law.ball
+            )
+        else:
+            sums = sum_strategy(self.passes, model=question, rule=rule)
+            # All entries of a row are in the one question.
+            sums = replace(sums, longest=sums.longest * self.together)
+        chosen = ChosenRule(
+            rule=rule,
+            sums=sums,
+            certificate=Certificate(criterion="given", gap=np.inf),
+            reconstruction=None,
+            grouping=grouping,
+        )
+        declared = known.prior
+        assert isinstance(declared, SparsePrior)
+        strategy = self._kept(
+            chosen, settings.query, budget, prior=prior, sums=[says_nothing(declared, 1)]
+        )
+        return Design(strategy=strategy, question=question)
+
+    def _kept(
+        self,
+        chosen: ChosenRule,
+        query: Query,
+        budget: Budget,
+        *,
+        prior: SparsePrior,
+        sums: Sequence[PriorSums] = (),
+        earlier: Sequence[Strategy] = (),
+    ) -> StreamedStrategy:
+        """Return what is kept of questions: the rule, and sums over rows."""
+        return StreamedStrategy(
+            prior=prior,
+            rule=chosen.rule,
+            sums=tuple(sums),
+            row_totals=chosen.sums.totals,
+            rows=chosen.sums.count,
+            chunk_rows=chosen.sums.chunk_rows,
+            longest=chosen.sums.longest,
+            input_ranges=self.summary.ranges,
+            X_query=query.X,
+            query_weights=query_weights(query),
+            reconstruction=chosen.reconstruction,
+            certificate=chosen.certificate,
+            table=self.number,
+            earlier=tuple(one.totals for one in earlier),
+            grouping=chosen.grouping,
+            ball=budget.law.ball,
+            together=self.together,
+        )
+
+    def ask(
+        self,
+        design: Design,
+        y: Rows | GroupedRows,
+        budget: Budget,
+        *,
+        after_answers: bool,
+        insecure_seed: int | None,
+    ) -> Measurement:
+        """Put a design to the outputs in one pass, under (ε, δ)-differential privacy."""
+        strategy = design.strategy
+        assert isinstance(strategy, StreamedStrategy)
+        # Columns in the ℓ1 ball have a single entry each, as long in one norm as in another.
+        bound = StrategyBound(
+            answers=strategy.n_answers,
+            longest=strategy.longest,
+            chunk_rows=strategy.chunk_rows,
+            count=strategy.rows,
+            noise=NOISES[budget.noise],
+            together=strategy.together,
+        )
+        if strategy.grouping is not None:
+            grouping = strategy.grouping
+            bound = replace(bound, group_rows=grouping.most_rows, chunks=grouping.chunks)
+        answers = ask_chunks(
+            self._asked(y),
+            strategy.columns(design.question),
+            bound=bound,
+            question=design.question,
+            epsilon=budget.epsilon,
+            delta=budget.delta,
+            after_answers=after_answers,
+            insecure_seed=insecure_seed,
+        )
+        return Measurement(strategy=strategy, question=design.question, answers=answers)
+
+    def _asked(self, y: Rows | GroupedRows) -> Rows | GroupedRows:
+        """Return rows with private outputs as they are asked."""
+        return y
+
+    def _counted(self, y: Rows | GroupedRows) -> Rows | GroupedRows:
+        """Return rows with private outputs as they are counted, in the units of their bounds."""
+        return y
+
+    def _which(self, output: int) -> int | None:
+        """Return which output alone is counted, of several; None if there is one."""
+        del output
+        return None
+
+    def count(
+        self,
+        question: CountQuestion,
+        y: Rows | GroupedRows,
+        budget: Budget,
+        *,
+        output: int,
+        insecure_seed: int | None,
+    ) -> Answers:
+        """Count the output of every row in intervals, under (ε, δ)-differential privacy."""
+        # Every chunk has at most all rows, and there are at most as many chunks as rows.
+        bound = StrategyBound(
+            answers=1,
+            longest=1.0,
+            chunk_rows=self.rows,
+            count=self.rows,
+            noise=NOISES[budget.noise],
+            together=self.together,
+        )
+        if isinstance(self.passes, GroupedRows):
+            most = int(self.passes.counts.max())
+            bound = replace(bound, longest=_longest(most), group_rows=most, chunks=self.rows)
+        return ask_chunks(
+            self._counted(y),
+            EqualShares(grouped=self.grouped, output=self._which(output)),
+            bound=bound,
+            question=question,
+            epsilon=budget.epsilon,
+            delta=budget.delta,
+            insecure_seed=insecure_seed,
+        )
+
+    def measured_counts(
+        self, counts: Sequence[Count], *, first: Strategy
+    ) -> tuple[Measurement, ...]:
+        """Return counts as measurements of a release; they tell nothing of single outputs."""
+        assert isinstance(first, StreamedStrategy)
+        grouping, rows = first.grouping, first.n_rows // self.together
+        strategy = replace(
+            first,
+            rule=_equal_rule(first.prior),
+            sums=(says_nothing(first.prior, 1),),
+            row_totals=np.array([float(rows if grouping is None else grouping.groups)]),
+            longest=1.0 if grouping is None else _longest(grouping.most_rows),
+            reconstruction=None,
+            certificate=Certificate(criterion="given", gap=np.inf),
+        )
+        return tuple(
+            Measurement(
+                strategy=replace(strategy, output=self._which(one.output)),
+                question=self._in_units(one),
+                answers=one.answers,
+            )
+            for one in counts
+        )
+
+    def _in_units(self, count: Count) -> CountQuestion:
+        """Return what was counted in the units of the other questions."""
+        return count.question
+
+    def learn(
+        self,
+        release: Release,
+        asked: Sequence[tuple[Design, Measurement]],
+        *,
+        hyperprior: Hyperprior | None,
+        average: bool,
+    ) -> Release:
+        """Return a release with hyperparameters fitted to its answers, in more passes if they move.
+
+        Values under which the answers have no covariance that float64 can hold are set aside.
+        """
+        found = self._learn(release, asked, hyperprior=hyperprior, average=average)
+        if not found.learned:
+            return found
+        try:
+            _ = found.posteriors
+        except np.linalg.LinAlgError:
+            return self._learn(release, asked, hyperprior=None, average=average)
+        return found
+
+    def _learn(
+        self,
+        release: Release,
+        asked: Sequence[tuple[Design, Measurement]],
+        *,
+        hyperprior: Hyperprior | None,
+        average: bool,
+    ) -> Release:
+        prior, bounds = release.prior, release.measurements[0].question
+        assert isinstance(prior, SparsePrior)
+        assert isinstance(bounds, OutputBounds)
+        declared = [under_alone(one, prior) for one in release.measurements]
+        release = replace(release, measurements=tuple(declared))
+        stages = [
+            (design.sums, measurement)
+            for design, measurement in asked
+            if design.sums is not None and measurement.noise_sd > 0
+        ]
+        learned: tuple[WeightedPrior, ...] = ()
+        if hyperprior is not None and stages:
+            asks_spread = declared[-1].about_spread
+            # Sums of outputs say little of their noise: where that was asked, it is learned alone.
+            noise = hyperprior.noise_variance and not asks_spread
+            learned = learn_numbers(
+                prior,
+                gather_sums(stages, mean=prior.mean, points=self.cells.centres),
+                bounds=(bounds.lo, bounds.hi),
+                hyperprior=replace(hyperprior, noise_variance=noise),
+                average=average,
+            )
+            if asks_spread:
+                learned = with_noise_of_rows(learned, self.passes, release=release)
+        others = [
+            one.prior
+            for one in learned
+            if one.prior is not prior and isinstance(one.prior, SparsePrior)
+        ]
+        return replace(
+            release,
+            learned=learned,
+            measurements=restated(self.passes, others, measurements=declared),
+        )
+
+    def finish(self, release: Release) -> Release:
+        """Return the release, and give back the memory of what was asked of rows."""
+        for measurement in release.measurements:
+            if isinstance(measurement.strategy, StreamedStrategy):
+                measurement.strategy.rule.remembered.forget()
+        return super().finish(release)
+
+
+NO_COLUMNS = OutputColumns(bounds=())
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EntryTable(RowTable):
+    """A table of several private columns in chunks: each output of a row is an entry of its own.
+
+    As `cloakgp.fitting.held.HeldEntries`: entries are in widths from the middle of their intervals,
+    and all entries of one row are protected together, or of one group.
+
+    Attributes
+    ----------
+    columns : OutputColumns
+        Declared.
+    intervals : OutputColumns or None
+        Found; None if nothing was looked for.
+    """
+
+    columns: OutputColumns = NO_COLUMNS
+    intervals: OutputColumns | None = None
+
+    @classmethod
+    def of_columns(cls, rows: Rows, *, columns: OutputColumns, summary: Summary) -> Self:
+        """Return the entries of a table, after a pass that counts the rows of groups, if any.
+
+        Parameters
+        ----------
+        rows : Rows
+            With as many private columns.
+        columns : OutputColumns
+        summary : Summary
+            Of the rows.
+
+        Raises
+        ------
+        ValueError
+            If they have another number of private columns.
+        """
+        entries = EntryRows.of(rows, columns)
+        passes: Rows | GroupedRows = entries
+        if entries.grouped:
+            passes = GroupedRows.of(entries, together=entries.together)
+        return cls(
+            passes=passes,
+            summary=EntrySummary.of(summary, count=entries.together),
+            input_names=entries.input_names,
+            output_name=entries.output_name,
+            columns=columns,
+        )
+
+    @property
+    def outputs(self) -> int:
+        """T."""
+        return len(self.columns.bounds)
+
+    @property
+    def together(self) -> int:
+        """T."""
+        return len(self.columns.bounds)
+
+    @property
+    def counted(self) -> int:
+        """The rows; with groups, the numbers that groups have."""
+        return super().counted if self.grouped else self.rows // self.outputs
+
+    def price(self, model: Model, ball: Ball) -> float:
+        """Return how far a row moves answers whose every entry is asked with a column of norm 1.
+
+        In the ℓ1 norm T. In the ℓ2 norm columns of entries are taken to be as alike as the entries
+        are: √T for independent outputs, and T for those that are one.
+        """
+        kernel = model.prior.kernel
+        assert isinstance(kernel, CoregionKernel)
+        coregion = np.asarray(kernel.coregion, dtype=np.float64)
+        sds = np.sqrt(np.diag(coregion))
+        if ball == "l1" or not (sds > 0).all():
+            return float(self.outputs)
+        return float(np.sqrt(np.abs(coregion / sds[:, None] / sds).sum()))
+
+    def within(self, found: Sequence[OutputBounds]) -> EntryTable:
+        """Return the table with entries in widths from the middle of what was found."""
+        return replace(self, intervals=OutputColumns(bounds=tuple(found)), _forecasts={})
+
+    @property
+    def units(self) -> OutputColumns:
+        """From whose middles, and in widths of which, entries are."""
+        return self.columns if self.intervals is None else self.intervals
+
+    def _asked(self, y: Rows | GroupedRows) -> Rows | GroupedRows:
+        return _measured_in(y, self.units)
+
+    def _counted(self, y: Rows | GroupedRows) -> Rows | GroupedRows:
+        return _measured_in(y, None)
+
+    def _which(self, output: int) -> int:
+        return output
+
+    def _in_units(self, count: Count) -> CountQuestion:
+        return CountQuestion(self.units.places(count.question.edges, output=count.output))
+
+
+def _measured_in(y: Rows | GroupedRows, units: OutputColumns | None) -> Rows | GroupedRows:
+    """Return the entries of rows in widths from the middles of some bounds, or as they are."""
+    if isinstance(y, GroupedRows):
+        return replace(y, passes=_measured_in(y.passes, units))
+    assert isinstance(y, EntryRows)
+    return y.measured_in(units)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelTable(RowTable):
+    """A table of labels in chunks: answers about them are linearised while rows are there."""
+
+    def check_stages(self, stages: Sequence[Stage], model: Model) -> None:
+        """Refuse several stages: see `cloakgp.fitting.refusals`."""
+        super().check_stages(stages, model)
+        if len(stages) > 1:
+            refuse("stages of labels in passes")
+
+    criterion: str = "bayes"
+
+    def _prior_over_outputs(self, model: Model) -> SparsePrior:
+        criterion = criterion_named(self.criterion, use="classes")
+        linear = criterion.prior_over_outputs(model.prior, model.likelihood, self.summary.sample)
+        assert isinstance(linear, SparsePrior)
+        return linear
+
+    def _first(self, budget: Budget, model: Model, settings: DesignSettings) -> Design:
+        linear = replace(self, criterion=settings.criterion)._prior_over_outputs(model)
+        chosen = design_rows(
+            self.passes,
+            self.summary,
+            prior=linear,
+            query=settings.query,
+            noise_sd=unit_noise_sd(model.question, budget),
+            noise=budget.noise,
+            criterion=settings.criterion,
+            gap=settings.gap,
+            progress=settings.progress,
+        )
+        grouped = chosen.grouping is not None
+        sampled = 0 if grouped else min(LABEL_SAMPLE, self.rows // SAMPLED_ONE_IN + 1)
+        cells = condense(
+            self.passes,
+            model=linear,
+            rule=chosen.rule,
+            cells=Cells(centres=self.summary.centres(LABEL_CELLS)[0], units=self.summary.units),
+            sample=self.summary.sample[:sampled] if sampled else None,
+        )
+        strategy = self._kept(chosen, settings.query, budget, prior=linear)
+        return Design(strategy=strategy, question=model.question, cells=cells)
+
+    def learn(
+        self,
+        release: Release,
+        asked: Sequence[tuple[Design, Measurement]],
+        *,
+        hyperprior: Hyperprior | None,
+        average: bool,
+    ) -> Release:
+        """Return a release with labels linearised, under hyperparameters fitted to its answers."""
+        [(design, measurement)] = asked
+        strategy, classes = measurement.strategy, measurement.question
+        prior, likelihood = release.prior, release.likelihood
+        assert isinstance(strategy, StreamedStrategy)
+        assert isinstance(classes, Classes)
+        assert isinstance(likelihood, ClassLikelihood)
+        assert design.cells is not None
+        signs = CellSigns.of(design.cells, measurement.answers, classes=classes)
+        learned: tuple[WeightedPrior, ...] = ()
+        if hyperprior is not None:
+            learned = learn_classes(
+                prior, likelihood, signs, hyperprior=hyperprior, average=average
+            )
+        priors = learned or (WeightedPrior(prior=prior, likelihood=likelihood, weight=1.0),)
+        sums = label_sums(
+            self.passes, signs, model=strategy.prior, rule=strategy.rule, priors=priors
+        )
+        kept = []
+        for each, channels in zip(priors, sums, strict=True):
+            assert isinstance(each.prior, SparsePrior)
+            # In the units of the answers, as strategies keep them.
+            scale = signs.noise_sd
+            parts = tuple(
+                ChannelSums(
+                    features=one.features * scale,
+                    noise=one.noise * scale**2,
+                    offset=one.offset * scale,
+                )
+                for one in channels
+            )
+            kept.append(PriorSums(prior=each.prior, likelihood=each.likelihood, channels=parts))
+        stated = replace(measurement, strategy=replace(strategy, sums=tuple(kept)))
+        return replace(release, learned=learned, measurements=(stated,))
+
+
+def predict_rows(release: Release) -> RowPrediction:
+    """Return what a release predicts of the output of a row, by its inputs.
+
+    Parameters
+    ----------
+    release : Release
+        About numbers, with a sparse prior.
+    """
+    known = release.posterior
+    assert isinstance(known.prior, SparsePrior)
+    return RowPrediction(prior=known.prior, mean=known.inducing_mean(), root=known.inducing_root())
+
+
+def with_noise_of_rows(
+    priors: Sequence[WeightedPrior], rows: Passes, *, release: Release
+) -> tuple[WeightedPrior, ...]:
+    """Return priors with the noise variance that the answers make most probable.
+
+    As `cloakgp.release.hyperparameters.noise.with_learned_noise`, for rows that nobody keeps: the
+    noise is tried at a few values, all of them in the same passes.
+
+    Parameters
+    ----------
+    priors : sequence of WeightedPrior
+        Their noise is changed by the factor that suits the one of most weight.
+    rows : Passes
+    release : Release
+        With one measurement about the spread of outputs, the last.
+    """
+    main, declared = max(priors, key=lambda one: one.weight).prior, release.prior
+    assert isinstance(declared, SparsePrior)
+    *known, last = release.measurements
+    strategy = last.strategy
+    assert isinstance(strategy, StreamedStrategy)
+    assert isinstance(last.question, RowSpread)
+    candidates = []
+    for position in noise_positions().tolist():
+        candidate = scaled_noise(main, position)
+        assert isinstance(candidate, SparsePrior)
+        candidates.append(candidate)
+    stated = restated(rows, candidates, measurements=[under_alone(one, declared) for one in known])
+    sums = sum_spread(
+        rows,
+        candidates,
+        columns=strategy.columns(last.question),
+        spread=last.question,
+        known=stated,
+        table=strategy.table,
+    )
+    position = likeliest_position(
+        np.array([linear_log_evidence(one, stated) for one in candidates]),
+        value=float(last.answers.values[0, 0]),
+        expected=sums.expected,
+        scatter=sums.scatter + last.noise_sd**2,
+    )
+    return tuple(replace(one, prior=scaled_noise(one.prior, position)) for one in priors)
+
+
+def _equal_rule(prior: SparsePrior) -> EqualRule:
+    return EqualRule(matrix=np.zeros((1, len(prior.inducing))))
+
+
+def _longest(most_rows: int) -> float:
+    """Return at least what the rounded shares of a group's rows add up to, in any order."""
+    return 1.0 + 8 * gamma(2 * most_rows + 2)
+
+
+def _different(strategies: Sequence[Strategy]) -> list[int]:
+    """Return the places of the first of those about the same rows that ask the same."""
+    found: list[int] = []
+    for place, one in enumerate(strategies):
+        if not any(one.same_questions(strategies[other]) for other in found):
+            found.append(place)
+    return found
+
+
+def _priors(release: Release) -> list[SparsePrior]:
+    """Return the declared prior, and those that were learned, each once."""
+    priors: list[SparsePrior] = []
+    for one in (release.prior, *(each.prior for each in release.learned)):
+        assert isinstance(one, SparsePrior)
+        if not any(same_covariance(other, one) and other.mean == one.mean for other in priors):
+            priors.append(one)
+    return priors
+
+
+def inducing_inputs(summary: Summary, inducing: int | Array, *, random_state: int) -> int | Array:
+    """Return inducing inputs of rows that are read in passes: those given, or k-means centres.
+
+    Parameters
+    ----------
+    summary : Summary
+    inducing : int or array of shape (M, D)
+    random_state : int
+        Of k-means on public inputs.
+    """
+    if isinstance(inducing, int | np.integer) and not isinstance(inducing, bool):
+        return summary.centres(int(inducing), random_state=random_state)[0]
+    return inducing

@@ -1,0 +1,139 @@
+"""Refusals: combinations of a table and a question that no fit asks, each with its reason."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class WrongKindError(TypeError):
+    """A release or rows of a kind with which something cannot be done."""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A combination that is refused.
+
+    Attributes
+    ----------
+    what : str
+        The wish, as the documents name it.
+    of : str
+        Of which releases or rows.
+    why : str
+        The reason, and what to do instead: the message of the error.
+    error : type
+        Of which type the error is.
+    """
+
+    what: str
+    of: str
+    why: str
+    error: type[Exception] = ValueError
+
+    def refuse(self) -> None:
+        """Raise the error."""
+        raise self.error(self.why)
+
+
+REFUSALS: dict[str, Refusal] = {
+    "bands of labels": Refusal(
+        what="stages with bands",
+        of="classes",
+        why="a label has no place in a band: give the stages of classes widths of None",
+    ),
+    "stages of labels in passes": Refusal(
+        what="several stages, refine",
+        of="classes of rows that are read in passes",
+        why="labels are linearised where the answers say that latent values are, later answers "
+        "move that, and sums over rows that nobody keeps are of one linearisation: use one stage, "
+        "or fit rows that are held",
+    ),
+    "labels in passes again": Refusal(
+        what="refine, extend",
+        of="classes of rows that are read in passes",
+        why="this release cannot be measured again: labels were linearised where its answers say "
+        "that latent values are, later answers move that, and to linearise anew takes the first "
+        "rows. Fit other rows on their own (fit_rows), and combine",
+        error=WrongKindError,
+    ),
+    "the papers' iteration again": Refusal(
+        what="refine, extend",
+        of="classes with criterion 'newton'",
+        why="the papers' iteration reads its answers step by step, at the rows, and knows of no "
+        "others: fit with criterion='bayes' to ask again",
+        error=WrongKindError,
+    ),
+    "groups in passes again": Refusal(
+        what="refine",
+        of="groups of rows that are read in passes",
+        why="groups of many rows cannot be asked again: guarantees add up if the groups are the "
+        "same, and a release does not keep which row belongs to which group",
+    ),
+    "exact prior in passes": Refusal(
+        what="extend by rows that are read in passes",
+        of="releases with an exact prior",
+        why="rows that are read in passes need inducing inputs, and this release has an exact "
+        "prior: give rows as arrays X and y",
+        error=WrongKindError,
+    ),
+    "passes beside bands": Refusal(
+        what="extend by rows that are read in passes",
+        of="releases of held rows that were asked in bands",
+        why="this release asked outputs in bands, and rows that are read in passes cannot be added "
+        "to it: fit it with stages=None, or these rows on their own",
+        error=WrongKindError,
+    ),
+    "bands beside passes": Refusal(
+        what="extend by held rows, in bands",
+        of="releases of rows that are read in passes",
+        why="rows that are kept are not asked in bands beside others that are not: give band=None",
+    ),
+    "rows are not kept": Refusal(
+        what="refine without the rows",
+        of="releases of rows that are read in passes",
+        why="this release keeps no row: to ask them again, give the rows with their outputs, as to "
+        "fit_rows",
+        error=WrongKindError,
+    ),
+    "rows are kept": Refusal(
+        what="refine with rows that are read in passes",
+        of="releases of held rows",
+        why="the release keeps the rows that are to be asked again: give their outputs alone, in "
+        "the order of its rows",
+        error=WrongKindError,
+    ),
+    "other groups": Refusal(
+        what="refine with groups",
+        of="rows that were asked with others, or with none",
+        why="the table was asked with other groups, so the guarantees would not add up: leave out "
+        "groups",
+    ),
+    "persons without groups": Refusal(
+        what="extend by rows without groups",
+        of="releases that protect persons",
+        why="the release protects all rows of a person together, and nothing says whose the new "
+        "rows are: give their groups, or by_rows=True to protect each row on its own",
+    ),
+}
+
+
+def refuse(name: str) -> None:
+    """Raise the error of a refusal.
+
+    Parameters
+    ----------
+    name : str
+        Its key in `REFUSALS`.
+
+    Raises
+    ------
+    ValueError, TypeError
+
+    Examples
+    --------
+    >>> refuse("other groups")
+    Traceback (most recent call last):
+    ...
+    ValueError: the table was asked with other groups, so the guarantees would not add up: ...
+    """
+    REFUSALS[name].refuse()

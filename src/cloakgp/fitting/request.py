@@ -1,0 +1,424 @@
+"""Fit request: every public choice of one private fit, typed, with defaults and checks.
+
+Estimators, the command line and the service each have a parser into it. Mistakes that need no
+numbers import nothing that takes long: what does is imported where it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from math import inf
+from numbers import Real
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from cloakgp.criteria import Criterion, Use, criterion_named
+from cloakgp.criteria.newton import NEWTON
+from cloakgp.utils.names import (
+    CRITERIA,
+    DEFAULT_GAP,
+    LINKS,
+    CriterionName,
+    LinkName,
+    NoiseChoice,
+    TransformName,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from sklearn.gaussian_process.kernels import Kernel
+
+    from cloakgp.fitting.bands import Stages
+    from cloakgp.models import Approximation
+    from cloakgp.models.transforms import OutputTransform
+    from cloakgp.privacy import OutputBounds
+    from cloakgp.privacy.questions.classes import Classes
+    from cloakgp.release import Hyperprior
+    from cloakgp.utils.arrays import Array
+
+Learn = Literal["map", "average"]
+LEARNING: tuple[Learn | None, ...] = ("map", "average", None)
+
+Spelling = Callable[..., str]
+"""How messages name a parameter, and a value that it has, if one is passed."""
+
+
+def as_parameter(name: str, value: object = None) -> str:
+    """Name a parameter as Python spells it.
+
+    Examples
+    --------
+    >>> as_parameter("link"), as_parameter("link", "logit")
+    ('link', "link='logit'")
+    """
+    return name if value is None else f"{name}={value!r}"
+
+
+def as_option(name: str, value: object = None) -> str:
+    """Name a parameter as the command line spells it.
+
+    Examples
+    --------
+    >>> as_option("class_rates"), as_option("link", "logit")
+    ('--class-rates', '--link logit')
+    """
+    option = f"--{name.replace('_', '-')}"
+    return option if value is None else f"{option} {value}"
+
+
+def check_learning(learn: object) -> None:
+    """Refuse what `learn` cannot be.
+
+    Raises
+    ------
+    ValueError
+        Unless it is "map", "average" or None.
+
+    Examples
+    --------
+    >>> check_learning("map")
+    """
+    if learn not in LEARNING:
+        raise ValueError(f"learn must be 'map', 'average' or None, got {learn!r}")
+
+
+def choose_hyperprior(
+    learn: object, *, noise_variance: float | None, mean: float | None
+) -> Hyperprior | None:
+    """Return what the parameters of a regression leave to be learned.
+
+    Raises
+    ------
+    ValueError
+        Unless learn is "map", "average" or None.
+
+    Examples
+    --------
+    >>> choose_hyperprior("map", noise_variance=1.0, mean=None)
+    Hyperprior(noise_variance=False, mean=True)
+    """
+    from cloakgp.release import Hyperprior
+
+    check_learning(learn)
+    if learn is None:
+        return None
+    return Hyperprior(noise_variance=noise_variance is None, mean=mean is None)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Regression:
+    """A fit of one number in every row.
+
+    Attributes
+    ----------
+    bounds : (float, float)
+    noise_variance, mean : float or None
+    stages : "auto", None, or sequence of (share, width)
+    interval : "auto" or False
+    output_transform : {"log", "logit"} or None
+        All as for `DPGPRegressor`.
+    """
+
+    use: ClassVar[Use] = "numbers"
+
+    bounds: tuple[float, float]
+    noise_variance: float | None = None
+    mean: float | None = None
+    stages: Stages = "auto"
+    interval: Literal["auto", False] = "auto"
+    output_transform: TransformName | None = None
+
+    @cached_property
+    def declared(self) -> OutputBounds:
+        """The bounds of an output."""
+        from cloakgp.privacy import OutputBounds
+
+        return OutputBounds.checked(self.bounds)
+
+    @cached_property
+    def transform(self) -> OutputTransform | None:
+        """The transform of outputs, if there is one."""
+        from cloakgp.models.transforms import OutputTransform
+
+        return OutputTransform.checked(self.output_transform, (self.declared.lo, self.declared.hi))
+
+    @cached_property
+    def limits(self) -> OutputBounds:
+        """The bounds of a transformed output."""
+        from cloakgp.privacy.transforms import transformed_bounds
+
+        return self.declared if self.transform is None else transformed_bounds(self.transform)
+
+    @cached_property
+    def prior_mean(self) -> float | None:
+        """The declared prior mean, transformed."""
+        if self.transform is None or self.mean is None:
+            return self.mean
+        return self.transform.forward_number(self.mean, name="mean")
+
+    def searched(self, criterion: Criterion) -> tuple[OutputBounds, ...]:
+        """Return the bounds within which an interval is looked for, if the budget allows it."""
+        from cloakgp.fitting.interval import searches_interval
+
+        looked = searches_interval(
+            self.interval, criterion=criterion, bounds=self.limits, mean=self.prior_mean
+        )
+        return (self.limits,) if looked else ()
+
+    def hyperprior(self, learn: Learn | None) -> Hyperprior | None:
+        """Return the hyperparameters that are learned."""
+        return choose_hyperprior(learn, noise_variance=self.noise_variance, mean=self.mean)
+
+    def validate(self, criterion: Criterion, *, spelled: Spelling) -> None:
+        """Refuse what makes no sense, whatever the table."""
+        if not (self.mean is None or isinstance(self.mean, Real)):
+            raise ValueError(f"{spelled('mean')} must be a number, got {self.mean!r}")
+        self.searched(criterion)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MultiOutputRegression:
+    """A fit of several numbers in every row, in widths of their bounds.
+
+    Attributes
+    ----------
+    bounds : sequence of (float, float)
+        Of each output.
+    noise_variance, coregion, stages, interval
+        As for `DPGPMultiOutputRegressor`.
+    """
+
+    use: ClassVar[Use] = "numbers"
+    # Outputs are transformed by their widths alone.
+    transform: ClassVar[OutputTransform | None] = None
+
+    bounds: Sequence[tuple[float, float]]
+    noise_variance: float | None = None
+    coregion: ArrayLike | None = None
+    stages: Stages = "auto"
+    interval: Literal["auto", False] = "auto"
+
+    @cached_property
+    def declared(self) -> tuple[OutputBounds, ...]:
+        """The bounds of each output."""
+        from cloakgp.privacy.several_outputs import OutputColumns
+
+        return OutputColumns.checked(self.bounds).bounds
+
+    def searched(self, criterion: Criterion) -> tuple[OutputBounds, ...]:
+        """Return the bounds within which intervals are looked for, if the budget allows it.
+
+        A noise variance that was declared is one of all outputs, in squared widths of their bounds:
+        in widths of intervals it would be another of each.
+        """
+        from cloakgp.fitting.interval import can_be_divided, searches_interval
+        from cloakgp.privacy.several_outputs import STANDARD_BOUNDS
+
+        looked = searches_interval(
+            self.interval, criterion=criterion, bounds=STANDARD_BOUNDS, mean=0.0
+        )
+        if not looked or self.noise_variance is not None:
+            return ()
+        return self.declared if all(map(can_be_divided, self.declared)) else ()
+
+    def hyperprior(self, learn: Learn | None) -> Hyperprior | None:
+        """Return the hyperparameters that are learned: not the mean, the middle of each column."""
+        return choose_hyperprior(learn, noise_variance=self.noise_variance, mean=0.0)
+
+    def validate(self, criterion: Criterion, *, spelled: Spelling) -> None:
+        """Refuse what makes no sense, whatever the table."""
+        del spelled
+        self.searched(criterion)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Classification:
+    """A fit of one class in every row.
+
+    Attributes
+    ----------
+    classes : Classes or sequence of labels
+        Sorted, unless they are `Classes`.
+    link, class_rates, stages, step_criterion, steps
+        As for `DPGPClassifier`.
+    """
+
+    use: ClassVar[Use] = "classes"
+    transform: ClassVar[OutputTransform | None] = None
+
+    classes: object
+    link: LinkName | None = None
+    class_rates: Sequence[float] | None = None
+    stages: Stages = None
+    step_criterion: CriterionName | None = None
+    steps: int | None = None
+
+    @cached_property
+    def ordered(self) -> Classes:
+        """The classes in the order of their probabilities."""
+        from cloakgp.privacy.questions.classes import Classes
+
+        declared = Classes.checked(self.classes)
+        if isinstance(self.classes, Classes):
+            return declared
+        return Classes(labels=declared.in_order())
+
+    @cached_property
+    def ordered_rates(self) -> Array | None:
+        """The declared class rates in the same order."""
+        import numpy as np
+
+        from cloakgp.privacy.questions.classes import Classes
+
+        if self.class_rates is None:
+            return None
+        labels = Classes.checked(self.classes).labels
+        rates = np.asarray(self.class_rates, dtype=np.float64)
+        if rates.shape != (len(labels),):
+            raise ValueError("class_rates must be one per class")
+        ordered: Array = rates[[labels.index(label) for label in self.ordered.labels]]
+        return ordered
+
+    def link_name(self, criterion: Criterion) -> LinkName:
+        """Return the link of a criterion."""
+        return criterion.link or self.link or "probit"
+
+    def searched(self, criterion: Criterion) -> tuple[OutputBounds, ...]:
+        """Return no bounds: no interval of classes is looked for."""
+        del criterion
+        return ()
+
+    def hyperprior(self, learn: Learn | None) -> Hyperprior | None:
+        """Return the hyperparameters that are learned: classes have no noise of their own."""
+        mean = None if self.class_rates is None else 0.0
+        return choose_hyperprior(learn, noise_variance=0.0, mean=mean)
+
+    def validate(self, criterion: Criterion, *, spelled: Spelling) -> None:
+        """Refuse what makes no sense, whatever the table."""
+        for name in ("steps", "step_criterion"):
+            if getattr(self, name) is not None and not criterion.iterates:
+                raise ValueError(
+                    f"{spelled('steps')} and {spelled('step_criterion')} go with "
+                    f"{spelled('criterion', NEWTON.name)}"
+                )
+        for name, choices in (("link", LINKS), ("step_criterion", CRITERIA)):
+            if getattr(self, name) not in (None, *choices):
+                raise ValueError(
+                    f"{spelled(name)} must be one of {', '.join(choices)}, "
+                    f"got {getattr(self, name)!r}"
+                )
+        if isinstance(self.steps, int) and self.steps < 1:
+            raise ValueError(f"{spelled('steps')} must be at least 1, got {self.steps}")
+        if criterion.link is not None and self.link not in (None, criterion.link):
+            raise ValueError(
+                f"{spelled('criterion', criterion.name)} knows the {criterion.link} link alone: "
+                f"use {spelled('link', criterion.link)}"
+            )
+        if self.ordered.channels > 1 and criterion.iterates:
+            raise ValueError(
+                f"{spelled('criterion', criterion.name)} is for two classes: take bayes for more"
+            )
+        _ = self.ordered_rates
+
+
+Task = Regression | MultiOutputRegression | Classification
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FitRequest:
+    """All that is chosen of one private fit, but its table: all public.
+
+    Attributes
+    ----------
+    task : Regression, MultiOutputRegression or Classification
+        What outputs are, with the choices that go with these only.
+    epsilon, delta : float
+    noise : {"auto", "gaussian", "laplace"}
+    criterion : str
+        One of `cloakgp.criteria`.
+    inducing : int, array-like of shape (M, D) or None
+    approximation : {"fitc", "dtc", "sor"}
+    learn : {"map", "average"} or None
+    kernel : Kernel or None
+    lengthscale : tuple of float
+        Of an RBF kernel, one or one for each column, in place of `kernel`; empty for the default.
+    signal_variance : float or None
+        Of that kernel, or of the default one.
+    gap : float
+    memory : float or None
+        In gigabytes.
+    random_state : int
+    insecure_seed : int or None
+    """
+
+    task: Task
+    epsilon: float
+    delta: float = 0.0
+    noise: NoiseChoice = "auto"
+    criterion: str = "bayes"
+    inducing: int | ArrayLike | None = None
+    approximation: Approximation = "fitc"
+    learn: Learn | None = "map"
+    kernel: Kernel | None = None
+    lengthscale: tuple[float, ...] = ()
+    signal_variance: float | None = None
+    gap: float = DEFAULT_GAP
+    memory: float | None = None
+    random_state: int = 0
+    insecure_seed: int | None = None
+
+    @classmethod
+    def of(cls, task: type[Task], parameters: dict[str, Any]) -> FitRequest:
+        """Return the request of an estimator's parameters.
+
+        Parameters
+        ----------
+        task : type
+        parameters : dict
+            By name; those that belong to a table are passed over.
+        """
+        of_task = {each.name: parameters[each.name] for each in fields(task)}
+        own = {each.name for each in fields(cls)} & parameters.keys()
+        return cls(task=task(**of_task), **{name: parameters[name] for name in own})
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters of an estimator, by name."""
+        own = {each.name for each in fields(self)} - {"task", "lengthscale", "signal_variance"}
+        return {each.name: getattr(self.task, each.name) for each in fields(self.task)} | {
+            name: getattr(self, name) for name in own
+        }
+
+    def chosen_criterion(self, spelled: Spelling = as_parameter) -> Criterion:
+        """Return what the questions are chosen for, or say which criteria there are."""
+        return criterion_named(self.criterion, use=self.task.use, parameter=spelled("criterion"))
+
+    @property
+    def hyperprior(self) -> Hyperprior | None:
+        """The hyperparameters that are learned."""
+        return self.task.hyperprior(self.learn)
+
+    def validate(self, *, spelled: Spelling = as_parameter) -> None:
+        """Refuse what makes no sense, whatever the table.
+
+        Parameters
+        ----------
+        spelled : callable
+            How messages name parameters.
+
+        Raises
+        ------
+        ValueError
+        """
+        check_learning(self.learn)
+        criterion = self.chosen_criterion(spelled)
+        for name, value in (("gap", self.gap), ("signal_variance", self.signal_variance)):
+            if value is not None and not 0 < value < inf:
+                raise ValueError(f"{spelled(name)} must be positive and finite, got {value}")
+        if self.memory is not None and not self.memory > 0:
+            raise ValueError(f"{spelled('memory')} must be positive, got {self.memory}")
+        self.task.validate(criterion, spelled=spelled)
+        # What draws noise is imported last.
+        from cloakgp.privacy.noise_choice import check_noise
+
+        check_noise(self.noise, epsilon=self.epsilon, delta=self.delta)

@@ -1,0 +1,114 @@
+"""Schedule of a release of numbers: what it may draw, and so what it will state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from cloakgp.fitting.bands import Stage, Step, schedule_stages
+from cloakgp.fitting.interval import NO_SEARCH, SearchPlan, decided_by_answers, plan_search
+from cloakgp.fitting.strategies import Budget
+from cloakgp.privacy import Guarantee, OutputBounds
+
+
+def whole_guarantee(budget: Budget) -> Guarantee:
+    """Return what one measurement with the whole budget states.
+
+    Parameters
+    ----------
+    budget : Budget
+
+    Examples
+    --------
+    >>> print(whole_guarantee(Budget(1.0, 1e-6, noise="laplace")))
+    1-differential privacy
+    """
+    return budget.law.whole(*budget.pair)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """What a release of numbers may draw: known before anything is asked.
+
+    Attributes
+    ----------
+    budget : Budget
+        The whole.
+    search : SearchPlan
+        For an interval that holds most outputs.
+    steps : tuple of Step
+        If one round of the search is enough for each output.
+    """
+
+    budget: Budget
+    search: SearchPlan
+    steps: tuple[Step, ...]
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the release will state."""
+        if self.search.rounds:
+            # Answers decide which parts there are: their sum is the whole.
+            return replace(whole_guarantee(self.budget), adaptive=True)
+        return self._of_parts(fixed=True)
+
+    @property
+    def guarantee_of_passes(self) -> Guarantee:
+        """What it states at most where designs decide later whether there are several stages."""
+        return self.guarantee if self.search.rounds else self._of_parts(fixed=False)
+
+    def _of_parts(self, *, fixed: bool) -> Guarantee:
+        parts = [step.budget.pair for step in self.steps]
+        return self.budget.law.whole_of_parts(*self.budget.pair, parts=parts, fixed=fixed)
+
+
+def schedule_release(
+    budget: Budget,
+    *,
+    bounds: OutputBounds,
+    stages: Sequence[Stage],
+    rows: int,
+    most_rows: int,
+    ask_spread: bool,
+    searched: bool,
+    outputs: int = 1,
+) -> Schedule:
+    """Return what a release of numbers may draw.
+
+    Parameters
+    ----------
+    budget : Budget
+        The whole.
+    bounds : OutputBounds
+    stages : sequence of Stage
+    rows : int
+        N; of several outputs, their entries.
+    most_rows : int
+        Of one group.
+    ask_spread : bool
+        Whether outputs' noise is to be learned.
+    searched : bool
+        Whether an interval that holds most outputs is looked for first.
+    outputs : int
+        T.
+    """
+    budget.law.check(*budget.pair)
+    search = NO_SEARCH
+    if searched:
+        search = plan_search(
+            bounds,
+            budget=decided_by_answers(budget),
+            rows=rows // outputs,
+            largest_group=max(most_rows // outputs, 1),
+            outputs=outputs,
+        )
+        if search.rounds:
+            budget = decided_by_answers(budget)
+    steps = schedule_stages(
+        stages,
+        budget=budget,
+        rows=rows,
+        ask_spread=ask_spread,
+        spent=search.spent(outputs if search.rounds else 0),
+    )
+    return Schedule(budget=budget, search=search, steps=steps)

@@ -1,0 +1,134 @@
+"""Steps of a fit: design, ask, learn, and again. The same for every kind of table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cloakgp.fitting.bands import Step
+from cloakgp.fitting.table import Count, Design, DesignSettings, Model, Table, design_given
+from cloakgp.privacy.checks import already_warned
+from cloakgp.release import Hyperprior, Measurement, Release
+from cloakgp.utils.passes import Tell, tell_nobody
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Learning:
+    """What is learned from answers, and how.
+
+    Attributes
+    ----------
+    hyperprior : Hyperprior or None
+        None to keep the prior as declared.
+    average : bool
+        Average over the posterior of the hyperparameters rather than take its maximum.
+    """
+
+    hyperprior: Hyperprior | None = None
+    average: bool = False
+
+    @property
+    def of_noise(self) -> bool:
+        """Whether the outputs' own noise is learned."""
+        return self.hyperprior is not None and self.hyperprior.noise_variance
+
+
+NOTHING = Learning()
+
+
+def take_steps(
+    table: Table,
+    y: Any,
+    model: Model,
+    steps: Sequence[Step],
+    *,
+    settings: DesignSettings,
+    learning: Learning = NOTHING,
+    counts: Sequence[Count] = (),
+    on_step: Tell = tell_nobody,
+    insecure_seed: int | None = None,
+) -> Release:
+    """Ask a table step by step, learn from the answers, and return what may be published.
+
+    Parameters
+    ----------
+    table : Table
+    y : array-like of shape (N,), or Rows
+        Private.
+    model : Model
+    steps : sequence of Step
+    settings : DesignSettings
+    learning : Learning
+    counts : sequence of Count
+        Answers that decided on the model, and on what the steps may spend.
+    on_step : callable
+        Called with what begins, in a few words.
+    insecure_seed : int, optional
+        Makes the noise reproducible and the release **not private**.
+    """
+    first, *later = steps
+    on_step("preparing the design")
+    design = table.design(first, model, settings, known=None)
+    on_step("asking the outputs")
+    measurement = table.ask(
+        design, y, first.budget, after_answers=bool(counts), insecure_seed=insecure_seed
+    )
+    asked = [(design, measurement)]
+    release = Release(
+        prior=model.prior,
+        likelihood=model.likelihood,
+        inference=table.inference if model.likelihood.linear else "posterior",
+        measurements=(measurement, *table.measured_counts(counts, first=measurement.strategy)),
+        input_names=table.input_names,
+        output_name=table.output_name,
+    )
+
+    def learned(release: Release) -> Release:
+        if learning.hyperprior is not None:
+            on_step("learning from the noisy answers")
+        return table.learn(release, asked, hyperprior=learning.hyperprior, average=learning.average)
+
+    release, stages = learned(release), sum(step.stage is not None for step in steps)
+    for number, step in enumerate(later, start=1):
+        on_step(
+            "asking how noisy outputs are"
+            if step.stage is None
+            else f"asking again, in bands ({number + 1} of {stages})"
+        )
+        with already_warned():
+            design, measurement = take_step(
+                table,
+                y,
+                model,
+                step,
+                settings=settings,
+                known=release,
+                insecure_seed=None if insecure_seed is None else insecure_seed + number,
+            )
+        asked.append((design, measurement))
+        release = learned(replace(release, measurements=(*release.measurements, measurement)))
+    return table.finish(release)
+
+
+def take_step(
+    table: Table,
+    y: Any,
+    model: Model,
+    step: Step,
+    *,
+    settings: DesignSettings,
+    known: Release,
+    insecure_seed: int | None,
+) -> tuple[Design, Measurement]:
+    """Ask a table once more, given what a release knows.
+
+    Parameters
+    ----------
+    table, y, model, step, settings, insecure_seed
+        As for `take_steps`.
+    known : Release
+    """
+    _, design = design_given(table, step, model, settings, known=known)
+    measurement = table.ask(design, y, step.budget, after_answers=True, insecure_seed=insecure_seed)
+    return design, measurement

@@ -1,0 +1,298 @@
+"""Table: the rows whose outputs are asked. It is held, read in passes, or only expected."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from cloakgp.design import Progress
+from cloakgp.design.streaming.condensing import CellQuestions
+from cloakgp.design.streaming.sums import StrategySums
+from cloakgp.fitting.bands import Stage, Step
+from cloakgp.fitting.refusals import refuse
+from cloakgp.fitting.strategies import Budget, Query
+from cloakgp.models import ExactPrior, NotPositiveDefiniteError, SparsePrior
+from cloakgp.models.likelihoods import NUMBERS, Likelihood
+from cloakgp.privacy import Answers, OutputBounds
+from cloakgp.privacy.questions.base import Question
+from cloakgp.privacy.questions.counts import CountQuestion
+from cloakgp.release import Hyperprior, Measurement, Release, Strategy
+from cloakgp.release.posterior.mixture import Inference
+from cloakgp.utils.arrays import Array
+from cloakgp.utils.names import DEFAULT_GAP
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """The assumptions of a fit: all public.
+
+    Attributes
+    ----------
+    prior : ExactPrior or SparsePrior
+        Of the latent functions.
+    question : OutputBounds or Classes
+        About outputs as they are, with which a fit begins.
+    likelihood : Likelihood
+        How outputs depend on the latent functions.
+    """
+
+    prior: ExactPrior | SparsePrior
+    question: Question
+    likelihood: Likelihood = NUMBERS
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DesignSettings:
+    """How strategies are designed.
+
+    Attributes
+    ----------
+    query : Query
+        Where predictions matter.
+    criterion : str
+        One of `cloakgp.criteria`, for the first questions; later ones are for "bayes".
+    gap : float
+        Certified relative gap at which a design stops.
+    progress : callable or None
+        Called with the gap while a design improves.
+    """
+
+    query: Query
+    criterion: str = "bayes"
+    gap: float = DEFAULT_GAP
+    progress: Progress | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """A strategy, and the question that it is about: both public.
+
+    Attributes
+    ----------
+    strategy : Strategy
+    question : Question
+    sums : StrategySums or None
+        Of rows that are read in passes, for learning from answers about numbers.
+    cells : CellQuestions or None
+        The same for answers about labels.
+    expected : array of shape (N,) or None
+        Encoded outputs as the answers so far expect them, of a table that is held.
+    """
+
+    strategy: Strategy
+    question: Question
+    sums: StrategySums | None = None
+    cells: CellQuestions | None = None
+    expected: Array | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Count:
+    """A round of counts of one output, and its noisy answers.
+
+    Attributes
+    ----------
+    output : int
+        Which one, from 0.
+    question : CountQuestion
+        In the units of that output.
+    answers : Answers
+    """
+
+    output: int
+    question: CountQuestion
+    answers: Answers
+
+
+class Table(ABC):
+    """A table whose outputs are asked; each way to have one is a subclass.
+
+    A fit designs, asks and learns step by step (`cloakgp.fitting.fit`), and does not know whether
+    rows are held or read in passes. The private outputs are no part of it: they are passed to `ask`
+    and `count`, which hand them to `cloakgp.privacy.ask`.
+
+    Attributes
+    ----------
+    inference : {"posterior", "iterated"}
+        How answers about numbers are read, for predictions.
+    """
+
+    inference: Inference = "posterior"
+
+    @property
+    @abstractmethod
+    def rows(self) -> int:
+        """N; of several outputs, how many entries the rows have."""
+
+    @property
+    @abstractmethod
+    def counted(self) -> int:
+        """What the counts of one output add up to."""
+
+    @property
+    @abstractmethod
+    def most_counted(self) -> int:
+        """How much the rows of one group add to the counts of one output, at most."""
+
+    @property
+    @abstractmethod
+    def grouped(self) -> bool:
+        """Whether all rows of one person are protected together."""
+
+    @property
+    def outputs(self) -> int:
+        """T, of every row."""
+        return 1
+
+    @property
+    @abstractmethod
+    def input_names(self) -> tuple[str, ...]:
+        """Names of the public columns, if they have any."""
+
+    @property
+    @abstractmethod
+    def output_name(self) -> str:
+        """Name of the private column."""
+
+    def check_stages(self, stages: Sequence[Stage], model: Model) -> None:
+        """Refuse stages that no fit of such outputs can have.
+
+        Raises
+        ------
+        ValueError
+        """
+        if model.question.labels is not None and any(one.width is not None for one in stages):
+            refuse("bands of labels")
+
+    def needs_stages(self, model: Model, budget: Budget, settings: DesignSettings) -> bool:
+        """Return whether several stages are worth their readings of the table."""
+        del model, budget, settings
+        return True
+
+    @abstractmethod
+    def design(
+        self, step: Step, model: Model, settings: DesignSettings, *, known: Release | None
+    ) -> Design:
+        """Choose the questions of a step, given earlier answers. Sees no output.
+
+        Parameters
+        ----------
+        step : Step
+        model : Model
+        settings : DesignSettings
+        known : Release or None
+            None before anything was asked.
+        """
+
+    @abstractmethod
+    def expected_error(
+        self, step: Step, model: Model, settings: DesignSettings, *, known: Release
+    ) -> float:
+        """Return the root mean squared error of predictions that is expected after a step.
+
+        By it noises are compared, from public inputs and earlier answers alone.
+        """
+
+    @abstractmethod
+    def ask(
+        self,
+        design: Design,
+        y: Any,
+        budget: Budget,
+        *,
+        after_answers: bool,
+        insecure_seed: int | None,
+    ) -> Measurement:
+        """Put a design to the outputs, under (ε, δ)-differential privacy.
+
+        Parameters
+        ----------
+        design : Design
+        y : array-like of shape (N,), or Rows
+            Private outputs, or the rows from which they are read.
+        budget : Budget
+        after_answers : bool
+            Whether answers that were published before decided on the design.
+        insecure_seed : int or None
+            Makes the noise reproducible and the measurement **not private**.
+        """
+
+    @abstractmethod
+    def count(
+        self,
+        question: CountQuestion,
+        y: Any,
+        budget: Budget,
+        *,
+        output: int,
+        insecure_seed: int | None,
+    ) -> Answers:
+        """Count an output of every row in intervals, under (ε, δ)-differential privacy."""
+
+    def within(self, found: Sequence[OutputBounds]) -> Table:
+        """Return the table with its outputs in units of the intervals that were found."""
+        del found
+        return self
+
+    @abstractmethod
+    def measured_counts(
+        self, counts: Sequence[Count], *, first: Strategy
+    ) -> tuple[Measurement, ...]:
+        """Return counts as measurements of a release.
+
+        Parameters
+        ----------
+        counts : sequence of Count
+        first : Strategy
+            The first about the same rows.
+        """
+
+    def learn(
+        self,
+        release: Release,
+        asked: Sequence[tuple[Design, Measurement]],
+        *,
+        hyperprior: Hyperprior | None,
+        average: bool,
+    ) -> Release:
+        """Return a release with hyperparameters fitted to its answers, at no cost in privacy.
+
+        Parameters
+        ----------
+        release : Release
+        asked : sequence of pairs of Design and Measurement
+            In order; counts are not among them.
+        hyperprior : Hyperprior or None
+            What is learned; None to keep the prior as declared.
+        average : bool
+        """
+        del asked
+        return release if hyperprior is None else release.learn(hyperprior, average=average)
+
+    def finish(self, release: Release) -> Release:
+        """Return the release when all was asked."""
+        return replace(release, visits=1)
+
+
+def design_given(
+    table: Table, step: Step, model: Model, settings: DesignSettings, *, known: Release
+) -> tuple[Release, Design]:
+    """Return the questions of a later step, and the release by which they were chosen.
+
+    Parameters
+    ----------
+    table, step, model, settings
+        As for `Table.design`.
+    known : Release
+    """
+    try:
+        return known, table.design(step, model, settings, known=known)
+    except (NotPositiveDefiniteError, np.linalg.LinAlgError):
+        # Hyperparameters that were learned may make no covariance of these rows; those that were
+        # declared do, or the first step would have been refused.
+        declared = known.without_learning()
+        return declared, table.design(step, model, settings, known=declared)

@@ -1,0 +1,421 @@
+"""Later visits: one more step of a fit, designed given what a release already knows."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Required, TypedDict, Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cloakgp.data import ArrayRows
+from cloakgp.design import Progress
+from cloakgp.fitting.bands import Stage, Step
+from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY
+from cloakgp.fitting.held import HeldTable
+from cloakgp.fitting.passes import Rows, RowTable
+from cloakgp.fitting.refusals import refuse
+from cloakgp.fitting.steps import take_step
+from cloakgp.fitting.strategies import Budget, Query
+from cloakgp.fitting.table import DesignSettings, Model, Table
+from cloakgp.models import SparsePrior
+from cloakgp.models.summary import summarise
+from cloakgp.privacy import OutputBounds
+from cloakgp.privacy.checks import warn_of_parameters
+from cloakgp.privacy.filters import costs_of_release
+from cloakgp.privacy.groups import checked_groups
+from cloakgp.privacy.noise_choice import check_noise, choose_noise
+from cloakgp.privacy.spending import one_charge
+from cloakgp.privacy.tracebacks import forget_on_failure
+from cloakgp.release import DenseStrategy, Measurement, Release, StreamedStrategy
+from cloakgp.release.hyperparameters.learning import reweighed
+from cloakgp.release.measurement import is_in_bands, same_groups
+from cloakgp.release.predictions import complete_points
+from cloakgp.utils.names import AUTO, DEFAULT_GAP, NoiseChoice, NoiseName
+
+
+class Settings(TypedDict, total=False):
+    """How outputs are measured again.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        The budget of this measurement, on top of what was spent. Required.
+    noise : {"auto", "gaussian", "laplace"}
+        "auto", if not given: the one that is expected to predict better, given all that is known;
+        see `cloakgp.privacy.noise_choice`.
+    query_weight : array-like of shape (P,)
+        Positive importance of the query points.
+    band : float or None
+        To how many predictive sds on either side of their predicted means outputs are clipped, so
+        that questions cost less; 1 if not given. None clips them to the bounds alone. Of no
+        meaning for classes.
+    groups : iterable of N texts or whole numbers
+        Whose row it is: all rows of one group are protected together. A table that is asked again
+        keeps its groups. New rows of a release that protects groups must have some.
+    gap : float
+        Certified relative gap at which the design stops.
+    progress : callable
+        Called with the certified gap while the design improves.
+    insecure_seed : int
+        Makes the noise reproducible and the release **not private**.
+    """
+
+    epsilon: Required[float]
+    delta: Required[float]
+    noise: NoiseChoice
+    query_weight: ArrayLike | None
+    band: float | None
+    groups: Iterable[Hashable] | None
+    gap: float
+    progress: Progress | None
+    insecure_seed: int | None
+
+
+@forget_on_failure
+def refine(
+    release: Release,
+    y: ArrayLike | Rows,
+    X_query: ArrayLike | None = None,
+    **settings: Unpack[Settings],
+) -> Release:
+    """Ask the first table of a release again, for what the answers so far leave open.
+
+    Designs new questions given all that is known, spends what is asked for here, and returns a
+    release that knows both. Its guarantee adds up prices that were fixed before any answer was
+    read; see `Release.within` for those that are chosen by answers. y goes to `cloakgp.privacy.ask`
+    and nowhere else.
+
+    Parameters
+    ----------
+    release : Release
+        It is left as it is.
+    y : array-like of shape (N,), or ArrayRows, FileRows or DaskRows
+        Private: the same outputs, in the same order, as when the table was first asked. Of a table
+        that was read in passes the rows themselves, in any order.
+    X_query : array-like or table of shape (P, D), optional
+        Where predictions matter now; as at first if not given. Columns of a table are found by
+        name, as by `Release.predict`.
+    **settings
+        ``epsilon`` and ``delta``, and what else `Settings` lists.
+
+    Returns
+    -------
+    Release
+
+    Raises
+    ------
+    TypeError
+        If it is another kind of release, or its rows are needed and it keeps none.
+    ValueError
+        For anything that does not make sense; no message quotes an output.
+
+    Examples
+    --------
+    >>> from cloakgp import DPGPRegressor
+    >>> X = np.linspace(0, 10, 50)[:, None]
+    >>> first = DPGPRegressor(bounds=(-1, 1), epsilon=0.5, delta=1e-3).fit(X, X[:, 0] / 10).release_
+    >>> second = refine(first, X[:, 0] / 10, [[2.0]], epsilon=0.5, delta=1e-3)
+    >>> len(first.measurements), len(second.measurements)
+    (3, 4)
+    """
+    visit = _visit_of(release, X_query, settings)
+    first = release.measurements[0].strategy
+    if visit.query is None:
+        weights = settings.get("query_weight")
+        given = first.query_weights if weights is None else np.asarray(weights, dtype=np.float64)
+        visit = replace(visit, query=Query(X=first.X_query, weights=given))
+    if isinstance(y, Rows):
+        _check_passes(release, y, settings, queried=X_query is not None)
+        if not isinstance(first, StreamedStrategy):
+            refuse("rows are kept")
+        if y.grouped or first.grouped:
+            refuse("groups in passes again")
+        first.verify(y, question=release.measurements[0].question)
+        table = RowTable.of(y, transform=release.transform, number=first.table)
+        return ask_again(release, table, table.passes, visit)
+    _check_held(release)
+    if not isinstance(first, DenseStrategy):
+        refuse("rows are not kept")
+    assert isinstance(first, DenseStrategy)
+    owners = checked_groups(settings.get("groups"), rows=len(first.X))
+    if owners is not None and not same_groups(owners, first.groups):
+        refuse("other groups")
+    kept = None if first.groups is None else first.groups.tolist()
+    held = HeldTable.of(first.X, groups=kept, transform=release.transform)
+    return ask_again(release, replace(held, number=first.table), y, visit)
+
+
+@forget_on_failure
+def extend(
+    release: Release,
+    X: ArrayLike | Rows,
+    y: ArrayLike | None = None,
+    X_query: ArrayLike | None = None,
+    *,
+    by_rows: bool = False,
+    **settings: Unpack[Settings],
+) -> Release:
+    """Add new rows: ask them, given what a release knows, and return one that knows both.
+
+    The guarantee stated afterwards adds up all measurements, as if everybody were in every table,
+    at prices that were fixed before any answer was read; see `Release.within` for others.
+    If the new rows are other people, each person is protected by the measurements of their own
+    table alone. If the release protects all rows of a person together, new rows must say whose they
+    are; with ``by_rows=True`` each is protected on its own, and so is what the release then states.
+
+    Parameters
+    ----------
+    release : Release
+        It is left as it is.
+    X : array-like or table of shape (N, D), or ArrayRows, FileRows or DaskRows
+        Public inputs of the new rows. Columns of a table are found by name, as by
+        `Release.predict`. Rows from `cloakgp.data` are read in passes, with their outputs; so are
+        arrays, if the release keeps no rows.
+    y : array-like of shape (N,), optional
+        Their private outputs, unless X has them.
+    X_query : array-like or table of shape (P, D), optional
+        Where predictions matter; the new rows if not given, or k-means centres of many.
+    by_rows : bool
+        That each new row is protected on its own, though the release protects persons.
+    **settings
+        ``epsilon`` and ``delta``, and what else `Settings` lists.
+
+    Returns
+    -------
+    Release
+
+    Raises
+    ------
+    TypeError
+        If it is another kind of release, or its rows are needed and it keeps none.
+    ValueError
+        For anything that does not make sense; no message quotes an output.
+
+    Examples
+    --------
+    >>> from cloakgp import DPGPRegressor
+    >>> X = np.linspace(0, 10, 50)[:, None]
+    >>> first = DPGPRegressor(bounds=(-1, 1), epsilon=0.5, delta=1e-3).fit(X, X[:, 0] / 10).release_
+    >>> both = extend(first, X + 10, X[:, 0] / 10, epsilon=0.5, delta=1e-3)
+    >>> [one.strategy.table for one in both.measurements]
+    [0, 0, 0, 1]
+    """
+    _check_whose(
+        release,
+        grouped=X.grouped if isinstance(X, Rows) else settings.get("groups") is not None,
+        by_rows=by_rows,
+    )
+    visit = _visit_of(release, X_query, settings)
+    number = 1 + max(one.strategy.table for one in release.measurements)
+    rows: Rows | None = None
+    if isinstance(X, Rows):
+        if y is not None:
+            raise ValueError("rows have their outputs with them: leave out y")
+        rows = X
+        _check_passes(release, rows, settings, queried=X_query is not None)
+    elif y is None:
+        raise ValueError("y is missing: give an output for every row of X")
+    else:
+        inputs = complete_points(release, X)
+        groups = settings.get("groups")
+        if any(isinstance(one.strategy, StreamedStrategy) for one in release.measurements):
+            rows = ArrayRows(
+                inputs,
+                y,
+                input_names=release.input_names,
+                output_name=release.output_name,
+                groups=None if groups is None else list(groups),
+            )
+            own = Settings(epsilon=settings["epsilon"], delta=settings["delta"])
+            _check_passes(release, rows, own, queried=X_query is not None)
+    if rows is not None:
+        if is_in_bands(release.measurements):
+            refuse("passes beside bands")
+        summary = summarise(rows)
+        if visit.query is None:
+            visit = replace(visit, query=Query(*summary.centres(LARGEST_DEFAULT_QUERY)))
+        table = RowTable.of(rows, transform=release.transform, summary=summary, number=number)
+        return ask_again(release, table, table.passes, visit)
+    _check_held(release)
+    assert y is not None
+    held = HeldTable.of(inputs, groups=groups, transform=release.transform)
+    if visit.query is None:
+        weights = settings.get("query_weight")
+        chosen = None if weights is None else np.asarray(weights, dtype=np.float64)
+        visit = replace(visit, query=Query(X=inputs, weights=chosen))
+    return ask_again(release, replace(held, number=number), y, visit)
+
+
+def protects_persons(release: Release) -> bool:
+    """Return whether rows of a table were protected together, as those of one person."""
+    return any(one.strategy.grouped for one in release.measurements)
+
+
+@dataclass(frozen=True, eq=False)
+class Visit:
+    """A later visit: its price, and how its questions are designed.
+
+    Attributes
+    ----------
+    budget : Budget
+    query : Query or None
+    band : float or None
+    gap : float
+    progress : callable or None
+    insecure_seed : int or None
+    """
+
+    budget: Budget
+    query: Query | None
+    band: float | None
+    gap: float
+    progress: Progress | None
+    insecure_seed: int | None
+
+
+def _visit_of(release: Release, X_query: ArrayLike | None, settings: Settings) -> Visit:
+    """Return a visit, after checking its price.
+
+    Raises
+    ------
+    ValueError
+        If a setting makes no sense.
+    """
+    epsilon, delta, noise = settings["epsilon"], settings["delta"], settings.get("noise", AUTO)
+    check_noise(noise, epsilon=epsilon, delta=delta)
+    band = settings.get("band", 1.0) if release.likelihood.linear else None
+    if band is not None and not 0 < band < np.inf:
+        raise ValueError(f"band must be positive and finite, or None, got {band}")
+    weights, query = settings.get("query_weight"), None
+    if X_query is not None:
+        query = Query(
+            X=complete_points(release, X_query, name="X_query"),
+            weights=None if weights is None else np.asarray(weights, dtype=np.float64),
+        )
+    return Visit(
+        budget=Budget(epsilon, delta, noise=noise),
+        query=query,
+        band=band,
+        gap=settings.get("gap", DEFAULT_GAP),
+        progress=settings.get("progress"),
+        insecure_seed=settings.get("insecure_seed"),
+    )
+
+
+@forget_on_failure
+@one_charge
+def ask_again(release: Release, table: Table, y: Any, visit: Visit) -> Release:
+    """Ask a table, and return a release that knows one more measurement.
+
+    Parameters
+    ----------
+    release : Release
+    table : Table
+    y : array-like of shape (N,), or Rows
+        Private: handed to `cloakgp.privacy.ask`, and touched nowhere else.
+    visit : Visit
+    """
+    epsilon, delta, question = *visit.budget.pair, release.measurements[0].question
+    warn_of_parameters(epsilon=epsilon, delta=delta, rows=table.rows)
+    streamed = any(isinstance(one.strategy, StreamedStrategy) for one in release.measurements)
+    if streamed and isinstance(table, HeldTable) and visit.band is not None:
+        refuse("bands beside passes")
+    assert visit.query is not None
+    model = Model(prior=release.prior, question=question, likelihood=release.likelihood)
+    settings = DesignSettings(query=visit.query, gap=visit.gap, progress=visit.progress)
+
+    def step_with(noise: NoiseName) -> Step:
+        budget = replace(visit.budget, noise=noise)
+        return Step(stage=Stage(share=1.0, width=visit.band), budget=budget)
+
+    noise = choose_noise(
+        visit.budget.noise,
+        epsilon=epsilon,
+        delta=delta,
+        expected_error=lambda name: table.expected_error(
+            step_with(name), model, settings, known=release
+        ),
+    )
+    if release.limit is not None:
+        release.check_limit(costs_of_release(epsilon, delta, noise=noise))
+    _, measurement = take_step(
+        table,
+        y,
+        model,
+        step_with(noise),
+        settings=settings,
+        known=release,
+        insecure_seed=visit.insecure_seed,
+    )
+    together = (*release.measurements, measurement)
+    relearned = isinstance(table, HeldTable) and not streamed and release.hyperprior is not None
+    later = release.with_measurements(together) if relearned else _added(release, measurement)
+    return replace(table.finish(later), visits=release.visits + 1)
+
+
+def _added(release: Release, measurement: Measurement) -> Release:
+    """Return a release that knows one more measurement; its priors stay.
+
+    To learn hyperparameters anew would take rows that are not there. Where predictions average over
+    several priors, these are weighed anew.
+    """
+    together = (*release.measurements, measurement)
+    return replace(
+        release,
+        measurements=together,
+        learned=reweighed(release.learned, before=release.measurements, after=together),
+        hyperprior=None,
+        provenance=None if release.provenance is None else release.provenance.successor(together),
+    )
+
+
+def _check_whose(release: Release, *, grouped: bool, by_rows: bool) -> None:
+    """Refuse new rows that nobody is said to own, where a release protects persons.
+
+    Raises
+    ------
+    ValueError
+    """
+    if grouped and by_rows:
+        raise ValueError("by_rows and groups contradict each other: give one of them")
+    if not grouped and not by_rows and protects_persons(release):
+        refuse("persons without groups")
+
+
+def _check_held(release: Release) -> None:
+    """Refuse to ask held rows given answers that nothing can be added to."""
+    if release.likelihood.linear:
+        return
+    if release.inference not in ("posterior", "iterated"):
+        refuse("the papers' iteration again")
+    if any(isinstance(one.strategy, StreamedStrategy) for one in release.measurements):
+        refuse("labels in passes again")
+
+
+def _check_passes(release: Release, rows: Rows, settings: Settings, *, queried: bool) -> None:
+    """Refuse rows that are read in passes and do not go with a release.
+
+    Raises
+    ------
+    TypeError, ValueError
+    """
+    if settings.get("groups") is not None:
+        raise ValueError(
+            "groups of rows that are read in passes go with the rows: ArrayRows(..., groups=...)"
+        )
+    if not queried and settings.get("query_weight") is not None:
+        raise ValueError("query_weight goes with X_query: give both")
+    if not isinstance(release.measurements[0].question, OutputBounds):
+        refuse("labels in passes again")
+    if not isinstance(release.fitted_prior, SparsePrior):
+        refuse("exact prior in passes")
+    if rows.n_inputs != release.n_inputs:
+        raise ValueError(f"the rows have {rows.n_inputs} inputs, expected {release.n_inputs}")
+    names = tuple(rows.input_names)
+    if names and release.input_names and names != release.input_names:
+        raise ValueError(
+            f"the rows' inputs are {', '.join(names)}: name them as the release does, "
+            f"{', '.join(release.input_names)}"
+        )

@@ -1,0 +1,102 @@
+"""Worst case of a schedule of measurements: what it can spend, whatever its answers are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from cloakgp.fitting.bands import Stage, schedule_stages
+from cloakgp.fitting.interval import BINS, NO_SEARCH, plan_search
+from cloakgp.fitting.strategies import Budget
+from cloakgp.privacy import Guarantee, OutputBounds
+from cloakgp.privacy.accounting import ROUNDING, discretisation_delta, exact_noise_multiplier
+from cloakgp.privacy.composition import least_scale, worst_release
+
+# A round counts within its intervals, and on either side of them.
+MOST_COUNTS = BINS + 2
+
+
+def worst_of_schedule(
+    stages: Sequence[Stage],
+    *,
+    budget: Budget,
+    rows: int,
+    channels: int = 1,
+    search_within: OutputBounds | None = None,
+    ask_spread: bool = False,
+) -> Guarantee:
+    r"""Return a guarantee that every release of a schedule keeps; refuse one that may fail midway.
+
+    Depends on public numbers alone. How many rounds of counts there are is decided by answers, so
+    every number of them is gone through, with the stages and the question of spread that follow.
+
+    Parameters
+    ----------
+    stages : sequence of Stage
+    budget : Budget
+        The whole, on Gaussian noise.
+    rows : int
+        N. A stage asks no more questions than there are rows.
+    channels : int
+        How many answers a question has.
+    search_within : OutputBounds, optional
+        The declared bounds, if an interval may be looked for within them.
+    ask_spread : bool
+        Whether outputs' noise may be learned.
+
+    Returns
+    -------
+    Guarantee
+
+    Raises
+    ------
+    ValueError
+        If a part of the budget is too small for the grid on which noise is drawn, or the parts
+        would exceed the whole.
+
+    Examples
+    --------
+    >>> from cloakgp.fitting.bands import DEFAULT_STAGES
+    >>> worst = worst_of_schedule(DEFAULT_STAGES, budget=Budget(1.0, 0.01), rows=101,
+    ...                           search_within=OutputBounds(0.0, 1e4), ask_spread=True)
+    >>> worst.answers
+    376
+    """
+    search = NO_SEARCH
+    if search_within is not None:
+        search = plan_search(search_within, budget=budget, rows=rows)
+    paths = []
+    for rounds in range(len(search.rounds) + 1):
+        steps = schedule_stages(
+            stages, budget=budget, rows=rows, ask_spread=ask_spread, spent=search.spent(rounds)
+        )
+        counts = [(part, MOST_COUNTS) for part in search.rounds[:rounds]]
+        asked = [(step.budget, 1 if step.stage is None else rows * channels) for step in steps]
+        paths.append(counts + asked)
+    worst = worst_release(
+        budget.epsilon,
+        budget.delta,
+        rows=rows,
+        answers=max(sum(answers for _, answers in path) for path in paths),
+    )
+    for path in paths:
+        for part, answers in path:
+            _check_grid(part, answers=answers, rows=rows)
+        mu = math.hypot(*(1 / exact_noise_multiplier(p.epsilon, p.delta) for p, _ in path))
+        # One part is the whole, and its guarantee is checked where it is calibrated.
+        if len(path) > 1 and mu * (1 + 2**10 * ROUNDING) > worst.mu:
+            raise ValueError(
+                f"epsilon = {budget.epsilon} and delta = {budget.delta} cannot be split over "
+                "several measurements: give stages=None and interval=False"
+            )
+    return worst
+
+
+def _check_grid(part: Budget, *, answers: int, rows: int) -> None:
+    """Refuse a part that would be refused when its noise is calibrated."""
+    scale = least_scale(part.unit_sd(), rows=rows)
+    cost = discretisation_delta(part.epsilon, answers=answers, coarseness=answers / scale**2)
+    if cost >= part.delta / 2:
+        raise ValueError(
+            f"delta = {part.delta} is too small: drawing noise on a grid may cost {cost:.1e} of it"
+        )

@@ -1,0 +1,44 @@
+"""Shares of a budget: what each part of a release takes, tuned on tables for each way to add up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Shares:
+    """What parts of a release take of the whole: of μ², or of ε.
+
+    Attributes
+    ----------
+    stages : tuple of float
+        Of the default stages, in order, adding up to 1.
+    spread : float
+        Of the question how noisy outputs are.
+    cheap_round : float
+        What a round of the search for an interval takes to count finely.
+    largest_round, all_rounds : float
+        What one round, and all of them, may take.
+    """
+
+    stages: tuple[float, ...]
+    spread: float
+    cheap_round: float
+    largest_round: float
+    all_rounds: float
+
+
+OF_SQUARED_MU = Shares(
+    stages=(0.2, 0.3, 0.5),
+    spread=0.05,
+    cheap_round=0.02,
+    largest_round=0.15,
+    all_rounds=0.3,
+)
+OF_EPSILON = Shares(
+    stages=(0.25, 0.3, 0.45),
+    spread=0.1,
+    cheap_round=0.05,
+    largest_round=0.27,
+    all_rounds=0.55,
+)

@@ -1,0 +1,24 @@
+"""Registry of questions: how entries become numbers. A new one is a module and a line below."""
+
+from __future__ import annotations
+
+from cloakgp.privacy.questions.bands import Bands
+from cloakgp.privacy.questions.base import Question
+from cloakgp.privacy.questions.bounds import OutputBounds
+from cloakgp.privacy.questions.classes import Classes
+from cloakgp.privacy.questions.counts import CountQuestion
+from cloakgp.privacy.questions.spread import SpreadQuestion
+
+QUESTIONS: dict[str, type[Question]] = {
+    each.name: each for each in (OutputBounds, Bands, SpreadQuestion, CountQuestion, Classes)
+}
+
+__all__ = [
+    "QUESTIONS",
+    "Bands",
+    "Classes",
+    "CountQuestion",
+    "OutputBounds",
+    "Question",
+    "SpreadQuestion",
+]

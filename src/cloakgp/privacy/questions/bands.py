@@ -1,0 +1,113 @@
+r"""Bands: outputs clipped to an interval of their own, and where they lie in it.
+
+Mechanism
+---------
+Given a public strategy R of shape (k, N) and a public band [l_j, u_j] for every row, of width w_j,
+publish a = R v + s z, where z is independent noise on a grid (Gaussian or Laplace) and
+
+    v_j = (clip(y_j; l_j, u_j) − (l_j + u_j)/2) / w_j,  brought into [−½, ½].
+
+Bands come from answers that were published before (`cloakgp.fitting.bands`): outputs are known to
+lie in narrow ones by then, and what a question costs is its column's length in units of the band.
+
+Neighbours
+    One output changes, to any number; everything else is equal. With groups, all outputs of one
+    group change. Bands are equal: they are functions of public inputs and published answers.
+Sensitivity
+    v_j lies in [−½, ½] whatever y_j is: that is brought about last, by a clip to two numbers that
+    float64 holds, so that no rounding before it matters. So one output moves R v by at most
+    max_j ‖r_j‖, and a group by its gauge: `cloakgp.privacy.ask` with bounds (−½, ½), which
+    counts the rounding of R v, in the norm of the noise.
+Theorem
+    As for `cloakgp.privacy.ask`. Several stages, the bands and questions of each chosen from
+    the answers of those before, are together exactly √(Σ μ_t²)-Gaussian DP (Dong, Roth and Su 2022,
+    corollary 3.3), or Σ ε_t-DP with Laplace noise: see `cloakgp.privacy.accounting.compose`.
+Argument
+    Given all earlier answers, bands and R are constants. The mechanism is then that of
+    `cloakgp.privacy.ask` on numbers in [−½, ½], each a function of one output: μ_t-Gaussian DP
+    or ε_t-DP for every value of the earlier answers, which is what adaptive composition asks for.
+    How many outputs were clipped is not published.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from cloakgp.privacy.questions.base import numbers
+from cloakgp.privacy.questions.unit import UnitQuestion
+from cloakgp.utils.arrays import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Bands(UnitQuestion):
+    """A public interval for the output of every row.
+
+    Attributes
+    ----------
+    lower, upper : arrays of shape (N,)
+        In output units; lower below upper.
+
+    Examples
+    --------
+    >>> bands = Bands(lower=np.array([0.0, 4.0]), upper=np.array([2.0, 8.0]))
+    >>> bands.placed(np.array([0.5, 90.0]))
+    array([-0.25,  0.5 ])
+    """
+
+    name: ClassVar[str] = "bands"
+
+    lower: Array
+    upper: Array
+
+    def validate(self) -> None:
+        """Refuse intervals that are none.
+
+        Raises
+        ------
+        ValueError
+            If ends are missing, infinite, or not in order.
+        """
+        ends = self.lower, self.upper
+        fit = self.lower.ndim == 1 and self.lower.shape == self.upper.shape
+        # Ends as far apart as float64 reaches have no width in it; a tiny one has no inverse.
+        with np.errstate(over="ignore", divide="ignore"):
+            if not (
+                fit
+                and np.isfinite(ends).all()
+                and (self.width > 0).all()
+                and np.isfinite((self.width, 1.0 / self.width)).all()
+            ):
+                raise ValueError("its bands are damaged")
+
+    @property
+    def width(self) -> Array:
+        """U − l, in output units."""
+        return self.upper - self.lower
+
+    @property
+    def middle(self) -> Array:
+        """In output units."""
+        return self.lower + self.width / 2
+
+    @property
+    def rows(self) -> int:
+        """N."""
+        return len(self.lower)
+
+    def describe_answers(self, count: int, *, noise: Callable[[str], str], output: str) -> str:
+        """Say that sums of outputs within bands were published."""
+        unit = " in units of a row's band"
+        return (
+            f"{numbers(count)} with {noise(unit)}. Bands are around what was predicted from the "
+            "answers before; values outside were clipped to them, uncounted. "
+            f"Their widths: {float(np.median(self.width)):.4g} (median), in units of {output}."
+        )
+
+    def placed(self, outputs: Array) -> Array:
+        """Return where outputs lie in their bands, from −½ to ½."""
+        placed: Array = (np.clip(outputs, self.lower, self.upper) - self.middle) / self.width
+        return placed

@@ -1,0 +1,369 @@
+"""Worker on a job, in a process that may die: each job spends at most once.
+
+A job is one release under one key of the ledger. A process that begins it writes its own name, and
+counts up `beats` while it lives; another process takes the job up only after these stand still. The
+ledger then tells the state of a dead process: a charge without drawn noise is given back, and the
+job begins anew; a published release is the job's; and if noise was drawn and its release was lost,
+the charge stays spent, and the job has failed.
+
+Before noise is drawn the job's state becomes ``drawing``, which a cancelled job cannot: a job is
+cancelled or draws, never both.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import select, update
+
+from cloakgp.ledger import LedgerError, LimitError, projection
+from cloakgp.ledger.chain import acting_as
+from cloakgp.ledger.database import TableStore
+from cloakgp.orders import estimators
+from cloakgp.orders.origin import Origin
+from cloakgp.orders.progress import Reporter, State
+from cloakgp.privacy.spending import (
+    Budget,
+    Charge,
+    Cost,
+    Keeper,
+    Spender,
+    SpendingError,
+    counted_by,
+    keeper_in_force,
+)
+from cloakgp.release import Release
+from cloakgp.service.confined import never
+from cloakgp.service.context import Service
+from cloakgp.service.credentials import new_file_name
+from cloakgp.service.database import note_event
+from cloakgp.service.messages import Choices
+from cloakgp.service.models import FINISHED, Job, JobState, MadeRelease, Request, now
+from cloakgp.service.operations.jobs import NO_LONGER
+from cloakgp.service.orders import order_of
+from cloakgp.service.settings import Settings
+from cloakgp.utils.threads import repeated
+
+# Seconds between beats; after so many without one, a process is taken for dead.
+BEAT, DEAD = 1.0, 10.0
+# Attempts at a job.
+ATTEMPTS = 4
+log = logging.getLogger("cloakgp.service")
+
+
+class StoppedError(SpendingError):
+    """The job was cancelled, or another process has it; nothing was drawn."""
+
+
+def work_on_job(settings: Settings, job: int, *, ending: Callable[[], bool] = never) -> None:
+    """Make the release of a job, in a worker process.
+
+    Never raises: failures are states of the job.
+
+    Parameters
+    ----------
+    settings : Settings
+    job : int
+    ending : callable, optional
+        As for `run_job`.
+    """
+    service = Service.open(settings)
+    try:
+        run_job(service, job, ending=ending)
+    finally:
+        service.close()
+
+
+def run_job(service: Service, job: int, *, ending: Callable[[], bool] = never) -> None:
+    """Make the release of a job, unless it is finished or another process works on it.
+
+    Parameters
+    ----------
+    service : Service
+    job : int
+    ending : callable, optional
+        Returns whether this process is about to end: it then leaves the job as it is, unless noise
+        was drawn, for another process to take up.
+    """
+    run = JobRun(service, job, runner=new_file_name(), ending=ending)
+    failure = ""
+    try:
+        if not run.take():
+            return
+        with run.beating():
+            _make(service, run)
+    except StoppedError:
+        return
+    except LimitError:
+        failure = "limit"
+    except _LostError:
+        failure = "lost"
+    except _CrashedError:
+        failure = "crashed"
+        give_back(service, run.job)
+    except Exception as error:
+        if run.is_stopped():
+            return
+        # The message might quote a value: the log has the kind and the place alone.
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        kind, place = type(error).__name__, f"{Path(last.filename).name}:{last.lineno}"
+        log.error("job %d failed: %s at %s", job, kind, place)
+        failure = "failed"
+    if failure:
+        run.finish("failed", failure=failure)
+
+
+def give_back(service: Service, job: int) -> None:
+    """Give back the room that an ended job holds, if nothing was drawn for it."""
+    with service.database.reading() as session:
+        row = session.get(Job, job)
+        request = None if row is None else row.request
+    if request is not None:
+        with suppress(_LostError):
+            _clear(service, request)
+
+
+def give_back_all(service: Service) -> None:
+    """Give back the room of ended jobs whose process could not do so."""
+    with service.database.reading() as session:
+        ended = session.scalars(select(Job.id).where(Job.state.in_(("cancelled", "failed"))))
+        jobs = list(ended)
+    for job in jobs:
+        give_back(service, job)
+
+
+class _LostError(Exception):
+    """Noise was drawn, and its release is lost."""
+
+
+class _CrashedError(Exception):
+    """The job had too many attempts."""
+
+
+@dataclass
+class JobRun:
+    """One process's run of a job."""
+
+    service: Service
+    job: int
+    runner: str
+    ending: Callable[[], bool] = never
+    _drawing: bool = False
+    _reported: float = 0.0
+    _lost: threading.Event = field(default_factory=threading.Event)
+
+    def take(self) -> bool:
+        """Take the job when no living process has it; return whether there is work to do."""
+        seen, since = (None, time.monotonic())
+        while True:
+            with self.service.database.reading() as session:
+                row = session.get(Job, self.job)
+            if row is None or row.state in FINISHED:
+                return False
+            mark = (row.state, row.runner, row.beats)
+            if mark != seen:
+                seen, since = mark, time.monotonic()
+            if row.state == "queued" or time.monotonic() - since > DEAD:
+                if row.attempts >= ATTEMPTS:
+                    self.runner = row.runner
+                    raise _CrashedError
+                if self._take_over(row):
+                    return True
+            if self.ending():
+                return False
+            time.sleep(BEAT / 2)
+
+    def is_stopped(self) -> bool:
+        """Return whether this process leaves the job, which it can before noise is drawn."""
+        return self._lost.is_set() or (self.ending() and not self._drawing)
+
+    def _take_over(self, row: Job) -> bool:
+        return self._change(
+            Job.state == row.state,
+            Job.runner == row.runner,
+            Job.beats == row.beats,
+            state="running",
+            runner=self.runner,
+            attempts=row.attempts + 1,
+            beats=row.beats + 1,
+        )
+
+    def beating(self) -> AbstractContextManager[None]:
+        """Count up while a block runs, and notice the loss of the job to another process."""
+
+        def beat() -> None:
+            try:
+                if not self._is_mine(beats=Job.beats + 1):
+                    self._lost.set()
+            except Exception:
+                # The database may be away for a moment.
+                log.warning("job %d: a beat was missed", self.job)
+
+        return repeated(beat, seconds=BEAT, name="beats")
+
+    def report(self, state: State) -> None:
+        """Note the progress of the job, at most once a beat; or stop."""
+        if self.is_stopped():
+            raise StoppedError("the job was cancelled, or taken by another process")
+        if time.monotonic() - self._reported < BEAT:
+            return
+        self._reported = time.monotonic()
+        share = None
+        if state.done is not None and state.total:
+            share = min(1.0, float(state.done) / float(state.total))
+        if not self._is_mine(step=state.text, share=share):
+            raise StoppedError("the job was cancelled, or taken by another process")
+
+    def begin_drawing(self) -> None:
+        """Note that noise is about to be drawn, which ends cancellation; or stop."""
+        mine = self._change(
+            Job.runner == self.runner,
+            Job.state.in_(("running", "drawing")),
+            state="drawing",
+            step="asking the private column, and learning from the noisy answers",
+            share=None,
+        )
+        if not mine:
+            raise StoppedError("the job was cancelled, or taken by another process")
+        self._drawing = True
+
+    def finish(self, state: JobState, *, failure: str = "") -> None:
+        """Note the end of the job, unless it has ended."""
+        self._change(
+            Job.runner == self.runner,
+            Job.state.not_in(FINISHED),
+            state=state,
+            failure=failure,
+            step="",
+            share=None,
+            finished=now(),
+        )
+
+    def _is_mine(self, **values: Any) -> bool:
+        return self._change(
+            Job.runner == self.runner, Job.state.in_(("running", "drawing")), **values
+        )
+
+    def _change(self, *where: Any, **values: Any) -> bool:
+        with self.service.database.writing() as session:
+            changed = update(Job).where(Job.id == self.job, *where).values(**values)
+            return session.scalar(changed.returning(Job.id)) is not None
+
+
+def _make(service: Service, run: JobRun) -> None:
+    """Publish the release of a job under its request's key, and note it."""
+    with service.database.reading() as session:
+        row = session.get(Job, run.job)
+        assert row is not None
+        request = row.request
+    _clear(service, request)
+    if not request.person.may_ask():
+        # They lost their role after the request or its approval.
+        run.finish("cancelled")
+        with service.database.writing() as session:
+            about = f"job {run.job}: {NO_LONGER}"
+            note_event(session, who="service", what="job cancelled", about=about)
+        return
+    order = order_of(
+        request.table,
+        Choices.model_validate(request.choices),
+        settings=service.settings,
+        origin=Origin(purpose=request.purpose, by=request.person.name),
+        stopped=run.is_stopped,
+    )
+    account = service.ledger.account(
+        request.table.account,
+        purpose=f"{request.purpose} ({request.key})",
+        approved_by=request.decided_by or "",
+    )
+    reporter = Reporter(show=run.report, target=order.request.gap)
+
+    def make() -> Release:
+        keeper = keeper_in_force()
+        assert keeper is not None
+        with counted_by(_Gate(keeper, run)), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return estimators.make_release(order, reporter=reporter)
+
+    with acting_as(request.person.name):
+        made = account.publish(make, key=request.key)
+    content = made.to_bytes()
+    with service.database.writing() as session:
+        charges = TableStore(session.connection()).all(
+            "charges", account=account.name, key=request.key
+        )
+        if session.scalar(select(MadeRelease).where(MadeRelease.request_id == request.id)) is None:
+            session.add(
+                MadeRelease(
+                    request_id=request.id,
+                    digest=hashlib.sha256(content).hexdigest(),
+                    size=len(content),
+                    charge=charges[0]["number"],
+                )
+            )
+    run.finish("done")
+
+
+def _clear(service: Service, request: Request) -> None:
+    """Give back the reservation of a process that died, if nothing was drawn for it.
+
+    Raises
+    ------
+    _LostError
+        If noise was drawn.
+    """
+    with service.ledger.database.reading() as connection:
+        charges = TableStore(connection).all(
+            "charges", account=request.table.account, key=request.key
+        )
+    for charge in charges:
+        if charge["state"] == projection.OPEN:
+            try:
+                with acting_as("cloakgp service"):
+                    service.ledger.void(charge["number"], reason="the process of its job died")
+            except LedgerError:
+                raise _LostError from None
+        elif charge["release"] is None:
+            raise _LostError
+
+
+@dataclass(frozen=True)
+class _Gate:
+    """A keeper that checks the job's state before noise is drawn."""
+
+    keeper: Keeper
+    run: JobRun
+
+    def open_charge(self, spender: Spender) -> Charge:
+        return _GatedCharge(self.keeper.open_charge(spender), self.run)
+
+
+@dataclass(frozen=True)
+class _GatedCharge:
+    """A charge that draws no noise once the job is cancelled."""
+
+    charge: Charge
+    run: JobRun
+
+    def hold(self, budgets: Sequence[Cost | Budget]) -> None:
+        self.charge.hold(budgets)
+
+    def reserve(self, cost: Cost) -> None:
+        self.run.begin_drawing()
+        self.charge.reserve(cost)
+
+    def drawn(self, digest: str | None) -> None:
+        self.charge.drawn(digest)
+
+    def close(self, *, failed: bool) -> None:
+        self.charge.close(failed=failed)

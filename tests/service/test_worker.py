@@ -1,0 +1,268 @@
+"""Jobs: whatever dies when, no request spends twice, and what was drawn counts."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from types import SimpleNamespace
+
+import pytest
+from fastapi.testclient import TestClient
+from services import waiting
+
+from cloakgp.ledger import projection
+from cloakgp.ledger.database import TableStore
+from cloakgp.privacy import sampler
+from cloakgp.privacy.filters import Amount
+from cloakgp.service import worker
+from cloakgp.service.app import create_app
+from cloakgp.service.errors import ConflictError
+from cloakgp.service.messages import Choices, NewRequest
+from cloakgp.service.models import Job, Request
+from cloakgp.service.operations.jobs import cancel_job, show_job, unfinished_jobs
+from cloakgp.service.operations.releases import list_releases
+from cloakgp.service.operations.requests import make_request, show_request
+
+
+@pytest.fixture(autouse=True)
+def hurry(monkeypatch):
+    monkeypatch.setattr(worker, "BEAT", 0.05)
+    monkeypatch.setattr(worker, "DEAD", 0.4)
+
+
+@pytest.fixture
+def place(any_url, tmp_path):
+    """A service whose jobs wait, its analyst, and a table."""
+    with waiting(any_url, tmp_path) as made:
+        yield made
+
+
+def asked(work, table):
+    choices = Choices(epsilon=0.5, delta=1e-6, stages="one", interval="off", learn="none")
+    return make_request(work, NewRequest(table=table.id, choices=choices, purpose="a test"))
+
+
+def charges(service):
+    with service.ledger.database.reading() as connection:
+        return TableStore(connection).all("charges")
+
+
+def spent(service):
+    return service.ledger.account("children").standing.epsilon_if_fixed
+
+
+def dying(settings, job, moment):
+    """Work on a job in a process that is killed at a moment."""
+
+    def die(*_, **__):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    if moment == "designing":
+        worker.JobRun.report = die
+    elif moment == "holding":
+        worker.JobRun.begin_drawing = die
+    elif moment == "drawing":
+        sampler_draw = sampler.spend
+        sampler.spend = lambda cost, _: sampler_draw(cost, die)
+    elif moment == "drawn":
+        worker._GatedCharge.close = die
+    elif moment == "published":
+        worker.JobRun.finish = die
+    worker.work_on_job(settings, job)
+
+
+def killed(service, job, moment):
+    process = multiprocessing.get_context("fork").Process(
+        target=dying, args=(service.settings, job, moment)
+    )
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL, moment
+
+
+@pytest.mark.parametrize(
+    ("moment", "state"),
+    [
+        ("designing", "done"),
+        ("holding", "done"),
+        ("drawing", "failed"),
+        ("drawn", "failed"),
+        ("published", "done"),
+    ],
+)
+def test_a_job_whose_process_is_killed_spends_once(place, moment, state):
+    service, work, table = place
+    request = asked(work, table)
+    killed(service, request.job.id, moment)
+    assert unfinished_jobs(service) == [request.job.id]
+    service.dispatcher.work()
+    seen = show_request(work, request.id)
+    assert seen.job.state == state, seen.job
+    assert seen.job.attempts == 2
+    assert len(list_releases(work)) == (state == "done")
+    # One draw of noise is counted, whether its release was lost or not.
+    counted = [row for row in charges(service) if projection.counted(row) != Amount()]
+    assert len(counted) == 1
+    assert spent(service) == pytest.approx(0.5, rel=1e-3)
+    assert service.ledger.verify().sound
+    # And again: nothing is left to do.
+    worker.run_job(service, request.job.id)
+    assert spent(service) == pytest.approx(0.5, rel=1e-3)
+
+
+def beats(service, job):
+    with service.database.reading() as session:
+        return session.get(Job, job).beats
+
+
+def test_a_job_that_somebody_alive_has_is_left_to_them(place, monkeypatch, wait_until):
+    service, work, table = place
+    job = asked(work, table).job.id
+    hand = worker.JobRun(service, job, runner="another")
+    assert hand.take()
+    passed = []
+
+    def pass_by(_):
+        """Most of the time after which somebody is dead passes between two beats."""
+        before = beats(service, job)
+        wait_until(lambda: beats(service, job) > before)
+        passed.append(0.9 * worker.DEAD)
+        if len(passed) == 10:
+            assert show_job(work, job).attempts == 1
+            hand.finish("cancelled")
+
+    clock = SimpleNamespace(sleep=pass_by, monotonic=lambda: sum(passed))
+    with hand.beating():
+        monkeypatch.setattr(worker, "time", clock)
+        worker.run_job(service, job)
+    assert len(passed) == 10
+    assert show_job(work, job).attempts == 1
+    assert charges(service) == []
+
+
+def test_whoever_lost_a_job_draws_nothing(place):
+    service, work, table = place
+    request = asked(work, table)
+    slow = worker.JobRun(service, request.job.id, runner="slow")
+    assert slow.take()
+    quick = worker.JobRun(service, request.job.id, runner="quick")
+    assert quick.take()
+    with pytest.raises(worker.StoppedError):
+        slow.begin_drawing()
+    slow.finish("failed", failure="failed")
+    assert show_job(work, request.job.id).state == "running"
+
+
+def test_a_job_is_cancelled_until_it_draws(place):
+    service, work, table = place
+    request = asked(work, table)
+    assert cancel_job(work, request.job.id).state == "cancelled"
+    service.dispatcher.work()
+    assert charges(service) == []
+    with pytest.raises(ConflictError):
+        cancel_job(work, request.job.id)
+
+
+def test_a_job_that_is_cancelled_on_its_way_spends_nothing(place, monkeypatch):
+    service, work, table = place
+    request = asked(work, table)
+    begin = worker.JobRun.begin_drawing
+
+    def late(hand):
+        cancel_job(work, request.job.id)
+        begin(hand)
+
+    monkeypatch.setattr(worker.JobRun, "begin_drawing", late)
+    service.dispatcher.work()
+    assert show_job(work, request.job.id).state == "cancelled"
+    assert spent(service) == 0
+    assert list_releases(work) == []
+
+
+def test_nobody_cancels_while_noise_is_drawn(place, monkeypatch):
+    service, work, table = place
+    request = asked(work, table)
+    begin, refused = worker.JobRun.begin_drawing, []
+
+    def early(hand):
+        begin(hand)
+        with pytest.raises(ConflictError) as error:
+            cancel_job(work, request.job.id)
+        refused.append(str(error.value))
+
+    monkeypatch.setattr(worker.JobRun, "begin_drawing", early)
+    service.dispatcher.work()
+    assert "it is too late" in refused[0]
+    assert show_job(work, request.job.id).state == "done"
+
+
+def test_a_job_that_always_kills_its_process_ends(place):
+    service, work, table = place
+    request = asked(work, table)
+    for _ in range(worker.ATTEMPTS):
+        killed(service, request.job.id, "holding")
+    service.dispatcher.work()
+    seen = show_job(work, request.job.id)
+    assert (seen.state, seen.attempts) == ("failed", worker.ATTEMPTS)
+    assert "again and again" in seen.failure
+    assert spent(service) == 0
+
+
+def test_what_a_dead_process_held_for_a_cancelled_job_is_given_back(place):
+    service, work, table = place
+    request = asked(work, table)
+    killed(service, request.job.id, "holding")
+    cancel_job(work, request.job.id)
+    (charge,) = charges(service)
+    # As a process leaves it that dies after it has held its budget.
+    assert charge["state"] == projection.OPEN
+    with TestClient(create_app(service), base_url="http://127.0.0.1"):
+        assert {row["state"] for row in charges(service)} <= {"voided", "refunded"}
+    assert spent(service) == 0
+
+
+def test_whatever_is_unfinished_is_taken_up_at_the_start(place):
+    service, work, table = place
+    request = asked(work, table)
+    service.dispatcher.waiting.clear()
+    service.dispatcher.at_once = True
+    with TestClient(create_app(service), base_url="http://127.0.0.1"):
+        assert show_job(work, request.job.id).state == "done"
+
+
+def test_what_the_ledger_refuses_fails(place):
+    service, work, table = place
+    request = asked(work, table)
+    service.ledger.change_limit("children", epsilon=0.1, delta=1e-6, reason="less")
+    service.dispatcher.work()
+    seen = show_job(work, request.job.id)
+    assert seen.state == "failed"
+    assert "no room" in seen.failure
+    assert spent(service) == 0
+
+
+def test_entries_say_who_asked_and_who_approved_and_what_for(place):
+    service, work, table = place
+    request = asked(work, table)
+    with service.database.writing() as session:
+        session.get(Request, request.id).decided_by = "Ada Lovelace"
+    service.dispatcher.work()
+    (made,) = (entry.content for entry in service.ledger.entries() if "call" in entry.content)
+    names = service.ledger.names()
+    assert (names[made["who"]], names[made["approved_by"]]) == ("analyst", "Ada Lovelace")
+    assert made["purpose"] == "a test (service request 1)"
+    written = "".join(entry.body for entry in service.ledger.entries())
+    assert "Ada Lovelace" not in written
+
+
+def test_progress_is_told(place):
+    service, work, table = place
+    request = asked(work, table)
+    hand = worker.JobRun(service, request.job.id, runner="it")
+    assert hand.take()
+    hand.report(worker.State("rows", "reading: 1 of 2 rows", 1, 2))
+    seen = show_job(work, request.job.id)
+    assert (seen.step, seen.share) == ("reading: 1 of 2 rows", 0.5)
+    with service.database.reading() as session:
+        assert session.get(Job, request.job.id).runner == "it"
