@@ -708,7 +708,7 @@ def releases_left(
     if not fit(1):
         return 0
     most = 1
-    while most < MOST_RELEASES and fit(2 * most):
+    while 2 * most <= MOST_RELEASES and fit(2 * most):
         most *= 2
     counts = range(most, min(2 * most, MOST_RELEASES + 1))
     # The first of them fits.
