@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from cloakgp.data.chunks import CHUNK_ROWS, LocalRows
 from cloakgp.data.formats import Batch, TableFormat, format_of
 from cloakgp.data.formats.base import check_ids
 from cloakgp.data.raw import DROP, RawRows
-from cloakgp.data.schema import SUFFIXES, USUAL, checked_names
+from cloakgp.data.schema import FORMATS, USUAL, checked_names
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import group_number
@@ -233,7 +234,7 @@ def table_paths(path: Paths) -> tuple[Path, ...]:
             file
             for file in folder.iterdir()
             if file.is_file()
-            and file.name.lower().endswith(SUFFIXES)
+            and file.name.lower().endswith(tuple(chain.from_iterable(FORMATS.values())))
             and not file.name.startswith((".", "_"))
         )
     )

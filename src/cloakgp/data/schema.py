@@ -1,4 +1,4 @@
-"""Table schema: what the name of a file says of its format, and which columns there must be.
+"""Table schema: the registry of table formats by suffix, and the columns that a table must have.
 
 Imports nothing that takes long: the command line checks names before it reads anything.
 """
@@ -6,18 +6,26 @@ Imports nothing that takes long: the command line checks names before it reads a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
 TEXT = (".csv", ".tsv")
 DELIMITED = tuple(
     kind + packed for kind in TEXT for packed in ("", ".gz", ".bz2", ".xz", ".zst", ".zip")
 )
-COLUMNAR = (".parquet", ".arrow", ".feather")
 SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 DATABASES = (".sqlite", ".sqlite3", ".db")
 # Files that hold the address of a database.
 ADDRESSES = (".url",)
-SUFFIXES = (*DELIMITED, *COLUMNAR, *SPREADSHEETS, *DATABASES, *ADDRESSES)
+# How names of files end, by the class that reads them, which is imported when there is such a file.
+FORMATS: dict[str, tuple[str, ...]] = {
+    "cloakgp.data.formats.delimited:CsvFormat": DELIMITED,
+    "cloakgp.data.formats.columnar:ParquetFormat": (".parquet",),
+    "cloakgp.data.formats.columnar:ArrowFormat": (".arrow", ".feather"),
+    "cloakgp.data.formats.rows:SpreadsheetFormat": SPREADSHEETS,
+    "cloakgp.data.formats.rows:DatabaseFormat": DATABASES,
+    "cloakgp.data.formats.address:AddressFormat": ADDRESSES,
+}
 # Named in advice: the others are told in the documentation.
 USUAL = (*TEXT, ".parquet", ".xlsx", ".sqlite")
 
@@ -31,7 +39,7 @@ def table_suffix(path: str | Path) -> str:
     '.csv.gz'
     """
     name = Path(path).name.lower()
-    for suffix in SUFFIXES:
+    for suffix in chain.from_iterable(FORMATS.values()):
         if name.endswith(suffix):
             return suffix
     raise ValueError(f"{path}: the name of a table must end in {', '.join(USUAL)}, ...")

@@ -64,16 +64,15 @@ def format_of_table(
     ValueError
         If there is a query, and the table is no database.
     """
-    from cloakgp.data.formats import AddressFormat, DatabaseFormat, format_of
+    from cloakgp.data.formats import format_of
+    from cloakgp.data.schema import ADDRESSES, DATABASES
 
-    if not query:
-        return None if limits is UNLIMITED else format_of(table, limits=limits)
-    name, kinds = table.name.lower(), (DatabaseFormat, AddressFormat)
-    for kind in kinds:
-        if name.endswith(kind.suffixes):
-            return kind(query, limits=limits)
-    suffixes = [suffix for kind in kinds for suffix in kind.suffixes]
-    raise ValueError(f"--sql goes with {', '.join(suffixes)}")
+    queried = (*DATABASES, *ADDRESSES)
+    if query and not table.name.lower().endswith(queried):
+        raise ValueError(f"--sql goes with {', '.join(queried)}")
+    if not query and limits is UNLIMITED:
+        return None
+    return format_of(table, limits=limits, query=query)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cloakgp.data.formats import AddressFormat, format_of
+from cloakgp.data.formats import format_of
+from cloakgp.data.formats.address import AddressFormat
 from cloakgp.data.tables import column_names_of, read_private, read_private_numbers
 
 SECRET = "secret-4711"

@@ -11,7 +11,8 @@ import time
 import pytest
 import sqlalchemy as sa
 
-from cloakgp.data.formats import AddressFormat, DatabaseFormat
+from cloakgp.data.formats.address import AddressFormat
+from cloakgp.data.formats.rows import DatabaseFormat
 from cloakgp.data.limits import ReadingLimits, RefusedError
 from cloakgp.data.tables import column_names_of, read_private
 

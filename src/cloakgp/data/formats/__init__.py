@@ -1,39 +1,31 @@
-"""Table formats, read column by column. One registry.
+"""Table formats, read column by column.
 
-A new format is a class in a module of this folder and a line below; its suffix is in
-`cloakgp.data.schema`, which imports nothing that reads files.
+A new format is a class in a module of this folder, and its line in `cloakgp.data.schema`, which
+imports nothing that reads files.
 """
 
 from pathlib import Path
+from pkgutil import resolve_name
 
-from cloakgp.data.formats.address import AddressFormat
 from cloakgp.data.formats.base import Batch, TableFormat
-from cloakgp.data.formats.columnar import ArrowFormat, ParquetFormat
-from cloakgp.data.formats.delimited import CsvFormat
-from cloakgp.data.formats.rows import DatabaseFormat, SpreadsheetFormat
 from cloakgp.data.limits import UNLIMITED, ReadingLimits
-from cloakgp.data.schema import table_suffix
+from cloakgp.data.schema import FORMATS, table_suffix
 
-__all__ = ["FORMATS", "AddressFormat", "Batch", "DatabaseFormat", "TableFormat", "format_of"]
-
-FORMATS: tuple[TableFormat, ...] = (
-    CsvFormat(),
-    ParquetFormat(),
-    ArrowFormat(),
-    SpreadsheetFormat(),
-    DatabaseFormat(),
-    AddressFormat(),
-)
+__all__ = ["Batch", "TableFormat", "format_of"]
 
 
-def format_of(path: Path, *, limits: ReadingLimits = UNLIMITED) -> TableFormat:
+def format_of(
+    path: str | Path, *, limits: ReadingLimits = UNLIMITED, query: str = ""
+) -> TableFormat:
     """Return the format that the name of a file says it has.
 
     Parameters
     ----------
-    path : Path
+    path : str or Path
     limits : ReadingLimits, optional
         Of what is read.
+    query : str
+        Of a database; if empty, its only table is meant.
 
     Raises
     ------
@@ -42,9 +34,11 @@ def format_of(path: Path, *, limits: ReadingLimits = UNLIMITED) -> TableFormat:
 
     Examples
     --------
-    >>> format_of(Path("people.csv.gz")).suffixes  # doctest: +ELLIPSIS
+    >>> format_of("people.csv.gz").suffixes  # doctest: +ELLIPSIS
     ('.csv', '.csv.gz', '.csv.bz2', '.csv.xz', '.csv.zst', '.csv.zip', '.tsv', '.tsv.gz', ...)
     """
     suffix = table_suffix(path)
-    found = next(table_format for table_format in FORMATS if suffix in table_format.suffixes)
-    return found if limits is UNLIMITED else type(found)(limits=limits)
+    name = next(name for name, suffixes in FORMATS.items() if suffix in suffixes)
+    settings = {"query": query} if query else {}
+    reader: TableFormat = resolve_name(name)(limits=limits, **settings)
+    return reader

@@ -14,7 +14,6 @@ from cloakgp.data.formats.base import Rows
 from cloakgp.data.formats.queries import select_from_postgresql, select_from_sqlite
 from cloakgp.data.formats.rows import RowFormat
 from cloakgp.data.limits import UNLIMITED, ReadingLimits, RefusedError
-from cloakgp.data.schema import ADDRESSES
 from cloakgp.utils.extras import extra
 
 LONGEST_ADDRESS = 10_000
@@ -38,7 +37,6 @@ class AddressFormat(RowFormat):
         psycopg.
     """
 
-    suffixes = ADDRESSES
     certain_names = True
 
     def __init__(self, query: str = "", *, limits: ReadingLimits = UNLIMITED) -> None:

@@ -21,7 +21,15 @@ from typing import Any, BinaryIO, ClassVar, TypeVar
 
 from cloakgp.data.cells import check_kinds_of_ids
 from cloakgp.data.limits import UNLIMITED, ReadingLimits, RefusedError
-from cloakgp.data.schema import ADDRESSES, DATABASES, TEXT, check_file, check_header, table_suffix
+from cloakgp.data.schema import (
+    ADDRESSES,
+    DATABASES,
+    FORMATS,
+    TEXT,
+    check_file,
+    check_header,
+    table_suffix,
+)
 from cloakgp.utils.extras import extra
 
 with extra("tables"):
@@ -61,18 +69,20 @@ class TableFormat(ABC):
 
     Attributes
     ----------
-    suffixes : tuple of str
-        How the names of such files end.
     certain_names : bool
         Whether the names of columns are known to be names; the first line of a text file may hold
         a person's values instead.
     """
 
-    suffixes: ClassVar[tuple[str, ...]]
     certain_names: ClassVar[bool]
 
     def __init__(self, *, limits: ReadingLimits = UNLIMITED) -> None:
         self.limits = limits
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        """How the names of such files end."""
+        return FORMATS[f"{type(self).__module__}:{type(self).__name__}"]
 
     @abstractmethod
     def look(self, path: Path) -> tuple[list[str], int | None]:

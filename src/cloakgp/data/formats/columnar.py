@@ -30,7 +30,6 @@ class ParquetFormat(TableFormat):
     ``__index_level_0__``.
     """
 
-    suffixes = (".parquet",)
     certain_names = True
 
     def look(self, path: Path) -> tuple[list[str], int | None]:
@@ -91,7 +90,6 @@ def parquet_columns(file: Any) -> list[str]:
 class ArrowFormat(TableFormat):
     """Arrow files, of which Feather is another name."""
 
-    suffixes = (".arrow", ".feather")
     certain_names = True
 
     def look(self, path: Path) -> tuple[list[str], int | None]:

@@ -35,7 +35,6 @@ from cloakgp.data.formats.base import (
     read_batches,
 )
 from cloakgp.data.limits import UNLIMITED, ReadingLimits
-from cloakgp.data.schema import DELIMITED
 from cloakgp.privacy.entries import AROUND, NUMBER
 from cloakgp.privacy.person_ids import TEXT
 from cloakgp.utils.extras import extra
@@ -96,7 +95,6 @@ class CsvFormat(TableFormat):
         Of what is read.
     """
 
-    suffixes = DELIMITED
     certain_names = False
 
     def __init__(

@@ -21,7 +21,6 @@ from cloakgp.data.formats.base import Batch, Rows, TableFormat, read_batches
 from cloakgp.data.formats.delimited import as_frame, without_formulas
 from cloakgp.data.formats.queries import select_from_sqlite
 from cloakgp.data.limits import UNLIMITED, ReadingLimits
-from cloakgp.data.schema import DATABASES, SPREADSHEETS
 from cloakgp.privacy.person_ids import TEXT, WHOLE
 from cloakgp.utils.extras import extra
 
@@ -113,7 +112,6 @@ def _text(line: Sequence[Any], place: int) -> str | None:
 class SpreadsheetFormat(RowFormat):
     """The first sheet of a workbook: Excel or OpenDocument."""
 
-    suffixes = SPREADSHEETS
     certain_names = False
     all_fractional = True
 
@@ -169,7 +167,6 @@ class DatabaseFormat(RowFormat):
     limits : ReadingLimits, optional
     """
 
-    suffixes = DATABASES
     certain_names = True
 
     def __init__(self, query: str = "", *, limits: ReadingLimits = UNLIMITED) -> None:
