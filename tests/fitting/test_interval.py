@@ -23,8 +23,8 @@ from cloakgp.fitting.interval import (
     MOST_ROUNDS,
     NO_SEARCH,
     WIDEST,
-    _estimate_below,
     _expected_share,
+    estimate_below,
     find_interval,
     plan_search,
     searches_interval,
@@ -166,7 +166,7 @@ def test_what_interval_means():
 def test_of_one_round_what_is_missing_is_shared_out():
     """Closed form: with N known, every count gets its part of N less their sum."""
     values = np.array([3.0, 80.0, 30.0, -5.0])
-    below, covariance = _estimate_below(
+    below, covariance = estimate_below(
         [(np.arange(5.0), answered(values, noise_sd=7.0))], np.arange(5.0), rows=100
     )
     np.testing.assert_allclose(np.diff(below), values + (100 - values.sum()) / 4)
@@ -185,7 +185,7 @@ def test_several_rounds_are_weighed_as_least_squares_does():
         for edges, one, sd in zip(rounds, values, sds, strict=True)
     ]
     places = np.unique(np.concatenate(rounds))
-    below, covariance = _estimate_below(asked, places, rows=100)
+    below, covariance = estimate_below(asked, places, rows=100)
     middles = (places[1:] + places[:-1]) / 2
     weighed = [
         ((edges[:-1, None] < middles) & (middles < edges[1:, None])) / sd

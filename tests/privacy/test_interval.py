@@ -21,6 +21,7 @@ from cloakgp.privacy.ask import ask
 from cloakgp.privacy.noise import GAUSSIAN
 from cloakgp.privacy.questions.bands import Bands
 from cloakgp.privacy.questions.counts import CountQuestion
+from cloakgp.privacy.questions.outside import OutsideQuestion
 from cloakgp.privacy.questions.spread import SpreadQuestion
 
 # Budgets are as large as it takes to try them all.
@@ -231,12 +232,13 @@ def test_the_search_and_all_stages_together_spend_what_the_release_states(others
     stages = [] if "stages" in others else [Bands, Bands]
     spread = [SpreadQuestion] * (others.get("learn") == "map")
     assert rounds >= 3
-    assert kinds == [OutputBounds, *[CountQuestion] * rounds, *stages, *spread]
+    # Nobody lies outside: it is asked once by strata.
+    assert kinds == [OutputBounds, *[CountQuestion] * rounds, OutsideQuestion, *stages, *spread]
     # It did find a narrower interval, and every question after it goes by that.
     assert release.measurements[0].question.width < 0.1 * (LIMITS[1] - LIMITS[0])
     # Counts come first in time, and stand behind the first stage.
     mus = [one.answers.guarantee.mu for one in release.measurements]
-    mus = [*mus[1 : rounds + 1], mus[0], *mus[rounds + 1 :]]
+    mus = [*mus[1 : rounds + 2], mus[0], *mus[rounds + 2 :]]
     for spent, claimed in zip(alone, mus, strict=True):
         assert ACHIEVED_SHARE * claimed <= spent <= claimed
     guarantee = release.guarantee

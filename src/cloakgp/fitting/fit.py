@@ -12,13 +12,12 @@ from cloakgp.design import Progress
 from cloakgp.fitting.bands import ONE_STAGE, Stages, Step, schedule_stages, stages_for, whole_of
 from cloakgp.fitting.interval import (
     NO_SEARCH,
-    SearchPlan,
     decided_by_answers,
     find_intervals,
-    plan_search,
 )
 from cloakgp.fitting.request import FitRequest
 from cloakgp.fitting.steps import NOTHING, Learning, take_steps
+from cloakgp.fitting.strata import keep_strata, plan_checked_search
 from cloakgp.fitting.strategies import Budget, Query
 from cloakgp.fitting.table import Count, DesignSettings, Model, Table
 from cloakgp.models.transforms import OutputTransform
@@ -145,7 +144,7 @@ def fit(table: Table, y: Any, plan: Plan) -> Release:
     checked = plan.budget.law.check(*plan.budget.pair)
     budget, search, model = plan.budget.of(checked), NO_SEARCH, plan.model(None)
     if plan.searched:
-        search = plan_search(
+        search = plan_checked_search(
             plan.searched[0],
             budget=decided_by_answers(budget),
             rows=table.counted,
@@ -154,8 +153,9 @@ def fit(table: Table, y: Any, plan: Plan) -> Release:
         )
     if search.rounds:
         budget = decided_by_answers(budget)
-    steps = _schedule(table, plan, model, budget=budget, search=search, rounds=len(search.rounds))
-    hold(whole_of(budget, steps=steps, others=search.rounds))
+    spent = search.spent(len(search.rounds), checks=len(search.checks))
+    steps = _schedule(table, plan, model, budget=budget, spent=spent)
+    hold(whole_of(budget, steps=steps, others=search.parts))
     counts: tuple[Count, ...] = ()
     if search.rounds:
         plan.on_step("looking for where most outputs lie")
@@ -166,11 +166,25 @@ def fit(table: Table, y: Any, plan: Plan) -> Release:
             plan=search,
             insecure_seed=plan.insecure_seed,
         )
+        outside: tuple[Count, ...] = ()
+        if search.checks:
+            [interval], [declared] = found, plan.searched
+            interval, outside = keep_strata(
+                partial(table.count, y=y),
+                found=interval,
+                declared=declared,
+                plan=search,
+                strata=partial(table.strata, search.strata),
+                insecure_seed=plan.insecure_seed,
+            )
+            found = (interval,)
         if found != plan.searched:
             model = plan.model(found)
         table = table.within(found)
-        # Rounds that were not needed are the stages' budget.
-        steps = _schedule(table, plan, model, budget=budget, search=search, rounds=len(counts))
+        # What was not needed is the stages' budget.
+        spent = search.spent(len(counts), checks=len(outside))
+        steps = _schedule(table, plan, model, budget=budget, spent=spent)
+        counts += outside
     release = take_steps(
         table,
         y,
@@ -186,9 +200,9 @@ def fit(table: Table, y: Any, plan: Plan) -> Release:
 
 
 def _schedule(
-    table: Table, plan: Plan, model: Model, *, budget: Budget, search: SearchPlan, rounds: int
+    table: Table, plan: Plan, model: Model, *, budget: Budget, spent: float
 ) -> tuple[Step, ...]:
-    """Split a budget over the stages that are left after some rounds of counts."""
+    """Split a budget over the stages, after counts that spent a share of it."""
     criterion = criterion_named(
         plan.settings.criterion, use="numbers" if model.likelihood.linear else "classes"
     )
@@ -203,5 +217,5 @@ def _schedule(
         budget=budget,
         rows=table.rows,
         ask_spread=plan.learning.of_noise,
-        spent=search.spent(rounds),
+        spent=spent,
     )

@@ -161,7 +161,9 @@ def forecast_release(
         settings=DesignSettings(query=query, criterion=criterion, gap=gap),
     )
     # Beside the stages: the question how noisy outputs are, and counts in intervals at most.
-    others = len(schedule.steps) - len(steps) + (BINS + 2) * len(schedule.search.rounds)
+    search = schedule.search
+    others = len(schedule.steps) - len(steps)
+    others += (BINS + 2) * len(search.rounds) + search.strata * len(search.checks)
     return _summarised(
         release, query, budget=schedule.budget, guarantee=schedule.guarantee, others=others
     )

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cloakgp.criteria import criterion_named
+from cloakgp.data import InputRows
 from cloakgp.design import Certificate
+from cloakgp.design.streaming.binning import Cells
 from cloakgp.fitting.bands import Step
 from cloakgp.fitting.reach import reach_of_rows
 from cloakgp.fitting.strategies import Budget, choose_strategy, query_shares, unit_noise_sd
@@ -18,16 +20,19 @@ from cloakgp.fitting.table import (
     Design,
     DesignSettings,
     Model,
+    Strata,
     Table,
     design_given,
 )
 from cloakgp.models.kernels.coregion import as_entries
+from cloakgp.models.summary import summarise
 from cloakgp.models.transforms import OutputTransform
 from cloakgp.privacy import Answers, Guarantee, OutputBounds
 from cloakgp.privacy.ask import ask
 from cloakgp.privacy.groups import Groups, checked_groups
 from cloakgp.privacy.questions.base import Question
 from cloakgp.privacy.questions.counts import CountQuestion
+from cloakgp.privacy.questions.outside import OutsideQuestion
 from cloakgp.privacy.questions.spread import SpreadQuestion
 from cloakgp.privacy.questions.unit import UNIT_INTERVAL
 from cloakgp.privacy.several_outputs import OutputColumns
@@ -209,18 +214,11 @@ class HeldTable(Table):
         strategy = self._alike(settings.query.X, settings.query.weights)
         return Design(strategy=strategy, question=question)
 
-    def _alike(
-        self,
-        X_query: Array,
-        query_weights: Array | None,
-        *,
-        counted: NDArray[np.bool_] | None = None,
-    ) -> DenseStrategy:
-        """Return one question about all rows alike, or about some of them."""
-        rows = np.ones(len(self.X)) if counted is None else counted.astype(np.float64)
+    def _alike(self, X_query: Array, query_weights: Array | None) -> DenseStrategy:
+        """Return one question about all rows alike."""
         return DenseStrategy(
             X=self.X,
-            matrix=rows[None, :],
+            matrix=np.ones((1, len(self.X))),
             X_query=X_query,
             query_weights=query_weights,
             reconstruction=None,
@@ -297,18 +295,17 @@ class HeldTable(Table):
 
     def count(
         self,
-        question: CountQuestion,
+        question: CountQuestion | OutsideQuestion,
         y: ArrayLike,
         budget: Budget,
         *,
         output: int,
         insecure_seed: int | None,
+        strata: Strata | None = None,
     ) -> Answers:
-        """Count an output of every row in intervals, under (ε, δ)-differential privacy."""
-        which = self._which(output)
-        rows = np.ones(len(self.X)) if which is None else which.astype(np.float64)
+        """Count an output of every row, by strata if given, under (ε, δ)-differential privacy."""
         return ask(
-            rows[None, :],
+            self._counting(output, strata),
             self._counted(y),
             question=question,
             epsilon=budget.epsilon,
@@ -318,14 +315,30 @@ class HeldTable(Table):
             insecure_seed=insecure_seed,
         )
 
+    def strata(self, count: int) -> Strata:
+        """Return so many strata of like inputs, or fewer; public."""
+        summary = summarise(InputRows(self.X))
+        cells = Cells(centres=summary.centres(count)[0], units=summary.units)
+        return Strata(cells=cells, sizes=np.asarray(cells.membership(self.X).sum(axis=1)))
+
+    def _counting(self, output: int, strata: Strata | None) -> Array:
+        """Return which rows are in which count, shape (S, N) or (1, N)."""
+        which = self._which(output)
+        rows = np.ones(len(self.X)) if which is None else which.astype(np.float64)
+        if strata is None:
+            return rows[None, :]
+        apart: Array = strata.cells.membership(self.X).toarray()
+        return apart * rows
+
     def measured_counts(
         self, counts: Sequence[Count], *, first: Strategy
     ) -> tuple[Measurement, ...]:
         """Return counts as measurements of a release."""
         return tuple(
             Measurement(
-                strategy=self._alike(
-                    first.X_query, first.query_weights, counted=self._which(one.output)
+                strategy=replace(
+                    self._alike(first.X_query, first.query_weights),
+                    matrix=self._counting(one.output, one.strata),
                 ),
                 question=self._in_units(one),
                 answers=one.answers,
@@ -434,6 +447,8 @@ class HeldEntries(HeldTable):
         return which
 
     def _in_units(self, count: Count) -> Question:
+        # Of several outputs nobody is counted by strata.
+        assert isinstance(count.question, CountQuestion)
         return CountQuestion(self.units.places(count.question.edges, output=count.output))
 
 

@@ -119,14 +119,28 @@ class SearchPlan:
         Of each round, at most; none if nobody looks. Of several outputs, rounds of all of them.
     share : float
         Of μ², or of ε with Laplace noise, of one round of one output.
+    checks : tuple of Budget
+        Of each question who lies outside, at most (`cloakgp.fitting.strata`).
+    check_share : float
+        Of one of these.
+    strata : int
+        In how many it is asked.
     """
 
     rounds: tuple[Budget, ...] = ()
     share: float = 0.0
+    checks: tuple[Budget, ...] = ()
+    check_share: float = 0.0
+    strata: int = 0
 
-    def spent(self, rounds: int) -> float:
-        """Return the share of so many rounds."""
-        return rounds * self.share
+    def spent(self, rounds: int, *, checks: int = 0) -> float:
+        """Return the share of so many rounds, and of so many questions who lies outside."""
+        return rounds * self.share + checks * self.check_share
+
+    @property
+    def parts(self) -> tuple[Budget, ...]:
+        """All that it may spend."""
+        return self.rounds + self.checks
 
 
 NO_SEARCH = SearchPlan()
@@ -407,7 +421,7 @@ def _favoured(
 ) -> tuple[int, int]:
     """Return the places between which outputs lie, as all answers together favour it."""
     places = np.unique(np.concatenate([edges for edges, _ in asked]))
-    below, covariance = _estimate_below(asked, places, rows=rows)
+    below, covariance = estimate_below(asked, places, rows=rows)
     outside = below[:, None] + rows - below[None, :]
     spread = np.diag(covariance)
     variance = spread[:, None] + spread[None, :] - 2.0 * covariance
@@ -423,13 +437,22 @@ def _favoured(
     return int(places[start]), int(places[stop])
 
 
-def _estimate_below(
-    asked: Sequence[tuple[Array, Answers]], places: Array, *, rows: int
+def estimate_below(
+    asked: Sequence[tuple[Array, Answers]], places: Array, *, rows: float
 ) -> tuple[Array, Array]:
     """Return how many outputs lie below every place, by least squares, and its covariance.
 
     Every count is a difference of two such numbers. None lies below the first place, and all below
     the last: these are known.
+
+    Parameters
+    ----------
+    asked : sequence of pairs of array and Answers
+        Where the intervals of each round end, and their noisy counts.
+    places : array of shape (n,)
+        All of these ends, in order.
+    rows : float
+        N.
     """
     count = len(places)
     precision, moment = np.zeros((count, count)), np.zeros(count)

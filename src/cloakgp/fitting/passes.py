@@ -20,12 +20,13 @@ from cloakgp.design.streaming.condensing import condense
 from cloakgp.design.streaming.grouping import GroupedPasses, sum_grouped
 from cloakgp.design.streaming.rules import EqualRule
 from cloakgp.design.streaming.sums import sum_strategy
+from cloakgp.design.streaming.together import sum_columns
 from cloakgp.fitting.bands import Stage, Step
 from cloakgp.fitting.reach import reach_of_bands
 from cloakgp.fitting.refusals import refuse
 from cloakgp.fitting.row_forecast import LITTLE, RowsForecast, forecast_rows
 from cloakgp.fitting.strategies import Budget, Query, design_rows, query_weights, unit_noise_sd
-from cloakgp.fitting.table import Count, Design, DesignSettings, Model, Table
+from cloakgp.fitting.table import Count, Design, DesignSettings, Model, Strata, Table
 from cloakgp.models import SparsePrior
 from cloakgp.models.kernels.coregion import CoregionKernel
 from cloakgp.models.likelihoods import ClassLikelihood
@@ -37,6 +38,7 @@ from cloakgp.privacy.noise import NOISES
 from cloakgp.privacy.questions.base import Question
 from cloakgp.privacy.questions.classes import Classes
 from cloakgp.privacy.questions.counts import CountQuestion
+from cloakgp.privacy.questions.outside import OutsideQuestion
 from cloakgp.privacy.rounding import gamma
 from cloakgp.privacy.several_outputs import OutputColumns
 from cloakgp.release import (
@@ -437,17 +439,18 @@ class RowTable(Table):
 
     def count(
         self,
-        question: CountQuestion,
+        question: CountQuestion | OutsideQuestion,
         y: Rows | GroupedRows,
         budget: Budget,
         *,
         output: int,
         insecure_seed: int | None,
+        strata: Strata | None = None,
     ) -> Answers:
-        """Count the output of every row in intervals, under (ε, δ)-differential privacy."""
+        """Count an output of every row, by strata if given, under (ε, δ)-differential privacy."""
         # Every chunk has at most all rows, and there are at most as many chunks as rows.
         bound = StrategyBound(
-            answers=1,
+            answers=1 if strata is None else len(strata.sizes),
             longest=1.0,
             chunk_rows=self.rows,
             count=self.rows,
@@ -459,13 +462,22 @@ class RowTable(Table):
             bound = replace(bound, longest=_longest(most), group_rows=most, chunks=self.rows)
         return ask_chunks(
             self._counted(y),
-            EqualShares(grouped=self.grouped, output=self._which(output)),
+            self._shares(output, None if strata is None else strata.cells),
             bound=bound,
             question=question,
             epsilon=budget.epsilon,
             delta=budget.delta,
             insecure_seed=insecure_seed,
         )
+
+    def _shares(self, output: int, cells: Cells | None) -> EqualShares:
+        return EqualShares(grouped=self.grouped, output=self._which(output), strata=cells)
+
+    def strata(self, count: int) -> Strata:
+        """Return so many strata of like inputs, or fewer, after a pass that sizes them; public."""
+        cells = Cells(centres=self.summary.centres(count)[0], units=self.summary.units)
+        sums = sum_columns(self.passes, self._shares(0, cells), what="looking at groups of inputs")
+        return Strata(cells=cells, sizes=sums.totals)
 
     def measured_counts(
         self, counts: Sequence[Count], *, first: Strategy
@@ -482,16 +494,26 @@ class RowTable(Table):
             reconstruction=None,
             certificate=Certificate(criterion="given", gap=np.inf),
         )
-        return tuple(
-            Measurement(
-                strategy=replace(strategy, output=self._which(one.output)),
-                question=self._in_units(one),
-                answers=one.answers,
+
+        def counted(one: Count) -> StreamedStrategy:
+            which = replace(strategy, output=self._which(one.output))
+            if one.strata is None:
+                return which
+            apart = len(one.strata.sizes)
+            return replace(
+                which,
+                rule=_equal_rule(first.prior, answers=apart),
+                sums=(says_nothing(first.prior, apart),),
+                row_totals=one.strata.sizes,
+                strata=one.strata.cells,
             )
+
+        return tuple(
+            Measurement(strategy=counted(one), question=self._in_units(one), answers=one.answers)
             for one in counts
         )
 
-    def _in_units(self, count: Count) -> CountQuestion:
+    def _in_units(self, count: Count) -> CountQuestion | OutsideQuestion:
         """Return what was counted in the units of the other questions."""
         return count.question
 
@@ -665,6 +687,8 @@ class EntryTable(RowTable):
         return output
 
     def _in_units(self, count: Count) -> CountQuestion:
+        # Of several outputs nobody is counted by strata.
+        assert isinstance(count.question, CountQuestion)
         return CountQuestion(self.units.places(count.question.edges, output=count.output))
 
 
@@ -821,8 +845,8 @@ def with_noise_of_rows(
     return tuple(replace(one, prior=scaled_noise(one.prior, position)) for one in priors)
 
 
-def _equal_rule(prior: SparsePrior) -> EqualRule:
-    return EqualRule(matrix=np.zeros((1, len(prior.inducing))))
+def _equal_rule(prior: SparsePrior, *, answers: int = 1) -> EqualRule:
+    return EqualRule(matrix=np.zeros((answers, len(prior.inducing))))
 
 
 def _longest(most_rows: int) -> float:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from cloakgp.fitting.bands import Stage, Step, schedule_stages
-from cloakgp.fitting.interval import NO_SEARCH, SearchPlan, decided_by_answers, plan_search
+from cloakgp.fitting.interval import NO_SEARCH, SearchPlan, decided_by_answers
+from cloakgp.fitting.strata import plan_checked_search
 from cloakgp.fitting.strategies import Budget
 from cloakgp.privacy import Guarantee, OutputBounds
 
@@ -95,7 +96,7 @@ def schedule_release(
     budget.law.check(*budget.pair)
     search = NO_SEARCH
     if searched:
-        search = plan_search(
+        search = plan_checked_search(
             bounds,
             budget=decided_by_answers(budget),
             rows=rows // outputs,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from cloakgp.design import Progress
+from cloakgp.design.streaming.binning import Cells
 from cloakgp.design.streaming.condensing import CellQuestions
 from cloakgp.design.streaming.sums import StrategySums
 from cloakgp.fitting.bands import Stage, Step
@@ -20,6 +21,7 @@ from cloakgp.models.likelihoods import NUMBERS, Likelihood
 from cloakgp.privacy import Answers, OutputBounds
 from cloakgp.privacy.questions.base import Question
 from cloakgp.privacy.questions.counts import CountQuestion
+from cloakgp.privacy.questions.outside import OutsideQuestion
 from cloakgp.release import Hyperprior, Measurement, Release, Strategy
 from cloakgp.release.posterior.mixture import Inference
 from cloakgp.utils.arrays import Array
@@ -91,6 +93,21 @@ class Design:
 
 
 @dataclass(frozen=True, eq=False)
+class Strata:
+    """A public partition of rows by their inputs.
+
+    Attributes
+    ----------
+    cells : Cells
+    sizes : array of shape (S,)
+        How much the rows of each add to a count.
+    """
+
+    cells: Cells
+    sizes: Array
+
+
+@dataclass(frozen=True, eq=False)
 class Count:
     """A round of counts of one output, and its noisy answers.
 
@@ -98,14 +115,17 @@ class Count:
     ----------
     output : int
         Which one, from 0.
-    question : CountQuestion
+    question : CountQuestion or OutsideQuestion
         In the units of that output.
     answers : Answers
+    strata : Strata or None
+        In which rows were counted apart; None if all were together.
     """
 
     output: int
-    question: CountQuestion
+    question: CountQuestion | OutsideQuestion
     answers: Answers
+    strata: Strata | None = None
 
 
 class Table(ABC):
@@ -224,14 +244,19 @@ class Table(ABC):
     @abstractmethod
     def count(
         self,
-        question: CountQuestion,
+        question: CountQuestion | OutsideQuestion,
         y: Any,
         budget: Budget,
         *,
         output: int,
         insecure_seed: int | None,
+        strata: Strata | None = None,
     ) -> Answers:
-        """Count an output of every row in intervals, under (ε, δ)-differential privacy."""
+        """Count an output of every row, by strata if given, under (ε, δ)-differential privacy."""
+
+    @abstractmethod
+    def strata(self, count: int) -> Strata:
+        """Return so many strata of like inputs, or fewer; public."""
 
     def within(self, found: Sequence[OutputBounds]) -> Table:
         """Return the table with its outputs in units of the intervals that were found."""

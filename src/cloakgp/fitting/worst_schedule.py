@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import product
 
 from cloakgp.fitting.bands import Stage, schedule_stages
-from cloakgp.fitting.interval import BINS, NO_SEARCH, plan_search
+from cloakgp.fitting.interval import BINS, NO_SEARCH
+from cloakgp.fitting.strata import plan_checked_search
 from cloakgp.fitting.strategies import Budget
 from cloakgp.privacy import Guarantee, OutputBounds
 from cloakgp.privacy.accounting import ROUNDING, discretisation_delta, exact_noise_multiplier
@@ -27,8 +29,9 @@ def worst_of_schedule(
 ) -> Guarantee:
     r"""Return a guarantee that every release of a schedule keeps; refuse one that may fail midway.
 
-    Depends on public numbers alone. How many rounds of counts there are is decided by answers, so
-    every number of them is gone through, with the stages and the question of spread that follow.
+    Depends on public numbers alone. How many rounds of counts there are is decided by answers, and
+    how many questions who lies outside: every number of them is gone through, with the stages and
+    the question of spread that follow.
 
     Parameters
     ----------
@@ -64,13 +67,16 @@ def worst_of_schedule(
     """
     search = NO_SEARCH
     if search_within is not None:
-        search = plan_search(search_within, budget=budget, rows=rows)
+        search = plan_checked_search(search_within, budget=budget, rows=rows)
     paths = []
-    for rounds in range(len(search.rounds) + 1):
+    sizes = product(range(len(search.rounds) + 1), range(len(search.checks) + 1))
+    for rounds, checks in sizes:
+        spent = search.spent(rounds, checks=checks)
         steps = schedule_stages(
-            stages, budget=budget, rows=rows, ask_spread=ask_spread, spent=search.spent(rounds)
+            stages, budget=budget, rows=rows, ask_spread=ask_spread, spent=spent
         )
         counts = [(part, MOST_COUNTS) for part in search.rounds[:rounds]]
+        counts += [(part, search.strata) for part in search.checks[:checks]]
         asked = [(step.budget, 1 if step.stage is None else rows * channels) for step in steps]
         paths.append(counts + asked)
     worst = worst_release(

@@ -14,7 +14,6 @@ from cloakgp.plots.slices import axis_of, shortened
 from cloakgp.plots.themes import theme_of
 from cloakgp.privacy.questions.bands import Bands
 from cloakgp.privacy.questions.bounds import OutputBounds
-from cloakgp.privacy.questions.counts import CountQuestion
 from cloakgp.release import DenseStrategy, Measurement, Release
 from cloakgp.report.columns import asked_output, has_classes, what_inputs_are
 from cloakgp.report.controls import Control, controls_of
@@ -119,9 +118,7 @@ class BandsDisplay(Display):
         asked = [
             each
             for each in release.measurements
-            if each.strategy.table == first
-            and not each.about_spread
-            and not isinstance(each.question, CountQuestion)
+            if each.strategy.table == first and each.question.locates
         ]
         stages = tuple(_stage(release, each) for each in asked)
         return cls(release, numbers[chosen], stages, unit)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+from cloakgp.design.streaming.binning import Cells
 from cloakgp.design.streaming.grouping import (
     GroupedPasses,
     Grouping,
@@ -42,12 +43,16 @@ NOTHING_SHARED = (
 class EqualShares:
     """The weight of rows in counts: one each, or with groups a share of their group's one.
 
+    By strata, each row in the count of its own.
+
     Attributes
     ----------
     grouped : bool
         Whether inputs end with the sizes of groups.
     output : int or None
         Which output of several is counted; the input before the sizes says which an entry is of.
+    strata : Cells or None
+        In which rows are counted apart.
 
     Examples
     --------
@@ -59,10 +64,13 @@ class EqualShares:
 
     grouped: bool = False
     output: int | None = None
+    strata: Cells | None = None
 
     def __call__(self, X: Array) -> Array:
-        """Return the columns of rows, shape (1, n)."""
+        """Return the columns of rows, shape (1, n), or one row for each stratum."""
         weights = np.ones((1, len(X)))
+        if self.strata is not None:
+            weights = self.strata.membership(X).toarray()
         if self.output is not None:
             weights[:, X[:, -2 if self.grouped else -1] != self.output] = 0.0
         return weights / X[:, -1] if self.grouped else weights
@@ -82,12 +90,15 @@ class RuleColumns:
         Whether inputs end with the sizes of groups, which it goes by, too.
     output : int or None
         Of several, the one whose entries alone are asked, all alike.
+    strata : Cells or None
+        In which rows are counted apart, all alike.
     """
 
     model: RowModel
     rule: Rule
     grouped: bool = False
     output: int | None = None
+    strata: Cells | None = None
 
     def __call__(self, X: Array) -> Array:
         """Return the columns of rows, shape (k, n)."""
@@ -97,8 +108,9 @@ class RuleColumns:
 
     def asked(self, X: Array) -> Columns:
         """Return the same in the form in which sums over rows cost least."""
-        if self.output is not None:
-            return EqualShares(grouped=self.grouped, output=self.output)(X)
+        if self.output is not None or self.strata is not None:
+            shares = EqualShares(grouped=self.grouped, output=self.output, strata=self.strata)
+            return shares(X)
         if self.grouped:
             return grouped_columns(X, model=self.model, rule=self.rule)
         # The design may have found what to ask of these very rows.
@@ -147,6 +159,8 @@ class StreamedStrategy(Strategy):
         above are entries then, and ``longest`` says how far all of a row's move answers.
     output : int or None
         Of several, the one whose entries alone are asked.
+    strata : Cells or None
+        In which rows are counted apart.
     """
 
     prior: SparsePrior
@@ -162,11 +176,18 @@ class StreamedStrategy(Strategy):
     ball: Ball = "l2"
     together: int = 1
     output: int | None = None
+    strata: Cells | None = None
 
     def columns(self, question: Question) -> RuleColumns:
         """Return what is asked of rows about a question, by their inputs."""
         model = question if isinstance(question, RowQuestion) else self.prior
-        return RuleColumns(model=model, rule=self.rule, grouped=self.grouped, output=self.output)
+        return RuleColumns(
+            model=model,
+            rule=self.rule,
+            grouped=self.grouped,
+            output=self.output,
+            strata=self.strata,
+        )
 
     @property
     def n_answers(self) -> int:
@@ -274,6 +295,7 @@ class StreamedStrategy(Strategy):
             and np.array_equal(self.rule.matrix, other.rule.matrix)
             and np.array_equal(self.row_totals, other.row_totals)
             and self.output == other.output
+            and _same_cells(self.strata, other.strata)
         )
 
     def verify(self, passes: Passes, *, question: Question) -> float:
@@ -348,7 +370,10 @@ class StreamedStrategy(Strategy):
         which = self.output is None or (
             0 <= self.output < self.together and isinstance(self.rule, EqualRule)
         )
-        if not (whole and which):
+        counted = self.strata is None or (
+            isinstance(self.rule, EqualRule) and len(self.strata.centres) == self.n_answers
+        )
+        if not (whole and which and counted):
             raise ValueError("its rows are damaged")
 
     @property
@@ -384,6 +409,12 @@ class StreamedStrategy(Strategy):
             "what was asked of many rows is known under the priors of their fit alone: another "
             "takes the rows again (fit_rows)"
         )
+
+
+def _same_cells(one: Cells | None, other: Cells | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return np.array_equal(one.centres, other.centres) and np.array_equal(one.units, other.units)
 
 
 def same_covariance(one: SparsePrior, other: LatentPrior) -> bool:

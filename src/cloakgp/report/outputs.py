@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from cloakgp.privacy.questions.counts import CountQuestion
+from cloakgp.privacy.questions.outside import OutsideQuestion
 from cloakgp.release import Measurement, Release, StreamedStrategy
 from cloakgp.release.measurement import declared_bounds
 from cloakgp.report.columns import asked_output
@@ -95,6 +96,11 @@ class NumberWords(OutputWords):
                 "chosen from the counts before it, to find an interval that holds most values; "
                 "all other questions are about values clipped to that."
             )
+        if isinstance(measurement.question, OutsideQuestion):
+            return (
+                "chosen from the counts before it, to widen the interval where it would lose a "
+                "group of rows with like inputs."
+            )
         if measurement.about_spread:
             return "one question about all rows alike, which tells how noisy outputs are."
         strategy = measurement.strategy
@@ -131,9 +137,10 @@ class NumberWords(OutputWords):
             else ""
         )
         found = f", {asked} of which was found to hold most" if asked != stated else ""
+        counted = any(isinstance(one.question, OutsideQuestion) for one in release.measurements)
         return (
-            f"private; declared to lie in {stated}{found}; values outside were clipped, uncounted."
-            f"{taken}"
+            f"private; declared to lie in {stated}{found}; values outside were clipped"
+            f"{', uncounted' * (not counted)}.{taken}"
         )
 
 

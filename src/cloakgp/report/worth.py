@@ -17,6 +17,7 @@ import numpy as np
 
 from cloakgp.release import MultiOutputRelease, Release, StatisticsRelease
 from cloakgp.release.histogram import NoisyHistogram
+from cloakgp.report.clipped import clipped_facts
 from cloakgp.report.columns import has_classes, known_inputs
 from cloakgp.report.facts import Fact, Section
 from cloakgp.utils.arrays import Array
@@ -155,6 +156,8 @@ def accuracy_section(release: object) -> Section | None:
                     "accounted for by the public columns.",
                 )
             )
+    if isinstance(release, Release):
+        facts += clipped_facts(release)
     facts.append(
         Fact(
             "as far as",

@@ -42,6 +42,24 @@ class Cells:
     centres: Array
     units: Array
 
+    def validate(self) -> None:
+        """Refuse a partition that is none.
+
+        Raises
+        ------
+        ValueError
+            If centres are none or not finite, or units are not positive.
+        """
+        fit = self.centres.ndim == 2 and self.units.shape == self.centres.shape[1:]
+        if not (
+            fit
+            and len(self.centres)
+            and np.isfinite(self.centres).all()
+            and np.isfinite(self.units).all()
+            and (self.units > 0).all()
+        ):
+            raise ValueError("its cells are damaged")
+
     @cached_property
     def _tree(self) -> KDTree:
         return KDTree(self.centres / self.units)

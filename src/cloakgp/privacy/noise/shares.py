@@ -19,6 +19,8 @@ class Shares:
         What a round of the search for an interval takes to count finely.
     largest_round, all_rounds : float
         What one round, and all of them, may take.
+    check : float
+        What it may take at most to ask who lies outside of an interval, by strata.
     """
 
     stages: tuple[float, ...]
@@ -26,6 +28,7 @@ class Shares:
     cheap_round: float
     largest_round: float
     all_rounds: float
+    check: float
 
 
 OF_SQUARED_MU = Shares(
@@ -34,6 +37,7 @@ OF_SQUARED_MU = Shares(
     cheap_round=0.02,
     largest_round=0.15,
     all_rounds=0.3,
+    check=0.05,
 )
 OF_EPSILON = Shares(
     stages=(0.25, 0.3, 0.45),
@@ -41,4 +45,5 @@ OF_EPSILON = Shares(
     cheap_round=0.05,
     largest_round=0.27,
     all_rounds=0.55,
+    check=0.1,
 )

@@ -7,10 +7,12 @@ from cloakgp.privacy.questions.base import Question
 from cloakgp.privacy.questions.bounds import OutputBounds
 from cloakgp.privacy.questions.classes import Classes
 from cloakgp.privacy.questions.counts import CountQuestion
+from cloakgp.privacy.questions.outside import OutsideQuestion
 from cloakgp.privacy.questions.spread import SpreadQuestion
 
 QUESTIONS: dict[str, type[Question]] = {
-    each.name: each for each in (OutputBounds, Bands, SpreadQuestion, CountQuestion, Classes)
+    each.name: each
+    for each in (OutputBounds, Bands, SpreadQuestion, CountQuestion, OutsideQuestion, Classes)
 }
 
 __all__ = [
@@ -19,6 +21,7 @@ __all__ = [
     "Classes",
     "CountQuestion",
     "OutputBounds",
+    "OutsideQuestion",
     "Question",
     "SpreadQuestion",
 ]

@@ -1,0 +1,146 @@
+"""Values beyond an interval that was found: what was done with them, how many, and where."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from cloakgp.fitting.interval import estimate_below
+from cloakgp.privacy.questions.bounds import OutputBounds
+from cloakgp.privacy.questions.counts import CountQuestion
+from cloakgp.privacy.questions.outside import OutsideQuestion
+from cloakgp.release import DenseStrategy, Measurement, Release, StreamedStrategy
+from cloakgp.release.measurement import declared_bounds
+from cloakgp.report.columns import input_names
+from cloakgp.report.facts import Fact
+from cloakgp.utils.arrays import Array
+
+# How many sds of its noise a count is said to be off by.
+GIVE_OR_TAKE = 2.0
+# A column tells a group from others if the group spans no more than this of its range.
+NARROW, MOST_COLUMNS = 0.6, 2
+
+
+def clipped_facts(release: Release) -> tuple[Fact, ...]:
+    """Say what was done with values beyond the interval that was found; nothing if none was.
+
+    Parameters
+    ----------
+    release : Release
+    """
+    question = release.measurements[0].question
+    if not isinstance(question, OutputBounds) or len(declared_bounds(release.measurements)) != 1:
+        return ()
+    [(lowest, highest)] = declared_bounds(release.measurements)
+    lo = question.lo if question.lo > lowest else None
+    hi = question.hi if question.hi < highest else None
+    if lo is None and hi is None:
+        return ()
+    counted = [
+        one
+        for one in release.measurements
+        if isinstance(one.question, OutsideQuestion)
+        and (one.question.lo, one.question.hi) == (lo, hi)
+    ]
+    what = _treated(release, lo=lo, hi=hi)
+    if not counted:
+        return (
+            Fact(
+                "clipped",
+                f"{what} {_how_many_in_all(release, question)}; whether these are a group of rows "
+                "with like inputs is not known: too few rows, or too small a budget, to ask.",
+            ),
+        )
+    return (Fact("clipped", f"{what} {_how_many(release, counted[-1])}"),)
+
+
+def _treated(release: Release, *, lo: float | None, hi: float | None) -> str:
+    def told(end: float) -> str:
+        if release.transform is not None:
+            end = float(release.transform.inverse(np.array([end]))[0])
+        return f"{end:.4g}"
+
+    parts = [(lo, "under"), (hi, "over")]
+    ends = [f"{word} {told(end)} as {told(end)}" for end, word in parts if end is not None]
+    return (
+        f"the first questions took values of {release.output_name} {' and '.join(ends)}, as the "
+        "interval was found to hold most."
+    )
+
+
+def _how_many_in_all(release: Release, taken: OutputBounds) -> str:
+    """Say how many values lie outside, by the counts that found the interval."""
+    rounds = [one for one in release.measurements if isinstance(one.question, CountQuestion)]
+    asked = [
+        (one.question.edges, one.answers)
+        for one in rounds
+        if isinstance(one.question, CountQuestion)
+    ]
+    places, every = np.unique(np.concatenate([edges for edges, _ in asked])), rounds[0].strategy
+    rows = float(every.totals[0])
+    below, covariance = estimate_below(asked, places, rows=rows)
+    # Between two ends of counts, along a line.
+    inside = _weights(taken.hi, places) - _weights(taken.lo, places)
+    share = 1.0 - float(inside @ below) / rows
+    off = GIVE_OR_TAKE * math.sqrt(max(float(inside @ covariance @ inside), 0.0)) / rows
+    return f"By noisy counts these are {_share(share)} of all, give or take {_percent(off)}"
+
+
+def _weights(end: float, places: Array) -> Array:
+    return np.array([np.interp(end, places, row) for row in np.eye(len(places))])
+
+
+def _how_many(release: Release, measurement: Measurement) -> str:
+    question, strategy = measurement.question, measurement.strategy
+    assert isinstance(question, OutsideQuestion)
+    sizes, noise_sd = strategy.totals, measurement.answers.noise_sd
+    outside = question.how_many(measurement.answers.values, sizes)
+    every, total = float(sizes.sum()), float(outside.sum())
+    off = GIVE_OR_TAKE * noise_sd
+    said = (
+        f"By noisy counts these are {_share(total / every)} of all, give or take "
+        f"{_percent(off * np.sqrt(len(sizes)) / every)}"
+    )
+    worst = int(np.argmax(outside - GIVE_OR_TAKE * noise_sd - sizes * total / every))
+    if outside[worst] <= off:
+        return f"{said}; no group of rows with like inputs stands out."
+    return (
+        f"{said}; of the {sizes[worst]:,.0f} rows {_where(release, measurement, worst)} they are "
+        f"{_share(outside[worst] / sizes[worst])}, give or take {_percent(off / sizes[worst])}."
+    )
+
+
+def _share(share: float) -> str:
+    return f"about {_percent(min(max(share, 0.0), 1.0))}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %" if share < 0.1 else f"{100 * min(share, 1.0):.0f} %"
+
+
+def _where(release: Release, measurement: Measurement, stratum: int) -> str:
+    """Say where the rows of a stratum are."""
+    strategy, names = measurement.strategy, input_names(release)
+    if isinstance(strategy, DenseStrategy):
+        X = strategy.X[strategy.matrix[stratum] > 0]
+        ends = np.array([X.min(axis=0), X.max(axis=0)])
+        width = np.ptp(strategy.ranges, axis=0)
+        spans = np.ptp(ends, axis=0) / np.where(width > 0, width, np.inf)
+        spans[width == 0] = 1.0
+        parts = [f"with {names[place]} {_range(ends[:, place])}" for place in _telling(spans)]
+        return " and ".join(parts) or "of one group of like inputs"
+    assert isinstance(strategy, StreamedStrategy)
+    assert strategy.strata is not None
+    centre = strategy.strata.centres[stratum]
+    return "around " + ", ".join(
+        f"{name} {value:.3g}" for name, value in zip(names, centre, strict=True)
+    )
+
+
+def _telling(spans: Array) -> list[int]:
+    return [int(place) for place in np.argsort(spans)[:MOST_COLUMNS] if spans[place] <= NARROW]
+
+
+def _range(ends: Array) -> str:
+    return f"{ends[0]:.3g} to {ends[1]:.3g}" if ends[0] < ends[1] else f"{ends[0]:.3g}"
