@@ -29,6 +29,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning
 
 FAR = (-1.7e308, -1e20, -5e-324, 0.0, 5e-324, 1e20, 1.7e308)
 search_module = importlib.import_module("cloakgp.fitting.interval")
+strata_module = importlib.import_module("cloakgp.fitting.strata")
 fit_module = importlib.import_module("cloakgp.fitting.fit")
 release_module = importlib.import_module("cloakgp.release.release")
 
@@ -224,6 +225,8 @@ def ends(row):
 def test_the_search_and_all_stages_together_spend_what_the_release_states(others, monkeypatch):
     # More find so narrow an interval of equal outputs that later stages have nothing to ask.
     monkeypatch.setattr(search_module, "MOST_ROUNDS", 3)
+    # However few rows there are, it is asked by strata who lies outside.
+    monkeypatch.setattr(strata_module, "COARSEST", 1.0)
     release, alone, together = furthest(
         searching(**others), np.full(6, LIMITS[0]), values=ends, public=published_with
     )
@@ -232,7 +235,7 @@ def test_the_search_and_all_stages_together_spend_what_the_release_states(others
     stages = [] if "stages" in others else [Bands, Bands]
     spread = [SpreadQuestion] * (others.get("learn") == "map")
     assert rounds >= 3
-    # Nobody lies outside: it is asked once by strata.
+    # Nobody does.
     assert kinds == [OutputBounds, *[CountQuestion] * rounds, OutsideQuestion, *stages, *spread]
     # It did find a narrower interval, and every question after it goes by that.
     assert release.measurements[0].question.width < 0.1 * (LIMITS[1] - LIMITS[0])
