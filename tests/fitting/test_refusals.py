@@ -45,6 +45,10 @@ def classes(**changes):
     return DPGPClassifier(**(chosen | BUDGET | changes))
 
 
+def counts(**changes):
+    return numbers(bounds=(0, 9), likelihood="counts", **changes)
+
+
 def held(**changes):
     return numbers(**changes).fit(X, Y).release_
 
@@ -69,6 +73,8 @@ CALLS = {
     "labels in passes again": lambda: again(
         classes().fit_rows(rows(LABELS)).release_, Unread(X, LABELS, jobs=1)
     ),
+    "counts in passes": lambda: counts().fit_rows(Unread(X, Y, jobs=1)),
+    "raw predictions of counts": lambda: counts(criterion="trace").fit(X, LABELS),
     "the papers' iteration again": lambda: again(
         classes(criterion="newton", inducing=None).fit(X, LABELS).release_, LABELS
     ),

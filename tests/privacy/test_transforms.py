@@ -13,7 +13,8 @@ from cloakgp.privacy.transforms import transform_entries, transform_outputs, tra
 
 LOG = OutputTransform(name="log", bounds=(0.5, 2000.0))
 LOGIT = OutputTransform(name="logit", bounds=(0.02, 0.9))
-BOTH = pytest.mark.parametrize("transform", [LOG, LOGIT], ids=lambda each: each.name)
+ROOT = OutputTransform(name="root", bounds=(0.0, 60.0))
+BOTH = pytest.mark.parametrize("transform", [LOG, LOGIT, ROOT], ids=lambda each: each.name)
 
 
 def candidates(transform):

@@ -63,6 +63,13 @@ class TableOptions:
             "together."
         ),
     ] = ""
+    exposure: Annotated[
+        str,
+        typer.Option(
+            help="With --counts: public column that says in how much each row was counted: years, "
+            "people, kilometres. Predictions are of one unit of it."
+        ),
+    ] = ""
     missing_output: Annotated[
         str,
         typer.Option(
@@ -85,6 +92,7 @@ class TableOptions:
             inputs=texts.names(self.inputs) if self.inputs else [],
             schema=self.schema,
             person=self.person,
+            exposure=self.exposure,
             missing_output=self.missing_output,
             query=self.sql,
         )
@@ -116,6 +124,21 @@ class FitOptions:
             "Cells are matched letter by letter."
         ),
     ] = ""
+    counts: Annotated[
+        bool,
+        typer.Option(
+            "--counts",
+            help="With --bounds: the private column holds counts of events, whole numbers. What is "
+            "predicted is their rate.",
+        ),
+    ] = False
+    overdispersion: Annotated[
+        float | None,
+        typer.Option(
+            help="With --counts: a, if a count of mean m has variance m + a m²; 0 for Poisson. "
+            "Learned if not given."
+        ),
+    ] = None
     queries: Annotated[
         Path | None,
         typer.Option(help="Table of inputs where predictions matter; the rows if not given."),
@@ -216,6 +239,8 @@ class FitOptions:
         ValueError
             For what makes no sense.
         """
+        if table.exposure and not self.counts:
+            raise ValueError("--exposure goes with --counts, and has no meaning here")
         order = Order(
             source=table.source(),
             request=self.request(epsilon),
@@ -272,6 +297,8 @@ class FitOptions:
             )
         if self.log and self.transform not in ("", "log"):
             raise ValueError("--log is --transform log: give one of them")
+        if self.counts and (self.log or self.transform):
+            raise ValueError("--transform has no meaning with --counts: leave it out")
         stages = texts.one_of(STAGES, self.stages or "auto", option="--stages")
         interval = texts.one_of(options.INTERVALS, self.interval or "auto", option="--interval")
         return Regression(
@@ -283,6 +310,8 @@ class FitOptions:
             output_transform=texts.one_of_or_none(
                 TRANSFORMS, "log" if self.log else self.transform, option="--transform"
             ),
+            likelihood="counts" if self.counts else "normal",
+            overdispersion=self.overdispersion,
         )
 
     def _check_company(self) -> None:
@@ -294,6 +323,8 @@ class FitOptions:
             "--interval": self.interval or None,
             "--transform": self.transform or None,
             "--log": self.log or None,
+            "--counts": self.counts or None,
+            "--overdispersion": self.overdispersion,
         }
         of_classes: Mapping[str, object] = {
             "--class-rates": self.class_rates or None,

@@ -258,11 +258,14 @@ class People:
         Hand it to a fit and to nothing else.
     groups : list of str or None
         Whose rows they are, as `cloakgp.privacy.person_ids` says.
+    exposure : array of shape (N,) or None
+        Public, of counts.
     """
 
     columns: RawTable
     private: NDArray[Any]
     groups: list[str] | None
+    exposure: Array | None = None
 
 
 def read_people(
@@ -271,6 +274,7 @@ def read_people(
     raw: RawRows,
     output: str,
     groups: str | None = None,
+    exposure: str | None = None,
     table_format: TableFormat | None = None,
 ) -> People:
     """Read raw public columns and the private column of a table.
@@ -285,6 +289,8 @@ def read_people(
         Name of the private column.
     groups : str, optional
         Name of the public column that says whose row it is.
+    exposure : str, optional
+        Name of the public column of numbers that says in how much each row was counted.
     table_format : TableFormat, optional
 
     Raises
@@ -293,8 +299,8 @@ def read_people(
         As for `read_rows` and `read_labelled_rows`.
     """
     names = checked_names(raw.schema.sources, output=output)
-    whose = [] if groups is None else [groups]
-    wanted = [*names, *whose, output]
+    others = [each for each in (groups, exposure) if each is not None]
+    wanted = [*names, *others, output]
     table = _read_columns(Path(path), names=wanted, table_format=table_format, ids=groups)
     place = len(wanted) - 1
     column, kept = raw.private(table.column(place))
@@ -309,7 +315,10 @@ def read_people(
         if raw.classes
         else _private_column(table, output)
     )
-    return People(columns=RawTable.of(table, names), private=private, groups=people)
+    exposures = None if exposure is None else _public_columns(table, [exposure])[:, 0]
+    return People(
+        columns=RawTable.of(table, names), private=private, groups=people, exposure=exposures
+    )
 
 
 def read_person_ids(

@@ -94,6 +94,11 @@ class PlanMixin:
     # Whether persons' rows have to be held together, or may be read in passes.
     _holds_groups = False
 
+    @property
+    def _holds_rows(self) -> bool:
+        """Whether outputs are such that rows cannot be read in passes."""
+        return False
+
     if TYPE_CHECKING:
         # What the estimator itself brings.
         def _criterion(self) -> Criterion: ...
@@ -130,7 +135,8 @@ class PlanMixin:
         True
         """
         criterion = self._criterion()
-        passes = "many rows" in criterion.uses and not (grouped and self._holds_groups)
+        held = self._holds_rows or (grouped and self._holds_groups)
+        passes = "many rows" in criterion.uses and not held
         return plan_fit(
             shape[0],
             n_inputs=shape[1],
@@ -230,7 +236,7 @@ class ForecastMixin(PlanMixin):
         """
         model = clone(self)
         self._request().validate()
-        limits = self._regression().declared
+        limits, transform = self._regression().declared, self._regression().transform
         known: Beforehand = model._beforehand(X, X_query, groups=groups)
         table, given, how = known.table, known.inputs, known.how
         forecasts: tuple[Forecast, ...] = ()
@@ -249,7 +255,7 @@ class ForecastMixin(PlanMixin):
             )
         said: dict[str, Any] = {
             "declared": f"{limits.lo:g} to {limits.hi:g}",
-            "transform": self.output_transform,
+            "transform": None if transform is None else transform.name,
             "epsilon": self.epsilon,
             "delta": self.delta,
             "forecasts": forecasts,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cache, partial
 from typing import Any, Literal
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.gaussian_process.kernels import Kernel
@@ -25,13 +26,15 @@ from cloakgp.estimators.later_visits import LaterVisitsMixin
 from cloakgp.estimators.planning import ForecastMixin
 from cloakgp.estimators.repetition import warn_of_repetition
 from cloakgp.fitting.bands import Stages
-from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_prior
-from cloakgp.fitting.held import HeldTable
+from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_prior, choose_rate_prior
+from cloakgp.fitting.held import HeldTable, checked_exposure
 from cloakgp.fitting.passes import Rows, RowTable, inducing_inputs
+from cloakgp.fitting.refusals import refuse
 from cloakgp.fitting.request import FitRequest, Learn, Regression
 from cloakgp.fitting.strategies import Budget, Query
 from cloakgp.fitting.table import Model
 from cloakgp.models import Approximation, ExactPrior, SparsePrior
+from cloakgp.models.likelihoods import NUMBERS
 from cloakgp.privacy import Guarantee, OutputBounds
 from cloakgp.privacy.checks import warn_of_parameters
 from cloakgp.privacy.composition import MixedGuarantee
@@ -40,7 +43,7 @@ from cloakgp.privacy.noise_choice import choose_noise
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import Release
 from cloakgp.utils.arrays import Array
-from cloakgp.utils.names import Estimate, NoiseChoice, TransformName
+from cloakgp.utils.names import Estimate, NoiseChoice, OutputLikelihood, TransformName
 from cloakgp.utils.passes import Tell, tell_nobody
 from cloakgp.utils.threads import OPERATIONS_A_PAIR, suitable_threads
 
@@ -109,6 +112,15 @@ class DPGPRegressor(
         For long tails: outputs are clipped to the bounds, and their logarithm is modelled; or of
         shares, between 0 and 1, their log odds. Bounds and mean stay in output units, and so are
         predictions; kernel and noise variance are of the transformed outputs.
+    likelihood : {"normal", "counts"}
+        "counts": outputs are whole numbers of events, negative binomial about their exposure times
+        a rate whose logarithm is the Gaussian process (`docs/how-to/counts.md`). Predictions are rates,
+        per unit of exposure; kernel and mean are those of the log rate and of the rate; bounds are
+        whole numbers, and what is asked is √(y + 3/8). Rows are held.
+    overdispersion : float, optional
+        α of counts: a count of mean λ has variance λ + α λ²; 0 for Poisson. If not given: learned
+        from a question about how far outside of predictions counts lie, where that is asked (with
+        several stages, as outputs' noise is), and else 1/4.
     gap : float
         Certified relative gap at which the design stops.
     memory : float, optional
@@ -177,6 +189,8 @@ class DPGPRegressor(
         stages: Stages = Regression.stages,
         interval: Literal["auto", False] = Regression.interval,
         output_transform: TransformName | None = None,
+        likelihood: OutputLikelihood = Regression.likelihood,
+        overdispersion: float | None = None,
         gap: float = FitRequest.gap,
         memory: float | None = None,
         schema: Schema | None = None,
@@ -197,6 +211,8 @@ class DPGPRegressor(
         self.stages = stages
         self.interval = interval
         self.output_transform = output_transform
+        self.likelihood = likelihood
+        self.overdispersion = overdispersion
         self.gap = gap
         self.memory = memory
         self.schema = schema
@@ -212,6 +228,7 @@ class DPGPRegressor(
         query_weight: ArrayLike | None = None,
         *,
         groups: Iterable[Hashable] | None = None,
+        exposure: ArrayLike | None = None,
         progress: Progress | None = None,
         tell: Tell = tell_nobody,
     ) -> DPGPRegressor:
@@ -234,6 +251,8 @@ class DPGPRegressor(
         groups : iterable of N texts or whole numbers, optional
             Public: whose row it is. The guarantee is then that of all rows of one group together,
             for people with several rows. If not given, every row is protected on its own.
+        exposure : array-like of shape (N,), optional
+            Public, of counts: years, people, kilometres, in which each was counted. 1 if not given.
         progress : callable, optional
             Called with the certified gap while the design improves.
         tell : callable, optional
@@ -253,6 +272,9 @@ class DPGPRegressor(
         inputs, y, groups = given.X, given.of_rows(y), given.of_rows(groups)
         self._request().validate()
         task = self._regression()
+        exposures = checked_exposure(given.of_rows(exposure), rows=len(inputs))
+        if exposures is not None and not task.of_counts:
+            raise ValueError("exposure is of counts: it goes with likelihood='counts'")
         declared, limits = task.declared, task.limits
         grouped, queries = groups is not None, count_queries(X_query)
         plan = self.plan_fit(inputs.shape, queries=queries, grouped=grouped)
@@ -273,11 +295,16 @@ class DPGPRegressor(
         table = HeldTable.of(
             inputs,
             groups=groups,
+            exposure=exposures,
             transform=task.transform,
             input_names=self._names(),
             output_name=column_name(y),
         )
         prior_within = partial(self._prior, inputs, inducing=plan.inducing)
+        if task.of_counts:
+            prior_within = partial(
+                self._rate_prior, inputs, exposure=exposures, inducing=plan.inducing
+            )
         with suitable_threads(OPERATIONS_A_PAIR * rows * width):
             return self._fit_table(
                 table,
@@ -334,6 +361,8 @@ class DPGPRegressor(
         """
         self._look_at(rows)
         self._request().validate()
+        if self._regression().of_counts:
+            refuse("counts in passes")
         criterion = criterion_named(self.criterion, use="many rows")
         task = self._regression()
         declared = task.declared
@@ -413,7 +442,8 @@ class DPGPRegressor(
         return choose_prior(
             inputs,
             bounds=bounds,
-            kernel=self.kernel,
+            # Of counts, this is the prior of their roots, by which they are forecast.
+            kernel=None if self._regression().of_counts else self.kernel,
             noise_variance=self.noise_variance,
             mean=self._regression().prior_mean,
             inducing=inducing,
@@ -429,5 +459,35 @@ class DPGPRegressor(
         found: Sequence[OutputBounds] | None,
     ) -> Model:
         """Return the model within an interval that was found; within the bounds if None."""
-        [within] = (self._regression().limits,) if found is None else found
-        return Model(prior=prior_within(within), question=within)
+        task = self._regression()
+        [within] = (task.limits,) if found is None else found
+        likelihood = task.count_likelihood if task.of_counts else NUMBERS
+        return Model(prior=prior_within(within), question=within, likelihood=likelihood)
+
+    def _rate_prior(
+        self,
+        inputs: Array,
+        roots: OutputBounds,
+        *,
+        exposure: Array | None,
+        inducing: int | ArrayLike | None,
+    ) -> ExactPrior | SparsePrior:
+        task = self._regression()
+        assert task.transform is not None
+        lo, hi = task.transform.inverse(np.array([roots.lo, roots.hi]))
+        return choose_rate_prior(
+            inputs,
+            counts=(float(lo), float(hi)),
+            exposure=exposure,
+            kernel=self.kernel,
+            mean=self.mean,
+            inducing=inducing,
+            approximation=self.approximation,
+            input_names=self._names(),
+            blocks=self._blocks(),
+            random_state=self.random_state,
+        )
+
+    @property
+    def _holds_rows(self) -> bool:
+        return self.likelihood == "counts"

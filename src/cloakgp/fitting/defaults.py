@@ -32,10 +32,13 @@ from cloakgp.models.likelihoods.classes import (
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.questions.classes import Classes
 from cloakgp.utils.arrays import Array, as_inputs
-from cloakgp.utils.names import LinkName
+from cloakgp.utils.names import HALF_COUNT, LinkName
 
 # The default query points are the distinct rows of X up to here, and k-means centres beyond.
 LARGEST_DEFAULT_QUERY = 500
+# Of log rates, in place of a width of bounds: rates of some people are e⁶, 400 times those of
+# others, at most. What bounds say of counts is more about how they scatter.
+LOG_RATE_WIDTH = 6.0
 # Inducing inputs of rows that are read in passes.
 INDUCING = 200
 # In widths of the bounds; beyond, float64 loses what lies within them.
@@ -184,6 +187,66 @@ def choose_label_prior(
         ),
     )
     return replace(latent, noise_variance=LATENT_NUGGET * variance), likelihood
+
+
+def choose_rate_prior(
+    X: Array,
+    *,
+    counts: tuple[float, float],
+    exposure: Array | None = None,
+    kernel: Kernel | None = None,
+    mean: float | None = None,
+    inducing: int | ArrayLike | None = None,
+    approximation: Approximation = "fitc",
+    input_names: Sequence[str] = (),
+    blocks: Sequence[int] | None = None,
+    random_state: int = 0,
+) -> ExactPrior | SparsePrior:
+    """Return the prior of the log rate of counts, from inputs, exposures and bounds alone.
+
+    That of numbers between bounds at a distance of 6 on the scale of logarithms, around the middle,
+    on that scale, of half a count more than the bounds of counts, for an average exposure.
+
+    Parameters
+    ----------
+    X : array of shape (N, D)
+    counts : (float, float)
+        Bounds of a count, declared or found.
+    exposure : array of shape (N,), optional
+        1 of every row if not given.
+    kernel, inducing, approximation, random_state
+        As for `DPGPRegressor`; the kernel is that of the log rate.
+    mean : float, optional
+        A rate.
+    input_names, blocks
+        As for `choose_prior`.
+
+    Raises
+    ------
+    ValueError
+        If a parameter does not make sense.
+
+    Examples
+    --------
+    >>> round(choose_rate_prior(np.array([[0.0], [8.0]]), counts=(0, 49)).mean, 3)
+    1.605
+    """
+    typical = 1.0 if exposure is None else float(np.mean(exposure))
+    lo, hi = (float(np.log((max(end, 0.0) + HALF_COUNT) / typical)) for end in counts)
+    middle = (lo + hi) / 2
+    prior = choose_prior(
+        X,
+        bounds=OutputBounds(middle - LOG_RATE_WIDTH / 2, middle + LOG_RATE_WIDTH / 2),
+        kernel=kernel,
+        noise_variance=0.0,
+        mean=None if mean is None else float(np.log(mean)),
+        inducing=inducing,
+        approximation=approximation,
+        input_names=input_names,
+        blocks=blocks,
+        random_state=random_state,
+    )
+    return replace(prior, noise_variance=LATENT_NUGGET * mean_latent_variance(prior, X))
 
 
 def choose_query(X: Array, *, blocks: Sequence[int] | None = None, random_state: int = 0) -> Query:

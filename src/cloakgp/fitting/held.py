@@ -24,7 +24,9 @@ from cloakgp.fitting.table import (
     Table,
     design_given,
 )
+from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.kernels.coregion import as_entries
+from cloakgp.models.likelihoods import CountLikelihood, Linearisation
 from cloakgp.models.summary import summarise
 from cloakgp.models.transforms import OutputTransform
 from cloakgp.privacy import Answers, Guarantee, OutputBounds
@@ -38,7 +40,7 @@ from cloakgp.privacy.questions.unit import UNIT_INTERVAL
 from cloakgp.privacy.several_outputs import OutputColumns
 from cloakgp.privacy.transforms import transform_outputs
 from cloakgp.release import DenseStrategy, Measurement, Release, Strategy
-from cloakgp.release.bands import account_in_bands, choose_bands
+from cloakgp.release.bands import account_in_bands, choose_bands, window_of
 from cloakgp.release.posterior.dense import Posterior
 from cloakgp.release.posterior.mixture import Inference, answered_tables
 from cloakgp.utils.arrays import Array
@@ -60,10 +62,13 @@ class HeldTable(Table):
         Names of the columns.
     transform : OutputTransform or None
         Applied to outputs before they are asked.
+    exposure : array of shape (N,) or None
+        Public: of counts, how much of whatever they are counted in each row had.
     """
 
     X: Array
     groups: Groups | None = None
+    exposure: Array | None = None
     number: int = 0
     input_names: tuple[str, ...] = ()
     output_name: str = "y"
@@ -76,17 +81,19 @@ class HeldTable(Table):
         X: Array,
         *,
         groups: Iterable[Hashable] | None = None,
+        exposure: ArrayLike | None = None,
         transform: OutputTransform | None = None,
         input_names: Sequence[str] = (),
         output_name: str = "y",
     ) -> HeldTable:
-        """Return a table, after checking its groups.
+        """Return a table, after checking its groups and exposures.
 
         Parameters
         ----------
         X
         groups : iterable of N texts or whole numbers, optional
             Whose row it is.
+        exposure : array-like of shape (N,), optional
         transform : OutputTransform, optional
             Applied to outputs first.
         input_names, output_name
@@ -94,6 +101,7 @@ class HeldTable(Table):
         return cls(
             X=X,
             groups=checked_groups(groups, rows=len(X)),
+            exposure=checked_exposure(exposure, rows=len(X)),
             input_names=tuple(input_names),
             output_name=output_name,
             transform=transform,
@@ -127,11 +135,15 @@ class HeldTable(Table):
             return self._first(step.budget, model, settings)
         if step.stage is None:
             return self._spread(model, settings, known=known)
+        if model.likelihood.windowed:
+            return self._of_counts(step.budget, step.stage.width, model, settings, known=known)
         if not model.likelihood.linear:
             return self._again(step.budget, model, settings, known=known)
         return self._in_bands(step.budget, step.stage.width, model, settings, known=known)
 
     def _first(self, budget: Budget, model: Model, settings: DesignSettings) -> Design:
+        if model.likelihood.windowed:
+            return self._of_counts(budget, None, model, settings, known=None)
         strategy = choose_strategy(
             self.X,
             prior=model.prior,
@@ -204,11 +216,79 @@ class HeldTable(Table):
         )
         return Design(strategy=strategy, question=question, expected=expected)
 
+    def _of_counts(
+        self,
+        budget: Budget,
+        width: float | None,
+        model: Model,
+        settings: DesignSettings,
+        *,
+        known: Release | None,
+    ) -> Design:
+        """Ask counts, in bands around what answers predict of their roots, if there is a width.
+
+        Questions are chosen by the account of what is asked by log rates, given what is known.
+        """
+        bounds = question = model.question
+        assert isinstance(bounds, OutputBounds)
+        prior = model.prior if known is None else known.fitted_prior
+        posterior = None if known is None else known.posterior
+        likelihood = model.likelihood if known is None else known.fitted.likelihood
+        assert isinstance(likelihood, CountLikelihood)
+        mean, variance = self._log_means(prior, posterior)
+        asked: Question = bounds
+        if width is not None:
+            assert known is not None
+            reach = reach_of_rows(bounds, known.measurements, rows=len(self.X))
+            question = choose_bands(
+                *likelihood.root_moments(mean, variance), width=width, bounds=reach
+            )
+            asked = UNIT_INTERVAL
+        accounts = likelihood.accounts(mean, variance, [window_of(question)])
+        account = Linearisation(accounts.expected[0], accounts.slope[0], accounts.residual[0, 0])
+        strategy = choose_strategy(
+            self.X,
+            prior=prior,
+            question=asked,
+            query=settings.query,
+            budget=budget,
+            gap=settings.gap,
+            known=posterior,
+            table=self.number,
+            groups=self.groups,
+            account=account,
+            progress=settings.progress,
+        )
+        expected = account.expected
+        if width is None:
+            expected = expected - bounds.middle
+        return Design(
+            strategy=replace(strategy, row_exposure=self.exposure),
+            question=question,
+            expected=expected,
+        )
+
+    def _log_means(
+        self, prior: ExactPrior | SparsePrior, posterior: Posterior | None
+    ) -> tuple[Array, Array]:
+        """Return mean and variance of the logarithms of the means of counts, shapes (N,)."""
+        known = Posterior.given(prior, (), np.zeros(0)) if posterior is None else posterior
+        mean, variance = known.outputs(self.X, table=self.number)
+        return (mean if self.exposure is None else mean + np.log(self.exposure)), variance
+
+    def _predicted(self, model: Model, known: Release) -> tuple[Array, Array]:
+        """Return mean and variance of what is asked of outputs, given answers, shapes (N,)."""
+        if not model.likelihood.windowed:
+            return known.posterior.outputs(self.X, table=self.number)
+        likelihood = known.fitted.likelihood
+        assert isinstance(likelihood, CountLikelihood)
+        return likelihood.root_moments(*self._log_means(known.fitted_prior, known.posterior))
+
     def _spread(self, model: Model, settings: DesignSettings, *, known: Release) -> Design:
         """Ask how far outside of their predicted intervals outputs lie: one number."""
         bounds = model.question
         assert isinstance(bounds, OutputBounds)
-        mean, variance = known.posterior.outputs(self.X, table=self.number)
+        mean, variance = self._predicted(model, known)
         within = reach_of_rows(bounds, known.measurements, rows=len(self.X))
         question = SpreadQuestion(mean=within.clip(mean), sd=np.sqrt(variance))
         strategy = self._alike(settings.query.X, settings.query.weights)
@@ -225,6 +305,7 @@ class HeldTable(Table):
             certificate=Certificate(criterion="given", gap=np.inf),
             table=self.number,
             row_groups=self.groups,
+            row_exposure=self.exposure,
         )
 
     def expected_error(
@@ -349,6 +430,36 @@ class HeldTable(Table):
     def _in_units(self, count: Count) -> Question:
         """Return what was counted in the units of the other questions."""
         return count.question
+
+
+def checked_exposure(exposure: ArrayLike | None, *, rows: int) -> Array | None:
+    """Return exposures of rows as positive numbers, or None if there are none.
+
+    Parameters
+    ----------
+    exposure : array-like of shape (N,), optional
+        Public.
+    rows : int
+        N.
+
+    Raises
+    ------
+    ValueError
+        Unless there is a positive, finite number for every row.
+
+    Examples
+    --------
+    >>> checked_exposure([1, 2.5], rows=2)
+    array([1. , 2.5])
+    """
+    if exposure is None:
+        return None
+    numbers = np.asarray(exposure, dtype=np.float64)
+    if numbers.shape != (rows,):
+        raise ValueError(f"exposure must be one number for each of {rows} rows")
+    if not (np.isfinite(numbers) & (numbers > 0)).all():
+        raise ValueError("exposure must be positive and finite in every row")
+    return numbers
 
 
 # Of designs by which noises are compared.

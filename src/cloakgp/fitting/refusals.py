@@ -56,6 +56,20 @@ REFUSALS: dict[str, Refusal] = {
         "rows. Fit other rows on their own (fit_rows), and combine",
         error=WrongKindError,
     ),
+    "counts in passes": Refusal(
+        what="fit_rows, extend by rows that are read in passes",
+        of="counts",
+        why="counts are linearised where the answers say that rates are, later answers move that, "
+        "and sums over rows that nobody keeps are of one linearisation: fit rows that are held "
+        "(fit), with inducing inputs where they are many",
+        error=WrongKindError,
+    ),
+    "raw predictions of counts": Refusal(
+        what="criteria other than 'bayes'",
+        of="counts",
+        why="raw predictions are linear in what is asked, and rates are not: questions about "
+        "counts are for criterion='bayes'",
+    ),
     "the papers' iteration again": Refusal(
         what="refine, extend",
         of="classes with criterion 'newton'",

@@ -22,7 +22,7 @@ from cloakgp.privacy import Guarantee
 from cloakgp.privacy.noise import NOISES
 from cloakgp.utils.formatting import bytes_in_words, pair_in_words, percent, seconds_in_words
 from cloakgp.utils.markup import html_table
-from cloakgp.utils.names import NoiseName, TransformName
+from cloakgp.utils.names import NoiseName, ScaleName
 
 # Of a table that is read in passes: seconds of a core a row and inducing input, and bytes that are
 # held, as measured; both within a factor of three.
@@ -104,7 +104,7 @@ class ReleasePlan:
         Why there are none.
     guarantee : Guarantee or None
         What the release will state; None if that depends on a noise that is chosen later.
-    transform : {"log", "logit"} or None
+    transform : {"log", "logit", "root"} or None
         What is done to outputs first: errors are of what comes of it.
     """
 
@@ -122,7 +122,7 @@ class ReleasePlan:
     forecasts: tuple[Forecast, ...] = ()
     unknown: str = ""
     guarantee: Guarantee | None = None
-    transform: TransformName | None = None
+    transform: ScaleName | None = None
 
     @property
     def forecast(self) -> Forecast | None:
@@ -200,6 +200,8 @@ class ReleasePlan:
         """Return of what errors are, where that is not the private column itself."""
         if self.transform == "log":
             return "of the logarithm (0.1 is a factor of 1.1 either way): "
+        if self.transform == "root":
+            return "of the square root of a count (0.5 is what chance alone makes): "
         return "of the log odds: " if self.transform == "logit" else ""
 
     def _protected(self) -> str:

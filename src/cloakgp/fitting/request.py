@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from math import inf
+from math import inf, log
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -18,10 +18,13 @@ from cloakgp.criteria.newton import NEWTON
 from cloakgp.utils.names import (
     CRITERIA,
     DEFAULT_GAP,
+    HALF_COUNT,
     LINKS,
+    OUTPUT_LIKELIHOODS,
     CriterionName,
     LinkName,
     NoiseChoice,
+    OutputLikelihood,
     TransformName,
 )
 
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 
     from cloakgp.fitting.bands import Stages
     from cloakgp.models import Approximation
+    from cloakgp.models.likelihoods import CountLikelihood
     from cloakgp.models.transforms import OutputTransform
     from cloakgp.privacy import OutputBounds
     from cloakgp.privacy.questions.classes import Classes
@@ -39,6 +43,10 @@ if TYPE_CHECKING:
 
 Learn = Literal["map", "average"]
 LEARNING: tuple[Learn | None, ...] = ("map", "average", None)
+
+# Of roots of counts: within bounds that are no wider (0 to 400, say) an interval that holds most of
+# them is not looked for. It would cost more than it saves, and lose places where counts are high.
+NARROW_ROOTS = 20.0
 
 Spelling = Callable[..., str]
 """How messages name a parameter, and a value that it has, if one is passed."""
@@ -117,6 +125,8 @@ class Regression:
     stages : "auto", None, or sequence of (share, width)
     interval : "auto" or False
     output_transform : {"log", "logit"} or None
+    likelihood : {"normal", "counts"}
+    overdispersion : float or None
         All as for `DPGPRegressor`.
     """
 
@@ -128,6 +138,13 @@ class Regression:
     stages: Stages = "auto"
     interval: Literal["auto", False] = "auto"
     output_transform: TransformName | None = None
+    likelihood: OutputLikelihood = "normal"
+    overdispersion: float | None = None
+
+    @property
+    def of_counts(self) -> bool:
+        """Whether outputs are counts, with a likelihood of their own."""
+        return self.likelihood == "counts"
 
     @cached_property
     def declared(self) -> OutputBounds:
@@ -141,7 +158,12 @@ class Regression:
         """The transform of outputs, if there is one."""
         from cloakgp.models.transforms import OutputTransform
 
-        return OutputTransform.checked(self.output_transform, (self.declared.lo, self.declared.hi))
+        within = self.declared.lo, self.declared.hi
+        if self.of_counts:
+            made = OutputTransform(name="root", bounds=within)
+            made.validate()
+            return made
+        return OutputTransform.checked(self.output_transform, within)
 
     @cached_property
     def limits(self) -> OutputBounds:
@@ -153,8 +175,8 @@ class Regression:
     @cached_property
     def prior_mean(self) -> float | None:
         """The declared prior mean, transformed."""
-        if self.transform is None or self.mean is None:
-            return self.mean
+        if self.transform is None or self.mean is None or self.of_counts:
+            return None if self.of_counts else self.mean
         return self.transform.forward_number(self.mean, name="mean")
 
     def searched(self, criterion: Criterion) -> tuple[OutputBounds, ...]:
@@ -164,17 +186,69 @@ class Regression:
         looked = searches_interval(
             self.interval, criterion=criterion, bounds=self.limits, mean=self.prior_mean
         )
+        if self.of_counts and self.limits.width <= NARROW_ROOTS:
+            looked = False
         return (self.limits,) if looked else ()
 
     def hyperprior(self, learn: Learn | None) -> Hyperprior | None:
         """Return the hyperparameters that are learned."""
-        return choose_hyperprior(learn, noise_variance=self.noise_variance, mean=self.mean)
+        scatter = self.overdispersion if self.of_counts else self.noise_variance
+        return choose_hyperprior(learn, noise_variance=scatter, mean=self.mean)
 
     def validate(self, criterion: Criterion, *, spelled: Spelling) -> None:
         """Refuse what makes no sense, whatever the table."""
         if not (self.mean is None or isinstance(self.mean, Real)):
             raise ValueError(f"{spelled('mean')} must be a number, got {self.mean!r}")
+        if self.likelihood not in OUTPUT_LIKELIHOODS:
+            raise ValueError(
+                f"{spelled('likelihood')} must be one of {', '.join(OUTPUT_LIKELIHOODS)}, "
+                f"got {self.likelihood!r}"
+            )
+        self._check_counts(criterion, spelled)
         self.searched(criterion)
+
+    def _check_counts(self, criterion: Criterion, spelled: Spelling) -> None:
+        """Refuse what makes no sense of counts, or of nothing else."""
+        from cloakgp.fitting.refusals import refuse
+
+        if not self.of_counts:
+            if self.overdispersion is not None:
+                raise ValueError(f"{spelled('overdispersion')} is of counts")
+            return
+        if self.output_transform is not None or self.noise_variance is not None:
+            raise ValueError(
+                f"counts scatter by their likelihood: leave out {spelled('output_transform')} and "
+                f"{spelled('noise_variance')}, and declare {spelled('overdispersion')} if it is "
+                "known"
+            )
+        if criterion.name != "bayes":
+            refuse("raw predictions of counts")
+        if not (self.declared.lo >= 0 and self.declared.hi >= 1):
+            raise ValueError(f"{spelled('bounds')} of counts begin at 0 or above, and reach 1")
+        if not all(float(end).is_integer() for end in (self.declared.lo, self.declared.hi)):
+            raise ValueError(f"{spelled('bounds')} of counts are whole numbers")
+        if not (self.mean is None or 0 < self.mean < inf):
+            raise ValueError(f"{spelled('mean')} of counts is a rate: it must be positive")
+        _ = self.count_likelihood
+
+    @property
+    def log_rates(self) -> float:
+        """The width of the bounds of counts on the scale of logarithms."""
+        return log((self.declared.hi + HALF_COUNT) / (self.declared.lo + HALF_COUNT))
+
+    @cached_property
+    def count_likelihood(self) -> CountLikelihood:
+        """The likelihood of counts, as declared."""
+        from cloakgp.models.likelihoods import CountLikelihood
+        from cloakgp.release.hyperparameters.overdispersion import USUAL_OVERDISPERSION
+
+        declared = self.overdispersion
+        made = CountLikelihood(
+            largest=int(self.declared.hi),
+            overdispersion=USUAL_OVERDISPERSION if declared is None else float(declared),
+        )
+        made.validate()
+        return made
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

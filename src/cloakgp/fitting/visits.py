@@ -20,6 +20,7 @@ from cloakgp.fitting.steps import take_step
 from cloakgp.fitting.strategies import Budget, Query
 from cloakgp.fitting.table import DesignSettings, Model, Table
 from cloakgp.models import SparsePrior
+from cloakgp.models.likelihoods import CountLikelihood
 from cloakgp.models.summary import summarise
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.checks import warn_of_parameters
@@ -54,6 +55,8 @@ class Settings(TypedDict, total=False):
     groups : iterable of N texts or whole numbers
         Whose row it is: all rows of one group are protected together. A table that is asked again
         keeps its groups. New rows of a release that protects groups must have some.
+    exposure : array-like of shape (N,)
+        Of counts in new rows, as for `DPGPRegressor.fit`.
     gap : float
         Certified relative gap at which the design stops.
     progress : callable
@@ -68,6 +71,7 @@ class Settings(TypedDict, total=False):
     query_weight: ArrayLike | None
     band: float | None
     groups: Iterable[Hashable] | None
+    exposure: ArrayLike | None
     gap: float
     progress: Progress | None
     insecure_seed: int | None
@@ -143,7 +147,11 @@ def refine(
     if owners is not None and not same_groups(owners, first.groups):
         refuse("other groups")
     kept = None if first.groups is None else first.groups.tolist()
-    held = HeldTable.of(first.X, groups=kept, transform=release.transform)
+    if settings.get("exposure") is not None:
+        raise ValueError("exposure is of new rows: those that are asked again have theirs")
+    held = HeldTable.of(
+        first.X, groups=kept, exposure=first.row_exposure, transform=release.transform
+    )
     return ask_again(release, replace(held, number=first.table), y, visit)
 
 
@@ -240,7 +248,10 @@ def extend(
         return ask_again(release, table, table.passes, visit)
     _check_held(release)
     assert y is not None
-    held = HeldTable.of(inputs, groups=groups, transform=release.transform)
+    exposure = settings.get("exposure")
+    if exposure is not None and not isinstance(release.likelihood, CountLikelihood):
+        raise ValueError("exposure is of counts, and this release is about other outputs")
+    held = HeldTable.of(inputs, groups=groups, exposure=exposure, transform=release.transform)
     if visit.query is None:
         weights = settings.get("query_weight")
         chosen = None if weights is None else np.asarray(weights, dtype=np.float64)
@@ -285,7 +296,8 @@ def _visit_of(release: Release, X_query: ArrayLike | None, settings: Settings) -
     """
     epsilon, delta, noise = settings["epsilon"], settings["delta"], settings.get("noise", AUTO)
     check_noise(noise, epsilon=epsilon, delta=delta)
-    band = settings.get("band", 1.0) if release.likelihood.linear else None
+    banded = release.likelihood.linear or release.likelihood.windowed
+    band = settings.get("band", 1.0) if banded else None
     if band is not None and not 0 < band < np.inf:
         raise ValueError(f"band must be positive and finite, or None, got {band}")
     weights, query = settings.get("query_weight"), None
@@ -409,6 +421,8 @@ def _check_passes(release: Release, rows: Rows, settings: Settings, *, queried: 
         raise ValueError("query_weight goes with X_query: give both")
     if not isinstance(release.measurements[0].question, OutputBounds):
         refuse("labels in passes again")
+    if release.likelihood.windowed:
+        refuse("counts in passes")
     if not isinstance(release.fitted_prior, SparsePrior):
         refuse("exact prior in passes")
     if rows.n_inputs != release.n_inputs:

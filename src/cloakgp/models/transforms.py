@@ -17,6 +17,10 @@ quadrature: E h(f) is the mean of a new output, and Cov(h(f_i), h(f_j)) = Cov(g�
 for outputs z and z' whose noises are independent.
 
 Where predictions average over hyperparameters, m and s are those of the mixture.
+
+The root of counts, √(y + 3/8) (Anscombe 1948), is no model of them: it is what is asked of counts,
+since it scatters about as much where they are many as where they are few. What is predicted of them
+says their likelihood (`cloakgp.models.likelihoods.counts`).
 """
 
 from __future__ import annotations
@@ -30,11 +34,13 @@ import numpy as np
 from scipy.special import expit, logit
 
 from cloakgp.utils.arrays import Array
-from cloakgp.utils.names import TRANSFORMS, TransformName
+from cloakgp.utils.names import TRANSFORMS, ScaleName
 
 # Points of quadrature, and terms of covariances.
 NODES = 96
 TERMS = 48
+# Of a count, before its root is taken.
+ROOT_SHIFT = 3 / 8
 
 
 class _Scale(ABC):
@@ -52,6 +58,10 @@ class _Scale(ABC):
     def inverse(self, values: Array) -> Array:
         """Return g⁻¹(z)."""
 
+
+class _NormalScale(_Scale):
+    """A scale on which outputs are taken to be normal."""
+
     @abstractmethod
     def mean(self, mean: Array, sd: Array) -> Array:
         """Return E g⁻¹(z), z normal."""
@@ -61,7 +71,18 @@ class _Scale(ABC):
         """Return covariances of g⁻¹(z) and g⁻¹(z'); see `OutputTransform.covariance`."""
 
 
-class _Log(_Scale):
+class _Root(_Scale):
+    lowest, highest = -ROOT_SHIFT, math.inf
+    advice = "counts are not below 0: give bounds=(0, 50), say"
+
+    def forward(self, values: Array) -> Array:
+        return np.asarray(np.sqrt(values + ROOT_SHIFT))
+
+    def inverse(self, values: Array) -> Array:
+        return np.asarray(np.square(values) - ROOT_SHIFT)
+
+
+class _Log(_NormalScale):
     lowest, highest = 0.0, math.inf
     advice = (
         "a logarithm needs bounds above 0: declare the least amount that matters, to which lower "
@@ -84,7 +105,7 @@ class _Log(_Scale):
             return np.asarray(_products(level, shared) * np.expm1(shared))
 
 
-class _Logit(_Scale):
+class _Logit(_NormalScale):
     lowest, highest = 0.0, 1.0
     advice = (
         "log odds need bounds above 0 and below 1: declare the smallest and the largest share that "
@@ -128,7 +149,8 @@ def _products(values: Array, like: Array) -> Array:
     return np.asarray(np.square(values) if like.ndim == 1 else np.outer(values, values))
 
 
-_SCALES: dict[str, _Scale] = {"log": _Log(), "logit": _Logit()}
+_NORMAL_SCALES: dict[str, _NormalScale] = {"log": _Log(), "logit": _Logit()}
+_SCALES: dict[str, _Scale] = {**_NORMAL_SCALES, "root": _Root()}
 
 
 @dataclass(frozen=True)
@@ -137,8 +159,8 @@ class OutputTransform:
 
     Attributes
     ----------
-    name : {"log", "logit"}
-        Logarithm, for amounts with a long tail; or log odds, for shares.
+    name : {"log", "logit", "root"}
+        Logarithm, for amounts with a long tail; log odds, for shares; or root, for counts.
     bounds : (float, float)
         Declared, in output units.
 
@@ -151,7 +173,7 @@ class OutputTransform:
     [6.908, 13.816]
     """
 
-    name: TransformName
+    name: ScaleName
     bounds: tuple[float, float]
 
     @classmethod
@@ -171,11 +193,11 @@ class OutputTransform:
         """
         if name is None:
             return None
-        if name not in _SCALES:
+        if name not in TRANSFORMS:
             raise ValueError(
                 f"transform must be {' or '.join(map(repr, TRANSFORMS))} or None, got {name!r}"
             )
-        made = cls(name=name, bounds=(float(bounds[0]), float(bounds[1])))  # type: ignore[arg-type]
+        made = cls(name=name, bounds=(float(bounds[0]), float(bounds[1])))
         made.validate()
         return made
 
@@ -236,7 +258,7 @@ class OutputTransform:
         mean, sd : arrays of shape (P,)
             Of z.
         """
-        return _SCALES[self.name].mean(mean, sd)
+        return _NORMAL_SCALES[self.name].mean(mean, sd)
 
     def covariance(self, mean: Array, sd: Array, shared: Array) -> Array:
         """Return the covariances of g⁻¹(z_i) and g⁻¹(z_j), or the variances of what they share.
@@ -254,4 +276,4 @@ class OutputTransform:
         -------
         array of the shape of shared
         """
-        return _SCALES[self.name].covariance(mean, sd, shared)
+        return _NORMAL_SCALES[self.name].covariance(mean, sd, shared)

@@ -74,6 +74,7 @@ def make_release(order: Order, *, reporter: Reporter) -> Release:
             groups=people.groups,
             progress=reporter.gap,
             tell=reporter.step,
+            **({} if people.exposure is None else {"exposure": people.exposure}),
         )
     return order.origin.kept_in(model.release_)
 
@@ -145,7 +146,7 @@ def _estimator(order: Order, *, schema: Schema, ranges: Array) -> DPGPRegressor 
     """Return the estimator of an order, for public columns in these ranges."""
     request, task = order.request, order.request.task
     if isinstance(task, Regression):
-        width = task.limits.width
+        width = task.log_rates if task.of_counts else task.limits.width
         variance = (SIGNAL_SD_SHARE * width) ** 2
         default = partial(matern_kernel, width=width, blocks=schema.groups)
     else:
@@ -185,5 +186,6 @@ def _people(order: Order, raw: RawRows) -> People:
         raw=raw,
         output=order.source.output,
         groups=order.source.person or None,
+        exposure=order.source.exposure or None,
         table_format=order.source.table_format,
     )

@@ -90,6 +90,8 @@ class SourceTable:
         What the public columns are, or the file that says it.
     person : str
         Name of the column that says whose rows they are; empty if rows are people.
+    exposure : str
+        Name of the public column that says in how much each row was counted; empty if in 1 each.
     missing_output : str
     query : str
         Of a database.
@@ -102,6 +104,7 @@ class SourceTable:
     inputs: Sequence[str] = ()
     schema: Schema | Path | None = None
     person: str = ""
+    exposure: str = ""
     missing_output: str = "refuse"
     query: str = ""
     limits: ReadingLimits = UNLIMITED
@@ -136,6 +139,8 @@ class SourceTable:
         elif declared is not None and self.person:
             # `cloakgp schema` was not told that it is no input.
             declared = declared.without(self.person)
+        if declared is not None and not self.inputs and self.exposure:
+            declared = declared.without(self.exposure)
         names = list(self.inputs) if declared is None else list(declared.sources)
         if not names:
             raise ValueError(
@@ -144,6 +149,8 @@ class SourceTable:
             )
         for output in (self.output, *others):
             checked_names(names, output=output)
+        if self.exposure in (*names, self.output, *others):
+            raise ValueError(f"--exposure {self.exposure} is no input, and no output")
         if self.person in (*names, self.output, *others):
             raise ValueError(f"--person {self.person} says whose rows they are, and no more")
         public = read_public(

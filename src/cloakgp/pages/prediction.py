@@ -74,7 +74,7 @@ def prediction_html(release: Release) -> str:
     Raises
     ------
     ValueError
-        If its kernel cannot be evaluated on a page.
+        If its kernel cannot be evaluated on a page, or it is about counts.
 
     Examples
     --------
@@ -83,6 +83,8 @@ def prediction_html(release: Release) -> str:
     >>> "https://" in prediction_html(model.release_).partition("<script>")[0]
     False
     """
+    if release.likelihood.windowed:
+        raise ValueError("a page cannot predict counts: use `cloakgp predict` for this release")
     controls = controls_of(release)
     described = {
         "output": printable(release.output_name),

@@ -18,9 +18,10 @@ import numpy as np
 
 from cloakgp.models import SparsePrior
 from cloakgp.models.clipping import linearise_clipped
-from cloakgp.models.likelihoods import Linearisation
+from cloakgp.models.likelihoods import Linearisation, Window
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.questions.bands import Bands
+from cloakgp.privacy.questions.base import Question
 from cloakgp.privacy.questions.spread import SpreadQuestion
 from cloakgp.privacy.questions.unit import UnitQuestion
 from cloakgp.utils.arrays import Array
@@ -100,6 +101,26 @@ def account_in_bands(mean: Array, variance: Array, *, bands: Bands) -> Linearisa
         slope=account.slope / bands.width,
         residual=account.residual / bands.width**2,
     )
+
+
+def window_of(question: Question) -> Window | None:
+    """Return where a question clips numbers, and in which units it asks them; None of classes.
+
+    Parameters
+    ----------
+    question : Question
+
+    Examples
+    --------
+    >>> window_of(OutputBounds(0.0, 4.0)).placed(np.array([-1.0, 3.0, 9.0]))
+    array([[0., 3., 4.]])
+    """
+    if isinstance(question, OutputBounds):
+        # Of answers about these, the middle is added up again: `OutputBounds.about_outputs`.
+        return Window(lower=question.lo, upper=question.hi)
+    if isinstance(question, Bands):
+        return Window(question.lower, question.upper, question.middle, question.width)
+    return None
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ import numpy as np
 
 from cloakgp.columns.schema import Schema
 from cloakgp.models import ExactPrior, SparsePrior
-from cloakgp.models.likelihoods import ClassLikelihood, Likelihood
+from cloakgp.models.likelihoods import ClassLikelihood, CountLikelihood, Likelihood
 from cloakgp.models.transforms import OutputTransform
 from cloakgp.privacy.questions.classes import Classes
 from cloakgp.release.choice import Choice, same_choice
@@ -145,6 +145,8 @@ def check_parts(release: Parts) -> None:
         raise ValueError("its answers are about something else than its prior")
     if release.transform is not None:
         _check_transform(release.transform, measurements, classified=classified)
+    if release.likelihood.windowed:
+        _check_counts(release)
     _check_priors(release)
     if release.choice is not None:
         release.choice.check_covers([measurement.guarantee for measurement in measurements])
@@ -163,6 +165,19 @@ def _check_transform(
         not lowest - room <= lo < hi <= highest + room for lo, hi in declared_bounds(measurements)
     ):
         raise ValueError("its outputs are not transformed as it says")
+
+
+def _check_counts(release: Parts) -> None:
+    """Refuse counts whose roots were not asked, or not within the bounds of their likelihood."""
+    likelihood, transform = release.likelihood, release.transform
+    if (
+        not isinstance(likelihood, CountLikelihood)
+        or transform is None
+        or transform.name != "root"
+        or transform.bounds[1] != likelihood.largest
+        or any(not isinstance(one.strategy, DenseStrategy) for one in release.measurements)
+    ):
+        raise ValueError("its outputs are not counted as it says")
 
 
 def _check_priors(release: Parts) -> None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from cloakgp.columns.problems import FROM_ZERO
 from cloakgp.columns.schema import Schema
-from cloakgp.models.likelihoods import Likelihood
+from cloakgp.models.likelihoods import CountLikelihood, Likelihood
+from cloakgp.models.likelihoods.counts import CountMixture
 from cloakgp.models.transforms import OutputTransform
 from cloakgp.privacy.questions.classes import Classes, ClassLabel
 from cloakgp.release.measurement import Measurement, declared_bounds
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 # Significant digits of what is shown of a spread.
 DIGITS = 3
+# Beyond each of two 95 % limits.
+NORMAL_TAIL = 0.025
 
 
 class UnseenLevelWarning(UserWarning):
@@ -120,8 +123,9 @@ class Predictions:
             observation noise.
         estimate : {"median", "mean"}
             Which curve is meant where outputs were transformed: the median of outputs at X, or
-            their mean, which is larger for long tails, and is what sums over people need. Of other
-            outputs, both are the same.
+            their mean, which is larger for long tails, and is what sums over people need. Of
+            counts: the median or the mean of what is known of their rate, the count that is
+            expected for one unit of exposure. Of other outputs, both are the same.
 
         Returns
         -------
@@ -236,11 +240,117 @@ class Predictions:
         _, _, lower, upper = self._numbers(points.X, new_output=new_output, estimate=estimate)
         return points.spread(lower), points.spread(upper)
 
+    def predict_interval(
+        self, X: Any, *, coverage: float = 0.9, exposure: ArrayLike | None = None
+    ) -> tuple[Array, Array]:
+        """Return intervals of whole numbers that hold a new count with some probability.
+
+        Parameters
+        ----------
+        X : array-like or table of shape (P, D)
+            As for `predict`.
+        coverage : float
+            At least; with counts no interval has just so much.
+        exposure : array-like of shape (P,) or float, optional
+            Of the new counts; 1 if not given.
+
+        Returns
+        -------
+        lower, upper : arrays of shape (P,)
+
+        Raises
+        ------
+        TypeError
+            If outputs are no counts.
+        ValueError
+            Unless coverage is between 0 and 1.
+        """
+        _check_share(coverage, name="coverage")
+        outside = (1.0 - coverage) / 2
+        lower, upper = self._new_counts(
+            X, exposure, lambda counts: [counts.quantile(q) for q in (outside, 1.0 - outside)]
+        )
+        return lower, upper
+
+    def predict_quantile(
+        self, X: Any, q: float | Sequence[float], *, exposure: ArrayLike | None = None
+    ) -> Array:
+        """Return quantiles of new counts: the least whole number with that much at or below it.
+
+        Parameters
+        ----------
+        X : array-like or table of shape (P, D)
+            As for `predict`.
+        q : float or sequence of float
+            Strictly between 0 and 1.
+        exposure : array-like of shape (P,) or float, optional
+            Of the new counts; 1 if not given.
+
+        Returns
+        -------
+        array of shape (P,), or (P, Q) for a sequence
+
+        Raises
+        ------
+        TypeError
+            If outputs are no counts.
+        ValueError
+            If a q is not between 0 and 1.
+        """
+        shares = np.atleast_1d(np.asarray(q, dtype=np.float64))
+        for share in shares.tolist():
+            _check_share(share, name="q")
+        columns = self._new_counts(
+            X, exposure, lambda counts: [counts.quantile(share) for share in shares.tolist()]
+        )
+        return columns[0] if np.ndim(q) == 0 else np.stack(columns, axis=1)
+
+    def probability_above(self, X: Any, t: float, *, exposure: ArrayLike | None = None) -> Array:
+        """Return the probability that a new count is above a number, shape (P,).
+
+        That of no event at all is one less the probability above 0.
+
+        Parameters
+        ----------
+        X : array-like or table of shape (P, D)
+            As for `predict`.
+        t : float
+        exposure : array-like of shape (P,) or float, optional
+            Of the new counts; 1 if not given.
+
+        Raises
+        ------
+        TypeError
+            If outputs are no counts.
+        """
+        [share] = self._new_counts(X, exposure, lambda counts: [counts.above(t)])
+        return share
+
+    def _new_counts(
+        self,
+        X: Any,
+        exposure: ArrayLike | None,
+        of_counts: Callable[[CountMixture], Sequence[Array]],
+    ) -> list[Array]:
+        """Return what is said of new counts, with NaN where a row lacks an input."""
+        likelihood = self.likelihood
+        if not isinstance(likelihood, CountLikelihood):
+            raise TypeError("outputs are no counts: see predict_limits")
+        points = points_of(self, X)
+        exposures = np.ones(len(points.known)) if exposure is None else np.asarray(exposure, float)
+        exposures = np.broadcast_to(exposures, points.known.shape)[points.known]
+        if not (np.isfinite(exposures) & (exposures > 0)).all():
+            raise ValueError("exposure must be positive and finite")
+        counts = likelihood.predictive(self._mixture, points.X, exposures)
+        return [points.spread(each) for each in of_counts(counts)]
+
     def _numbers(
         self, X: Array, *, new_output: bool, estimate: Estimate
     ) -> tuple[Array, Array, Array, Array]:
         """Return the curve that is meant, its sd, and limits, in output units, shapes (n,)."""
         mean, sd = self._marginals(X, new_output=new_output)
+        if isinstance(self.likelihood, CountLikelihood):
+            return self._rates(X, mean, sd, new_output=new_output, estimate=estimate)
         low, high = (
             np.clip(mean + sign * NORMAL_95 * sd, *self._declared()) for sign in (-1.0, 1.0)
         )
@@ -256,6 +366,22 @@ class Predictions:
             np.clip(transform.mean(low, noise), *within),
             np.clip(transform.mean(high, noise), *within),
         )
+
+    def _rates(
+        self, X: Array, mean: Array, sd: Array, *, new_output: bool, estimate: Estimate
+    ) -> tuple[Array, Array, Array, Array]:
+        """Return rates of counts, their sd, and limits, of them or of counts of exposure 1."""
+        likelihood = self.likelihood
+        assert isinstance(likelihood, CountLikelihood)
+        ends = [NORMAL_TAIL, 1.0 - NORMAL_TAIL]
+        if new_output:
+            counts = likelihood.predictive(self._mixture, X, np.ones(len(X)))
+            low, high = (counts.quantile(q) for q in ends)
+        else:
+            low, high = (likelihood.rate_quantile(self._mixture, X, q) for q in ends)
+        if estimate == "median":
+            mean = likelihood.rate_quantile(self._mixture, X, 0.5)
+        return mean, sd, low, high
 
     def _total(self, X: Array, sd: Array, *, new_output: bool, estimate: Estimate) -> Array:
         """Return the sd that the mean of transformed outputs goes by; for their median, sd."""
@@ -281,12 +407,19 @@ class Predictions:
         level, spread, _, _ = self._numbers(X, new_output=new_output, estimate=estimate)
         if not return_cov:
             return (level, spread) if return_std else level
+        if not self.likelihood.linear:
+            raise ValueError("rates of counts have no covariance here: ask for return_std")
         mean, sd = self._marginals(X, new_output=new_output)
         total = self._total(X, sd, new_output=new_output, estimate=estimate)
         _, shared = self.likelihood.predict(
             self._mixture, X, return_std=False, return_cov=True, new_output=new_output
         )
         return level, transform.covariance(mean, total, np.asarray(shared))
+
+    @property
+    def _unbounded(self) -> bool:
+        """Whether predictions may lie beyond the bounds of outputs: rates are no counts."""
+        return self.likelihood.windowed
 
     @property
     def output_bounds(self) -> tuple[float, float]:
@@ -365,7 +498,7 @@ class Predictions:
             )
             name = "mean" if self.transform is None else estimate
             columns = {
-                name: np.clip(mean, *self.output_bounds),
+                name: mean if self._unbounded else np.clip(mean, *self.output_bounds),
                 "sd": sd,
                 "lower": lower,
                 "upper": upper,
@@ -374,6 +507,12 @@ class Predictions:
         if isinstance(index, pd.Index):
             frame.index = index
         return frame
+
+
+def _check_share(share: float, *, name: str) -> None:
+    # Written so that NaN fails.
+    if not 0 < share < 1:
+        raise ValueError(f"{name} must be strictly between 0 and 1, got {share}")
 
 
 def _check_estimate(estimate: str) -> None:

@@ -210,12 +210,16 @@ class DenseStrategy(Strategy):
     row_groups : array of shape (N,) or None
         Which group each row belongs to, from 0. All rows of a group are protected together; None:
         every row on its own.
+    row_exposure: array of shape (N,) or None
+        Of counts: how much of whatever they are counted in each row had (years, people); 1 of every
+        row if None.
     """
 
     X: Array
     matrix: Array
     representers: Array | None = None
     row_groups: Groups | None = None
+    row_exposure: Array | None = None
 
     @property
     def n_answers(self) -> int:
@@ -264,11 +268,21 @@ class DenseStrategy(Strategy):
                 "have in common is not known: combine with same_rows=False if rows differ"
             )
         questions = [matrix / sd for matrix, sd in zip(matrices, noise_sds, strict=True)]
-        return DenseTable(number=self.table, X=self.X, questions=np.vstack(questions))
+        return DenseTable(
+            number=self.table,
+            X=self.X,
+            questions=np.vstack(questions),
+            offset=None if self.row_exposure is None else np.log(self.row_exposure),
+        )
 
     def same_rows(self, other: Strategy) -> bool:
         """Return whether another strategy is about rows with the same inputs, in this order."""
-        return isinstance(other, DenseStrategy) and np.array_equal(self.X, other.X)
+        if not isinstance(other, DenseStrategy) or not np.array_equal(self.X, other.X):
+            return False
+        mine, others = self.row_exposure, other.row_exposure
+        if mine is None or others is None:
+            return mine is others
+        return np.array_equal(mine, others)
 
     def same_questions(self, other: Strategy) -> bool:
         """Return whether another strategy asks the same of every row."""
@@ -291,6 +305,11 @@ class DenseStrategy(Strategy):
             raise ValueError(MISFIT)
         if self.row_groups is not None and not _numbered_in_order(self.row_groups, rows=rows):
             raise ValueError("the groups of its rows are damaged")
+        exposure = self.row_exposure
+        if exposure is not None and not (
+            exposure.shape == (rows,) and (exposure > 0).all() and np.isfinite(exposure).all()
+        ):
+            raise ValueError("the exposure of its rows is damaged")
         super().validate()
         largest = float(np.abs(self.matrix).max()) if self.asks_something else 1.0
         if not SMALLEST_ENTRY < largest < 1 / SMALLEST_ENTRY:

@@ -84,11 +84,14 @@ class DenseTable(AnsweredTable):
     residual : array of shape (k, k) or None
         The covariance of what else the answers hold, beside noise of unit variance: what linear
         questions leave out of outputs that were clipped (`cloakgp.release.posterior.clipped`).
+    offset : array of shape (N,) or None
+        What each row's latent value has beside the function: log exposures of counts.
     """
 
     X: Array
     questions: Array
     residual: Array | None = None
+    offset: Array | None = None
 
     @property
     def n_answers(self) -> int:

@@ -13,7 +13,7 @@ from cloakgp.release.predictions import class_texts
 from cloakgp.utils.arrays import Array
 
 # What answers are about, where outputs were transformed.
-TRANSFORMED = {"log": "the logarithm", "logit": "the log odds"}
+TRANSFORMED = {"log": "the logarithm", "logit": "the log odds", "root": "√(count + 3/8)"}
 
 
 class Named(Protocol):

@@ -12,7 +12,7 @@ from functools import singledispatch
 import numpy as np
 
 from cloakgp.columns import Number, Schema
-from cloakgp.models.likelihoods import ClassLikelihood, Likelihood
+from cloakgp.models.likelihoods import ClassLikelihood, CountLikelihood, Likelihood
 from cloakgp.privacy import CloakedPredictions
 from cloakgp.release import (
     MultiOutputRelease,
@@ -32,6 +32,7 @@ from cloakgp.report.columns import (
     keeps_rows,
     public_columns,
 )
+from cloakgp.report.counts import CountWords
 from cloakgp.report.facts import Fact, Section
 from cloakgp.report.guarantee import describe_exclusions, guarantee_facts, insecurity
 from cloakgp.report.measurements import describe_answers, prior_facts
@@ -93,7 +94,10 @@ def _sections(release: object) -> tuple[Section, ...]:
 
 
 # How releases about each kind of output are put into words; others as those about numbers.
-WORDS: dict[type[Likelihood], OutputWords] = {ClassLikelihood: ClassWords()}
+WORDS: dict[type[Likelihood], OutputWords] = {
+    ClassLikelihood: ClassWords(),
+    CountLikelihood: CountWords(),
+}
 
 
 @_sections.register

@@ -24,6 +24,12 @@ AUTO: NoiseChoice = "auto"
 DEFAULT_GAP = 1e-3
 
 TransformName = Literal["log", "logit"]
+# With the root, that of counts, which have a likelihood of their own and no option of this name.
+ScaleName = Literal["log", "logit", "root"]
 TRANSFORMS: tuple[TransformName, ...] = ("log", "logit")
+OutputLikelihood = Literal["normal", "counts"]
+OUTPUT_LIKELIHOODS: tuple[OutputLikelihood, ...] = ("normal", "counts")
+# Added to bounds of counts before their logarithm is taken: that of none would be no number.
+HALF_COUNT = 0.5
 Estimate = Literal["median", "mean"]
 ESTIMATES: tuple[Estimate, ...] = ("median", "mean")

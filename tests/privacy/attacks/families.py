@@ -230,6 +230,29 @@ def transformed(name: str, *, groups: str = "", **settings: Any) -> Attack:
     return Attack(name, neighbourhoods, run, tight=0.01)
 
 
+def of_counts(name: str, *, groups: str = "", **settings: Any) -> Attack:
+    """Outputs are counts, asked as roots, in bands and for their spread, and asked twice."""
+
+    def neighbourhoods(table: Table) -> list[list[np.ndarray]]:
+        if not groups:
+            return one_output_moves(table)
+        return one_group_moves(table.cycled(groups), table.outputs, [BOUNDS] * len(table.line))
+
+    def run(y: np.ndarray, table: Table) -> Outcome:
+        # The ends of the bounds above become those of counts; what is outside stays outside.
+        counts = (y - BOUNDS[0]) * (30 / (BOUNDS[1] - BOUNDS[0]))
+        whose = table.cycled(groups) if groups else None
+        model = DPGPRegressor(
+            **{**BUDGET, "gap": 0.1, "bounds": (0, 30), "likelihood": "counts", **settings}
+        )
+        exposure = np.linspace(0.5, 2.0, len(table.line))
+        model.fit(table.line, counts, groups=whose, exposure=exposure)
+        budget = {"epsilon": 0.5, "delta": model.delta, "gap": 0.1}
+        return of_release(refine(model.release_, counts, [[2.0]], **budget))
+
+    return Attack(name, neighbourhoods, run, tight=0.01)
+
+
 def grouped(name: str, *, groups: str, **settings: Any) -> Attack:
     def neighbourhoods(table: Table) -> list[list[np.ndarray]]:
         whose = table.cycled(groups)
@@ -698,6 +721,10 @@ ATTACKS = [
     regression("logdet", criterion="logdet"),
     transformed("logarithms, asked twice"),
     transformed("logarithms of groups, asked twice", groups="aabbccd"),
+    of_counts("counts, asked twice", stages=TWO_STAGES, noise="gaussian", learn=None),
+    of_counts("counts and their spread, Laplace", stages=TWO_STAGES, epsilon=40.0, delta=0.0),
+    of_counts("counts of groups", groups="aabbccd", stages=None, noise="gaussian", learn=None),
+    of_counts("counts of groups, Laplace", groups="aabbccd", delta=0.0, learn=None),
     regression("functional", criterion="functional"),
     regression("defaults", kernel=None, noise_variance=None, learn="map", stages="auto"),
     regression("average, small budget", learn="average", epsilon=0.05, stages="auto"),

@@ -4,22 +4,29 @@ A new likelihood is a module of this folder and a line below: files, fits and pr
 """
 
 from cloakgp.models.likelihoods.base import (
+    Accounts,
     LatentFunctions,
     LatentJoint,
     LatentMarginals,
     LatentPrior,
     Likelihood,
     Linearisation,
+    Window,
 )
 from cloakgp.models.likelihoods.classes import ClassLikelihood
+from cloakgp.models.likelihoods.counts import CountLikelihood
 from cloakgp.models.likelihoods.numbers import NUMBERS, Numbers
 
-LIKELIHOODS: dict[str, type[Likelihood]] = {each.name: each for each in (Numbers, ClassLikelihood)}
+LIKELIHOODS: dict[str, type[Likelihood]] = {
+    each.name: each for each in (Numbers, ClassLikelihood, CountLikelihood)
+}
 
 __all__ = [
     "LIKELIHOODS",
     "NUMBERS",
+    "Accounts",
     "ClassLikelihood",
+    "CountLikelihood",
     "LatentFunctions",
     "LatentJoint",
     "LatentMarginals",
@@ -27,4 +34,5 @@ __all__ = [
     "Likelihood",
     "Linearisation",
     "Numbers",
+    "Window",
 ]

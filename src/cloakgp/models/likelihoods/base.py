@@ -17,6 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
+import numpy as np
+
 from cloakgp.models.exact import ExactPrior
 from cloakgp.models.sparse import SparsePrior
 from cloakgp.utils.arrays import Array
@@ -36,6 +38,57 @@ class Linearisation:
         A.
     residual : array
         var e; not negative.
+    """
+
+    expected: Array
+    slope: Array
+    residual: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """Where encoded outputs are clipped, row by row, and in which units they are asked.
+
+    Attributes
+    ----------
+    lower, upper : float or arrays of shape (n,)
+    origin, width : float or arrays of shape (n,)
+        What is asked is (clip(v; lower, upper) − origin) / width.
+    """
+
+    lower: Array | float
+    upper: Array | float
+    origin: Array | float = 0.0
+    width: Array | float = 1.0
+
+    def of_rows(self, rows: slice) -> Window:
+        """Return the window of some rows."""
+        return Window(*(_of_rows(each, rows) for each in self._ends))
+
+    def placed(self, values: Array) -> Array:
+        """Return what is asked of each of K values in every row, shape (n, K) or (1, K)."""
+        lower, upper, origin, width = (np.reshape(each, (-1, 1)) for each in self._ends)
+        placed: Array = (np.clip(values, lower, upper) - origin) / width
+        return placed
+
+    @property
+    def _ends(self) -> tuple[Array | float, ...]:
+        return self.lower, self.upper, self.origin, self.width
+
+
+def _of_rows(values: Array | float, rows: slice) -> Array | float:
+    return values[rows] if isinstance(values, np.ndarray) else values
+
+
+@dataclass(frozen=True, eq=False)
+class Accounts:
+    """Linear accounts of what several stages asked of the same rows.
+
+    Attributes
+    ----------
+    expected, slope : arrays of shape (S, n)
+    residual : array of shape (S, S, n)
+        Covariances of what linear accounts leave out, between stages.
     """
 
     expected: Array
@@ -112,11 +165,15 @@ class Likelihood(ABC):
     linear : bool
         Whether v = f but for the noise that the prior gives every row: conditioning on answers is
         then exact, and the latent functions are in output units.
+    windowed : bool
+        Whether it has accounts of encoded outputs that are clipped to windows: to an interval that
+        was found, and to bands.
     """
 
     name: ClassVar[str]
     outputs: ClassVar[Literal["numbers", "classes"]]
     linear: ClassVar[bool] = False
+    windowed: ClassVar[bool] = False
 
     @property
     def channels(self) -> int:
@@ -135,6 +192,23 @@ class Likelihood(ABC):
         ----------
         mean, variance : arrays of shape (n,)
         """
+
+    def accounts(self, mean: Array, variance: Array, windows: Sequence[Window | None]) -> Accounts:
+        """Return linear accounts of what several stages asked of the same rows.
+
+        Parameters
+        ----------
+        mean, variance : arrays of shape (n,)
+            Of latent values.
+        windows : sequence of Window or None
+            Of each stage; without windows all stages ask the same.
+        """
+        one, count = self.linearise(mean, variance), len(windows)
+        return Accounts(
+            expected=np.broadcast_to(one.expected, (count, len(mean))),
+            slope=np.broadcast_to(one.slope, (count, len(mean))),
+            residual=np.broadcast_to(one.residual, (count, count, len(mean))),
+        )
 
     @abstractmethod
     def linear_prior(self, prior: LatentPrior, X: Array) -> LatentPrior:

@@ -7,13 +7,13 @@ objective: minus the log density of the answers under it, with weak priors aroun
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 
 from cloakgp.models import ExactPrior, SparsePrior
-from cloakgp.models.likelihoods import ClassLikelihood, Likelihood, Numbers
+from cloakgp.models.likelihoods import ClassLikelihood, CountLikelihood, Likelihood, Numbers
 from cloakgp.privacy.questions.bounds import OutputBounds
 from cloakgp.release.hyperparameters.classification import (
     LEARNING_CELLS,
@@ -27,6 +27,7 @@ from cloakgp.release.hyperparameters.covariance import (
 )
 from cloakgp.release.hyperparameters.hyperprior import Hyperprior
 from cloakgp.release.hyperparameters.noise import with_learned_noise
+from cloakgp.release.hyperparameters.overdispersion import with_learned_overdispersion
 from cloakgp.release.hyperparameters.quadrature import posterior_points
 from cloakgp.release.hyperparameters.regression import NumbersObjective
 from cloakgp.release.measurement import Measurement, answered_measurements, is_in_bands
@@ -37,11 +38,15 @@ from cloakgp.release.posterior.mixture import (
     Inference,
     WeightedPrior,
     answered_tables,
+    condition,
     kept_tables,
     sweeps_of,
 )
 from cloakgp.release.tables import AnsweredTable
 from cloakgp.utils.arrays import Array
+
+# Of log rates: an eighth of it is the prior sd of their mean.
+LOG_RATE_WIDTH = 6.0
 
 
 class Objective(Protocol):
@@ -111,6 +116,10 @@ def learn(
             declared=declared,
             average=average,
         )
+    if isinstance(likelihood, CountLikelihood) and hyperprior.noise_variance:
+        return with_learned_overdispersion(learned, answered)
+    if not likelihood.linear:
+        return learned
     if is_in_bands(answered):
         # They were learned with outputs in bands linearised under the declared prior.
         learned = _conditionable(learned, answered, sweeps=sweeps) or (declared,)
@@ -299,6 +308,53 @@ def _of_numbers(
     )
 
 
+@dataclass(frozen=True, eq=False)
+class _CountObjective:
+    """The objective of log rates, with answers linearised under the declared prior."""
+
+    linear: NumbersObjective
+    likelihood: Likelihood
+
+    @property
+    def size(self) -> int:
+        """How many hyperparameters are free."""
+        return self.linear.size
+
+    def __call__(self, position: Array) -> tuple[float, Array]:
+        """Return value and gradient."""
+        return self.linear(position)
+
+    def at(self, position: Array, *, weight: float) -> WeightedPrior:
+        """Return prior and likelihood with these hyperparameters."""
+        prior = self.linear.prior_at(position)
+        return WeightedPrior(prior=prior, likelihood=self.likelihood, weight=weight)
+
+
+def _of_counts(
+    prior: ExactPrior | SparsePrior,
+    likelihood: Likelihood,
+    measurements: Sequence[Measurement],
+    hyperprior: Hyperprior,
+    sweeps: int,
+) -> _CountObjective:
+    del sweeps
+    [known] = condition(prior, likelihood, measurements)
+    kept = kept_tables(known.tables)
+    totals = np.concatenate([table.questions.sum(axis=1) for table in kept])
+    # What the posterior is conditioned on: S times its weights, and the mean.
+    linear = known.factor @ (known.factor.T @ known.weights) + prior.mean * totals
+    return _CountObjective(
+        linear=NumbersObjective.of(
+            prior,
+            gather(kept, linear),
+            bounds=(0.0, LOG_RATE_WIDTH),
+            # Log rates have no noise of their own: counts scatter by their likelihood.
+            hyperprior=replace(hyperprior, noise_variance=False),
+        ),
+        likelihood=likelihood,
+    )
+
+
 def _of_classes(
     prior: ExactPrior | SparsePrior,
     likelihood: Likelihood,
@@ -322,4 +378,5 @@ def _of_classes(
 OBJECTIVES: dict[type[Likelihood], MakeObjective] = {
     Numbers: _of_numbers,
     ClassLikelihood: _of_classes,
+    CountLikelihood: _of_counts,
 }

@@ -20,6 +20,10 @@ and where the noise that is common to all channels is taken off
 each channel's own signs, and the variance of its noise, are right, so each latent function is what
 its own answers say of it; what the answers of the other channels would add is not used. That is a
 matter of how sharp predictions are, not of privacy.
+
+Counts go the same way (`cloakgp.models.likelihoods.counts`), with an offset of every row, its log
+exposure, and with stages that clip them differently: each has an account of its own, and what these
+leave out of one row is correlated between stages.
 """
 
 from __future__ import annotations
@@ -33,7 +37,7 @@ from scipy import linalg
 
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.covariance import RowCovariance
-from cloakgp.models.likelihoods import Likelihood
+from cloakgp.models.likelihoods import Likelihood, Window
 from cloakgp.release.posterior.dense import Posterior
 from cloakgp.release.tables import DenseTable
 from cloakgp.utils.arrays import Array
@@ -57,10 +61,18 @@ class SignAnswers:
         With questions divided by the noise sd.
     values : array of shape (k,)
         R v + z of unit variance, in the order of the tables.
+    windows : tuple of tuples of (int, Window or None)
+        Of each table, how many answers each stage gave, and where outputs were clipped for it; if
+        empty, all stages asked the same.
     """
 
     tables: tuple[DenseTable, ...]
     values: Array
+    windows: tuple[tuple[tuple[int, Window | None], ...], ...] = ()
+
+    def stages(self, place: int) -> tuple[tuple[int, Window | None], ...]:
+        """Return the stages of one table."""
+        return self.windows[place] if self.windows else ((self.tables[place].n_answers, None),)
 
 
 def label_posterior(
@@ -95,8 +107,9 @@ def label_posterior(
     asked, k, n = [], 0, 0
     for table in answers.tables:
         answered, count = table.questions.shape
-        part = conditioned.questions[k : k + answered, n : n + count]
-        asked.append(replace(table, questions=part))
+        own = slice(k, k + answered)
+        part, residual = conditioned.questions[own, n : n + count], conditioned.residual[own, own]
+        asked.append(replace(table, questions=part, residual=residual))
         k, n = k + answered, n + count
     return Posterior(
         prior=prior,
@@ -189,10 +202,29 @@ class _Conditioned:
     """One linearised conditioning, and the rows' marginals after it."""
 
     questions: Array
+    residual: Array
     factor: Array
     weights: Array
     mean: Array
     variance: Array
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """One table among all: its rows, and its stages' answers and windows."""
+
+    rows: slice
+    offset: Array | float
+    stages: tuple[tuple[slice, Window | None], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Account:
+    """The best linear account of all answers: questions R A, shift, and what is left out."""
+
+    questions: Array
+    shift: Array
+    residual: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,6 +235,7 @@ class _Rows:
     covariance: RowCovariance
     variance: Array
     questions: Array
+    parts: tuple[_Part, ...]
 
     @classmethod
     def of(cls, prior: ExactPrior | SparsePrior, answers: SignAnswers) -> _Rows:
@@ -212,26 +245,62 @@ class _Rows:
             covariance=covariance,
             variance=covariance.variance,
             questions=linalg.block_diag(*(table.questions for table in answers.tables)),
+            parts=_parts(answers),
         )
+
+    def _account(self, mean: Array, variance: Array, likelihood: Likelihood) -> _Account:
+        """Linearise outputs, or signs, at given marginals."""
+        asked = np.zeros_like(self.questions)
+        shift = np.zeros(len(asked))
+        residual = np.zeros((len(asked), len(asked)))
+        for part in self.parts:
+            rows = part.rows
+            accounts = likelihood.accounts(
+                mean[rows] + part.offset, variance[rows], [window for _, window in part.stages]
+            )
+            away = mean[rows] - self.prior_mean
+            for stage, (span, _) in enumerate(part.stages):
+                questions, slope = self.questions[span, rows], accounts.slope[stage]
+                asked[span, rows] = questions * slope
+                shift[span] = questions @ (accounts.expected[stage] - slope * away)
+                for other, (others, _) in enumerate(part.stages):
+                    left_out = questions * accounts.residual[stage, other]
+                    residual[span, others] = left_out @ self.questions[others, rows].T
+        return _Account(questions=asked, shift=shift, residual=residual)
 
     def conditioned(
         self, mean: Array, variance: Array, *, values: Array, likelihood: Likelihood
     ) -> _Conditioned:
         """Condition on the answers, with labels linearised at given marginals."""
-        account = likelihood.linearise(mean, variance)
-        questions = self.questions * account.slope
+        account = self._account(mean, variance, likelihood)
+        questions = account.questions
         crossed = self.covariance.times(questions.T)
-        answered = questions @ crossed + (self.questions * account.residual) @ self.questions.T
+        answered = questions @ crossed + account.residual
         answered = (answered + answered.T) / 2
         answered[np.diag_indices(len(answered))] += 1.0
         factor = np.asarray(np.linalg.cholesky(answered), dtype=np.float64)
-        shift = self.questions @ (account.expected - account.slope * (mean - self.prior_mean))
-        weights = linalg.cho_solve((factor, True), values - shift)
+        weights = linalg.cho_solve((factor, True), values - account.shift)
         explained = linalg.solve_triangular(factor, crossed.T, lower=True)
         return _Conditioned(
             questions=questions,
+            residual=account.residual,
             factor=factor,
             weights=weights,
             mean=self.prior_mean + crossed @ weights,
             variance=np.maximum(self.variance - np.square(explained).sum(axis=0), 0.0),
         )
+
+
+def _parts(answers: SignAnswers) -> tuple[_Part, ...]:
+    """Return which rows and answers are those of each table, and of each of its stages."""
+    parts, rows, first = [], 0, 0
+    for place, table in enumerate(answers.tables):
+        stages = []
+        for count, window in answers.stages(place):
+            stages.append((slice(first, first + count), window))
+            first += count
+        own = slice(rows, rows + len(table.X))
+        offset = 0.0 if table.offset is None else table.offset
+        parts.append(_Part(rows=own, offset=offset, stages=tuple(stages)))
+        rows = own.stop
+    return tuple(parts)

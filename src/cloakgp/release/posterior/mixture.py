@@ -9,7 +9,8 @@ from typing import Literal, Protocol
 import numpy as np
 
 from cloakgp.models import ExactPrior, SparsePrior
-from cloakgp.models.likelihoods import LatentJoint, LatentMarginals, Likelihood
+from cloakgp.models.likelihoods import LatentJoint, LatentMarginals, Likelihood, Window
+from cloakgp.release.bands import window_of
 from cloakgp.release.measurement import (
     Measurement,
     answered_measurements,
@@ -122,11 +123,30 @@ def condition(
     if any(isinstance(one.strategy, StreamedStrategy) for one in measurements):
         return _condition_sums(priors, likelihood, answered_measurements(measurements))
     tables, values = answered_tables(prior, measurements)
-    kept = kept_tables(tables)
+    kept, windows = kept_tables(tables), windows_of(likelihood, measurements)
     return tuple(
-        label_posterior(one, SignAnswers(tables=kept, values=column), likelihood=likelihood)
+        label_posterior(one, SignAnswers(kept, column, windows), likelihood=likelihood)
         for one, column in zip(priors, values.T, strict=True)
     )
+
+
+def windows_of(
+    likelihood: Likelihood, measurements: Sequence[Measurement]
+) -> tuple[tuple[tuple[int, Window | None], ...], ...]:
+    """Return where the stages of each table clipped outputs; empty if the likelihood knows none.
+
+    Parameters
+    ----------
+    likelihood : Likelihood
+    measurements : sequence of Measurement
+    """
+    if not likelihood.windowed:
+        return ()
+    asked: dict[int, list[tuple[int, Window | None]]] = {}
+    for one in linear_measurements(measurements):
+        stage = one.strategy.n_answers, window_of(one.question)
+        asked.setdefault(one.strategy.table, []).append(stage)
+    return tuple(map(tuple, asked.values()))
 
 
 def _condition_sums(

@@ -1,0 +1,72 @@
+"""Releases about counts in words: what is predicted, and how counts scatter about it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cloakgp.models.likelihoods import CountLikelihood
+from cloakgp.release import DenseStrategy, Release
+from cloakgp.release.io.codec import to_tree
+from cloakgp.release.measurement import tables_of
+from cloakgp.report.facts import Fact
+from cloakgp.report.measurements import approximation, describe_origin
+from cloakgp.report.outputs import NumberWords
+
+
+class CountWords(NumberWords):
+    """Releases about counts."""
+
+    def also_public(self) -> str:
+        """Say what is public beside the inputs and who is in the table."""
+        return "the bounds, the prior, and exposures, if rows have any"
+
+    def prior(self, release: Release) -> tuple[Fact, ...]:
+        """Return the prior in words, and where its values come from."""
+        fitted, declared = release.fitted, release.prior
+        before, after = _scatter(release.likelihood), _scatter(fitted.likelihood)
+        return (
+            Fact(
+                "predicts",
+                f"the rate of {release.output_name}: how many are expected for one unit of "
+                f"exposure{_exposures(release)}.",
+            ),
+            Fact(
+                "counts",
+                f"negative binomial: of mean m, a count has variance {after}."
+                if after != POISSON
+                else f"Poisson: of mean m, a count has variance {POISSON}.",
+            ),
+            Fact("kernel", f"{fitted.prior.kernel} (covariance of the logarithm of the rate)"),
+            Fact("mean", f"{np.exp(fitted.prior.mean):.4g}, a rate"),
+            approximation(fitted.prior),
+            *describe_origin(
+                priors=len(release.learned),
+                unchanged=to_tree((fitted.prior, fitted.likelihood))
+                == to_tree((declared, release.likelihood)),
+                what="these values",
+                declared=f"{declared.kernel}, rate {np.exp(declared.mean):.4g}, variance {before}",
+            ),
+        )
+
+
+POISSON = "m"
+
+
+def _scatter(likelihood: object) -> str:
+    assert isinstance(likelihood, CountLikelihood)
+    if likelihood.overdispersion == 0:
+        return POISSON
+    return f"m + {likelihood.overdispersion:.3g} m²"
+
+
+def _exposures(release: Release) -> str:
+    """Return between which numbers exposures are."""
+    ranges = [
+        (strategy.row_exposure.min(), strategy.row_exposure.max())
+        for strategy in tables_of(release.measurements).values()
+        if isinstance(strategy, DenseStrategy) and strategy.row_exposure is not None
+    ]
+    if not ranges:
+        return ", which every row had"
+    lows, highs = zip(*ranges, strict=True)
+    return f", of which rows had {min(lows):.4g} to {max(highs):.4g}"

@@ -1,0 +1,90 @@
+"""Counts from the command line: an exposure column, rates, and what goes with what."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner, Result
+
+from cloakgp import load
+from cloakgp.cli import app
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    rng = np.random.default_rng(2)
+    age, years = rng.uniform(20, 80, 80).round(1), rng.uniform(0.5, 2.0, 80).round(2)
+    visits = rng.poisson(years * np.exp(age / 40))
+    people = pd.DataFrame({"age": age, "years": years, "visits": visits})
+    people.to_csv(tmp_path / "people.csv", index=False)
+    people.assign(years=0.0).to_csv(tmp_path / "none.csv", index=False)
+    people["visits"] = people["visits"].astype(object)
+    people.loc[3, "visits"] = ""
+    people.to_csv(tmp_path / "gaps.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def release(table: str = "people.csv", *words: str) -> Result:
+    usual = [
+        "--output",
+        "visits",
+        "--inputs",
+        "age",
+        "--bounds",
+        "0",
+        "40",
+        "--epsilon",
+        "5",
+        "--gap",
+        "0.1",
+        "-o",
+        "out.cloak",
+    ]
+    return CliRunner().invoke(app, ["release", table, *usual, *words])
+
+
+def test_an_exposure_column_is_read_and_kept(folder: Path) -> None:
+    made = release("people.csv", "--counts", "--exposure", "years", "--overdispersion", "0.2")
+    assert made.exit_code == 0, made.output
+    known = load(folder / "out.cloak")
+    [strategy, *_] = [each.strategy for each in known.measurements]
+    years = pd.read_csv(folder / "people.csv")["years"]
+    np.testing.assert_array_equal(strategy.row_exposure, years)
+    assert known.likelihood.overdispersion == 0.2
+    assert known.input_names == ("age",)
+    predicted = CliRunner().invoke(
+        app, ["predict", "out.cloak", "--at", "people.csv", "-o", "rates.csv"]
+    )
+    assert predicted.exit_code == 0, predicted.output
+    assert {"median", "lower", "upper"} <= set(pd.read_csv(folder / "rates.csv"))
+
+
+def test_rows_without_a_count_take_their_exposure_with_them(folder: Path) -> None:
+    made = release("gaps.csv", "--counts", "--exposure", "years", "--missing-output", "drop")
+    assert made.exit_code == 0, made.output
+    years = pd.read_csv(folder / "people.csv")["years"].drop(index=3)
+    strategy = load(folder / "out.cloak").measurements[0].strategy
+    np.testing.assert_array_equal(strategy.row_exposure, years)
+
+
+@pytest.mark.parametrize(
+    ("table", "words", "said"),
+    [
+        ("people.csv", ["--exposure", "years"], "--exposure goes with --counts"),
+        ("people.csv", ["--counts", "--exposure", "age"], "is no input"),
+        ("people.csv", ["--counts", "--log"], "no meaning with --counts"),
+        ("people.csv", ["--overdispersion", "1"], "--overdispersion is of counts"),
+        ("none.csv", ["--counts", "--exposure", "years"], "positive and finite"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    folder: Path, table: str, words: list[str], said: str
+) -> None:
+    made = release(table, *words)
+    assert made.exit_code == 1
+    assert said in " ".join(made.output.split())
+    assert not (folder / "out.cloak").exists()
