@@ -29,21 +29,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def release(table: str = "people.csv", *words: str) -> Result:
-    usual = [
-        "--output",
-        "visits",
-        "--inputs",
-        "age",
-        "--bounds",
-        "0",
-        "40",
-        "--epsilon",
-        "5",
-        "--gap",
-        "0.1",
-        "-o",
-        "out.cloak",
-    ]
+    usual = ["--output", "visits", "--inputs", "age", "--bounds", "0", "40", "-o", "out.cloak"]
+    usual += ["--epsilon", "5", "--gap", "0.1"]
     return CliRunner().invoke(app, ["release", table, *usual, *words])
 
 

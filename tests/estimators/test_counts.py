@@ -131,8 +131,8 @@ def test_more_is_known_after_later_visits():
     assert all(np.array_equal(each, EXPOSURE) for each in exposures)
     with pytest.raises(ValueError, match="those that are asked again have theirs"):
         refine(first, Y, exposure=EXPOSURE, **budget)
+    numbers = DPGPRegressor(bounds=(0, 60), epsilon=1.0, learn=None, stages=None).fit(X, Y)
     with pytest.raises(ValueError, match="exposure is of counts"):
-        numbers = DPGPRegressor(bounds=(0, 60), epsilon=1.0, learn=None, stages=None).fit(X, Y)
         extend(numbers.release_, X, Y, exposure=EXPOSURE, **budget)
 
 
@@ -210,7 +210,7 @@ def test_predictions_refuse_what_makes_no_sense(release):
         with pytest.raises(ValueError, match=re.compile("between 0 and 1|must be positive")):
             call()
     labels = DPGPClassifier(classes=[0, 1], epsilon=1.0, learn=None).fit(X, (Y > 2).astype(int))
-    with pytest.raises(TypeError, match="classes|counts"):
+    with pytest.raises(TypeError, match="no counts"):
         labels.release_.predict_interval(X)
 
 

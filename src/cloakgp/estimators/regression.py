@@ -114,9 +114,9 @@ class DPGPRegressor(
         predictions; kernel and noise variance are of the transformed outputs.
     likelihood : {"normal", "counts"}
         "counts": outputs are whole numbers of events, negative binomial about their exposure times
-        a rate whose logarithm is the Gaussian process (`docs/how-to/counts.md`). Predictions are rates,
-        per unit of exposure; kernel and mean are those of the log rate and of the rate; bounds are
-        whole numbers, and what is asked is √(y + 3/8). Rows are held.
+        a rate whose logarithm is the Gaussian process (`docs/how-to/counts.md`). Predictions are
+        rates, per unit of exposure; kernel and mean are those of the log rate and of the rate;
+        bounds are whole numbers, and what is asked is √(y + 3/8). Rows are held.
     overdispersion : float, optional
         α of counts: a count of mean λ has variance λ + α λ²; 0 for Poisson. If not given: learned
         from a question about how far outside of predictions counts lie, where that is asked (with
