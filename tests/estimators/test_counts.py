@@ -202,15 +202,19 @@ def test_what_makes_no_sense_is_refused(changes, exposure, error):
 
 
 def test_predictions_refuse_what_makes_no_sense(release):
+    refused = re.compile("between 0 and 1|must be positive|one for each row")
     for call in (
         lambda: release.predict_interval(X, coverage=1.0),
         lambda: release.predict_quantile(X, [0.5, 0.0]),
         lambda: release.probability_above(X, 1, exposure=0.0),
+        lambda: release.predict_quantile(X, 0.5, exposure=EXPOSURE[1:]),
     ):
-        with pytest.raises(ValueError, match=re.compile("between 0 and 1|must be positive")):
+        with pytest.raises(
+            ValueError, match=re.compile("between 0 and 1|must be positive|one for each row")
+        ):
             call()
     labels = DPGPClassifier(classes=[0, 1], epsilon=1.0, learn=None).fit(X, (Y > 2).astype(int))
-    with pytest.raises(TypeError, match="no counts"):
+    with pytest.raises(TypeError, match="no quantiles"):
         labels.release_.predict_interval(X)
 
 
@@ -218,3 +222,16 @@ def test_an_estimator_is_cloned_and_kept(release):
     made = clone(model(overdispersion=0.1)).fit(X[:20], Y[:20])
     assert pickle.loads(pickle.dumps(made)).release_.likelihood.overdispersion == 0.1
     del release
+
+
+def test_numbers_have_intervals_and_probabilities_of_their_gaussian():
+    numbers = DPGPRegressor(bounds=(0, 60), epsilon=9.0, learn=None, stages=None, interval=False)
+    known = numbers.fit(X, Y).release_
+    mean, sd = known.predict(X, return_std=True, new_output=True)
+    lower, upper = known.predict_interval(X, coverage=0.9)
+    np.testing.assert_allclose(upper, np.clip(norm.ppf(0.95, mean, sd), 0, 60))
+    np.testing.assert_allclose(lower, np.clip(norm.ppf(0.05, mean, sd), 0, 60))
+    np.testing.assert_allclose(known.probability_above(X, 5.0), norm.sf(5.0, mean, sd))
+    assert (known.probability_above(X, -1.0) == 1.0).all()
+    with pytest.raises(ValueError, match="exposure is of counts"):
+        known.predict_quantile(X, 0.5, exposure=1.0)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from cloakgp.columns.problems import FROM_ZERO
 from cloakgp.columns.schema import Schema
 from cloakgp.models.likelihoods import CountLikelihood, Likelihood
-from cloakgp.models.likelihoods.counts import CountMixture
 from cloakgp.models.transforms import OutputTransform
 from cloakgp.privacy.questions.classes import Classes, ClassLabel
 from cloakgp.release.measurement import Measurement, declared_bounds
@@ -240,110 +239,6 @@ class Predictions:
         _, _, lower, upper = self._numbers(points.X, new_output=new_output, estimate=estimate)
         return points.spread(lower), points.spread(upper)
 
-    def predict_interval(
-        self, X: Any, *, coverage: float = 0.9, exposure: ArrayLike | None = None
-    ) -> tuple[Array, Array]:
-        """Return intervals of whole numbers that hold a new count with some probability.
-
-        Parameters
-        ----------
-        X : array-like or table of shape (P, D)
-            As for `predict`.
-        coverage : float
-            At least; with counts no interval has just so much.
-        exposure : array-like of shape (P,) or float, optional
-            Of the new counts; 1 if not given.
-
-        Returns
-        -------
-        lower, upper : arrays of shape (P,)
-
-        Raises
-        ------
-        TypeError
-            If outputs are no counts.
-        ValueError
-            Unless coverage is between 0 and 1.
-        """
-        _check_share(coverage, name="coverage")
-        outside = (1.0 - coverage) / 2
-        lower, upper = self._new_counts(
-            X, exposure, lambda counts: [counts.quantile(q) for q in (outside, 1.0 - outside)]
-        )
-        return lower, upper
-
-    def predict_quantile(
-        self, X: Any, q: float | Sequence[float], *, exposure: ArrayLike | None = None
-    ) -> Array:
-        """Return quantiles of new counts: the least whole number with that much at or below it.
-
-        Parameters
-        ----------
-        X : array-like or table of shape (P, D)
-            As for `predict`.
-        q : float or sequence of float
-            Strictly between 0 and 1.
-        exposure : array-like of shape (P,) or float, optional
-            Of the new counts; 1 if not given.
-
-        Returns
-        -------
-        array of shape (P,), or (P, Q) for a sequence
-
-        Raises
-        ------
-        TypeError
-            If outputs are no counts.
-        ValueError
-            If a q is not between 0 and 1.
-        """
-        shares = np.atleast_1d(np.asarray(q, dtype=np.float64))
-        for share in shares.tolist():
-            _check_share(share, name="q")
-        columns = self._new_counts(
-            X, exposure, lambda counts: [counts.quantile(share) for share in shares.tolist()]
-        )
-        return columns[0] if np.ndim(q) == 0 else np.stack(columns, axis=1)
-
-    def probability_above(self, X: Any, t: float, *, exposure: ArrayLike | None = None) -> Array:
-        """Return the probability that a new count is above a number, shape (P,).
-
-        That of no event at all is one less the probability above 0.
-
-        Parameters
-        ----------
-        X : array-like or table of shape (P, D)
-            As for `predict`.
-        t : float
-        exposure : array-like of shape (P,) or float, optional
-            Of the new counts; 1 if not given.
-
-        Raises
-        ------
-        TypeError
-            If outputs are no counts.
-        """
-        [share] = self._new_counts(X, exposure, lambda counts: [counts.above(t)])
-        return share
-
-    def _new_counts(
-        self,
-        X: Any,
-        exposure: ArrayLike | None,
-        of_counts: Callable[[CountMixture], Sequence[Array]],
-    ) -> list[Array]:
-        """Return what is said of new counts, with NaN where a row lacks an input."""
-        likelihood = self.likelihood
-        if not isinstance(likelihood, CountLikelihood):
-            raise TypeError("outputs are no counts: see predict_limits")
-        points = points_of(self, X)
-        exposures = np.ones(len(points.known)) if exposure is None else np.asarray(exposure, float)
-        exposures = np.broadcast_to(exposures, points.known.shape)[points.known]
-        if not (np.isfinite(exposures) & (exposures > 0)).all():
-            raise ValueError("exposure must be positive and finite")
-        counts = likelihood.predictive(self._mixture, points.X, exposures)
-        return [points.spread(each) for each in of_counts(counts)]
-
     def _numbers(
         self, X: Array, *, new_output: bool, estimate: Estimate
     ) -> tuple[Array, Array, Array, Array]:
@@ -507,12 +402,6 @@ class Predictions:
         if isinstance(index, pd.Index):
             frame.index = index
         return frame
-
-
-def _check_share(share: float, *, name: str) -> None:
-    # Written so that NaN fails.
-    if not 0 < share < 1:
-        raise ValueError(f"{name} must be strictly between 0 and 1, got {share}")
 
 
 def _check_estimate(estimate: str) -> None:
