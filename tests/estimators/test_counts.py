@@ -209,19 +209,16 @@ def test_predictions_refuse_what_makes_no_sense(release):
         lambda: release.probability_above(X, 1, exposure=0.0),
         lambda: release.predict_quantile(X, 0.5, exposure=EXPOSURE[1:]),
     ):
-        with pytest.raises(
-            ValueError, match=re.compile("between 0 and 1|must be positive|one for each row")
-        ):
+        with pytest.raises(ValueError, match=refused):
             call()
     labels = DPGPClassifier(classes=[0, 1], epsilon=1.0, learn=None).fit(X, (Y > 2).astype(int))
     with pytest.raises(TypeError, match="no quantiles"):
         labels.release_.predict_interval(X)
 
 
-def test_an_estimator_is_cloned_and_kept(release):
+def test_an_estimator_is_cloned_and_kept():
     made = clone(model(overdispersion=0.1)).fit(X[:20], Y[:20])
     assert pickle.loads(pickle.dumps(made)).release_.likelihood.overdispersion == 0.1
-    del release
 
 
 def test_numbers_have_intervals_and_probabilities_of_their_gaussian():
