@@ -279,3 +279,23 @@ def test_bands_that_are_none_are_named(band, table):
     release = fitted(table)
     with pytest.raises(ValueError, match="band must be positive and finite, or None"):
         refine(release, table[1], epsilon=1.0, delta=1e-3, band=band)
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
+def test_beside_one_stage_spread_costs_what_a_hundredth_of_the_rows_does(noise):
+    """Oracle: the noise of what is asked; where it would cost more than elsewhere, nobody asks."""
+    budget = Budget(1.0, 1e-5 if noise == "gaussian" else 0.0, noise=noise)
+
+    def steps(rows, **settings):
+        return schedule_stages(ONE_STAGE, budget=budget, rows=rows, **settings)
+
+    _, asked = steps(5_000, ask_spread=True, beside_one=True)
+    assert asked.stage is None
+    assert asked.budget.unit_sd() / 5_000 == pytest.approx(0.01, rel=1e-3)
+    for rows, settings in [
+        (5_000, {"ask_spread": True}),
+        (5_000, {"ask_spread": False, "beside_one": True}),
+        (200, {"ask_spread": True, "beside_one": True}),
+    ]:
+        [only] = steps(rows, **settings)
+        assert only.budget == budget

@@ -388,3 +388,23 @@ def test_tables_files_and_fits_of_many_rows_go_in_stages(tmp_path, tables, monke
     by_files = model.fit_rows(files).release_
     for release in (by_arrays, by_files):
         assert [type(one.strategy) for one in release.measurements] == 3 * [StreamedStrategy]
+
+
+@pytest.mark.parametrize("noise_sd", [6.0, 20.0])
+def test_beside_one_stage_it_is_asked_how_noisy_outputs_are(noise_sd):
+    """A tenth of the bounds was declared, and stayed: measured over claimed was .58 and 1.9."""
+    rng = np.random.default_rng(1)
+    X = rng.uniform(0, 10, size=(14_000, 1))
+    y = 50 + 20 * np.sin(X[:, 0]) + noise_sd * rng.normal(size=len(X))
+    model = DPGPRegressor(bounds=(0, 100), epsilon=1.0, inducing=15, insecure_seed=3)
+    release = model.fit_rows(ArrayRows(X[:12_000], y[:12_000])).release_
+    kinds = [one.question.name for one in release.measurements]
+    assert kinds.count("row spread") == 1
+    assert "row bands" not in kinds
+    spent = sum(sum(one.answers.guarantee.laplace) for one in release.measurements)
+    assert spent == pytest.approx(1.0, rel=1e-3)
+    mean, sd = release.predict(X[12_000:], return_std=True, new_output=True)
+    away = y[12_000:] - mean
+    assert 0.65 < np.sqrt(np.mean(away**2) / np.mean(sd**2)) < 1.15
+    alone = model.set_params(stages=None).fit_rows(ArrayRows(X[:12_000], y[:12_000])).release_
+    assert "row spread" not in [one.question.name for one in alone.measurements]

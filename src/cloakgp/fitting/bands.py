@@ -29,6 +29,8 @@ from cloakgp.utils.names import NoiseName
 
 # The most noise, on a share of the rows, with which it is worth asking how noisy outputs are.
 NOISIEST_SPREAD = 0.1
+# Beside one stage it is asked so precisely, for no more than elsewhere and no less than this share.
+PRECISE_SPREAD, LEAST_SPREAD_SHARE = 0.01, 1e-3
 
 
 @dataclass(frozen=True)
@@ -168,11 +170,14 @@ def schedule_stages(
     budget: Budget,
     rows: int,
     ask_spread: bool,
+    beside_one: bool = False,
     spent: float = 0.0,
 ) -> tuple[Step, ...]:
     """Split a budget over stages. Depends on public numbers alone.
 
-    How noisy outputs are is asked last, and not at all where the answer would be mostly noise.
+    How noisy outputs are is asked last, and not at all where the answer would be mostly noise:
+    beside one stage, where the share that it has beside several does not buy noise of a hundredth
+    of the rows.
     (Asked earlier, so that later bands suit it, it made predictions no better and intervals too
     short.) Where the budget is so small that every stage would have ε = 0 at this δ, there is one
     stage.
@@ -186,6 +191,8 @@ def schedule_stages(
         N.
     ask_spread : bool
         Whether outputs' noise is to be learned.
+    beside_one : bool
+        Whether that is asked beside one stage, too, if precisely for little.
     spent : float
         The share of μ² that was for something before (`cloakgp.fitting.interval`).
 
@@ -198,11 +205,10 @@ def schedule_stages(
     >>> [round(step.budget.epsilon, 2) for step in steps]
     [0.4, 0.5, 0.67, 0.2]
     """
-    if len(stages) > 1:
-        share = budget.law.shares.spread
-        noise_sd = budget.law.sd_of_share(*budget.pair, share=share)
-        asked = ask_spread and noise_sd / rows <= NOISIEST_SPREAD
-        kept = 1.0 - spent - share * asked
+    share = _spread_share(stages, budget=budget, rows=rows, beside_one=beside_one)
+    asked = ask_spread and share > 0
+    if len(stages) > 1 or asked:
+        kept = 1.0 - spent - (share if asked else 0.0)
         parts: list[tuple[Stage | None, float]] = [(stage, stage.share * kept) for stage in stages]
         if asked:
             parts.append((None, share))
@@ -217,6 +223,18 @@ def schedule_stages(
             )
     [left] = split_budget(budget, shares=[1.0 - spent]) if spent else [budget]
     return (Step(stage=ONE_STAGE[0], budget=left),)
+
+
+def _spread_share(stages: Sequence[Stage], *, budget: Budget, rows: int, beside_one: bool) -> float:
+    """Return what asking how noisy outputs are would cost; 0 where it is not worth it."""
+    law = budget.law
+    most = law.shares.spread
+    if len(stages) > 1:
+        noise_sd = law.sd_of_share(*budget.pair, share=most)
+        return most if noise_sd / rows <= NOISIEST_SPREAD else 0.0
+    precise = (budget.unit_sd() / rows / PRECISE_SPREAD) ** law.power
+    share = max(precise, LEAST_SPREAD_SHARE)
+    return share if beside_one and share <= most else 0.0
 
 
 def whole_of(

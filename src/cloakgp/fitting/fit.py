@@ -216,5 +216,7 @@ def _schedule(
         budget=budget,
         rows=table.rows,
         ask_spread=plan.learning.of_noise,
+        # Whoever declares one stage has one; of raw predictions nobody learns.
+        beside_one=isinstance(plan.stages, str) and "stages" in criterion.uses,
         spent=spent,
     )
