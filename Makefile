@@ -10,7 +10,8 @@ USERS_EXTRAS := cli,plots
 # some fifty more: what is compiled is kept for these, whatever the environment says.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 TESTING := $(ONE_THREAD) PYTHONDONTWRITEBYTECODE=
-PYTEST := $(TESTING) $(BIN)/pytest -q -n 2
+# Many failures are one: what waits for two minutes each time would take hours.
+PYTEST := $(TESTING) $(BIN)/pytest -q -n 2 --maxfail 12
 # The numbers in a certificate depend on the kernels that OpenBLAS picks for a processor: these are
 # what processors without AVX-512, and old ones, get.
 KERNELS ?= $(if $(filter x86_64 amd64,$(shell uname -m)),Haswell Nehalem)

@@ -40,7 +40,7 @@ FLAGS = (
     "--disable-sync",
 )
 # Seconds that anything may take on a machine that is busy with other work: hours would be noticed.
-PATIENCE = 300.0
+PATIENCE = 120.0
 
 
 def browser_path():

@@ -26,7 +26,13 @@ def small():
 
 
 def confinement(**changed):
-    asked = {"slots": 2, "seconds": 60.0, "memory": 512 * MIB, "what": "this", "advice": "ask less"}
+    asked = {
+        "slots": 2,
+        "seconds": 60.0,
+        "memory": 512 * MIB,
+        "action": "this",
+        "advice": "ask less",
+    }
     return Confinement(**(asked | changed))
 
 

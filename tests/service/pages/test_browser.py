@@ -106,7 +106,7 @@ def test_from_a_table_to_a_page_that_predicts(office, tmp_path, dispatcher, wait
 
     analyst = office(Role.ANALYST)
     analyst.click("text=Plan a release")
-    analyst.click("summary:has-text('For those who know')")
+    analyst.click("summary:has-text('Methods, for experts')")
     analyst.select_option("#stages", "one")
     analyst.select_option("#interval", "off")
     tab_to(analyst, "input[data-of=epsilon]")
