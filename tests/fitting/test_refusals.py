@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.gaussian_process.kernels import RBF
 
 import cloakgp
-from cloakgp import DPGPClassifier, DPGPRegressor, extend, refine
+from cloakgp import DPGPClassifier, DPGPRegressor, DPGridSearchCV, extend, refine
 from cloakgp.data import ArrayRows
 from cloakgp.fitting.refusals import REFUSALS
 
@@ -74,6 +75,9 @@ CALLS = {
         classes().fit_rows(rows(LABELS)).release_, Unread(X, LABELS, jobs=1)
     ),
     "counts in passes": lambda: counts().fit_rows(Unread(X, Y, jobs=1)),
+    "counts in candidates": lambda: DPGridSearchCV(
+        counts(noise="gaussian"), {"kernel": [RBF(1.0)]}, selection_epsilon=1.0
+    ).fit(X, LABELS),
     "raw predictions of counts": lambda: counts(criterion="trace").fit(X, LABELS),
     "the papers' iteration again": lambda: again(
         classes(criterion="newton", inducing=None).fit(X, LABELS).release_, LABELS
@@ -91,6 +95,11 @@ CALLS = {
     "other groups": lambda: again(held(), Y, groups=PEOPLE),
     "persons without groups": lambda: added(numbers().fit(X, Y, groups=PEOPLE).release_, X, Y),
 }
+
+
+def test_counts_in_passes_are_not_planned_either():
+    with pytest.raises(TypeError, match=re.escape(REFUSALS["counts in passes"].why)):
+        counts().plan(Unread(X, Y, jobs=1))
 
 
 @pytest.mark.parametrize("name", REFUSALS)

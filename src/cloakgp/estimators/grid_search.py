@@ -20,6 +20,7 @@ from cloakgp.estimators.regression import DPGPRegressor
 from cloakgp.fitting.bands import ONE_STAGE, stages_for
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_label_prior, choose_prior
 from cloakgp.fitting.planning import check_exact
+from cloakgp.fitting.refusals import refuse
 from cloakgp.fitting.strategies import MANY_ROWS, Budget
 from cloakgp.fitting.worst_schedule import worst_of_schedule
 from cloakgp.models import ExactPrior, SparsePrior
@@ -194,6 +195,8 @@ class DPGridSearchCV(MetaEstimatorMixin, BaseEstimator):
                 f"inducing inputs, more than {MANY_ROWS:,} rows are too many. Choose on some of "
                 "the rows, or leave it to learn='map'"
             )
+        if isinstance(budget, DPGPRegressor) and budget._regression().of_counts:
+            refuse("counts in candidates")
         by = criterion_named(budget.criterion, use="held-out rows")
         if labelled and by.raw:
             raise ValueError(

@@ -17,6 +17,7 @@ from cloakgp.fitting.defaults import INDUCING, LARGEST_DEFAULT_QUERY
 from cloakgp.fitting.forecast import FewRows, Forecast, forecast_release
 from cloakgp.fitting.passes import Rows
 from cloakgp.fitting.planning import FitCost, FitPlan, plan_fit
+from cloakgp.fitting.refusals import refuse
 from cloakgp.fitting.release_plan import (
     NOT_IN_PASSES,
     ReleasePlan,
@@ -161,6 +162,8 @@ class PlanMixin:
         how = self.plan_fit(
             (table.rows, table.n_inputs), queries=queries, grouped=table.people is not None
         )
+        if inputs is None and self._holds_rows:
+            refuse("counts in passes")
         if inputs is None:
             how = replace(how, inducing=how.inducing or INDUCING, by_passes=True)
         count = queries or min(table.rows, LARGEST_DEFAULT_QUERY)

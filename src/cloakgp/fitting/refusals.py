@@ -64,6 +64,12 @@ REFUSALS: dict[str, Refusal] = {
         "(fit), with inducing inputs where they are many",
         error=WrongKindError,
     ),
+    "counts in candidates": Refusal(
+        what="DPGridSearchCV",
+        of="counts",
+        why="candidates are compared by predictions that are linear in outputs, and rates are not: "
+        "leave the choice to learn='map'",
+    ),
     "raw predictions of counts": Refusal(
         what="criteria other than 'bayes'",
         of="counts",
