@@ -94,6 +94,10 @@ def test_it_is_saved_loaded_told_and_drawn(release, tmp_path):
     told = "\n".join(fact.text for section in describe(again) for fact in section.facts)
     assert "from 0 to 60" in told
     assert "negative binomial" in told
+    points = again.measurements[0].strategy.X_query
+    spread = np.sqrt(np.mean(np.square(again.predict_latent(points).sd)))
+    assert f"have an sd of {spread:.4g} " in told
+    assert "of the logarithm of the rate: 0.1 is a tenth" in told
     assert f"{EXPOSURE.min():.4g} to {EXPOSURE.max():.4g}" in told
     frame = release.predict_frame(pd.DataFrame(X))
     assert list(frame) == ["median", "sd", "lower", "upper"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from cloakgp.models.likelihoods import CountLikelihood
@@ -19,6 +21,12 @@ class CountWords(NumberWords):
     def also_public(self) -> str:
         """Say what is public beside the inputs and who is in the table."""
         return "the bounds, the prior, and exposures, if rows have any"
+
+    def sharpness(self, release: Release) -> tuple[Fact, ...]:
+        """Say how sharp predictions are."""
+        [fact] = super().sharpness(release)
+        told = f"{fact.text} These are sds of the logarithm of the rate: 0.1 is a tenth of it."
+        return (replace(fact, text=told),)
 
     def prior(self, release: Release) -> tuple[Fact, ...]:
         """Return the prior in words, and where its values come from."""
