@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
-from cloakgp import DPGPClassifier, DPGPMultiOutputRegressor
+from cloakgp import DPGPClassifier, DPGPMultiOutputRegressor, DPGPRegressor, refine
 from cloakgp.fitting.defaults import choose_label_prior
 from cloakgp.fitting.forecast import forecast_labels
 from cloakgp.fitting.strategies import Budget, Query, choose_strategy, unit_noise_sd
-from cloakgp.privacy.noise_choice import choose_noise
+from cloakgp.privacy.accounting import compose
+from cloakgp.privacy.noise import GAUSSIAN, LAPLACE, NOISES
+from cloakgp.privacy.noise_choice import budgets_at_equal_total, choose_noise
 from cloakgp.privacy.questions.classes import Classes
 
 SPREAD = np.linspace(0.0, 10.0, 60)[:, None]
@@ -84,3 +86,31 @@ def test_forecasts_of_labels_are_posterior_variances(count, noise):
     S += (unit_noise_sd(classes, budget) * longest) ** 2 * np.eye(len(R))
     variances = np.diag(K - K @ R.T @ np.linalg.solve(S, R @ K))
     assert found == pytest.approx(np.sqrt(variances.mean()), rel=1e-6)
+
+
+@pytest.mark.parametrize("spent", [[GAUSSIAN.whole(1.0, 1e-5)], [LAPLACE.whole(1.0, 1e-5)]])
+def test_visits_compare_noises_at_equal_totals(spent):
+    """The dearer one beside what was spent gets the part with which both cost the same."""
+    epsilon = 2.0
+
+    def total(name, budget):
+        return compose(*spent, NOISES[name].whole(*budget)).epsilon
+
+    whole = (epsilon, 1e-5)
+    found = budgets_at_equal_total(NOISES, epsilon=epsilon, delta=1e-5, spent=spent)
+    assert found["gaussian"] == whole
+    assert found["laplace"][0] < 0.97 * epsilon
+    assert total("laplace", found["laplace"]) == pytest.approx(total("gaussian", whole), rel=0.02)
+    assert total("laplace", whole) > total("gaussian", whole)
+
+
+@pytest.mark.parametrize("first", ["gaussian", "laplace"])
+def test_a_visit_counts_what_composes(first):
+    """Beside Gaussian noise an ε of Laplace noise costs more than it is worth on its own."""
+    y = np.sin(SPREAD.ravel())
+    model = DPGPRegressor(
+        bounds=(-1, 1), epsilon=1.0, delta=1e-3, noise=first, stages=None, learn=None
+    )
+    release = model.set_params(interval=False, insecure_seed=1).fit(SPREAD, y).release_
+    again = refine(release, y, epsilon=0.5, delta=1e-3, insecure_seed=2)
+    assert again.measurements[-1].answers.noise == first

@@ -294,7 +294,7 @@ def test_errors_about_outputs_never_quote_them(visit, y, table):
     ("changes", "message"),
     [
         ({"epsilon": 0.0}, "epsilon must be positive"),
-        ({"delta": 1.0}, "delta must lie strictly between"),
+        ({"delta": 1.0}, "delta must be at least 0 and below 1"),
         ({"X_query": [[1.0, 2.0]]}, "X_query has 2 columns, expected 1"),
         ({"X_query": np.zeros((0, 1))}, "X_query needs at least one row"),
         ({"query_weight": [1.0]}, "query weights must be positive and finite"),

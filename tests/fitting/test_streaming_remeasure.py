@@ -404,7 +404,7 @@ def test_other_rows_are_not_refined(wrong, tables):
     ("changes", "complaint"),
     [
         ({"epsilon": 0.0}, "epsilon must be positive"),
-        ({"delta": 1.0}, "delta must lie strictly between"),
+        ({"delta": 1.0}, "delta must be at least 0 and below 1"),
         ({"X_query": [[1.0]]}, "X_query has 1 columns, expected 2"),
         ({"X_query": POINTS, "query_weight": [1.0]}, "query weights"),
         ({"query_weight": [1.0]}, "query_weight goes with X_query"),

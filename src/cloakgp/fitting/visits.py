@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Required, TypedDict, Unpack
 
 import numpy as np
@@ -23,10 +24,16 @@ from cloakgp.models import SparsePrior
 from cloakgp.models.likelihoods import CountLikelihood
 from cloakgp.models.summary import summarise
 from cloakgp.privacy import OutputBounds
+from cloakgp.privacy.budgets import Pair
 from cloakgp.privacy.checks import warn_of_parameters
 from cloakgp.privacy.filters import costs_of_release
 from cloakgp.privacy.groups import checked_groups
-from cloakgp.privacy.noise_choice import check_noise, choose_noise
+from cloakgp.privacy.noise_choice import (
+    budgets_at_equal_total,
+    check_noise,
+    choose_noise,
+    noises_for,
+)
 from cloakgp.privacy.spending import one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import DenseStrategy, Measurement, Release, StreamedStrategy
@@ -44,8 +51,8 @@ class Settings(TypedDict, total=False):
     epsilon, delta : float
         The budget of this measurement, on top of what was spent. Required.
     noise : {"auto", "gaussian", "laplace"}
-        "auto", if not given: the one that is expected to predict better, given all that is known;
-        see `cloakgp.privacy.noise_choice`.
+        "auto", if not given: the one that is expected to predict better, given all that is known
+        and at the same total with what was spent; see `cloakgp.privacy.noise_choice`.
     query_weight : array-like of shape (P,)
         Positive importance of the query points.
     band : float or None
@@ -96,8 +103,8 @@ def refine(
     release : Release
         It is left as it is.
     y : array-like of shape (N,), or ArrayRows, FileRows or DaskRows
-        Private: the same outputs, in the same order, as when the table was first asked. Of a table
-        that was read in passes the rows themselves, in any order.
+        Private: the same outputs, or labels of classes, in the same order, as when the table was
+        first asked. Of a table that was read in passes the rows themselves, in any order.
     X_query : array-like or table of shape (P, D), optional
         Where predictions matter now; as at first if not given. Columns of a table are found by
         name, as by `Release.predict`.
@@ -182,7 +189,7 @@ def extend(
         `Release.predict`. Rows from `cloakgp.data` are read in passes, with their outputs; so are
         arrays, if the release keeps no rows.
     y : array-like of shape (N,), optional
-        Their private outputs, unless X has them.
+        Their private outputs, or labels of the release's classes, unless X has them.
     X_query : array-like or table of shape (P, D), optional
         Where predictions matter; the new rows if not given, or k-means centres of many.
     by_rows : bool
@@ -338,16 +345,21 @@ def ask_again(release: Release, table: Table, y: Any, visit: Visit) -> Release:
     model = Model(prior=release.prior, question=question, likelihood=release.likelihood)
     settings = DesignSettings(query=visit.query, gap=visit.gap, progress=visit.progress)
 
-    def step_with(noise: NoiseName) -> Step:
-        budget = replace(visit.budget, noise=noise)
-        return Step(stage=Stage(share=1.0, width=visit.band), budget=budget)
+    def step_with(noise: NoiseName, budget: Pair = visit.budget.pair) -> Step:
+        return Step(stage=Stage(share=1.0, width=visit.band), budget=Budget(*budget, noise=noise))
+
+    @cache
+    def budgets() -> dict[NoiseName, Pair]:
+        names = noises_for(visit.budget.noise, epsilon=epsilon, delta=delta)
+        spent = [one.guarantee for one in release.measurements]
+        return budgets_at_equal_total(names, epsilon=epsilon, delta=delta, spent=spent)
 
     noise = choose_noise(
         visit.budget.noise,
         epsilon=epsilon,
         delta=delta,
         expected_error=lambda name: table.expected_error(
-            step_with(name), model, settings, known=release
+            step_with(name, budgets()[name]), model, settings, known=release
         ),
     )
     if release.limit is not None:

@@ -349,7 +349,7 @@ class Amount:
             raise ValueError("a draw of noise that costs nothing protects nobody")
         if max(mu, epsilon) > LARGEST_EPSILON:
             raise ValueError("a draw of noise at such a price protects nobody")
-        laplace = cost.mechanism == LAPLACE
+        laplace = _is_laplace(cost)
         total = cls(
             gaussian=fixed(Fraction(mu) ** 2),
             answers=cost.answers,
@@ -745,6 +745,12 @@ def _splits(count: int, parts: int) -> Iterator[tuple[int, ...]]:
 def _sum_of(kind: Costs, counts: Sequence[int]) -> Amount:
     each = (cost.times(count) for cost, count in zip(kind, counts, strict=True))
     return sum(each, start=Amount())
+
+
+def _is_laplace(cost: Cost) -> bool:
+    """Whether the law that costs this states its ε as one of Laplace noise."""
+    law = NOISES.get(cost.mechanism)
+    return law is not None and not law.needs_delta and bool(law.whole(cost.epsilon, 0.0).laplace)
 
 
 def _held_cost(budget: Cost | Budget) -> Cost:

@@ -5,18 +5,24 @@ criterion allow, the one whose forecast of error is least. A forecast is made of
 of earlier answers alone, so that the choice tells nothing. Near-ties go to a law that needs no δ,
 and among those to the first of the registry: beside them, releases with Gaussian noise were a tenth
 worse than forecasts said on twelve tables (``docs/noise.md``).
+
+Beside what was spent before, equal budgets are no equal prices: μ² adds up to less than an ε does.
+A later visit compares noises at equal totals (`budgets_at_equal_total`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
-from cloakgp.privacy.budgets import check_budget
+from cloakgp.privacy.accounting import Guarantee, compose
+from cloakgp.privacy.budgets import Pair, check_budget
 from cloakgp.privacy.noise import NOISES, Noise, noise_named
 from cloakgp.utils.names import AUTO, Ball, NoiseName
 
 # A law is taken before others that are expected to leave more than this share of its error.
 LEAD = 0.9
+# To what share of a part equal totals are found, and in how many steps at most.
+PRECISION, STEPS = 0.02, 5
 
 
 def check_noise(noise: object, *, epsilon: float, delta: float) -> None:
@@ -80,10 +86,10 @@ def noises_for(
         named.check(epsilon, delta)
         check_budget(epsilon, delta, pure=True, part=part)
         return (named.name,)
+    check_budget(epsilon, delta, pure=True, part=part)
     allowed = [law for law in NOISES.values() if delta or not law.needs_delta]
     for law in allowed:
         law.check(epsilon, delta)
-    check_budget(epsilon, delta, pure=True, part=part)
     allowed = [law for law in allowed if law.ball in balls] or allowed
     allowed.sort(key=lambda law: law.needs_delta)
     left: list[Noise] = []
@@ -99,6 +105,48 @@ def _covers(law: Noise, other: Noise, *, epsilon: float, delta: float) -> bool:
     return law.ball in ("l2", other.ball) and (
         law.unit_sd(epsilon, delta) <= other.unit_sd(epsilon, delta)
     )
+
+
+def budgets_at_equal_total(
+    names: Collection[NoiseName], *, epsilon: float, delta: float, spent: Sequence[Guarantee]
+) -> dict[NoiseName, Pair]:
+    """Return how much of a budget each noise may take, for one total with what was spent.
+
+    The noise with the least total gets all of it; others get the part with which they compose to
+    the same ε.
+
+    Parameters
+    ----------
+    names : collection of str
+        Of noises.
+    epsilon, delta : float
+    spent : sequence of Guarantee
+
+    Examples
+    --------
+    >>> from cloakgp.privacy.noise import GAUSSIAN
+    >>> budgets = budgets_at_equal_total(
+    ...     ["gaussian", "laplace"], epsilon=0.5, delta=1e-5, spent=[GAUSSIAN.whole(1.0, 1e-5)]
+    ... )
+    >>> budgets["gaussian"], round(budgets["laplace"][0], 2)
+    ((0.5, 1e-05), 0.19)
+    """
+
+    def total(name: NoiseName, part: float) -> float:
+        return compose(*spent, noise_named(name).whole(part, delta)).epsilon
+
+    totals = {name: total(name, epsilon) for name in names}
+    least = min(totals.values())
+    parts = dict.fromkeys(names, epsilon)
+    for name in names:
+        excess = totals[name] - least
+        # Where a total grows by no more than the ε that is added, no such step goes too far.
+        for _ in range(STEPS):
+            if excess <= PRECISION * parts[name]:
+                break
+            parts[name] = max(parts[name] - excess, PRECISION * epsilon)
+            excess = total(name, parts[name]) - least
+    return {name: (part, delta) for name, part in parts.items()}
 
 
 def choose_noise(
