@@ -101,6 +101,20 @@ def test_several_budgets_are_side_by_side():
     assert json.loads(json.dumps(plan.to_dict()))["forecasts"][0]["error"] == errors[0]
 
 
+def test_how_far_people_differ_is_not_made_up():
+    """A tenth of the bounds was taken for it, whatever the table."""
+    model = DPGPRegressor(bounds=(-3, 3), **BUDGET)
+    plan = model.plan(X[:20], epsilons=[3.0])
+    assert "for one person cannot be told beforehand" in facts(plan)["expected error"]
+    assert [line[3] for line in plan.budgets()[1:]] == ["not known"] * 2
+    assert [each["output_error"] for each in plan.to_dict()["forecasts"]] == [None] * 2
+    declared = model.set_params(noise_variance=0.49).plan(X[:20], epsilons=())
+    found = declared.forecast
+    assert found.output_error == pytest.approx(np.hypot(found.error, 0.7))
+    told = f"off by {found.output_error:.3g}; knowing nothing, by "
+    assert told + f"{np.hypot(found.prior_error, 0.7):.3g}." in facts(declared)["expected error"]
+
+
 @pytest.mark.parametrize("classes", [["a", "b"], ["a", "b", "c"]])
 def test_of_classes_the_error_is_not_known_and_all_else_is(classes):
     model = DPGPClassifier(classes=classes, **BUDGET, learn=None, insecure_seed=1)

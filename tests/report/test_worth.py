@@ -9,6 +9,7 @@ from test_every_kind import KINDS, release_of
 
 from cloakgp import DPGPRegressor
 from cloakgp.report.columns import has_classes
+from cloakgp.report.describe import describe
 from cloakgp.report.worth import accuracies, accuracy_section
 
 
@@ -28,6 +29,7 @@ def test_typical_errors_and_shares_are_those_of_tables_drawn_from_the_prior():
     prior = model.fit(X, np.zeros(60)).release_.prior
     root = np.linalg.cholesky(prior.kernel(X) + 1e-9 * np.eye(60))
     errors, told, shares, explained = [], [], [], []
+    of_one, nothing = [], []
     for draw in range(30):
         curve = root @ rng.normal(size=60)
         outputs = curve + np.sqrt(prior.noise_variance) * rng.normal(size=60)
@@ -38,9 +40,15 @@ def test_typical_errors_and_shares_are_those_of_tables_drawn_from_the_prior():
         told.append(found.error**2)
         shares.append(found.share)
         explained.append(1 - np.mean((mean - outputs) ** 2) / np.var(outputs))
+        others = curve + np.sqrt(prior.noise_variance) * rng.normal(size=60)
+        of_one.append((found.new_error**2, np.mean((mean - others) ** 2)))
+        nothing.append((found.nothing**2, np.var(others)))
     assert np.mean(told) == pytest.approx(np.mean(errors), rel=0.35)
     assert np.mean(shares) == pytest.approx(np.mean(explained), abs=0.15)
-    assert found.error < found.new_error < 100
+    for pairs in (of_one, nothing):
+        claimed, measured = np.mean(pairs, axis=0)
+        assert claimed == pytest.approx(measured, rel=0.35)
+    assert found.error < found.new_error < min(found.nothing, 100)
     assert found.error < found.without
 
 
@@ -59,3 +67,27 @@ def test_every_kind_that_predicts_numbers_says_how_well(name):
         assert each.error > 0
         assert each.share is None or 0 <= each.share < 1
     assert accuracy_section(release).title == "Predictions"
+
+
+def test_the_first_sentence_is_about_one_person_and_says_how_sure_it_is():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 10, size=(200, 1))
+    y = 5 * np.sin(X[:, 0]) + rng.normal(size=200)
+    model = DPGPRegressor(bounds=(-10, 10), epsilon=2.0, insecure_seed=1)
+    told = {
+        "was asked of all of them together": {},
+        "was not asked, and is guessed from sums": {"stages": None},
+        "as sure as what was assumed": {"stages": None, "noise_variance": 1.0},
+    }
+    for sure, chosen in told.items():
+        release = (
+            model.set_params(**({"stages": "auto", "noise_variance": None} | chosen))
+            .fit(X, y)
+            .release_
+        )
+        first = describe(release)[1].facts[0]
+        [found] = accuracies(release)
+        assert first.label == "for one person"
+        assert f"off by {found.new_error:.3g}; knowing" in first.text
+        assert f"by {found.nothing:.3g}." in first.text
+        assert sure in first.text

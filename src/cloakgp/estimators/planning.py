@@ -235,7 +235,7 @@ class ForecastMixin(PlanMixin):
         >>> [forecast.epsilon for forecast in plan.forecasts]
         [0.1, 1.0]
         >>> print(plan)  # doctest: +ELLIPSIS
-        expected error: ... typically, ...
+        expected error: how far predictions are off for one person cannot be told ...
         """
         model = clone(self)
         self._request().validate()
@@ -259,6 +259,7 @@ class ForecastMixin(PlanMixin):
         said: dict[str, Any] = {
             "declared": f"{limits.lo:g} to {limits.hi:g}",
             "transform": None if transform is None else transform.name,
+            "scatter_declared": self._regression().scatter is not None,
             "epsilon": self.epsilon,
             "delta": self.delta,
             "forecasts": forecasts,

@@ -106,6 +106,9 @@ class ReleasePlan:
         What the release will state; None if that depends on a noise that is chosen later.
     transform : {"log", "logit", "root"} or None
         What is done to outputs first: errors are of what comes of it.
+    scatter_declared : bool
+        Whether it was declared how far people with the same inputs differ. If not, nobody knows
+        beforehand how far predictions are from a new person's own value.
     """
 
     table: TableFacts
@@ -123,6 +126,7 @@ class ReleasePlan:
     unknown: str = ""
     guarantee: Guarantee | None = None
     transform: ScaleName | None = None
+    scatter_declared: bool = False
 
     @property
     def forecast(self) -> Forecast | None:
@@ -188,12 +192,25 @@ class ReleasePlan:
         return (
             (
                 "expected error",
-                f"{self._scale()}{found.error:.3g} typically, where predictions matter, of what is "
-                f"predicted for people with the same inputs on average; {found.output_error:.3g} "
-                "of a new "
-                f"person's own value. If nothing were asked: {found.prior_error:.3g}. This "
+                f"{self._scale()}{self._of_one_person(found)} Of what is predicted for people with "
+                f"the same inputs on average, the error is typically {found.error:.3g} where "
+                f"predictions matter, and {found.prior_error:.3g} if nothing were asked. This "
                 "believes what is assumed beforehand of how the private column varies.",
             ),
+        )
+
+    def _of_one_person(self, found: Forecast) -> str:
+        """Say how far predictions are off for one person, and how sure that is."""
+        if not self.scatter_declared:
+            return (
+                "how far predictions are off for one person cannot be told beforehand: how far "
+                "people with the same inputs differ was not declared."
+            )
+        scatter = found.output_error**2 - found.error**2
+        knowing_nothing = math.sqrt(found.prior_error**2 + max(scatter, 0.0))
+        return (
+            f"for one person, predictions are typically off by {found.output_error:.3g}; knowing "
+            f"nothing, by {knowing_nothing:.3g}. That is as sure as what was declared."
         )
 
     def _scale(self) -> str:
@@ -255,7 +272,7 @@ class ReleasePlan:
                     f"{each.epsilon:.4g}",
                     f"≤ {percent(right_guess(each.guarantee))}",
                     f"{each.error:.3g}",
-                    f"{each.output_error:.3g}",
+                    f"{each.output_error:.3g}" if self.scatter_declared else "not known",
                     f"{each.questions:,}",
                 )
                 for each in self.forecasts
@@ -288,7 +305,7 @@ class ReleasePlan:
                     "noise": each.noise,
                     "guess": right_guess(each.guarantee),
                     "error": each.error,
-                    "output_error": each.output_error,
+                    "output_error": each.output_error if self.scatter_declared else None,
                     "prior_error": each.prior_error,
                     "stages": each.stages,
                     "questions": each.questions,

@@ -192,8 +192,12 @@ class Regression:
 
     def hyperprior(self, learn: Learn | None) -> Hyperprior | None:
         """Return the hyperparameters that are learned."""
-        scatter = self.overdispersion if self.of_counts else self.noise_variance
-        return choose_hyperprior(learn, noise_variance=scatter, mean=self.mean)
+        return choose_hyperprior(learn, noise_variance=self.scatter, mean=self.mean)
+
+    @property
+    def scatter(self) -> float | None:
+        """How far people with the same inputs differ, if it is declared."""
+        return self.overdispersion if self.of_counts else self.noise_variance
 
     def validate(self, criterion: Criterion, *, spelled: Spelling) -> None:
         """Refuse what makes no sense, whatever the table."""

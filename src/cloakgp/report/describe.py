@@ -50,9 +50,10 @@ from cloakgp.utils.formatting import ceiling
 OUTPUTS = "the outputs"
 WIDTHS = "widths of the outputs' bounds"
 FOUND_WIDTHS = "widths of the outputs' intervals"
-# In which order sections are told; the last ones are for those who know the methods.
+# In which order sections are told: what it is good for comes first; the last ones are for those who
+# know the methods.
 TECHNICAL = ("Noise", "Prior")
-ORDER = ("Protection", "Predictions", "Guarantee", "Data", *TECHNICAL)
+ORDER = ("Predictions", "Protection", "Guarantee", "Data", *TECHNICAL)
 
 Describable = OpenedRelease | CloakedPredictions | Published
 
@@ -76,7 +77,7 @@ def describe(release: Describable) -> tuple[Section, ...]:
     >>> model = DPGPRegressor(bounds=(0, 1), epsilon=1.0)
     >>> sections = describe(model.fit([[0.0], [1.0], [2.0]], [0, 1, 1]).release_)
     >>> [section.title for section in sections]
-    ['Protection', 'Predictions', 'Guarantee', 'Data', 'Noise', 'Prior']
+    ['Predictions', 'Protection', 'Guarantee', 'Data', 'Noise', 'Prior']
     """
     warning = (insecurity(),) * release.insecure
     told = [

@@ -10,7 +10,7 @@ and the share of it that predictions account for is Var_x(E[f]) / Var[y].
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import singledispatch
 
 import numpy as np
@@ -41,6 +41,10 @@ class Accuracy:
         As ``error``, before anything was asked.
     share : float or None
         Of the spread of outputs, what predictions account for.
+    nothing : float or None
+        As ``new_error``, if the one same value were predicted for everybody.
+    sure : str
+        How sure that is; empty if the release does not tell.
     """
 
     output: str
@@ -48,6 +52,8 @@ class Accuracy:
     new_error: float | None = None
     without: float | None = None
     share: float | None = None
+    nothing: float | None = None
+    sure: str = ""
 
 
 @singledispatch
@@ -80,7 +86,8 @@ def _of_release(release: Release) -> tuple[Accuracy, ...]:
     before = None
     if release.transform is None:
         before = _mean_root(np.sqrt(release.prior.query_variance(points)))
-    return (_accuracy(release.output_name, mean, sd, new_sd, without=before),)
+    found = _accuracy(release.output_name, mean, sd, new_sd, without=before)
+    return (replace(found, sure=_how_sure(release)),)
 
 
 @accuracies.register
@@ -132,6 +139,14 @@ def accuracy_section(release: object) -> Section | None:
     facts: list[Fact] = []
     for each in found:
         whose = f" of {each.output}" if len(found) > 1 else ""
+        if each.new_error is not None and each.nothing is not None:
+            facts.append(
+                Fact(
+                    "for one person",
+                    f"predictions of {each.output} are typically off by {each.new_error:.3g}; "
+                    f"knowing nothing of a person, by {each.nothing:.3g}.{each.sure}",
+                )
+            )
         before = "" if each.without is None else f" ({each.without:.3g} before anything was asked)"
         facts.append(
             Fact(
@@ -140,14 +155,6 @@ def accuracy_section(release: object) -> Section | None:
                 "on average, where predictions matter. What the noise hides is counted.",
             )
         )
-        if each.new_error is not None:
-            facts.append(
-                Fact(
-                    "of one person",
-                    f"{each.new_error:.3g} typically, between a prediction and a new person's own "
-                    f"{each.output}, as people with the same inputs differ.",
-                )
-            )
         if each.share is not None:
             facts.append(
                 Fact(
@@ -166,6 +173,21 @@ def accuracy_section(release: object) -> Section | None:
         )
     )
     return Section("Predictions", tuple(facts))
+
+
+def _how_sure(release: Release) -> str:
+    """Say what tells how far people with the same inputs differ."""
+    if any(one.about_spread and one.noise_sd > 0 for one in release.measurements):
+        return " How far people with the same inputs differ was asked of all of them together."
+    if release.fitted_prior.noise_variance != release.prior.noise_variance:
+        return (
+            " That is not sure: how far people with the same inputs differ was not asked, and is "
+            "guessed from sums, which hardly tell."
+        )
+    return (
+        " That is as sure as what was assumed of how far people with the same inputs differ, which "
+        "was not asked."
+    )
 
 
 def _percent(share: float) -> str:
@@ -188,6 +210,7 @@ def _accuracy(
         new_error=_mean_root(new_sd),
         without=without,
         share=explained / total if total > 0 else None,
+        nothing=float(np.sqrt(total)),
     )
 
 

@@ -90,7 +90,7 @@ def test_pictures_and_words(analyst, release):
     with pytest.raises(InvalidError):
         releases.plot_release(analyst, release, vary=["weight"], only=None, suffix=".png")
     titles = [section.title for section in releases.report_release(analyst, release)]
-    assert titles[0] == "Protection"
+    assert titles[:2] == ["Predictions", "Protection"]
     assert "<html" in releases.page_release(analyst, release)
 
 
