@@ -132,7 +132,7 @@ def test_from_a_table_to_a_page_that_predicts(office, tmp_path, dispatcher, wait
     assert "What becomes public" in approver.inner_text("main")
     fits(approver)
     approver.click("text=I have read")
-    approver.click("text=Approve: make it public")
+    approver.click("text=Approve, and make it public")
     # The page moves on by itself when the job does.
     assert approver.inner_text("[data-step]") == "waiting for its turn"
     fits(approver)
