@@ -123,7 +123,7 @@ def test_a_split_release_keeps_its_guarantee_and_uses_it(share, budget, table):
     assert mus[0] ** 2 / guarantee.mu**2 == pytest.approx(share, rel=1e-3)
     # The noise that was drawn is what it says.
     for one, mu in zip(release.measurements, mus, strict=True):
-        assert one.moved == pytest.approx(mu, rel=1e-9)
+        assert one.sensitivity_over_noise == pytest.approx(mu, rel=1e-9)
 
 
 @pytest.mark.usefixtures("any_evidence")

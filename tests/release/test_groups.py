@@ -51,13 +51,13 @@ def with_groups(release, groups):
 def test_the_noise_is_what_the_groups_need(table, criterion, tmp_path):
     release = fitted(table, criterion=criterion)
     (one,) = release.measurements
-    assert one.moved == pytest.approx(release.guarantee.mu, rel=1e-3)
-    assert one.moved <= release.guarantee.mu
+    assert one.sensitivity_over_noise == pytest.approx(release.guarantee.mu, rel=1e-3)
+    assert one.sensitivity_over_noise <= release.guarantee.mu
     release.save(tmp_path / "groups.cloak")
     loaded = Release.load(tmp_path / "groups.cloak")
     np.testing.assert_array_equal(loaded.measurements[0].strategy.groups, one.strategy.groups)
     assert loaded.measurements[0].strategy.groups.dtype == one.strategy.groups.dtype
-    assert loaded.measurements[0].moved == one.moved
+    assert loaded.measurements[0].sensitivity_over_noise == one.sensitivity_over_noise
 
 
 def test_groups_cost_accuracy(table):
@@ -84,7 +84,7 @@ def test_both_stages_protect_groups(table):
     assert len(release.measurements) == 2
     for one in release.measurements:
         np.testing.assert_array_equal(one.strategy.groups, release.measurements[0].strategy.groups)
-        assert one.moved == pytest.approx(one.answers.guarantee.mu, rel=1e-3)
+        assert one.sensitivity_over_noise == pytest.approx(one.answers.guarantee.mu, rel=1e-3)
 
 
 def test_refining_keeps_the_groups(table, release):
@@ -93,7 +93,7 @@ def test_refining_keeps_the_groups(table, release):
         refined = refine(release, y, [[2.0]], epsilon=0.5, delta=1e-3, noise="gaussian", **named)
         one = refined.measurements[1]
         np.testing.assert_array_equal(one.strategy.groups, release.measurements[0].strategy.groups)
-        assert one.moved == pytest.approx(one.answers.guarantee.mu, rel=1e-3)
+        assert one.sensitivity_over_noise == pytest.approx(one.answers.guarantee.mu, rel=1e-3)
     with pytest.raises(ValueError, match="other groups"):
         refine(release, y, epsilon=0.5, delta=1e-3, groups=[0] * len(y))
     with pytest.raises(ValueError, match="other groups"):
@@ -107,7 +107,7 @@ def test_new_rows_have_groups_of_their_own(release):
     )
     one = extended.measurements[1]
     assert one.strategy.groups.tolist() == [0, 0, 1, 1, 2, 2]
-    assert one.moved == pytest.approx(one.answers.guarantee.mu, rel=1e-3)
+    assert one.sensitivity_over_noise == pytest.approx(one.answers.guarantee.mu, rel=1e-3)
 
 
 def test_new_rows_of_a_release_for_groups_must_have_some(table, release):
@@ -163,7 +163,10 @@ def test_a_file_without_its_groups_promises_less(release, tmp_path):
     """Dropping groups leaves a true statement, about single rows: their columns are shorter."""
     with_groups(release, None).save(tmp_path / "forged.cloak")
     loaded = Release.load(tmp_path / "forged.cloak")
-    assert loaded.measurements[0].moved < release.measurements[0].moved
+    assert (
+        loaded.measurements[0].sensitivity_over_noise
+        < release.measurements[0].sensitivity_over_noise
+    )
     protection, guarantee = (_section(loaded, name) for name in ("Protection", "Guarantee"))
     assert "every single row" in protection.facts[0].text
     assert "two rows" in guarantee.facts[-1].text

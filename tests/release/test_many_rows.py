@@ -119,8 +119,10 @@ def test_it_predicts_as_one_that_keeps_every_row(criterion, approximation, made,
     # What is stated about every row is so.
     lengths = np.sqrt(np.square(dense.measurements[0].strategy.matrix).sum(axis=0))
     assert strategy_of(release).longest == pytest.approx(lengths.max(), rel=1e-9)
-    assert dense.measurements[0].moved == pytest.approx(release.guarantee.mu, rel=1e-8)
-    assert dense.measurements[0].moved <= release.guarantee.mu
+    assert dense.measurements[0].sensitivity_over_noise == pytest.approx(
+        release.guarantee.mu, rel=1e-8
+    )
+    assert dense.measurements[0].sensitivity_over_noise <= release.guarantee.mu
 
 
 @pytest.mark.parametrize("criterion", ["trace", "logdet"])

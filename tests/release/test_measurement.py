@@ -87,9 +87,9 @@ def test_attained_mu_is_recomputed_from_questions_and_noise(table, make_release)
     R[:, 3] = [3.0, 4.0]
     R[0, 5] = -2.0
     (one,) = make_release(prior, X, y, strategy=R, noise_sd=2.0, bounds=(0.0, 6.0)).measurements
-    assert one.moved == pytest.approx(6.0 * 5.0 / 2.0)
+    assert one.sensitivity_over_noise == pytest.approx(6.0 * 5.0 / 2.0)
     (nothing,) = make_release(prior, X, y, strategy=np.zeros((0, 30))).measurements
-    assert nothing.moved == 0.0
+    assert nothing.sensitivity_over_noise == 0.0
 
 
 def test_a_secure_release_attains_its_guarantee(table):
@@ -100,5 +100,5 @@ def test_a_secure_release_attains_its_guarantee(table):
         .release_
     )
     (measurement,) = release.measurements
-    assert measurement.moved <= release.guarantee.mu
-    assert measurement.moved == pytest.approx(release.guarantee.mu, rel=1e-6)
+    assert measurement.sensitivity_over_noise <= release.guarantee.mu
+    assert measurement.sensitivity_over_noise == pytest.approx(release.guarantee.mu, rel=1e-6)

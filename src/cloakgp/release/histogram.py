@@ -159,7 +159,7 @@ class NoisyHistogram(SavedRelease):
         # Written so that NaN fails every one of them.
         if self.noise not in NOISES or not 0 < noise_sd < math.inf:
             raise ValueError("its noise is damaged")
-        if not NOISES[self.noise].keeps(guarantee, moved=width / noise_sd):
+        if not NOISES[self.noise].keeps(guarantee, sensitivity_over_noise=width / noise_sd):
             raise ValueError("its noise is less than its guarantee needs")
         if guarantee.answers != len(counts):
             raise ValueError("its guarantee is damaged")

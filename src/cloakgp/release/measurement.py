@@ -128,7 +128,7 @@ class Measurement:
         return NOISES[self.answers.noise]
 
     @property
-    def moved(self) -> float:
+    def sensitivity_over_noise(self) -> float:
         """How far what is protected together moves the answers, over their noise sd, recomputed."""
         answers, noise = self.answers, self.noise
         if answers.noise_sd == 0:
@@ -156,7 +156,7 @@ class Measurement:
             asked and not (answers.noise_sd > 0 and guarantee.spent)
         ):
             raise ValueError("its answers carry no noise")
-        if not self.noise.keeps(guarantee, moved=self.moved):
+        if not self.noise.keeps(guarantee, sensitivity_over_noise=self.sensitivity_over_noise):
             raise ValueError("its noise is less than its guarantee needs")
         if guarantee.spent and guarantee.answers != answers.values.size:
             raise ValueError("its guarantee is damaged")

@@ -48,8 +48,8 @@ def test_a_scale_keeps_its_guarantee_and_wastes_little(sensitivity, epsilon, del
     assert scale / sensitivity == pytest.approx(GAUSSIAN.unit_sd(epsilon, delta), rel=1e-6)
     assert GAUSSIAN.unit_sd(epsilon, delta) == exact_noise_multiplier(epsilon, delta)
     assert GAUSSIAN.sd(scale) == scale
-    assert GAUSSIAN.keeps(guarantee, moved=sensitivity / scale)
-    assert not GAUSSIAN.keeps(guarantee, moved=1.00001 * sensitivity / scale)
+    assert GAUSSIAN.keeps(guarantee, sensitivity_over_noise=sensitivity / scale)
+    assert not GAUSSIAN.keeps(guarantee, sensitivity_over_noise=1.00001 * sensitivity / scale)
 
 
 def test_the_papers_scale():
@@ -59,8 +59,10 @@ def test_the_papers_scale():
 
 def test_noise_of_another_law_keeps_no_guarantee_of_this():
     pure = Guarantee(epsilon=1.0, delta=0.0, mu=0.0, laplace=(1.0,))
-    assert not GAUSSIAN.keeps(pure, moved=0.0)
-    assert not GAUSSIAN.keeps(Guarantee(epsilon=1.0, delta=0.1, mu=math.nan), moved=0.1)
+    assert not GAUSSIAN.keeps(pure, sensitivity_over_noise=0.0)
+    assert not GAUSSIAN.keeps(
+        Guarantee(epsilon=1.0, delta=0.1, mu=math.nan), sensitivity_over_noise=0.1
+    )
 
 
 @pytest.mark.parametrize(

@@ -40,14 +40,16 @@ def test_only_noise_that_is_enough_keeps_a_guarantee(noise, moved):
         if noise is GAUSSIAN
         else Guarantee(epsilon=1.0, delta=0.0, mu=0.0, laplace=(math.sqrt(2) * moved,))
     )
-    assert noise.keeps(stated, moved=moved)
+    assert noise.keeps(stated, sensitivity_over_noise=moved)
     for other in (moved * 1.001, math.nan, math.inf):
-        assert not noise.keeps(stated, moved=other)
+        assert not noise.keeps(stated, sensitivity_over_noise=other)
 
 
 def test_laplace_noise_keeps_no_gaussian_statement():
     moved = 0.5
     for mu in (0.1, 10.0):
         both = Guarantee(epsilon=3.0, delta=1e-3, mu=mu, laplace=(math.sqrt(2) * moved,))
-        assert not LAPLACE.keeps(both, moved=moved)
-        assert not LAPLACE.keeps(Guarantee(epsilon=3.0, delta=1e-3, mu=mu), moved=moved)
+        assert not LAPLACE.keeps(both, sensitivity_over_noise=moved)
+        assert not LAPLACE.keeps(
+            Guarantee(epsilon=3.0, delta=1e-3, mu=mu), sensitivity_over_noise=moved
+        )

@@ -104,8 +104,10 @@ def test_it_is_fitted_saved_loaded_described_drawn_and_verified(kind, tmp_path):
     measurements = measurements_of(release)
     for one in measurements:
         assert one.answers.noise == NAME
-        assert one.noise.keeps(one.guarantee, moved=one.moved)
-        assert not one.noise.keeps(one.guarantee, moved=1.001 * one.moved)
+        assert one.noise.keeps(one.guarantee, sensitivity_over_noise=one.sensitivity_over_noise)
+        assert not one.noise.keeps(
+            one.guarantee, sensitivity_over_noise=1.001 * one.sensitivity_over_noise
+        )
         assert one.guarantee.pure
         assert not one.guarantee.laplace
     # ε adds up over all that was drawn, and no δ is spent.

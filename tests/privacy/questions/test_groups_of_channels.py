@@ -54,10 +54,10 @@ def test_the_noise_of_answers_covers_a_person(kind, noise):
     delta = 1e-3 if noise.needs_delta else 0.0
     answers = ask(strategy, y, groups=WHOSE.tolist(), delta=delta, **settings)
     moved = farthest(question, values, strategy, noise=noise) / answers.noise_sd
-    assert noise.keeps(answers.guarantee, moved=moved)
+    assert noise.keeps(answers.guarantee, sensitivity_over_noise=moved)
     forgetful = ask(strategy, y, delta=delta, **settings)
     moved = farthest(question, values, strategy, noise=noise) / forgetful.noise_sd
-    assert not noise.keeps(forgetful.guarantee, moved=moved)
+    assert not noise.keeps(forgetful.guarantee, sensitivity_over_noise=moved)
 
 
 def test_a_law_that_forgets_groups_of_several_channels_is_caught(monkeypatch):

@@ -294,12 +294,12 @@ class Noise(ABC):
         """
 
     @abstractmethod
-    def keeps(self, guarantee: Guarantee, *, moved: float) -> bool:
+    def keeps(self, guarantee: Guarantee, *, sensitivity_over_noise: float) -> bool:
         """Return whether noise keeps a guarantee.
 
         Parameters
         ----------
         guarantee : Guarantee
-        moved : float
+        sensitivity_over_noise : float
             Sensitivity in this noise's norm, over the noise's sd.
         """

@@ -162,9 +162,9 @@ class GaussianNoise(EuclideanNoise):
             return add_insecure_gaussian(integers, scale=scale, seed=insecure_seed)
         return add_discrete_gaussian(integers, scale=scale, sensitivity=sensitivity)
 
-    def keeps(self, guarantee: Guarantee, *, moved: float) -> bool:
+    def keeps(self, guarantee: Guarantee, *, sensitivity_over_noise: float) -> bool:
         """Return whether μ is at most what is stated."""
-        return not guarantee.laplace and moved <= guarantee.mu * (1 + TOLERANCE)
+        return not guarantee.laplace and sensitivity_over_noise <= guarantee.mu * (1 + TOLERANCE)
 
 
 def _on_curve(part: Guarantee) -> Pair:

@@ -115,8 +115,8 @@ class PureNoise(Noise):
         """Return ε."""
         return guarantee.epsilon_of_parts
 
-    def keeps(self, guarantee: Guarantee, *, moved: float) -> bool:
+    def keeps(self, guarantee: Guarantee, *, sensitivity_over_noise: float) -> bool:
         """Return whether ε, c times the sensitivity over the sd, is at most what is stated."""
         parts = guarantee.laplace if self.part(1.0, 0.0).laplace else guarantee.pure
-        spent = self.sd_at_one * moved
+        spent = self.sd_at_one * sensitivity_over_noise
         return guarantee.mu == 0 and spent <= math.fsum(parts) * (1 + TOLERANCE)
