@@ -23,6 +23,7 @@ from cloakgp.fitting.strategies import Budget
 from cloakgp.privacy import Guarantee, OutputBounds
 from cloakgp.privacy.accounting import exact_noise_multiplier
 from cloakgp.privacy.questions.bands import Bands
+from cloakgp.privacy.questions.calibration import CalibrationQuestion
 from cloakgp.privacy.questions.spread import SpreadQuestion
 from cloakgp.privacy.questions.unit import UNIT_INTERVAL
 from cloakgp.release.bands import NARROWEST, account_in_bands, choose_bands
@@ -223,12 +224,16 @@ def test_the_default_schedule_and_perhaps_the_spread(table):
     assert [type(one.question) for one in small.measurements] == kinds
     X = np.repeat(table[0], 8, axis=0)
     many = X, table[1].repeat(8)
-    large = fitted(many, noise_variance=None, interval=False)
+    settings = {"noise_variance": None, "interval": False}
+    large = fitted(many, **settings)
+    every = [*kinds, SpreadQuestion, CalibrationQuestion]
+    assert [type(one.question) for one in large.measurements] == every
+    large = fitted(many, **settings, calibrate=False)
     assert [type(one.question) for one in large.measurements] == [*kinds, SpreadQuestion]
     np.testing.assert_array_equal(large.measurements[-1].strategy.matrix, np.ones((1, 320)))
     assert 0.999e-3 <= large.guarantee.delta_at(2.0) <= 1e-3
     # Noise that is given is not asked about.
-    assert [type(one.question) for one in fitted(many, interval=False).measurements] == kinds
+    assert [type(one.question) for one in fitted(many, interval=False, calibrate=False).measurements] == kinds
 
 
 @pytest.mark.parametrize("criterion", ["trace", "logdet", "functional"])

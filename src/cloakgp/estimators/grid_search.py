@@ -374,11 +374,12 @@ def _worst_of(
         # Of several classes every question has an answer for each.
         return worst_of_schedule(ONE_STAGE, budget=budget, rows=rows, channels=channels)
     schedule = stages_for(first.stages, criterion=first._criterion())
-    # Candidates may differ in whether an interval is looked for, and in what they learn.
+    # Candidates may differ in whether an interval is looked for, in what they learn and count.
     kinds = {
         (
             bool(each._regression().searched(each._criterion())),
             each.learn is not None and each.noise_variance is None,
+            each._regression().calibrated(each._criterion()),
         )
         for each in candidates
         if isinstance(each, DPGPRegressor)
@@ -390,8 +391,9 @@ def _worst_of(
             rows=rows,
             search_within=first._regression().limits if searches else None,
             ask_spread=learns_noise,
+            calibrated=calibrated,
         )
-        for searches, learns_noise in kinds
+        for searches, learns_noise, calibrated in kinds
     ]
     return max(every, key=lambda worst: worst.answers)
 

@@ -415,6 +415,7 @@ class ForecastMixin(PlanMixin):
             most_rows=most_rows,
             ask_spread=hyperprior is not None and hyperprior.noise_variance,
             searched=bool(request.task.searched(request.chosen_criterion())),
+            calibrated=request.task.calibrated(request.chosen_criterion()),
         )
 
     def _forecast(
@@ -438,6 +439,7 @@ class ForecastMixin(PlanMixin):
             hyperprior=request.hyperprior,
             criterion=self.criterion,
             searched=bool(request.task.searched(request.chosen_criterion())),
+            calibrated=request.task.calibrated(request.chosen_criterion()),
             groups=groups,
         )
 

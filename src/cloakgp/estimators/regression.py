@@ -108,6 +108,11 @@ class DPGPRegressor(
         one budget (`docs/adaptive.md`). All later questions clip to it, and the default prior is
         scaled to it. "auto": with criterion "bayes", where rows are so many that it costs little.
         False: everything goes by the bounds.
+    calibrate : "auto" or False
+        Whether outputs are counted, with noise, where they were predicted to lie, within the one
+        budget: intervals, quantiles and probabilities then go by the counts. "auto": with criterion
+        "bayes", for at most 5 % of ε (3 % of μ²), where noise on a count is at most 5 % of the
+        rows. False: they go by the Gaussian predictive distribution.
     output_transform : {"log", "logit"}, optional
         For long tails: outputs are clipped to the bounds, and their logarithm is modelled; or of
         shares, between 0 and 1, their log odds. Bounds and mean stay in output units, and so are
@@ -188,6 +193,7 @@ class DPGPRegressor(
         learn: Learn | None = FitRequest.learn,
         stages: Stages = Regression.stages,
         interval: Literal["auto", False] = Regression.interval,
+        calibrate: Literal["auto", False] = Regression.calibrate,
         output_transform: TransformName | None = None,
         likelihood: OutputLikelihood = Regression.likelihood,
         overdispersion: float | None = None,
@@ -210,6 +216,7 @@ class DPGPRegressor(
         self.learn = learn
         self.stages = stages
         self.interval = interval
+        self.calibrate = calibrate
         self.output_transform = output_transform
         self.likelihood = likelihood
         self.overdispersion = overdispersion

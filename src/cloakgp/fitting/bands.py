@@ -16,7 +16,7 @@ on tables; two to five stages differ by less than a hundredth of an output's sd.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -156,12 +156,16 @@ class Step:
     Attributes
     ----------
     stage : Stage or None
-        None for the question how noisy outputs are.
+        None for a question that does not ask where outputs are.
     budget : Budget
+    calibrates : bool
+        Of these, whether it is how outputs fall in their predicted distributions; else how noisy
+        they are.
     """
 
     stage: Stage | None
     budget: Budget
+    calibrates: bool = False
 
 
 def schedule_stages(
@@ -172,6 +176,7 @@ def schedule_stages(
     ask_spread: bool,
     beside_one: bool = False,
     spent: float = 0.0,
+    calibration: float = 0.0,
 ) -> tuple[Step, ...]:
     """Split a budget over stages. Depends on public numbers alone.
 
@@ -195,6 +200,10 @@ def schedule_stages(
         Whether that is asked beside one stage, too, if precisely for little.
     spent : float
         The share of μ² that was for something before (`cloakgp.fitting.interval`).
+    calibration : float
+        The share for counts in cells of predicted distributions (`cloakgp.fitting.calibration`),
+        which come last; 0 for none. The question how noisy outputs are leaves them up to half of
+        its own, so that stages keep what they have, or nearly.
 
     Examples
     --------
@@ -205,22 +214,24 @@ def schedule_stages(
     >>> [round(step.budget.epsilon, 2) for step in steps]
     [0.4, 0.5, 0.67, 0.2]
     """
-    share = _spread_share(stages, budget=budget, rows=rows, beside_one=beside_one)
+    whole = _spread_share(stages, budget=budget, rows=rows, beside_one=beside_one)
+    share = whole if len(stages) == 1 else max(whole - calibration, whole / 2)
     asked = ask_spread and share > 0
-    if len(stages) > 1 or asked:
-        kept = 1.0 - spent - (share if asked else 0.0)
+    if len(stages) > 1 or asked or calibration > 0:
+        kept = 1.0 - spent - (share if asked else 0.0) - calibration
         parts: list[tuple[Stage | None, float]] = [(stage, stage.share * kept) for stage in stages]
-        if asked:
-            parts.append((None, share))
+        parts += [(None, share)] * asked + [(None, calibration)] * (calibration > 0)
         try:
             budgets = split_budget(budget, shares=[share for _, share in parts])
         except ValueError:
             pass
         else:
-            return tuple(
+            steps = [
                 Step(stage=stage, budget=part)
                 for (stage, _), part in zip(parts, budgets, strict=True)
-            )
+            ]
+            steps[-1] = replace(steps[-1], calibrates=calibration > 0)
+            return tuple(steps)
     [left] = split_budget(budget, shares=[1.0 - spent]) if spent else [budget]
     return (Step(stage=ONE_STAGE[0], budget=left),)
 

@@ -10,6 +10,7 @@ from typing import Any
 from cloakgp.criteria import criterion_named
 from cloakgp.design import Progress
 from cloakgp.fitting.bands import ONE_STAGE, Stages, Step, schedule_stages, stages_for, whole_of
+from cloakgp.fitting.calibration import calibration_share
 from cloakgp.fitting.interval import (
     NO_SEARCH,
     decided_by_answers,
@@ -49,6 +50,8 @@ class Plan:
     searched : tuple of OutputBounds
         The declared bounds of each output of which an interval is looked for that holds most of
         it, where that costs little; empty if none is.
+    calibrated : bool
+        Whether outputs are counted in cells of their predicted distributions, where that can tell.
     transform : OutputTransform or None
         Of outputs; everything else is about the transformed.
     on_step : callable
@@ -63,6 +66,7 @@ class Plan:
     learning: Learning = NOTHING
     stages: Stages = None
     searched: tuple[OutputBounds, ...] = ()
+    calibrated: bool = False
     transform: OutputTransform | None = None
     on_step: Tell = tell_nobody
     insecure_seed: int | None = None
@@ -100,6 +104,7 @@ class Plan:
             learning=Learning(hyperprior=request.hyperprior, average=request.learn == "average"),
             stages=request.task.stages,
             searched=request.task.searched(request.chosen_criterion()),
+            calibrated=request.task.calibrated(request.chosen_criterion()),
             transform=request.task.transform,
             on_step=on_step,
             insecure_seed=request.insecure_seed,
@@ -211,6 +216,9 @@ def _schedule(
     ):
         stages = ONE_STAGE
     table.check_stages(stages, model)
+    share = 0.0
+    if plan.calibrated and table.calibrates(model, average=plan.learning.average):
+        share = calibration_share(budget, rows=table.counted, largest_group=table.most_counted)
     return schedule_stages(
         stages,
         budget=budget,
@@ -219,4 +227,5 @@ def _schedule(
         # Whoever declares one stage has one; of raw predictions nobody learns.
         beside_one=isinstance(plan.stages, str) and "stages" in criterion.uses,
         spent=spent,
+        calibration=share,
     )

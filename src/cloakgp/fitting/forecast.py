@@ -19,6 +19,7 @@ import numpy as np
 from cloakgp.criteria import criterion_named
 from cloakgp.data import InputRows
 from cloakgp.fitting.bands import Stage
+from cloakgp.fitting.calibration import CELLS, MOST_STRATA
 from cloakgp.fitting.held import HeldTable, expected_measurement
 from cloakgp.fitting.interval import BINS
 from cloakgp.fitting.planning import fit_cost
@@ -108,6 +109,7 @@ def forecast_release(
     hyperprior: Hyperprior | None = None,
     criterion: str = "bayes",
     searched: bool = False,
+    calibrated: bool = False,
     outputs: int = 1,
     groups: Groups | None = None,
     gap: float = 1e-2,
@@ -130,6 +132,8 @@ def forecast_release(
     searched : bool
         Whether an interval that holds most outputs would be looked for first. What that costs is
         counted; bounds are taken to be good ones, which one round of each output finds.
+    calibrated : bool
+        Whether outputs would be counted in cells of their predicted distributions.
     outputs : int
         T: X are the entries of so many outputs of each row.
     groups : array of shape (N,), optional
@@ -149,9 +153,10 @@ def forecast_release(
         most_rows=1 if groups is None else int(np.bincount(groups).max()),
         ask_spread=hyperprior is not None and hyperprior.noise_variance,
         searched=searched,
+        calibrated=calibrated,
         outputs=outputs,
     )
-    # The question how noisy outputs are is not forecast: its answer is no prediction.
+    # What does not ask where outputs are is not forecast: its answers are no predictions.
     steps = [step for step in schedule.steps if step.stage is not None]
     release = take_steps(
         ExpectedTable(X=X, groups=groups),
@@ -164,6 +169,8 @@ def forecast_release(
     search = schedule.search
     others = len(schedule.steps) - len(steps)
     others += (BINS + 2) * len(search.rounds) + search.strata * len(search.checks)
+    if schedule.steps[-1].calibrates:
+        others += MOST_STRATA * (len(CELLS) + 1) - 1
     return _summarised(
         release, query, budget=schedule.budget, guarantee=schedule.guarantee, others=others
     )

@@ -13,6 +13,7 @@ from cloakgp.data import InputRows
 from cloakgp.design import Certificate
 from cloakgp.design.streaming.binning import Cells
 from cloakgp.fitting.bands import Step
+from cloakgp.fitting.calibration import CELLS, choose_strata, noise_share
 from cloakgp.fitting.reach import reach_of_rows
 from cloakgp.fitting.strategies import Budget, choose_strategy, query_shares, unit_noise_sd
 from cloakgp.fitting.table import (
@@ -33,6 +34,7 @@ from cloakgp.privacy import Answers, Guarantee, OutputBounds
 from cloakgp.privacy.ask import ask
 from cloakgp.privacy.groups import Groups, checked_groups
 from cloakgp.privacy.questions.base import Question
+from cloakgp.privacy.questions.calibration import CalibrationQuestion
 from cloakgp.privacy.questions.counts import CountQuestion
 from cloakgp.privacy.questions.outside import OutsideQuestion
 from cloakgp.privacy.questions.spread import SpreadQuestion
@@ -133,6 +135,8 @@ class HeldTable(Table):
         """Choose the questions of a step, given earlier answers."""
         if known is None:
             return self._first(step.budget, model, settings)
+        if step.calibrates:
+            return self._calibration(step.budget, settings, known=known)
         if step.stage is None:
             return self._spread(model, settings, known=known)
         if model.likelihood.windowed:
@@ -291,6 +295,22 @@ class HeldTable(Table):
         mean, variance = self._predicted(model, known)
         within = reach_of_rows(bounds, known.measurements, rows=len(self.X))
         question = SpreadQuestion(mean=within.clip(mean), sd=np.sqrt(variance))
+        strategy = self._alike(settings.query.X, settings.query.weights)
+        return Design(strategy=strategy, question=question)
+
+    def _calibration(self, budget: Budget, settings: DesignSettings, *, known: Release) -> Design:
+        """Count outputs in cells of their predicted distributions, as those of new outputs."""
+        mean, sd = known.predict(self.X, return_std=True, new_output=True)
+        noise = noise_share(budget, rows=self.counted, largest_group=self.most_counted)
+        strata, middles, shares = choose_strata(mean, noise=noise)
+        question = CalibrationQuestion(
+            mean=mean,
+            sd=sd,
+            cells=CELLS,
+            strata=strata,
+            middles=middles,
+            sizes=shares * self.counted,
+        )
         strategy = self._alike(settings.query.X, settings.query.weights)
         return Design(strategy=strategy, question=question)
 

@@ -22,6 +22,7 @@ from cloakgp.design.streaming.rules import EqualRule
 from cloakgp.design.streaming.sums import sum_strategy
 from cloakgp.design.streaming.together import sum_columns
 from cloakgp.fitting.bands import Stage, Step
+from cloakgp.fitting.calibration import CELLS, choose_strata, noise_share
 from cloakgp.fitting.reach import reach_of_bands
 from cloakgp.fitting.refusals import refuse
 from cloakgp.fitting.row_forecast import LITTLE, RowsForecast, forecast_rows
@@ -49,7 +50,13 @@ from cloakgp.release import (
     StreamedStrategy,
     WeightedPrior,
 )
-from cloakgp.release.bands import RowBands, RowPrediction, RowSpread
+from cloakgp.release.bands import (
+    RowBands,
+    RowCalibration,
+    RowPrediction,
+    RowQuestion,
+    RowSpread,
+)
 from cloakgp.release.hyperparameters.covariance import gather_sums
 from cloakgp.release.hyperparameters.learning import (
     learn_classes,
@@ -244,12 +251,21 @@ class RowTable(Table):
             bands=bands,
         ).error
 
+    def calibrates(self, model: Model, *, average: bool) -> bool:
+        """Return whether the distributions that rows are predicted by are those of new outputs."""
+        prior = model.prior
+        assert isinstance(prior, SparsePrior)
+        alone = not average and prior.approximation != "dtc"
+        return alone and super().calibrates(model, average=average)
+
     def design(
         self, step: Step, model: Model, settings: DesignSettings, *, known: Release | None
     ) -> Design:
         """Choose the questions of a step, given earlier answers."""
         if known is None:
             return self._first(step.budget, model, settings)
+        if step.calibrates:
+            return self._calibration(step.budget, settings, known=known)
         if step.stage is None:
             return self._spread(step.budget, model, settings, known=known)
         return self._later(step.budget, step.stage.width, model, settings, known=known)
@@ -329,11 +345,33 @@ class RowTable(Table):
         self, budget: Budget, model: Model, settings: DesignSettings, *, known: Release
     ) -> Design:
         """Ask how far outside of their predicted intervals outputs lie; with groups, in shares."""
-        bounds, prior = model.question, known.fitted_prior
+        bounds = model.question
         assert isinstance(bounds, OutputBounds)
-        assert isinstance(prior, SparsePrior)
         within = reach_of_bands(bounds, known.measurements)
         question = RowSpread(prediction=predict_rows(known), bounds=(within.lo, within.hi))
+        return self._of_all_alike(question, budget, settings, known=known)
+
+    def _calibration(self, budget: Budget, settings: DesignSettings, *, known: Release) -> Design:
+        """Count outputs in cells of their predicted distributions; with groups, in shares."""
+        prediction = predict_rows(known)
+        sample = prediction.predicted(*prediction.known(self.summary.sample))[0]
+        noise = noise_share(budget, rows=self.counted, largest_group=self.most_counted)
+        strata, middles, shares = choose_strata(sample, noise=noise)
+        question = RowCalibration(
+            prediction=prediction,
+            cells=CELLS,
+            strata=strata,
+            middles=middles,
+            sizes=shares * self.counted,
+        )
+        return self._of_all_alike(question, budget, settings, known=known)
+
+    def _of_all_alike(
+        self, question: RowQuestion, budget: Budget, settings: DesignSettings, *, known: Release
+    ) -> Design:
+        """Return one question about all rows alike."""
+        prior = known.fitted_prior
+        assert isinstance(prior, SparsePrior)
         rule, grouping = _equal_rule(prior), None
         if isinstance(self.passes, GroupedPasses):
             [sums], grouping = sum_grouped(

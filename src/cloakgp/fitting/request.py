@@ -127,6 +127,7 @@ class Regression:
     output_transform : {"log", "logit"} or None
     likelihood : {"normal", "counts"}
     overdispersion : float or None
+    calibrate : "auto" or False
         All as for `DPGPRegressor`.
     """
 
@@ -140,6 +141,7 @@ class Regression:
     output_transform: TransformName | None = None
     likelihood: OutputLikelihood = "normal"
     overdispersion: float | None = None
+    calibrate: Literal["auto", False] = "auto"
 
     @property
     def of_counts(self) -> bool:
@@ -190,6 +192,15 @@ class Regression:
             looked = False
         return (self.limits,) if looked else ()
 
+    def calibrated(self, criterion: Criterion) -> bool:
+        """Return whether outputs are counted where they were predicted, if the budget allows it.
+
+        Raw predictions are published with the whole budget; counts have no Gaussian distribution.
+        """
+        if self.calibrate is not False and self.calibrate != "auto":
+            raise ValueError(f"calibrate must be 'auto' or False, got {self.calibrate!r}")
+        return self.calibrate == "auto" and "stages" in criterion.uses and not self.of_counts
+
     def hyperprior(self, learn: Learn | None) -> Hyperprior | None:
         """Return the hyperparameters that are learned."""
         return choose_hyperprior(learn, noise_variance=self.scatter, mean=self.mean)
@@ -210,6 +221,7 @@ class Regression:
             )
         self._check_counts(criterion, spelled)
         self.searched(criterion)
+        self.calibrated(criterion)
 
     def _check_counts(self, criterion: Criterion, spelled: Spelling) -> None:
         """Refuse what makes no sense of counts, or of nothing else."""
@@ -300,6 +312,11 @@ class MultiOutputRegression:
             return ()
         return self.declared if all(map(can_be_divided, self.declared)) else ()
 
+    def calibrated(self, criterion: Criterion) -> bool:
+        """Return that outputs are not counted where they were predicted."""
+        del criterion
+        return False
+
     def hyperprior(self, learn: Learn | None) -> Hyperprior | None:
         """Return the hyperparameters that are learned: not the mean, the middle of each column."""
         return choose_hyperprior(learn, noise_variance=self.noise_variance, mean=0.0)
@@ -366,6 +383,11 @@ class Classification:
         """Return no bounds: no interval of classes is looked for."""
         del criterion
         return ()
+
+    def calibrated(self, criterion: Criterion) -> bool:
+        """Return that outputs are not counted where they were predicted."""
+        del criterion
+        return False
 
     def hyperprior(self, learn: Learn | None) -> Hyperprior | None:
         """Return the hyperparameters that are learned: classes have no noise of their own."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from cloakgp.fitting.bands import Stage, Step, schedule_stages
+from cloakgp.fitting.calibration import calibration_share
 from cloakgp.fitting.interval import NO_SEARCH, SearchPlan, decided_by_answers
 from cloakgp.fitting.strata import plan_checked_search
 from cloakgp.fitting.strategies import Budget
@@ -72,6 +73,7 @@ def schedule_release(
     most_rows: int,
     ask_spread: bool,
     searched: bool,
+    calibrated: bool = False,
     outputs: int = 1,
 ) -> Schedule:
     """Return what a release of numbers may draw.
@@ -90,6 +92,8 @@ def schedule_release(
         Whether outputs' noise is to be learned.
     searched : bool
         Whether an interval that holds most outputs is looked for first.
+    calibrated : bool
+        Whether outputs are counted in cells of their predicted distributions, of one output.
     outputs : int
         T.
     """
@@ -111,5 +115,8 @@ def schedule_release(
         rows=rows,
         ask_spread=ask_spread,
         spent=search.spent(outputs if search.rounds else 0),
+        calibration=calibration_share(budget, rows=rows, largest_group=most_rows)
+        if calibrated
+        else 0.0,
     )
     return Schedule(budget=budget, search=search, steps=steps)

@@ -92,7 +92,9 @@ def take_steps(
     release, stages = learned(release), sum(step.stage is not None for step in steps)
     for number, step in enumerate(later, start=1):
         on_step(
-            "asking how noisy outputs are"
+            "asking how outputs fall where they were predicted"
+            if step.calibrates
+            else "asking how noisy outputs are"
             if step.stage is None
             else f"asking again, in bands ({number + 1} of {stages})"
         )
@@ -107,7 +109,12 @@ def take_steps(
                 insecure_seed=None if insecure_seed is None else insecure_seed + number,
             )
         asked.append((design, measurement))
-        release = learned(replace(release, measurements=(*release.measurements, measurement)))
+        release = replace(release, measurements=(*release.measurements, measurement))
+        if step.calibrates:
+            # Predictions stay as they are: how these fit is what was asked.
+            release = replace(release, calibration=len(release.measurements) - 1)
+        else:
+            release = learned(release)
     return table.finish(release)
 
 

@@ -193,6 +193,18 @@ class Table(ABC):
         del model, budget, settings
         return True
 
+    def calibrates(self, model: Model, *, average: bool) -> bool:
+        """Return whether outputs can be counted in cells of their predicted distributions.
+
+        Parameters
+        ----------
+        model : Model
+        average : bool
+            Whether predictions will average over hyperparameters.
+        """
+        del average
+        return model.likelihood.linear and self.outputs == 1
+
     @abstractmethod
     def design(
         self, step: Step, model: Model, settings: DesignSettings, *, known: Release | None

@@ -391,6 +391,7 @@ def _added(release: Release, measurement: Measurement) -> Release:
         measurements=together,
         learned=reweighed(release.learned, before=release.measurements, after=together),
         hyperprior=None,
+        calibration=None,
         provenance=None if release.provenance is None else release.provenance.successor(together),
     )
 

@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from itertools import product
 
-from cloakgp.fitting.bands import Stage, schedule_stages
+from cloakgp.fitting.bands import Stage, Step, schedule_stages
+from cloakgp.fitting.calibration import CELLS, MOST_STRATA, calibration_share
 from cloakgp.fitting.interval import BINS, NO_SEARCH
 from cloakgp.fitting.strata import plan_checked_search
 from cloakgp.fitting.strategies import Budget
@@ -26,6 +27,7 @@ def worst_of_schedule(
     channels: int = 1,
     search_within: OutputBounds | None = None,
     ask_spread: bool = False,
+    calibrated: bool = False,
 ) -> Guarantee:
     r"""Return a guarantee that every release of a schedule keeps; refuse one that may fail midway.
 
@@ -46,6 +48,8 @@ def worst_of_schedule(
         The declared bounds, if an interval may be looked for within them.
     ask_spread : bool
         Whether outputs' noise may be learned.
+    calibrated : bool
+        Whether outputs may be counted in cells of their predicted distributions.
 
     Returns
     -------
@@ -69,15 +73,21 @@ def worst_of_schedule(
     if search_within is not None:
         search = plan_checked_search(search_within, budget=budget, rows=rows)
     paths = []
+    share = calibration_share(budget, rows=rows) if calibrated else 0.0
     sizes = product(range(len(search.rounds) + 1), range(len(search.checks) + 1))
     for rounds, checks in sizes:
         spent = search.spent(rounds, checks=checks)
         steps = schedule_stages(
-            stages, budget=budget, rows=rows, ask_spread=ask_spread, spent=spent
+            stages,
+            budget=budget,
+            rows=rows,
+            ask_spread=ask_spread,
+            spent=spent,
+            calibration=share,
         )
         counts = [(part, MOST_COUNTS) for part in search.rounds[:rounds]]
         counts += [(part, search.strata) for part in search.checks[:checks]]
-        asked = [(step.budget, 1 if step.stage is None else rows * channels) for step in steps]
+        asked = [(step.budget, _most_answers(step, rows=rows * channels)) for step in steps]
         paths.append(counts + asked)
     worst = worst_release(
         budget.epsilon,
@@ -96,6 +106,13 @@ def worst_of_schedule(
                 "several measurements: give stages=None and interval=False"
             )
     return worst
+
+
+def _most_answers(step: Step, *, rows: int) -> int:
+    """Return how many numbers a step publishes at most."""
+    if step.calibrates:
+        return MOST_STRATA * (len(CELLS) + 1)
+    return rows if step.stage is not None else 1
 
 
 def _check_grid(part: Budget, *, answers: int, rows: int) -> None:

@@ -22,6 +22,7 @@ from cloakgp.models.likelihoods import Linearisation, Window
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.questions.bands import Bands
 from cloakgp.privacy.questions.base import Question
+from cloakgp.privacy.questions.calibration import CalibrationQuestion, CellCounts
 from cloakgp.privacy.questions.spread import SpreadQuestion
 from cloakgp.privacy.questions.unit import UnitQuestion
 from cloakgp.utils.arrays import Array
@@ -174,7 +175,7 @@ class RowPrediction:
         return self.prior.mean + self.mean @ features, spread + noise
 
 
-class RowQuestion(UnitQuestion):
+class RowQuestion(Question):
     """A question about each row that follows from its inputs, by predictions from earlier answers.
 
     Rules go by what a sparse model knows of it.
@@ -193,7 +194,7 @@ class RowQuestion(UnitQuestion):
 
 
 @dataclass(frozen=True, eq=False)
-class RowBands(RowQuestion):
+class RowBands(UnitQuestion, RowQuestion):
     """The bands of rows by their inputs, and what a sparse model knows of outputs in them.
 
     Attributes
@@ -252,7 +253,7 @@ class RowBands(RowQuestion):
 
 
 @dataclass(frozen=True, eq=False)
-class RowSpread(RowQuestion):
+class RowSpread(UnitQuestion, RowQuestion):
     """How far outside of their predicted intervals the outputs of rows lie, by their inputs.
 
     Attributes
@@ -287,4 +288,47 @@ class RowSpread(RowQuestion):
             raise ValueError("its arrays do not fit each other")
 
 
-ROW_QUESTIONS: dict[str, type[RowQuestion]] = {each.name: each for each in (RowBands, RowSpread)}
+@dataclass(frozen=True, eq=False)
+class RowCalibration(CellCounts, RowQuestion):
+    """In which cells of their predicted distributions the outputs of rows lie, by their inputs.
+
+    Attributes
+    ----------
+    prediction : RowPrediction
+    cells, strata, middles, sizes : arrays
+        As for `cloakgp.privacy.questions.calibration.CellCounts`.
+    """
+
+    name: ClassVar[str] = "row calibration"
+
+    prediction: RowPrediction
+    cells: Array
+    strata: Array
+    middles: Array
+    sizes: Array
+
+    def of_rows(self, X: Array) -> CalibrationQuestion:
+        """Return the question about rows with inputs of shape (n, D), or with more columns."""
+        mean, variance = self.prediction.predicted(*self.prediction.known(X))
+        return CalibrationQuestion(
+            mean=mean,
+            sd=np.sqrt(variance),
+            cells=self.cells,
+            strata=self.strata,
+            middles=self.middles,
+            sizes=self.sizes,
+        )
+
+    def encoded(self, entries: Array) -> Array:
+        """Refuse outputs without the inputs of their rows: `of_rows` has the question."""
+        del entries
+        raise TypeError("a question about rows needs their inputs: see of_rows")
+
+    def features_and_noise(self, X: Array) -> tuple[Array, Array]:
+        """Return features and noise variances of rows: the question does not go by them."""
+        return self.prediction.known(X)
+
+
+ROW_QUESTIONS: dict[str, type[RowQuestion]] = {
+    each.name: each for each in (RowBands, RowSpread, RowCalibration)
+}

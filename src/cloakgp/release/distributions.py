@@ -1,12 +1,14 @@
 """Predicted distributions of new outputs: intervals, quantiles and probabilities.
 
-Of numbers, those of the Gaussian predictive distribution, within the declared bounds. Of counts,
-those of whole numbers (`cloakgp.models.likelihoods.counts.CountMixture`), for any exposure.
+Of a release that counted outputs where they were predicted to lie (`cloakgp.release.calibration`)
+these go by the counts; of any other about numbers by the Gaussian predictive distribution, which
+believes its model. Either way they stay within the declared bounds. Of counts, they are those of
+whole numbers (`cloakgp.models.likelihoods.counts.CountMixture`), for any exposure.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,17 +20,33 @@ from cloakgp.privacy.questions.classes import Classes
 from cloakgp.release.predictions import Points, Predictions, points_of
 from cloakgp.utils.arrays import Array
 
+if TYPE_CHECKING:
+    from cloakgp.release.calibration import Calibration
+
 
 class PredictedDistributions(Predictions):
     """What a release predicts of the distribution of a new output."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def calibrated_by(self) -> Calibration | None: ...  # noqa: D102
+
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether intervals, quantiles and probabilities go by noisy counts of outputs."""
+        return self.calibrated_by is not None
 
     def predict_interval(
         self, X: Any, coverage: float = 0.9, *, exposure: ArrayLike | None = None
     ) -> tuple[Array, Array]:
         """Return intervals that hold a new output at X with a given probability.
 
-        As likely to miss it below as above, if the model holds. Of counts the ends are whole
-        numbers, and the probability is at least that.
+        As likely to miss it below as above. Calibrated (`is_calibrated`), such intervals hold this
+        share of the outputs of the table that was asked, up to the noise of the counts, together
+        and not for each X; the same is expected of new outputs from where these come from, as far
+        as the curve was not fitted to the table's noise. Not calibrated, they hold what they say if
+        the model does. Of counts the ends are whole numbers, and the probability is at least that.
 
         Parameters
         ----------
@@ -68,7 +86,7 @@ class PredictedDistributions(Predictions):
     def predict_quantile(
         self, X: Any, quantiles: ArrayLike, *, exposure: ArrayLike | None = None
     ) -> Array:
-        """Return quantiles of a new output at X.
+        """Return quantiles of a new output at X; see `predict_interval` for what they rest on.
 
         Of counts, the least whole number with that much of the probability at or below it.
 
@@ -99,8 +117,9 @@ class PredictedDistributions(Predictions):
             found = np.stack([counts.quantile(level) for level in levels.tolist()], axis=1)
         else:
             points, mean, sd = self._new_outputs(X, exposure)
-            asked = mean[:, None] + sd[:, None] * special.ndtri(levels)
-            asked = np.clip(asked, *self._declared())
+            known = self.calibrated_by
+            steps = special.ndtri(levels) if known is None else known.quantiles(mean, levels)
+            asked = np.clip(mean[:, None] + sd[:, None] * steps, *self._declared())
             found = asked if self.transform is None else self.transform.inverse(asked)
             found = np.clip(found, *self.output_bounds)
         found = points.spread(found)
@@ -145,7 +164,10 @@ class PredictedDistributions(Predictions):
         asked = np.array(float(threshold))
         if self.transform is not None:
             asked = self.transform.forward(asked)
-        return points.spread(special.ndtr((mean - asked) / sd))
+        known, steps = self.calibrated_by, (asked - mean) / sd
+        if known is None:
+            return points.spread(special.ndtr(-steps))
+        return points.spread(1.0 - known.probabilities(mean, steps[:, None])[:, 0])
 
     def _new_outputs(self, X: Any, exposure: ArrayLike | None) -> tuple[Points, Array, Array]:
         """Return points, and mean and sd of new outputs there, in the units that were asked."""

@@ -14,6 +14,7 @@ from cloakgp.privacy import Guarantee, compose
 from cloakgp.privacy.composition import MixedGuarantee
 from cloakgp.privacy.filters import Amount, Costs, checked_limit, filter_of, has_room
 from cloakgp.privacy.questions.classes import ClassLabel
+from cloakgp.release.calibration import Calibration
 from cloakgp.release.choice import Choice
 from cloakgp.release.consistency import check_alike, check_parts, declared_classes
 from cloakgp.release.distributions import PredictedDistributions
@@ -74,6 +75,9 @@ class Release(SavedRelease, PredictedDistributions):
         transformed.
     visits : int
         How often private outputs were asked, by `fit`, `refine` and `extend`.
+    calibration : int or None
+        Which measurement counted outputs where they were predicted to lie, if predictions are those
+        still; see `predict_interval`. None where none did, or where anything was learned since.
     limit : (float, float) or None
         (ε, δ) of all visits together, declared before the first answer was read; see `within`.
 
@@ -107,6 +111,7 @@ class Release(SavedRelease, PredictedDistributions):
     transform: OutputTransform | None = None
     visits: int = 1
     limit: tuple[float, float] | None = None
+    calibration: int | None = None
 
     @property
     def guarantee(self) -> Guarantee | MixedGuarantee:
@@ -351,7 +356,11 @@ class Release(SavedRelease, PredictedDistributions):
             )
         provenance = None if self.provenance is None else self.provenance.successor(measurements)
         return replace(
-            self, measurements=tuple(measurements), learned=learned, provenance=provenance
+            self,
+            measurements=tuple(measurements),
+            learned=learned,
+            provenance=provenance,
+            calibration=None,
         )
 
     def verify(self, passes: Passes, *, measurement: int = 0) -> float:
@@ -390,9 +399,25 @@ class Release(SavedRelease, PredictedDistributions):
         if self.limit is not None:
             checked_limit(*self.limit)
             self.check_limit()
+        _ = self.calibrated_by
         if self._keeps_sums:
             # Raises where sums are no covariances, or not those of its priors.
             _ = self._mixture
+
+    @cached_property
+    def calibrated_by(self) -> Calibration | None:
+        """What noisy counts tell of how outputs fall where they are predicted, if there are any.
+
+        Raises
+        ------
+        ValueError
+            If it goes by a measurement that counted nothing of the kind.
+        """
+        if self.calibration is None:
+            return None
+        if not 0 <= self.calibration < len(self.measurements):
+            raise ValueError("its calibration is damaged")
+        return Calibration.of(self.measurements[self.calibration])
 
     @property
     def posterior(self) -> Posterior:

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
+from cloakgp.privacy.questions.calibration import CellCounts
 from cloakgp.privacy.questions.counts import CountQuestion
 from cloakgp.privacy.questions.outside import OutsideQuestion
 from cloakgp.release import Measurement, Release, StreamedStrategy
@@ -100,6 +101,11 @@ class NumberWords(OutputWords):
             return (
                 "chosen from the counts before it, to widen the interval where it would lose a "
                 "group of rows with like inputs."
+            )
+        if isinstance(measurement.question, CellCounts):
+            return (
+                "one question about all rows alike, which tells what intervals, quantiles and "
+                "probabilities are worth."
             )
         if measurement.about_spread:
             return "one question about all rows alike, which tells how noisy outputs are."

@@ -15,6 +15,9 @@ class Shares:
         Of the default stages, in order, adding up to 1.
     spread : float
         Of the question how noisy outputs are.
+    calibration : float
+        Of counts in cells of predicted distributions, at most. The question how noisy outputs are
+        leaves up to half of its share to these.
     cheap_round : float
         What a round of the search for an interval takes to count finely.
     largest_round, all_rounds : float
@@ -25,6 +28,7 @@ class Shares:
 
     stages: tuple[float, ...]
     spread: float
+    calibration: float
     cheap_round: float
     largest_round: float
     all_rounds: float
@@ -34,6 +38,7 @@ class Shares:
 OF_SQUARED_MU = Shares(
     stages=(0.2, 0.3, 0.5),
     spread=0.05,
+    calibration=0.03,
     cheap_round=0.02,
     largest_round=0.15,
     all_rounds=0.3,
@@ -42,6 +47,7 @@ OF_SQUARED_MU = Shares(
 OF_EPSILON = Shares(
     stages=(0.25, 0.3, 0.45),
     spread=0.1,
+    calibration=0.05,
     cheap_round=0.05,
     largest_round=0.27,
     all_rounds=0.55,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from cloakgp.privacy.questions.bands import Bands
 from cloakgp.privacy.questions.base import Question
 from cloakgp.privacy.questions.bounds import OutputBounds
+from cloakgp.privacy.questions.calibration import CalibrationQuestion
 from cloakgp.privacy.questions.classes import Classes
 from cloakgp.privacy.questions.counts import CountQuestion
 from cloakgp.privacy.questions.outside import OutsideQuestion
@@ -12,12 +13,13 @@ from cloakgp.privacy.questions.spread import SpreadQuestion
 
 QUESTIONS: dict[str, type[Question]] = {
     each.name: each
-    for each in (OutputBounds, Bands, SpreadQuestion, CountQuestion, OutsideQuestion, Classes)
+    for each in (OutputBounds, Bands, SpreadQuestion, CountQuestion, OutsideQuestion, CalibrationQuestion, Classes)
 }
 
 __all__ = [
     "QUESTIONS",
     "Bands",
+    "CalibrationQuestion",
     "Classes",
     "CountQuestion",
     "OutputBounds",

@@ -1,0 +1,334 @@
+r"""Calibration: predictive distributions corrected by noisy counts of where outputs lie in them.
+
+An output at x has a predicted mean m and sd s, as Gaussian as the model. Counts in cells of
+z = (y − m)/s (`cloakgp.privacy.questions.calibration`) tell the distribution function Ĝ of z over
+the rows of a table, and a new output is predicted to lie below m + s z with probability Ĝ(z).
+
+Ĝ is found in two steps. First a smooth one: Jones and Pewsey's (2009) sinh-arcsinh distribution,
+Φ(sinh(e^ld asinh(w) − e)) with w = (z − a)/e^lb, four numbers with weak priors around the standard
+normal law; its likelihood is that of the counts with their noise, and Ĝ its mean over the
+posterior (in Laplace's approximation), so that few or noisy counts make wider intervals, and none
+would leave the predicted ones. Then an isotone one, from the counts alone: the nearest counts that
+are not negative and add up to the rows (their sums are the isotone distribution function that
+pooling gives, for noise that is alike in each cell), spread within a cell as the smooth one is.
+They are mixed with weight 1/(1 + (100 t)²) on the second, t being the noise of a count as a share
+of the rows: half where noise is one per cent.
+
+In each stratum of predicted means the same is done with priors around what all strata tell
+together; between the middles of strata distribution functions are mixed linearly, so that nothing
+jumps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import optimize, special
+from scipy.stats import qmc
+
+from cloakgp.privacy.questions.calibration import CellCounts
+from cloakgp.release.measurement import Measurement
+from cloakgp.utils.arrays import Array
+
+# Prior sds of location, log scale, skewness and log tail weight around the standard normal law,
+# and of those of a stratum around those of all.
+WEAK = np.array([0.5, 1.0, 0.5, 0.3])
+OF_STRATUM = np.array([0.3, 0.5, 0.3, 0.2])
+NORMAL = np.zeros(4)
+# Where the search for the most probable begins, beside the centre of its prior: narrower laws.
+NARROWER = (-1.0, -2.0)
+# What a share of noise counts against the isotone estimate; see above.
+NOISE_WEIGHT = 100.0
+# Points at which distribution functions are kept: dense at the centre, to 40 predictive sds.
+POINTS = 401
+FURTHEST, FINEST = 40.0, 0.05
+# Over which the posterior of the four numbers is averaged.
+DRAWS = 128
+STEP = 1e-4
+# Beyond so many sds nothing is told apart.
+LARGEST = 20.0
+# Distribution functions of points held in memory at a time.
+BLOCK = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """How outputs fall in their predicted distributions, by noisy counts.
+
+    Attributes
+    ----------
+    counts : array of shape (B, K)
+        Noisy.
+    question : CellCounts
+        What was counted, in units of outputs as asked.
+    noise_sd : float
+        Of a count.
+
+    Examples
+    --------
+    >>> from scipy.stats import norm
+    >>> from cloakgp.privacy.questions import CalibrationQuestion
+    >>> cells = np.linspace(-3.0, 3.0, 13)
+    >>> question = CalibrationQuestion(
+    ...     mean=np.zeros(10_000), sd=np.ones(10_000), cells=cells, strata=np.zeros(0),
+    ...     middles=np.zeros(1), sizes=np.array([1e4]))
+    >>> shares = np.diff(norm.cdf(np.concatenate([[-np.inf], cells, [np.inf]]), scale=0.5))
+    >>> known = Calibration(counts=1e4 * shares[None, :], question=question, noise_sd=1.0)
+    >>> known.quantiles(np.zeros(1), np.array([0.05, 0.95])).round(2)
+    array([[-0.82,  0.82]])
+    """
+
+    counts: Array
+    question: CellCounts
+    noise_sd: float
+
+    @classmethod
+    def of(cls, measurement: Measurement) -> Calibration:
+        """Return what the counts of a measurement tell.
+
+        Parameters
+        ----------
+        measurement : Measurement
+            That counted in cells.
+
+        Raises
+        ------
+        ValueError
+            If it did not.
+        """
+        question, answers = measurement.question, measurement.answers
+        if not isinstance(question, CellCounts) or not answers.noise_sd > 0:
+            raise ValueError("its calibration is damaged")
+        return cls(
+            counts=answers.values.reshape(question.shape),
+            question=question,
+            noise_sd=answers.noise_sd,
+        )
+
+    def probabilities(self, mean: Array, standardised: Array) -> Array:
+        """Return how probable it is that outputs lie below m + s z, shape (P, Q).
+
+        Parameters
+        ----------
+        mean : array of shape (P,)
+            m.
+        standardised : array of shape (P, Q)
+            z.
+        """
+        found = np.empty(standardised.shape)
+        for rows, curves in self._blocks(mean):
+            for place, curve in zip(range(rows.start, rows.stop), curves, strict=True):
+                found[place] = np.interp(standardised[place], _grid(), curve, left=0.0, right=1.0)
+        return found
+
+    def quantiles(self, mean: Array, probabilities: Array) -> Array:
+        """Return z such that outputs lie below m + s z with given probabilities, shape (P, Q).
+
+        Parameters
+        ----------
+        mean : array of shape (P,)
+            m.
+        probabilities : array of shape (Q,)
+        """
+        found = np.empty((len(mean), len(probabilities)))
+        for rows, curves in self._blocks(mean):
+            for place, curve in zip(range(rows.start, rows.stop), curves, strict=True):
+                found[place] = np.interp(probabilities, curve, _grid())
+        return found
+
+    def mean_square(self, mean: Array) -> Array:
+        """Return E[z²] of outputs with such predicted means, shape (P,)."""
+        grid = _grid()
+        middles = np.square(np.concatenate([grid[:1], (grid[1:] + grid[:-1]) / 2, grid[-1:]]))
+        found = np.empty(len(mean))
+        for rows, curves in self._blocks(mean):
+            padded = np.pad(curves, ((0, 0), (1, 1)), constant_values=(0.0, 1.0))
+            padded[:, 0], padded[:, -1] = 0.0, 1.0
+            found[rows] = np.diff(padded, axis=1) @ middles
+        return found
+
+    def coverage_sd(self, coverage: float) -> float:
+        """Return how unsure the share of rows is that a central interval of all strata holds.
+
+        An sd, from the noise of the counts and the number of rows: of the smooth estimate over its
+        posterior, of the isotone one from the noise on sums of counts whose total is known.
+
+        Parameters
+        ----------
+        coverage : float
+        """
+        fitted, grid = self._fitted, _grid()
+        levels = np.array([0.5 - coverage / 2, 0.5 + coverage / 2])
+        ends = np.interp(levels, fitted.below, grid)
+        cells = self.question.cells
+        held = [float(np.diff(_below(ends, law))[0]) for law in fitted.laws]
+        within = float(np.diff(np.searchsorted(cells, ends))[0])
+        count = len(cells) + 1.0
+        noise = fitted.noise**2 * within * (count - within) / count
+        isotone = np.sqrt(noise + coverage * (1.0 - coverage) / fitted.rows)
+        return float(np.hypot((1.0 - fitted.weight) * np.std(held), fitted.weight * isotone))
+
+    def _blocks(self, mean: Array) -> Iterator[tuple[slice, Array]]:
+        """Yield distribution functions at points, by blocks of them, shape (n, G) each."""
+        middles, curves = self.question.middles, np.array(self._curves)
+        for start in range(0, len(mean), BLOCK):
+            block = mean[start : start + BLOCK]
+            weights = np.array([np.interp(block, middles, row) for row in np.eye(len(middles))])
+            yield slice(start, start + len(block)), weights.T @ curves
+
+    @cached_property
+    def _fitted(self) -> _Fitted:
+        """Over all strata."""
+        return _Fitted.of(
+            self.counts.sum(axis=0),
+            self.question.cells,
+            rows=float(self.question.sizes.sum()),
+            noise=self.noise_sd * float(np.sqrt(len(self.counts))),
+            centre=NORMAL,
+            sds=WEAK,
+        )
+
+    @cached_property
+    def _curves(self) -> tuple[Array, ...]:
+        """The distribution function in each stratum, shape (G,)."""
+        if len(self.counts) == 1:
+            return (self._fitted.below,)
+        return tuple(
+            _Fitted.of(
+                counts,
+                self.question.cells,
+                rows=float(size),
+                noise=self.noise_sd,
+                centre=self._fitted.law,
+                sds=OF_STRATUM,
+            ).below
+            for counts, size in zip(self.counts, self.question.sizes, strict=True)
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Fitted:
+    """What counts of one stratum, or of all, tell.
+
+    Attributes
+    ----------
+    law : array of shape (4,)
+        The most probable one.
+    laws : array of shape (n, 4)
+        Some of its posterior.
+    below : array of shape (G,)
+        The distribution function on the grid.
+    weight : float
+        Of the isotone estimate.
+    rows, noise : float
+        How many, and the noise of a count in shares of these.
+    """
+
+    law: Array
+    laws: Array
+    below: Array
+    weight: float
+    rows: float
+    noise: float
+
+    @classmethod
+    def of(
+        cls, counts: Array, cells: Array, *, rows: float, noise: float, centre: Array, sds: Array
+    ) -> _Fitted:
+        """Estimate a distribution function from noisy counts in cells.
+
+        Parameters
+        ----------
+        counts : array of shape (K,)
+        cells : array of shape (K − 1,)
+        rows : float
+        noise : float
+            Sd, of each count.
+        centre, sds : arrays of shape (4,)
+            Of the prior.
+        """
+        # They add up to what is known.
+        known = counts + (rows - counts.sum()) / len(counts)
+        posterior = _Posterior(known, cells, rows=rows, noise=noise, centre=centre, sds=sds)
+        law, laws = posterior.approximated()
+        grid, share = _grid(), noise / rows
+        smooth = np.mean([_below(grid, each) for each in laws], axis=0)
+        weight = 1.0 / (1.0 + (NOISE_WEIGHT * share) ** 2)
+        isotone = _within_cells(_nearest_counts(known, rows) / rows, cells, grid, smooth)
+        below = np.maximum.accumulate((1.0 - weight) * smooth + weight * isotone)
+        return cls(law=law, laws=laws, below=below, weight=weight, rows=rows, noise=share)
+
+
+@dataclass(frozen=True, eq=False)
+class _Posterior:
+    """Of the four numbers of a law, given noisy counts; in sds of their prior around its centre."""
+
+    counts: Array
+    cells: Array
+    rows: float
+    noise: float
+    centre: Array
+    sds: Array
+
+    def expected(self, position: Array) -> Array:
+        inner = _below(self.cells, self.centre + self.sds * position)
+        return self.rows * np.diff(np.concatenate([[0.0], inner, [1.0]]))
+
+    def variance(self, expected: Array) -> Array:
+        return self.noise**2 + expected * (1.0 - expected / self.rows)
+
+    def minus_log_density(self, position: Array) -> float:
+        expected = self.expected(position)
+        spread = self.variance(expected)
+        misfit = np.square(self.counts - expected) / spread + np.log(spread)
+        return 0.5 * float(misfit.sum()) + 0.5 * float(position @ position)
+
+    def approximated(self) -> tuple[Array, Array]:
+        """Return the most probable law, and laws of Laplace's approximation around it."""
+        starts = [np.zeros(4), *(np.array([0.0, start, 0.0, 0.0]) for start in NARROWER)]
+        tried = [optimize.minimize(self.minus_log_density, one, method="BFGS") for one in starts]
+        best = min(tried, key=lambda one: float(one.fun)).x
+        steps = STEP * np.eye(4)
+        moved = [self.expected(best + step) - self.expected(best - step) for step in steps]
+        slopes = np.array(moved).T / (2 * STEP)
+        weighted = slopes / np.sqrt(self.variance(self.expected(best)))[:, None]
+        root = np.linalg.inv(np.linalg.cholesky(weighted.T @ weighted + np.eye(4))).T
+        draws = special.ndtri(qmc.Sobol(4, scramble=False).random(DRAWS)[1:])
+        return self.centre + self.sds * best, self.centre + self.sds * (best + draws @ root.T)
+
+
+def _grid() -> Array:
+    """Return the standardised residuals at which distribution functions are kept, shape (G,)."""
+    grid: Array = FINEST * np.sinh(np.linspace(-1.0, 1.0, POINTS) * np.arcsinh(FURTHEST / FINEST))
+    return grid
+
+
+def _below(z: Array, law: Array) -> Array:
+    """Return the distribution function of a sinh-arcsinh law."""
+    location, log_scale, skewness, log_tail = law
+    place = np.arcsinh((z - location) * np.exp(-log_scale))
+    bent = np.sinh(np.clip(np.exp(log_tail) * place - skewness, -LARGEST, LARGEST))
+    found: Array = special.ndtr(bent)
+    return found
+
+
+def _nearest_counts(counts: Array, total: float) -> Array:
+    """Return the nearest counts that are not negative and add up to a total, shape (K,)."""
+    ordered = np.sort(counts)[::-1]
+    excess = (np.cumsum(ordered) - total) / np.arange(1, len(counts) + 1)
+    nearest: Array = np.maximum(counts - excess[np.flatnonzero(ordered > excess)[-1]], 0.0)
+    return nearest
+
+
+def _within_cells(shares: Array, cells: Array, grid: Array, smooth: Array) -> Array:
+    """Return the distribution function of shares of cells, spread within cells as a smooth one."""
+    sums = np.concatenate([[0.0], np.cumsum(shares)])
+    ends = np.concatenate([[0.0], np.interp(cells, grid, smooth), [1.0]])
+    cell = np.searchsorted(cells, grid, side="right")
+    width = ends[cell + 1] - ends[cell]
+    inside = np.where(width > 0, (smooth - ends[cell]) / np.where(width > 0, width, 1.0), 0.5)
+    found: Array = sums[cell] + shares[cell] * np.clip(inside, 0.0, 1.0)
+    return found

@@ -1,0 +1,224 @@
+"""Calibrated distributions: what counts tell, against laws that are known; files; later visits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from cloakgp import DPGPClassifier, DPGPRegressor, ReleaseFileError, load, refine
+from cloakgp.data import ArrayRows
+from cloakgp.fitting.calibration import CELLS
+from cloakgp.privacy.questions.calibration import CalibrationQuestion, CellCounts
+from cloakgp.release.calibration import Calibration
+
+LAWS = {
+    "narrow": stats.norm(scale=0.15),
+    "wide": stats.norm(scale=2.0),
+    "skewed": stats.gamma(2, loc=-np.sqrt(2), scale=np.sqrt(0.5)),
+    "long tails": stats.t(3, scale=0.6),
+    "off centre": stats.norm(loc=0.5, scale=0.7),
+}
+LEVELS = np.array([0.05, 0.5, 0.95])
+
+
+def question(middles, sizes, strata=()):
+    return CalibrationQuestion(
+        mean=np.zeros(2),
+        sd=np.ones(2),
+        cells=CELLS,
+        strata=np.array(strata, dtype=float),
+        middles=np.array(middles, dtype=float),
+        sizes=np.array(sizes, dtype=float),
+    )
+
+
+def counts_of(law, rows, rng, *, noise=0.0):
+    shares = np.diff(np.concatenate([[0.0], law.cdf(CELLS), [1.0]]))
+    return rng.multinomial(rows, shares) + noise * rng.laplace(size=len(shares)) / np.sqrt(2)
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_many_rows_tell_the_law(name, rng):
+    law, rows = LAWS[name], 200_000
+    known = Calibration(
+        counts=counts_of(law, rows, rng, noise=28.0)[None, :],
+        question=question([0.0], [rows]),
+        noise_sd=28.0,
+    )
+    z = known.quantiles(np.zeros(1), LEVELS)
+    np.testing.assert_allclose(law.cdf(z[0]), LEVELS, atol=0.012)
+    np.testing.assert_allclose(known.probabilities(np.zeros(1), z)[0], LEVELS, atol=1e-3)
+    if name != "long tails":
+        [square] = known.mean_square(np.zeros(1))
+        assert square == pytest.approx(law.var() + law.mean() ** 2, rel=0.06)
+    assert known.coverage_sd(0.9) < 0.004
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_noisy_counts_are_not_believed_too_much(name, rng):
+    """Intervals hold what they say over draws, give or take the sd that is stated."""
+    law, rows, noise = LAWS[name], 1000, 28.0
+    held, stated = [], []
+    for _ in range(12):
+        counts = counts_of(law, rows, rng, noise=noise)[None, :]
+        known = Calibration(counts=counts, question=question([0.0], [rows]), noise_sd=noise)
+        [[lower, _, upper]] = known.quantiles(np.zeros(1), LEVELS)
+        held.append(law.cdf(upper) - law.cdf(lower))
+        stated.append(known.coverage_sd(0.9))
+    assert 0.85 < np.mean(held) < 0.95
+    assert 0.4 < np.mean(stated) / np.sqrt(np.mean(np.square(np.array(held) - 0.9))) < 2.5
+
+
+def test_strata_have_their_own_and_nothing_jumps_between_them(rng):
+    rows = 20_000
+    counts = np.array([counts_of(LAWS[name], rows, rng) for name in ("narrow", "wide")])
+    asked = question([0.0, 10.0], [rows, rows], strata=[5.0])
+    known = Calibration(counts=counts, question=asked, noise_sd=20.0)
+    means = np.linspace(-1.0, 11.0, 241)
+    width = np.ptp(known.quantiles(means, LEVELS[[0, 2]]), axis=1)
+    assert width[0] == pytest.approx(np.ptp(LAWS["narrow"].ppf([0.05, 0.95])), rel=0.1)
+    assert width[-1] == pytest.approx(np.ptp(LAWS["wide"].ppf([0.05, 0.95])), rel=0.1)
+    assert (np.diff(width) > -1e-9).all()
+    assert np.diff(width).max() < 0.1 * width[-1]
+
+
+def table(rows, rng, *, scale=0.3):
+    X = rng.uniform(0.0, 10.0, size=(rows, 1))
+    return X, 5.0 + np.sin(X[:, 0]) + scale * (rng.gamma(1.0, size=rows) - 1.0)
+
+
+SETTINGS = {"bounds": (0.0, 10.0), "epsilon": 2.0, "inducing": 10, "interval": False, "gap": 0.05}
+
+
+@pytest.fixture(scope="module")
+def held():
+    X, y = table(1500, np.random.default_rng(2))
+    release = DPGPRegressor(**SETTINGS, insecure_seed=1).fit(X, y).release_
+    return release, X, y
+
+
+def test_a_release_counts_and_predicts_by_the_counts(held):
+    release, _, _ = held
+    assert isinstance(release.measurements[release.calibration].question, CellCounts)
+    X, y = table(4000, np.random.default_rng(5))
+    lower, upper = release.predict_interval(X)
+    assert 0.86 < np.mean((lower <= y) & (y <= upper)) < 0.94
+    mean, sd = release.predict(X, return_std=True, new_output=True)
+    assert np.mean(upper - lower) < 0.6 * np.mean(2 * 1.645 * sd)
+    # Skewed as outputs are, and Gaussian predictions are not.
+    assert np.mean(upper - mean) > 1.3 * np.mean(mean - lower)
+    q = release.predict_quantile(X, [0.1, 0.5, 0.9])
+    assert (np.diff(q, axis=1) >= 0).all()
+    np.testing.assert_array_equal(release.predict_quantile(X, 0.5), q[:, 1])
+    threshold = float(np.median(y))
+    above = release.probability_above(X, threshold)
+    assert np.mean(above) == pytest.approx(np.mean(y > threshold), abs=0.05)
+    inside = (q[:, 2] > 0) & (q[:, 2] < 10)
+    each = [release.probability_above(X[[row]], q[row, 2])[0] for row in np.flatnonzero(inside)[:9]]
+    np.testing.assert_allclose(each, 0.1, atol=2e-3)
+
+
+def test_it_is_in_the_file(held, tmp_path):
+    release, X, _ = held
+    release.save(tmp_path / "one.cloak")
+    loaded = load(tmp_path / "one.cloak")
+    assert loaded.is_calibrated
+    np.testing.assert_array_equal(
+        loaded.predict_quantile(X[:9], [0.2, 0.7]), release.predict_quantile(X[:9], [0.2, 0.7])
+    )
+
+
+@pytest.mark.parametrize("place", [-1, 0, 99])
+def test_a_calibration_by_other_answers_is_refused(held, tmp_path, place):
+    release, _, _ = held
+    replace(release, calibration=place).save(tmp_path / "one.cloak")
+    with pytest.raises(ReleaseFileError, match="calibration is damaged"):
+        load(tmp_path / "one.cloak")
+
+
+def test_what_changes_predictions_ends_it(held):
+    release, _, y = held
+    again = refine(release, y, epsilon=0.5, delta=0.0, insecure_seed=3)
+    assert release.is_calibrated
+    assert not again.is_calibrated
+    assert not release.without_learning().is_calibrated
+    X = np.array([[1.0], [2.0]])
+    mean, sd = again.predict(X, return_std=True, new_output=True)
+    lower, upper = again.predict_interval(X, 0.8)
+    np.testing.assert_allclose(upper, mean + stats.norm.ppf(0.9) * sd)
+    np.testing.assert_allclose(lower, mean - stats.norm.ppf(0.9) * sd)
+    np.testing.assert_allclose(
+        again.probability_above(X, 5.0), stats.norm.sf(5.0, loc=mean, scale=sd)
+    )
+
+
+def test_predictions_and_the_guarantee_stay_what_they_are(held):
+    """Nothing of what is predicted of the curve depends on the counts."""
+    release, X, _ = held
+    bare = replace(release, measurements=release.measurements[:-1], calibration=None)
+    np.testing.assert_array_equal(
+        release.predict(X[:5], return_std=True), bare.predict(X[:5], return_std=True)
+    )
+    assert release.guarantee.epsilon == pytest.approx(2.0, rel=1e-5)
+    assert bare.guarantee.epsilon == pytest.approx(1.9, rel=1e-5)
+
+
+@pytest.mark.parametrize("approximation", ["fitc", "sor"])
+def test_rows_in_passes_are_predicted_as_new_outputs_are(approximation):
+    """What was counted is where `predict` says that outputs lie."""
+    X, y = table(1200, np.random.default_rng(3))
+    model = DPGPRegressor(**SETTINGS, approximation=approximation, insecure_seed=1)
+    release = model.fit_rows(ArrayRows(X, y, chunk_rows=500)).release_
+    asked = release.measurements[release.calibration].question.of_rows(X[:20])
+    mean, sd = release.predict(X[:20], return_std=True, new_output=True)
+    np.testing.assert_allclose(asked.mean, mean, rtol=1e-7)
+    np.testing.assert_allclose(asked.sd, sd, rtol=1e-7)
+    fresh, outputs = table(4000, np.random.default_rng(5))
+    lower, upper = release.predict_interval(fresh)
+    assert 0.84 < np.mean((lower <= outputs) & (outputs <= upper)) < 0.97
+
+
+@pytest.mark.parametrize("changes", [{"learn": "average"}, {"approximation": "dtc"}], ids=str)
+def test_passes_do_not_count_where_their_predictions_are_others(changes):
+    X, y = table(1200, np.random.default_rng(3))
+    model = DPGPRegressor(**SETTINGS, **changes, insecure_seed=1)
+    assert not model.fit_rows(ArrayRows(X, y)).release_.is_calibrated
+
+
+def test_transformed_outputs_have_quantiles_in_their_units(rng):
+    X = rng.uniform(0.0, 10.0, size=(1500, 1))
+    y = np.exp(3.0 + 0.3 * np.sin(X[:, 0]) + 0.2 * rng.normal(size=1500))
+    model = DPGPRegressor(
+        bounds=(1.0, 1000.0),
+        epsilon=3.0,
+        inducing=10,
+        gap=0.05,
+        output_transform="log",
+        insecure_seed=0,
+    )
+    release = model.fit(X, y).release_
+    assert release.is_calibrated
+    lower, upper = release.predict_interval(X)
+    assert 0.86 < np.mean((lower <= y) & (y <= upper)) < 0.94
+    above = release.probability_above(X, 20.0)
+    assert np.mean(above) == pytest.approx(np.mean(y > 20.0), abs=0.05)
+    assert (release.probability_above(X[:3], 2000.0) == 0).all()
+    assert (release.probability_above(X[:3], 0.5) == 1).all()
+
+
+def test_what_makes_no_sense_is_refused(held):
+    release, X, _ = held
+    with pytest.raises(ValueError, match="coverage must lie between 0 and 1"):
+        release.predict_interval(X, 1.0)
+    with pytest.raises(ValueError, match="quantiles must lie between 0 and 1"):
+        release.predict_quantile(X, [0.5, np.nan])
+    with pytest.raises(ValueError, match="threshold must be a number"):
+        release.probability_above(X, np.inf)
+    with pytest.raises(ValueError, match="calibrate must be 'auto' or False"):
+        DPGPRegressor(bounds=(0, 1), epsilon=1.0, calibrate=True).fit(X, X[:, 0] / 10)
+    classes = DPGPClassifier(classes=[0, 1], epsilon=1.0).fit([[0.0], [1.0]], [0, 1]).release_
+    with pytest.raises(TypeError, match="no quantiles"):
+        classes.predict_interval([[0.0]])
