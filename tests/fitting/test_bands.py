@@ -233,7 +233,9 @@ def test_the_default_schedule_and_perhaps_the_spread(table):
     np.testing.assert_array_equal(large.measurements[-1].strategy.matrix, np.ones((1, 320)))
     assert 0.999e-3 <= large.guarantee.delta_at(2.0) <= 1e-3
     # Noise that is given is not asked about.
-    assert [type(one.question) for one in fitted(many, interval=False, calibrate=False).measurements] == kinds
+    assert [
+        type(one.question) for one in fitted(many, interval=False, calibrate=False).measurements
+    ] == kinds
 
 
 @pytest.mark.parametrize("criterion", ["trace", "logdet", "functional"])

@@ -13,7 +13,15 @@ from cloakgp.privacy.questions.spread import SpreadQuestion
 
 QUESTIONS: dict[str, type[Question]] = {
     each.name: each
-    for each in (OutputBounds, Bands, SpreadQuestion, CountQuestion, OutsideQuestion, CalibrationQuestion, Classes)
+    for each in (
+        OutputBounds,
+        Bands,
+        SpreadQuestion,
+        CountQuestion,
+        OutsideQuestion,
+        CalibrationQuestion,
+        Classes,
+    )
 }
 
 __all__ = [
