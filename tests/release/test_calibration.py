@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from cloakgp.data import ArrayRows
 from cloakgp.fitting.calibration import CELLS
 from cloakgp.privacy.questions.calibration import CalibrationQuestion, CellCounts
 from cloakgp.release.calibration import Calibration
+from cloakgp.report.describe import describe
 
 LAWS = {
     "narrow": stats.norm(scale=0.15),
@@ -119,6 +121,38 @@ def test_a_release_counts_and_predicts_by_the_counts(held):
     inside = (q[:, 2] > 0) & (q[:, 2] < 10)
     each = [release.probability_above(X[[row]], q[row, 2])[0] for row in np.flatnonzero(inside)[:9]]
     np.testing.assert_allclose(each, 0.1, atol=2e-3)
+
+
+def test_it_is_told_with_its_numbers(held):
+    release, _, _ = held
+    [told] = [
+        fact.text
+        for section in describe(release)
+        for fact in section.facts
+        if fact.label == "intervals"
+    ]
+    unsure = 196 * release.calibrated_by.coverage_sd(0.9)
+    assert "values of 1,500 lie around what is predicted" in told
+    assert float(re.search(r"unsure by ([\d.]+) percentage points", told)[1]) == pytest.approx(
+        unsure, rel=0.06
+    )
+    labels = [
+        fact.label for section in describe(release.without_learning()) for fact in section.facts
+    ]
+    assert "intervals" not in labels
+
+
+def test_the_estimator_asks_its_release(rng):
+    X, y = table(150, rng)
+    model = DPGPRegressor(bounds=(0.0, 10.0), epsilon=1.0, gap=0.1, inducing=5).fit(X, y)
+    for name, argument in [
+        ("predict_interval", 0.8),
+        ("predict_quantile", [0.2, 0.6]),
+        ("probability_above", 5.0),
+    ]:
+        np.testing.assert_array_equal(
+            getattr(model, name)(X, argument), getattr(model.release_, name)(X, argument)
+        )
 
 
 def test_it_is_in_the_file(held, tmp_path):

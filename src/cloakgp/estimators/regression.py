@@ -112,7 +112,7 @@ class DPGPRegressor(
         Whether outputs are counted, with noise, where they were predicted to lie, within the one
         budget: intervals, quantiles and probabilities then go by the counts. "auto": with criterion
         "bayes", for at most 5 % of ε (3 % of μ²), where noise on a count is at most 5 % of the
-        rows. False: they go by the Gaussian predictive distribution.
+        rows, and not with ``stages=None``. False: they go by the Gaussian predictive distribution.
     output_transform : {"log", "logit"}, optional
         For long tails: outputs are clipped to the bounds, and their logarithm is modelled; or of
         shares, between 0 and 1, their log odds. Bounds and mean stay in output units, and so are
@@ -442,6 +442,54 @@ class DPGPRegressor(
         return release.predict(
             points, return_std=return_std, return_cov=return_cov, estimate=estimate
         )
+
+    def predict_interval(
+        self, X: ArrayLike, coverage: float = 0.9, *, exposure: ArrayLike | None = None
+    ) -> tuple[Array, Array]:
+        """Return intervals that hold a new output with a given probability.
+
+        Parameters
+        ----------
+        X, coverage, exposure
+            As for `Release.predict_interval`, which says what they rest on.
+
+        Returns
+        -------
+        lower, upper : arrays of shape (P,)
+        """
+        return self.release_.predict_interval(self._points(X), coverage, exposure=exposure)
+
+    def predict_quantile(
+        self, X: ArrayLike, quantiles: ArrayLike, *, exposure: ArrayLike | None = None
+    ) -> Array:
+        """Return quantiles of a new output.
+
+        Parameters
+        ----------
+        X, quantiles, exposure
+            As for `Release.predict_quantile`.
+
+        Returns
+        -------
+        array of shape (P,), or (P, Q)
+        """
+        return self.release_.predict_quantile(self._points(X), quantiles, exposure=exposure)
+
+    def probability_above(
+        self, X: ArrayLike, threshold: float, *, exposure: ArrayLike | None = None
+    ) -> Array:
+        """Return how probable it is that a new output is above a threshold.
+
+        Parameters
+        ----------
+        X, threshold, exposure
+            As for `Release.probability_above`.
+
+        Returns
+        -------
+        array of shape (P,)
+        """
+        return self.release_.probability_above(self._points(X), threshold, exposure=exposure)
 
     def _prior(
         self, inputs: Array, bounds: OutputBounds, *, inducing: int | ArrayLike | None

@@ -195,11 +195,13 @@ class Regression:
     def calibrated(self, criterion: Criterion) -> bool:
         """Return whether outputs are counted where they were predicted, if the budget allows it.
 
-        Raw predictions are published with the whole budget; counts have no Gaussian distribution.
+        Raw predictions are published with the whole budget, and one measurement was asked for where
+        there are to be no stages; counts have no Gaussian distribution.
         """
         if self.calibrate is not False and self.calibrate != "auto":
             raise ValueError(f"calibrate must be 'auto' or False, got {self.calibrate!r}")
-        return self.calibrate == "auto" and "stages" in criterion.uses and not self.of_counts
+        several = self.stages is not None and "stages" in criterion.uses
+        return self.calibrate == "auto" and several and not self.of_counts
 
     def hyperprior(self, learn: Learn | None) -> Hyperprior | None:
         """Return the hyperparameters that are learned."""

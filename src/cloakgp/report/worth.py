@@ -21,9 +21,12 @@ from cloakgp.report.clipped import clipped_facts
 from cloakgp.report.columns import has_classes, known_inputs
 from cloakgp.report.facts import Fact, Section
 from cloakgp.utils.arrays import Array
+from cloakgp.utils.formatting import NORMAL_95
 
 # Of a box of private inputs: points along a sequence that fills it evenly.
 BOX_POINTS = 256
+# Of the intervals whose coverage is stated.
+STATED_COVERAGE = 0.9
 
 
 @dataclass(frozen=True)
@@ -165,6 +168,8 @@ def accuracy_section(release: object) -> Section | None:
             )
     if isinstance(release, Release):
         facts += clipped_facts(release)
+    if isinstance(release, Release) and not has_classes(release):
+        facts += calibration_facts(release)
     facts.append(
         Fact(
             "as far as",
@@ -187,6 +192,33 @@ def _how_sure(release: Release) -> str:
     return (
         " That is as sure as what was assumed of how far people with the same inputs differ, which "
         "was not asked."
+    )
+
+
+def calibration_facts(release: Release) -> tuple[Fact, ...]:
+    """Say what intervals of new outputs rest on; nothing of those that are not calibrated.
+
+    Parameters
+    ----------
+    release : Release
+        Of numbers.
+    """
+    known = release.calibrated_by
+    if known is None:
+        return ()
+    strata = len(known.counts)
+    parts = f" in each of {strata} parts by what is predicted" if strata > 1 else ""
+    unsure = 100 * NORMAL_95 * known.coverage_sd(STATED_COVERAGE)
+    return (
+        Fact(
+            "intervals",
+            f"for a new person's own value they go by noisy counts of where the values of "
+            f"{known.question.sizes.sum():,.0f} lie around what is predicted of them{parts}. "
+            f"Those of {100 * STATED_COVERAGE:g} % are to hold that share of these, taken together "
+            "and not for each kind of person; noise and numbers leave that unsure by "
+            f"{unsure:.2g} percentage points either way (with 95 %). Of new people it is nearly "
+            "so, as counts are of those to whom predictions were fitted.",
+        ),
     )
 
 
