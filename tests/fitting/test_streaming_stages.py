@@ -267,7 +267,7 @@ def test_many_rows_are_asked_once_and_few_in_stages():
         X = rng.uniform(0, 4, size=(rows, 2))
         model = model_of(X, stages="auto", epsilon=0.3)
         release = model.fit_rows(rows_of(X, chunk_rows=10_000), X[:9]).release_
-        counts[rows] = len(release.measurements)
+        counts[rows] = sum(one.question.locates for one in release.measurements)
     assert counts == {300: 3, 30_000: 1}
 
 
@@ -340,7 +340,7 @@ def test_a_file_does_not_grow_with_the_rows(tmp_path):
         X = np.random.default_rng(0).uniform(0, 4, size=(rows, 2))
         release = model_of(X).fit_rows(rows_of(X, chunk_rows=2000), POINTS).release_
         release.save(tmp_path / f"{rows}.cloak")
-        assert len(release.measurements) == 3
+        assert sum(one.question.locates for one in release.measurements) == 3
         sizes.append((tmp_path / f"{rows}.cloak").stat().st_size)
     assert sizes[1] < 1.2 * sizes[0]
 
