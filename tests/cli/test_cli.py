@@ -168,7 +168,7 @@ def test_bounds_may_be_negative():
         ({"bounds": (5, -5)}, "lower bound must be below"),
         ({"epsilon": 0}, "epsilon must be positive"),
         ({"epsilon": -1}, "epsilon must be positive"),
-        ({"delta": 1}, "delta must lie"),
+        ({"delta": 1}, "delta must be at least 0 and below 1"),
         ({"bounds": None}, "either --bounds LO HI.*or --classes"),
         ({"classes": "no,yes"}, "either --bounds LO HI.*or --classes"),
         ({"class_rates": "0.5,0.5"}, "--class-rates goes with --classes"),
