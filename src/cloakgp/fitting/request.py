@@ -239,7 +239,7 @@ class Regression:
                 f"{spelled('noise_variance')}, and declare {spelled('overdispersion')} if it is "
                 "known"
             )
-        if criterion.name != "bayes":
+        if "stages" not in criterion.uses:
             refuse("raw predictions of counts")
         if not (self.declared.lo >= 0 and self.declared.hi >= 1):
             raise ValueError(f"{spelled('bounds')} of counts begin at 0 or above, and reach 1")
