@@ -158,7 +158,8 @@ def test_numbers_are_fit_saved_loaded_described_and_drawn(table, tmp_path, crite
     loaded = load(tmp_path / "numbers.cloak")
     assert loaded.likelihood == Squashed(0.5)
     np.testing.assert_array_equal(loaded.predict(X), mean)
-    assert "from -1 to 1" in describe(loaded)[1].facts[0].text
+    (protection,) = (section for section in describe(loaded) if section.title == "Protection")
+    assert "from -1 to 1" in protection.facts[0].text
     assert display_of(loaded).draw().axes[0].get_ylabel() == "y"
     with pytest.raises(ValueError, match="raw predictions"):
         loaded.published()
