@@ -229,7 +229,7 @@ def choose_rate_prior(
     Examples
     --------
     >>> round(choose_rate_prior(np.array([[0.0], [8.0]]), counts=(0, 49)).mean, 3)
-    1.605
+    1.604
     """
     typical = 1.0 if exposure is None else float(np.mean(exposure))
     lo, hi = (float(np.log((max(end, 0.0) + HALF_COUNT) / typical)) for end in counts)

@@ -154,7 +154,7 @@ class CountLikelihood(Likelihood):
     >>> likelihood = CountLikelihood(largest=50)
     >>> account = likelihood.linearise(np.log([9.0]), np.array([1e-4]))
     >>> account.expected.round(2), account.residual.round(2)
-    (array([3.02]), array([0.26]))
+    (array([3.02]), array([0.25]))
     """
 
     largest: int
