@@ -29,6 +29,10 @@ SMALLEST_SHARE = 1e-3
 BLOCK_ROWS = 2048
 
 
+# Relative to the trace: what sums over many rows may be wrong by.
+ROUNDING = 1e-12
+
+
 @dataclass(frozen=True, eq=False)
 class Marginals:
     """What is known of the latent function at every one of P points.
@@ -84,7 +88,7 @@ class Posterior:
             a − R m, in the order of the tables.
         """
         covariance = _answer_covariance(prior, tables)
-        factor = np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
+        factor = factor_covariance(covariance)
         weights = linalg.cho_solve((factor, True), residuals) if len(residuals) else residuals
         return cls(prior=prior, tables=tuple(tables), factor=factor, weights=np.asarray(weights))
 
@@ -293,3 +297,31 @@ def _answer_covariance(prior: ExactPrior | SparsePrior, tables: Sequence[Answere
     covariance = (covariance + covariance.T) / 2
     covariance[np.diag_indices(len(covariance))] += 1.0
     return covariance
+
+
+def factor_covariance(covariance: Array) -> Array:
+    """Return the lower Cholesky factor of a covariance of answers, shape (k, k).
+
+    Its eigenvalues are at least the least variance of the noise; where that is below the rounding
+    of sums over many rows, answers count as if they had noise of that size, too: never as surer.
+
+    Parameters
+    ----------
+    covariance : array of shape (k, k)
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If it is no covariance.
+
+    Examples
+    --------
+    >>> factor_covariance(np.ones((2, 2))).round(3)
+    array([[1., 0.],
+           [1., 0.]])
+    """
+    try:
+        return np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        rounding = ROUNDING * float(np.trace(covariance))
+        return np.asarray(np.linalg.cholesky(covariance + rounding * np.eye(len(covariance))))
