@@ -28,7 +28,7 @@ from benchmarks import (
 from benchmarks.processes import Limits
 from benchmarks.store import Store
 from benchmarks.tables import Cell, shown
-from cloakgp.ledger.places import HOME
+from cloakgp.ledger.engines import HOME
 from experiments.datasets import DatasetUnavailableError
 
 SMALL_DRAWS, SMALL_REPEATS = 2, 2

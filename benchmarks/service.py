@@ -27,7 +27,7 @@ import httpx
 import psutil
 
 from cloakgp.client import Client
-from cloakgp.ledger.places import HOME
+from cloakgp.ledger.engines import HOME
 from cloakgp.service.access import Role
 from cloakgp.service.server import prepare, serve
 from cloakgp.service.settings import RATES, Settings

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from cloakgp.ledger.engines import parse_url
-from cloakgp.ledger.places import ANCHORS, KEYS, anchor_file, key_file
+from cloakgp.ledger.engines import ANCHORS, KEYS, anchor_file, key_file, parse_url
 
 PROJECT = Path(__file__).parents[1]
 TEXT = (PROJECT / "Containerfile").read_text(encoding="utf-8")

@@ -14,8 +14,7 @@ from spenders import charge, gaussian
 from cloakgp import DPGPRegressor
 from cloakgp.ledger import DamagedLedgerError, Ledger, LedgerError, chain, projection
 from cloakgp.ledger import schema as tables
-from cloakgp.ledger.anchor import Anchor
-from cloakgp.ledger.chain import GENESIS, Entry, endorse
+from cloakgp.ledger.chain import GENESIS, Anchor, Entry, endorse
 from cloakgp.ledger.database import TableStore
 from cloakgp.ledger.keys import Key
 

@@ -16,7 +16,6 @@ from typer.testing import CliRunner
 
 from cloakgp.cli import app as command
 from cloakgp.ledger import DamagedLedgerError, Ledger, LedgerError
-from cloakgp.ledger.recovery import begin_recovery
 from cloakgp.service.access import Role
 from cloakgp.service.app import create_app
 from cloakgp.service.context import Service
@@ -200,10 +199,10 @@ def test_a_recovery_that_died_before_the_anchor_is_done_again(restored, monkeypa
     url, _, _ = restored
     ledger = Ledger(url)
     with monkeypatch.context() as patched:
-        patched.setattr("cloakgp.ledger.anchor.Anchor.replace", fail)
+        patched.setattr("cloakgp.ledger.chain.Anchor.replace", fail)
         with pytest.raises(RuntimeError):
             ledger.recover(reason="the disk failed")
-    assert begin_recovery(ledger.database, reason="again").missing
+    assert ledger.recover(reason="again").missing
     ledger.reconcile(reason="all of it")
     ledger.check()
     assert ledger.verify().sound

@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike
 
 from cloakgp.ledger import projection, schema
 from cloakgp.ledger.charges import LedgerCharge, Purpose, check_unit
-from cloakgp.ledger.columns import elsewhere, marked, recognised
 from cloakgp.ledger.database import Database, TableStore, Writing
 from cloakgp.ledger.errors import LedgerError
+from cloakgp.ledger.marks import elsewhere, marked, recognised
 from cloakgp.privacy.filters import (
     Amount,
     Costs,

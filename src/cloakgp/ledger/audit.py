@@ -16,12 +16,11 @@ from datetime import datetime
 from typing import Any
 
 from cloakgp.ledger import projection, schema
-from cloakgp.ledger.anchor import Anchor
-from cloakgp.ledger.chain import GENESIS, Entry, is_endorsed, linked
-from cloakgp.ledger.commitments import mark_of
+from cloakgp.ledger.chain import GENESIS, Anchor, Entry, is_endorsed, linked
 from cloakgp.ledger.database import TableStore, is_recovering
 from cloakgp.ledger.errors import DamagedLedgerError, LedgerError
 from cloakgp.ledger.keys import KeyFile
+from cloakgp.ledger.marks import mark_of
 from cloakgp.utils.extras import extra
 
 with extra("ledger"):

@@ -1,11 +1,14 @@
-"""Hash chain of entries: each has the digest of all before it, so that none can be changed unseen.
+"""Hash chain of entries, and its anchor.
 
-Each is signed with a key outside of the database: write access to the database is not enough to
-add one.
+Each entry has the digest of all before it, so that none can be changed unseen, and is signed with a
+key outside of the database: write access to the database is not enough to add one. The anchor, the
+last entry that this machine saw, is a file outside of the database, which an older copy of the
+database does not reach.
 """
 
 from __future__ import annotations
 
+import fcntl
 import getpass
 import hashlib
 import json
@@ -16,9 +19,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
 from cloakgp import __version__
+from cloakgp.ledger.errors import DamagedLedgerError
 from cloakgp.ledger.keys import Key, is_signed
 
 # Digest before the first entry.
@@ -172,3 +177,72 @@ def acting_person() -> str:
     except (OSError, KeyError, ImportError):
         user = str(os.getuid())
     return f"{user}@{socket.gethostname()}"
+
+
+# The constant length of an anchor, so that it is overwritten at once.
+ANCHOR_BYTES = 256
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """The last entry of the chain that this machine saw.
+
+    Attributes
+    ----------
+    path : Path
+    """
+
+    path: Path
+
+    def read(self) -> tuple[int, str] | None:
+        """Return the number and digest of an entry, or None if there is no anchor yet.
+
+        Raises
+        ------
+        DamagedLedgerError
+            If it cannot be read.
+        """
+        try:
+            with self.path.open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_SH)
+                return self._parsed(file)
+        except FileNotFoundError:
+            return None
+
+    def advance(self, number: int, digest: str) -> None:
+        """Note an entry, unless a later one is noted."""
+        with self._locked() as file:
+            noted = self._parsed(file)
+            if noted is None or noted[0] < number:
+                _write(file, number, digest)
+
+    def replace(self, number: int, digest: str) -> None:
+        """Note an entry, although a later one is noted: the chain goes on from an older copy."""
+        with self._locked() as file:
+            _write(file, number, digest)
+
+    @contextmanager
+    def _locked(self) -> Iterator[IO[bytes]]:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
+        with os.fdopen(descriptor, "r+b", buffering=0) as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield file
+
+    def _parsed(self, file: IO[bytes]) -> tuple[int, str] | None:
+        content = file.read(ANCHOR_BYTES)
+        if not content:
+            return None
+        try:
+            noted: Mapping[str, object] = json.loads(content)
+            number, digest = noted["number"], noted["digest"]
+        except (ValueError, KeyError, TypeError):
+            number, digest = None, None
+        if isinstance(number, int) and isinstance(digest, str):
+            return number, digest
+        raise DamagedLedgerError(f"the anchor {self.path} is damaged")
+
+
+def _write(file: IO[bytes], number: int, digest: str) -> None:
+    content = json.dumps({"number": number, "digest": digest})
+    os.pwrite(file.fileno(), content.ljust(ANCHOR_BYTES).encode(), 0)

@@ -17,14 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from cloakgp.ledger import projection, schema
-from cloakgp.ledger.anchor import Anchor
-from cloakgp.ledger.chain import Entry, acting_person, canonical, endorse
-from cloakgp.ledger.commitments import mark_of
-from cloakgp.ledger.engines import make_engine
+from cloakgp.ledger.chain import Anchor, Entry, acting_person, canonical, endorse
+from cloakgp.ledger.engines import anchor_file, key_file, make_engine, upgrade
 from cloakgp.ledger.errors import DamagedLedgerError, LedgerError
 from cloakgp.ledger.keys import Key, KeyFile, new_salt
-from cloakgp.ledger.places import anchor_file, key_file
-from cloakgp.ledger.upgrading import upgrade
+from cloakgp.ledger.marks import mark_of
 from cloakgp.utils.extras import extra
 from cloakgp.utils.files import PERSONAL
 

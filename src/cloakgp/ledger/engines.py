@@ -1,7 +1,17 @@
-"""Engines of SQLAlchemy for ledgers, whose transactions are on the disk at their end."""
+"""Addresses of ledgers: their engines of SQLAlchemy, their migrations, and the files beside them.
+
+Transactions are on the disk at their end. The key and the anchor are files outside of the
+database: those of SQLite lie beside it, those of a server in the user's folder. The environment
+variable ``CLOAKGP_LEDGER_HOME`` names another folder for both, ``CLOAKGP_LEDGER_KEYS`` and
+``CLOAKGP_LEDGER_ANCHORS`` one for each. An anchor protects best on another disk, and a backup of
+the database should not have the key with it.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import os
+from pathlib import Path
 from typing import Any
 
 from cloakgp.ledger.errors import LedgerError
@@ -9,6 +19,12 @@ from cloakgp.utils.extras import extra
 
 with extra("ledger"):
     import sqlalchemy as sa
+    from alembic import command
+    from alembic.config import Config
+    from alembic.runtime.migration import MigrationContext
+    from alembic.script import ScriptDirectory
+    from alembic.util import CommandError
+    from sqlalchemy import MetaData
     from sqlalchemy.engine import URL, Connection, Engine
     from sqlalchemy.exc import ArgumentError
 
@@ -85,3 +101,105 @@ def make_engine(url: URL) -> Engine:
             connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
 
     return engine
+
+
+HOME, KEYS, ANCHORS = "CLOAKGP_LEDGER_HOME", "CLOAKGP_LEDGER_KEYS", "CLOAKGP_LEDGER_ANCHORS"
+
+
+def key_file(url: URL) -> Path:
+    """Return the place of a ledger's key.
+
+    Parameters
+    ----------
+    url : sqlalchemy.URL
+        From `parse_url`.
+    """
+    return _place(url, KEYS, ".key")
+
+
+def anchor_file(url: URL) -> Path:
+    """Return the place of a ledger's anchor.
+
+    Parameters
+    ----------
+    url : sqlalchemy.URL
+        From `parse_url`.
+    """
+    return _place(url, ANCHORS, ".anchor")
+
+
+def _place(url: URL, variable: str, suffix: str) -> Path:
+    named = os.environ.get(variable) or os.environ.get(HOME)
+    if url.get_backend_name() == "sqlite":
+        database = Path(url.database or "")
+        folder, name = Path(named) if named else database.parent, database.name
+    else:
+        folder = Path(named) if named else Path.home() / ".local" / "share" / "cloakgp"
+        name = _name_on_server(url)
+    return folder / (name + suffix)
+
+
+def _name_on_server(url: URL) -> str:
+    place = (url.host or "localhost", str(url.port or 5432), url.database or "")
+    schema = str(url.query.get("options", ""))
+    marked = hashlib.sha256(schema.encode()).hexdigest()[:8] if schema else ""
+    return "-".join(part.replace("/", "_") for part in (*place, marked) if part)
+
+
+class NewerTablesError(LedgerError):
+    """A newer version of this package made the tables."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the database was made by a newer version of cloakgp, and this one cannot read it: "
+            "install that version, or a later one"
+        )
+
+
+def upgrade(
+    connection: Connection, *, tables: MetaData, migrations: Path, version_table: str
+) -> None:
+    """Bring tables to the state of this version of the package.
+
+    A new database gets the tables as they are now, with the mark of the newest migration; an older
+    one passes through the migrations that it lacks.
+
+    Parameters
+    ----------
+    connection : Connection
+        Within a transaction.
+    tables : MetaData
+    migrations : Path
+        Folder of the migrations.
+    version_table : str
+        Name of the table that holds the mark.
+
+    Raises
+    ------
+    NewerTablesError
+        If the mark is of a migration that this version lacks.
+    """
+    config = Config()
+    # Alembic runs `env.py` of this folder.
+    config.set_main_option("script_location", _escape(Path(__file__).parent))
+    config.set_main_option("version_locations", _escape(migrations))
+    config.set_main_option("path_separator", "newline")
+    script = ScriptDirectory.from_config(config)
+    context = MigrationContext.configure(connection, opts={"version_table": version_table})
+    revision = context.get_current_revision()
+    if revision is None:
+        tables.create_all(connection)
+        context.stamp(script, "head")
+        return
+    if revision == script.get_current_head():
+        return
+    config.attributes["connection"] = connection
+    config.attributes["version_table"] = version_table
+    try:
+        command.upgrade(config, "head")
+    except CommandError:
+        raise NewerTablesError from None
+
+
+def _escape(path: Path) -> str:
+    return str(path).replace("%", "%%")

@@ -1,7 +1,7 @@
 """Exports of a ledger: entries as CSV, JSON or lines of JSON, and signed receipts.
 
 None holds a fingerprint of a private column: marks of columns and notes tell nothing (see
-`cloakgp.ledger.columns`). Persons have their marks, unless the caller wants names: an export with
+`cloakgp.ledger.marks`). Persons have their marks, unless the caller wants names: an export with
 names cannot be erased.
 """
 

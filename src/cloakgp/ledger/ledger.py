@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
@@ -22,9 +23,8 @@ from cloakgp.ledger.accounts import (
 from cloakgp.ledger.chain import GENESIS, Entry
 from cloakgp.ledger.database import Database, TableStore
 from cloakgp.ledger.engines import parse_url
-from cloakgp.ledger.errors import LedgerError
+from cloakgp.ledger.errors import DamagedLedgerError, LedgerError
 from cloakgp.ledger.keys import Key, new_name
-from cloakgp.ledger.recovery import Recovery, begin_recovery, check_behind, end_recovery
 from cloakgp.privacy.filters import Amount, checked_limit
 from cloakgp.privacy.spending import ENVIRONMENT, Unit
 from cloakgp.utils.extras import extra
@@ -38,6 +38,30 @@ if TYPE_CHECKING:
 # Entries that are read at a time.
 CHUNK = 1000
 UNITS: tuple[Unit, ...] = get_args(Unit)
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """An older copy that was put back.
+
+    Attributes
+    ----------
+    number : int
+        Of the entry about it.
+    last : int
+        The copy's last entry.
+    seen : int or None
+        The last entry that this machine saw; None if its anchor is lost, too.
+    """
+
+    number: int
+    last: int
+    seen: int | None
+
+    @property
+    def missing(self) -> int | None:
+        """The least number of missing entries; None if it is unknown."""
+        return None if self.seen is None else max(1, self.seen - self.last)
 
 
 class Ledger:
@@ -283,7 +307,10 @@ class Ledger:
     def recover(self, *, reason: str) -> Recovery:
         """Go on from an older copy of the database that was put back.
 
-        From now on releases are imported and limits lowered, and nothing else, until `reconcile`.
+        Later charges are missing in the copy, although their noise is published. The anchor knows
+        of them, so such a copy counts nothing (`Database.check`) until two entries are written:
+        this one, after which releases are imported and limits lowered, and nothing else; and that
+        of `reconcile`, after which the ledger goes on.
 
         Parameters
         ----------
@@ -296,7 +323,19 @@ class Ledger:
             If no older copy was put back, or it is damaged.
         """
         _check_reason(reason)
-        return begin_recovery(self.database, reason=reason)
+        self.check_behind()
+        noted = self.database.anchor.read()
+        with self.database.writing(behind=True) as writing:
+            found = audit.audit(writing.connection, noted=noted or (0, ""), keys=self.database.keys)
+            others = [finding for finding in found.findings if not audit.is_rollback(finding)]
+            if others:
+                raise DamagedLedgerError(
+                    f"the copy that was put back was changed ({others[0]}): put back another"
+                )
+            last = writing.number
+            seen = None if noted is None else {"number": noted[0], "digest": noted[1]}
+            number = writing.append(projection.RECOVERING, reason=reason, last=last, seen=seen)
+        return Recovery(number=number, last=last, seen=None if noted is None else noted[0])
 
     def check_behind(self) -> None:
         """Check that there is an older copy to `recover`.
@@ -304,9 +343,18 @@ class Ledger:
         Raises
         ------
         LedgerError
-            If there is not.
+            If this machine has an anchor, and the ledger is not older than it.
         """
-        check_behind(self.database)
+        if self.database.anchor.read() is None:
+            return
+        try:
+            self.database.check_anchor()
+        except DamagedLedgerError:
+            return
+        raise LedgerError(
+            "the ledger is not older than its anchor: no older copy was put back, and there is "
+            "nothing to recover"
+        )
 
     def reconcile(self, *, reason: str) -> None:
         """Confirm that all charges missing in an older copy are counted; see `recover`.
@@ -319,10 +367,15 @@ class Ledger:
         Raises
         ------
         LedgerError
-            If nothing is to be reconciled.
+            If no older copy was put back, or all that was missing is reconciled.
         """
         _check_reason(reason)
-        end_recovery(self.database, reason=reason)
+        with self.database.writing() as writing:
+            rows = writing.rows.all("recoveries", state=projection.RECOVERING)
+            if not rows:
+                raise LedgerError("no older copy was put back that is not reconciled")
+            numbers = [row["number"] for row in rows]
+            writing.append(projection.RECOVERED, recoveries=numbers, reason=reason)
 
     def rotate_keys(self, *, reason: str) -> None:
         """Sign with a new key from now on; it is written to the file of the old one.

@@ -86,7 +86,7 @@ charges = Table(
     UniqueConstraint("account", "key"),
 )
 
-# Private columns that are recognised: see `cloakgp.ledger.columns`.
+# Private columns that are recognised: see `cloakgp.ledger.marks`.
 columns = Table(
     "columns",
     metadata,

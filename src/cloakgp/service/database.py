@@ -14,8 +14,7 @@ from sqlalchemy import Select, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, sessionmaker
 
-from cloakgp.ledger.engines import make_engine, parse_url
-from cloakgp.ledger.upgrading import upgrade
+from cloakgp.ledger.engines import make_engine, parse_url, upgrade
 from cloakgp.service.access import Actor
 from cloakgp.service.errors import NotFoundError, ServiceError
 from cloakgp.service.models import Base, Event, Numbered, Rules

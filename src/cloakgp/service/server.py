@@ -14,8 +14,7 @@ import uvicorn
 from threadpoolctl import threadpool_limits
 
 from cloakgp.ledger import Ledger
-from cloakgp.ledger.engines import parse_url
-from cloakgp.ledger.places import key_file
+from cloakgp.ledger.engines import key_file, parse_url
 from cloakgp.release.predictions import UnseenLevelWarning
 from cloakgp.service.app import create_app
 from cloakgp.service.context import Service

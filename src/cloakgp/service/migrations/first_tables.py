@@ -5,4 +5,4 @@ down_revision = None
 
 
 def upgrade() -> None:
-    """Do nothing: `cloakgp.ledger.upgrading` makes the tables of a new database."""
+    """Do nothing: `cloakgp.ledger.engines` makes the tables of a new database."""

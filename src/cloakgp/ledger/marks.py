@@ -1,18 +1,44 @@
-"""Attached columns: recognition of private outputs by keyed marks.
+"""Marks: commitments of the chain to texts beside it, and recognition of private columns by them.
 
-The ledger keeps a mark of a column: its keyed fingerprint, once more under a salt of that mark
-(`cloakgp.ledger.commitments`). The database alone tells nothing from it, not even whether two
-columns are the same. The database and the key together allow tests of guessed columns, as this
-module makes them. The chain, receipts and exports hold marks, and no fingerprint.
+A mark is an HMAC (RFC 2104) of a text under a salt of its own. It tells nothing of the text, and
+marks of one text under two salts tell nothing of each other; with the salt and the text, anybody
+can check it. So a text beside the chain can be erased, with its salt, and the chain
+verifies as before.
+
+Of a private column the ledger keeps the mark of its keyed fingerprint. The database alone tells
+nothing from it, not even whether two columns are the same. The database and the key together allow
+tests of guessed columns, as this module makes them. The chain, receipts and exports hold marks, and
+no fingerprint.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 from collections.abc import Callable, Sequence
 
 from cloakgp.ledger import projection
-from cloakgp.ledger.commitments import mark_of
 from cloakgp.ledger.keys import Key, KeyFile, new_salt
+
+
+def mark_of(text: str, *, salt: str) -> str:
+    """Return the mark of a text.
+
+    Parameters
+    ----------
+    text : str
+    salt : str
+        In hexadecimal, from `cloakgp.ledger.keys.new_salt`.
+
+    Examples
+    --------
+    >>> mark_of("anna", salt="00" * 32) == mark_of("anna", salt="00" * 32)
+    True
+    >>> mark_of("anna", salt="00" * 32) == mark_of("anna", salt="11" * 32)
+    False
+    """
+    return hmac.new(bytes.fromhex(salt), text.encode(), hashlib.sha256).hexdigest()
+
 
 Fingerprinting = Callable[[bytes], str | None]
 
