@@ -1,0 +1,450 @@
+"""What releases claim of their own errors, beside what is measured on outputs held out.
+
+A release is fitted as untouched defaults have it, once with and once without a question about
+calibration, at the same budget. Quantile regression forests without privacy (Meinshausen 2006) say
+what the inputs allow. Of each are measured:
+
+- the root mean square of errors, over the sd of outputs held out, and over what was claimed;
+- the share of outputs in 90 and 95 % intervals: of all, of the fifth of predicted means and of the
+  public stratum (`experiments.claims_samples`) where it is lowest on average over draws;
+- how wide 90 % intervals are, beside the same predictions with quantiles of standardised residuals
+  that are known in hindsight, in each fifth where enough is held out;
+- the pinball loss of the 5 and 95 % quantiles, and the continuous ranked probability score, over
+  the sd of outputs held out.
+
+What was measured can be kept in a file, and is not measured again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+from rich.table import Table as Printed
+from scipy import sparse
+from sklearn.ensemble import RandomForestRegressor
+
+from cloakgp import DPGPRegressor
+from cloakgp.release import Release
+from cloakgp.utils.arrays import Array
+from experiments.claims_samples import Sample, Source, sources
+from experiments.cross_validation import root_mean_square
+from experiments.framework import Experiment, Progress, table_titled
+from experiments.keeping import JsonFile
+from experiments.spread import standard_error, with_error
+
+WayName = Literal["calibrated", "not calibrated", "forest"]
+CALIBRATED, PLAIN, FOREST = "calibrated", "not calibrated", "forest"
+EPSILONS, ROWS, LARGE, DRAWS = (0.3, 1.0, 3.0), (200, 1_000, 4_000), 50_000, 10
+# Rows beyond which a process goes by inducing inputs, and how many of them.
+EXACT_ROWS, INDUCING = 250, 100
+# Of predicted distributions: ends of 90 and 95 % intervals, and levels for the score.
+LEVELS = np.array([0.025, *np.arange(0.05, 0.96, 0.05), 0.975])
+ENDS = MappingProxyType({"90": (1, -2), "95": (0, -1)})
+PARTS, LEAST_HELD_OUT = 5, 60
+TREES, LEAST_IN_LEAF, BLOCK = 100, 5, 256
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """What is predicted of outputs held out.
+
+    Attributes
+    ----------
+    mean : array of shape (P,)
+    quantiles : array of shape (P, Q)
+        At `LEVELS`.
+    claimed : float
+        Root mean square of errors of new outputs; NaN if nothing is claimed.
+    calibrated : bool
+    """
+
+    mean: Array
+    quantiles: Array
+    claimed: float = np.nan
+    calibrated: bool = False
+
+    @classmethod
+    def by(cls, release: Release, X: Array) -> Told:
+        """Return what a release predicts."""
+        mean, sd = release.predict(X, return_std=True, new_output=True)
+        known = release.calibrated_by
+        square = 1.0 if known is None else known.mean_square(mean)
+        return cls(
+            mean=mean,
+            quantiles=release.predict_quantile(X, LEVELS),
+            claimed=float(np.sqrt(np.mean(np.square(sd) * square))),
+            calibrated=release.is_calibrated,
+        )
+
+
+def released(
+    sample: Sample, *, epsilon: float, seed: int | None, calibrate: Literal["auto", False]
+) -> Release:
+    """Fit a sample by untouched defaults, by inducing inputs if it is long."""
+    model = DPGPRegressor(
+        bounds=(sample.bounds.lo, sample.bounds.hi),
+        epsilon=epsilon,
+        inducing=None if len(sample.X) <= EXACT_ROWS else INDUCING,
+        calibrate=calibrate,
+        insecure_seed=seed,
+    )
+    return model.fit(sample.X, sample.outputs).release_
+
+
+def by_forest(sample: Sample, *, seed: int) -> Told:
+    """Predict without privacy, by the outputs that share leaves with a row in a forest.
+
+    Parameters
+    ----------
+    sample : Sample
+    seed : int
+        Of the forest.
+    """
+    forest = RandomForestRegressor(TREES, min_samples_leaf=LEAST_IN_LEAF, random_state=seed)
+    forest.fit(sample.X, sample.outputs)
+    order = np.argsort(sample.outputs)
+    ordered = sample.outputs[order]
+    leaves = _indicators(forest.apply(sample.X[order]), size=_size(forest))
+    sizes = np.asarray(leaves.sum(axis=0)).ravel()
+    shares = leaves @ sparse.diags_array(1.0 / (TREES * np.maximum(sizes, 1.0)))
+    mean, quantiles = np.empty(len(sample.X_test)), np.empty((len(sample.X_test), len(LEVELS)))
+    for start in range(0, len(mean), BLOCK):
+        rows = slice(start, start + BLOCK)
+        asked = _indicators(forest.apply(sample.X_test[rows]), size=_size(forest))
+        weights = (asked @ shares.T).toarray()
+        mean[rows] = weights @ ordered
+        for row, below in enumerate(np.cumsum(weights, axis=1), start=start):
+            place = np.searchsorted(below, LEVELS).clip(max=len(ordered) - 1)
+            quantiles[row] = ordered[place]
+    return Told(mean=mean, quantiles=quantiles)
+
+
+def _size(forest: RandomForestRegressor) -> int:
+    return max(tree.tree_.node_count for tree in forest.estimators_)
+
+
+def _indicators(leaves: NDArray[np.int64], *, size: int) -> sparse.csr_array:
+    """Return ones at the leaves of rows, shape (n, trees × size)."""
+    rows, trees = leaves.shape
+    columns = leaves + size * np.arange(trees)
+    ends = trees * np.arange(rows + 1)
+    return sparse.csr_array((np.ones(leaves.size), columns.ravel(), ends), (rows, trees * size))
+
+
+def fifths_of(mean: Array) -> NDArray[np.intp]:
+    """Return in which fifth of the predicted means each lies, by ranks.
+
+    Examples
+    --------
+    >>> fifths_of(np.array([3.0, 1.0, 2.0, 9.0, 7.0])).tolist()
+    [2, 0, 1, 4, 3]
+    """
+    ranks = np.argsort(np.argsort(mean, kind="stable"), kind="stable")
+    return np.asarray(PARTS * ranks // len(mean), dtype=np.intp)
+
+
+Figures = dict[str, Any]
+
+
+def measured(told: Told, sample: Sample) -> Figures:
+    """Return the figures of one way and draw: shares by part as pairs of how many, of how many.
+
+    Parameters
+    ----------
+    told : Told
+    sample : Sample
+    """
+    outputs, quantiles = sample.outputs_test, told.quantiles
+    sd = float(outputs.std())
+    error = root_mean_square(told.mean - outputs)
+    beyond = outputs[:, None] - quantiles
+    losses = np.mean(np.maximum(LEVELS * beyond, (LEVELS - 1.0) * beyond), axis=0) / sd
+    figures: Figures = {
+        "error": error / sd,
+        "over claimed": error / told.claimed if told.claimed == told.claimed else None,
+        "pinball": float(losses[list(ENDS["90"])].mean()),
+        "crps": 2.0 * float(np.trapezoid([0.0, *losses, 0.0], [0.0, *LEVELS, 1.0])),
+        "width": float(np.mean(quantiles[:, -2] - quantiles[:, 1])) / sd,
+        "is calibrated": told.calibrated,
+    }
+    parts = {"fifths": fifths_of(told.mean), "strata": sample.strata_test}
+    for share, (lower, upper) in ENDS.items():
+        held = (quantiles[:, lower] <= outputs) & (outputs <= quantiles[:, upper])
+        for name, part in parts.items():
+            figures[f"{name} {share}"] = [
+                [int(held[part == each].sum()), int(np.sum(part == each))]
+                for each in range(part.max() + 1)
+            ]
+    return figures
+
+
+def hindsight_width(release: Release, sample: Sample) -> float:
+    """Return how wide 90 % intervals are whose standardised quantiles are those held out.
+
+    Parameters
+    ----------
+    release : Release
+    sample : Sample
+    """
+    mean, sd = release.predict(sample.X_test, return_std=True, new_output=True)
+    standardised = (sample.outputs_test - mean) / sd
+    enough = len(mean) >= PARTS * LEAST_HELD_OUT
+    part = fifths_of(mean) if enough else np.zeros(len(mean), dtype=np.intp)
+    width = np.empty(len(mean))
+    for each in range(part.max() + 1):
+        here = part == each
+        steps = np.quantile(standardised[here], (0.05, 0.95))
+        ends = np.clip(
+            mean[here, None] + sd[here, None] * steps, sample.bounds.lo, sample.bounds.hi
+        )
+        width[here] = ends[:, 1] - ends[:, 0]
+    return float(width.mean()) / float(sample.outputs_test.std())
+
+
+def measure_draw(
+    source: Source, *, rows: int, epsilon: float, draw: int, insecure_seed: int | None
+) -> dict[str, Figures]:
+    """Return the figures of one draw by way: of both kinds of release.
+
+    Parameters
+    ----------
+    source : Source
+    rows : int
+    epsilon : float
+    draw : int
+    insecure_seed : int or None
+        Makes the noise reproducible. For tests.
+    """
+    sample = source.sample(draw, rows=rows)
+    seed = None if insecure_seed is None else insecure_seed + draw
+    known = released(sample, epsilon=epsilon, seed=seed, calibrate="auto")
+    # Where nothing is asked about calibration both ways are one.
+    plain = known
+    if known.is_calibrated:
+        plain = released(sample, epsilon=epsilon, seed=seed, calibrate=False)
+    found = {
+        name: measured(Told.by(release, sample.X_test), sample)
+        for name, release in ((CALIBRATED, known), (PLAIN, plain))
+    }
+    for name, release in ((CALIBRATED, known), (PLAIN, plain)):
+        found[name]["over hindsight"] = found[name]["width"] / hindsight_width(release, sample)
+    return found
+
+
+def measure_forest(source: Source, *, rows: int, draw: int) -> Figures:
+    """Return the figures of a forest in one draw."""
+    sample = source.sample(draw, rows=rows)
+    return measured(by_forest(sample, seed=draw), sample)
+
+
+Cell = tuple[str, int, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Figures by cell (source, rows, ε), way and draw."""
+
+    cells: Mapping[Cell, Mapping[str, Sequence[Figures]]]
+
+
+def share_of(draws: Sequence[Figures], parts: str) -> tuple[float, float | None]:
+    """Return the share of all outputs that is held, with its standard error over draws.
+
+    Examples
+    --------
+    >>> share_of([{"fifths 90": [[9, 10], [10, 10]]}], "fifths 90")
+    (0.95, None)
+    """
+    counts = np.array([np.sum(each[parts], axis=0) for each in draws])
+    shares = counts[:, 0] / counts[:, 1]
+    return float(shares.mean()), standard_error(shares)
+
+
+def worst_of(draws: Sequence[Figures], parts: str) -> tuple[float, float | None]:
+    """Return the least share that is held of a part, over all draws, and its standard error.
+
+    Examples
+    --------
+    >>> worst_of([{"strata 90": [[9, 10], [10, 10]]}, {"strata 90": [[7, 10], [9, 10]]}],
+    ...          "strata 90")
+    (0.8, None)
+    """
+    counts = np.array([each[parts] for each in draws], dtype=np.float64)
+    shares = counts[:, :, 0].sum(axis=0) / np.maximum(counts[:, :, 1].sum(axis=0), 1.0)
+    worst = int(shares.argmin())
+    known = counts[counts[:, worst, 1] > 0, worst]
+    return float(shares[worst]), standard_error(known[:, 0] / known[:, 1])
+
+
+def value_of(draws: Sequence[Figures], name: str) -> tuple[float, float | None]:
+    """Return the mean of a figure, with its standard error over draws."""
+    values = np.array([each[name] for each in draws], dtype=np.float64)
+    return float(values.mean()), standard_error(values)
+
+
+Figure = Callable[[Sequence[Figures]], tuple[float, float | None]]
+COVERAGES: Mapping[str, Figure] = MappingProxyType(
+    {
+        "measured ÷ claimed": partial(value_of, name="over claimed"),
+        "90 %": partial(share_of, parts="fifths 90"),
+        "fifth": partial(worst_of, parts="fifths 90"),
+        "stratum": partial(worst_of, parts="strata 90"),
+        "95 %": partial(share_of, parts="fifths 95"),
+        "fifth of it": partial(worst_of, parts="fifths 95"),
+        "stratum of it": partial(worst_of, parts="strata 95"),
+    }
+)
+SCORES: Mapping[str, Figure] = MappingProxyType(
+    {
+        "width": partial(value_of, name="width"),
+        "÷ hindsight": partial(value_of, name="over hindsight"),
+        "pinball": partial(value_of, name="pinball"),
+        "CRPS": partial(value_of, name="crps"),
+        "RMSE": partial(value_of, name="error"),
+    }
+)
+PRINTED: Mapping[str, Mapping[str, Figure]] = MappingProxyType(
+    {"what intervals hold": COVERAGES, "widths, scores and errors": SCORES}
+)
+# What is wanted of the worst fifth of 90 % intervals.
+WANTED = 0.85
+
+
+@dataclass(frozen=True)
+class Claims(Experiment[Found]):
+    """Compare what releases claim of their errors with what is measured, on tables and shapes."""
+
+    name: ClassVar[str] = "claims"
+    small: ClassVar[Mapping[str, Any]] = MappingProxyType(
+        {"draws": 1, "rows": (400,), "epsilons": (3.0,), "names": ("skewed", "counts")}
+    )
+
+    draws: Annotated[int, typer.Option(min=1, help="Splits, or draws of rows, and of noise.")] = (
+        DRAWS
+    )
+    large: Annotated[bool, typer.Option("--large", help="Also fit 50,000 rows.")] = False
+    kept: Annotated[
+        Path | None,
+        typer.Option(help="File where figures are kept, and taken from: goes on where it was."),
+    ] = None
+    rows: Annotated[list[int] | None, typer.Option(help="How many are fitted, at most.")] = None
+    epsilons: Annotated[list[float] | None, typer.Option("--epsilon", help="No δ.")] = None
+    names: Annotated[list[str] | None, typer.Option("--table", help="Tables or shapes.")] = None
+    insecure_seed: int | None = None
+
+    def compute(self, progress: Progress) -> Found:
+        """Measure every draw of every cell."""
+        rows = (*(self.rows or ROWS), *((LARGE,) if self.large else ()))
+        epsilons = self.epsilons or EPSILONS
+        cells = [
+            (source, size, epsilon)
+            for source in sources(self.names)
+            for size in source.sizes(rows)
+            for epsilon in epsilons
+        ]
+        kept = JsonFile(self.kept)
+        found: dict[Cell, dict[str, list[Figures]]] = {}
+        with progress("claims", steps=len(cells) * self.draws) as tick:
+            for draw in range(self.draws):
+                for source, size, epsilon in cells:
+                    name = f"{source.name}, {size} rows, draw {draw}"
+                    figures = dict(
+                        kept.get(
+                            f"{name}, ε = {epsilon:g}",
+                            partial(
+                                measure_draw,
+                                source,
+                                rows=size,
+                                epsilon=epsilon,
+                                draw=draw,
+                                insecure_seed=self.insecure_seed,
+                            ),
+                        )
+                    )
+                    figures[FOREST] = kept.get(
+                        f"{name}, forest", partial(measure_forest, source, rows=size, draw=draw)
+                    )
+                    by_way = found.setdefault((source.name, size, epsilon), {})
+                    for way, values in figures.items():
+                        by_way.setdefault(way, []).append(values)
+                    tick()
+        return Found(found)
+
+    def tables(self, found: Found) -> Iterable[Printed | str]:
+        """Lay out figures by ε, table, rows and way."""
+        yield (
+            f"{self.draws} draws, se over draws in brackets; 90 % and 95 %: the share of outputs "
+            "held out that intervals hold, of the fifth of predicted means and of the public "
+            "stratum where it is least; width, pinball loss, CRPS and RMSE in sds of outputs held "
+            "out; ε without a δ. Where calibration is not asked both ways are one."
+        )
+        for epsilon in dict.fromkeys(cell[2] for cell in found.cells):
+            for what, columns in PRINTED.items():
+                table = table_titled(
+                    f"ε = {epsilon:g}: {what}", "table", "rows", "way", right=columns
+                )
+                for (name, rows, at), ways in found.cells.items():
+                    if at != epsilon:
+                        continue
+                    for way, draws in ways.items():
+                        if way != CALIBRATED or is_calibrated(ways):
+                            cells = (cell_of(figure, draws) for figure in columns.values())
+                            table.add_row(name, f"{rows:,}", way, *cells)
+                yield table
+        yield from means_over_cells(found)
+
+
+def is_calibrated(ways: Mapping[str, Sequence[Figures]]) -> bool:
+    """Return whether calibration is asked in a cell."""
+    return any(each["is calibrated"] for each in ways[CALIBRATED])
+
+
+def cell_of(figure: Figure, draws: Sequence[Figures], *, form: str = ".2f") -> str:
+    """Return a figure as it is printed; empty where a way has none."""
+    try:
+        mean, error = figure(draws)
+    except KeyError:
+        return ""
+    return "" if np.isnan(mean) else with_error(mean, error, form)
+
+
+def means_over_cells(found: Found) -> Iterable[Printed]:
+    """Lay out means over the cells where calibration is asked, by ε and way."""
+    below = f"below {WANTED:.0%}"
+    for what, columns in PRINTED.items():
+        table = table_titled(
+            f"Means over cells where calibration is asked: {what}; in how many a fifth of the "
+            f"means has 90 % intervals that hold less than {WANTED:.0%}",
+            "ε",
+            "way",
+            right=("cells", *columns, below),
+        )
+        for epsilon in dict.fromkeys(cell[2] for cell in found.cells):
+            chosen = [
+                ways
+                for cell, ways in found.cells.items()
+                if cell[2] == epsilon and is_calibrated(ways)
+            ]
+            for way in (CALIBRATED, PLAIN, FOREST) if chosen else ():
+                cells = [ways[way] for ways in chosen]
+                means = [_mean_of(figure, cells) for figure in columns.values()]
+                short = sum(COVERAGES["fifth"](each)[0] < WANTED for each in cells)
+                table.add_row(f"{epsilon:g}", way, str(len(cells)), *means, str(short))
+        if table.row_count:
+            yield table
+
+
+def _mean_of(figure: Figure, cells: Sequence[Sequence[Figures]]) -> str:
+    try:
+        mean = float(np.mean([figure(draws)[0] for draws in cells]))
+    except KeyError:
+        return ""
+    return "" if np.isnan(mean) else f"{mean:.3f}"
