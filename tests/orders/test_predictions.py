@@ -16,7 +16,8 @@ from cloakgp.columns import Category, Number, Schema
 from cloakgp.orders.predictions import TablePredictions
 from cloakgp.orders.progress import Reporter
 from cloakgp.release.distribution_columns import NOTHING, DistributionColumns
-from cloakgp.release.predictions import UnseenLevelWarning, sensible_digits
+from cloakgp.release.points import UnseenLevelWarning
+from cloakgp.release.predictions import sensible_digits
 
 SCHEMA = Schema((Number("age", missing="drop"), Category("job", levels=("cook", "clerk"))))
 ASKED = {"epsilon": 1.0, "delta": 1e-3, "noise": "gaussian", "insecure_seed": 1}

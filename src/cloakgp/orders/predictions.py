@@ -25,7 +25,8 @@ from cloakgp.data.schema import TEXT
 from cloakgp.orders.progress import Reporter
 from cloakgp.release import MultiOutputRelease, Release, StatisticsRelease
 from cloakgp.release.distribution_columns import NOTHING, DistributionColumns
-from cloakgp.release.predictions import Points, sensible_digits
+from cloakgp.release.points import Points
+from cloakgp.release.predictions import sensible_digits
 from cloakgp.report.columns import has_classes, input_names, public_columns
 from cloakgp.utils.extras import extra
 from cloakgp.utils.names import Estimate

@@ -22,7 +22,7 @@ from cloakgp.release.new_outputs import (
 from cloakgp.utils.arrays import Array
 
 if TYPE_CHECKING:
-    from cloakgp.release.predictions import Points
+    from cloakgp.release.points import Points
 
 
 class PredictedDistributions:

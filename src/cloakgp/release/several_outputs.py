@@ -25,7 +25,7 @@ from cloakgp.release.new_outputs import (
     check_probabilities,
     check_threshold,
 )
-from cloakgp.release.predictions import Points, points_of
+from cloakgp.release.points import Points, points_of
 from cloakgp.release.provenance import Provenance
 from cloakgp.release.release import Release
 from cloakgp.release.strategy import DenseStrategy, Strategy

@@ -38,7 +38,7 @@ from cloakgp.release.distribution_columns import DistributionColumns
 from cloakgp.release.distributions import PredictedDistributions
 from cloakgp.release.io.release_file import SavedRelease
 from cloakgp.release.new_outputs import NewNumbers
-from cloakgp.release.predictions import Points, points_of
+from cloakgp.release.points import Points, points_of
 from cloakgp.release.provenance import Provenance
 from cloakgp.utils.arrays import Array, as_inputs
 from cloakgp.utils.extras import extra as installed
