@@ -17,7 +17,7 @@ from matplotlib import pyplot as plt
 
 import cloakgp
 from cloakgp.cli import app
-from cloakgp.release.predictions import UnseenLevelWarning
+from cloakgp.release.points import UnseenLevelWarning
 
 ROOT = Path(cloakgp.__file__).parent
 PROJECT = ROOT.parents[1]

@@ -15,7 +15,9 @@ from cloakgp import DPGPClassifier, DPGPRegressor
 from cloakgp.columns import Category, Number, Schema
 from cloakgp.orders.predictions import TablePredictions
 from cloakgp.orders.progress import Reporter
-from cloakgp.release.predictions import UnseenLevelWarning, sensible_digits
+from cloakgp.release.distribution_columns import NOTHING, DistributionColumns
+from cloakgp.release.points import UnseenLevelWarning
+from cloakgp.release.predictions import sensible_digits
 
 SCHEMA = Schema((Number("age", missing="drop"), Category("job", levels=("cook", "clerk"))))
 ASKED = {"epsilon": 1.0, "delta": 1e-3, "noise": "gaussian", "insecure_seed": 1}
@@ -43,7 +45,7 @@ def classes(people):
     ).release_
 
 
-def written(release, at, *, suffix, chunk_rows, told=None):
+def written(release, at, *, suffix, chunk_rows, told=None, asked=NOTHING):
     file = io.BytesIO()
     predictions = TablePredictions(
         release,
@@ -52,6 +54,7 @@ def written(release, at, *, suffix, chunk_rows, told=None):
         suffix=suffix,
         new_output=False,
         estimate="median",
+        asked=asked,
         reporter=Reporter(show=lambda _: None),
         tell=[].append if told is None else told.append,
         chunk_rows=chunk_rows,
@@ -128,3 +131,26 @@ def test_levels_are_told_once_however_many_there_are(numbers, tmp_path):
     written(numbers, path, suffix=".csv", chunk_rows=100, told=told)
     (sentence,) = told
     assert "'job 0', 'job 1', 'job 2' and many more) in 3,000 rows" in sentence
+
+
+def test_distributions_of_new_outputs_stand_behind_in_any_chunks(numbers, classes, tmp_path):
+    path = tmp_path / "new.csv"
+    people = pd.DataFrame({"age": [20.0, None, 59.0], "job": ["cook", "cook", "clerk"]})
+    people.to_csv(path, index=False)
+    questions = {"interval": 0.9, "quantiles": [0.1, 0.5], "above": 25}
+    asked = DistributionColumns.asked(**questions)
+    whole, _ = written(numbers, path, suffix=".csv", chunk_rows=9, told=[], asked=asked)
+    assert written(numbers, path, suffix=".csv", chunk_rows=1, told=[], asked=asked)[0] == whole
+    found = pd.read_csv(io.BytesIO(whole)).iloc[:, 2:]
+    expected = numbers.predict_frame(people, **questions)
+    assert list(found) == list(expected)
+    digits = sensible_digits(expected["sd"].to_numpy())
+    rounded = expected.round(dict.fromkeys(expected, digits) | {"above_25": 4})
+    pd.testing.assert_frame_equal(found, rounded, check_index_type=False)
+    # Rounded by the sd, it would be no probability.
+    assert found["above_25"].dropna().between(0.001, 0.999).all()
+    with pytest.raises(ValueError, match="are for numbers: classes have probabilities"):
+        written(classes, path, suffix=".csv", chunk_rows=9, asked=asked)
+    named = DistributionColumns.asked(above={"pay": 25})
+    with pytest.raises(ValueError, match="about one output"):
+        written(numbers, path, suffix=".csv", chunk_rows=9, asked=named)

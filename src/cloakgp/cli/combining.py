@@ -80,7 +80,7 @@ def compare(
     Costs no privacy.
     """
     from cloakgp.data.tables import read_public
-    from cloakgp.release.predictions import points_of
+    from cloakgp.release.points import points_of
     from cloakgp.report.comparison import compare_releases, describe_comparison
 
     one, other = options.open_release(first), options.open_release(second)

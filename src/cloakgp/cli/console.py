@@ -86,7 +86,7 @@ def showing_warnings() -> Iterator[None]:
     from cloakgp.design import DesignGapWarning
     from cloakgp.fitting.planning import SparseModelWarning
     from cloakgp.privacy.checks import PrivacyParameterWarning
-    from cloakgp.release.predictions import UnseenLevelWarning
+    from cloakgp.release.points import UnseenLevelWarning
 
     ours = (
         PrivacyParameterWarning,

@@ -10,7 +10,7 @@ import typer
 from cloakgp.cli.console import fails_plainly, say, warn
 from cloakgp.cli.options import Overwrite, ReleaseFile, open_predicting
 from cloakgp.data.schema import table_suffix
-from cloakgp.orders.texts import one_of
+from cloakgp.orders.texts import one_of, shares, thresholds
 from cloakgp.utils.files import reserve_file
 from cloakgp.utils.names import ESTIMATES
 
@@ -34,20 +34,47 @@ def predict(
             "need."
         ),
     ] = "median",
+    interval: Annotated[
+        str,
+        typer.Option(
+            help="Coverage of intervals for a new output: 0.9 writes lo_90 and hi_90.",
+            metavar="SHARE",
+        ),
+    ] = "",
+    quantiles: Annotated[
+        str,
+        typer.Option(
+            help="Quantiles of a new output, with commas: 0.1,0.5,0.9 writes q_10, q_50 and q_90.",
+            metavar="SHARES",
+        ),
+    ] = "",
+    above: Annotated[
+        str,
+        typer.Option(
+            help="Probability that a new output is above a number: 180 writes above_180. Of "
+            "several outputs, height=180,weight=80.",
+            metavar="NUMBERS",
+        ),
+    ] = "",
     overwrite: Overwrite = False,
 ) -> None:
     """Predict at new inputs. Costs no privacy, however often.
 
     Writes all columns of the table but the private one, and of numbers the mean, its sd, and 95 %
     limits (lower, upper), within the declared bounds; of classes the most probable one (predicted),
-    and the probability of each (p_no, p_yes).
+    and the probability of each (p_no, p_yes). Behind these come intervals, quantiles and
+    probabilities of a new output, if asked for, of counts for one unit of exposure.
     """
     suffix = table_suffix(to)
+    coverages = shares(interval, option="--interval")
+    probabilities = shares(quantiles, option="--quantiles")
+    limits = thresholds(above, option="--above")
     from tempfile import TemporaryFile
 
     from cloakgp.cli.console import showing_warnings
     from cloakgp.cli.progress import reporting
     from cloakgp.orders.predictions import TablePredictions, output_names
+    from cloakgp.release.distribution_columns import DistributionColumns
 
     with reserve_file(to, overwrite=overwrite, inputs=[release_file, at]) as target:
         release = open_predicting(release_file)
@@ -63,6 +90,7 @@ def predict(
                 suffix=suffix,
                 new_output=new_output,
                 estimate=one_of(ESTIMATES, estimate, option="--estimate"),
+                asked=DistributionColumns(coverages, probabilities, limits),
                 reporter=reporter,
                 tell=warn,
             )

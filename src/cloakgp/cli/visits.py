@@ -306,7 +306,7 @@ def _query_points(known: Release, visit: Visit) -> Array | None:
     if visit.queries is None:
         return None
     from cloakgp.data.tables import read_public
-    from cloakgp.release.predictions import complete_points
+    from cloakgp.release.points import complete_points
 
     return complete_points(known, read_public(visit.queries), name="--queries")
 

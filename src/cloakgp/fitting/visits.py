@@ -39,7 +39,7 @@ from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import DenseStrategy, Measurement, Release, StreamedStrategy
 from cloakgp.release.hyperparameters.learning import reweighed
 from cloakgp.release.measurement import is_in_bands, same_groups
-from cloakgp.release.predictions import complete_points
+from cloakgp.release.points import complete_points
 from cloakgp.utils.names import AUTO, DEFAULT_GAP, NoiseChoice, NoiseName
 
 

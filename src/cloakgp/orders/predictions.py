@@ -24,7 +24,9 @@ from cloakgp.data.limits import UNLIMITED, ReadingLimits
 from cloakgp.data.schema import TEXT
 from cloakgp.orders.progress import Reporter
 from cloakgp.release import MultiOutputRelease, Release, StatisticsRelease
-from cloakgp.release.predictions import Points, sensible_digits
+from cloakgp.release.distribution_columns import NOTHING, DistributionColumns
+from cloakgp.release.points import Points
+from cloakgp.release.predictions import sensible_digits
 from cloakgp.report.columns import has_classes, input_names, public_columns
 from cloakgp.utils.extras import extra
 from cloakgp.utils.names import Estimate
@@ -55,6 +57,8 @@ class TablePredictions:
     new_output : bool
         Limits of a new output rather than of the curve; of numbers only.
     estimate : {"median", "mean"}
+    asked : DistributionColumns
+        Of the distribution of new outputs; of numbers only.
     reporter : Reporter
         Is told how far it has come.
     tell : callable
@@ -81,6 +85,7 @@ class TablePredictions:
         suffix: str,
         new_output: bool,
         estimate: Estimate,
+        asked: DistributionColumns = NOTHING,
         reporter: Reporter,
         tell: Tell,
         chunk_rows: int | None = None,
@@ -91,6 +96,9 @@ class TablePredictions:
             raise ValueError(
                 "--new-output goes with releases of numbers: classes have probabilities"
             )
+        several = release.names if isinstance(release, MultiOutputRelease) else ()
+        asked.check_numbers(classes=classified)
+        asked.check_outputs(several)
         needed = public_columns(release)
         self._table = PublicTable(
             at,
@@ -103,7 +111,13 @@ class TablePredictions:
             tell(f"column {name} of {at} has the private column's name: left out")
         self._release, self._suffix, self._spool = release, suffix, spool
         self._reporter = reporter
-        self._asked: dict[str, Any] = {"new_output": new_output}
+        self._asked: dict[str, Any] = {
+            "new_output": new_output,
+            "interval": asked.interval,
+            "quantiles": asked.quantiles,
+            "above": asked.above,
+        }
+        self._probabilities = asked.probabilities(several)
         if isinstance(release, Release):
             self._asked["estimate"] = estimate
         self._copied = CopiedColumns(text=suffix.startswith(TEXT))
@@ -203,19 +217,18 @@ class TablePredictions:
         for chunk in chunks:
             self._reporter.rows("writing", done, self._table.count)
             known = np.load(self._spool)
-            predicted = {
-                f"{prefix}{name}": self._spooled(known, text=text)
-                for name, text in self._names.items()
-            }
+            predicted = {f"{prefix}{name}": self._spooled(known, name) for name in self._names}
             yield pa.table(self._copied.copy(chunk.table) | predicted)
             done += len(known)
 
-    def _spooled(self, known: NDArray[np.bool_], *, text: bool) -> Any:
+    def _spooled(self, known: NDArray[np.bool_], name: str) -> Any:
         """Return the next column that was predicted, with nothing where inputs are lacking."""
+        text = self._names[name]
+        digits = PROBABILITY_DIGITS if name in self._probabilities else self._digits
         values = np.full(len(known), None if text else np.nan, dtype=object if text else float)
         if known.any():
             found = np.load(self._spool)
-            values[known] = found if text else np.round(found, self._digits)
+            values[known] = found if text else np.round(found, digits)
         return pa.array(values, pa.string() if text else pa.float64(), from_pandas=True)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 from typing import TypeVar
 
 from cloakgp.utils.names import AUTO, NoiseChoice
@@ -126,10 +127,71 @@ def positive_numbers(listed: str, *, option: str) -> tuple[float, ...]:
     """
     if not listed:
         return ()
-    try:
-        numbers = tuple(float(number) for number in listed.split(","))
-    except ValueError:
-        numbers = ()
+    numbers = _numbers(listed)
     if not numbers or not all(0 < number < float("inf") for number in numbers):
         raise ValueError(f"{option} takes positive numbers with commas, such as 15 or 15,20")
     return numbers
+
+
+def shares(listed: str, *, option: str) -> tuple[float, ...]:
+    """Return the shares in a list with commas, each between 0 and 1; none of an empty text.
+
+    Examples
+    --------
+    >>> shares("0.1,0.5", option="--quantiles")
+    (0.1, 0.5)
+    """
+    if not listed:
+        return ()
+    numbers = _numbers(listed)
+    if not numbers or not all(0 < number < 1 for number in numbers):
+        raise ValueError(
+            f"{option} takes numbers between 0 and 1 with commas, such as 0.9 for 90 %, "
+            f"got {listed!r}"
+        )
+    return numbers
+
+
+def thresholds(listed: str, *, option: str) -> tuple[float, ...] | dict[str, tuple[float, ...]]:
+    """Return the thresholds in a list with commas, by output where they name one.
+
+    Parameters
+    ----------
+    listed : str
+        As 180,200 or height=180,weight=80.
+    option : str
+        That they were given for.
+
+    Examples
+    --------
+    >>> thresholds("180,200", option="--above")
+    (180.0, 200.0)
+    >>> thresholds("height=180,weight=80,height=200", option="--above")
+    {'height': (180.0, 200.0), 'weight': (80.0,)}
+    """
+    if not listed:
+        return ()
+    if "=" not in listed:
+        if numbers := _numbers(listed):
+            return numbers
+        raise ValueError(f"{option} takes numbers with commas, such as 180, got {listed!r}")
+    found: dict[str, tuple[float, ...]] = {}
+    for each in listed.split(","):
+        name, _, number = each.rpartition("=")
+        name, numbers = name.strip(), _numbers(number)
+        if not name or not numbers:
+            raise ValueError(
+                f"{option} takes numbers, or outputs with numbers, such as height=180,weight=80, "
+                f"got {listed!r}"
+            )
+        found[name] = (*found.get(name, ()), *numbers)
+    return found
+
+
+def _numbers(listed: str) -> tuple[float, ...]:
+    """Return the numbers in a list with commas; none if these are not all numbers."""
+    try:
+        numbers = tuple(map(float, listed.split(",")))
+    except ValueError:
+        return ()
+    return numbers if all(map(isfinite, numbers)) else ()

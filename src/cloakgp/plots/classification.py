@@ -38,8 +38,8 @@ from cloakgp.plots.slices import (
 )
 from cloakgp.plots.themes import Theme, theme_of
 from cloakgp.release import Release
+from cloakgp.release.points import points_of
 from cloakgp.release.posterior.intervals import probability_limits
-from cloakgp.release.predictions import points_of
 from cloakgp.report.columns import class_names, has_classes, known_inputs, what_inputs_are
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra

@@ -19,7 +19,7 @@ from cloakgp.models.kernels.integral import IntegralRBF
 from cloakgp.models.latent import components
 from cloakgp.plots.themes import Theme
 from cloakgp.release import Release
-from cloakgp.release.predictions import UnseenLevelWarning
+from cloakgp.release.points import UnseenLevelWarning
 from cloakgp.report.columns import keeps_rows
 from cloakgp.report.controls import Control, controls_of, raw_rows
 from cloakgp.utils.arrays import Array

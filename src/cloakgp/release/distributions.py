@@ -12,41 +12,39 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
-from cloakgp.models.likelihoods import CountLikelihood
-from cloakgp.models.likelihoods.counts import CountMixture
-from cloakgp.privacy.questions.classes import Classes
-from cloakgp.release.predictions import Points, Predictions, points_of
+from cloakgp.release.new_outputs import (
+    NewOutputs,
+    central,
+    check_probabilities,
+    check_threshold,
+)
 from cloakgp.utils.arrays import Array
 
 if TYPE_CHECKING:
-    from cloakgp.release.calibration import Calibration
+    from cloakgp.release.points import Points
 
 
-class PredictedDistributions(Predictions):
-    """What a release predicts of the distribution of a new output."""
+class PredictedDistributions:
+    """What a release about one output predicts of the distribution of a new one."""
 
     if TYPE_CHECKING:
 
-        @property
-        def calibrated_by(self) -> Calibration | None: ...  # noqa: D102
-
-    @property
-    def is_calibrated(self) -> bool:
-        """Whether intervals, quantiles and probabilities go by noisy counts of outputs."""
-        return self.calibrated_by is not None
+        def _new_outputs(
+            self, X: Any, exposure: ArrayLike | None = None
+        ) -> tuple[Points, NewOutputs]: ...
 
     def predict_interval(
         self, X: Any, coverage: float = 0.9, *, exposure: ArrayLike | None = None
     ) -> tuple[Array, Array]:
         """Return intervals that hold a new output at X with a given probability.
 
-        As likely to miss it below as above. Calibrated (`is_calibrated`), such intervals hold this
-        share of the outputs of the table that was asked, up to the noise of the counts, together
-        and not for each X; the same is expected of new outputs from where these come from, as far
-        as the curve was not fitted to the table's noise. Not calibrated, they hold what they say if
-        the model does. Of counts the ends are whole numbers, and the probability is at least that.
+        As likely to miss it below as above. Calibrated (`Release.is_calibrated`), such intervals
+        hold this share of the outputs of the table that was asked, up to the noise of the counts,
+        together and not for each X; the same is expected of new outputs from where these come from,
+        as far as the curve was not fitted to the table's noise. Not calibrated, they hold what they
+        say if the model does. Of counts the ends are whole numbers, and the probability is at least
+        that.
 
         Parameters
         ----------
@@ -79,8 +77,7 @@ class PredictedDistributions(Predictions):
         (True, np.True_)
         """
         check_probabilities(coverage, name="coverage")
-        levels = [0.5 - coverage / 2, 0.5 + coverage / 2]
-        ends = self.predict_quantile(X, levels, exposure=exposure)
+        ends = self.predict_quantile(X, central(coverage), exposure=exposure)
         return ends[:, 0], ends[:, 1]
 
     def predict_quantile(
@@ -112,17 +109,8 @@ class PredictedDistributions(Predictions):
             If outputs are classes.
         """
         levels = check_probabilities(quantiles, name="quantiles")
-        if isinstance(self.likelihood, CountLikelihood):
-            points, counts = self._new_counts(X, exposure)
-            found = np.stack([counts.quantile(level) for level in levels.tolist()], axis=1)
-        else:
-            points, mean, sd = self._new_outputs(X, exposure)
-            known = self.calibrated_by
-            steps = special.ndtri(levels) if known is None else known.quantiles(mean, levels)
-            asked = np.clip(mean[:, None] + sd[:, None] * steps, *self._declared())
-            found = asked if self.transform is None else self.transform.inverse(asked)
-            found = np.clip(found, *self.output_bounds)
-        found = points.spread(found)
+        points, new = self._new_outputs(X, exposure)
+        found = points.spread(new.quantiles(levels))
         return found if np.ndim(quantiles) else found[:, 0]
 
     def probability_above(
@@ -152,68 +140,6 @@ class PredictedDistributions(Predictions):
         TypeError
             If outputs are classes.
         """
-        if not np.isfinite(threshold):
-            raise ValueError(f"threshold must be a number, got {threshold}")
-        if isinstance(self.likelihood, CountLikelihood):
-            points, counts = self._new_counts(X, exposure)
-            return points.spread(counts.above(threshold))
-        points, mean, sd = self._new_outputs(X, exposure)
-        lowest, highest = self.output_bounds
-        if not lowest <= threshold < highest:
-            return points.spread(np.full(len(mean), 1.0 if threshold < lowest else 0.0))
-        asked = np.array(float(threshold))
-        if self.transform is not None:
-            asked = self.transform.forward(asked)
-        known, steps = self.calibrated_by, (asked - mean) / sd
-        if known is None:
-            return points.spread(special.ndtr(-steps))
-        return points.spread(1.0 - known.probabilities(mean, steps[:, None])[:, 0])
-
-    def _new_outputs(self, X: Any, exposure: ArrayLike | None) -> tuple[Points, Array, Array]:
-        """Return points, and mean and sd of new outputs there, in the units that were asked."""
-        if isinstance(self.measurements[0].question, Classes):
-            raise TypeError("outputs are classes: these have probabilities, and no quantiles")
-        if exposure is not None:
-            raise ValueError("exposure is of counts, and this release is about other outputs")
-        points = points_of(self, X)
-        mean, sd = self._marginals(points.X, new_output=True)
-        return points, mean, sd
-
-    def _new_counts(self, X: Any, exposure: ArrayLike | None) -> tuple[Points, CountMixture]:
-        """Return points, and the distributions of new counts there."""
-        likelihood = self.likelihood
-        assert isinstance(likelihood, CountLikelihood)
-        points = points_of(self, X)
-        given = np.asarray(1.0 if exposure is None else exposure, dtype=np.float64)
-        if given.shape not in ((), points.known.shape):
-            raise ValueError("exposure must be a number, or one for each row of X")
-        # Written so that NaN fails.
-        if not (np.isfinite(given).all() and (given > 0).all()):
-            raise ValueError("exposure must be positive and finite")
-        exposures = np.broadcast_to(given, points.known.shape)[points.known]
-        return points, likelihood.predictive(self._mixture, points.X, exposures)
-
-
-def check_probabilities(values: ArrayLike, *, name: str) -> Array:
-    """Return probabilities, shape (Q,), or refuse what lies outside of (0, 1).
-
-    Parameters
-    ----------
-    values : float, or array-like of shape (Q,)
-    name : str
-        What errors call them.
-
-    Raises
-    ------
-    ValueError
-
-    Examples
-    --------
-    >>> check_probabilities(0.5, name="coverage")
-    array([0.5])
-    """
-    levels = np.atleast_1d(np.asarray(values, dtype=np.float64))
-    # Written so that NaN fails.
-    if levels.ndim != 1 or not len(levels) or not ((levels > 0) & (levels < 1)).all():
-        raise ValueError(f"{name} must lie between 0 and 1")
-    return levels
+        check_threshold(threshold)
+        points, new = self._new_outputs(X, exposure)
+        return points.spread(new.above(threshold))

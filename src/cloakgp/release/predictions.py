@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from cloakgp.columns.problems import FROM_ZERO
 from cloakgp.columns.schema import Schema
 from cloakgp.models.likelihoods import CountLikelihood, Likelihood
 from cloakgp.models.transforms import OutputTransform
 from cloakgp.privacy.questions.classes import Classes, ClassLabel
+from cloakgp.release.distribution_columns import DistributionColumns
+from cloakgp.release.distributions import PredictedDistributions
 from cloakgp.release.measurement import Measurement, declared_bounds
+from cloakgp.release.new_outputs import NewCounts, NewNumbers, NewOutputs
+from cloakgp.release.points import Points, points_of
 from cloakgp.release.posterior.mixture import LatentPrediction, Mixture
-from cloakgp.utils.arrays import Array, as_inputs, column_names
+from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
 from cloakgp.utils.formatting import NORMAL_95
 from cloakgp.utils.names import ESTIMATES, Estimate
@@ -25,47 +27,21 @@ from cloakgp.utils.names import ESTIMATES, Estimate
 if TYPE_CHECKING:
     import pandas as pd
 
+    from cloakgp.release.calibration import Calibration
+
 # Significant digits of what is shown of a spread.
 DIGITS = 3
 # Beyond each of two 95 % limits.
 NORMAL_TAIL = 0.025
 
 
-class UnseenLevelWarning(UserWarning):
-    """A category was not there when the release was made: what is predicted is less certain."""
-
-
-@dataclass(frozen=True, eq=False)
-class Points:
-    """Where to predict.
-
-    Attributes
-    ----------
-    X : array of shape (n, D)
-        Of those rows that lack nothing.
-    known : array of bool, shape (P,)
-        Which these are.
-    """
-
-    X: Array
-    known: NDArray[np.bool_]
-
-    def spread(self, values: Array) -> Array:
-        """Return values of all rows, NaN for those that lack something."""
-        if self.known.all():
-            return values
-        square = values.ndim == 2 and values.shape[0] == values.shape[1] == len(self.X)
-        shape = (len(self.known),) * 2 if square else (len(self.known), *values.shape[1:])
-        full = np.full(shape, np.nan)
-        full[np.ix_(self.known, self.known) if square else self.known] = values
-        return full
-
-
-class Predictions:
+class Predictions(PredictedDistributions):
     """Everything that a release predicts; what it is predicted from, the release has."""
 
     if TYPE_CHECKING:
 
+        @property
+        def calibrated_by(self) -> Calibration | None: ...  # noqa: D102
         @property
         def likelihood(self) -> Likelihood: ...  # noqa: D102
         @property
@@ -82,6 +58,11 @@ class Predictions:
         def transform(self) -> OutputTransform | None: ...  # noqa: D102
         @property
         def _mixture(self) -> Mixture: ...
+
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether intervals, quantiles and probabilities go by noisy counts of outputs."""
+        return self.calibrated_by is not None
 
     @overload
     def predict(
@@ -155,7 +136,8 @@ class Predictions:
             named = iter([self.classes[position] for position in predicted])
             return [next(named) if known else None for known in points.known]
         if isinstance(predicted, tuple):
-            return tuple(points.spread(each) for each in predicted)
+            mean, spread = predicted
+            return points.spread(mean), points.spread(spread, square=return_cov)
         return points.spread(predicted)
 
     def predict_proba(self, X: Any, *, privacy_noise: bool = True) -> Array:
@@ -343,8 +325,41 @@ class Predictions:
         lows, highs = zip(*declared_bounds(self.measurements), strict=True)
         return min(lows), max(highs)
 
+    def _new_outputs(self, X: Any, exposure: ArrayLike | None = None) -> tuple[Points, NewOutputs]:
+        """Return points, and new outputs there."""
+        if isinstance(self.measurements[0].question, Classes):
+            raise TypeError("outputs are classes: these have probabilities, and no quantiles")
+        points = points_of(self, X)
+        return points, self._new_at(points, exposure)
+
+    def _new_at(self, points: Points, exposure: ArrayLike | None) -> NewOutputs:
+        """Return new outputs, numbers or counts, at those points that lack nothing."""
+        likelihood = self.likelihood
+        if isinstance(likelihood, CountLikelihood):
+            exposures = _exposures(exposure, points)
+            return NewCounts(likelihood.predictive(self._mixture, points.X, exposures))
+        if exposure is not None:
+            raise ValueError("exposure is of counts, and this release is about other outputs")
+        mean, sd = self._marginals(points.X, new_output=True)
+        return NewNumbers(
+            mean=mean,
+            sd=sd,
+            declared=self._declared(),
+            bounds=self.output_bounds,
+            transform=self.transform,
+            calibration=self.calibrated_by,
+        )
+
     def predict_frame(
-        self, X: Any, *, new_output: bool = False, estimate: Estimate = "median"
+        self,
+        X: Any,
+        *,
+        new_output: bool = False,
+        estimate: Estimate = "median",
+        interval: ArrayLike | None = None,
+        quantiles: ArrayLike | None = None,
+        above: ArrayLike | None = None,
+        exposure: ArrayLike | None = None,
     ) -> pd.DataFrame:
         """Predict at any inputs, as a table with the index of X.
 
@@ -352,6 +367,10 @@ class Predictions:
         declared bounds, as is the mean. Of outputs that were transformed, the first column is
         what was asked for, median or mean, and limits are quantiles. Of classes: the most probable
         one (predicted) and the probability of each.
+
+        Behind them stands what is asked about the distribution of a new output, as
+        `predict_interval`, `predict_quantile` and `probability_above` say it: the interval of 90 %
+        is lo_90 and hi_90, the quantile of 10 % is q_10, the probability above 180 is above_180.
 
         Parameters
         ----------
@@ -361,6 +380,14 @@ class Predictions:
             Sd and limits of a new output at X, rather than of the curve. Numbers only.
         estimate : {"median", "mean"}
             As for `predict`.
+        interval : float or array-like, optional
+            Coverages of intervals, between 0 and 1. Numbers only, as the rest.
+        quantiles : float or array-like, optional
+            Between 0 and 1.
+        above : float or array-like, optional
+            Thresholds, in output units.
+        exposure : array-like of shape (P,) or float, optional
+            Of new counts, in these columns; 1 if not given.
 
         Returns
         -------
@@ -371,114 +398,75 @@ class Predictions:
         ------
         ValueError
             As `predict`, or for the spread of classes.
+
+        Examples
+        --------
+        >>> from cloakgp import DPGPRegressor
+        >>> model = DPGPRegressor(bounds=(0, 1), epsilon=1.0).fit([[0.0], [1.0], [2.0]], [0, 1, 1])
+        >>> frame = model.release_.predict_frame([[0.5]], interval=0.8, above=0.6)
+        >>> list(frame)
+        ['mean', 'sd', 'lower', 'upper', 'lo_80', 'hi_80', 'above_0.6']
         """
         with extra("tables"):
             import pandas as pd
         index = getattr(X, "index", None)
-        if isinstance(self.measurements[0].question, Classes):
+        asked = DistributionColumns.asked(interval=interval, quantiles=quantiles, above=above)
+        classified = isinstance(self.measurements[0].question, Classes)
+        asked.check_numbers(classes=classified)
+        asked.check_outputs(())
+        if classified:
             if new_output:
                 raise ValueError("new_output is for numbers: classes have probabilities")
-            shares = self.predict_proba(X)
-            names = class_texts(self.classes)
-            unknown = np.isnan(shares).any(axis=1)
-            best = np.array(names, dtype=object)[np.nan_to_num(shares).argmax(axis=1)]
-            best[unknown] = None
-            columns = {f"p_{name}": share for name, share in zip(names, shares.T, strict=True)}
-            frame = pd.DataFrame({"predicted": best, **columns})
+            frame = pd.DataFrame(self._class_columns(X))
         else:
             _check_estimate(estimate)
             points = points_of(self, X)
-            mean, sd, lower, upper = map(
-                points.spread, self._numbers(points.X, new_output=new_output, estimate=estimate)
-            )
-            name = "mean" if self.transform is None else estimate
-            columns = {
-                name: mean if self._unbounded else np.clip(mean, *self.output_bounds),
-                "sd": sd,
-                "lower": lower,
-                "upper": upper,
-            }
-            frame = pd.DataFrame(columns)
+            columns = self._number_columns(points.X, new_output=new_output, estimate=estimate)
+            if asked or exposure is not None:
+                columns |= asked.of(self._new_at(points, exposure))
+            frame = pd.DataFrame({name: points.spread(each) for name, each in columns.items()})
         if isinstance(index, pd.Index):
             frame.index = index
         return frame
+
+    def _number_columns(
+        self, X: Array, *, new_output: bool, estimate: Estimate
+    ) -> dict[str, Array]:
+        """Return the columns of numbers at n points."""
+        mean, sd, lower, upper = self._numbers(X, new_output=new_output, estimate=estimate)
+        name = "mean" if self.transform is None else estimate
+        return {
+            name: mean if self._unbounded else np.clip(mean, *self.output_bounds),
+            "sd": sd,
+            "lower": lower,
+            "upper": upper,
+        }
+
+    def _class_columns(self, X: Any) -> dict[str, NDArray[Any]]:
+        """Return the columns of classes."""
+        shares = self.predict_proba(X)
+        names = class_texts(self.classes)
+        unknown = np.isnan(shares).any(axis=1)
+        best = np.array(names, dtype=object)[np.nan_to_num(shares).argmax(axis=1)]
+        best[unknown] = None
+        columns = {f"p_{name}": share for name, share in zip(names, shares.T, strict=True)}
+        return {"predicted": best, **columns}
+
+
+def _exposures(given: ArrayLike | None, points: Points) -> Array:
+    """Return the exposures of new counts at points, shape (n,); 1 if not given."""
+    exposure = np.asarray(1.0 if given is None else given, dtype=np.float64)
+    if exposure.shape not in ((), points.known.shape):
+        raise ValueError("exposure must be a number, or one for each row of X")
+    # Written so that NaN fails.
+    if not (np.isfinite(exposure).all() and (exposure > 0).all()):
+        raise ValueError("exposure must be positive and finite")
+    return np.broadcast_to(exposure, points.known.shape)[points.known]
 
 
 def _check_estimate(estimate: str) -> None:
     if estimate not in ESTIMATES:
         raise ValueError(f"estimate must be 'median' or 'mean', got {estimate!r}")
-
-
-def complete_points(release: Predictions, X: Any, *, name: str = "X") -> Array:
-    """Return inputs as the release takes them, where no row may lack one.
-
-    Parameters
-    ----------
-    release : Predictions
-    X
-        As for `points_of`.
-    name : str
-        What errors call X.
-
-    Raises
-    ------
-    ValueError
-        As `points_of`, and if a row lacks an input.
-    """
-    points = points_of(release, X, name=name)
-    if not points.known.all():
-        raise ValueError(f"{name} has rows that lack an input: leave these out")
-    return points.X
-
-
-class Encoding(Protocol):
-    """What says how inputs are given."""
-
-    @property
-    def schema(self) -> Schema | None:
-        """What the raw public columns are."""
-
-    @property
-    def input_names(self) -> Sequence[str]:
-        """Names of the inputs."""
-
-    @property
-    def n_inputs(self) -> int:
-        """D, the number of inputs."""
-
-
-def points_of(release: Encoding, X: Any, *, name: str = "X") -> Points:
-    """Return inputs as the release takes them; raw columns are encoded by its schema.
-
-    Parameters
-    ----------
-    release : Release or MultiOutputRelease
-    X : array-like or table of shape (P, D), or raw columns
-    name : str
-        What errors call X.
-
-    Raises
-    ------
-    ValueError
-        If X lacks an input, or has another number of columns. All cells at fault are named.
-    """
-    schema = release.schema
-    present = list(X) if isinstance(X, Mapping) else column_names(X)
-    named = any(isinstance(name, str) for name in present)
-    if (
-        schema is None
-        or not named
-        or set(release.input_names) <= set(present) - set(schema.sources)
-    ):
-        points = as_inputs(X, input_names=release.input_names, n_inputs=release.n_inputs, name=name)
-        return Points(X=points, known=np.ones(len(points), dtype=bool))
-    encoded = schema.encode(X, row=FROM_ZERO, one_by_one=True)
-    for unseen in encoded.unseen:
-        warnings.warn(str(unseen), UnseenLevelWarning, stacklevel=4)
-    known = np.asarray(np.isfinite(encoded.X).all(axis=1), dtype=bool)
-    if not known.any():
-        raise ValueError("every row lacks an input without which there is no prediction")
-    return Points(X=encoded.X[known], known=known)
 
 
 def class_texts(classes: Sequence[ClassLabel]) -> tuple[str, ...]:

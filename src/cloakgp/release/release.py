@@ -17,7 +17,6 @@ from cloakgp.privacy.questions.classes import ClassLabel
 from cloakgp.release.calibration import Calibration
 from cloakgp.release.choice import Choice
 from cloakgp.release.consistency import check_alike, check_parts, declared_classes
-from cloakgp.release.distributions import PredictedDistributions
 from cloakgp.release.functional import ReleasedFunction
 from cloakgp.release.hyperparameters.hyperprior import Hyperprior
 from cloakgp.release.hyperparameters.learning import learn
@@ -25,6 +24,7 @@ from cloakgp.release.io.release_file import SavedRelease
 from cloakgp.release.measurement import Measurement, Published, stacked, tables_of
 from cloakgp.release.posterior.dense import Posterior
 from cloakgp.release.posterior.mixture import Inference, Mixture, WeightedPrior
+from cloakgp.release.predictions import Predictions
 from cloakgp.release.provenance import Provenance
 from cloakgp.release.streamed_strategy import StreamedStrategy
 from cloakgp.utils.formatting import short_form
@@ -33,7 +33,7 @@ from cloakgp.utils.passes import Passes
 
 
 @dataclass(frozen=True, eq=False)
-class Release(SavedRelease, PredictedDistributions):
+class Release(SavedRelease, Predictions):
     """Predictions anywhere, from noisy answers about private outputs; a public object.
 
     It holds a public prior, the questions asked, the noisy answers and what they cost. It holds no

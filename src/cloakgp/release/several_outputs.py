@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -15,9 +16,16 @@ from cloakgp.privacy.composition import MixedGuarantee
 from cloakgp.privacy.questions.bounds import OutputBounds
 from cloakgp.privacy.questions.counts import CountQuestion
 from cloakgp.privacy.several_outputs import STANDARD_BOUNDS, OutputColumns
+from cloakgp.release.distribution_columns import DistributionColumns
 from cloakgp.release.io.release_file import SavedRelease
 from cloakgp.release.measurement import Measurement
-from cloakgp.release.predictions import points_of
+from cloakgp.release.new_outputs import (
+    NewNumbers,
+    central,
+    check_probabilities,
+    check_threshold,
+)
+from cloakgp.release.points import Points, points_of
 from cloakgp.release.provenance import Provenance
 from cloakgp.release.release import Release
 from cloakgp.release.strategy import DenseStrategy, Strategy
@@ -141,29 +149,142 @@ class MultiOutputRelease(SavedRelease):
             If asked for.
         """
         points = points_of(self, X)
-        shape = len(points.X), len(self.columns.bounds)
-        entries = as_entries(points.X, count=shape[1])
-        mean, std = self.entries.predict(entries, return_std=True, new_output=new_output)
-        # Rows that lack an input have no prediction.
-        full = np.full((2, len(points.known), shape[1]), np.nan)
-        full[0, points.known] = self.units.middles + self.units.widths * mean.reshape(shape)
-        full[1, points.known] = self.units.widths * std.reshape(shape)
-        return (full[0], full[1]) if return_std else full[0]
+        mean, std = map(points.spread, self._marginals(points.X, new_output=new_output))
+        return (mean, std) if return_std else mean
 
-    def predict_frame(self, X: Any, *, new_output: bool = False) -> pd.DataFrame:
+    def _marginals(self, X: Array, *, new_output: bool) -> tuple[Array, Array]:
+        """Return means and sds of all outputs in their units, shapes (n, T)."""
+        shape = len(X), len(self.columns.bounds)
+        entries = as_entries(X, count=shape[1])
+        mean, std = self.entries.predict(entries, return_std=True, new_output=new_output)
+        units = self.units
+        return (
+            units.middles + units.widths * mean.reshape(shape),
+            units.widths * std.reshape(shape),
+        )
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[Array, Array]:
+        """Return intervals that hold new outputs at X with a given probability, each for itself.
+
+        As likely to miss them below as above. They hold what they say if the model does: the
+        Gaussian predictive distribution of each output, within its declared bounds.
+
+        Parameters
+        ----------
+        X : array-like or table of shape (P, D)
+            As for `predict`.
+        coverage : float
+            Between 0 and 1, of each output.
+
+        Returns
+        -------
+        lower, upper : arrays of shape (P, T)
+            In the units of each output.
+
+        Raises
+        ------
+        ValueError
+            If the coverage is no probability between 0 and 1.
+        """
+        check_probabilities(coverage, name="coverage")
+        ends = self.predict_quantile(X, central(coverage))
+        return ends[..., 0], ends[..., 1]
+
+    def predict_quantile(self, X: Any, quantiles: ArrayLike) -> Array:
+        """Return quantiles of new outputs at X; see `predict_interval` for what they rest on.
+
+        Parameters
+        ----------
+        X : array-like or table of shape (P, D)
+            As for `predict`.
+        quantiles : float, or array-like of shape (Q,)
+            Each between 0 and 1.
+
+        Returns
+        -------
+        array of shape (P, T), or (P, T, Q)
+            In the units of each output.
+
+        Raises
+        ------
+        ValueError
+            If a quantile is not between 0 and 1.
+        """
+        levels = check_probabilities(quantiles, name="quantiles")
+        points = points_of(self, X)
+        found = points.spread(
+            np.stack([new.quantiles(levels) for new in self._new_at(points)], axis=1)
+        )
+        return found if np.ndim(quantiles) else found[..., 0]
+
+    def probability_above(self, X: Any, threshold: ArrayLike) -> Array:
+        """Return how probable it is that each new output at X is above a threshold.
+
+        Parameters
+        ----------
+        X : array-like or table of shape (P, D)
+            As for `predict`.
+        threshold : array-like of shape (T,), or float
+            In the units of each output; one number is meant of all.
+
+        Returns
+        -------
+        array of shape (P, T)
+
+        Raises
+        ------
+        ValueError
+            If a threshold is no number, or there are not as many as outputs.
+        """
+        thresholds, count = np.asarray(threshold, dtype=np.float64), len(self.columns.bounds)
+        if thresholds.shape not in ((), (count,)):
+            raise ValueError(f"threshold must be a number, or one for each of {count} outputs")
+        each = np.broadcast_to(thresholds, count).tolist()
+        points = points_of(self, X)
+        asked = zip(self._new_at(points), map(check_threshold, each), strict=True)
+        return points.spread(np.stack([new.above(limit) for new, limit in asked], axis=1))
+
+    def _new_at(self, points: Points) -> list[NewNumbers]:
+        """Return new outputs, one by one, at those points that lack nothing."""
+        means, sds = self._marginals(points.X, new_output=True)
+        return [
+            NewNumbers(mean=mean, sd=sd, declared=ends, bounds=ends)
+            for mean, sd, ends in zip(
+                means.T, sds.T, [(each.lo, each.hi) for each in self.columns.bounds], strict=True
+            )
+        ]
+
+    def predict_frame(
+        self,
+        X: Any,
+        *,
+        new_output: bool = False,
+        interval: ArrayLike | None = None,
+        quantiles: ArrayLike | None = None,
+        above: ArrayLike | Mapping[str, ArrayLike] | None = None,
+    ) -> pd.DataFrame:
         """Predict every output at any inputs, as a table with the index of X.
 
         Of each output its name, with the mean, and behind that its sd and limits that hold the
         curve with 95 % (height, height_sd, height_lower, height_upper), within the declared bounds.
+        Behind all of these, what is asked about the distributions of new outputs, named as
+        `Release.predict_frame` names it, behind the output's name: height_lo_90, height_above_180.
 
         Parameters
         ----------
         X, new_output
             As for `predict`.
+        interval, quantiles : float or array-like, optional
+            Of each output, between 0 and 1.
+        above : float or array-like, or mapping from outputs to such, optional
+            Thresholds in output units: of all outputs alike, or of some by name.
         """
         with extra("tables"):
             import pandas as pd
-        mean, sd = self.predict(X, return_std=True, new_output=new_output)
+        asked = DistributionColumns.asked(interval=interval, quantiles=quantiles, above=above)
+        asked.check_outputs(self.names)
+        points = points_of(self, X)
+        mean, sd = self._marginals(points.X, new_output=new_output)
         columns = {}
         for place, (name, limits) in enumerate(zip(self.names, self.columns.bounds, strict=True)):
             middle, spread = mean[:, place], sd[:, place]
@@ -171,8 +292,14 @@ class MultiOutputRelease(SavedRelease):
             columns[f"{name}_sd"] = spread
             columns[f"{name}_lower"] = limits.clip(middle - NORMAL_95 * spread)
             columns[f"{name}_upper"] = limits.clip(middle + NORMAL_95 * spread)
+        if asked:
+            for name, new in zip(self.names, self._new_at(points), strict=True):
+                columns |= asked.of(new, output=name)
         index = getattr(X, "index", None)
-        return pd.DataFrame(columns, index=index if isinstance(index, pd.Index) else None)
+        return pd.DataFrame(
+            {name: points.spread(each) for name, each in columns.items()},
+            index=index if isinstance(index, pd.Index) else None,
+        )
 
     def combine(self, *others: MultiOutputRelease) -> MultiOutputRelease:
         """Return one release that knows what this and others know; see `Release.combine`.

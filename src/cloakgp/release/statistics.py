@@ -34,7 +34,11 @@ from scipy import linalg
 from cloakgp.models.features import BinBasis, EigenBasis
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.statistics import Statistics
+from cloakgp.release.distribution_columns import DistributionColumns
+from cloakgp.release.distributions import PredictedDistributions
 from cloakgp.release.io.release_file import SavedRelease
+from cloakgp.release.new_outputs import NewNumbers
+from cloakgp.release.points import Points, points_of
 from cloakgp.release.provenance import Provenance
 from cloakgp.utils.arrays import Array, as_inputs
 from cloakgp.utils.extras import extra as installed
@@ -52,7 +56,7 @@ JITTER = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class StatisticsRelease(SavedRelease):
+class StatisticsRelease(SavedRelease, PredictedDistributions):
     """Predictions anywhere in the box, from noisy statistics; a public object.
 
     Attributes
@@ -187,16 +191,36 @@ class StatisticsRelease(SavedRelease):
         """None: private inputs are numbers, within declared ranges."""
         return
 
-    def predict_frame(self, X: Any, *, new_output: bool = False) -> pd.DataFrame:
+    def _new_outputs(self, X: Any, exposure: ArrayLike | None = None) -> tuple[Points, NewNumbers]:
+        """Return points, and new outputs there."""
+        if exposure is not None:
+            raise ValueError("exposure is of counts, and this release is about other outputs")
+        points, ends = points_of(self, X), self.statistics.bounds
+        mean, sd = self.predict(points.X, return_std=True, new_output=True)
+        return points, NewNumbers(mean=mean, sd=sd, declared=ends, bounds=ends)
+
+    def predict_frame(
+        self,
+        X: Any,
+        *,
+        new_output: bool = False,
+        interval: ArrayLike | None = None,
+        quantiles: ArrayLike | None = None,
+        above: ArrayLike | None = None,
+    ) -> pd.DataFrame:
         """Predict at any inputs, as a table with the index of X; see `Release.predict_frame`.
 
         Parameters
         ----------
         X, new_output
             As for `predict`.
+        interval, quantiles, above
+            As for `Release.predict_frame`.
         """
         with installed("tables"):
             import pandas as pd
+        asked = DistributionColumns.asked(interval=interval, quantiles=quantiles, above=above)
+        asked.check_outputs(())
         mean, sd = self.predict(X, return_std=True, new_output=new_output)
         ends = self.statistics.bounds
         columns = {
@@ -205,6 +229,8 @@ class StatisticsRelease(SavedRelease):
             "lower": np.clip(mean - NORMAL_95 * sd, *ends),
             "upper": np.clip(mean + NORMAL_95 * sd, *ends),
         }
+        if asked:
+            columns |= asked.of(self._new_outputs(X)[1])
         index = getattr(X, "index", None)
         return pd.DataFrame(columns, index=index if isinstance(index, pd.Index) else None)
 

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from cloakgp.ledger import Ledger
 from cloakgp.ledger.engines import key_file, parse_url
-from cloakgp.release.predictions import UnseenLevelWarning
+from cloakgp.release.points import UnseenLevelWarning
 from cloakgp.service.app import create_app
 from cloakgp.service.context import Service
 from cloakgp.service.demonstration import Introduced, prepare_demonstration

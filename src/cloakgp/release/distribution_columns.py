@@ -1,0 +1,196 @@
+"""Columns of a table that say how new outputs are distributed: which, and what they are called.
+
+An interval of 90 % is lo_90 and hi_90, the quantile of 10 % is q_10, and the probability of being
+above 180 is above_180. Of several outputs, each name begins with that of its output: height_lo_90.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cloakgp.release.new_outputs import NewOutputs, central, check_probabilities, check_threshold
+from cloakgp.utils.arrays import Array
+
+# Of an interval, a quantile and a threshold, in their names.
+DIGITS = 12
+
+Thresholds = tuple[float, ...] | Mapping[str, tuple[float, ...]]
+
+
+@dataclass(frozen=True)
+class DistributionColumns:
+    """What is asked about the distribution of new outputs, to stand in columns.
+
+    Attributes
+    ----------
+    interval : tuple of float
+        Coverages of intervals.
+    quantiles : tuple of float
+    above : tuple of float, or mapping from names of outputs to such
+        Thresholds of which the probability is asked that outputs are above; of all outputs alike,
+        or of some by name.
+
+    Examples
+    --------
+    >>> from cloakgp.release.new_outputs import NewNumbers
+    >>> asked = DistributionColumns.asked(interval=0.9, quantiles=[0.1, 0.5], above=180)
+    >>> new = NewNumbers(np.array([170.0]), np.array([8.0]), declared=(0, 250), bounds=(0, 250))
+    >>> list(asked.of(new))
+    ['lo_90', 'hi_90', 'q_10', 'q_50', 'above_180']
+    """
+
+    interval: tuple[float, ...] = ()
+    quantiles: tuple[float, ...] = ()
+    above: Thresholds = ()
+
+    @classmethod
+    def asked(
+        cls,
+        *,
+        interval: ArrayLike | None = None,
+        quantiles: ArrayLike | None = None,
+        above: ArrayLike | Mapping[str, ArrayLike] | None = None,
+    ) -> DistributionColumns:
+        """Return what is asked, of one number or several each, or refuse what makes no sense.
+
+        Parameters
+        ----------
+        interval, quantiles : float or array-like, optional
+            Between 0 and 1.
+        above : float or array-like, or mapping from names to such, optional
+            In output units.
+
+        Raises
+        ------
+        ValueError
+            If a share is not between 0 and 1, or a threshold is no number.
+        """
+        return cls(
+            interval=_shares(interval, name="interval"),
+            quantiles=_shares(quantiles, name="quantiles"),
+            above={name: _thresholds(each) for name, each in above.items()}
+            if isinstance(above, Mapping)
+            else _thresholds(above),
+        )
+
+    def __bool__(self) -> bool:
+        """Whether anything is asked."""
+        return bool(self.interval or self.quantiles or self.above)
+
+    def check_numbers(self, *, classes: bool) -> None:
+        """Refuse questions about classes.
+
+        Parameters
+        ----------
+        classes : bool
+            Whether outputs are classes.
+
+        Raises
+        ------
+        ValueError
+            If they are, and anything is asked.
+        """
+        if classes and self:
+            raise ValueError(
+                "interval, quantiles and above are for numbers: classes have probabilities"
+            )
+
+    def check_outputs(self, outputs: Sequence[str]) -> None:
+        """Refuse thresholds of outputs that there are not.
+
+        Parameters
+        ----------
+        outputs : sequence of str
+            Names of several outputs; empty of a single one, whose thresholds have no name.
+
+        Raises
+        ------
+        ValueError
+        """
+        if not isinstance(self.above, Mapping):
+            return
+        if not outputs:
+            raise ValueError("this release is about one output: give thresholds without a name")
+        if others := sorted(set(self.above) - set(outputs)):
+            raise ValueError(
+                f"above names {', '.join(others)}, but the outputs are {', '.join(outputs)}"
+            )
+
+    def probabilities(self, outputs: Sequence[str] = ()) -> set[str]:
+        """Return the names of those columns that hold probabilities.
+
+        Parameters
+        ----------
+        outputs : sequence of str
+            Names of several outputs; empty of a single one.
+        """
+        if not outputs:
+            return {_above(each) for each in self._thresholds_of(None)}
+        return {
+            f"{output}_{_above(each)}" for output in outputs for each in self._thresholds_of(output)
+        }
+
+    def of(self, new: NewOutputs, *, output: str | None = None) -> dict[str, Array]:
+        """Return the columns of one output, by name.
+
+        Parameters
+        ----------
+        new : NewOutputs
+            At n points.
+        output : str, optional
+            Which one of several.
+
+        Returns
+        -------
+        dict from str to array of shape (n,)
+        """
+        levels = self._of_quantiles()
+        columns: dict[str, Array] = {}
+        if levels:
+            found = new.quantiles(np.array(list(levels.values())))
+            columns = dict(zip(levels, found.T, strict=True))
+        columns |= {_above(each): new.above(each) for each in self._thresholds_of(output)}
+        if output is None:
+            return columns
+        return {f"{output}_{name}": column for name, column in columns.items()}
+
+    def _of_quantiles(self) -> dict[str, float]:
+        """Return the probabilities below what stands in columns, by their names."""
+        levels: dict[str, float] = {}
+        for coverage in self.interval:
+            low, high = central(coverage)
+            levels |= {f"lo_{_percent(coverage)}": low, f"hi_{_percent(coverage)}": high}
+        return levels | {f"q_{_percent(quantile)}": quantile for quantile in self.quantiles}
+
+    def _thresholds_of(self, output: str | None) -> tuple[float, ...]:
+        if not isinstance(self.above, Mapping):
+            return self.above
+        return () if output is None else self.above.get(output, ())
+
+
+NOTHING = DistributionColumns()
+
+
+def _shares(given: ArrayLike | None, *, name: str) -> tuple[float, ...]:
+    if given is None or not np.size(given):
+        return ()
+    return tuple(dict.fromkeys(check_probabilities(given, name=name).tolist()))
+
+
+def _thresholds(given: ArrayLike | None) -> tuple[float, ...]:
+    if given is None:
+        return ()
+    values = np.asarray(given, dtype=np.float64).ravel().tolist()
+    return tuple(dict.fromkeys(map(check_threshold, values)))
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.{DIGITS}g}"
+
+
+def _above(threshold: float) -> str:
+    return f"above_{threshold:.{DIGITS}g}"

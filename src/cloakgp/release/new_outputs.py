@@ -1,0 +1,185 @@
+"""New outputs at some points: the quantiles of their predicted distributions, and probabilities.
+
+Numbers are distributed by noisy counts where there are any (`cloakgp.release.calibration`), and
+else as the Gaussian predictive distribution says; counts of events by a mixture of whole numbers
+(`cloakgp.models.likelihoods.counts.CountMixture`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from cloakgp.models.likelihoods.counts import CountMixture
+from cloakgp.models.transforms import OutputTransform
+from cloakgp.utils.arrays import Array
+
+if TYPE_CHECKING:
+    from cloakgp.release.calibration import Calibration
+
+
+class NewOutputs(Protocol):
+    """One new output at each of n points."""
+
+    def quantiles(self, probabilities: Array) -> Array:
+        """Return quantiles in output units, shape (n, Q)."""
+
+    def above(self, threshold: float) -> Array:
+        """Return the probability that each is above a threshold in output units, shape (n,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class NewNumbers:
+    """New outputs that are numbers, within the declared bounds.
+
+    Attributes
+    ----------
+    mean, sd : arrays of shape (n,)
+        Of the predictive distribution, of outputs as they were asked: before they are transformed
+        back.
+    declared : (float, float)
+        The bounds of such outputs.
+    bounds : (float, float)
+        The same in output units.
+    transform : OutputTransform or None
+        From output units to those that were asked.
+    calibration : Calibration or None
+
+    Examples
+    --------
+    >>> new = NewNumbers(np.array([5.0]), np.array([2.0]), declared=(0, 8), bounds=(0, 8))
+    >>> new.quantiles(np.array([0.1, 0.5, 0.95])).round(2), new.above(7.0).round(2)
+    (array([[2.44, 5.  , 8.  ]]), array([0.16]))
+    """
+
+    mean: Array
+    sd: Array
+    declared: tuple[float, float]
+    bounds: tuple[float, float]
+    transform: OutputTransform | None = None
+    calibration: Calibration | None = None
+
+    def quantiles(self, probabilities: Array) -> Array:
+        """Return quantiles in output units, shape (n, Q).
+
+        Parameters
+        ----------
+        probabilities : array of shape (Q,)
+        """
+        known = self.calibration
+        steps = (
+            special.ndtri(probabilities)
+            if known is None
+            else known.quantiles(self.mean, probabilities)
+        )
+        asked = np.clip(self.mean[:, None] + self.sd[:, None] * steps, *self.declared)
+        found = asked if self.transform is None else self.transform.inverse(asked)
+        return np.clip(found, *self.bounds)
+
+    def above(self, threshold: float) -> Array:
+        """Return the probability that each is above a threshold in output units, shape (n,).
+
+        Parameters
+        ----------
+        threshold : float
+        """
+        lowest, highest = self.bounds
+        if not lowest <= threshold < highest:
+            return np.full(len(self.mean), 1.0 if threshold < lowest else 0.0)
+        asked = np.array(float(threshold))
+        if self.transform is not None:
+            asked = self.transform.forward(asked)
+        steps = (asked - self.mean) / self.sd
+        if self.calibration is None:
+            return np.asarray(special.ndtr(-steps))
+        return 1.0 - self.calibration.probabilities(self.mean, steps[:, None])[:, 0]
+
+
+@dataclass(frozen=True, eq=False)
+class NewCounts:
+    """New outputs that are counts of events, for some exposure.
+
+    Attributes
+    ----------
+    mixture : CountMixture
+    """
+
+    mixture: CountMixture
+
+    def quantiles(self, probabilities: Array) -> Array:
+        """Return the least whole numbers with that much at or below them, shape (n, Q).
+
+        Parameters
+        ----------
+        probabilities : array of shape (Q,)
+        """
+        return np.stack([self.mixture.quantile(each) for each in probabilities.tolist()], axis=1)
+
+    def above(self, threshold: float) -> Array:
+        """Return the probability that each is above a threshold, shape (n,).
+
+        Parameters
+        ----------
+        threshold : float
+        """
+        return self.mixture.above(threshold)
+
+
+def check_probabilities(values: ArrayLike, *, name: str) -> Array:
+    """Return probabilities, shape (Q,), or refuse what lies outside of (0, 1).
+
+    Parameters
+    ----------
+    values : float, or array-like of shape (Q,)
+    name : str
+        What errors call them.
+
+    Raises
+    ------
+    ValueError
+
+    Examples
+    --------
+    >>> check_probabilities(0.5, name="coverage")
+    array([0.5])
+    """
+    levels = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    # Written so that NaN fails.
+    if levels.ndim != 1 or not len(levels) or not ((levels > 0) & (levels < 1)).all():
+        raise ValueError(f"{name} must lie between 0 and 1, such as 0.9 for 90 %")
+    return levels
+
+
+def check_threshold(threshold: float) -> float:
+    """Return a threshold, or refuse what is no number.
+
+    Parameters
+    ----------
+    threshold : float
+
+    Raises
+    ------
+    ValueError
+    """
+    if not np.isfinite(threshold):
+        raise ValueError(f"threshold must be a number, got {threshold}")
+    return float(threshold)
+
+
+def central(coverage: float) -> Array:
+    """Return the probabilities below the two ends of an interval that holds a given share.
+
+    Parameters
+    ----------
+    coverage : float
+
+    Examples
+    --------
+    >>> central(0.9)
+    array([0.05, 0.95])
+    """
+    return np.array([0.5 - coverage / 2, 0.5 + coverage / 2])

@@ -1,0 +1,123 @@
+"""Points at which to predict: raw columns or numbers, and which rows lack an input."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cloakgp.columns.problems import FROM_ZERO
+from cloakgp.columns.schema import Schema
+from cloakgp.utils.arrays import Array, as_inputs, column_names
+
+
+class UnseenLevelWarning(UserWarning):
+    """A category was not there when the release was made: what is predicted is less certain."""
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Where to predict.
+
+    Attributes
+    ----------
+    X : array of shape (n, D)
+        Of those rows that lack nothing.
+    known : array of bool, shape (P,)
+        Which these are.
+    """
+
+    X: Array
+    known: NDArray[np.bool_]
+
+    def spread(self, values: Array, *, square: bool = False) -> Array:
+        """Return values of all rows, NaN for those that lack something.
+
+        Parameters
+        ----------
+        values : array of shape (n, ...)
+        square : bool
+            Whether they are of pairs of rows, shape (n, n).
+        """
+        if self.known.all():
+            return values
+        shape = (len(self.known),) * 2 if square else (len(self.known), *values.shape[1:])
+        full = np.full(shape, np.nan)
+        full[np.ix_(self.known, self.known) if square else self.known] = values
+        return full
+
+
+def complete_points(release: Encoding, X: Any, *, name: str = "X") -> Array:
+    """Return inputs as the release takes them, where no row may lack one.
+
+    Parameters
+    ----------
+    release : Encoding
+    X
+        As for `points_of`.
+    name : str
+        What errors call X.
+
+    Raises
+    ------
+    ValueError
+        As `points_of`, and if a row lacks an input.
+    """
+    points = points_of(release, X, name=name)
+    if not points.known.all():
+        raise ValueError(f"{name} has rows that lack an input: leave these out")
+    return points.X
+
+
+class Encoding(Protocol):
+    """What says how inputs are given."""
+
+    @property
+    def schema(self) -> Schema | None:
+        """What the raw public columns are."""
+
+    @property
+    def input_names(self) -> Sequence[str]:
+        """Names of the inputs."""
+
+    @property
+    def n_inputs(self) -> int:
+        """D, the number of inputs."""
+
+
+def points_of(release: Encoding, X: Any, *, name: str = "X") -> Points:
+    """Return inputs as the release takes them; raw columns are encoded by its schema.
+
+    Parameters
+    ----------
+    release : Release or MultiOutputRelease
+    X : array-like or table of shape (P, D), or raw columns
+    name : str
+        What errors call X.
+
+    Raises
+    ------
+    ValueError
+        If X lacks an input, or has another number of columns. All cells at fault are named.
+    """
+    schema = release.schema
+    present = list(X) if isinstance(X, Mapping) else column_names(X)
+    named = any(isinstance(name, str) for name in present)
+    if (
+        schema is None
+        or not named
+        or set(release.input_names) <= set(present) - set(schema.sources)
+    ):
+        points = as_inputs(X, input_names=release.input_names, n_inputs=release.n_inputs, name=name)
+        return Points(X=points, known=np.ones(len(points), dtype=bool))
+    encoded = schema.encode(X, row=FROM_ZERO, one_by_one=True)
+    for unseen in encoded.unseen:
+        warnings.warn(str(unseen), UnseenLevelWarning, stacklevel=4)
+    known = np.asarray(np.isfinite(encoded.X).all(axis=1), dtype=bool)
+    if not known.any():
+        raise ValueError("every row lacks an input without which there is no prediction")
+    return Points(X=encoded.X[known], known=known)
