@@ -328,10 +328,15 @@ def test_shared_noise_that_does_not_fit_is_refused(tables):
     X = tables[0]
     strategy = refine(first_of(X), rows_of(X), **LATER).measurements[1].strategy
     strategy.validate()
-    [totals] = strategy.earlier
-    for wrong in ((), (totals[:-1],), (totals, totals), (totals[:, None],)):
+    [digest] = strategy.earlier
+    for wrong in ((), (digest, digest)):
         with pytest.raises(ValueError, match="do not fit each other"):
             replace(strategy, earlier=wrong).validate()
+    [kept], [shared] = strategy.sums, strategy.sums[0].channels[0].shared
+    for wrong in (shared[:-1], shared[0], shared[:, :, None]):
+        channel = replace(kept.channels[0], shared=(wrong,))
+        with pytest.raises(ValueError, match="do not fit each other"):
+            replace(strategy, sums=(replace(kept, channels=(channel,)),)).validate()
 
 
 def test_it_says_that_the_design_is_that_of_new_rows(tables):

@@ -132,6 +132,26 @@ def test_it_predicts_as_one_that_keeps_every_row_and_band(approximation, learn, 
     assert (learn is None) == (release.fitted_prior is release.prior)
 
 
+@pytest.mark.parametrize("rows_each", [1, 2])
+def test_stages_that_ask_all_rows_alike_are_told_apart(rows_each, tables, tmp_path):
+    """With Laplace noise and little budget one question holds all rows: R 1 is N, or −N."""
+    X = tables[0]
+    groups, sizes = None, None
+    if rows_each > 1:
+        groups, sizes = np.arange(len(X)) // rows_each, np.full(len(X), float(rows_each))
+    stages = [(0.25, None), (0.25, 1.5), (0.25, 1.5), (0.25, 1.0)]
+    model = model_of(X, noise="laplace", epsilon=0.1, delta=0.0, stages=stages)
+    release = model.fit_rows(rows_of(X, groups=groups), X[::7]).release_
+    *before, last = (one.strategy for one in release.measurements)
+    # Of three, two have the same sign.
+    assert [abs(one.totals).tolist() for one in before] == [[len(X) / rows_each]] * 3
+    assert list(last.earlier) == [one.digest for one in before]
+    assert len({*last.earlier, last.digest}) == 4
+    assert_alike(release, keeping_rows(release, tables, sizes))
+    release.save(tmp_path / "stages.cloak")
+    assert_alike(Release.load(tmp_path / "stages.cloak"), release)
+
+
 def test_how_rows_are_cut_and_ordered_does_not_matter(tables):
     X = tables[0]
     first = model_of(X, stages=None).fit_rows(rows_of(X), X[::7]).release_

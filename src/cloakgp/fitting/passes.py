@@ -420,7 +420,7 @@ class RowTable(Table):
             reconstruction=chosen.reconstruction,
             certificate=chosen.certificate,
             table=self.number,
-            earlier=tuple(one.totals for one in earlier),
+            earlier=tuple(one.digest for one in earlier),
             grouping=chosen.grouping,
             ball=budget.law.ball,
             together=self.together,
