@@ -318,7 +318,8 @@ class RowTable(Table):
         )
         before = stages_of(known.measurements, self.number)
         places = _different([one.strategy for one in before])
-        earlier = [before[place].strategy for place in places]
+        strategies = (before[place].strategy for place in places)
+        earlier = [each for each in strategies if isinstance(each, StreamedStrategy)]
         strategy = self._kept(chosen, settings.query, budget, prior=prior, earlier=earlier)
         priors = _priors(known)
         sums = sum_stage(
@@ -403,7 +404,7 @@ class RowTable(Table):
         *,
         prior: SparsePrior,
         sums: Sequence[PriorSums] = (),
-        earlier: Sequence[Strategy] = (),
+        earlier: Sequence[StreamedStrategy] = (),
     ) -> StreamedStrategy:
         """Return what is kept of questions: the rule, and sums over rows."""
         return StreamedStrategy(
