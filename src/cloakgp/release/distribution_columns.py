@@ -99,13 +99,13 @@ class DistributionColumns:
                 "interval, quantiles and above are for numbers: classes have probabilities"
             )
 
-    def check_outputs(self, outputs: Sequence[str]) -> None:
+    def check_outputs(self, names: Sequence[str]) -> None:
         """Refuse thresholds of outputs that there are not.
 
         Parameters
         ----------
-        outputs : sequence of str
-            Names of several outputs; empty of a single one, whose thresholds have no name.
+        names : sequence of str
+            Of several outputs; empty of a single one, whose thresholds have no name.
 
         Raises
         ------
@@ -113,25 +113,25 @@ class DistributionColumns:
         """
         if not isinstance(self.above, Mapping):
             return
-        if not outputs:
+        if not names:
             raise ValueError("this release is about one output: give thresholds without a name")
-        if others := sorted(set(self.above) - set(outputs)):
+        if others := sorted(set(self.above) - set(names)):
             raise ValueError(
-                f"above names {', '.join(others)}, but the outputs are {', '.join(outputs)}"
+                f"above names {', '.join(others)}, but the outputs are {', '.join(names)}"
             )
 
-    def probabilities(self, outputs: Sequence[str] = ()) -> set[str]:
+    def probabilities(self, names: Sequence[str] = ()) -> set[str]:
         """Return the names of those columns that hold probabilities.
 
         Parameters
         ----------
-        outputs : sequence of str
-            Names of several outputs; empty of a single one.
+        names : sequence of str
+            Of several outputs; empty of a single one.
         """
-        if not outputs:
+        if not names:
             return {_above(each) for each in self._thresholds_of(None)}
         return {
-            f"{output}_{_above(each)}" for output in outputs for each in self._thresholds_of(output)
+            f"{output}_{_above(each)}" for output in names for each in self._thresholds_of(output)
         }
 
     def of(self, new: NewOutputs, *, output: str | None = None) -> dict[str, Array]:
