@@ -7,8 +7,7 @@ import warnings
 import pytest
 
 from cloakgp import PrivacyParameterWarning, SparseModelWarning
-from cloakgp.cli.console import showing_warnings
-from cloakgp.cli.show import print_sections
+from cloakgp.cli.console import print_sections, showing_warnings
 from cloakgp.report.facts import Fact, Section
 
 

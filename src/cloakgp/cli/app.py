@@ -7,21 +7,16 @@ from typing import Annotated
 import typer
 
 from cloakgp import __version__
-from cloakgp.cli.combining import combine, compare
 from cloakgp.cli.console import exit_on_signals, replace_what_cannot_be_shown, say
 from cloakgp.cli.demo import demo
 from cloakgp.cli.kinds import release_chosen, release_private_inputs, release_several
 from cloakgp.cli.ledger import ledger
-from cloakgp.cli.page import page
-from cloakgp.cli.plan import plan
-from cloakgp.cli.plot import plot
+from cloakgp.cli.plan import plan, schema
 from cloakgp.cli.predict import predict
 from cloakgp.cli.release import release
-from cloakgp.cli.schema import schema
-from cloakgp.cli.serve import serve
-from cloakgp.cli.service import service
-from cloakgp.cli.show import show
-from cloakgp.cli.visits import extend, refine
+from cloakgp.cli.service import serve, service
+from cloakgp.cli.show import compare, page, plot, show
+from cloakgp.cli.visits import combine, extend, refine
 
 # Tracebacks with local variables would show the private column.
 app = typer.Typer(

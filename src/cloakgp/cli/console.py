@@ -14,22 +14,28 @@ import signal
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import ParamSpec, TextIO
+from typing import TYPE_CHECKING, ParamSpec, TextIO
 
 import typer
 from rich.console import Console, ConsoleDimensions
+from rich.padding import Padding
+from rich.table import Table
 from rich.text import Text
 
 from cloakgp.utils.extras import MissingExtraError
 from cloakgp.utils.formatting import printable
 
+if TYPE_CHECKING:
+    from cloakgp.report.facts import Section
+
 Parameters = ParamSpec("Parameters")
 
 MIN_WIDTH, MAX_WIDTH = 60, 100
+MAX_LABEL_WIDTH = 20
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 # By custom, a command that a signal ended returns this and the signal's number.
 ENDED_BY_SIGNAL = 128
@@ -68,6 +74,22 @@ def say(message: str, *, style: str = "") -> None:
 def explain(message: str) -> None:
     """Write a paragraph, wrapped to a width that reads well."""
     stdout.print(plain(message), width=min(stdout.width, MAX_WIDTH))
+
+
+def print_sections(sections: Sequence[Section]) -> None:
+    """Write sections to the terminal, labels beside their texts."""
+    width = min(stdout.width, MAX_WIDTH)
+    longest = max(len(fact.label) for section in sections for fact in section.facts)
+    for section in sections:
+        alarming = section.title == "NOT PRIVATE"
+        colour = "red" if alarming else "cyan"
+        grid = Table.grid(padding=(0, 2))
+        grid.add_column(style=colour, width=min(longest, MAX_LABEL_WIDTH))
+        grid.add_column(style="bold red" if alarming else "")
+        for fact in section.facts:
+            grid.add_row(plain(fact.label), plain(fact.text))
+        stdout.print(plain(section.title, style=f"bold {colour}"))
+        stdout.print(Padding(grid, (0, 0, 1, 2)), width=width)
 
 
 def warn(message: str) -> None:

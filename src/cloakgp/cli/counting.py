@@ -1,16 +1,18 @@
-"""Counting of what a command spends, in a ledger, if one is named."""
+"""Publication of a release by a command: counted in a ledger, if one is named, and written."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Protocol, TypeVar
 
 import typer
 
 from cloakgp.cli.console import notice
 from cloakgp.orders.origin import Origin
+from cloakgp.utils.files import reserve_file
 
 if TYPE_CHECKING:
     from cloakgp.privacy.tally import Drawn
@@ -139,14 +141,50 @@ class Counting:
                 notice("Interrupted: nothing was drawn, so nothing is spent.")
             raise
 
-    def publish(self, make: Callable[[], Made]) -> Made:
-        """Ask private columns, within what their account has left.
+    def write(
+        self,
+        make: Callable[[], Made],
+        to: Path,
+        *,
+        read: Sequence[Path],
+        overwrite: bool,
+        delta: float,
+        confirm: Callable[[], None] | None = None,
+    ) -> Made:
+        """Ask private columns, within what their account has left, and write the release.
 
         Parameters
         ----------
         make : callable
             Fits once, and returns a release.
+        to : Path
+            File of the release.
+        read : sequence of Path
+            Files that are read, none of which may be replaced.
+        overwrite : bool
+        delta : float
+            That was asked for.
+        confirm : callable, optional
+            Called before anything is asked, when the file is reserved.
+
+        Raises
+        ------
+        ValueError
+            For what has no meaning without a ledger.
         """
+        self.check()
+        with (
+            reserve_file(to, overwrite=overwrite, inputs=read, size=RESERVED_BYTES) as target,
+            self.telling(delta=delta) as progress,
+        ):
+            if confirm is not None:
+                confirm()
+            made = self._publish(make)
+            content, progress.made = made.to_bytes(), True
+            target.write(content, keep=True)
+        return made
+
+    def _publish(self, make: Callable[[], Made]) -> Made:
         if not self.ledger:
             return make()
         from cloakgp.ledger import Ledger

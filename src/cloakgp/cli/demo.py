@@ -9,8 +9,7 @@ import typer
 from rich import box
 from rich.table import Table
 
-from cloakgp.cli.console import explain, fails_plainly, plain, say, stdout
-from cloakgp.cli.show import print_sections
+from cloakgp.cli.console import explain, fails_plainly, plain, print_sections, say, stdout
 
 if TYPE_CHECKING:
     from cloakgp.cli.demonstration import Demonstration, People

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from cloakgp.cli import options
 from cloakgp.cli.console import fails_plainly, say, warn
-from cloakgp.cli.counting import RESERVED_BYTES, Counting
-from cloakgp.cli.signature import takes_groups
+from cloakgp.cli.counting import Counting
 from cloakgp.fitting.request import FitRequest, MultiOutputRegression, Regression
 from cloakgp.orders import texts
 from cloakgp.orders.options import SourceTable, format_of_table
-from cloakgp.orders.origin import StatedRelease
-from cloakgp.utils.files import reserve_file
 
 if TYPE_CHECKING:
     from cloakgp.columns import Schema
@@ -30,28 +26,21 @@ MECHANISMS: tuple[Literal["permute-and-flip", "exponential"], ...] = (
 )
 NEIGHBOURS: tuple[Literal["replace", "add-remove"], ...] = ("replace", "add-remove")
 
-Made = TypeVar("Made")
-
 Table = Annotated[Path, typer.Argument(help="Table of people.")]
 Epsilon = Annotated[float, typer.Option(help="Privacy budget; 1 is usual.")]
 Delta = Annotated[
     float, typer.Option(help="Of the guarantee; well below one over the number of people.")
 ]
-To = Annotated[Path, typer.Option("--to", "-o", help="Release to write.")]
 Inputs = Annotated[
     str, typer.Option(help="Public columns, with commas; all of the schema if not given.")
 ]
 SchemaFile = Annotated[
     Path | None, typer.Option("--schema", help="What the public columns are, as for release.")
 ]
-Person = Annotated[
-    str, typer.Option(help="Public column that says whose each row is, as for release.")
-]
 MissingOutput = Annotated[
     str, typer.Option(help="refuse, or the number that an empty private cell counts as.")
 ]
 Inducing = Annotated[int | None, typer.Option(help="Use so many inducing inputs.")]
-NoiseOption = Annotated[str, typer.Option(help="gaussian, laplace or auto, as for release.")]
 Outputs = Annotated[
     list[str],
     typer.Option(
@@ -61,20 +50,20 @@ Outputs = Annotated[
 
 
 @fails_plainly
-@takes_groups
+@options.takes_groups
 def release_several(
     *,
     table: Table,
     output: Outputs,
     epsilon: Epsilon,
-    to: To,
+    to: options.To,
     delta: Delta = 0.0,
     inputs: Inputs = "",
     schema: SchemaFile = None,
-    person: Person = "",
+    person: options.Person = "",
     missing_output: MissingOutput = "refuse",
     inducing: Inducing = None,
-    noise: NoiseOption = "auto",
+    noise: options.Noise = "auto",
     interval: Annotated[
         str,
         typer.Option(
@@ -115,11 +104,10 @@ def release_several(
         noise=texts.noise_choice(noise, option="--noise"),
         inducing=inducing,
     )
-    made = _written(
+    made = counting.write(
         lambda: counting.origin.kept_in(_several(source, request, outputs=list(ranges))),
-        counting,
+        to,
         delta=delta,
-        to=to,
         read=[table] if schema is None else [table, schema],
         overwrite=overwrite,
     )
@@ -130,7 +118,7 @@ def release_several(
 
 
 @fails_plainly
-@takes_groups
+@options.takes_groups
 def release_private_inputs(
     *,
     table: Table,
@@ -142,7 +130,7 @@ def release_private_inputs(
     ],
     output: Annotated[str, typer.Option(help="The private column and its range: height=100:220.")],
     epsilon: Epsilon,
-    to: To,
+    to: options.To,
     delta: Delta,
     neighbours: Annotated[
         str,
@@ -189,13 +177,13 @@ def release_private_inputs(
         X = pd.DataFrame(values[:, :-1], columns=list(boxes))
         return counting.origin.kept_in(model.fit(X, pd.Series(values[:, -1], name=name)).release_)
 
-    made = _written(make, counting, delta=delta, to=to, read=[table], overwrite=overwrite)
+    made = counting.write(make, to, delta=delta, read=[table], overwrite=overwrite)
     say(f"Wrote {to}: predictions of {name}.", style="green")
     _tell(made, to)
 
 
 @fails_plainly
-@takes_groups
+@options.takes_groups
 def release_chosen(
     *,
     table: Table,
@@ -208,7 +196,7 @@ def release_chosen(
         float, typer.Option(help="Of the choice, on top of --epsilon for the release.")
     ],
     epsilon: Epsilon,
-    to: To,
+    to: options.To,
     delta: Delta,
     noise_sd: Annotated[
         str, typer.Option(help="Candidates, with commas: of one value about the curve.")
@@ -287,7 +275,7 @@ def release_chosen(
         return counting.origin.kept_in(replace(search.release_, schema=declared))
 
     read = [table] if schema is None else [table, schema]
-    made = _written(make, counting, delta=delta, to=to, read=read, overwrite=overwrite)
+    made = counting.write(make, to, delta=delta, read=read, overwrite=overwrite)
     say(f"Wrote {to}: predictions of {name}, from {made.n_rows:,} rows.", style="green")
     _tell(made, to)
 
@@ -326,27 +314,6 @@ def _read(source: SourceTable) -> tuple[People, Encoded, Schema]:
         source.path, raw=raw, output=source.output, table_format=source.table_format
     )
     return people, raw.schema.encode(people.columns), raw.schema
-
-
-def _written(
-    make: Callable[[], StatedRelease],
-    counting: Counting,
-    *,
-    delta: float,
-    to: Path,
-    read: list[Path],
-    overwrite: bool,
-) -> StatedRelease:
-    """Ask, count and write."""
-    counting.check()
-    with (
-        reserve_file(to, overwrite=overwrite, inputs=read, size=RESERVED_BYTES) as target,
-        counting.telling(delta=delta) as progress,
-    ):
-        made = counting.publish(make)
-        content, progress.made = made.to_bytes(), True
-        target.write(content, keep=True)
-    return made
 
 
 def _tell(made: Release | MultiOutputRelease | StatisticsRelease, to: Path) -> None:

@@ -1,14 +1,18 @@
-"""Options that several commands share, and the releases that they name."""
+"""Options that several commands share, alone or in dataclasses, and the releases that they name."""
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 if TYPE_CHECKING:
-    from cloakgp.release import MultiOutputRelease, Release, StatisticsRelease
+    from cloakgp.release import MultiOutputRelease, Release, ReleaseFileError, StatisticsRelease
 
 # What --interval may be.
 INTERVALS = "auto", "off"
@@ -22,6 +26,51 @@ Sql = Annotated[
     ),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace a file that exists.")]
+To = Annotated[Path, typer.Option("--to", "-o", help="Release to write.")]
+Person = Annotated[
+    str, typer.Option(help="Public column that says whose each row is, as for release.")
+]
+Noise = Annotated[str, typer.Option(help="gaussian, laplace or auto, as for release.")]
+
+
+def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the fields of its dataclasses as parameters, in their place.
+
+    Parameters
+    ----------
+    command : callable
+        Each parameter that is annotated with a dataclass is passed an instance of it.
+    """
+    hints = get_type_hints(command, include_extras=True)
+    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in inspect.signature(command).parameters.items():
+        if name in groups:
+            parameters += _fields_of(groups[name])
+        else:
+            parameters.append(_keyword(name, hints[name], parameter.default))
+
+    @functools.wraps(command)
+    def filled(**given: Any) -> None:
+        for name, group in groups.items():
+            given[name] = group(**{each.name: given.pop(each.name) for each in fields(group)})
+        command(**given)
+
+    filled.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    filled.__annotations__ = {each.name: each.annotation for each in parameters}
+    return filled
+
+
+def _fields_of(group: Any) -> list[inspect.Parameter]:
+    hints = get_type_hints(group, include_extras=True)
+    return [_keyword(each.name, hints[each.name], each.default) for each in fields(group)]
+
+
+def _keyword(name: str, annotation: object, default: object) -> inspect.Parameter:
+    default = inspect.Parameter.empty if default is MISSING else default
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default
+    )
 
 
 def open_release(path: Path) -> Release:
@@ -38,56 +87,43 @@ def open_release(path: Path) -> Release:
     ReleaseFileError
         If it is no release file, or one of another kind.
     """
-    from cloakgp.release import Release, ReleaseFileError
+    from cloakgp.release import Release
     from cloakgp.release.open import load
 
     release = load(path)
     if not isinstance(release, Release):
-        raise ReleaseFileError(
-            f"{path} holds a {type(release).__name__}: the command line shows it, and predicts "
-            "from releases of one number or of a class alone"
+        raise _wrong_kind(
+            path,
+            release,
+            "the command line shows it, and predicts from releases of one number or of a class "
+            "alone",
         )
     return release
 
 
 def open_predicting(path: Path) -> Release | MultiOutputRelease | StatisticsRelease:
-    """Return the release in a file, of any kind that predicts a table.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    ReleaseFileError
-        If it is no release file, or one of another kind.
-    """
-    from cloakgp.release import (
-        MultiOutputRelease,
-        Release,
-        ReleaseFileError,
-        StatisticsRelease,
-    )
+    """Return the release in a file, of any kind that predicts a table; raise as `open_release`."""
+    from cloakgp.release import MultiOutputRelease, Release, StatisticsRelease
     from cloakgp.release.open import load
 
     release = load(path)
     if not isinstance(release, Release | MultiOutputRelease | StatisticsRelease):
-        raise ReleaseFileError(f"{path} holds a {type(release).__name__}: it predicts no table")
+        raise _wrong_kind(path, release, "it predicts no table")
     return release
 
 
 def open_combinable(path: Path) -> Release | MultiOutputRelease:
-    """Return the release in a file, of one private column or of several.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    ReleaseFileError
-        If it is no release file, or one of another kind.
-    """
-    from cloakgp.release import MultiOutputRelease, Release, ReleaseFileError
+    """Return the release in a file, of one private column or several; raise as `open_release`."""
+    from cloakgp.release import MultiOutputRelease, Release
     from cloakgp.release.open import load
 
     release = load(path)
     if not isinstance(release, Release | MultiOutputRelease):
-        raise ReleaseFileError(f"{path} holds a {type(release).__name__}: it is not combined")
+        raise _wrong_kind(path, release, "it is not combined")
     return release
+
+
+def _wrong_kind(path: Path, release: object, otherwise: str) -> ReleaseFileError:
+    from cloakgp.release import ReleaseFileError
+
+    return ReleaseFileError(f"{path} holds a {type(release).__name__}: {otherwise}")

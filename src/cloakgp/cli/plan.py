@@ -1,26 +1,82 @@
-"""`cloakgp plan`: everything about a release before it is made, from public columns only."""
+"""`cloakgp schema` and `plan`: what comes before a release, from public columns only."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich import box
+from rich.table import Table
 
-from cloakgp.cli.console import fails_plainly, say, stdout
+from cloakgp.cli import options
+from cloakgp.cli.console import explain, fails_plainly, plain, print_sections, say, stdout
 from cloakgp.cli.counting import Counting
 from cloakgp.cli.fit_options import FitOptions, TableOptions
-from cloakgp.cli.planning import plan_release, print_plan
-from cloakgp.cli.signature import takes_groups
-from cloakgp.utils.files import reserve_file
+from cloakgp.orders import texts
+from cloakgp.orders.options import INFERENCE_ROWS, SCHEMA_SUFFIX, Order
+from cloakgp.utils.files import reserve_file, write_file
 
 if TYPE_CHECKING:
     from cloakgp.fitting.release_plan import ReleasePlan
 
 
+def plan_release(
+    order: Order,
+    *,
+    epsilons: Sequence[float] | None,
+) -> ReleasePlan:
+    """Return the plan of a release; the private column is not read.
+
+    Parameters
+    ----------
+    order : Order
+    epsilons : sequence of float, optional
+        Other budgets; some around the asked one if not given.
+
+    Raises
+    ------
+    ValueError
+        For what makes no sense.
+    """
+    from cloakgp.cli.console import showing_warnings
+    from cloakgp.cli.progress import reporting
+    from cloakgp.orders import estimators
+
+    with reporting("looking at the public columns") as reporter, showing_warnings():
+        return estimators.plan_release(order, epsilons=epsilons, reporter=reporter)
+
+
+def print_plan(found: ReleasePlan, *, output: str, only: Sequence[str] = ()) -> None:
+    """Write a plan to the terminal.
+
+    Parameters
+    ----------
+    found : ReleasePlan
+    output : str
+        Name of the private column.
+    only : sequence of str
+        Labels of what is written, and no table over ε; all if not given.
+    """
+    from cloakgp.report.facts import Fact, Section
+
+    facts = [Fact(*told) for told in found.facts() if not only or told[0] in only]
+    print_sections([Section(f"Plan of a release of {output}", tuple(facts))])
+    head, *lines = found.budgets()
+    if lines and not only:
+        table = Table(box=box.SIMPLE_HEAD, title="Over budgets", title_justify="left")
+        for name in head:
+            table.add_column(plain(name), justify="right")
+        for line in lines:
+            chosen = float(line[0]) == float(f"{found.epsilon:.4g}")
+            table.add_row(*map(plain, line), style="bold" if chosen else "")
+        stdout.print(table)
+
+
 @fails_plainly
-@takes_groups
+@options.takes_groups
 def plan(
     table: TableOptions,
     epsilon: Annotated[
@@ -71,3 +127,49 @@ def _draw(found: ReleasePlan, path: Path, *, vary: str, output: str, overwrite: 
     with reserve_file(path, overwrite=overwrite, inputs=[]) as target:
         display = PlanDisplay.of(found, vary=names(vary) if vary else (), output=output)
         target.write(figure_bytes(display.draw(), suffix=suffix))
+
+
+@fails_plainly
+def schema(
+    table: Annotated[Path, typer.Argument(help="Table of people.")],
+    output: Annotated[
+        str, typer.Option(help="The private column, with commas if several: none is looked at.")
+    ] = "",
+    inputs: Annotated[
+        str, typer.Option(help="Public columns, with commas; all but the private if not given.")
+    ] = "",
+    to: Annotated[
+        Path | None, typer.Option("--to", "-o", help="If not given: people.schema.json.")
+    ] = None,
+    overwrite: options.Overwrite = False,
+) -> None:
+    """Write down what the public columns of a table are, in a file to look through and change.
+
+    Kinds are number, category, ordered category, date, boolean, place and identifier (never used).
+    The file is a Table Schema of Frictionless Data, as JSON.
+    """
+    if not output and not inputs:
+        raise ValueError("name the private column, which is not looked at: --output height")
+    from cloakgp.columns import infer_schema, schema_to_text
+    from cloakgp.data.schema import table_suffix
+    from cloakgp.data.tables import column_names_of, read_public
+
+    target = to or table.with_name(table.name[: -len(table_suffix(table))] + SCHEMA_SUFFIX)
+    private = texts.names(output) if output else []
+    if inputs:
+        names = texts.names(inputs)
+    else:
+        present = column_names_of(table)
+        if missing := [name for name in private if name not in present]:
+            raise ValueError(f"{table} has no column {', '.join(missing)}")
+        names = [name for name in present if name and name not in private]
+    if set(names) & set(private):
+        raise ValueError("a column is an input, or private")
+    public = read_public(table, names=names, most=INFERENCE_ROWS)
+    made = infer_schema(public, names)
+    write_file(target, schema_to_text(made).encode(), overwrite=overwrite)
+    for column in made.columns:
+        gaps = "" if column.missing == "refuse" else f"; missing: {column.missing}"
+        say(f"  {column.name}: {column.describe()}{gaps}")
+    say(f"Wrote {target}.", style="green")
+    explain("Look it through, and change what is not so: `cloakgp release` then goes by it.")

@@ -10,14 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cloakgp.cli import options
-from cloakgp.cli.console import explain, fails_plainly, say, warn
-from cloakgp.cli.counting import RESERVED_BYTES, Counting
+from cloakgp.cli.console import explain, fails_plainly, print_sections, say, warn
+from cloakgp.cli.counting import Counting
 from cloakgp.cli.fit_options import FitOptions, TableOptions
-from cloakgp.cli.planning import plan_release, print_plan
-from cloakgp.cli.show import print_sections
-from cloakgp.cli.signature import takes_groups
+from cloakgp.cli.plan import plan_release, print_plan
 from cloakgp.orders.options import Order
-from cloakgp.utils.files import reserve_file
 
 if TYPE_CHECKING:
     from cloakgp.release import Release
@@ -26,11 +23,11 @@ SHOWN_AFTERWARDS = ("Predictions", "Guarantee")
 
 
 @fails_plainly
-@takes_groups
+@options.takes_groups
 def release(
     table: TableOptions,
     epsilon: Annotated[float, typer.Option(help="Privacy budget; 1 is usual.")],
-    to: Annotated[Path, typer.Option("--to", "-o", help="Release to write.")],
+    to: options.To,
     fit: FitOptions,
     counting: Counting,
     yes: Annotated[
@@ -45,17 +42,14 @@ def release(
     plan is shown first, and nothing is asked before somebody says yes.
     """
     order = fit.order(table, epsilon=epsilon, origin=counting.origin)
-    counting.check()
-    read = [*table.files, *([fit.queries] if fit.queries else [])]
-    with (
-        reserve_file(to, overwrite=overwrite, inputs=read, size=RESERVED_BYTES) as target,
-        counting.telling(delta=fit.delta) as progress,
-    ):
-        if not yes and somebody_is_there():
-            confirm(order)
-        published = counting.publish(lambda: _ask(order))
-        content, progress.made = published.to_bytes(), True
-        target.write(content, keep=True)
+    published = counting.write(
+        lambda: _ask(order),
+        to,
+        read=[*table.files, *([fit.queries] if fit.queries else [])],
+        overwrite=overwrite,
+        delta=fit.delta,
+        confirm=None if yes or not somebody_is_there() else lambda: confirm(order),
+    )
     try:
         _tell(published, order, to=to)
     # The terminal may end a program that writes to it, too.

@@ -1,28 +1,22 @@
-"""`cloakgp show`: a release in words."""
+"""`cloakgp show`, `plot`, `page` and `compare`: releases presented, which costs no privacy."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
-from rich.padding import Padding
-from rich.table import Table
 
-from cloakgp.cli.console import MAX_WIDTH, fails_plainly, plain, say, stdout
-from cloakgp.cli.options import Overwrite, ReleaseFile
-
-if TYPE_CHECKING:
-    from cloakgp.report.facts import Section
-
-MAX_LABEL_WIDTH = 20
+from cloakgp.cli import options
+from cloakgp.cli.console import fails_plainly, print_sections, say, stdout
+from cloakgp.orders import texts
+from cloakgp.utils.files import reserve_file
 
 
 @fails_plainly
 def show(
-    release_file: ReleaseFile,
+    release_file: options.ReleaseFile,
     everything: Annotated[
         bool,
         typer.Option("--all", help="Also the noise, the design and the prior, in their own terms."),
@@ -32,7 +26,7 @@ def show(
         Path | None,
         typer.Option(help="Write all of it as one page to print, with pictures, to this file."),
     ] = None,
-    overwrite: Overwrite = False,
+    overwrite: options.Overwrite = False,
 ) -> None:
     """Say in words what a release protects, and how well."""
     from cloakgp.release.open import load
@@ -56,24 +50,94 @@ def show(
 def _write_sheet(release_file: Path, html: Path, *, overwrite: bool) -> None:
     from cloakgp.pages.sheet import sheet_html
     from cloakgp.release.open import load
-    from cloakgp.utils.files import reserve_file
 
     with reserve_file(html, overwrite=overwrite, inputs=[release_file]) as target:
         target.write(sheet_html(load(release_file)).encode())
     say(f"Wrote {html}.", style="green")
 
 
-def print_sections(sections: Sequence[Section]) -> None:
-    """Write sections to the terminal, labels beside their texts."""
-    width = min(stdout.width, MAX_WIDTH)
-    longest = max(len(fact.label) for section in sections for fact in section.facts)
-    for section in sections:
-        alarming = section.title == "NOT PRIVATE"
-        colour = "red" if alarming else "cyan"
-        grid = Table.grid(padding=(0, 2))
-        grid.add_column(style=colour, width=min(longest, MAX_LABEL_WIDTH))
-        grid.add_column(style="bold red" if alarming else "")
-        for fact in section.facts:
-            grid.add_row(plain(fact.label), plain(fact.text))
-        stdout.print(plain(section.title, style=f"bold {colour}"))
-        stdout.print(Padding(grid, (0, 0, 1, 2)), width=width)
+@fails_plainly
+def plot(
+    release_file: options.ReleaseFile,
+    to: Annotated[Path, typer.Option("--to", "-o", help="Picture: .png, .pdf or .svg.")],
+    vary: Annotated[
+        str,
+        typer.Option(
+            help="Inputs to draw over: one for a curve, two for a map, more for a curve each. The "
+            "others stay at what is typical. All if not given; of many the first six."
+        ),
+    ] = "",
+    only: Annotated[
+        str,
+        typer.Option(
+            "--class",
+            help="Of classes: the one to draw. If not given: of two the second, of more each.",
+        ),
+    ] = "",
+    overwrite: options.Overwrite = False,
+) -> None:
+    """Draw predictions, or probabilities of classes. Costs no privacy.
+
+    A curve over one input, a map over two, or a curve for each of more.
+    """
+    from cloakgp.plots.figures import figure_bytes, picture_suffix
+    from cloakgp.plots.plotting import display_of
+    from cloakgp.report.columns import has_classes
+
+    suffix = picture_suffix(to)
+    with reserve_file(to, overwrite=overwrite, inputs=[release_file]) as target:
+        release = options.open_release(release_file)
+        chosen: dict[str, Any] = {"vary": texts.names(vary) if vary else ()}
+        if only:
+            if not has_classes(release):
+                raise ValueError("--class goes with releases of classes, and this is of numbers")
+            chosen["only"] = only
+        target.write(figure_bytes(display_of(release, **chosen).draw(), suffix=suffix))
+    say(f"Drew {to}.", style="green")
+
+
+PAGE_SUFFIXES = (".html", ".htm")
+
+
+@fails_plainly
+def page(
+    release_file: options.ReleaseFile,
+    to: Annotated[Path, typer.Option("--to", "-o", help="Page to write: .html.")],
+    overwrite: options.Overwrite = False,
+) -> None:
+    """Write a page that predicts, for any browser: one file, no server. Costs no privacy.
+
+    Whoever opens it moves the inputs, and sees prediction, bands and guarantee. Nothing is fetched
+    from elsewhere, and nothing sent.
+    """
+    from cloakgp.pages.prediction import prediction_html
+    from cloakgp.utils.formatting import bytes_in_words
+
+    if to.suffix.lower() not in PAGE_SUFFIXES:
+        raise ValueError(f"{to}: the name of a page must end in {' or '.join(PAGE_SUFFIXES)}")
+    with reserve_file(to, overwrite=overwrite, inputs=[release_file]) as target:
+        content = prediction_html(options.open_release(release_file)).encode()
+        target.write(content)
+    say(f"Wrote {to} ({bytes_in_words(len(content))}): open it in a browser.", style="green")
+
+
+@fails_plainly
+def compare(
+    first: Annotated[Path, typer.Argument(help="A release.")],
+    second: Annotated[Path, typer.Argument(help="Another, about the same columns.")],
+    at: Annotated[
+        Path | None,
+        typer.Option("--at", help="Table with inputs to compare at; where the rows are if not."),
+    ] = None,
+) -> None:
+    """Say how two releases differ: guarantees, typical sds, and where predictions are far apart.
+
+    Costs no privacy.
+    """
+    from cloakgp.data.tables import read_public
+    from cloakgp.release.points import points_of
+    from cloakgp.report.comparison import compare_releases, describe_comparison
+
+    one, other = options.open_release(first), options.open_release(second)
+    points = None if at is None else points_of(one, read_public(at), name="--at").X
+    print_sections(describe_comparison(one, other, compare_releases(one, other, points)))

@@ -1,8 +1,8 @@
-"""`cloakgp refine` and `cloakgp extend`: later visits, which touch private outputs and spend."""
+"""`cloakgp refine` and `extend`: later visits, which spend. `combine`: several visits in one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,129 +11,144 @@ import typer
 
 from cloakgp.cli import options
 from cloakgp.cli.console import explain, fails_plainly, say, warn
-from cloakgp.cli.counting import RESERVED_BYTES, Counting
-from cloakgp.cli.signature import takes_groups
+from cloakgp.cli.counting import Counting
 from cloakgp.orders import texts
 from cloakgp.orders.options import INFERENCE_ROWS, check_missing_output, format_of_table
 from cloakgp.utils.files import reserve_file
 from cloakgp.utils.names import DEFAULT_GAP, NoiseChoice
 
+SAME: dict[str, bool | None] = {"auto": None, "same": True, "other": False}
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from cloakgp.data import FileRows
+    from cloakgp.data.formats import TableFormat
     from cloakgp.data.raw import RawRows
     from cloakgp.fitting.visits import Settings
     from cloakgp.orders.progress import Reporter
-    from cloakgp.release import Release
+    from cloakgp.release import MultiOutputRelease, Release
     from cloakgp.utils.arrays import Array
 
 
-Table = Annotated[Path, typer.Argument(help="Table of people, with the private column.")]
-Epsilon = Annotated[float, typer.Option(help="Of this visit, on top of what was spent.")]
-Delta = Annotated[float, typer.Option(help="Of this visit.")]
-To = Annotated[Path, typer.Option("--to", "-o", help="Release to write.")]
-Queries = Annotated[Path | None, typer.Option(help="Table of inputs where predictions matter now.")]
-NoiseName = Annotated[str, typer.Option(help="gaussian, laplace or auto, as for release.")]
-Band = Annotated[
-    float,
-    typer.Option(
-        help="To how many predicted sds on either side of what is predicted values are clipped; 0 "
-        "clips to the bounds alone."
-    ),
-]
-Person = Annotated[
-    str, typer.Option(help="Public column that says whose each row is, as for release.")
-]
-ByRows = Annotated[
-    bool,
-    typer.Option(
-        "--by-rows",
-        help="With extend: protect each new row on its own, though the release protects persons.",
-    ),
-]
-MissingOutput = Annotated[
-    str, typer.Option(help="What an empty private cell means, as for release.")
-]
-
-
-def visiting(
-    name: str, words: str, *, ask: Callable[[Release, Visit, Reporter], Release]
-) -> Callable[..., None]:
-    """Return the command of a later visit.
-
-    Parameters
-    ----------
-    name, words : str
-        What it is called, and what its help says.
-    ask : callable
-        Asks, given what a release knows, and returns one that knows both.
-    """
-
-    def visit(
-        *,
-        release_file: options.ReleaseFile,
-        table: Table,
-        epsilon: Epsilon,
-        to: To,
-        delta: Delta = 0.0,
-        queries: Queries = None,
-        noise: NoiseName = "auto",
-        band: Band = 1.0,
-        person: Person = "",
-        by_rows: ByRows = False,
-        missing_output: MissingOutput = "refuse",
-        sql: options.Sql = "",
-        counting: Counting,
-        overwrite: options.Overwrite = False,
-    ) -> None:
-        planned = Visit(
-            table=table,
-            epsilon=epsilon,
-            delta=delta,
-            noise=texts.noise_choice(noise, option="--noise"),
-            band=band,
-            person=person,
-            by_rows=by_rows,
-            missing_output=missing_output,
-            query=sql,
-            queries=queries,
-        )
-        _pay(release_file, planned, counting, to=to, overwrite=overwrite, ask=ask)
-
-    visit.__name__, visit.__qualname__, visit.__doc__ = name, name, words
-    return fails_plainly(takes_groups(visit))
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Visit:
-    """A later visit.
+    """Options of a later visit, on top of what was spent."""
 
-    Attributes
-    ----------
-    table : Path
-    epsilon, delta : float
-        On top of what was spent.
-    noise : {"auto", "gaussian", "laplace"}
-    band : float
-        0 for none.
-    person, missing_output, query : str
-        As for `cloakgp release`.
-    by_rows : bool
-        Whether new rows are protected one by one, whomever the release protects.
-    queries : Path or None
+    table: Annotated[Path, typer.Argument(help="Table of people, with the private column.")]
+    epsilon: Annotated[float, typer.Option(help="Of this visit, on top of what was spent.")]
+    delta: Annotated[float, typer.Option(help="Of this visit.")] = 0.0
+    queries: Annotated[
+        Path | None, typer.Option(help="Table of inputs where predictions matter now.")
+    ] = None
+    noise: options.Noise = "auto"
+    band: Annotated[
+        float,
+        typer.Option(
+            help="To how many predicted sds on either side of what is predicted values are "
+            "clipped; 0 clips to the bounds alone."
+        ),
+    ] = 1.0
+    person: options.Person = ""
+    by_rows: Annotated[
+        bool,
+        typer.Option(
+            "--by-rows",
+            help="With extend: protect each new row on its own, though the release protects "
+            "persons.",
+        ),
+    ] = False
+    missing_output: Annotated[
+        str, typer.Option(help="What an empty private cell means, as for release.")
+    ] = "refuse"
+    sql: options.Sql = ""
+
+    @property
+    def table_format(self) -> TableFormat | None:
+        """The format of the table, where its name is not all."""
+        return format_of_table(self.table, self.sql)
+
+
+@fails_plainly
+@options.takes_groups
+def refine(
+    *,
+    release_file: options.ReleaseFile,
+    visit: Visit,
+    to: options.To,
+    counting: Counting,
+    overwrite: options.Overwrite = False,
+) -> None:
+    """Ask the same rows again, for what a release leaves open. Spends anew about these people.
+
+    The table must be the one that the release was made from, its rows in the same order (any order,
+    if they were so many that the release keeps none). Writes a release that knows both visits.
     """
+    _pay(release_file, visit, counting, to=to, overwrite=overwrite, ask=_refined)
 
-    table: Path
-    epsilon: float
-    delta: float
-    noise: NoiseChoice
-    band: float
-    person: str
-    by_rows: bool
-    missing_output: str
-    query: str
-    queries: Path | None
+
+@fails_plainly
+@options.takes_groups
+def extend(
+    *,
+    release_file: options.ReleaseFile,
+    visit: Visit,
+    to: options.To,
+    counting: Counting,
+    overwrite: options.Overwrite = False,
+) -> None:
+    """Ask new rows, given what a release knows. Spends about the people in the table.
+
+    Writes a release that knows both tables. Its guarantee adds up both visits, as if everybody were
+    in both tables; if these are other people, each is protected by their own visit alone.
+    """
+    _pay(release_file, visit, counting, to=to, overwrite=overwrite, ask=_extended)
+
+
+@fails_plainly
+def combine(
+    releases: Annotated[
+        list[Path], typer.Argument(help="Two releases or more.", metavar="RELEASE...")
+    ],
+    to: options.To,
+    rows: Annotated[
+        str,
+        typer.Option(
+            help="Whether tables with equal inputs are the same people asked again (same), or "
+            "others at the same places (other); auto goes by the inputs."
+        ),
+    ] = "auto",
+    overwrite: options.Overwrite = False,
+) -> None:
+    """Put releases with the same prior and columns together in one. Costs no privacy.
+
+    The guarantee is that of all together, for somebody who was in every one of them.
+    """
+    if len(releases) < 2:
+        raise ValueError("name two releases at least")
+    said = texts.one_of(tuple(SAME), rows, option="--rows")
+    with reserve_file(to, overwrite=overwrite, inputs=releases) as target:
+        made = _together([options.open_combinable(path) for path in releases], same_rows=SAME[said])
+        target.write(made.to_bytes())
+    say(f"Wrote {to}, of {len(releases)} releases.", style="green")
+    say(f"  all together: {made.guarantee}")
+
+
+def _together(
+    releases: Sequence[Release | MultiOutputRelease], *, same_rows: bool | None
+) -> Release | MultiOutputRelease:
+    """Return one release that knows what all know."""
+    from cloakgp.release import MultiOutputRelease, Release
+
+    single = [each for each in releases if isinstance(each, Release)]
+    several = [each for each in releases if isinstance(each, MultiOutputRelease)]
+    if single and several:
+        raise ValueError("releases of one private column and of several are not combined")
+    if single:
+        return single[0].combine(*single[1:], same_rows=same_rows)
+    if same_rows is not None:
+        raise ValueError("--rows goes with releases of one private column")
+    return several[0].combine(*several[1:])
 
 
 def _pay(
@@ -143,7 +158,7 @@ def _pay(
     *,
     to: Path,
     overwrite: bool,
-    ask: Callable[[Release, Visit, Reporter], Release],
+    ask: Callable[[Release, Visit, NoiseChoice, Reporter], Release],
 ) -> None:
     """Ask, count and write."""
     from cloakgp.cli.console import showing_warnings
@@ -153,27 +168,28 @@ def _pay(
     from cloakgp.privacy.noise_choice import check_noise
     from cloakgp.report.guarantee import stated
 
-    counting.check()
-    check_noise(visit.noise, epsilon=visit.epsilon, delta=visit.delta)
+    noise = texts.noise_choice(visit.noise, option="--noise")
+    check_noise(noise, epsilon=visit.epsilon, delta=visit.delta)
     if not 0 <= visit.band < float("inf"):
         raise ValueError(f"--band must be 0 or a number of sds, got {visit.band}")
-    read = [release_file, *([visit.queries] if visit.queries else [])]
-    with reserve_file(to, overwrite=overwrite, inputs=read, size=RESERVED_BYTES) as target:
-        known = options.open_release(release_file)
-        if visit.missing_output == "drop":
-            warn(f"rows without {known.output_name} are left out: which these are becomes public")
+    known = options.open_release(release_file)
+    if visit.missing_output == "drop":
+        warn(f"rows without {known.output_name} are left out: which these are becomes public")
 
-        def make() -> Release:
-            with reporting("opening the table", gap=DEFAULT_GAP) as reporter, showing_warnings():
-                try:
-                    return counting.origin.kept_in(ask(known, visit, reporter))
-                except WrongKindError as error:
-                    raise ValueError(str(error)) from None
+    def make() -> Release:
+        with reporting("opening the table", gap=DEFAULT_GAP) as reporter, showing_warnings():
+            try:
+                return counting.origin.kept_in(ask(known, visit, noise, reporter))
+            except WrongKindError as error:
+                raise ValueError(str(error)) from None
 
-        with counting.telling(delta=visit.delta) as progress:
-            made = counting.publish(make)
-            content, progress.made = made.to_bytes(), True
-            target.write(content, keep=True)
+    made = counting.write(
+        make,
+        to,
+        read=[release_file, *([visit.queries] if visit.queries else [])],
+        overwrite=overwrite,
+        delta=visit.delta,
+    )
     say(f"Wrote {to}: predictions of {made.output_name}, from {made.n_rows:,} rows.", style="green")
     say(f"  all visits together: {stated(made.guarantee)}")
     spent = compose(*(each.guarantee for each in made.measurements[len(known.measurements) :]))
@@ -183,7 +199,7 @@ def _pay(
     )
 
 
-def _refined(known: Release, visit: Visit, reporter: Reporter) -> Release:
+def _refined(known: Release, visit: Visit, noise: NoiseChoice, reporter: Reporter) -> Release:
     import numpy as np
 
     from cloakgp.fitting.visits import refine as ask_again
@@ -192,7 +208,7 @@ def _refined(known: Release, visit: Visit, reporter: Reporter) -> Release:
     if visit.by_rows:
         raise ValueError("rows that are asked again keep whose they are: leave out --by-rows")
     raw = _raw_rows(known, visit)
-    queries, settings = _query_points(known, visit), _settings(visit, reporter)
+    queries, settings = _query_points(known, visit), _settings(visit, noise, reporter)
     strategy = known.measurements[0].strategy
     if not isinstance(strategy, DenseStrategy):
         return ask_again(known, _file_rows(known, visit, raw, reporter), queries, **settings)
@@ -205,7 +221,7 @@ def _refined(known: Release, visit: Visit, reporter: Reporter) -> Release:
     return ask_again(known, private, queries, **settings)
 
 
-def _extended(known: Release, visit: Visit, reporter: Reporter) -> Release:
+def _extended(known: Release, visit: Visit, noise: NoiseChoice, reporter: Reporter) -> Release:
     from cloakgp.fitting.visits import extend as ask_new
     from cloakgp.fitting.visits import protects_persons
     from cloakgp.release import DenseStrategy
@@ -216,7 +232,7 @@ def _extended(known: Release, visit: Visit, reporter: Reporter) -> Release:
             "the new rows are, --person, or say --by-rows to protect each row on its own"
         )
     raw = _raw_rows(known, visit)
-    queries, settings = _query_points(known, visit), _settings(visit, reporter)
+    queries, settings = _query_points(known, visit), _settings(visit, noise, reporter)
     if not all(isinstance(each.strategy, DenseStrategy) for each in known.measurements):
         rows = _file_rows(known, visit, raw, reporter)
         return ask_new(known, rows, None, queries, by_rows=visit.by_rows, **settings)
@@ -235,7 +251,7 @@ def _read(
         raw=raw,
         output=known.output_name,
         groups=visit.person or None,
-        table_format=format_of_table(visit.table, visit.query),
+        table_format=visit.table_format,
     )
     encoded = raw.schema.encode(people.columns)
     groups: list[Hashable] | None = None
@@ -259,7 +275,7 @@ def _raw_rows(known: Release, visit: Visit) -> RawRows:
                 visit.table,
                 names=names,
                 most=INFERENCE_ROWS,
-                table_format=format_of_table(visit.table, visit.query),
+                table_format=visit.table_format,
             ),
             names,
         )
@@ -297,7 +313,7 @@ def _file_rows(known: Release, visit: Visit, raw: RawRows, reporter: Reporter) -
         output=known.output_name,
         groups=visit.person or None,
         raw=raw,
-        table_format=format_of_table(visit.table, visit.query),
+        table_format=visit.table_format,
     )
     return rows.watched(reporter.rows)
 
@@ -311,31 +327,11 @@ def _query_points(known: Release, visit: Visit) -> Array | None:
     return complete_points(known, read_public(visit.queries), name="--queries")
 
 
-def _settings(visit: Visit, reporter: Reporter) -> Settings:
+def _settings(visit: Visit, noise: NoiseChoice, reporter: Reporter) -> Settings:
     return {
         "epsilon": visit.epsilon,
         "delta": visit.delta,
-        "noise": visit.noise,
+        "noise": noise,
         "band": visit.band or None,
         "progress": reporter.gap,
     }
-
-
-refine = visiting(
-    "refine",
-    """Ask the same rows again, for what a release leaves open. Spends anew about these people.
-
-    The table must be the one that the release was made from, its rows in the same order (any order,
-    if they were so many that the release keeps none). Writes a release that knows both visits.
-    """,
-    ask=_refined,
-)
-extend = visiting(
-    "extend",
-    """Ask new rows, given what a release knows. Spends about the people in the table.
-
-    Writes a release that knows both tables. Its guarantee adds up both visits, as if everybody were
-    in both tables; if these are other people, each is protected by their own visit alone.
-    """,
-    ask=_extended,
-)
