@@ -11,7 +11,9 @@ USERS_EXTRAS := cli,plots
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 TESTING := $(ONE_THREAD) PYTHONDONTWRITEBYTECODE=
 # Many failures are one: what waits for two minutes each time would take hours.
-PYTEST := $(TESTING) $(BIN)/pytest -q -n 2 --maxfail 12
+# A file's tests stay in one process, so that what they share is made once.
+IN_TWO := -n 2 --dist loadfile
+PYTEST := $(TESTING) $(BIN)/pytest -q $(IN_TWO) --maxfail 12
 # The numbers in a certificate depend on the kernels that OpenBLAS picks for a processor: these are
 # what processors without AVX-512, and old ones, get.
 KERNELS ?= $(if $(filter x86_64 amd64,$(shell uname -m)),Haswell Nehalem)
@@ -64,7 +66,7 @@ test-kernels: $(VENV)/.installed-dev
 ## With the lowest versions that pyproject.toml allows of what it names.
 test-lowest: $(LOWEST)/.installed
 	@echo "Tests with the lowest versions allowed: some six minutes on two cores."
-	$(TESTING) $(LOWEST)/bin/pytest -q -n 2
+	$(TESTING) $(LOWEST)/bin/pytest -q $(IN_TWO)
 
 ## Tests that take long.
 slow: $(VENV)/.installed-dev

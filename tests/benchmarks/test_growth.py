@@ -1,4 +1,4 @@
-"""Growth with the number of rows: the tables it is measured on, and one small run."""
+"""Growth with the number of rows: the tables it is measured on, and what is said of failures."""
 
 from __future__ import annotations
 
@@ -45,46 +45,6 @@ def test_other_trips_are_held_out_and_clipped(source):
     assert durations.max() <= trips.BOUNDS[1]
 
 
-def test_a_small_run_measures_what_it_says(measured, tmp_path, monkeypatch):
-    # Kept, and not measured again.
-    monkeypatch.setattr(growth, "run", None)
-    (row,) = growth.measure_all(
-        rows=[300],
-        criteria=["trace"],
-        repeats=1,
-        limits=Limits(seconds=600),
-        store=Store(measured / "growth", resume=True),
-        small=True,
-    )
-    assert row["status"] == "ok"
-    # Of so few rows, private predictions need not be better than the mean.
-    assert 0 < row["RMSE"] < trips.BOUNDS[1]
-    assert 0 < row["RMSE of the mean"] < trips.BOUNDS[1]
-    assert row["seconds"] > row["release seconds"] > 0
-    assert row["peak MB"] > 50
-    growth.report([row], folder=tmp_path, setting="a test")
-    assert (tmp_path / "growth.png").stat().st_size > 5_000
-    assert "| 300 | 1 | trace |" in (tmp_path / "growth.md").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("criterion", ["bayes", "trace"])
-def test_rows_that_nobody_keeps_are_told_of(criterion, measured):
-    """Read in passes, by the noise that the forecast chooses."""
-    (row,) = growth.measure_all(
-        rows=[6000],
-        criteria=[criterion],
-        repeats=1,
-        limits=Limits(seconds=600),
-        store=Store(measured / "growth", resume=True),
-        small=True,
-    )
-    assert row["status"] == "ok"
-    assert row["noise"] == ("laplace" if criterion == "bayes" else "gaussian")
-    assert row["longest column"] == pytest.approx(1.0, abs=1e-9)
-    assert row["answers"] >= 1
-    assert 0 <= row["gap"] < 0.5
-
-
 def test_a_run_that_fails_when_files_are_written_says_so(tmp_path, monkeypatch):
     def failing(*_, options, **__):
         for name in ("release", "out"):
@@ -101,17 +61,4 @@ def test_a_run_that_fails_when_files_are_written_says_so(tmp_path, monkeypatch):
         small=True,
     )
     assert row["status"] == "failed: exit code 1: ValueError"
-    assert "seconds" not in row
-
-
-def test_a_run_that_fails_says_so(tmp_path):
-    (row,) = growth.measure_all(
-        rows=[300],
-        criteria=["no such criterion"],
-        repeats=1,
-        limits=Limits(seconds=600),
-        store=Store(tmp_path / "kept"),
-        small=True,
-    )
-    assert row["status"] != "ok"
     assert "seconds" not in row

@@ -6,7 +6,6 @@ from sklearn.model_selection import KFold
 
 from benchmarks import jobs, peers, processes, workloads
 from benchmarks.processes import Limits, Outcome
-from benchmarks.store import Store
 from experiments.datasets import DatasetUnavailableError
 
 
@@ -80,23 +79,6 @@ def test_the_mean_of_folds_is_of_their_own_errors(job):
     assert row["mean of folds"] == pytest.approx(2)
     assert row["RMSE"] == pytest.approx(np.sqrt(5))
     assert row["sd over draws"] is None
-
-
-def test_our_methods_run_and_others_are_said_not_to_be_installed(job, measured, tmp_path):
-    limits, store = Limits(seconds=600, cache=tmp_path), Store(measured / "jobs", resume=True)
-    rows = list(jobs.measure_all([job], limits=limits, store=store, draws=2))
-    by_method = {row["method"]: row for row in rows}
-    assert by_method["dp4gp, standard"]["status"] == "not installed"
-    ours = by_method["cloakgp, defaults"]
-    assert (ours["draws"], ours["time / ours"], ours["guarantee"]) == (2, 1, "(1, 0.01)")
-    assert 0 < ours["RMSE"] < job.bounds[1] - job.bounds[0]
-    assert by_method["histogram, laplace noise"]["guarantee"] == "(1, 0)"
-    exact = by_method["scikit-learn GP, not private"]
-    assert (exact["draws"], exact["guarantee"]) == (1, "none")
-    assert exact["RMSE"] < 0.2
-    jobs.report(rows, folder=tmp_path, setting="here")
-    assert (tmp_path / "jobs.png").read_bytes().startswith(b"\x89PNG")
-    assert "not installed" in (tmp_path / "jobs.md").read_text(encoding="utf-8")
 
 
 def test_sampled_rows_are_drawn_as_often_as_noise(job):

@@ -1,4 +1,4 @@
-"""Growth along each size: what one small run says, and the plain pass it is measured against."""
+"""Growth along each size: waiting, failures, and the plain pass it is measured against."""
 
 from __future__ import annotations
 
@@ -22,22 +22,6 @@ def rows_of(store, **settings):
             along=None, repeats=1, limits=Limits(seconds=600), store=store, small=True, **settings
         )
     )
-
-
-def test_a_small_run_measures_what_it_says(measured, tmp_path, monkeypatch):
-    # Kept, and not measured again.
-    monkeypatch.setattr(scaling, "run", lambda *_, **__: pytest.fail("measured again"))
-    rows = rows_of(Store(measured / "scaling", resume=True))
-    assert [row["rows"] for row in rows] == [6000, 12000]
-    for row in rows:
-        assert row["status"] == "ok"
-        assert row["over the plain pass"] == row["CPU seconds"] / row["plain CPU seconds"] > 1
-        assert row["rows a second"] == row["rows"] / row["seconds"]
-        assert row["peak MB"] > 50
-        assert row["waiting"] is row["waiting in passes"] is None
-    scaling.report(rows, folder=tmp_path, setting="a test")
-    assert (tmp_path / "scaling.png").stat().st_size > 5_000
-    assert "| rows | 6000 | 2 | 10 |" in (tmp_path / "scaling.md").read_text(encoding="utf-8")
 
 
 def test_waiting_is_the_time_of_workers_that_is_not_in_tasks(tmp_path, monkeypatch):

@@ -96,9 +96,8 @@ def test_every_quantity_and_picture_is_kept_where_its_job_is():
     assert wanted <= files
 
 
-# Of what takes seconds, those that need no table.
+# Of what takes little, those that need no table.
 WITHOUT_TABLES = ("constants", "four-points", "table-2-printed")
-SECONDS = 3.0
 
 
 def names_apart(names):
@@ -119,9 +118,10 @@ def test_what_is_kept_is_what_is_computed():
 
 
 @pytest.mark.data
-def test_what_is_kept_is_what_is_computed_of_tables():
+@pytest.mark.parametrize("seconds", [1.0, pytest.param(3.0, marks=pytest.mark.slow)])
+def test_what_is_kept_is_what_is_computed_of_tables(seconds):
     kept = {name: Results().find(name) for name in all_jobs()}
-    quick = [name for name, one in kept.items() if one is not None and one.seconds <= SECONDS]
+    quick = [name for name, one in kept.items() if one is not None and one.seconds <= seconds]
     assert set(WITHOUT_TABLES) < set(quick)
     assert names_apart(quick) == {}
 

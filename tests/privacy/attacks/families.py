@@ -798,7 +798,7 @@ ATTACKS = [
     streamed_visits("many rows refined and extended, averaging", learn="average"),
     # Nobody need be moved most by counts and by every stage.
     streamed("many rows, an interval first", arrays, tight=None, epsilon=300.0, stages=TWO_STAGES),
-    streamed_groups("groups of many rows, an interval first", groups="aab", epsilon=900.0),
+    streamed_groups("groups of many rows, an interval first", groups="aabbccd", epsilon=900.0),
     streamed("CSV", csv, approximation="dtc"),
     streamed("Parquet", parquet, approximation="sor", criterion="trace"),
     streamed("Dask", dask_rows),
