@@ -92,7 +92,7 @@ def predict(
                 estimate=one_of(ESTIMATES, estimate, option="--estimate"),
                 asked=DistributionColumns(coverages, probabilities, limits),
                 reporter=reporter,
-                tell=warn,
+                notify=warn,
             )
             with target.filling() as file:
                 rows = predictions.write(file)

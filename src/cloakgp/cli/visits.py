@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Visit:
+class VisitOptions:
     """Options of a later visit, on top of what was spent."""
 
     table: Annotated[Path, typer.Argument(help="Table of people, with the private column.")]
@@ -74,7 +74,7 @@ class Visit:
 def refine(
     *,
     release_file: options.ReleaseFile,
-    visit: Visit,
+    visit: VisitOptions,
     to: options.To,
     counting: Counting,
     overwrite: options.Overwrite = False,
@@ -84,7 +84,7 @@ def refine(
     The table must be the one that the release was made from, its rows in the same order (any order,
     if they were so many that the release keeps none). Writes a release that knows both visits.
     """
-    _pay(release_file, visit, counting, to=to, overwrite=overwrite, ask=_refined)
+    _pay(release_file, visit, counting, to=to, overwrite=overwrite, ask=_refine)
 
 
 @fails_plainly
@@ -92,7 +92,7 @@ def refine(
 def extend(
     *,
     release_file: options.ReleaseFile,
-    visit: Visit,
+    visit: VisitOptions,
     to: options.To,
     counting: Counting,
     overwrite: options.Overwrite = False,
@@ -102,7 +102,7 @@ def extend(
     Writes a release that knows both tables. Its guarantee adds up both visits, as if everybody were
     in both tables; if these are other people, each is protected by their own visit alone.
     """
-    _pay(release_file, visit, counting, to=to, overwrite=overwrite, ask=_extended)
+    _pay(release_file, visit, counting, to=to, overwrite=overwrite, ask=_extend)
 
 
 @fails_plainly
@@ -153,12 +153,12 @@ def _together(
 
 def _pay(
     release_file: Path,
-    visit: Visit,
+    visit: VisitOptions,
     counting: Counting,
     *,
     to: Path,
     overwrite: bool,
-    ask: Callable[[Release, Visit, NoiseChoice, Reporter], Release],
+    ask: Callable[[Release, VisitOptions, NoiseChoice, Reporter], Release],
 ) -> None:
     """Ask, count and write."""
     from cloakgp.cli.console import showing_warnings
@@ -199,7 +199,7 @@ def _pay(
     )
 
 
-def _refined(known: Release, visit: Visit, noise: NoiseChoice, reporter: Reporter) -> Release:
+def _refine(known: Release, visit: VisitOptions, noise: NoiseChoice, reporter: Reporter) -> Release:
     import numpy as np
 
     from cloakgp.fitting.visits import refine as ask_again
@@ -221,7 +221,7 @@ def _refined(known: Release, visit: Visit, noise: NoiseChoice, reporter: Reporte
     return ask_again(known, private, queries, **settings)
 
 
-def _extended(known: Release, visit: Visit, noise: NoiseChoice, reporter: Reporter) -> Release:
+def _extend(known: Release, visit: VisitOptions, noise: NoiseChoice, reporter: Reporter) -> Release:
     from cloakgp.fitting.visits import extend as ask_new
     from cloakgp.fitting.visits import protects_persons
     from cloakgp.release import DenseStrategy
@@ -241,7 +241,7 @@ def _extended(known: Release, visit: Visit, noise: NoiseChoice, reporter: Report
 
 
 def _read(
-    known: Release, visit: Visit, raw: RawRows
+    known: Release, visit: VisitOptions, raw: RawRows
 ) -> tuple[Array, NDArray[Any], list[Hashable] | None]:
     """Return the inputs of the rows that are kept, their private outputs, and whose they are."""
     from cloakgp.data.tables import read_people
@@ -260,7 +260,7 @@ def _read(
     return encoded.X, people.private[encoded.kept], groups
 
 
-def _raw_rows(known: Release, visit: Visit) -> RawRows:
+def _raw_rows(known: Release, visit: VisitOptions) -> RawRows:
     """Return how the table is read: as the release's schema says."""
     from cloakgp.columns import infer_schema
     from cloakgp.data.raw import RawRows
@@ -305,7 +305,7 @@ def _class_names(known: Release) -> tuple[str, ...]:
     return names
 
 
-def _file_rows(known: Release, visit: Visit, raw: RawRows, reporter: Reporter) -> FileRows:
+def _file_rows(known: Release, visit: VisitOptions, raw: RawRows, reporter: Reporter) -> FileRows:
     from cloakgp.data import FileRows
 
     rows = FileRows(
@@ -315,10 +315,10 @@ def _file_rows(known: Release, visit: Visit, raw: RawRows, reporter: Reporter) -
         raw=raw,
         table_format=visit.table_format,
     )
-    return rows.watched(reporter.rows)
+    return rows.report_to(reporter.rows)
 
 
-def _query_points(known: Release, visit: Visit) -> Array | None:
+def _query_points(known: Release, visit: VisitOptions) -> Array | None:
     if visit.queries is None:
         return None
     from cloakgp.data.tables import read_public
@@ -327,7 +327,7 @@ def _query_points(known: Release, visit: Visit) -> Array | None:
     return complete_points(known, read_public(visit.queries), name="--queries")
 
 
-def _settings(visit: Visit, noise: NoiseChoice, reporter: Reporter) -> Settings:
+def _settings(visit: VisitOptions, noise: NoiseChoice, reporter: Reporter) -> Settings:
     return {
         "epsilon": visit.epsilon,
         "delta": visit.delta,
