@@ -316,9 +316,10 @@ class RowTable(Table):
             together=self.together,
             progress=settings.progress,
         )
-        before = stages_of(known.measurements, self.number)
-        places = _different([one.strategy for one in before])
-        earlier = [before[place].strategy for place in places]
+        asked = (one.strategy for one in stages_of(known.measurements, self.number))
+        before = [one for one in asked if isinstance(one, StreamedStrategy)]
+        places = _different(before)
+        earlier = [before[place] for place in places]
         strategy = self._kept(chosen, settings.query, budget, prior=prior, earlier=earlier)
         priors = _priors(known)
         sums = sum_stage(
@@ -403,7 +404,7 @@ class RowTable(Table):
         *,
         prior: SparsePrior,
         sums: Sequence[PriorSums] = (),
-        earlier: Sequence[Strategy] = (),
+        earlier: Sequence[StreamedStrategy] = (),
     ) -> StreamedStrategy:
         """Return what is kept of questions: the rule, and sums over rows."""
         return StreamedStrategy(
