@@ -257,7 +257,7 @@ def sound_choice(
         ]
     )
     sensitivity = max(
-        error_band(candidate, bounds=bounds, loss=loss).moved for candidate in candidates
+        error_band(candidate, bounds=bounds, loss=loss).sensitivity for candidate in candidates
     )
     return (
         errors,

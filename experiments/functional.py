@@ -126,7 +126,7 @@ def function_curve(women: pd.DataFrame, *, epsilon: float, in_full: bool) -> Cur
     """
     X, y, prior = _table(women)
     drawn = [
-        ReleasedFunction.given(prior, _measured(X, y, prior=prior, epsilon=epsilon))
+        ReleasedFunction.given(prior, _measure(X, y, prior=prior, epsilon=epsilon))
         for _ in range(DRAWN_RELEASES)
     ]
     values = np.array([function(POINTS) for function in drawn])
@@ -149,7 +149,7 @@ def function_curve(women: pd.DataFrame, *, epsilon: float, in_full: bool) -> Cur
 def sds_by_age(women: pd.DataFrame) -> dict[str, Array]:
     """Return the sds at `AGES` of every way to release heights, by name, in cm."""
     X, y, prior = _table(women)
-    measured = _measured(X, y, prior=prior, epsilon=BUDGET.epsilon)
+    measured = _measure(X, y, prior=prior, epsilon=BUDGET.epsilon)
     scale = BUDGET.bounds.width * rkhs.rkhs_sensitivity(prior, X) / measured.answers.guarantee.mu
     sds = {
         name: np.full(len(AGES), papers_noise(prior, X, epsilon=epsilon).sd)
@@ -288,7 +288,7 @@ def _table(women: pd.DataFrame) -> tuple[Array, Array, Prior]:
     return X, kung.heights(women), kung2018.prior_for(X)
 
 
-def _measured(X: Array, y: Array, *, prior: Prior, epsilon: float) -> FunctionAnswers:
+def _measure(X: Array, y: Array, *, prior: Prior, epsilon: float) -> FunctionAnswers:
     ends = (BUDGET.bounds.lo, BUDGET.bounds.hi)
     return measure_function(X, y, prior=prior, bounds=ends, epsilon=epsilon, delta=BUDGET.delta)
 

@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks.runners import plain
 from cloakgp.design.streaming.bayes import Stepping, StrategyState
-from cloakgp.design.streaming.binning import Cells
+from cloakgp.design.streaming.binning import Partition
 from cloakgp.design.streaming.l1_ball import _Parting
 from cloakgp.design.streaming.rules import PartitionRule
 from cloakgp.design.streaming.sums import _Asking
@@ -46,7 +46,7 @@ def ratios():
     )
     rule, state = state.rule()
     partition = PartitionRule(matrix=matrix, curvatures=np.ones(INDUCING))
-    cells = Cells(centres=queries, units=np.ones(4))
+    cells = Partition(centres=queries, units=np.ones(4))
     columns = RuleColumns(model=prior, rule=rule)
     duals = state.duals(gap=1e-3)
     work = {

@@ -222,6 +222,6 @@ def test_what_is_no_table_schema_is_refused(text):
 
 def test_schemas_of_others_are_completed_from_public_columns():
     text = '{"fields": [{"name": "age", "type": "integer"}, {"name": "job", "type": "string"}]}'
-    made = schema_from_text(text).completed({"age": [1, None, 9, 5], "job": ["b", "a", "a", None]})
+    made = schema_from_text(text).complete({"age": [1, None, 9, 5], "job": ["b", "a", "a", None]})
     assert made.columns[0].fill == 5.0
     assert made.columns[1].levels == ("a", "b")

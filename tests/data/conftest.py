@@ -17,7 +17,7 @@ class Gathered:
     X: tuple[np.ndarray, ...]
     outputs: tuple[np.ndarray, ...] = ()
 
-    def merged(self, other):
+    def merge(self, other):
         return Gathered(
             self.numbers + other.numbers, self.X + other.X, self.outputs + other.outputs
         )

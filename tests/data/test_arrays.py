@@ -76,7 +76,7 @@ def test_memory_maps_are_not_read_as_a_whole(tmp_path, gather_rows):
         raise Enough
 
     with pytest.raises(Enough):
-        gather_rows(rows.watched(watch))
+        gather_rows(rows.report_to(watch))
     assert rows.count == 2**31
 
 
@@ -143,7 +143,7 @@ def test_every_entry_of_a_list_is_read_on_its_own(entries, chunk_rows):
 
 
 class Nothing:
-    def merged(self, _other):
+    def merge(self, _other):
         return self
 
 
@@ -233,7 +233,7 @@ def test_rows_may_have_several_private_columns():
     seen = []
 
     class Nothing:
-        def merged(self, other):
+        def merge(self, other):
             return other
 
     def work(chunk, outputs):  # noqa: ARG001

@@ -39,7 +39,7 @@ class Outputs:
     def __init__(self, values):
         self.values = values
 
-    def merged(self, other):
+    def merge(self, other):
         return Outputs(np.concatenate([self.values, other.values]))
 
 

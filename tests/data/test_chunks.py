@@ -25,7 +25,7 @@ class Path:
     steps: tuple[int, ...]
     total: float
 
-    def merged(self, other):
+    def merge(self, other):
         return Path(self.steps + other.steps, self.total + other.total)
 
 
@@ -87,7 +87,7 @@ def test_results_have_the_same_bits_whatever_the_threads(rng, jobs):
     class Sums:
         values: np.ndarray
 
-        def merged(self, other):
+        def merge(self, other):
             return Sums(self.values + other.values)
 
     def found(jobs):
@@ -236,7 +236,7 @@ def test_no_blocks_are_no_rows(jobs):
 def test_watch_is_told_in_order_by_the_thread_that_asked(jobs, gather_rows):
     told = []
     rows = ArrayRows(np.zeros((25, 1)), np.zeros(25), chunk_rows=10, jobs=jobs)
-    watched = rows.watched(lambda *news: told.append((*news, threading.get_ident())))
+    watched = rows.report_to(lambda *news: told.append((*news, threading.get_ident())))
     gather_rows(watched)
     me = threading.get_ident()
     assert told == [("gathering", done, 25, me) for done in (10, 20, 25)]
@@ -285,7 +285,7 @@ def test_whatever_goes_wrong_errors_hold_no_outputs(held_by, jobs, where):
         def __repr__(self):
             return repr(self.values)
 
-        def merged(self, _other):
+        def merge(self, _other):
             if where == "merging":
                 raise RuntimeError("no")
             return self
@@ -300,7 +300,7 @@ def test_whatever_goes_wrong_errors_hold_no_outputs(held_by, jobs, where):
         if where == "watching" and news[1] > 20:
             raise RuntimeError("no")
 
-    rows = ArrayRows(np.zeros((50, 1)), secrets, chunk_rows=10, jobs=jobs).watched(watch)
+    rows = ArrayRows(np.zeros((50, 1)), secrets, chunk_rows=10, jobs=jobs).report_to(watch)
     with pytest.raises(RuntimeError) as caught:
         rows.over_rows(work, what="asking")
     assert "123.45" not in held_by(caught.value)

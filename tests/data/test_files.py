@@ -280,7 +280,7 @@ def test_rows_are_pickled_without_who_watches(tmp_path, rng, gather_rows, name):
     path = write(table(rng), tmp_path / name)
     told = []
     rows = FileRows(path, inputs=["age"], output="height", chunk_rows=30, jobs=2)
-    watched = rows.watched(lambda *news: told.append(news))
+    watched = rows.report_to(lambda *news: told.append(news))
     first = gather_rows(watched)
     assert [news[:2] for news in told] == [("gathering", done) for done in (30, 60, 90, 100)]
     # CSV must be read to be counted.
@@ -330,7 +330,7 @@ def test_files_must_not_change_in_a_pass(tmp_path, rng, gather_inputs, name, job
     path = write(table(rng), tmp_path / name)
     rows = FileRows(path, inputs=["age"], output="height", chunk_rows=2, jobs=jobs)
     with pytest.raises(ValueError, match="has changed since"):
-        gather_inputs(rows.watched(lambda *_: os.utime(path, ns=(1, 1))))
+        gather_inputs(rows.report_to(lambda *_: os.utime(path, ns=(1, 1))))
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -361,7 +361,7 @@ def test_files_are_closed_whatever_happens(tmp_path, rng, gather_inputs, name, j
     gather_inputs(rows)
     assert not opened()
     with pytest.raises(Enough):
-        gather_inputs(rows.watched(watch))
+        gather_inputs(rows.report_to(watch))
     assert not opened()
     assert held == [True]
 
@@ -403,7 +403,7 @@ from cloakgp.data import FileRows
 @dataclass
 class Total:
     value: float
-    def merged(self, other):
+    def merge(self, other):
         return Total(self.value + other.value)
 
 def peak():

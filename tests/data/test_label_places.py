@@ -28,7 +28,7 @@ class Places:
     def __init__(self, values):
         self.values = values
 
-    def merged(self, other):
+    def merge(self, other):
         return Places(np.concatenate([self.values, other.values]))
 
 

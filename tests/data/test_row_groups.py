@@ -31,7 +31,7 @@ class Seen:
             tuple(np.concatenate(entries).tolist()) if entries else (),
         )
 
-    def merged(self, other):
+    def merge(self, other):
         return Seen(
             self.groups + other.groups, self.inputs + other.inputs, self.entries + other.entries
         )

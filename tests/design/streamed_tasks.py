@@ -15,7 +15,7 @@ from cloakgp.design.streaming.bayes import (
     main_query_directions,
 )
 from cloakgp.design.streaming.bayes import design_streamed_bayes as streamed_bayes
-from cloakgp.design.streaming.binning import Cells
+from cloakgp.design.streaming.binning import Partition
 from cloakgp.design.streaming.sampling import Sample
 from cloakgp.design.streaming.sums import sum_strategy
 from cloakgp.models import SparsePrior
@@ -78,7 +78,7 @@ class Task:
             table,
             self.queries,
             model=self.model,
-            cells=Cells(centres=summary.centres(cells)[0], units=summary.units),
+            cells=Partition(centres=summary.centres(cells)[0], units=summary.units),
             prior_variance=self.prior_variance,
             noise_sd=self.noise_sd,
             **settings,

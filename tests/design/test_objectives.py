@@ -174,7 +174,7 @@ def test_whitened_columns_and_condition_are_those_of_the_product(criterion):
     columns, weights = problem(5, 4, 11)
     gram = (columns * weights) @ columns.T
     iterate = factorise(criterion, columns, weights)
-    whitened = iterate.whitened(columns)
+    whitened = iterate.whiten(columns)
     np.testing.assert_allclose(
         whitened.T @ whitened, columns.T @ np.linalg.solve(gram, columns), rtol=1e-9, atol=1e-9
     )

@@ -98,7 +98,7 @@ def test_rows_may_come_in_parts(seed, cut):
     slopes, here = tangent(task, strategy)
     whole = RowSupports.of(slopes, answered=here.answered)
     parts = [RowSupports.of(part, answered=here.answered) for part in np.split(slopes, [cut])]
-    merged = parts[0].merged(parts[1])
+    merged = parts[0].merge(parts[1])
     for name in ("gram", "totals", "squares"):
         one, other = getattr(merged, name), getattr(whole, name)
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12 * np.abs(other).max())

@@ -231,7 +231,7 @@ def test_whoever_waits_is_told_what_begins(rng):
         (DPGPClassifier(classes=[0, 1], **usual), y > 0.5, "asking the outputs"),
     ):
         told, gaps = [], []
-        model.fit(X, column, progress=gaps.append, tell=told.append)
+        model.fit(X, column, progress=gaps.append, on_step=told.append)
         assert told[:5] == [
             "choosing the prior",
             "choosing where predictions matter",

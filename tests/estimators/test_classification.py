@@ -473,7 +473,7 @@ def test_no_label_is_kept(changes, seed, rng):
     fitted.predict(X)
     dump = pickle.dumps(fitted.release_)
     for one in fitted.release_.measurements:
-        encoded = one.question.encoded(one.question.read(y, rows=30))
+        encoded = one.question.encode(one.question.read(y, rows=30))
         for number in (one.strategy.matrix @ encoded).ravel():
             assert np.float64(number).tobytes() not in dump
         assert encoded.tobytes() not in dump

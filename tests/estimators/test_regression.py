@@ -636,7 +636,7 @@ def check_one_measurement(fitted, measurement, *, y, clipped, inside):
     question = measurement.question
     bounds = question.limits or (question.lower, question.upper)
     forms, places = places_of(y, bounds)
-    centred = question.encoded(question.read(y, rows=len(y)))[:, 0]
+    centred = question.encode(question.read(y, rows=len(y)))[:, 0]
     guarantee = measurement.answers.guarantee
     noiseless = measurement.strategy.matrix @ centred
     grid, _ = calibrate(

@@ -140,7 +140,9 @@ def test_our_sensitivity_holds_on_the_counterexample():
     bounds = OutputBounds(0.0, 1.0)
     for loss in ("squared", "absolute"):
         errors = [sound_choice([public], one, bounds=bounds, loss=loss)[0][0] for one in (y, moved)]
-        assert abs(errors[1] - errors[0]) <= error_band(public, bounds=bounds, loss=loss).moved
+        assert (
+            abs(errors[1] - errors[0]) <= error_band(public, bounds=bounds, loss=loss).sensitivity
+        )
 
 
 def test_the_unsound_choice_is_out_of_reach_of_the_private_interface():

@@ -163,7 +163,7 @@ def test_the_account_is_that_of_where_outputs_lie_in_their_bands():
     )
     account = account_in_bands(mean, variance, bands=bands)
     y = mean + np.sqrt(variance) * rng.normal(size=(200_000, 5))
-    placed = np.array([bands.encoded(one)[:, 0] for one in y])
+    placed = np.array([bands.encode(one)[:, 0] for one in y])
     slope = ((placed - placed.mean(axis=0)) * (y - mean)).mean(axis=0) / variance
     residual = placed.var(axis=0) - slope**2 * variance
     np.testing.assert_allclose(account.expected, placed.mean(axis=0), atol=5e-3)

@@ -57,7 +57,7 @@ def noisily(outputs, rng, *, precision=COUNT_PRECISION):
     def ask(question, budget):
         del budget
         noise = noise_sd * rng.normal(size=question.intervals)
-        return answered(question.encoded(outputs).sum(axis=0) + noise, noise_sd=noise_sd)
+        return answered(question.encode(outputs).sum(axis=0) + noise, noise_sd=noise_sd)
 
     return ask
 
@@ -246,7 +246,7 @@ def test_an_interval_that_was_wrong_is_given_up():
 
     def ask(question, budget):
         del budget
-        counts = question.encoded(outputs).sum(axis=0)
+        counts = question.encode(outputs).sum(axis=0)
         if not calls:
             counts = 0.7 * counts + 0.3 * np.roll(counts, 1 - int(counts.argmax()))
         calls.append(question)
@@ -264,7 +264,7 @@ def test_good_bounds_cost_one_round_and_wide_ones_a_few():
         def ask(question, budget, outputs=outputs, asked=asked):
             del budget
             asked.append(question)
-            return answered(question.encoded(outputs).sum(axis=0), noise_sd=1.0)
+            return answered(question.encode(outputs).sum(axis=0), noise_sd=1.0)
 
         find_interval(
             ask, bounds=OutputBounds(-0.2 * (factor > 1), factor), rows=500, rounds=[BUDGET] * 6
@@ -318,7 +318,7 @@ def test_a_mean_of_what_is_clipped_is_hardly_worse_than_with_sharp_bounds(shape,
         def ask(question, budget, y=y, rng=rng, asked=asked):
             asked.append(budget)
             noise = rng.laplace(size=question.intervals) * noise_sd / math.sqrt(2.0)
-            return answered(question.encoded(y).sum(axis=0) + noise, noise_sd=noise_sd)
+            return answered(question.encode(y).sum(axis=0) + noise, noise_sd=noise_sd)
 
         found = find_interval(
             ask, bounds=OutputBounds(start, start + factor), rows=rows, rounds=plan.rounds

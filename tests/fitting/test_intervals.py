@@ -52,7 +52,7 @@ def searched(y, pairs, *, noise="laplace", groups=None, seed=3):
         reconstruction=None,
         certificate=Certificate(criterion="given", gap=np.inf),
     )
-    return OutputColumns(found), table.within(found).measured_counts(counts, first=first)
+    return OutputColumns(found), table.within(found).measure_counts(counts, first=first)
 
 
 def drawn(seed=0):

@@ -8,7 +8,7 @@ import pytest
 
 from cloakgp import DPGPRegressor, Release
 from cloakgp.data import ArrayRows
-from cloakgp.design.streaming.binning import Cells
+from cloakgp.design.streaming.binning import Partition
 from cloakgp.fitting.interval import SearchPlan
 from cloakgp.fitting.strata import CHECKS, keep_strata, lost, plan_checked_search
 from cloakgp.fitting.strategies import Budget
@@ -72,7 +72,7 @@ def test_nobody_asks_where_it_tells_nothing():
 def kept(outside, *, found, noise_sd=1.0):
     """Return what becomes of an interval, given who lies outside of each that is asked about."""
     sizes = np.full(len(outside[0]), 100.0)
-    strata = Strata(cells=Cells(np.zeros((len(sizes), 1)), np.ones(1)), sizes=sizes)
+    strata = Strata(cells=Partition(np.zeros((len(sizes), 1)), np.ones(1)), sizes=sizes)
     told = iter(outside)
 
     def asking(question, **_):
@@ -186,7 +186,7 @@ def test_tables_in_passes_ask_as_well(grouped, tmp_path):
     assert loaded.verify(rows, measurement=loaded.measurements.index(one)) == pytest.approx(1.0)
     assert one.strategy.totals.sum() == pytest.approx(3_000 if grouped else 6_000)
     outside = one.question.how_many(one.answers.values, one.strategy.totals)
-    truth = np.mean(one.question.placed(y) + 0.5) * one.strategy.totals.sum()
+    truth = np.mean(one.question.place(y) + 0.5) * one.strategy.totals.sum()
     assert outside.sum() == pytest.approx(truth, abs=6 * one.answers.noise_sd)
 
 

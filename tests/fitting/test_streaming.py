@@ -18,7 +18,7 @@ from sklearn.gaussian_process.kernels import RBF, DotProduct, WhiteKernel
 from cloakgp import DPGPRegressor
 from cloakgp.data import ArrayRows, FileRows
 from cloakgp.design.streaming import remembering
-from cloakgp.design.streaming.binning import Cells
+from cloakgp.design.streaming.binning import Partition
 from cloakgp.design.streaming.rules import PartitionRule
 from cloakgp.fitting import passes as row_fitting
 from cloakgp.fitting.strategies import Query, design_rows
@@ -569,7 +569,7 @@ def test_cells_for_learning_are_all_rows_where_there_are_few(table, fit, monkeyp
     fit()
     assert len(seen[0].centres) == 90
     X = np.unique(table[0], axis=0)
-    cells = Cells(centres=X, units=np.ptp(X, axis=0))
+    cells = Partition(centres=X, units=np.ptp(X, axis=0))
     assert (cells.membership(table[0]).sum(axis=1) == 1).all()
 
 
@@ -584,7 +584,7 @@ def test_designs_of_tables_beyond_a_sample_begin_with_it(noise, monkeypatch):
         monkeypatch.setattr(row_fitting, "summarise", partial(summarise, size=size))
         noted = []
         release = release_rows(
-            rows.watched(lambda what, done, _, noted=noted: done == 3000 and noted.append(what)),
+            rows.report_to(lambda what, done, _, noted=noted: done == 3000 and noted.append(what)),
             bounds=BOUNDS,
             epsilon=1.0,
             delta=1e-4 if noise == "gaussian" else 0.0,

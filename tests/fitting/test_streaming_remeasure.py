@@ -14,7 +14,7 @@ from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 from cloakgp import DPGPClassifier, DPGPRegressor, Release, extend, refine
 from cloakgp.data import ArrayRows, FileRows
 from cloakgp.design.streaming.bayes import design_streamed_bayes
-from cloakgp.design.streaming.binning import Cells
+from cloakgp.design.streaming.binning import Partition
 from cloakgp.models import APPROXIMATIONS
 from cloakgp.models.summary import summarise
 from cloakgp.privacy import compose
@@ -247,7 +247,7 @@ def test_questions_about_new_rows_are_designed_given_what_is_known(tables):
         rows_of(second),
         root.T @ release.prior.features(POINTS[:4]),
         model=ByHand(),
-        cells=Cells(centres=np.unique(second, axis=0), units=summarise(rows_of(second)).units),
+        cells=Partition(centres=np.unique(second, axis=0), units=summarise(rows_of(second)).units),
         prior_variance=left_open(release, POINTS[:4]),
         noise_sd=both.measurements[1].noise_sd,
         gap=0.05,

@@ -73,7 +73,7 @@ def test_a_call_whose_process_died_counts_until_it_is_voided(ledger, account):
     held.hold([(0.5, 1e-6)])
     drawn = charge(account, gaussian(0.05), close=False)
     spent = account.standing.spent
-    assert spent == Amount.held([(0.5, 1e-6)]) + Amount.of(gaussian(0.05))
+    assert spent == Amount.to_hold([(0.5, 1e-6)]) + Amount.of(gaussian(0.05))
     ledger.void(held.number, reason="the machine lost power")
     assert account.standing.spent == Amount.of(gaussian(0.05))
     with pytest.raises(LedgerError, match="noise may have been drawn"):
@@ -250,7 +250,7 @@ def test_whether_a_charge_takes_a_limit_whole_is_settled_before_its_first_answer
 def test_a_charge_that_the_filters_accept_never_takes_the_limit_whole(ledger):
     people = ledger.open_account("others", epsilon=1.0, delta=1e-5)
     rule = filter_of((1.0, 1e-5))
-    whole = Amount.held([(1.0, 1e-5)])
+    whole = Amount.to_hold([(1.0, 1e-5)])
     part = 0.9 * (rule.gaussian_cap / UNITS) ** 0.5
     for held in ([], [(0.3, 1e-6)]):
         first = people.open_charge(spender())

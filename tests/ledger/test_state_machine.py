@@ -54,7 +54,7 @@ class Spending(RuleBasedStateMachine):
         charge = self.account.open_charge(spender())
         held = Amount()
         if epsilon is not None:
-            held = Amount.held([(epsilon, DELTA)])
+            held = Amount.to_hold([(epsilon, DELTA)])
             # As the entry says it.
             held = Amount.from_numbers(held.numbers)
             try:

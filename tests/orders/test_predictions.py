@@ -53,7 +53,7 @@ def written(release, at, *, suffix, chunk_rows, told=None):
         new_output=False,
         estimate="median",
         reporter=Reporter(show=lambda _: None),
-        tell=[].append if told is None else told.append,
+        notify=[].append if told is None else told.append,
         chunk_rows=chunk_rows,
     )
     rows = predictions.write(file)

@@ -43,7 +43,7 @@ class Chunks:
             )
             for number, (start, stop) in enumerate(pairs)
         ]
-        return reduce(lambda one, other: one.merged(other), parts)
+        return reduce(lambda one, other: one.merge(other), parts)
 
 
 class LastChunkLost(Chunks):

@@ -11,7 +11,7 @@ import pytest
 
 def encoded_of(classes, labels):
     """Return the rows of V that labels become."""
-    return classes.encoded(classes.read(labels, rows=len(labels)))
+    return classes.encode(classes.read(labels, rows=len(labels)))
 
 
 def spent_over_labels(run, y, *, classes):

@@ -54,7 +54,7 @@ class PrivateChunks:
             for number, rows in enumerate(self.numbers)
         ]
         taken = range(len(parts)) if self.order is None else self.order
-        return reduce(lambda one, other: one.merged(other), (parts[number] for number in taken))
+        return reduce(lambda one, other: one.merge(other), (parts[number] for number in taken))
 
 
 class Unread:

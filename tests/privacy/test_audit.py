@@ -107,8 +107,8 @@ def audited_delta_of_two_stages(
         means = 0.5 + published * first.step @ STRATEGY / 3 + 0.1 * rng.normal(size=3)
         for draw, mean in enumerate(means):
             bands = choose_bands(mean, np.full(3, 0.04), width=1.0, bounds=BOUNDS)
-            both = [np.rint(STRATEGY @ bands.placed(v) / second.step) for v in (y, neighbour)]
-            told = np.rint(STRATEGY @ bands.placed(outputs) / second.step) + hidden[draw]
+            both = [np.rint(STRATEGY @ bands.place(v) / second.step) for v in (y, neighbour)]
+            told = np.rint(STRATEGY @ bands.place(outputs) / second.step) + hidden[draw]
             ratios[draw] += _log_ratios(told[None], both, scale=scale)[0]
         return ratios
 

@@ -136,7 +136,7 @@ def test_encoded_outputs_are_places_in_their_bands(ends, output):
     assume(upper - lower > 1e-12 * max(abs(lower), abs(upper), 1e-280))
     bands = Bands(lower=np.array([lower]), upper=np.array([upper]))
     bands.validate()
-    [placed] = bands.encoded(np.array([output]))
+    [placed] = bands.encode(np.array([output]))
     inside = min(max(Fraction(output), Fraction(lower)), Fraction(upper))
     exact = (inside - Fraction(lower)) / (Fraction(upper) - Fraction(lower)) - Fraction(1, 2)
     assert -0.5 <= placed <= 0.5
@@ -152,7 +152,7 @@ def test_every_row_has_a_band_of_its_own():
         float((Fraction(value) - Fraction(lo)) / (Fraction(hi) - Fraction(lo)) - Fraction(1, 2))
         for value, lo, hi in zip(y, bands.lower, bands.upper, strict=True)
     ]
-    np.testing.assert_allclose(bands.encoded(y)[:, 0], exact, atol=1e-6)
+    np.testing.assert_allclose(bands.encode(y)[:, 0], exact, atol=1e-6)
 
 
 def test_rounding_does_not_take_encoded_outputs_beyond_a_half():
@@ -164,7 +164,7 @@ def test_rounding_does_not_take_encoded_outputs_beyond_a_half():
     quotients = (bands.upper - bands.middle) / bands.width
     assert quotients.max() > 0.5
     for output in (bands.lower, bands.upper, np.full(500, 1e300), np.full(500, -1e300)):
-        assert np.abs(bands.encoded(output)).max() <= 0.5
+        assert np.abs(bands.encode(output)).max() <= 0.5
 
 
 @given(
@@ -175,7 +175,7 @@ def test_rounding_does_not_take_encoded_outputs_beyond_a_half():
 def test_how_far_outside_an_output_lies(mean, sd, output):
     asked = SpreadQuestion(mean=np.array([mean]), sd=np.array([sd]))
     asked.validate()
-    [placed] = asked.encoded(np.array([output]))
+    [placed] = asked.encode(np.array([output]))
     distance = abs(Fraction(output) - Fraction(mean)) / Fraction(sd)
     exact = min(max((distance - Fraction(3, 2)) / Fraction(3, 2), Fraction(0)), Fraction(1))
     assert placed == pytest.approx(float(exact) - 0.5, abs=1e-9)
@@ -246,7 +246,7 @@ def test_seeded_noise_repeats_and_says_so():
 
 def stage_that_forgets(monkeypatch, encoded, *, bands, y):
     """Let the encoding be another, and the Gaussian mechanism trust it; return spent, claimed."""
-    monkeypatch.setattr(type(bands), "encoded", lambda *given_: encoded(*given_)[:, None])
+    monkeypatch.setattr(type(bands), "encode", lambda *given_: encoded(*given_)[:, None])
     answers, _, spent = furthest(
         lambda outputs: ask(np.ones((1, len(y))), outputs, question=bands, epsilon=1.0, delta=1e-4),
         y,
@@ -355,7 +355,7 @@ def test_nothing_that_is_published_holds_an_output():
     release = several_stages(learn="map")(y)
     content, shown = pickle.dumps(release), repr(release) + repr(vars(release))
     for one in release.measurements:
-        private = y if isinstance(one.question, OutputBounds) else one.question.placed(y)
+        private = y if isinstance(one.question, OutputBounds) else one.question.place(y)
         for value in (*private, *(y - 2.0)):
             # An output outside of its band is at one end of it: that many have the same place.
             if f"{abs(value):.6g}" != "0.5":

@@ -44,7 +44,7 @@ class ByNumber(CellCounts):
     cells, strata = QUESTION.cells, QUESTION.strata
     middles, sizes = QUESTION.middles, QUESTION.sizes
 
-    def encoded(self, entries):
+    def encode(self, entries):
         raise NotImplementedError
 
     def of_rows(self, X):
@@ -153,10 +153,10 @@ def test_a_group_in_chunks_moves_counts_as_one_row_does(monkeypatch):
 
 def test_an_output_that_counts_in_several_cells_is_caught(monkeypatch):
     """Mutation: all cells up to that of the output."""
-    right = CalibrationQuestion.encoded
+    right = CalibrationQuestion.encode
     monkeypatch.setattr(
         CalibrationQuestion,
-        "encoded",
+        "encode",
         lambda self, y: np.cumsum(right(self, y)[:, ::-1], axis=1)[:, ::-1],
     )
     answers, _, spent = furthest(held, np.zeros(ROWS), values=lambda _: VALUES)

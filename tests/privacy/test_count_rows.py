@@ -112,7 +112,7 @@ def test_counts_are_those_of_rows_at_hand(law, rng):
     budget = {"epsilon": 1e5, "delta": 1e-4 if law == "gaussian" else 0.0}
     whole = ask(np.ones((1, 50)), y, question=QUESTION, noise=law, **budget)
     parts = counted(y, cuts=(7, 8, 30), law=law, **budget)
-    np.testing.assert_allclose(parts.values[0], QUESTION.encoded(y).sum(axis=0), atol=0.1)
+    np.testing.assert_allclose(parts.values[0], QUESTION.encode(y).sum(axis=0), atol=0.1)
     np.testing.assert_allclose(whole.values, parts.values, atol=0.2)
     assert parts.noise_sd == pytest.approx(whole.noise_sd, rel=1e-6)
 

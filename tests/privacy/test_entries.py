@@ -101,7 +101,7 @@ class _Numbers:
     def __init__(self, numbers):
         self.numbers = numbers
 
-    def merged(self, other):
+    def merge(self, other):
         return _Numbers(np.concatenate([self.numbers, other.numbers]))
 
 

@@ -368,8 +368,8 @@ def test_a_limit_has_room_for_just_what_is_stated(epsilon, delta):
     amount = Amount.of(gaussian(spent.mu, spent.answers, spent.coarseness))
     rule = filter_of((epsilon, delta))
     assert rule.takes_whole(amount)
-    assert rule.takes_whole(Amount.held([(epsilon, delta)]))
-    assert rule.takes_whole(Amount.held([(epsilon, delta)]).largest(amount))
+    assert rule.takes_whole(Amount.to_hold([(epsilon, delta)]))
+    assert rule.takes_whole(Amount.to_hold([(epsilon, delta)]).largest(amount))
     assert not rule.takes_whole(amount + amount)
     assert not rule.accepts(amount + amount)
 

@@ -45,7 +45,7 @@ def drawn_edges(rng, intervals):
 
 
 def counted_of(question, outputs):
-    return question.encoded(outputs).sum(axis=0)
+    return question.encode(outputs).sum(axis=0)
 
 
 # Counts alone.
@@ -173,10 +173,10 @@ def test_noise_for_one_count_that_moves_is_caught(monkeypatch):
 
 def test_intervals_that_overlap_are_caught(monkeypatch):
     """Mutation: an output counts in every interval below it, too."""
-    whole = CountQuestion.encoded
+    whole = CountQuestion.encode
     monkeypatch.setattr(
         CountQuestion,
-        "encoded",
+        "encode",
         lambda self, y: np.cumsum(whole(self, y)[:, ::-1], axis=1)[:, ::-1],
     )
     monkeypatch.setattr(CountQuestion, "distance", 1.0)

@@ -214,9 +214,9 @@ def test_a_sensitivity_one_percent_short_is_caught(count, monkeypatch):
 
 def test_an_encoding_that_looks_at_other_rows_is_caught(monkeypatch):
     """Labels less their mean: all rows move when one does."""
-    encoded = Classes.encoded
+    encoded = Classes.encode
     monkeypatch.setattr(
-        Classes, "encoded", lambda self, one: encoded(self, one) - encoded(self, one).mean(axis=0)
+        Classes, "encode", lambda self, one: encoded(self, one) - encoded(self, one).mean(axis=0)
     )
     strategy = np.array([[1.0, -1.0, -1.0]])
     spent, claimed = spent_by(strategy, ["ant", "bee", "ant"], count=2)

@@ -521,7 +521,7 @@ def test_answers_hold_no_labels():
 
 def test_the_encoding_is_looked_at_by_the_door_only(monkeypatch):
     """Labels are read and encoded once by one measurement, and by nothing else in a fit."""
-    calls = {"read": [], "encoded": []}
+    calls = {"read": [], "encode": []}
 
     def watch(name):
         whole = getattr(Classes, name)

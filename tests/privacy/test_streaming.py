@@ -246,8 +246,8 @@ def test_parts_merge_in_every_way(noiseless):
                 work(Chunk(row, np.full((1, 1), float(row))), self.entries[[row]])
                 for row in range(7)
             ]
-            first = parts[0].merged(parts[1]).merged(parts[2].merged(parts[3]))
-            return parts[6].merged(parts[4]).merged(first.merged(parts[5]))
+            first = parts[0].merge(parts[1]).merge(parts[2].merge(parts[3]))
+            return parts[6].merge(parts[4]).merge(first.merge(parts[5]))
 
     bound = bound_of(strategy, cuts=range(1, 7))
     for rows in (Tree(outputs), PrivateChunks(outputs, tuple(range(1, 7)))):
@@ -654,7 +654,7 @@ def test_who_watches_is_told_the_same_of_neighbours():
         heard = told.setdefault(name, [])
         outputs = np.full(10, 0.5)
         outputs[7] = end
-        rows = ArrayRows(X, outputs, chunk_rows=4, jobs=1).watched(
+        rows = ArrayRows(X, outputs, chunk_rows=4, jobs=1).report_to(
             lambda *words, heard=heard: heard.append(words)
         )
         try:

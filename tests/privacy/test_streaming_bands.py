@@ -43,7 +43,7 @@ class PickedBands(UnitQuestion):
     def validate(self):
         pass
 
-    def placed(self, outputs):
+    def place(self, outputs):
         raise NotImplementedError
 
     def of_rows(self, X):
@@ -156,7 +156,7 @@ def test_chunks_say_what_the_whole_says():
         for cuts in ((), (1, 4))
     )
     np.testing.assert_allclose(cut.values, whole.values, atol=1e-6)
-    noiseless = strategy @ bands.encoded(y)
+    noiseless = strategy @ bands.encode(y)
     other = answers_of(strategy, bands.middle, bands, bound=bound, insecure_seed=3)
     np.testing.assert_allclose(whole.values - other.values, noiseless, atol=1e-3)
 
@@ -209,7 +209,7 @@ def test_bands_of_low_precision_move_answers_no_further(precision):
 
 def test_outputs_that_are_not_brought_into_their_bands_are_caught(monkeypatch):
     """Mutation: the place in a band without its clip."""
-    monkeypatch.setattr(Bands, "encoded", lambda self, y: ((y - self.middle) / self.width)[:, None])
+    monkeypatch.setattr(Bands, "encode", lambda self, y: ((y - self.middle) / self.width)[:, None])
     bands = Bands(lower=np.zeros(2), upper=np.ones(2))
     answers, _, spent = furthest(
         lambda outputs: answers_of(np.ones((1, 2)), outputs, bands),
@@ -331,7 +331,7 @@ def test_nothing_that_is_published_holds_an_output():
     content, shown = pickle.dumps(release), repr(release) + repr(vars(release))
     for one in release.measurements:
         bands = bands_of(one)
-        private = y if bands is None else bands.placed(y)
+        private = y if bands is None else bands.place(y)
         for value in (*private, *(y - 2.0)):
             if f"{abs(value):.6g}" != "0.5":
                 assert value.tobytes() not in content

@@ -235,7 +235,7 @@ def test_rounding_is_counted_once_for_every_chunk_that_a_group_is_in():
             )
             for row in range(3)
         ]
-        sums.append(parts[0].merged(parts[1]).merged(parts[2]).integers)
+        sums.append(parts[0].merge(parts[1]).merge(parts[2]).integers)
     moved = np.linalg.norm(sums[1] - sums[0])
     assert moved == 9
     assert steps[0] < moved <= steps[1] <= 10
@@ -373,13 +373,13 @@ def test_a_group_that_is_not_verified_spends_more(monkeypatch):
 
 def test_chunks_that_are_not_added_up_let_groups_spend_more(monkeypatch):
     groups, strategy, _ = lopsided()
-    whole = room._Together.merged
+    whole = room._Together.merge
 
     def longest(one, other):
         lengths = np.maximum(one.lengths, other.lengths)
         return replace(whole(one, other), lengths=lengths)
 
-    monkeypatch.setattr(room._Together, "merged", longest)
+    monkeypatch.setattr(room._Together, "merge", longest)
     spent, claimed = grown(strategy, groups)
     assert spent > 3.9 * claimed
 
@@ -397,7 +397,7 @@ def test_the_longest_column_in_place_of_their_sum_lets_groups_spend_more(monkeyp
             return longest_alone if name == "bincount" else getattr(np, name)
 
     monkeypatch.setattr(room, "np", Patched())
-    monkeypatch.setattr(room._Together, "merged", lambda one, _: one)
+    monkeypatch.setattr(room._Together, "merge", lambda one, _: one)
     spent, claimed = grown(strategy, groups)
     assert spent > 3.9 * claimed
 

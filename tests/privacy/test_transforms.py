@@ -89,7 +89,7 @@ class Kept:
     def __init__(self, entries):
         self.entries = entries
 
-    def merged(self, other):
+    def merge(self, other):
         return Kept(np.concatenate([self.entries, other.entries]))
 
 

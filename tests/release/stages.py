@@ -26,7 +26,7 @@ def stage(X, matrix, y, *, question=BOUNDS, noise_sd=0.5, seed=0, **others):
     longest = np.linalg.norm(matrix, axis=0).max()
     mu = question.distance * longest / noise_sd * (1 + 1e-12)
     answers = Answers(
-        values=matrix @ question.encoded(y) + noise[:, None],
+        values=matrix @ question.encode(y) + noise[:, None],
         noise_sd=noise_sd,
         guarantee=Guarantee(
             epsilon=gaussian_epsilon(mu, 1e-3), delta=1e-3, mu=mu, answers=len(matrix)

@@ -287,7 +287,7 @@ def test_a_release_holds_no_labels_nor_sums_of_them(name):
     labels = (np.floor(X[:, 0]) % count).astype(int).tolist()
     dump = pickle.dumps(release)
     for one in release.measurements:
-        encoded = one.question.encoded(one.question.read(labels, rows=len(X)))
+        encoded = one.question.encode(one.question.read(labels, rows=len(X)))
         unnoised = one.strategy.matrix @ encoded
         for private in (encoded, encoded[:, 0], unnoised):
             for form in (np.ascontiguousarray(private), np.asfortranarray(private)):

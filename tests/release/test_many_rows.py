@@ -11,7 +11,7 @@ from row_fits import release_rows
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 
 from cloakgp.data import ArrayRows
-from cloakgp.design.streaming.binning import Cells
+from cloakgp.design.streaming.binning import Partition
 from cloakgp.design.streaming.rules import BallRule, LinearRule, Rule
 from cloakgp.design.streaming.sums import sum_strategy
 from cloakgp.fitting.strategies import Query
@@ -289,7 +289,7 @@ def test_columns_that_are_no_numbers_do_not_verify(first, made, table):
 
 
 def objectives(release, X, outputs_bounds=(-2.0, 3.0)):
-    cells = Cells(centres=np.unique(X, axis=0), units=np.ones(X.shape[1]))
+    cells = Partition(centres=np.unique(X, axis=0), units=np.ones(X.shape[1]))
     rows = ArrayRows(X, np.zeros(len(X)), chunk_rows=16, jobs=1)
     sums = sum_strategy(rows, model=release.prior, rule=strategy_of(release).rule, cells=cells)
     return [

@@ -101,7 +101,7 @@ def test_no_request_draws_more_than_it_was_held_for(kind, epsilon, delta, noise)
 def test_the_test_would_see_it():
     # What was held before: of the pair with its δ, although Laplace noise may be drawn.
     drawn, _ = drawn_for(KINDS["numbers"], {"epsilon": 2.9, "delta": 1e-15, "noise": "laplace"})
-    assert not covers(Amount.held([(2.9, 1e-15)]), drawn)
+    assert not covers(Amount.to_hold([(2.9, 1e-15)]), drawn)
     assert drawn.laplace > 2.8 * UNITS
     more = Amount.of(Cost("laplace", epsilon=2.9)) + Amount(laplace=fixed(1e-12))
     assert not covers(costs_of_release(2.9, 0.0)[0], more)

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 RESERVED_BYTES = 2**24
 
 
-class Published(Protocol):
+class AnyRelease(Protocol):
     """A release."""
 
     def to_bytes(self) -> bytes:
         """Return its file."""
 
 
-Made = TypeVar("Made", bound=Published)
+Made = TypeVar("Made", bound=AnyRelease)
 
 
 @dataclass

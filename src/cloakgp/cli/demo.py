@@ -36,7 +36,7 @@ def demo(
     _introduce(people)
     with reporting("designing the noise") as reporter:
         outcome = demonstration.demonstrate(
-            people, tell=lambda name: reporter.step(f"designing, asking and predicting: {name}")
+            people, on_step=lambda name: reporter.step(f"designing, asking and predicting: {name}")
         )
         picture = demonstration.draw(outcome)
     stdout.print(_comparison(outcome))

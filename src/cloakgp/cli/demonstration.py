@@ -41,7 +41,7 @@ TEST_SHARE = 0.2
 SPLIT_SEED = 0
 REPETITIONS = 12
 
-Tell = Callable[[str], None]
+OnStep = Callable[[str], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +129,7 @@ def load_people() -> People:
 
 
 def demonstrate(
-    people: People, *, repetitions: int = REPETITIONS, tell: Tell | None = None
+    people: People, *, repetitions: int = REPETITIONS, on_step: OnStep | None = None
 ) -> Demonstration:
     """Release about some patients, and predict the others.
 
@@ -138,7 +138,7 @@ def demonstrate(
     people : People
     repetitions : int
         Draws of the noise to compare.
-    tell : callable, optional
+    on_step : callable, optional
         Called with what happens next.
     """
     fitted = partial(_fitted, people)
@@ -153,8 +153,8 @@ def demonstrate(
     }
     trials = []
     for name, release in ways.items():
-        if tell is not None:
-            tell(name)
+        if on_step is not None:
+            on_step(name)
         trials.append(_trial(people, name=name, fitted=release, repetitions=repetitions))
     middle = np.full(len(people.y_test), BOUNDS.middle)
     return Demonstration(
@@ -204,7 +204,7 @@ def _trial(people: People, *, name: str, fitted: Callable[[], Release], repetiti
     for _ in range(repetitions):
         # Later stages depend on the answers to earlier ones: only one stage can be asked again.
         several = len(release.measurements) > 1
-        again = fitted() if several else _noised_again(release, people)
+        again = fitted() if several else _ask_again(release, people)
         errors.append(_rmse(again.predict(people.X_test), people))
     return Trial(
         name=name,
@@ -214,7 +214,7 @@ def _trial(people: People, *, name: str, fitted: Callable[[], Release], repetiti
     )
 
 
-def _noised_again(release: Release, people: People) -> Release:
+def _ask_again(release: Release, people: People) -> Release:
     """Ask the same questions of the same people with fresh noise: the design is reused."""
     (measurement,) = release.measurements
     assert isinstance(measurement.strategy, DenseStrategy)

@@ -64,7 +64,7 @@ def predict(
                 new_output=new_output,
                 estimate=one_of(ESTIMATES, estimate, option="--estimate"),
                 reporter=reporter,
-                tell=warn,
+                notify=warn,
             )
             with target.filling() as file:
                 rows = predictions.write(file)

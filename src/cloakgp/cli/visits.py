@@ -57,8 +57,8 @@ MissingOutput = Annotated[
 ]
 
 
-def visiting(
-    name: str, words: str, *, ask: Callable[[Release, Visit, Reporter], Release]
+def visit_command(
+    name: str, words: str, *, ask: Callable[[Release, VisitOptions, Reporter], Release]
 ) -> Callable[..., None]:
     """Return the command of a later visit.
 
@@ -87,7 +87,7 @@ def visiting(
         counting: Counting,
         overwrite: options.Overwrite = False,
     ) -> None:
-        planned = Visit(
+        planned = VisitOptions(
             table=table,
             epsilon=epsilon,
             delta=delta,
@@ -106,7 +106,7 @@ def visiting(
 
 
 @dataclass(frozen=True)
-class Visit:
+class VisitOptions:
     """A later visit.
 
     Attributes
@@ -138,12 +138,12 @@ class Visit:
 
 def _pay(
     release_file: Path,
-    visit: Visit,
+    visit: VisitOptions,
     counting: Counting,
     *,
     to: Path,
     overwrite: bool,
-    ask: Callable[[Release, Visit, Reporter], Release],
+    ask: Callable[[Release, VisitOptions, Reporter], Release],
 ) -> None:
     """Ask, count and write."""
     from cloakgp.cli.console import showing_warnings
@@ -183,7 +183,7 @@ def _pay(
     )
 
 
-def _refined(known: Release, visit: Visit, reporter: Reporter) -> Release:
+def _refine(known: Release, visit: VisitOptions, reporter: Reporter) -> Release:
     import numpy as np
 
     from cloakgp.fitting.visits import refine as ask_again
@@ -205,7 +205,7 @@ def _refined(known: Release, visit: Visit, reporter: Reporter) -> Release:
     return ask_again(known, private, queries, **settings)
 
 
-def _extended(known: Release, visit: Visit, reporter: Reporter) -> Release:
+def _extend(known: Release, visit: VisitOptions, reporter: Reporter) -> Release:
     from cloakgp.fitting.visits import extend as ask_new
     from cloakgp.fitting.visits import protects_persons
     from cloakgp.release import DenseStrategy
@@ -225,7 +225,7 @@ def _extended(known: Release, visit: Visit, reporter: Reporter) -> Release:
 
 
 def _read(
-    known: Release, visit: Visit, raw: RawRows
+    known: Release, visit: VisitOptions, raw: RawRows
 ) -> tuple[Array, NDArray[Any], list[Hashable] | None]:
     """Return the inputs of the rows that are kept, their private outputs, and whose they are."""
     from cloakgp.data.tables import read_people
@@ -244,7 +244,7 @@ def _read(
     return encoded.X, people.private[encoded.kept], groups
 
 
-def _raw_rows(known: Release, visit: Visit) -> RawRows:
+def _raw_rows(known: Release, visit: VisitOptions) -> RawRows:
     """Return how the table is read: as the release's schema says."""
     from cloakgp.columns import infer_schema
     from cloakgp.data.raw import RawRows
@@ -289,7 +289,7 @@ def _class_names(known: Release) -> tuple[str, ...]:
     return names
 
 
-def _file_rows(known: Release, visit: Visit, raw: RawRows, reporter: Reporter) -> FileRows:
+def _file_rows(known: Release, visit: VisitOptions, raw: RawRows, reporter: Reporter) -> FileRows:
     from cloakgp.data import FileRows
 
     rows = FileRows(
@@ -299,10 +299,10 @@ def _file_rows(known: Release, visit: Visit, raw: RawRows, reporter: Reporter) -
         raw=raw,
         table_format=format_of_table(visit.table, visit.query),
     )
-    return rows.watched(reporter.rows)
+    return rows.report_to(reporter.rows)
 
 
-def _query_points(known: Release, visit: Visit) -> Array | None:
+def _query_points(known: Release, visit: VisitOptions) -> Array | None:
     if visit.queries is None:
         return None
     from cloakgp.data.tables import read_public
@@ -311,7 +311,7 @@ def _query_points(known: Release, visit: Visit) -> Array | None:
     return complete_points(known, read_public(visit.queries), name="--queries")
 
 
-def _settings(visit: Visit, reporter: Reporter) -> Settings:
+def _settings(visit: VisitOptions, reporter: Reporter) -> Settings:
     return {
         "epsilon": visit.epsilon,
         "delta": visit.delta,
@@ -321,21 +321,21 @@ def _settings(visit: Visit, reporter: Reporter) -> Settings:
     }
 
 
-refine = visiting(
+refine = visit_command(
     "refine",
     """Ask the same rows again, for what a release leaves open. Spends anew about these people.
 
     The table must be the one that the release was made from, its rows in the same order (any order,
     if they were so many that the release keeps none). Writes a release that knows both visits.
     """,
-    ask=_refined,
+    ask=_refine,
 )
-extend = visiting(
+extend = visit_command(
     "extend",
     """Ask new rows, given what a release knows. Spends about the people in the table.
 
     Writes a release that knows both tables. Its guarantee adds up both visits, as if everybody were
     in both tables; if these are other people, each is protected by their own visit alone.
     """,
-    ask=_extended,
+    ask=_extend,
 )

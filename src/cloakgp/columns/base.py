@@ -177,7 +177,7 @@ class Column(ABC):
             raise ValueError(f"column {self.name!r}: what stands for missing cells is damaged")
 
     @abstractmethod
-    def filled_from(self, cells: Sequence[Cells], *, codes: frozenset[str]) -> Self:
+    def fill_from(self, cells: Sequence[Cells], *, codes: frozenset[str]) -> Self:
         """Return the column with what it takes from public cells: what stands for missing ones."""
 
     @property
@@ -187,7 +187,7 @@ class Column(ABC):
 
     def with_gaps(self, cells: Sequence[Cells], *, codes: frozenset[str]) -> Self:
         """Return the column with a policy for missing cells, if some are missing."""
-        made = self.filled_from(cells, codes=codes)
+        made = self.fill_from(cells, codes=codes)
         if not made.read(cells, codes=codes).missing.any():
             return made
         return replace(made, missing="category" if "category" in self.policies else "impute")

@@ -72,7 +72,7 @@ class Category(Column):
         X[np.arange(len(values)), values[:, 0].astype(np.intp)] = CORNER
         return X
 
-    def filled_from(self, cells: Sequence[Cells], *, codes: frozenset[str]) -> Self:
+    def fill_from(self, cells: Sequence[Cells], *, codes: frozenset[str]) -> Self:
         """Take the most common levels, unless some are declared."""
         if self.levels:
             return self
@@ -155,7 +155,7 @@ class OrderedCategory(Column):
         """Return ranks as they are."""
         return values
 
-    def filled_from(self, cells: Sequence[Cells], *, codes: frozenset[str]) -> Self:
+    def fill_from(self, cells: Sequence[Cells], *, codes: frozenset[str]) -> Self:
         """Take the order from the column's type, if it says one, and the median rank."""
         made = self if self.levels else replace(self, levels=cells[0].levels)
         return replace(made, fill=typical(made.read(cells, codes=codes).values)[0])

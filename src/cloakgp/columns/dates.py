@@ -92,7 +92,7 @@ class Date(Column):
             parts += [np.cos(angle), np.sin(angle)]
         return np.hstack(parts)
 
-    def filled_from(self, cells: Sequence[Cells], *, codes: frozenset[str]) -> Self:
+    def fill_from(self, cells: Sequence[Cells], *, codes: frozenset[str]) -> Self:
         """Take the median."""
         return replace(self, fill=typical(self.read(cells, codes=codes).values)[0])
 

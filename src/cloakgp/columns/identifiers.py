@@ -41,7 +41,7 @@ class Identifier(Column):
         """Return nothing."""
         return values
 
-    def filled_from(self, cells: Sequence[Cells], *, codes: frozenset[str]) -> Self:
+    def fill_from(self, cells: Sequence[Cells], *, codes: frozenset[str]) -> Self:
         """Take nothing."""
         del cells, codes
         return self

@@ -77,7 +77,7 @@ class Number(Column):
         """Return them as they are."""
         return values
 
-    def filled_from(self, cells: Sequence[Cells], *, codes: frozenset[str]) -> Self:
+    def fill_from(self, cells: Sequence[Cells], *, codes: frozenset[str]) -> Self:
         """Take the median."""
         return replace(self, fill=typical(self.read(cells, codes=codes).values)[0])
 
@@ -178,7 +178,7 @@ class Boolean(Column):
         """Return them as they are."""
         return values
 
-    def filled_from(self, cells: Sequence[Cells], *, codes: frozenset[str]) -> Self:
+    def fill_from(self, cells: Sequence[Cells], *, codes: frozenset[str]) -> Self:
         """Take nothing."""
         del cells, codes
         return self

@@ -86,7 +86,7 @@ class Place(Column):
         turn = np.mod(longitude - meridian + np.pi, 2 * np.pi) - np.pi
         return RADIUS * np.column_stack([latitude - middle, np.cos(middle) * turn])
 
-    def filled_from(self, cells: Sequence[Cells], *, codes: frozenset[str]) -> Self:
+    def fill_from(self, cells: Sequence[Cells], *, codes: frozenset[str]) -> Self:
         """Take the centre, and the plane if places are near each other."""
         values = self.read(cells, codes=codes).values
         known = values[np.isfinite(values).all(axis=1)]

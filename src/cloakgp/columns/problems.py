@@ -20,7 +20,7 @@ SHOWN_PROBLEMS = 20
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class InvalidCells:
     """What is wrong with cells of a public column.
 
     Attributes
@@ -38,13 +38,17 @@ class Problem:
 
 
 def check_problems(
-    problems: Sequence[Problem], *, first_row: int = 0, place: str = "", row: str = BELOW_HEADER
+    problems: Sequence[InvalidCells],
+    *,
+    first_row: int = 0,
+    place: str = "",
+    row: str = BELOW_HEADER,
 ) -> None:
     """Raise one error that names all problems, if there are some.
 
     Parameters
     ----------
-    problems : sequence of Problem
+    problems : sequence of InvalidCells
     first_row : int
         How many rows of the table come before these.
     place : str
@@ -59,7 +63,7 @@ def check_problems(
     Examples
     --------
     >>> import numpy as np
-    >>> check_problems([Problem("age", "is empty", np.array([0]))])  # doctest: +ELLIPSIS
+    >>> check_problems([InvalidCells("age", "is empty", np.array([0]))])  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
     ValueError: column 'age' is empty in row 1 below the header: correct that cell, ...
@@ -82,7 +86,7 @@ def check_problems(
     )
 
 
-def _tell(problem: Problem, *, start: int, place: str, row: str) -> str:
+def _tell(problem: InvalidCells, *, start: int, place: str, row: str) -> str:
     numbers = [str(start + int(each)) for each in problem.rows]
     first = row.format(numbers[0])
     others = numbers[1:SHOWN_ROWS]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from cloakgp.columns.base import Coded, Column
 from cloakgp.columns.cells import Cells, cells_of
-from cloakgp.columns.problems import BELOW_HEADER, Problem, check_problems
+from cloakgp.columns.problems import BELOW_HEADER, InvalidCells, check_problems
 from cloakgp.privacy.entries import EMPTY
 from cloakgp.utils.arrays import Array, column_names
 
@@ -48,13 +48,13 @@ class UnseenLevels:
     rows: int
     levels: tuple[str, ...]
 
-    def merged(self, later: UnseenLevels) -> UnseenLevels:
+    def merge(self, later: UnseenLevels) -> UnseenLevels:
         """Return these levels with those of rows further down.
 
         Examples
         --------
         >>> first = UnseenLevels("job", "missing", 2, ("cook",))
-        >>> print(first.merged(UnseenLevels("job", "missing", 1, ("cook",))))
+        >>> print(first.merge(UnseenLevels("job", "missing", 1, ("cook",))))
         column 'job' has levels that were not declared ('cook') in 3 rows: taken as missing
         """
         levels = tuple(dict.fromkeys((*self.levels, *later.levels)))[:MOST_LEVELS]
@@ -201,7 +201,9 @@ class Schema:
         left_out = np.logical_or.reduce([coded.left_out for _, coded in parts])
         check_problems(
             [
-                Problem(column=_called(column), fault=fault, rows=np.flatnonzero(mask & ~left_out))
+                InvalidCells(
+                    column=_called(column), fault=fault, rows=np.flatnonzero(mask & ~left_out)
+                )
                 for column, coded in parts
                 for fault, mask in coded.faults.items()
                 if (mask & ~left_out).any()
@@ -224,7 +226,7 @@ class Schema:
     def _cells(self, table: Any, column: Column) -> list[Cells]:
         return [cells_of(table[source]) for source in column.sources]
 
-    def completed(self, table: Any) -> Schema:
+    def complete(self, table: Any) -> Schema:
         """Return the schema with what it leaves to be taken from public columns.
 
         Parameters
@@ -238,7 +240,7 @@ class Schema:
             columns=tuple(
                 column
                 if column.complete
-                else column.filled_from(self._cells(table, column), codes=self._codes)
+                else column.fill_from(self._cells(table, column), codes=self._codes)
                 for column in self.columns
             ),
         )

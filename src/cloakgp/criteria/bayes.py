@@ -57,7 +57,7 @@ class _Bayes(Criterion):
         import numpy as np
 
         from cloakgp.design.streaming.bayes import design_streamed_bayes
-        from cloakgp.design.streaming.binning import Cells
+        from cloakgp.design.streaming.binning import Partition
         from cloakgp.design.streaming.conditioning import ConditionedModel
         from cloakgp.design.streaming.grouping import GroupedModel
         from cloakgp.design.streaming.l1_ball import design_streamed_l1
@@ -81,7 +81,7 @@ class _Bayes(Criterion):
             problem.rows,
             queries * np.sqrt(problem.weights),
             model=conditioned or model,
-            cells=Cells(centres=summary.centres(DESIGN_CELLS)[0], units=summary.units),
+            cells=Partition(centres=summary.centres(DESIGN_CELLS)[0], units=summary.units),
             prior_variance=float(problem.weights @ variance),
             noise_sd=problem.noise_sd,
             sample=problem.sample,

@@ -244,4 +244,4 @@ class InputRows:
             return work(chunks[0])
         # One thread of BLAS for each, so that a result has the same bits however many there are.
         with suitable_threads(0.0), ThreadPoolExecutor(joblib.cpu_count()) as pool:
-            return reduce(lambda before, part: before.merged(part), pool.map(work, chunks))
+            return reduce(lambda before, part: before.merge(part), pool.map(work, chunks))

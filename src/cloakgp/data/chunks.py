@@ -134,7 +134,7 @@ class LocalRows(ABC):
         # Who watches stays where they are.
         return {**self.__dict__, "watch": None}
 
-    def watched(self, watch: Watch | None) -> Self:
+    def report_to(self, watch: Watch | None) -> Self:
         """Return the same rows, which report to somebody.
 
         Parameters
@@ -270,7 +270,7 @@ def merge_in_order(
         parts = _parts_here(blocks, work) if jobs == 1 else _parts(blocks, work, jobs=jobs)
         with closing(parts):
             for rows, part in parts:
-                merged = part if merged is None else merged.merged(part)
+                merged = part if merged is None else merged.merge(part)
                 done += rows
                 report(done)
     if merged is None:

@@ -130,7 +130,7 @@ class EntryRows:
         """Whether the rows say whose they are, to be protected together."""
         return bool(self.passes.grouped)
 
-    def measured_in(self, units: OutputColumns | None) -> EntryRows:
+    def with_units(self, units: OutputColumns | None) -> EntryRows:
         """Return the same entries in widths from the middles of some bounds, or as they are."""
         return replace(self, units=units)
 

@@ -101,11 +101,11 @@ class FileRows(LocalRows):
         self._states = tuple(file_state(file) for file in self.paths)
         self._counts: tuple[int | None, ...] = ()
         self._format = format_of(self.paths[0]) if table_format is None else table_format
-        self._counts = self._looked()
+        self._counts = self._check_files()
 
     # A table without a header has somebody's row in its place.
     @forget_on_failure
-    def _looked(self) -> tuple[int | None, ...]:
+    def _check_files(self) -> tuple[int | None, ...]:
         """Check what is asked for, and every file; return how many rows each has, if known."""
         suffixes = self._format.suffixes
         for path in self.paths:

@@ -218,7 +218,7 @@ class _Problem:
         free, _ = self.ascend(best, steps=STEPS)
         return self.strategy(free)
 
-    def shared(self, budgets: Array) -> Array:
+    def sum_over_groups(self, budgets: Array) -> Array:
         """Return what all rows that are protected together have, for each row."""
         if self.groups is None:
             return budgets
@@ -227,7 +227,7 @@ class _Problem:
 
     def unit(self, free: Array) -> tuple[Array, Array]:
         """Return u with Euclidean norm 1, of each row or group, and the norms before."""
-        norms = np.sqrt(self.shared(np.einsum("kj,kj->j", free, free)))
+        norms = np.sqrt(self.sum_over_groups(np.einsum("kj,kj->j", free, free)))
         norms = np.maximum(norms, np.finfo(np.float64).tiny)
         return free / norms, norms
 
@@ -243,7 +243,7 @@ class _Problem:
         point = self.evaluate(unit * np.abs(unit))
         along = 2.0 * np.abs(unit) * point.gradient
         # The derivative through the norm is the part across each row's, or group's, u.
-        across = along - unit * self.shared(np.einsum("kj,kj->j", unit, along))
+        across = along - unit * self.sum_over_groups(np.einsum("kj,kj->j", unit, along))
         return (self.prior_variance - point.explained) / self.scale, -across / norms / self.scale
 
     def ascend(self, start: Array, *, steps: int) -> tuple[Array, float]:

@@ -52,7 +52,7 @@ class Iterate(Protocol):
     def curvature(self, columns: Array) -> Array:
         """Return the matrix of second derivatives over the columns given."""
 
-    def whitened(self, columns: Array) -> Array:
+    def whiten(self, columns: Array) -> Array:
         """Return columns whose inner products are c_iᵀ S⁻¹ c_j."""
 
     def condition(self) -> float:
@@ -75,17 +75,17 @@ class LogDetIterate:
 
     def gains(self, columns: Array) -> Array:
         """Return c_jᵀ S⁻¹ c_j / r."""
-        return squared_lengths(self.whitened(columns)) / len(self.factor)
+        return squared_lengths(self.whiten(columns)) / len(self.factor)
 
     def curvature(self, columns: Array) -> Array:
         """Return (c_iᵀ S⁻¹ c_j)² / r."""
-        whitened = self.whitened(columns)
+        whitened = self.whiten(columns)
         products = whitened.T @ whitened
         np.multiply(products, products, out=products)
         products /= len(self.factor)
         return np.asarray(products, dtype=np.float64)
 
-    def whitened(self, columns: Array) -> Array:
+    def whiten(self, columns: Array) -> Array:
         """Return G⁻¹ c_j."""
         # An inverse and a product, which over many columns take half as long as substitution; for
         # a triangle the bound on the error is the same (Higham 2002, section 14.2).
@@ -128,7 +128,7 @@ class TraceIterate:
         log t: every node is the square of a matrix product. Unlike an expansion in eigenvectors,
         it has the same relative error for every pair, however weak its directions.
         """
-        whitened = self.whitened(columns)
+        whitened = self.whiten(columns)
         total = float(self.roots.sum())
         gains = self.roots @ np.square(whitened) / total
         curvature = np.outer(gains, gains) / 2
@@ -149,7 +149,7 @@ class TraceIterate:
             curvature += term
         return np.asarray(curvature, dtype=np.float64)
 
-    def whitened(self, columns: Array) -> Array:
+    def whiten(self, columns: Array) -> Array:
         """Return diag(λ)^-½ Qᵀ c_j."""
         whitened: Array = (self.directions.T @ columns) / self.roots[:, None]
         return whitened

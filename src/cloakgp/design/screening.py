@@ -107,7 +107,7 @@ def may_carry_weight(iterate: Iterate, columns: Array, *, gap: float) -> NDArray
         # The smaller root as the product of both over the larger: no difference of like numbers.
         least = (1.0 + widened) / (1.0 + excess / 2.0 + spread / 2.0)
         return np.asarray(gains >= least, dtype=bool)
-    leverages = squared_lengths(iterate.whitened(columns)) * (1.0 + rounding)
+    leverages = squared_lengths(iterate.whiten(columns)) * (1.0 + rounding)
     return np.asarray(gains + np.sqrt(widened * leverages) >= 1.0, dtype=bool)
 
 
@@ -140,7 +140,7 @@ def first_columns(columns: Array, weights: Array, *, iterate: Iterate, gains: Ar
         return np.arange(count)
     promise = weights * gains**GAIN_POWER
     chosen = np.sort(np.argpartition(-promise, size)[:size])
-    whitened = iterate.whitened(columns) * np.sqrt(weights)
+    whitened = iterate.whiten(columns) * np.sqrt(weights)
     held = whitened[:, chosen]
     if np.linalg.eigvalsh(held @ held.T)[0] >= SPANNING_SHARE:
         return chosen
@@ -171,7 +171,7 @@ def leaving(
     idle &= gains < 1.0 - 2.0 * gap
     candidates = np.flatnonzero(idle)
     candidates = candidates[np.argsort(weights[candidates])]
-    losses = weights[candidates] * squared_lengths(iterate.whitened(columns[:, candidates]))
+    losses = weights[candidates] * squared_lengths(iterate.whiten(columns[:, candidates]))
     return candidates[np.cumsum(losses) < LEAVING_LOSS]
 
 

@@ -177,7 +177,7 @@ class RowSupports:
             squares.append(scaled.T @ scaled)
         return cls(gram=slopes.T @ slopes, totals=np.array(totals), squares=np.array(squares))
 
-    def merged(self, other: RowSupports) -> RowSupports:
+    def merge(self, other: RowSupports) -> RowSupports:
         """Return the sums over these rows and others."""
         return RowSupports(
             gram=self.gram + other.gram,

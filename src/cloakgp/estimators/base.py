@@ -28,7 +28,7 @@ from cloakgp.release import Release
 from cloakgp.release.provenance import Provenance
 from cloakgp.utils.arrays import Array, as_inputs, check_unmasked, column_names
 from cloakgp.utils.names import NoiseName
-from cloakgp.utils.passes import Tell
+from cloakgp.utils.passes import OnStep
 
 TableLike = ArrayLike | Mapping[str, Any]
 """A matrix, or columns by name."""
@@ -192,7 +192,7 @@ def read_inputs(estimator: BaseEstimator, X: Any, *, schema: Schema | None) -> I
         return Inputs(X=check_inputs(estimator, X))
     if not names and not isinstance(X, Mapping):
         raise ValueError("a schema goes with a table whose columns have names")
-    schema = infer_schema(X, names) if schema is None else schema.completed(X)
+    schema = infer_schema(X, names) if schema is None else schema.complete(X)
     schema.validate()
     encoded = schema.encode(X, row=FROM_ZERO)
     if len(encoded.X) < 2:
@@ -353,11 +353,11 @@ class DesignMixin(BaseEstimator):
         query: Query,
         noise: NoiseName,
         progress: Progress | None,
-        tell: Tell,
+        on_step: OnStep,
     ) -> Self:
         """Fit a table, held or read in passes, and keep the release."""
         plan = Plan.of(
-            self._request(), model, query=query, noise=noise, progress=progress, on_step=tell
+            self._request(), model, query=query, noise=noise, progress=progress, on_step=on_step
         )
         return self._keep(fit(table, y, plan))
 

@@ -43,7 +43,7 @@ from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import LatentPrediction, Release
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import CriterionName, LinkName, NoiseChoice
-from cloakgp.utils.passes import Tell, tell_nobody
+from cloakgp.utils.passes import OnStep, ignore_step
 
 
 class DPGPClassifier(
@@ -202,7 +202,7 @@ class DPGPClassifier(
         *,
         groups: Iterable[Hashable] | None = None,
         progress: Progress | None = None,
-        tell: Tell = tell_nobody,
+        on_step: OnStep = ignore_step,
     ) -> DPGPClassifier:
         """Spend the budget once: ask the labels, keep the noisy answers.
 
@@ -225,7 +225,7 @@ class DPGPClassifier(
             protected together. Not for criterion "newton".
         progress : callable, optional
             Called with the certified gap while the design improves.
-        tell : callable, optional
+        on_step : callable, optional
             Called with what begins, in a few words.
 
         Returns
@@ -257,14 +257,14 @@ class DPGPClassifier(
                 groups=None if units is None else units.tolist(),
             )
             many.schema = given.schema
-            return self.fit_rows(many, X_query, query_weight, progress=progress, tell=tell)
+            return self.fit_rows(many, X_query, query_weight, progress=progress, on_step=on_step)
         warn_of_parameters(
             epsilon=self.epsilon,
             delta=self.delta,
             rows=len(inputs),
             rates=() if rates is None else rates.tolist(),
         )
-        tell("choosing the prior")
+        on_step("choosing the prior")
         prior, likelihood = choose_label_prior(
             inputs,
             classes=classes,
@@ -278,7 +278,7 @@ class DPGPClassifier(
             random_state=self.random_state,
         )
         self.classes_ = _as_array(classes)
-        tell("choosing where predictions matter")
+        on_step("choosing where predictions matter")
         query = self._query(inputs, X_query, query_weight)
         if self._criterion().iterates:
             released = release_iteration(
@@ -295,7 +295,7 @@ class DPGPClassifier(
                 input_names=self._names(),
                 output_name=column_name(y),
                 progress=progress,
-                tell=tell,
+                on_step=on_step,
                 insecure_seed=self.insecure_seed,
             )
             return self._keep(released)
@@ -323,7 +323,7 @@ class DPGPClassifier(
         )
         model = Model(prior=prior, question=classes, likelihood=likelihood)
         return self._fit_table(
-            table, y, lambda _: model, query=query, noise=noise, progress=progress, tell=tell
+            table, y, lambda _: model, query=query, noise=noise, progress=progress, on_step=on_step
         )
 
     @forget_on_failure
@@ -334,7 +334,7 @@ class DPGPClassifier(
         query_weight: ArrayLike | None = None,
         *,
         progress: Progress | None = None,
-        tell: Tell = tell_nobody,
+        on_step: OnStep = ignore_step,
     ) -> DPGPClassifier:
         """Spend the budget once on a table in chunks: files, arrays or a cluster, of any length.
 
@@ -348,7 +348,7 @@ class DPGPClassifier(
             ``groups``: then all rows of one group are protected together.
         X_query, query_weight
             As for `fit`.
-        progress, tell
+        progress, on_step
             As for `fit`.
 
         Returns
@@ -380,7 +380,7 @@ class DPGPClassifier(
             rows=table.rows,
             rates=() if rates is None else rates.tolist(),
         )
-        tell("choosing the prior")
+        on_step("choosing the prior")
         summary = table.summary
         prior, likelihood = choose_label_prior(
             # The sample lacks the ends of inputs; these alone say little of a variance that varies.
@@ -395,7 +395,7 @@ class DPGPClassifier(
             approximation=self.approximation,
             blocks=self._blocks(),
         )
-        tell("choosing where predictions matter")
+        on_step("choosing where predictions matter")
         query = self._query_for(rows, X_query, query_weight)
         points = query or Query(*summary.centres(LARGEST_DEFAULT_QUERY))
         self.classes_ = _as_array(classes)
@@ -416,7 +416,7 @@ class DPGPClassifier(
             query=points,
             noise=noise,
             progress=progress,
-            tell=tell,
+            on_step=on_step,
         )
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:

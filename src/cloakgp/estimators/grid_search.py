@@ -377,9 +377,9 @@ def _worst_of(
     # Candidates may differ in whether an interval is looked for, in what they learn and count.
     kinds = {
         (
-            bool(each._regression().searched(each._criterion())),
+            bool(each._regression().bounds_to_search(each._criterion())),
             each.learn is not None and each.noise_variance is None,
-            each._regression().calibrated(each._criterion()),
+            each._regression().asks_calibration(each._criterion()),
         )
         for each in candidates
         if isinstance(each, DPGPRegressor)

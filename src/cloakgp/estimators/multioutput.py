@@ -435,7 +435,7 @@ class DPGPMultiOutputRegressor(
                     stages=stages_for(self.stages, criterion=self._criterion(), noise=law),
                     hyperprior=request.hyperprior,
                     criterion=self.criterion,
-                    searched=bool(request.task.searched(self._criterion())),
+                    searched=bool(request.task.bounds_to_search(self._criterion())),
                     outputs=count,
                     groups=units,
                 ).error

@@ -414,8 +414,8 @@ class ForecastMixin(PlanMixin):
             rows=rows,
             most_rows=most_rows,
             ask_spread=hyperprior is not None and hyperprior.noise_variance,
-            searched=bool(request.task.searched(request.chosen_criterion())),
-            calibrated=request.task.calibrated(request.chosen_criterion()),
+            searched=bool(request.task.bounds_to_search(request.chosen_criterion())),
+            calibrated=request.task.asks_calibration(request.chosen_criterion()),
         )
 
     def _forecast(
@@ -438,8 +438,8 @@ class ForecastMixin(PlanMixin):
             stages=stages_for(self.stages, criterion=self._criterion(), noise=noise),
             hyperprior=request.hyperprior,
             criterion=self.criterion,
-            searched=bool(request.task.searched(request.chosen_criterion())),
-            calibrated=request.task.calibrated(request.chosen_criterion()),
+            searched=bool(request.task.bounds_to_search(request.chosen_criterion())),
+            calibrated=request.task.asks_calibration(request.chosen_criterion()),
             groups=groups,
         )
 
@@ -452,7 +452,7 @@ class _Counted:
     numbers: NDArray[np.intp]
     sizes: NDArray[np.intp]
 
-    def merged(self, other: _Counted) -> _Counted:
+    def merge(self, other: _Counted) -> _Counted:
         numbers = np.concatenate([self.numbers, other.numbers])
         found, places = np.unique(numbers, return_inverse=True)
         sizes = np.concatenate([self.sizes, other.sizes])

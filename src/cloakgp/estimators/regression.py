@@ -44,7 +44,7 @@ from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import Release
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import Estimate, NoiseChoice, OutputLikelihood, TransformName
-from cloakgp.utils.passes import Tell, tell_nobody
+from cloakgp.utils.passes import OnStep, ignore_step
 from cloakgp.utils.threads import OPERATIONS_A_PAIR, suitable_threads
 
 
@@ -237,7 +237,7 @@ class DPGPRegressor(
         groups: Iterable[Hashable] | None = None,
         exposure: ArrayLike | None = None,
         progress: Progress | None = None,
-        tell: Tell = tell_nobody,
+        on_step: OnStep = ignore_step,
     ) -> DPGPRegressor:
         """Spend the budget once: ask the outputs, keep the noisy answers.
 
@@ -262,7 +262,7 @@ class DPGPRegressor(
             Public, of counts: years, people, kilometres, in which each was counted. 1 if not given.
         progress : callable, optional
             Called with the certified gap while the design improves.
-        tell : callable, optional
+        on_step : callable, optional
             Called with what begins, in a few words.
 
         Returns
@@ -289,14 +289,14 @@ class DPGPRegressor(
         if plan.by_passes:
             many = ArrayRows(inputs, y, input_names=self._names(), output_name=column_name(y))
             many.schema = given.schema
-            return self.fit_rows(many, X_query, query_weight, progress=progress, tell=tell)
+            return self.fit_rows(many, X_query, query_weight, progress=progress, on_step=on_step)
         bounds, rows = [(declared.lo, declared.hi)], len(inputs)
         warn_of_parameters(
             epsilon=self.epsilon, delta=self.delta, rows=rows, bounds=bounds, mean=self.mean
         )
-        tell("choosing the prior")
+        on_step("choosing the prior")
         prior = self._prior(inputs, limits, inducing=plan.inducing)
-        tell("choosing where predictions matter")
+        on_step("choosing where predictions matter")
         query = self._query(inputs, X_query, query_weight)
         width = len(prior.inducing) if isinstance(prior, SparsePrior) else rows
         table = HeldTable.of(
@@ -320,7 +320,7 @@ class DPGPRegressor(
                 query=query,
                 noise=self._noise(inputs, prior=prior, query=query),
                 progress=progress,
-                tell=tell,
+                on_step=on_step,
             )
 
     @forget_on_failure
@@ -331,7 +331,7 @@ class DPGPRegressor(
         query_weight: ArrayLike | None = None,
         *,
         progress: Progress | None = None,
-        tell: Tell = tell_nobody,
+        on_step: OnStep = ignore_step,
     ) -> DPGPRegressor:
         """Spend the budget once on a table in chunks: files, arrays or a cluster, of any length.
 
@@ -345,7 +345,7 @@ class DPGPRegressor(
             ``groups``: then all rows of one group are protected together.
         X_query, query_weight
             As for `fit`.
-        progress, tell
+        progress, on_step
             As for `fit`.
 
         Returns
@@ -381,13 +381,13 @@ class DPGPRegressor(
             bounds=[(declared.lo, declared.hi)],
             mean=self.mean,
         )
-        tell("choosing the prior")
+        on_step("choosing the prior")
         inducing = inducing_inputs(
             table.summary, self._inducing_of(rows), random_state=self.random_state
         )
         prior_within = cache(partial(self._prior, table.summary.sample, inducing=inducing))
         model = partial(self._model_within, prior_within)
-        tell("choosing where predictions matter")
+        on_step("choosing where predictions matter")
         query = self._query_for(rows, X_query, query_weight)
         points = query or Query(*table.summary.centres(LARGEST_DEFAULT_QUERY))
         noise = choose_noise(
@@ -404,7 +404,13 @@ class DPGPRegressor(
             balls=criterion.balls_of_rules,
         )
         return self._fit_table(
-            table, table.passes, model, query=points, noise=noise, progress=progress, tell=tell
+            table,
+            table.passes,
+            model,
+            query=points,
+            noise=noise,
+            progress=progress,
+            on_step=on_step,
         )
 
     def predict(

@@ -269,4 +269,4 @@ def whole_of(
     1.0
     """
     parts = [*others, *(step.budget for step in steps)]
-    return budget.law.held(*budget.pair, parts=[part.pair for part in parts])
+    return budget.law.budget_to_hold(*budget.pair, parts=[part.pair for part in parts])

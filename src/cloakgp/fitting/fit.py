@@ -13,7 +13,7 @@ from cloakgp.fitting.bands import ONE_STAGE, Stages, Step, schedule_stages, stag
 from cloakgp.fitting.calibration import calibration_share
 from cloakgp.fitting.interval import (
     NO_SEARCH,
-    decided_by_answers,
+    adaptive_budget,
     find_intervals,
 )
 from cloakgp.fitting.request import FitRequest
@@ -28,7 +28,7 @@ from cloakgp.privacy.spending import hold, one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import Release
 from cloakgp.utils.names import NoiseName
-from cloakgp.utils.passes import Tell, tell_nobody
+from cloakgp.utils.passes import OnStep, ignore_step
 
 ModelWithin = Callable[[Sequence[OutputBounds] | None], Model]
 """The model of outputs within the intervals that were found; within the declared bounds if None."""
@@ -68,7 +68,7 @@ class Plan:
     searched: tuple[OutputBounds, ...] = ()
     calibrated: bool = False
     transform: OutputTransform | None = None
-    on_step: Tell = tell_nobody
+    on_step: OnStep = ignore_step
     insecure_seed: int | None = None
 
     @classmethod
@@ -80,7 +80,7 @@ class Plan:
         query: Query,
         noise: NoiseName,
         progress: Progress | None = None,
-        on_step: Tell = tell_nobody,
+        on_step: OnStep = ignore_step,
     ) -> Plan:
         """Resolve a request for one table.
 
@@ -103,8 +103,8 @@ class Plan:
             ),
             learning=Learning(hyperprior=request.hyperprior, average=request.learn == "average"),
             stages=request.task.stages,
-            searched=request.task.searched(request.chosen_criterion()),
-            calibrated=request.task.calibrated(request.chosen_criterion()),
+            searched=request.task.bounds_to_search(request.chosen_criterion()),
+            calibrated=request.task.asks_calibration(request.chosen_criterion()),
             transform=request.task.transform,
             on_step=on_step,
             insecure_seed=request.insecure_seed,
@@ -151,13 +151,13 @@ def fit(table: Table, y: Any, plan: Plan) -> Release:
     if plan.searched:
         search = plan_checked_search(
             plan.searched[0],
-            budget=decided_by_answers(budget),
+            budget=adaptive_budget(budget),
             rows=table.counted,
             largest_group=table.most_counted,
             outputs=table.outputs,
         )
     if search.rounds:
-        budget = decided_by_answers(budget)
+        budget = adaptive_budget(budget)
     spent = search.spent(len(search.rounds), checks=len(search.checks))
     steps = _schedule(table, plan, model, budget=budget, spent=spent)
     hold(whole_of(budget, steps=steps, others=search.parts))

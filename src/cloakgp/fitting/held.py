@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from cloakgp.criteria import criterion_named
 from cloakgp.data import InputRows
 from cloakgp.design import Certificate
-from cloakgp.design.streaming.binning import Cells
+from cloakgp.design.streaming.binning import Partition
 from cloakgp.fitting.bands import Step
 from cloakgp.fitting.calibration import CELLS, choose_strata, noise_share
 from cloakgp.fitting.reach import reach_of_rows
@@ -368,7 +368,7 @@ class HeldTable(Table):
         assert isinstance(design.strategy, DenseStrategy)
         answers = ask(
             design.strategy.matrix,
-            self._asked(y),
+            self._convert_outputs(y),
             question=design.question,
             epsilon=budget.epsilon,
             delta=budget.delta,
@@ -384,15 +384,15 @@ class HeldTable(Table):
         del output
         return None
 
-    def _asked(self, y: ArrayLike) -> ArrayLike:
+    def _convert_outputs(self, y: ArrayLike) -> ArrayLike:
         """Return private outputs as they are asked."""
         if self.transform is None:
             return y
         return transform_outputs(y, transform=self.transform, rows=len(self.X))
 
-    def _counted(self, y: ArrayLike) -> ArrayLike:
+    def _convert_counted_outputs(self, y: ArrayLike) -> ArrayLike:
         """Return private outputs as they are counted, in the units of their bounds."""
-        return self._asked(y)
+        return self._convert_outputs(y)
 
     def count(
         self,
@@ -406,8 +406,8 @@ class HeldTable(Table):
     ) -> Answers:
         """Count an output of every row, by strata if given, under (ε, δ)-differential privacy."""
         return ask(
-            self._counting(output, strata),
-            self._counted(y),
+            self._counting_matrix(output, strata),
+            self._convert_counted_outputs(y),
             question=question,
             epsilon=budget.epsilon,
             delta=budget.delta,
@@ -419,10 +419,10 @@ class HeldTable(Table):
     def strata(self, count: int) -> Strata:
         """Return so many strata of like inputs, or fewer; public."""
         summary = summarise(InputRows(self.X))
-        cells = Cells(centres=summary.centres(count)[0], units=summary.units)
+        cells = Partition(centres=summary.centres(count)[0], units=summary.units)
         return Strata(cells=cells, sizes=np.asarray(cells.membership(self.X).sum(axis=1)))
 
-    def _counting(self, output: int, strata: Strata | None) -> Array:
+    def _counting_matrix(self, output: int, strata: Strata | None) -> Array:
         """Return which rows are in which count, shape (S, N) or (1, N)."""
         which = self._which(output)
         rows = np.ones(len(self.X)) if which is None else which.astype(np.float64)
@@ -431,7 +431,7 @@ class HeldTable(Table):
         apart: Array = strata.cells.membership(self.X).toarray()
         return apart * rows
 
-    def measured_counts(
+    def measure_counts(
         self, counts: Sequence[Count], *, first: Strategy
     ) -> tuple[Measurement, ...]:
         """Return counts as measurements of a release."""
@@ -439,7 +439,7 @@ class HeldTable(Table):
             Measurement(
                 strategy=replace(
                     self._alike(first.X_query, first.query_weights),
-                    matrix=self._counting(one.output, one.strata),
+                    matrix=self._counting_matrix(one.output, one.strata),
                 ),
                 question=self._in_units(one),
                 answers=one.answers,
@@ -565,12 +565,12 @@ class HeldEntries(HeldTable):
         """From whose middles, and in widths of which, entries are."""
         return self.columns if self.intervals is None else self.intervals
 
-    def _asked(self, y: ArrayLike) -> ArrayLike:
+    def _convert_outputs(self, y: ArrayLike) -> ArrayLike:
         # Later bands may go beyond what was found, and no first question does.
         declared = None if self.intervals is None else self.columns
         return self.units.standardised(y, rows=self.people, within=declared)
 
-    def _counted(self, y: ArrayLike) -> ArrayLike:
+    def _convert_counted_outputs(self, y: ArrayLike) -> ArrayLike:
         return self.columns.entries(y, rows=self.people)
 
     def _which(self, output: int) -> NDArray[np.bool_] | None:

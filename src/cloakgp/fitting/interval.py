@@ -175,7 +175,7 @@ def searches_interval(
     return within and "stages" in criterion.uses
 
 
-def decided_by_answers(budget: Budget) -> Budget:
+def adaptive_budget(budget: Budget) -> Budget:
     """Return what may be spent in parts whose sizes earlier answers decide.
 
     Of noise that needs no δ, ε without the δ: what this allows beyond is for parts that are fixed
@@ -187,10 +187,10 @@ def decided_by_answers(budget: Budget) -> Budget:
 
     Examples
     --------
-    >>> decided_by_answers(Budget(1.0, 1e-5, noise="laplace"))
+    >>> adaptive_budget(Budget(1.0, 1e-5, noise="laplace"))
     Budget(epsilon=1.0, delta=0.0, noise='laplace')
     """
-    return budget.of(budget.law.decided_by_answers(*budget.pair))
+    return budget.of(budget.law.adaptive_budget(*budget.pair))
 
 
 def can_be_divided(bounds: OutputBounds) -> bool:
@@ -288,7 +288,7 @@ def find_interval(
     >>> outputs = rng.normal(170.0, 8.0, size=1000)
     >>> def ask(question, budget):
     ...     noise = 30.0 * rng.normal(size=question.intervals)
-    ...     counts = question.encoded(outputs).sum(axis=0) + noise
+    ...     counts = question.encode(outputs).sum(axis=0) + noise
     ...     return Answers(values=counts[None, :], noise_sd=30.0, guarantee=None)
     >>> found = find_interval(ask, bounds=OutputBounds(0.0, 10_000.0), rows=1000,
     ...                       rounds=[None] * 3)

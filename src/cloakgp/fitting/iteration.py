@@ -21,7 +21,7 @@ from cloakgp.release import DenseStrategy, Release
 from cloakgp.release.posterior.laplace import NewtonState
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import DEFAULT_GAP, CriterionName
-from cloakgp.utils.passes import Tell, tell_nobody
+from cloakgp.utils.passes import OnStep, ignore_step
 
 # The papers' iteration converges in some ten steps without noise.
 MOST_STEPS = 100
@@ -46,7 +46,7 @@ def release_iteration(
     input_names: Sequence[str] = (),
     output_name: str = "y",
     progress: Progress | None = None,
-    tell: Tell = tell_nobody,
+    on_step: OnStep = ignore_step,
     insecure_seed: int | None = None,
 ) -> Release:
     """Publish the papers' Newton steps, each designed after the one before it.
@@ -66,7 +66,7 @@ def release_iteration(
     steps : int
     step_criterion : {"trace", "logdet"}
         Of the noise on every step.
-    gap, input_names, output_name, progress, tell, insecure_seed
+    gap, input_names, output_name, progress, on_step, insecure_seed
         As for `cloakgp.estimators.DPGPClassifier`.
 
     Returns
@@ -87,7 +87,7 @@ def release_iteration(
     table = HeldTable(X=X)
     state, measurements = NewtonState.start(prior, likelihood, X), []
     for number, budget in enumerate(budgets):
-        tell(f"designing step {number + 1} of {len(budgets)}")
+        on_step(f"designing step {number + 1} of {len(budgets)}")
         design = design_strategy(
             state.cloaking_matrix(), criterion=step_criterion, gap=gap, progress=progress
         )
@@ -106,7 +106,7 @@ def release_iteration(
             insecure_seed=None if insecure_seed is None else insecure_seed + STRIDE * number,
         )
         measurements.append(measurement)
-        state = state.stepped(measurement)
+        state = state.step(measurement)
     return Release(
         prior=prior,
         likelihood=likelihood,

@@ -15,7 +15,7 @@ from cloakgp.data.entries import EntryRows
 from cloakgp.data.grouped import GroupedRows
 from cloakgp.data.transformed import TransformedRows
 from cloakgp.design import Certificate
-from cloakgp.design.streaming.binning import Cells
+from cloakgp.design.streaming.binning import Partition
 from cloakgp.design.streaming.condensing import condense
 from cloakgp.design.streaming.grouping import GroupedPasses, sum_grouped
 from cloakgp.design.streaming.rules import EqualRule
@@ -70,7 +70,7 @@ from cloakgp.release.hyperparameters.noise import (
 )
 from cloakgp.release.posterior.clipped_sums import (
     as_kept,
-    restated,
+    restate,
     says_nothing,
     stages_of,
     sum_stage,
@@ -205,9 +205,9 @@ class RowTable(Table):
         return 1.0
 
     @cached_property
-    def cells(self) -> Cells:
+    def cells(self) -> Partition:
         """The cells in which questions are added up, for learning."""
-        return Cells(centres=self.summary.centres(LEARNING_CELLS)[0], units=self.summary.units)
+        return Partition(centres=self.summary.centres(LEARNING_CELLS)[0], units=self.summary.units)
 
     def forecast(self, model: Model, budget: Budget, query: Query) -> RowsForecast:
         """Forecast one stage with a budget."""
@@ -452,7 +452,7 @@ class RowTable(Table):
             grouping = strategy.grouping
             bound = replace(bound, group_rows=grouping.most_rows, chunks=grouping.chunks)
         answers = ask_chunks(
-            self._asked(y),
+            self._convert_outputs(y),
             strategy.columns(design.question),
             bound=bound,
             question=design.question,
@@ -463,11 +463,11 @@ class RowTable(Table):
         )
         return Measurement(strategy=strategy, question=design.question, answers=answers)
 
-    def _asked(self, y: Rows | GroupedRows) -> Rows | GroupedRows:
+    def _convert_outputs(self, y: Rows | GroupedRows) -> Rows | GroupedRows:
         """Return rows with private outputs as they are asked."""
         return y
 
-    def _counted(self, y: Rows | GroupedRows) -> Rows | GroupedRows:
+    def _convert_counted_outputs(self, y: Rows | GroupedRows) -> Rows | GroupedRows:
         """Return rows with private outputs as they are counted, in the units of their bounds."""
         return y
 
@@ -500,7 +500,7 @@ class RowTable(Table):
             most = int(self.passes.counts.max())
             bound = replace(bound, longest=_longest(most), group_rows=most, chunks=self.rows)
         return ask_chunks(
-            self._counted(y),
+            self._convert_counted_outputs(y),
             self._shares(output, None if strata is None else strata.cells),
             bound=bound,
             question=question,
@@ -509,16 +509,16 @@ class RowTable(Table):
             insecure_seed=insecure_seed,
         )
 
-    def _shares(self, output: int, cells: Cells | None) -> EqualShares:
+    def _shares(self, output: int, cells: Partition | None) -> EqualShares:
         return EqualShares(grouped=self.grouped, output=self._which(output), strata=cells)
 
     def strata(self, count: int) -> Strata:
         """Return so many strata of like inputs, or fewer, after a pass that sizes them; public."""
-        cells = Cells(centres=self.summary.centres(count)[0], units=self.summary.units)
+        cells = Partition(centres=self.summary.centres(count)[0], units=self.summary.units)
         sums = sum_columns(self.passes, self._shares(0, cells), what="looking at groups of inputs")
         return Strata(cells=cells, sizes=sums.totals)
 
-    def measured_counts(
+    def measure_counts(
         self, counts: Sequence[Count], *, first: Strategy
     ) -> tuple[Measurement, ...]:
         """Return counts as measurements of a release; they tell nothing of single outputs."""
@@ -617,7 +617,7 @@ class RowTable(Table):
         return replace(
             release,
             learned=learned,
-            measurements=restated(self.passes, others, measurements=declared),
+            measurements=restate(self.passes, others, measurements=declared),
         )
 
     def finish(self, release: Release) -> Release:
@@ -716,11 +716,11 @@ class EntryTable(RowTable):
         """From whose middles, and in widths of which, entries are."""
         return self.columns if self.intervals is None else self.intervals
 
-    def _asked(self, y: Rows | GroupedRows) -> Rows | GroupedRows:
-        return _measured_in(y, self.units)
+    def _convert_outputs(self, y: Rows | GroupedRows) -> Rows | GroupedRows:
+        return _change_units(y, self.units)
 
-    def _counted(self, y: Rows | GroupedRows) -> Rows | GroupedRows:
-        return _measured_in(y, None)
+    def _convert_counted_outputs(self, y: Rows | GroupedRows) -> Rows | GroupedRows:
+        return _change_units(y, None)
 
     def _which(self, output: int) -> int:
         return output
@@ -731,12 +731,12 @@ class EntryTable(RowTable):
         return CountQuestion(self.units.places(count.question.edges, output=count.output))
 
 
-def _measured_in(y: Rows | GroupedRows, units: OutputColumns | None) -> Rows | GroupedRows:
+def _change_units(y: Rows | GroupedRows, units: OutputColumns | None) -> Rows | GroupedRows:
     """Return the entries of rows in widths from the middles of some bounds, or as they are."""
     if isinstance(y, GroupedRows):
-        return replace(y, passes=_measured_in(y.passes, units))
+        return replace(y, passes=_change_units(y.passes, units))
     assert isinstance(y, EntryRows)
-    return y.measured_in(units)
+    return y.with_units(units)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -776,7 +776,7 @@ class LabelTable(RowTable):
             self.passes,
             model=linear,
             rule=chosen.rule,
-            cells=Cells(centres=self.summary.centres(LABEL_CELLS)[0], units=self.summary.units),
+            cells=Partition(centres=self.summary.centres(LABEL_CELLS)[0], units=self.summary.units),
             sample=self.summary.sample[:sampled] if sampled else None,
         )
         strategy = self._kept(chosen, settings.query, budget, prior=linear)
@@ -866,7 +866,7 @@ def with_noise_of_rows(
         candidate = scaled_noise(main, position)
         assert isinstance(candidate, SparsePrior)
         candidates.append(candidate)
-    stated = restated(rows, candidates, measurements=[under_alone(one, declared) for one in known])
+    stated = restate(rows, candidates, measurements=[under_alone(one, declared) for one in known])
     sums = sum_spread(
         rows,
         candidates,

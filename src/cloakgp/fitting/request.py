@@ -181,7 +181,7 @@ class Regression:
             return None if self.of_counts else self.mean
         return self.transform.forward_number(self.mean, name="mean")
 
-    def searched(self, criterion: Criterion) -> tuple[OutputBounds, ...]:
+    def bounds_to_search(self, criterion: Criterion) -> tuple[OutputBounds, ...]:
         """Return the bounds within which an interval is looked for, if the budget allows it."""
         from cloakgp.fitting.interval import searches_interval
 
@@ -192,7 +192,7 @@ class Regression:
             looked = False
         return (self.limits,) if looked else ()
 
-    def calibrated(self, criterion: Criterion) -> bool:
+    def asks_calibration(self, criterion: Criterion) -> bool:
         """Return whether outputs are counted where they were predicted, if the budget allows it.
 
         Raw predictions are published with the whole budget, and one measurement was asked for where
@@ -222,8 +222,8 @@ class Regression:
                 f"got {self.likelihood!r}"
             )
         self._check_counts(criterion, spelled)
-        self.searched(criterion)
-        self.calibrated(criterion)
+        self.bounds_to_search(criterion)
+        self.asks_calibration(criterion)
 
     def _check_counts(self, criterion: Criterion, spelled: Spelling) -> None:
         """Refuse what makes no sense of counts, or of nothing else."""
@@ -298,7 +298,7 @@ class MultiOutputRegression:
 
         return OutputColumns.checked(self.bounds).bounds
 
-    def searched(self, criterion: Criterion) -> tuple[OutputBounds, ...]:
+    def bounds_to_search(self, criterion: Criterion) -> tuple[OutputBounds, ...]:
         """Return the bounds within which intervals are looked for, if the budget allows it.
 
         A noise variance that was declared is one of all outputs, in squared widths of their bounds:
@@ -314,7 +314,7 @@ class MultiOutputRegression:
             return ()
         return self.declared if all(map(can_be_divided, self.declared)) else ()
 
-    def calibrated(self, criterion: Criterion) -> bool:
+    def asks_calibration(self, criterion: Criterion) -> bool:
         """Return that outputs are not counted where they were predicted."""
         del criterion
         return False
@@ -326,7 +326,7 @@ class MultiOutputRegression:
     def validate(self, criterion: Criterion, *, spelled: Spelling) -> None:
         """Refuse what makes no sense, whatever the table."""
         del spelled
-        self.searched(criterion)
+        self.bounds_to_search(criterion)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -381,12 +381,12 @@ class Classification:
         """Return the link of a criterion."""
         return criterion.link or self.link or "probit"
 
-    def searched(self, criterion: Criterion) -> tuple[OutputBounds, ...]:
+    def bounds_to_search(self, criterion: Criterion) -> tuple[OutputBounds, ...]:
         """Return no bounds: no interval of classes is looked for."""
         del criterion
         return ()
 
-    def calibrated(self, criterion: Criterion) -> bool:
+    def asks_calibration(self, criterion: Criterion) -> bool:
         """Return that outputs are not counted where they were predicted."""
         del criterion
         return False

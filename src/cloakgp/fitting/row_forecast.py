@@ -16,7 +16,7 @@ from scipy import linalg
 from cloakgp.data import InputRows
 from cloakgp.design.bayes import sharpest_strategy
 from cloakgp.design.l1_ball import design_l1
-from cloakgp.design.streaming.binning import Cells, CellSums, cell_sums
+from cloakgp.design.streaming.binning import CellSums, Partition, cell_sums
 from cloakgp.design.streaming.conditioning import ConditionedModel
 from cloakgp.design.streaming.grouping import GroupedModel, GroupedPasses
 from cloakgp.design.streaming.rules import RowModel
@@ -129,7 +129,7 @@ def forecast_rows(
 
 def _forecast_cells(rows: Passes, summary: Summary, *, model: RowModel) -> CellSums:
     """Return about what the rows of each of a few cells add up to."""
-    cells = Cells(centres=summary.centres(FORECAST_CELLS)[0], units=summary.units)
+    cells = Partition(centres=summary.centres(FORECAST_CELLS)[0], units=summary.units)
     if isinstance(rows, GroupedPasses):
         return cell_sums(rows, model=GroupedModel(model), cells=cells)
     sampled = cell_sums(InputRows(summary.sample), model=model, cells=cells)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from cloakgp.fitting.bands import Stage, Step, schedule_stages
 from cloakgp.fitting.calibration import calibration_share
-from cloakgp.fitting.interval import NO_SEARCH, SearchPlan, decided_by_answers
+from cloakgp.fitting.interval import NO_SEARCH, SearchPlan, adaptive_budget
 from cloakgp.fitting.strata import plan_checked_search
 from cloakgp.fitting.strategies import Budget
 from cloakgp.privacy import Guarantee, OutputBounds
@@ -102,13 +102,13 @@ def schedule_release(
     if searched:
         search = plan_checked_search(
             bounds,
-            budget=decided_by_answers(budget),
+            budget=adaptive_budget(budget),
             rows=rows // outputs,
             largest_group=max(most_rows // outputs, 1),
             outputs=outputs,
         )
         if search.rounds:
-            budget = decided_by_answers(budget)
+            budget = adaptive_budget(budget)
     steps = schedule_stages(
         stages,
         budget=budget,

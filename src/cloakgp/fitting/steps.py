@@ -10,7 +10,7 @@ from cloakgp.fitting.bands import Step
 from cloakgp.fitting.table import Count, Design, DesignSettings, Model, Table, design_given
 from cloakgp.privacy.checks import already_warned
 from cloakgp.release import Hyperprior, Measurement, Release
-from cloakgp.utils.passes import Tell, tell_nobody
+from cloakgp.utils.passes import OnStep, ignore_step
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -46,7 +46,7 @@ def take_steps(
     settings: DesignSettings,
     learning: Learning = NOTHING,
     counts: Sequence[Count] = (),
-    on_step: Tell = tell_nobody,
+    on_step: OnStep = ignore_step,
     insecure_seed: int | None = None,
 ) -> Release:
     """Ask a table step by step, learn from the answers, and return what may be published.
@@ -79,7 +79,7 @@ def take_steps(
         prior=model.prior,
         likelihood=model.likelihood,
         inference=table.inference if model.likelihood.linear else "posterior",
-        measurements=(measurement, *table.measured_counts(counts, first=measurement.strategy)),
+        measurements=(measurement, *table.measure_counts(counts, first=measurement.strategy)),
         input_names=table.input_names,
         output_name=table.output_name,
     )

@@ -11,7 +11,7 @@ from cloakgp.criteria import Problem, StreamedProblem, Use, criterion_named
 from cloakgp.criteria.base import ChosenRule
 from cloakgp.data import InputRows
 from cloakgp.design import Progress
-from cloakgp.design.streaming.binning import Cells
+from cloakgp.design.streaming.binning import Partition
 from cloakgp.design.streaming.grouping import GroupedPasses, sum_grouped
 from cloakgp.design.streaming.rules import Columns, RowModel, Rule
 from cloakgp.design.streaming.sampling import LEAST_SHARE, Sample
@@ -270,7 +270,7 @@ def design_rows(
     noise: NoiseName = "gaussian",
     criterion: str = "bayes",
     gap: float = DEFAULT_GAP,
-    tally: Cells | None = None,
+    tally: Partition | None = None,
     known: Posterior | None = None,
     bands: RowBands | None = None,
     together: int = 1,
@@ -294,7 +294,7 @@ def design_rows(
         The name of one that is for many rows.
     gap : float
         For "bayes", of the smaller problem that the design starts from.
-    tally : Cells, optional
+    tally : Partition, optional
         The questions are summed over the rows of each of these, too.
     known : Posterior, optional
         Earlier answers, to ask for what they leave open; for "bayes". The rows' own noise is taken
@@ -371,7 +371,7 @@ class _Asked:
     rule: Rule
 
     def __call__(self, X: Array) -> Columns:
-        return self.rule.asked(*self.model.features_and_noise(X))
+        return self.rule.summable_columns(*self.model.features_and_noise(X))
 
 
 def _sample(rows: Passes, summary: Summary) -> Sample | None:

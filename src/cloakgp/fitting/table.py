@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from cloakgp.design import Progress
-from cloakgp.design.streaming.binning import Cells
+from cloakgp.design.streaming.binning import Partition
 from cloakgp.design.streaming.condensing import CellQuestions
 from cloakgp.design.streaming.sums import StrategySums
 from cloakgp.fitting.bands import Stage, Step
@@ -98,12 +98,12 @@ class Strata:
 
     Attributes
     ----------
-    cells : Cells
+    cells : Partition
     sizes : array of shape (S,)
         How much the rows of each add to a count.
     """
 
-    cells: Cells
+    cells: Partition
     sizes: Array
 
 
@@ -276,7 +276,7 @@ class Table(ABC):
         return self
 
     @abstractmethod
-    def measured_counts(
+    def measure_counts(
         self, counts: Sequence[Count], *, first: Strategy
     ) -> tuple[Measurement, ...]:
         """Return counts as measurements of a release.

@@ -100,7 +100,7 @@ class LedgerCharge:
         """
         if self.number is None:
             try:
-                held = Amount.held(budgets)
+                held = Amount.to_hold(budgets)
             except ValueError as error:
                 raise LedgerError(str(error)) from None
             with self._database.writing() as writing:

@@ -46,7 +46,7 @@ class Summary:
     places: Array
     size: int
 
-    def merged(self, other: Summary) -> Summary:
+    def merge(self, other: Summary) -> Summary:
         """Return a summary of the rows of both."""
         places = np.concatenate([self.places, other.places])
         kept = np.argsort(places, kind="stable")[: self.size]

@@ -53,7 +53,7 @@ def make_release(order: Order, *, reporter: Reporter) -> Release:
     """
     order.validate()
     raw = order.source.raw_rows(classes=order.classes)
-    rows = _rows(order, raw).watched(reporter.rows)
+    rows = _rows(order, raw).report_to(reporter.rows)
     looked = summarise(rows, size=1)
     model = _estimator(order, schema=raw.schema, ranges=looked.ranges)
     query = order.query_table(raw.schema)
@@ -62,7 +62,7 @@ def make_release(order: Order, *, reporter: Reporter) -> Release:
     )
     if how.by_passes:
         how.announce()
-        model.fit_rows(rows, query, progress=reporter.gap, tell=reporter.step)
+        model.fit_rows(rows, query, progress=reporter.gap, on_step=reporter.step)
     else:
         people = _people(order, raw)
         model.fit(
@@ -73,7 +73,7 @@ def make_release(order: Order, *, reporter: Reporter) -> Release:
             query,
             groups=people.groups,
             progress=reporter.gap,
-            tell=reporter.step,
+            on_step=reporter.step,
             **({} if people.exposure is None else {"exposure": people.exposure}),
         )
     return order.origin.kept_in(model.release_)
@@ -133,7 +133,7 @@ class _Public:
 def _look(order: Order, reporter: Reporter) -> _Public:
     # Which rows lack a private value is private: nothing is left out here.
     raw = replace(order.source.raw_rows(classes=order.classes), missing_output=REFUSE)
-    rows = _rows(order, raw).watched(reporter.rows)
+    rows = _rows(order, raw).report_to(reporter.rows)
     return _Public(
         rows=rows,
         schema=raw.schema,

@@ -156,7 +156,7 @@ class SourceTable:
         public = read_public(
             self.path, names=names, most=INFERENCE_ROWS, table_format=self.table_format
         )
-        schema = infer_schema(public, names) if declared is None else declared.completed(public)
+        schema = infer_schema(public, names) if declared is None else declared.complete(public)
         schema.validate()
         check_missing_output(self.missing_output, classes=classes)
         decimal, thousands = schema.decimal

@@ -41,6 +41,8 @@ class Origin:
         """Return a release that keeps it."""
         if release.provenance is None:
             return release
-        origin = release.provenance.stated(purpose=self.purpose, by=self.by, licence=self.licence)
+        origin = release.provenance.with_statement(
+            purpose=self.purpose, by=self.by, licence=self.licence
+        )
         made: StatedRelease = replace(release, provenance=origin)  # type: ignore[type-var]
         return made

@@ -7,7 +7,7 @@ it is written behind the columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import IO, Any, BinaryIO
@@ -28,7 +28,6 @@ from cloakgp.release.predictions import Points, sensible_digits
 from cloakgp.report.columns import has_classes, input_names, public_columns
 from cloakgp.utils.extras import extra
 from cloakgp.utils.names import Estimate
-from cloakgp.utils.passes import Tell
 
 with extra("tables"):
     import pyarrow as pa
@@ -57,7 +56,7 @@ class TablePredictions:
     estimate : {"median", "mean"}
     reporter : Reporter
         Is told how far it has come.
-    tell : callable
+    notify : callable
         Is told of a column that is left out, and of levels that were not declared.
     chunk_rows : int, optional
         The most rows that are held at once, `CHUNK_ROWS` if not given. What is written does not
@@ -82,7 +81,7 @@ class TablePredictions:
         new_output: bool,
         estimate: Estimate,
         reporter: Reporter,
-        tell: Tell,
+        notify: Callable[[str], None],
         chunk_rows: int | None = None,
         limits: ReadingLimits = UNLIMITED,
     ) -> None:
@@ -100,7 +99,7 @@ class TablePredictions:
             limits=limits,
         )
         for name in self._table.left_out:
-            tell(f"column {name} of {at} has the private column's name: left out")
+            notify(f"column {name} of {at} has the private column's name: left out")
         self._release, self._suffix, self._spool = release, suffix, spool
         self._reporter = reporter
         self._asked: dict[str, Any] = {"new_output": new_output}
@@ -113,7 +112,7 @@ class TablePredictions:
         self._unseen: dict[str, UnseenLevels] = {}
         least = self._predict()
         for levels in self._unseen.values():
-            tell(str(levels))
+            notify(str(levels))
         if not self._names:
             raise ValueError("every row lacks an input without which there is no prediction")
         self._digits = PROBABILITY_DIGITS if classified else sensible_digits(np.array([least]))
@@ -157,7 +156,7 @@ class TablePredictions:
         )
         for levels in encoded.unseen:
             before = self._unseen.get(levels.column)
-            self._unseen[levels.column] = levels if before is None else before.merged(levels)
+            self._unseen[levels.column] = levels if before is None else before.merge(levels)
         known = np.asarray(np.isfinite(encoded.X).all(axis=1), dtype=bool)
         return Points(X=encoded.X[known], known=known)
 

@@ -101,7 +101,9 @@ class Slice:
             import pandas as pd
 
         inputs = {
-            control.name: [control.worded(one) for one in grid] if control.kind == "level" else grid
+            control.name: [control.in_words(one) for one in grid]
+            if control.kind == "level"
+            else grid
             for control, grid in zip(self.varied, self.grids, strict=True)
         }
         return pd.DataFrame({**inputs, **numbers, **({"near": self.near} if self.is_map else {})})
@@ -217,7 +219,7 @@ def _held(release: Release, controls: Iterable[Control], varied: Sequence[Contro
     others = [each for each in controls if each not in varied]
     told: list[str] = []
     for each in others:
-        text = f"{shortened(each.label)} = {shortened(each.worded(each.typical))}"
+        text = f"{shortened(each.label)} = {shortened(each.in_words(each.typical))}"
         if sum(map(len, told)) + len(text) > MOST_HELD_LETTERS:
             told.append(f"and {len(others) - len(told)} others")
             break

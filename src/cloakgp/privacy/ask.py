@@ -232,7 +232,7 @@ class _Together:
             chunks=1,
         )
 
-    def merged(self, other: _Together) -> _Together:
+    def merge(self, other: _Together) -> _Together:
         return _Together(
             lengths=self.lengths + other.lengths,
             counts=self.counts + other.counts,
@@ -260,7 +260,7 @@ class _Answered:
     faults: tuple[bool, ...]
     together: _Together | None = None
 
-    def merged(self, other: _Answered) -> _Answered:
+    def merge(self, other: _Answered) -> _Answered:
         return _Answered(
             integers=self.integers + other.integers,
             count=self.count + other.count,
@@ -268,7 +268,7 @@ class _Answered:
             faults=tuple(one or two for one, two in zip(self.faults, other.faults, strict=True)),
             together=None
             if self.together is None or other.together is None
-            else self.together.merged(other.together),
+            else self.together.merge(other.together),
         )
 
     def as_promised(self, bound: StrategyBound) -> bool:
@@ -547,7 +547,7 @@ def _answers_to_nothing(
 ) -> Answers:
     """Return the answers to questions of zeros, which depend on no entry."""
     values = np.zeros((count, question.channels))
-    guarantee = noise.unasked(
+    guarantee = noise.guarantee_without_answers(
         epsilon,
         delta,
         answers=values.size,
@@ -564,7 +564,7 @@ def _answers_to_nothing(
 
 def _encoded(question: Question, entries: Array) -> Array:
     """Return V of entries, or refuse another shape or type, whatever their values."""
-    encoded = question.encoded(entries)
+    encoded = question.encode(entries)
     # Others would broadcast, and others' precision is not what the proofs count with.
     if encoded.shape != (len(entries), question.channels) or encoded.dtype != np.float64:
         raise TypeError("a question must make one row of float64 numbers of every entry")

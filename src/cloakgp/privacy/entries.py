@@ -180,11 +180,11 @@ def read_labels(values: Any, labels: Sequence[object]) -> Array:
     """
     array = as_entries(values)
     place_of = {label: float(place) for place, label in enumerate(labels)}
-    places = [_looked_up(entry, place_of) for entry in array.ravel().tolist()]
+    places = [_look_up(entry, place_of) for entry in array.ravel().tolist()]
     return np.array(places, dtype=np.float64).reshape(array.shape)
 
 
-def _looked_up(entry: object, place_of: Mapping[object, float]) -> float:
+def _look_up(entry: object, place_of: Mapping[object, float]) -> float:
     try:
         return place_of.get(entry, np.nan)
     except Exception:

@@ -366,7 +366,7 @@ class Amount:
         )
 
     @classmethod
-    def held(cls, budgets: Iterable[Cost | Budget]) -> Amount:
+    def to_hold(cls, budgets: Iterable[Cost | Budget]) -> Amount:
         """Return what is held for budgets (ε, δ), or known costs, before they are drawn."""
         return sum((cls.of(_held_cost(one)) for one in budgets), start=cls())
 
@@ -501,7 +501,7 @@ class PrivacyFilter:
     Examples
     --------
     >>> rule = filter_of((2.0, 1e-5))
-    >>> each = Amount.held([(0.3, 1e-6)])
+    >>> each = Amount.to_hold([(0.3, 1e-6)])
     >>> rule.accepts(each.times(40)), rule.accepts(each.times(41))
     (True, False)
     """

@@ -94,8 +94,8 @@ class Sensitivity:
         if groups is None:
             return row
         gauge = noise.gauge(strategy, groups=groups, channels=question.channels)
-        moved = noise.distance(question) * gauge * (1 + 2 * UNIT_ROUNDOFF)
-        return replace(row, distance=max(row.distance, moved))
+        distance = noise.distance(question) * gauge * (1 + 2 * UNIT_ROUNDOFF)
+        return replace(row, distance=max(row.distance, distance))
 
 
 @dataclass(frozen=True)
@@ -230,7 +230,7 @@ def calibrate(
         refused.
     """
     epsilon, delta = noise.check(epsilon, delta, calibration=calibration)
-    magnitudes = _measured(strategy, noise=noise)
+    magnitudes = _magnitudes_of(strategy, noise=noise)
     if not SMALLEST_ENTRY < magnitudes.entry < 1 / SMALLEST_ENTRY:
         raise ValueError("the strategy's entries are too small or too large: rescale it")
     step = _grid_step(magnitudes, sensitivity=sensitivity, noise_sd=noise.unit_sd(epsilon, delta))
@@ -283,7 +283,7 @@ def integer_sensitivity(
     ValueError
         If one sum has more than 2⁵⁰ terms.
     """
-    magnitudes = _measured(strategy, noise=noise)
+    magnitudes = _magnitudes_of(strategy, noise=noise)
     if magnitudes.rows > MOST_TERMS:
         raise ValueError(f"{magnitudes.rows} rows are too many to be summed at once")
     columns = noise.norm_of_ones(sensitivity.columns)
@@ -291,11 +291,11 @@ def integer_sensitivity(
     arithmetic *= magnitudes.sums * (1 + 4 * UNIT_ROUNDOFF)
     rounding = noise.norm_of_ones(magnitudes.answers) * columns * magnitudes.sums
     rounding *= 1 + 4 * UNIT_ROUNDOFF
-    moved = (sensitivity.distance + arithmetic) / step * (1 + 8 * UNIT_ROUNDOFF) + rounding
-    return math.ceil(moved * (1 + 4 * UNIT_ROUNDOFF))
+    steps = (sensitivity.distance + arithmetic) / step * (1 + 8 * UNIT_ROUNDOFF) + rounding
+    return math.ceil(steps * (1 + 4 * UNIT_ROUNDOFF))
 
 
-def _measured(strategy: Array | Magnitudes, *, noise: Noise) -> Magnitudes:
+def _magnitudes_of(strategy: Array | Magnitudes, *, noise: Noise) -> Magnitudes:
     if isinstance(strategy, Magnitudes):
         return strategy
     return Magnitudes.of(strategy, noise=noise)
@@ -318,13 +318,13 @@ def with_noise(integers: Integers, *, grid: Grid, insecure_seed: int | None) -> 
     insecure_seed : int or None
         Makes the noise reproducible and the result **not private**.
     """
-    moved = grid.noise.add(
+    noisy = grid.noise.add(
         integers.ravel(),
         scale=grid.scale,
         sensitivity=grid.sensitivity,
         insecure_seed=insecure_seed,
     )
-    return moved.astype(np.float64).reshape(integers.shape) * grid.step
+    return noisy.astype(np.float64).reshape(integers.shape) * grid.step
 
 
 def noisy(answers: Array, *, grid: Grid, insecure_seed: int | None) -> Array:

@@ -256,7 +256,7 @@ def select(
         unit_width, changed = limits.width, 1
     else:
         # Signs are exact, whatever an encoding subtracts.
-        channels = np.where(classes.encoded(classes.read(y, rows=len(inputs))) > 0, 1.0, -1.0)
+        channels = np.where(classes.encode(classes.read(y, rows=len(inputs))) > 0, 1.0, -1.0)
         unit_width, changed = classes.output_noise_sd(classes.distance), min(2, classes.channels)
         if [len(each) for each in means] != [classes.channels] * len(candidates):
             raise ValueError("every candidate needs a mean of each channel of labels")
@@ -324,13 +324,13 @@ class ErrorBand:
 
     Attributes
     ----------
-    moved : float
+    sensitivity : float
         The most that the computed error can move between neighbours, in output units.
     largest : float
         The most that it can be.
     """
 
-    moved: float
+    sensitivity: float
     largest: float
 
 
@@ -367,7 +367,8 @@ def error_band(public: HeldOutErrors, *, bounds: OutputBounds, loss: Loss) -> Er
     largest = error_of(furthest, public.noise_variance, loss=loss) * inflation + residuals_off
     rounding = 2 * (residuals_off + gamma(rows + TERM_ROUNDINGS) * largest)
     return ErrorBand(
-        moved=(width * longest + rounding) * (1 + 8 * UNIT_ROUNDOFF), largest=largest + rounding
+        sensitivity=(width * longest + rounding) * (1 + 8 * UNIT_ROUNDOFF),
+        largest=largest + rounding,
     )
 
 
@@ -408,11 +409,12 @@ def joint_band(bands: Sequence[ErrorBand], *, loss: Loss, changed: int) -> Error
     """
     if len(bands) == 1:
         return bands[0]
-    moved = joint_error(sorted(band.moved for band in bands)[-changed:], loss=loss)
+    sensitivity = joint_error(sorted(band.sensitivity for band in bands)[-changed:], loss=loss)
     largest = joint_error([band.largest for band in bands], loss=loss)
     rounding = 2 * gamma(len(bands) + TERM_ROUNDINGS) * largest
     return ErrorBand(
-        moved=(moved + rounding) * (1 + gamma(TERM_ROUNDINGS)), largest=largest + rounding
+        sensitivity=(sensitivity + rounding) * (1 + gamma(TERM_ROUNDINGS)),
+        largest=largest + rounding,
     )
 
 
@@ -433,12 +435,12 @@ def score_sensitivity(bands: Sequence[ErrorBand]) -> tuple[float, int]:
     sensitivity : int
         In steps.
     """
-    moved = max(band.moved for band in bands)
+    sensitivity = max(band.sensitivity for band in bands)
     largest = max(band.largest for band in bands)
-    finest = math.floor(math.log2(moved)) - GRID_BITS
-    fitting = math.ceil(math.log2(largest + moved)) - INTEGER_BITS
+    finest = math.floor(math.log2(sensitivity)) - GRID_BITS
+    fitting = math.ceil(math.log2(largest + sensitivity)) - INTEGER_BITS
     step = math.ldexp(1.0, max(finest, fitting))
-    return step, math.floor(moved / step) + 1
+    return step, math.floor(sensitivity / step) + 1
 
 
 def error_of(residuals: Array, noise_variance: Array, *, loss: Loss) -> float:

@@ -154,10 +154,10 @@ class Statistics:
         published = _n_published(size, exclusive=self.exclusive)
         if not (guarantee.answers == published and guarantee.coarseness >= 0):
             raise ValueError("its guarantee is damaged")
-        moved = joint_sensitivity(
+        sensitivity = joint_sensitivity(
             self.weighting, neighbours=self.neighbours, exclusive=self.exclusive
         )
-        if not moved / self.gram_sd <= guarantee.mu * (1 + TOLERANCE):
+        if not sensitivity / self.gram_sd <= guarantee.mu * (1 + TOLERANCE):
             raise ValueError("its noise is less than its guarantee needs")
         guarantee.check_holds()
 
@@ -486,5 +486,5 @@ def integer_sensitivity(
     stretched = (1 + gamma(features + 4)) ** 2
     exact = joint_sensitivity(weighting, neighbours=neighbours, exclusive=exclusive)
     arithmetic = two * gamma(4) * math.hypot(1.0, weighting)
-    moved = (exact + arithmetic) * stretched / step * (1 + 16 * UNIT_ROUNDOFF)
-    return math.ceil((moved + two * math.sqrt(entries) / 2) * (1 + 8 * UNIT_ROUNDOFF))
+    steps = (exact + arithmetic) * stretched / step * (1 + 16 * UNIT_ROUNDOFF)
+    return math.ceil((steps + two * math.sqrt(entries) / 2) * (1 + 8 * UNIT_ROUNDOFF))

@@ -113,7 +113,7 @@ def window_of(question: Question) -> Window | None:
 
     Examples
     --------
-    >>> window_of(OutputBounds(0.0, 4.0)).placed(np.array([-1.0, 3.0, 9.0]))
+    >>> window_of(OutputBounds(0.0, 4.0)).place(np.array([-1.0, 3.0, 9.0]))
     array([[0., 3., 4.]])
     """
     if isinstance(question, OutputBounds):
@@ -319,7 +319,7 @@ class RowCalibration(CellCounts, RowQuestion):
             sizes=self.sizes,
         )
 
-    def encoded(self, entries: Array) -> Array:
+    def encode(self, entries: Array) -> Array:
         """Refuse outputs without the inputs of their rows: `of_rows` has the question."""
         del entries
         raise TypeError("a question about rows needs their inputs: see of_rows")

@@ -220,7 +220,7 @@ def check_tables(measurements: Sequence[Measurement]) -> None:
             raise ValueError("one of its tables has different groups in different places")
 
 
-def stacked(
+def merge_measurements(
     parts: Sequence[Sequence[Measurement]], *, same_rows: bool | None
 ) -> tuple[Measurement, ...]:
     """Put measurements of several releases together, numbering their tables anew.
@@ -243,7 +243,7 @@ def stacked(
     for part in parts[1:]:
         numbers = renumbered(tables_of(together), tables_of(part), same_rows=same_rows)
         for one in part:
-            moved = replace(one, strategy=one.strategy.numbered(numbers[one.strategy.table]))
+            moved = replace(one, strategy=one.strategy.renumber(numbers[one.strategy.table]))
             for known in together:
                 _check_together(moved, known)
             if not any(_same_answers(moved, known) for known in together):

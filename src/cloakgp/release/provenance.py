@@ -77,7 +77,7 @@ class Provenance:
         made = type(self).of(measurements)
         return replace(self, made=made.made, version=made.version, id=made.id, refines=self.id)
 
-    def joined(self, others: Sequence[Provenance | None]) -> Self:
+    def join(self, others: Sequence[Provenance | None]) -> Self:
         """Return this one, of a release that comes from others, too.
 
         Parameters
@@ -88,12 +88,12 @@ class Provenance:
         ids = [self.refines, *(each.id for each in others if each is not None)]
         return replace(self, refines=", ".join(dict.fromkeys(each for each in ids if each)))
 
-    def stated(self, *, purpose: str = "", by: str = "", licence: str = "") -> Self:
+    def with_statement(self, *, purpose: str = "", by: str = "", licence: str = "") -> Self:
         """Return it with what somebody says of it; empty text leaves what is there.
 
         Examples
         --------
-        >>> Provenance.of_values().stated(by="A. Custodian", licence="CC BY 4.0").by
+        >>> Provenance.of_values().with_statement(by="A. Custodian", licence="CC BY 4.0").by
         'A. Custodian'
         """
         given = {"purpose": purpose, "by": by, "licence": licence}

@@ -22,7 +22,7 @@ from cloakgp.release.functional import ReleasedFunction
 from cloakgp.release.hyperparameters.hyperprior import Hyperprior
 from cloakgp.release.hyperparameters.learning import learn
 from cloakgp.release.io.release_file import SavedRelease
-from cloakgp.release.measurement import Measurement, Published, stacked, tables_of
+from cloakgp.release.measurement import Measurement, Published, merge_measurements, tables_of
 from cloakgp.release.posterior.dense import Posterior
 from cloakgp.release.posterior.mixture import Inference, Mixture, WeightedPrior
 from cloakgp.release.provenance import Provenance
@@ -230,14 +230,14 @@ class Release(SavedRelease, PredictedDistributions):
                 "what the others spent before it was drawn. A ledger keeps a limit of all"
             )
         parts = (self.measurements, *(other.measurements for other in others))
-        together = stacked(parts, same_rows=same_rows)
+        together = merge_measurements(parts, same_rows=same_rows)
         inference: Inference = "iterated" if self.inference == "iterated" else "posterior"
         made = replace(self, inference=inference).with_measurements(together)
         visits = self.visits + sum(other.visits for other in others)
         made = replace(made, visits=visits)
         if made.provenance is None:
             return made
-        origin = made.provenance.joined([other.provenance for other in others])
+        origin = made.provenance.join([other.provenance for other in others])
         return replace(made, provenance=origin)
 
     def within(self, epsilon: float, delta: float) -> Release:

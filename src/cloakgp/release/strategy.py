@@ -104,7 +104,7 @@ class Strategy(ABC):
         return self.groups is not None
 
     @abstractmethod
-    def stacked(
+    def merge(
         self, others: Sequence[Strategy], *, noise_sds: Sequence[float], prior: LatentPrior
     ) -> AnsweredTable:
         """Return what this and others asked of one table, as conditioning needs it.
@@ -186,7 +186,7 @@ class Strategy(ABC):
         """D, the number of public inputs."""
         return int(self.X_query.shape[1])
 
-    def numbered(self, table: int) -> Self:
+    def renumber(self, table: int) -> Self:
         """Return the same strategy about a table of another number."""
         return replace(self, table=table)
 
@@ -256,7 +256,7 @@ class DenseStrategy(Strategy):
         """Which group each row belongs to, if rows are protected together; shape (N,)."""
         return self.row_groups
 
-    def stacked(
+    def merge(
         self, others: Sequence[Strategy], *, noise_sds: Sequence[float], prior: LatentPrior
     ) -> DenseTable:
         """Return the rows, and all that was asked of them, in units of the noise."""
@@ -334,7 +334,7 @@ class _Inputs:
     def of(cls, chunk: Chunk) -> _Inputs:
         return cls(parts=(chunk.X,))
 
-    def merged(self, other: _Inputs) -> _Inputs:
+    def merge(self, other: _Inputs) -> _Inputs:
         return _Inputs(parts=self.parts + other.parts)
 
     def together(self) -> Array:

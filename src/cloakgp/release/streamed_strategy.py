@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from cloakgp.design.streaming.binning import Cells
+from cloakgp.design.streaming.binning import Partition
 from cloakgp.design.streaming.grouping import (
     GroupedPasses,
     Grouping,
@@ -53,7 +53,7 @@ class EqualShares:
         Whether inputs end with the sizes of groups.
     output : int or None
         Which output of several is counted; the input before the sizes says which an entry is of.
-    strata : Cells or None
+    strata : Partition or None
         In which rows are counted apart.
 
     Examples
@@ -66,7 +66,7 @@ class EqualShares:
 
     grouped: bool = False
     output: int | None = None
-    strata: Cells | None = None
+    strata: Partition | None = None
 
     def __call__(self, X: Array) -> Array:
         """Return the columns of rows, shape (1, n), or one row for each stratum."""
@@ -92,7 +92,7 @@ class RuleColumns:
         Whether inputs end with the sizes of groups, which it goes by, too.
     output : int or None
         Of several, the one whose entries alone are asked, all alike.
-    strata : Cells or None
+    strata : Partition or None
         In which rows are counted apart, all alike.
     """
 
@@ -100,15 +100,15 @@ class RuleColumns:
     rule: Rule
     grouped: bool = False
     output: int | None = None
-    strata: Cells | None = None
+    strata: Partition | None = None
 
     def __call__(self, X: Array) -> Array:
         """Return the columns of rows, shape (k, n)."""
-        columns = self.asked(X)
+        columns = self.summable_columns(X)
         dense: Array = columns.toarray() if isinstance(columns, sparse.csr_array) else columns
         return dense
 
-    def asked(self, X: Array) -> Columns:
+    def summable_columns(self, X: Array) -> Columns:
         """Return the same in the form in which sums over rows cost least."""
         if self.output is not None or self.strata is not None:
             shares = EqualShares(grouped=self.grouped, output=self.output, strata=self.strata)
@@ -119,7 +119,7 @@ class RuleColumns:
         found = self.rule.remembered.of(X)
         if found is not None:
             return found
-        return self.rule.asked(*self.model.features_and_noise(X))
+        return self.rule.summable_columns(*self.model.features_and_noise(X))
 
     def forget(self) -> None:
         """Give back the memory of what was found to ask of rows: nobody goes through them again."""
@@ -161,7 +161,7 @@ class StreamedStrategy(Strategy):
         above are entries then, and ``longest`` says how far all of a row's move answers.
     output : int or None
         Of several, the one whose entries alone are asked.
-    strata : Cells or None
+    strata : Partition or None
         In which rows are counted apart.
     """
 
@@ -178,7 +178,7 @@ class StreamedStrategy(Strategy):
     ball: Ball = "l2"
     together: int = 1
     output: int | None = None
-    strata: Cells | None = None
+    strata: Partition | None = None
 
     def columns(self, question: Question) -> RuleColumns:
         """Return what is asked of rows about a question, by their inputs."""
@@ -229,7 +229,7 @@ class StreamedStrategy(Strategy):
         """Whether any question depends on any output."""
         return self.n_answers > 0 and self.longest > 0
 
-    def stacked(
+    def merge(
         self, others: Sequence[Strategy], *, noise_sds: Sequence[float], prior: LatentPrior
     ) -> SummedTable:
         """Return the sums over rows, in units of the noise."""
@@ -321,7 +321,7 @@ class StreamedStrategy(Strategy):
         columns.forget()
         found = sum_columns(
             asked,
-            columns.asked,
+            columns.summable_columns,
             together=self.together,
             ball=self.ball,
             grouped=self.grouped,
@@ -424,7 +424,7 @@ class StreamedStrategy(Strategy):
         )
 
 
-def _same_cells(one: Cells | None, other: Cells | None) -> bool:
+def _same_cells(one: Partition | None, other: Partition | None) -> bool:
     if one is None or other is None:
         return one is other
     return np.array_equal(one.centres, other.centres) and np.array_equal(one.units, other.units)

@@ -43,11 +43,11 @@ class AnsweredTable(ABC):
         """Return K_*f Rᵀ, the covariance of f_* with the answers, shape (P, k)."""
 
     @abstractmethod
-    def shared(self, prior: ExactPrior | SparsePrior, other: AnsweredTable) -> Array:
+    def shared_covariance(self, prior: ExactPrior | SparsePrior, other: AnsweredTable) -> Array:
         """Return R K_ff Rᵀ with another table's questions, shape (k, k')."""
 
     @abstractmethod
-    def own(self, prior: ExactPrior | SparsePrior) -> Array:
+    def own_covariance(self, prior: ExactPrior | SparsePrior) -> Array:
         """Return R Λ Rᵀ, what the noise of the rows adds to the covariance, shape (k, k)."""
 
     @abstractmethod
@@ -105,7 +105,7 @@ class DenseTable(AnsweredTable):
         ]
         return np.vstack(products) if products else np.zeros((0, self.n_answers))
 
-    def shared(self, prior: ExactPrior | SparsePrior, other: AnsweredTable) -> Array:
+    def shared_covariance(self, prior: ExactPrior | SparsePrior, other: AnsweredTable) -> Array:
         """Return R K_ff Rᵀ, never holding more than a block of rows of K_ff."""
         if not isinstance(other, DenseTable):
             return self.questions @ other.cross(prior, self.X)
@@ -114,7 +114,7 @@ class DenseTable(AnsweredTable):
         ]
         return self.questions @ np.vstack(products)
 
-    def own(self, prior: ExactPrior | SparsePrior) -> Array:
+    def own_covariance(self, prior: ExactPrior | SparsePrior) -> Array:
         """Return R Λ Rᵀ, and what linear questions leave out."""
         own: Array = (self.questions * prior.row_noise(self.X)) @ self.questions.T
         return own if self.residual is None else own + self.residual
@@ -163,13 +163,13 @@ class SummedTable(AnsweredTable):
         crossed: Array = (self.features @ _sparse(prior).features(X)).T
         return crossed
 
-    def shared(self, prior: ExactPrior | SparsePrior, other: AnsweredTable) -> Array:
+    def shared_covariance(self, prior: ExactPrior | SparsePrior, other: AnsweredTable) -> Array:
         """Return A A'ᵀ with another table's sums, or A V Rᵀ with another's questions."""
         if isinstance(other, SummedTable):
             return self.features @ other.features.T
-        return other.shared(prior, self).T
+        return other.shared_covariance(prior, self).T
 
-    def own(self, prior: ExactPrior | SparsePrior) -> Array:
+    def own_covariance(self, prior: ExactPrior | SparsePrior) -> Array:
         """Return B."""
         del prior
         return self.noise

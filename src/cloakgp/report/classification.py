@@ -25,7 +25,7 @@ LINK_WORDS = {"probit": "probit", "logit": "logistic"}
 class ClassWords(OutputWords):
     """Releases about classes."""
 
-    def protected(self, release: Release, *, unit: str, grouped: bool) -> str:
+    def describe_protection(self, release: Release, *, unit: str, grouped: bool) -> str:
         """Say what is protected."""
         if grouped:
             return (
@@ -41,7 +41,7 @@ class ClassWords(OutputWords):
         """Say what is public beside the inputs and who is in the table."""
         return "which classes there are, their declared rates, and the prior"
 
-    def answered(self, measurement: Measurement, release: Release) -> str:
+    def describe_answers(self, measurement: Measurement, release: Release) -> str:
         """Say how many numbers were published, and with what noise."""
         answers = measurement.answers
         if answers.noise_sd == 0:
@@ -59,7 +59,7 @@ class ClassWords(OutputWords):
             f"{NOISES[answers.noise].law} noise of sd {answers.noise_sd:.4g}, drawn from {source}."
         )
 
-    def designed(self, measurement: Measurement, release: Release) -> str:
+    def describe_design(self, measurement: Measurement, release: Release) -> str:
         """Say what the questions were chosen for."""
         return describe_design(
             measurement.strategy.certificate,

@@ -73,14 +73,14 @@ class Control:
     by_time: bool = False
     known: Array = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
 
-    def worded(self, value: float) -> str:
+    def in_words(self, value: float) -> str:
         """Return a value in words, with its unit.
 
         Examples
         --------
-        >>> Control("age", "age", "number", unit="years").worded(40.0)
+        >>> Control("age", "age", "number", unit="years").in_words(40.0)
         '40 years'
-        >>> Control("born", "born", "date").worded(0.0)
+        >>> Control("born", "born", "date").in_words(0.0)
         '1970-01-01'
         """
         if self.kind == "level":

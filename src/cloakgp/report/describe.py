@@ -187,7 +187,7 @@ def _protection(release: Release, words: OutputWords) -> tuple[Fact, ...]:
     return (
         Fact(
             "protected",
-            words.protected(release, unit=_unit(release), grouped=_grouped(release)),
+            words.describe_protection(release, unit=_unit(release), grouped=_grouped(release)),
         ),
         Fact(
             "not protected",
@@ -203,8 +203,8 @@ def _noise(release: Release, words: OutputWords) -> tuple[Fact, ...]:
     for number, measurement in enumerate(release.measurements):
         ordinal = f" {number + 1}" if len(release.measurements) > 1 else ""
         facts += [
-            Fact(f"answers{ordinal}", words.answered(measurement, release)),
-            Fact(f"design{ordinal}", words.designed(measurement, release)),
+            Fact(f"answers{ordinal}", words.describe_answers(measurement, release)),
+            Fact(f"design{ordinal}", words.describe_design(measurement, release)),
         ]
         if isinstance(measurement.strategy, StreamedStrategy):
             facts.append(
@@ -280,7 +280,7 @@ def describe_several_outputs(release: MultiOutputRelease) -> tuple[Section, ...]
         ordinal = f" {number + 1}" if len(measurements) > 1 else ""
         counted = release.counts_of(measurement)
         if counted is None:
-            answered = NumberWords().answered(measurement, in_widths)
+            answered = NumberWords().describe_answers(measurement, in_widths)
         else:
             output, question = counted
             answered = describe_answers(
@@ -288,7 +288,7 @@ def describe_several_outputs(release: MultiOutputRelease) -> tuple[Section, ...]
             )
         noise += [
             Fact(f"answers{ordinal}", answered),
-            Fact(f"design{ordinal}", NumberWords().designed(measurement, in_widths)),
+            Fact(f"design{ordinal}", NumberWords().describe_design(measurement, in_widths)),
         ]
     ranges = input_ranges(entries)[:, :-1]
     return (

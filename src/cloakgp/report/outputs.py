@@ -28,7 +28,7 @@ class OutputWords(ABC):
     """
 
     @abstractmethod
-    def protected(self, release: Release, *, unit: str, grouped: bool) -> str:
+    def describe_protection(self, release: Release, *, unit: str, grouped: bool) -> str:
         """Say what is protected.
 
         Parameters
@@ -45,11 +45,11 @@ class OutputWords(ABC):
         """Say what is public beside the inputs and who is in the table."""
 
     @abstractmethod
-    def answered(self, measurement: Measurement, release: Release) -> str:
+    def describe_answers(self, measurement: Measurement, release: Release) -> str:
         """Say how many numbers were published, and with what noise."""
 
     @abstractmethod
-    def designed(self, measurement: Measurement, release: Release) -> str:
+    def describe_design(self, measurement: Measurement, release: Release) -> str:
         """Say what the questions were chosen for."""
 
     @abstractmethod
@@ -72,7 +72,7 @@ class OutputWords(ABC):
 class NumberWords(OutputWords):
     """Releases about numbers."""
 
-    def protected(self, release: Release, *, unit: str, grouped: bool) -> str:
+    def describe_protection(self, release: Release, *, unit: str, grouped: bool) -> str:
         """Say what is protected."""
         lo, hi = bounds(release)
         others = "these were any others" if grouped else "that value were any other"
@@ -85,11 +85,11 @@ class NumberWords(OutputWords):
         """Say what is public beside the inputs and who is in the table."""
         return "the bounds and the prior"
 
-    def answered(self, measurement: Measurement, release: Release) -> str:
+    def describe_answers(self, measurement: Measurement, release: Release) -> str:
         """Say how many numbers were published, and with what noise."""
         return describe_answers(measurement, output=asked_output(release))
 
-    def designed(self, measurement: Measurement, release: Release) -> str:
+    def describe_design(self, measurement: Measurement, release: Release) -> str:
         """Say what the questions were chosen for."""
         del release
         if isinstance(measurement.question, CountQuestion):

@@ -20,18 +20,18 @@ from cloakgp.utils.arrays import Array
 # Groups of rows are told apart by numbers below this; sums over them are kept by number.
 GROUP_NUMBERS = 2**20
 
-Tell = Callable[[str], None]
+OnStep = Callable[[str], None]
 """Told what begins, in a few words."""
 
 
-def tell_nobody(what: str) -> None:
+def ignore_step(what: str) -> None:
     """Do nothing: nobody waits."""
 
 
 class Part(Protocol):
     """What one chunk, or several together, have to say."""
 
-    def merged(self, other: Self) -> Self:
+    def merge(self, other: Self) -> Self:
         """Return what this and the chunks after it say together."""
 
 

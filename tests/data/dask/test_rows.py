@@ -43,7 +43,7 @@ class Sums:
     whole: int
     floats: np.ndarray
 
-    def merged(self, other):
+    def merge(self, other):
         return Sums(
             self.chunks + other.chunks, self.whole + other.whole, self.floats + other.floats
         )
@@ -106,7 +106,7 @@ class QuotingPart:
             raise TypeError(f"cannot pickle {self.outputs.tolist()}")
         return self.__dict__
 
-    def merged(self, other):
+    def merge(self, other):
         raise RuntimeError(f"{self!r} and {other!r}")
 
 
@@ -235,7 +235,7 @@ def test_a_worker_that_dies_changes_nothing(table, client, tmp_path, patience):
             killed.append(int(latest.name.split("-")[1]))
             os.kill(killed[0], signal.SIGKILL)
 
-    rows = frame_of(table, client, parts=8).watched(kill)
+    rows = frame_of(table, client, parts=8).report_to(kill)
     again = rows.over_rows(Slowly(tmp_path), what="adding")
     client.wait_for_workers(2, timeout=patience)
     assert killed
@@ -426,7 +426,7 @@ def test_why_a_column_holds_no_labels_may_be_told(table, client, tmp_path):
 class Listed:
     values: tuple
 
-    def merged(self, other):
+    def merge(self, other):
         return Listed(self.values + other.values)
 
 
@@ -563,7 +563,7 @@ def test_nothing_stays_on_the_cluster(table, client, wait_until):
 def test_whoever_watches_is_told_rows(table, client):
     told = []
     rows = frame_of(table, client)
-    watched = rows.watched(lambda *news: told.append(news))
+    watched = rows.report_to(lambda *news: told.append(news))
     watched.over_inputs(OnInputs(), what="adding")
     assert told == [("adding", 46 * (number + 1), 230) for number in range(5)]
     rows.over_inputs(OnInputs(), what="adding")

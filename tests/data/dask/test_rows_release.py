@@ -135,7 +135,7 @@ def test_a_worker_killed_while_outputs_are_asked_changes_nothing(client, table, 
             killed.append(client.run(os.getpid, workers=[next(iter(workers))]).popitem()[1])
             os.kill(killed[0], signal.SIGKILL)
 
-    disturbed = model().fit_rows(rows.watched(kill)).release_
+    disturbed = model().fit_rows(rows.report_to(kill)).release_
     client.wait_for_workers(2, timeout=patience)
     assert killed
     assert len(draws) == 2

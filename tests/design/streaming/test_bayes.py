@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 from cloakgp.design import DesignGapWarning, design_bayes
 from cloakgp.design.streaming.bayes import StrategyState
-from cloakgp.design.streaming.binning import Cells, cell_sums
+from cloakgp.design.streaming.binning import Partition, cell_sums
 from cloakgp.design.streaming.rules import BallRule
 from cloakgp.design.streaming.sampling import Sample
 from cloakgp.design.streaming.sums import sum_strategy
@@ -148,7 +148,7 @@ def test_rows_win_over_their_cells():
     """Rows of a cell are told apart in the end, which no strategy of cells can do."""
     task = Task.drawn(rows=600, noise_sd=30.0)
     summary = summarise(Chunks(task.X))
-    cells = Cells(centres=summary.centres(60)[0], units=summary.units)
+    cells = Partition(centres=summary.centres(60)[0], units=summary.units)
     sums = cell_sums(Chunks(task.X), model=task.model, cells=cells)
     together = design_bayes(
         LowRankCovariance(features=sums.features, noise=sums.noise),
@@ -224,7 +224,7 @@ def test_units_of_the_output_do_not_matter():
 
 def test_a_tally_sums_the_questions_over_its_cells():
     task = Task.drawn()
-    tally = Cells(centres=task.X_query, units=np.ones(2))
+    tally = Partition(centres=task.X_query, units=np.ones(2))
     design = task.design(tally=tally)
     strategy, belongs = task.strategy(design.rule), tally.membership(task.X).toarray()
     np.testing.assert_allclose(design.sums.cells, strategy @ belongs.T, atol=1e-8)

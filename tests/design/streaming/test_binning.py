@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import Matern
 
-from cloakgp.design.streaming.binning import Cells, cell_sums
+from cloakgp.design.streaming.binning import Partition, cell_sums
 from cloakgp.models import SparsePrior
 from cloakgp.models.covariance import LowRankCovariance
 
@@ -23,7 +23,7 @@ def tasks(draw):
     rows, count = draw(st.integers(1, 25)), draw(st.integers(1, 10))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     X = rng.normal(size=(rows, 2))
-    cells = Cells(centres=2 * rng.normal(size=(count, 2)), units=np.exp(rng.normal(size=2)))
+    cells = Partition(centres=2 * rng.normal(size=(count, 2)), units=np.exp(rng.normal(size=2)))
     model = SparsePrior(
         kernel=Matern(0.7, nu=1.5), noise_variance=0.3, mean=0.0, inducing=rng.normal(size=(5, 2))
     )
@@ -79,7 +79,9 @@ def test_units_decide_what_is_near():
     rows = np.array([[0.4, 1.0]])
     centres = np.array([[0.0, 1.0], [0.4, 0.0]])
     near = {
-        units: int(Cells(centres=centres, units=np.array(units)).membership(rows).indptr.argmax())
+        units: int(
+            Partition(centres=centres, units=np.array(units)).membership(rows).indptr.argmax()
+        )
         for units in ((1.0, 1.0), (0.1, 10.0))
     }
     assert near == {(1.0, 1.0): 1, (0.1, 10.0): 2}

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import Matern
 
-from cloakgp.design.streaming.binning import Cells
+from cloakgp.design.streaming.binning import Partition
 from cloakgp.design.streaming.condensing import CellQuestions, condense
 from cloakgp.design.streaming.rules import BallRule, LinearRule
 from cloakgp.models import SparsePrior
@@ -38,7 +38,7 @@ def tasks(draw):
         else BallRule(matrix=matrix, curvatures=np.exp(rng.normal(size=len(matrix))))
     )
     centres = rng.normal(size=(draw(st.integers(1, 8)), 2))
-    cells = Cells(centres=centres, units=UNITS)
+    cells = Partition(centres=centres, units=UNITS)
     return Chunks(X, cuts=draw(tables.cuts(rows))), model_on(rng.normal(size=(5, 2))), rule, cells
 
 
@@ -138,7 +138,7 @@ def test_rows_as_cells_of_their_own_lose_nothing(rng):
 def test_cells_are_gathered_as_their_rows_would_be(rng):
     X = rng.normal(size=(40, 2))
     model, rule = model_on(rng.normal(size=(5, 2))), LinearRule(matrix=rng.normal(size=(3, 5)))
-    cells = Cells(centres=rng.normal(size=(7, 2)), units=UNITS)
+    cells = Partition(centres=rng.normal(size=(7, 2)), units=UNITS)
     strategy = rule.columns(*model.features_and_noise(X))
     direct = condense(Chunks(X), model=model, rule=rule, cells=cells)
     positions = belonging(X, cells).argmax(axis=1)
@@ -166,7 +166,7 @@ def test_a_sample_corrects_what_cells_are_off_and_of_all_rows_leaves_nothing(tas
 def test_samples_say_on_average_what_all_rows_say(rng):
     X = rng.normal(size=(6, 2))
     rule, model = LinearRule(matrix=rng.normal(size=(2, 3))), model_on(rng.normal(size=(3, 2)))
-    cells = Cells(centres=X[:2], units=UNITS)
+    cells = Partition(centres=X[:2], units=UNITS)
     at_cells, at_rows = rng.normal(size=2), rng.normal(size=6)
     estimates = []
     for row in range(6):
@@ -181,7 +181,7 @@ def test_samples_say_on_average_what_all_rows_say(rng):
 def test_gathered_cells_keep_their_sample(rng):
     X = rng.normal(size=(8, 2))
     rule, model = LinearRule(matrix=rng.normal(size=(2, 3))), model_on(rng.normal(size=(3, 2)))
-    cells = Cells(centres=X[:4], units=UNITS)
+    cells = Partition(centres=X[:4], units=UNITS)
     found = condense(Chunks.of(X, rows=3), model=model, rule=rule, cells=cells, sample=X)
     assert found.gathered(np.array([0, 1, 1, 0])).sample.cells.max() == 1
 
@@ -213,7 +213,7 @@ def test_the_longest_column_is_found_wherever_it_stands(place, length):
         Chunks.of(np.arange(7.0)[:, None], rows=3),
         model=AtZero(),
         rule=Long(),
-        cells=Cells(centres=np.array([[0.0], [6.0]]), units=np.ones(1)),
+        cells=Partition(centres=np.array([[0.0], [6.0]]), units=np.ones(1)),
     )
     np.testing.assert_equal(found.longest, length)
 
@@ -227,7 +227,7 @@ def test_the_work_can_be_sent(rng):
             return super().over_inputs(pickle.loads(pickle.dumps(work)), what=what)
 
     model, rule = model_on(rng.normal(size=(5, 2))), LinearRule(matrix=rng.normal(size=(3, 5)))
-    cells = Cells(centres=np.zeros((1, 2)), units=UNITS)
+    cells = Partition(centres=np.zeros((1, 2)), units=UNITS)
     X = rng.normal(size=(8, 2))
     one = condense(Spied(X), model=model, rule=rule, cells=cells, what="again")
     other = condense(Chunks(X), model=model, rule=rule, cells=cells)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF
 
 from cloakgp.design import design_l1
-from cloakgp.design.streaming.binning import Cells
+from cloakgp.design.streaming.binning import Partition
 from cloakgp.design.streaming.l1_ball import design_streamed_l1
 from cloakgp.models.summary import summarise
 
@@ -26,7 +26,7 @@ def designed(task, table=None, *, cells=40, **settings):
         table,
         task.queries,
         model=task.model,
-        cells=Cells(centres=summary.centres(cells)[0], units=summary.units),
+        cells=Partition(centres=summary.centres(cells)[0], units=summary.units),
         prior_variance=task.prior_variance,
         noise_sd=task.noise_sd,
         **settings,
@@ -86,7 +86,7 @@ def test_better_than_one_answer_and_than_cells():
     summary = summarise(Chunks(task.X))
     left = []
     for parts in (1, 2, 4, 8, 16, 32):
-        cells = Cells(centres=summary.centres(parts)[0], units=summary.units)
+        cells = Partition(centres=summary.centres(parts)[0], units=summary.units)
         strategy = cells.membership(task.X).toarray()
         left.append(task.prior_variance - task.explained(strategy))
     assert design.unexplained < min(left)
@@ -119,7 +119,7 @@ def test_queries_of_which_nothing_is_known_ask_nothing():
 
 def test_a_tally_sums_the_questions_over_its_cells():
     task = Task.drawn()
-    tally = Cells(centres=task.X_query, units=np.ones(2))
+    tally = Partition(centres=task.X_query, units=np.ones(2))
     design = designed(task, tally=tally)
     strategy, belongs = task.strategy(design.rule), tally.membership(task.X).toarray()
     np.testing.assert_allclose(design.sums.cells, strategy @ belongs.T, atol=1e-8)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF, Matern
 
-from cloakgp.design.streaming.binning import Cells
+from cloakgp.design.streaming.binning import Partition
 from cloakgp.design.streaming.rules import BallRule, LinearRule
 from cloakgp.design.streaming.sums import sum_strategy
 from cloakgp.models import SparsePrior
@@ -75,7 +75,7 @@ def test_sums_are_those_of_the_whole_matrices(task):
 def test_sums_over_cells_are_those_over_nearest_rows(task, count):
     table, model, rule = task
     centres = np.random.default_rng(count).normal(size=(count, 2))
-    cells = Cells(centres=centres, units=np.array([1.0, 3.0]))
+    cells = Partition(centres=centres, units=np.array([1.0, 3.0]))
     sums = sum_strategy(table, model=model, rule=rule, cells=cells)
     strategy, features, noise = dense(table, model, rule)
     assert_sums(sums, strategy, features, noise)

@@ -44,7 +44,7 @@ def test_accounts_are_those_of_sums_over_counts(row, overdispersion):
 
     def placed(window):
         one = window.of_rows(slice(row, row + 1))
-        return lambda _, y: one.placed(np.sqrt(np.minimum(y, 100) + 0.375).ravel())
+        return lambda _, y: one.place(np.sqrt(np.minimum(y, 100) + 0.375).ravel())
 
     g = [placed(FULL), placed(BANDS)]
     for stage in (0, 1):

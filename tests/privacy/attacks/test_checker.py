@@ -284,7 +284,7 @@ def moving_less(whole):
 
     def band(*given, **named):
         found = whole(*given, **named)
-        return replace(found, moved=0.9 * found.moved)
+        return replace(found, sensitivity=0.9 * found.sensitivity)
 
     return band
 
@@ -292,11 +292,11 @@ def moving_less(whole):
 def twice_counted(whole):
     """Add the last chunk's answers twice."""
 
-    def merged(self, other):
+    def merge(self, other):
         found = whole(self, other)
         return replace(found, integers=found.integers + other.integers)
 
-    return merged
+    return merge
 
 
 def keeping_outputs(whole):
@@ -338,13 +338,13 @@ MUTATIONS = {
     "a step forgotten": ("release.release", "compose", forgetful, "classes combined"),
     "a chunk counted twice": (
         "privacy.ask",
-        "_Answered.merged",
+        "_Answered.merge",
         twice_counted,
         "arrays in chunks",
     ),
     "labels encoded a hundredth too large": (
         "privacy.questions.classes",
-        "Classes.encoded",
+        "Classes.encode",
         larger,
         "three classes in chunks",
     ),

@@ -29,7 +29,7 @@ def farthest(question, values, strategy, *, noise):
     answers = []
     for chosen in itertools.product(values, repeat=len(together)):
         entries = question.read(np.array([*chosen, *rest]), rows=len(WHOSE))
-        answers.append(strategy @ question.encoded(entries))
+        answers.append(strategy @ question.encode(entries))
     return max(noise.norm(one - other) for one, other in itertools.combinations(answers, 2))
 
 

@@ -8,7 +8,7 @@ from laplace_neighbours import moved
 from neighbours import ACHIEVED_SHARE
 from private_chunks import PrivateChunks
 
-from cloakgp.design.streaming.binning import Cells
+from cloakgp.design.streaming.binning import Partition
 from cloakgp.privacy.ask import StrategyBound, ask, ask_chunks
 from cloakgp.privacy.noise import NOISES
 from cloakgp.privacy.questions.outside import OutsideQuestion
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning
 
 QUESTION = OutsideQuestion(-1.0, 2.0)
 STRATA = np.array([[1.0, 1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0, 1.0]])
-CELLS = Cells(centres=np.array([[0.5], [2.0], [3.5]]), units=np.ones(1))
+CELLS = Partition(centres=np.array([[0.5], [2.0], [3.5]]), units=np.ones(1))
 ENDS = (-1.0, 2.0)
 TRIED = [
     *ENDS,
@@ -60,8 +60,8 @@ def _shares_of(sizes):
 
 def test_what_lies_outside_is_what_comparing_says():
     expected = [0.5 if y < -1.0 or y > 2.0 else -0.5 for y in TRIED]
-    np.testing.assert_array_equal(QUESTION.placed(np.array(TRIED)), expected)
-    below = OutsideQuestion(-1.0, None).placed(np.array([-2.0, 9.0]))
+    np.testing.assert_array_equal(QUESTION.place(np.array(TRIED)), expected)
+    below = OutsideQuestion(-1.0, None).place(np.array([-2.0, 9.0]))
     np.testing.assert_array_equal(below, [0.5, -0.5])
 
 

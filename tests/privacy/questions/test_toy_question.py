@@ -51,7 +51,7 @@ class Above(Question):
     def faults(self, entries):
         return number_faults(entries)
 
-    def encoded(self, entries):
+    def encode(self, entries):
         return np.where(entries > self.threshold, HALF, -HALF)[:, None]
 
 
@@ -172,8 +172,8 @@ def test_what_it_forgets_is_refused(table):
     _, y = table
 
     class Several(Above):
-        def encoded(self, entries):
-            return np.repeat(super().encoded(entries), 2, axis=1)
+        def encode(self, entries):
+            return np.repeat(super().encode(entries), 2, axis=1)
 
     with pytest.raises(TypeError, match="one row of float64 numbers"):
         ask(np.ones((1, 30)), y, question=Several(1.0), epsilon=1.0, delta=1e-3)

@@ -95,7 +95,7 @@ def test_files_hold_no_labels_and_no_pickle(tmp_path):
         assert everything.count(name) == 1
     classes = release.measurements[0].question
     labels = np.array(["goitre", "croup"])[POSITIONS % 2]
-    encoded = classes.encoded(classes.read(labels, rows=12))
+    encoded = classes.encode(classes.read(labels, rows=12))
     strategy = release.measurements[0].strategy.matrix
     assert encoded.tobytes() not in everything
     for number in (strategy @ encoded).ravel():

@@ -391,7 +391,7 @@ def integrated(variance, encoding, *, value, noise_sd):
     """Log density of the answer, by integration over the output."""
 
     def joint(output):
-        placed = encoding.encoded(np.array([output]))[0, 0]
+        placed = encoding.encode(np.array([output]))[0, 0]
         at = stats.norm.pdf(output, 0.2, variance**0.5)
         return float(at * stats.norm.pdf(value, placed, noise_sd))
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
-from cloakgp.design.streaming.binning import Cells
+from cloakgp.design.streaming.binning import Partition
 from cloakgp.design.streaming.condensing import CellQuestions, condense
 from cloakgp.design.streaming.grouping import GroupedPasses, columns_at
 from cloakgp.design.streaming.rules import BallRule
@@ -97,7 +97,7 @@ class Task:
             self.passes,
             model=self.linear,
             rule=self.rule,
-            cells=Cells(centres=centres, units=np.ones(2)),
+            cells=Partition(centres=centres, units=np.ones(2)),
             sample=None if sample is None else self.X[:sample],
         )
         self.signs = CellSigns.of(self.cells, self.answers, classes=self.classes)
@@ -246,7 +246,7 @@ def test_rows_as_cells_of_their_own_need_no_pass():
         CellQuestions.of_rows(task.X, task.strategy), task.answers, classes=task.classes
     )
     (channel,) = module._Channel.of(task.prior, signs)
-    found = [channel.searched().posterior.marginals(POINTS)]
+    found = [channel.search().posterior.marginals(POINTS)]
     assert_near(found, task.dense(), share=1e-4)
     np.testing.assert_allclose(signs.values[0], values[:, 0] / noise_sd, rtol=1e-12)
 
@@ -290,15 +290,15 @@ def test_what_takes_plain_steps_many_hundreds_takes_accelerated_ones_few(monkeyp
         return plain(*given, **named)
 
     monkeypatch.setattr(ClassLikelihood, "linearise", counted)
-    whole = rows_module.settled
+    whole = rows_module.iterate_linearisation
     monkeypatch.setattr(
         rows_module,
-        "settled",
+        "iterate_linearisation",
         lambda *given, **named: whole(*given, **named | {"accelerate": True}),
     )
     (_, quick, _) = task.dense()
     assert len(steps) < 3 * 130
-    monkeypatch.setattr(rows_module, "settled", whole)
+    monkeypatch.setattr(rows_module, "iterate_linearisation", whole)
     monkeypatch.setattr(rows_module, "STEPS", 3000)
     (_, exact, _) = task.dense()
     assert_near([quick], [exact], share=1e-3)

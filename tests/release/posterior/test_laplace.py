@@ -17,7 +17,7 @@ from cloakgp.privacy import Guarantee
 from cloakgp.privacy.answers import Answers
 from cloakgp.privacy.questions.classes import Classes
 from cloakgp.release import DenseStrategy, Measurement
-from cloakgp.release.posterior.laplace import NewtonState, iterated
+from cloakgp.release.posterior.laplace import NewtonState, iterate_newton
 from cloakgp.release.posterior.mixture import Mixture, WeightedPrior
 
 # Budgets here are as large, or tables as small, as each test needs.
@@ -73,7 +73,7 @@ def steps_without_noise(prior, X, y, *, count):
     state, measurements = NewtonState.start(*prior, X), []
     for _ in range(count):
         measurements.append(published(state, y))
-        state = state.stepped(measurements[-1])
+        state = state.step(measurements[-1])
     return state, measurements
 
 
@@ -88,7 +88,7 @@ def test_the_cloaking_matrix_against_the_direct_inverse(table, mean_rate):
         # ½(K⁻¹ + W)⁻¹ = ½(I + K W)⁻¹ K, which needs no inverse of K.
         direct = np.linalg.solve(np.eye(25) + K * w, K) / 2
         np.testing.assert_allclose(state.cloaking_matrix(), direct, atol=1e-10)
-        state = state.stepped(published(state, y))
+        state = state.step(published(state, y))
 
 
 def test_the_first_step_from_zero_is_regression_on_doubled_labels(table, Z):
@@ -170,9 +170,7 @@ def test_the_noise_of_the_last_step_is_carried_to_predictions(table):
     rng = np.random.default_rng(3)
     means = []
     for _ in range(2000):
-        state = start.stepped(
-            published(start, y, noise_sd=0.1, noise=0.1 * rng.normal(size=len(X)))
-        )
+        state = start.step(published(start, y, noise_sd=0.1, noise=0.1 * rng.normal(size=len(X))))
         to_query = state.noise_root
         means.append(state.latent)
     assert to_query.shape == (25, 25)
@@ -201,7 +199,7 @@ def test_bayes_answers_determine_no_step(table):
         KERNEL, classes=[-1, 1], epsilon=1.0, delta=0.01, learn=None, insecure_seed=0
     ).fit(X, y)
     with pytest.raises(ValueError, match="do not determine a step"):
-        iterated(one.release_.prior, one.release_.likelihood, one.release_.measurements)
+        iterate_newton(one.release_.prior, one.release_.likelihood, one.release_.measurements)
 
 
 @pytest.mark.parametrize("criterion", ["trace", "logdet"])

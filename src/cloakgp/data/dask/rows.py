@@ -247,7 +247,7 @@ class DaskRows:
     def __reduce__(self) -> NoReturn:
         raise TypeError("DaskRows may hold private outputs, and are not pickled: make them anew")
 
-    def watched(self, watch: Watch | None) -> Self:
+    def report_to(self, watch: Watch | None) -> Self:
         """Return the same rows, which report to somebody.
 
         Parameters

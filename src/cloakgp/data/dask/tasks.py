@@ -398,7 +398,7 @@ def merge_parts(first: Parcel | Failure, second: Parcel | Failure, what: str) ->
 
     def do() -> Parcel:
         with _one_thread():
-            return Parcel.pack(first.unpack().merged(second.unpack()))
+            return Parcel.pack(first.unpack().merge(second.unpack()))
 
     part: Parcel | Failure = attempt(do, what=f"{what}: merging")
     return part

@@ -85,7 +85,7 @@ def select_from_sqlite(path: Path, query: str, *, limits: ReadingLimits) -> Iter
             names = [each[0] for each in found.description or ()]
             if names:
                 yield names
-                while rows := _fetched(found, watch):
+                while rows := _fetch(found, watch):
                     yield from rows
                 return
         except sqlite3.Error:
@@ -94,7 +94,7 @@ def select_from_sqlite(path: Path, query: str, *, limits: ReadingLimits) -> Iter
     raise watch.refusal() if watch.over else RefusedError(ONLY_SELECT)
 
 
-def _fetched(found: Any, watch: Stopwatch) -> Sequence[Sequence[Any]]:
+def _fetch(found: Any, watch: Stopwatch) -> Sequence[Sequence[Any]]:
     with watch.running():
         rows: Sequence[Sequence[Any]] = found.fetchmany(FETCHED_ROWS)
     return rows
@@ -144,7 +144,7 @@ def select_from_postgresql(
             with watch.running():
                 cursor.execute(query)
             yield [each.name for each in cursor.description]
-            while rows := _fetched(cursor, watch):
+            while rows := _fetch(cursor, watch):
                 yield from rows
         return
     raise watch.refusal() if watch.is_over() else ValueError("it cannot be read")

@@ -26,7 +26,7 @@ from scipy import linalg, sparse
 from cloakgp.design.bayes import sharpest_strategy
 from cloakgp.design.solver import Progress
 from cloakgp.design.strategy import LOOSE, Certificate, warn_if_short
-from cloakgp.design.streaming.binning import Cells, CellSums, cell_sums
+from cloakgp.design.streaming.binning import CellSums, Partition, cell_sums
 from cloakgp.design.streaming.duals import Duals, DualSums
 from cloakgp.design.streaming.rules import BallRule, RowModel, Rule
 from cloakgp.design.streaming.sampling import Sample
@@ -172,11 +172,11 @@ def design_streamed_bayes(
     queries: Array,
     *,
     model: RowModel,
-    cells: Cells,
+    cells: Partition,
     prior_variance: float,
     noise_sd: float,
     sample: Sample | None = None,
-    tally: Cells | None = None,
+    tally: Partition | None = None,
     gap: float = DEFAULT_GAP,
     progress: Progress | None = None,
 ) -> StreamedDesign:
@@ -190,14 +190,14 @@ def design_streamed_bayes(
     queries : array of shape (M, P)
         The model's features of the query points, columns scaled by the roots of their weights.
     model : RowModel
-    cells : Cells
+    cells : Partition
     prior_variance : float
         Σ_i w_i K_**ii, in squared output units.
     noise_sd : float
         s, of the noise on each answer when columns have norm 1, in output units.
     sample : Sample, optional
         Of these rows: the first steps go by it.
-    tally : Cells, optional
+    tally : Partition, optional
         The questions are summed over the rows of each of these, too.
     gap : float
         To which the smaller problem is solved. What is certified over all rows stands in the
@@ -244,7 +244,7 @@ def design_streamed_bayes(
 
 
 def gathered_rows(
-    passes: Passes, *, model: RowModel, cells: Cells, sample: Sample | None
+    passes: Passes, *, model: RowModel, cells: Partition, sample: Sample | None
 ) -> CellSums:
     """Return what the rows of every cell add up to; about, where there is a sample.
 
@@ -252,7 +252,7 @@ def gathered_rows(
     ----------
     passes : Passes
     model : RowModel
-    cells : Cells
+    cells : Partition
     sample : Sample or None
     """
     if sample is None:
@@ -283,7 +283,7 @@ def _sharpest_rule(
     prior_variance: float,
     lost: float,
     gap: float,
-    tally: Cells | None,
+    tally: Partition | None,
     least_steps: int,
 ) -> StreamedDesign:
     """Let every row have the column that is best for it, and certify: steps 2 and 3.
@@ -299,7 +299,7 @@ def _sharpest_rule(
         The most that query directions which were left out could explain.
     gap : float
         More than the least steps are taken while ten times this is not certified.
-    tally : Cells or None
+    tally : Partition or None
     least_steps : int
     """
     best: tuple[float, BallRule, StrategySums] | None = None
@@ -329,7 +329,7 @@ def _sharpest_rule(
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class StepSums:
     """The sums of a step over some rows, and those that certify.
 
     Attributes
@@ -341,9 +341,9 @@ class Step:
     sums: StrategySums
     duals: DualSums
 
-    def merged(self, other: Step) -> Step:
+    def merge(self, other: StepSums) -> StepSums:
         """Return the sums over the rows of both."""
-        return Step(sums=self.sums.merged(other.sums), duals=self.duals.merged(other.duals))
+        return StepSums(sums=self.sums.merge(other.sums), duals=self.duals.merge(other.duals))
 
 
 @dataclass(frozen=True, eq=False)
@@ -354,17 +354,17 @@ class Stepping:
     ----------
     model : RowModel
     rule : Rule
-    cells : Cells or None
+    cells : Partition or None
         In which questions are summed, too.
     duals : Duals
     """
 
     model: RowModel
     rule: Rule
-    cells: Cells | None
+    cells: Partition | None
     duals: Duals
 
-    def __call__(self, chunk: Chunk) -> Step:
+    def __call__(self, chunk: Chunk) -> StepSums:
         """Return the sums over the rows of a chunk."""
         features, noise = self.model.features_and_noise(chunk.X)
         membership = None if self.cells is None else self.cells.membership(chunk.X)
@@ -372,7 +372,7 @@ class Stepping:
 
     def of_rows(
         self, features: Array, noise: Array, *, membership: sparse.csr_array | None = None
-    ) -> Step:
+    ) -> StepSums:
         """Return the sums over rows that the model knows so.
 
         Parameters
@@ -382,17 +382,17 @@ class Stepping:
         membership : sparse array of shape (cells, n), optional
         """
         columns = self.rule.columns(features, noise)
-        return Step(
+        return StepSums(
             sums=sums_of_rows(columns, features, noise, membership=membership),
             duals=self.duals.over(features, noise, columns),
         )
 
-    def most_explained(self, step: Step) -> float:
+    def most_explained(self, step: StepSums) -> float:
         """Return an upper bound of what any strategy explains, from the sums over all rows.
 
         Parameters
         ----------
-        step : Step
+        step : StepSums
         """
         return self.duals.most_explained(
             step.duals, features=step.sums.features, noise=step.sums.noise

@@ -22,7 +22,7 @@ from cloakgp.utils.passes import Chunk, Passes
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class Partition:
     """A partition of the space of inputs: a row belongs to the nearest centre.
 
     Attributes
@@ -33,7 +33,7 @@ class Cells:
 
     Examples
     --------
-    >>> cells = Cells(centres=np.array([[0.0], [1.0]]), units=np.ones(1))
+    >>> cells = Partition(centres=np.array([[0.0], [1.0]]), units=np.ones(1))
     >>> cells.membership(np.array([[0.2], [0.9], [0.8]])).toarray()
     array([[1., 0., 0.],
            [0., 1., 1.]])
@@ -101,7 +101,7 @@ class CellSums:
     features: Array
     noise: Array
 
-    def merged(self, other: CellSums) -> CellSums:
+    def merge(self, other: CellSums) -> CellSums:
         """Return the sums over the rows of both."""
         return CellSums(features=self.features + other.features, noise=self.noise + other.noise)
 
@@ -130,7 +130,7 @@ class _Gathering:
     """The cell sums of one chunk."""
 
     model: RowModel
-    cells: Cells
+    cells: Partition
 
     def __call__(self, chunk: Chunk) -> CellSums:
         features, noise = self.model.features_and_noise(chunk.X)
@@ -140,14 +140,14 @@ class _Gathering:
         )
 
 
-def cell_sums(passes: Passes, *, model: RowModel, cells: Cells) -> CellSums:
+def cell_sums(passes: Passes, *, model: RowModel, cells: Partition) -> CellSums:
     """Go through a table once and add up the rows of every cell.
 
     Parameters
     ----------
     passes : Passes
     model : RowModel
-    cells : Cells
+    cells : Partition
 
     Returns
     -------

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cloakgp.design.streaming.binning import Cells
+from cloakgp.design.streaming.binning import Partition
 from cloakgp.design.streaming.grouping import GroupedPasses, columns_at
 from cloakgp.design.streaming.rules import RowModel, Rule
 from cloakgp.utils.arrays import Array
@@ -239,7 +239,7 @@ class _Sums:
     gram: Array
     longest: float
 
-    def merged(self, other: _Sums) -> _Sums:
+    def merge(self, other: _Sums) -> _Sums:
         return _Sums(
             places=self.places + other.places,
             counts=self.counts + other.counts,
@@ -257,7 +257,7 @@ class _Condensing:
 
     model: RowModel
     rule: Rule
-    cells: Cells
+    cells: Partition
     grouped: bool
 
     def __call__(self, chunk: Chunk) -> _Sums:
@@ -281,7 +281,7 @@ def condense(
     *,
     model: RowModel,
     rule: Rule,
-    cells: Cells,
+    cells: Partition,
     sample: Array | None = None,
     what: str = "gathering questions",
 ) -> CellQuestions:
@@ -296,7 +296,7 @@ def condense(
     model : RowModel
         Whose features and noise variances the rule goes by.
     rule : Rule
-    cells : Cells
+    cells : Partition
     sample : array of shape (n, D), optional
         Some of these rows, spread over all of them; none of groups, whose sizes it does not tell.
     what : str

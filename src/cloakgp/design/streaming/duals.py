@@ -193,7 +193,7 @@ class DualSums:
     squares: Array
     least_noise: float
 
-    def merged(self, other: DualSums) -> DualSums:
+    def merge(self, other: DualSums) -> DualSums:
         """Return the sums over these rows and others."""
         return DualSums(
             gram=self.gram + other.gram,

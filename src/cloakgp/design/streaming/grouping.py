@@ -23,7 +23,7 @@ from typing import Generic, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cloakgp.design.streaming.binning import Cells
+from cloakgp.design.streaming.binning import Partition
 from cloakgp.design.streaming.rules import RowModel, Rule
 from cloakgp.design.streaming.sums import StrategySums, sums_of_rows
 from cloakgp.design.streaming.together import lengths_of_rows
@@ -46,7 +46,7 @@ class _Counts:
             raise ValueError(NO_GROUPS)
         return cls(counts=np.bincount(chunk.groups, minlength=GROUP_NUMBERS))
 
-    def merged(self, other: _Counts) -> _Counts:
+    def merge(self, other: _Counts) -> _Counts:
         return _Counts(counts=self.counts + other.counts)
 
 
@@ -214,9 +214,9 @@ class _Grouped:
     counts: NDArray[np.intp]
     chunks: int
 
-    def merged(self, other: _Grouped) -> _Grouped:
+    def merge(self, other: _Grouped) -> _Grouped:
         return _Grouped(
-            sums=tuple(one.merged(two) for one, two in zip(self.sums, other.sums, strict=True)),
+            sums=tuple(one.merge(two) for one, two in zip(self.sums, other.sums, strict=True)),
             lengths=self.lengths + other.lengths,
             counts=self.counts + other.counts,
             chunks=self.chunks + other.chunks,
@@ -229,7 +229,7 @@ class _Summing:
 
     columns: Callable[[Array], Array]
     seen_by: tuple[RowModel, ...]
-    cells: Cells | None
+    cells: Partition | None
     together: int
     ball: Ball
 
@@ -258,7 +258,7 @@ def sum_grouped(
     *,
     model: RowModel,
     rule: Rule,
-    cells: Cells | None = None,
+    cells: Partition | None = None,
     ball: Ball = "l2",
     what: str = "summing questions",
 ) -> tuple[tuple[StrategySums, ...], Grouping]:
@@ -272,7 +272,7 @@ def sum_grouped(
     model : RowModel
         Of the outputs: by which, over the sizes of groups, the rule goes.
     rule : Rule
-    cells : Cells, optional
+    cells : Partition, optional
         Sum over the rows of each of these, too.
     ball : {"l1", "l2"}
         In whose norm columns are measured.

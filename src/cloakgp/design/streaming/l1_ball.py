@@ -31,14 +31,14 @@ from cloakgp.design.l1_ball import climb_in_l1
 from cloakgp.design.solver import Progress
 from cloakgp.design.strategy import Certificate
 from cloakgp.design.streaming.bayes import (
-    Step,
     Stepping,
+    StepSums,
     StrategyState,
     StreamedDesign,
     gathered_rows,
     main_query_directions,
 )
-from cloakgp.design.streaming.binning import Cells
+from cloakgp.design.streaming.binning import Partition
 from cloakgp.design.streaming.rules import PartitionRule, RowModel
 from cloakgp.design.streaming.sampling import Sample
 from cloakgp.design.streaming.sums import StrategySums, sum_strategy, sums_of_rows
@@ -58,11 +58,11 @@ def design_streamed_l1(
     queries: Array,
     *,
     model: RowModel,
-    cells: Cells,
+    cells: Partition,
     prior_variance: float,
     noise_sd: float,
     sample: Sample | None = None,
-    tally: Cells | None = None,
+    tally: Partition | None = None,
     gap: float = 1e-2,
     progress: Progress | None = None,
 ) -> StreamedDesign:
@@ -76,14 +76,14 @@ def design_streamed_l1(
     queries : array of shape (M, P)
         The model's features of the query points, columns scaled by the roots of their weights.
     model : RowModel
-    cells : Cells
+    cells : Partition
     prior_variance : float
         Σ_i w_i K_**ii, in squared output units.
     noise_sd : float
         s, of the noise on each answer when columns have ℓ1 norm 1, in output units.
     sample : Sample, optional
         Of these rows: the steps go by it.
-    tally : Cells, optional
+    tally : Partition, optional
         The questions are summed over the rows of each of these, too.
     gap : float
         To which the Gaussian design of the cells is solved.
@@ -195,13 +195,13 @@ class _Parted:
     """The sums of a partition over some rows, and those that bound."""
 
     sums: StrategySums
-    bound: Step | None
+    bound: StepSums | None
 
-    def merged(self, other: _Parted) -> _Parted:
+    def merge(self, other: _Parted) -> _Parted:
         bound = None
         if self.bound is not None and other.bound is not None:
-            bound = self.bound.merged(other.bound)
-        return _Parted(sums=self.sums.merged(other.sums), bound=bound)
+            bound = self.bound.merge(other.bound)
+        return _Parted(sums=self.sums.merge(other.sums), bound=bound)
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,13 +210,13 @@ class _Parting:
 
     model: RowModel
     rule: PartitionRule
-    cells: Cells | None
+    cells: Partition | None
     bounding: Stepping | None
 
     def __call__(self, chunk: Chunk) -> _Parted:
         features, noise = self.model.features_and_noise(chunk.X)
         membership = None if self.cells is None else self.cells.membership(chunk.X)
-        asked = self.rule.asked(features, noise)
+        asked = self.rule.summable_columns(features, noise)
         self.rule.remembered.keep(chunk.X, asked)
         return _Parted(
             sums=sums_of_rows(asked, features, noise, membership=membership),

@@ -44,7 +44,7 @@ INNER_SHARE = 0.25
 
 
 @dataclass(frozen=True, eq=False)
-class StreamedStrategy:
+class RuleDesign:
     """What to ask of every row, and how predictions follow from the answers.
 
     Attributes
@@ -69,7 +69,7 @@ class _Moments:
     columns: Array
     count: int
 
-    def merged(self, other: _Moments) -> _Moments:
+    def merge(self, other: _Moments) -> _Moments:
         return _Moments(
             precision=self.precision + other.precision,
             columns=self.columns + other.columns,
@@ -106,7 +106,7 @@ class _Longest:
     gains: Array
     directions: Array
 
-    def merged(self, other: _Longest) -> _Longest:
+    def merge(self, other: _Longest) -> _Longest:
         gains = np.concatenate([self.gains, other.gains])
         directions = np.concatenate([self.directions, other.directions])
         kept = _first_of_each(directions, gains)
@@ -132,7 +132,7 @@ class _Measuring:
         columns = (self.matrix @ features) / noise
         gains = self.iterate.gains(columns)
         long = np.flatnonzero(gains > self.above)
-        directions = _directions(self.iterate.whitened(columns[:, long]))
+        directions = _directions(self.iterate.whiten(columns[:, long]))
         kept = _first_of_each(directions, gains[long])
         return _Longest(
             greatest=float(gains.max()),
@@ -152,7 +152,7 @@ def design_streamed(
     weights: Array | None = None,
     gap: float = DEFAULT_GAP,
     progress: Progress | None = None,
-) -> StreamedStrategy:
+) -> RuleDesign:
     """Choose what to ask of every row so that C y follows from the answers with the least noise.
 
     Sees public arrays only.
@@ -175,7 +175,7 @@ def design_streamed(
 
     Returns
     -------
-    StreamedStrategy
+    RuleDesign
 
     Warns
     -----
@@ -194,7 +194,7 @@ def design_streamed(
     left, scales, _ = np.linalg.svd((roots[:, None] * smoothing) @ factor, full_matrices=False)
     rank = int(np.count_nonzero(scales > RANGE_TOLERANCE * scales[0])) if scales[0] > 0 else 0
     if rank == 0:
-        return StreamedStrategy(
+        return RuleDesign(
             rule=LinearRule(matrix=np.zeros((0, len(queries)))),
             reconstruction=np.zeros((queries.shape[1], 0)),
             certificate=Certificate(criterion=criterion, gap=0.0),
@@ -222,7 +222,7 @@ def design_streamed(
     reconstruction = linalg.solve(covariance, crossed.T, assume_a="pos").T
     certificate = Certificate(criterion=criterion, gap=found_gap)
     warn_if_short(certificate, gap=gap, allowed=gap)
-    return StreamedStrategy(
+    return RuleDesign(
         rule=rule,
         reconstruction=np.asarray(reconstruction, dtype=np.float64),
         certificate=certificate,

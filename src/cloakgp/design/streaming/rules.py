@@ -62,7 +62,7 @@ class Rule(ABC):
     def columns(self, features: Array, noise: Array) -> Array:
         """Return the columns r_j of rows with features V and noise variances λ, shape (k, n)."""
 
-    def asked(self, features: Array, noise: Array) -> Columns:
+    def summable_columns(self, features: Array, noise: Array) -> Columns:
         """Return the columns in the form in which sums over rows cost least.
 
         Parameters
@@ -205,10 +205,10 @@ class PartitionRule(Rule):
 
     def columns(self, features: Array, noise: Array) -> Array:
         """Return the columns, shape (k, n): one entry of each is ±1."""
-        columns: Array = self.asked(features, noise).toarray()
+        columns: Array = self.summable_columns(features, noise).toarray()
         return columns
 
-    def asked(self, features: Array, noise: Array) -> sparse.csr_array:
+    def summable_columns(self, features: Array, noise: Array) -> sparse.csr_array:
         """Return the columns, with their one entry each."""
         wanted: Array = self.matrix @ features
         rows = len(noise)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from cloakgp.design.streaming.binning import Cells
+from cloakgp.design.streaming.binning import Partition
 from cloakgp.design.streaming.rules import Columns, RowModel, Rule
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import Chunk, Passes
@@ -38,7 +38,7 @@ class ClippedSums:
     residual: Array
     skew: Array
 
-    def merged(self, other: ClippedSums) -> ClippedSums:
+    def merge(self, other: ClippedSums) -> ClippedSums:
         """Return the sums over the rows of both."""
         return ClippedSums(
             expected=self.expected + other.expected,
@@ -87,7 +87,7 @@ class StrategySums:
     shared: tuple[Array, ...] = ()
     clipped: ClippedSums | None = None
 
-    def merged(self, other: StrategySums) -> StrategySums:
+    def merge(self, other: StrategySums) -> StrategySums:
         """Return the sums over the rows of both."""
         return StrategySums(
             features=self.features + other.features,
@@ -102,7 +102,7 @@ class StrategySums:
             shared=tuple(one + two for one, two in zip(self.shared, other.shared, strict=True)),
             clipped=None
             if self.clipped is None or other.clipped is None
-            else self.clipped.merged(other.clipped),
+            else self.clipped.merge(other.clipped),
         )
 
 
@@ -124,7 +124,7 @@ def sums_of_rows(
     noise : array of shape (n,)
         Λ.
     membership : sparse array of shape (cells, n), optional
-        Sum over the rows of each cell, too: see `Cells.membership`.
+        Sum over the rows of each cell, too: see `Partition.membership`.
     """
     if isinstance(columns, sparse.csr_array):
         squares = np.asarray(columns.power(2).sum(axis=0), dtype=np.float64)
@@ -155,12 +155,12 @@ class _Asking:
 
     model: RowModel
     rule: Rule
-    cells: Cells | None
+    cells: Partition | None
 
     def __call__(self, chunk: Chunk) -> StrategySums:
         features, noise = self.model.features_and_noise(chunk.X)
         return sums_of_rows(
-            self.rule.asked(features, noise),
+            self.rule.summable_columns(features, noise),
             features,
             noise,
             membership=None if self.cells is None else self.cells.membership(chunk.X),
@@ -172,7 +172,7 @@ def sum_strategy(
     *,
     model: RowModel,
     rule: Rule,
-    cells: Cells | None = None,
+    cells: Partition | None = None,
     what: str = "summing questions",
 ) -> StrategySums:
     """Go through a table once and sum what a rule asks of every row.
@@ -182,7 +182,7 @@ def sum_strategy(
     passes : Passes
     model : RowModel
     rule : Rule
-    cells : Cells, optional
+    cells : Partition, optional
         Sum over the rows of each of these, too.
     what : str
         Shown to whoever waits.

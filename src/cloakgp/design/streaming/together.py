@@ -67,7 +67,7 @@ class ColumnSums:
     longest: float
     by_group: Array | None = None
 
-    def merged(self, other: ColumnSums) -> ColumnSums:
+    def merge(self, other: ColumnSums) -> ColumnSums:
         """Return the sums over the rows of both."""
         together = None
         if self.by_group is not None and other.by_group is not None:

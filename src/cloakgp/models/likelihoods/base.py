@@ -65,7 +65,7 @@ class Window:
         """Return the window of some rows."""
         return Window(*(_of_rows(each, rows) for each in self._ends))
 
-    def placed(self, values: Array) -> Array:
+    def place(self, values: Array) -> Array:
         """Return what is asked of each of K values in every row, shape (n, K) or (1, K)."""
         lower, upper, origin, width = (np.reshape(each, (-1, 1)) for each in self._ends)
         placed: Array = (np.clip(values, lower, upper) - origin) / width

@@ -213,7 +213,7 @@ class CountLikelihood(Likelihood):
         sd = np.maximum(np.sqrt(variance), SMALLEST_SD)
         for rows in _blocks(count):
             mixed, tilted = table.mixed(mean[rows], variance[rows])
-            asked = [window.of_rows(rows).placed(table.roots) for window in chosen]
+            asked = [window.of_rows(rows).place(table.roots) for window in chosen]
             for stage, values in enumerate(asked):
                 expected[stage, rows] = (values * mixed).sum(axis=1)
                 slope[stage, rows] = (values * tilted).sum(axis=1) / sd[rows]

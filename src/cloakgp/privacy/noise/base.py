@@ -172,7 +172,7 @@ class Noise(ABC):
         """Return the budget whose noise is so many times smaller."""
 
     @abstractmethod
-    def decided_by_answers(self, epsilon: float, delta: float) -> Pair:
+    def adaptive_budget(self, epsilon: float, delta: float) -> Pair:
         """Return what of a budget may be spent in parts whose sizes earlier answers decide.
 
         All parts of one path then keep the whole on every path.
@@ -199,7 +199,7 @@ class Noise(ABC):
         """
 
     @abstractmethod
-    def held(self, epsilon: float, delta: float, *, parts: Sequence[Pair]) -> Cost | Pair:
+    def budget_to_hold(self, epsilon: float, delta: float, *, parts: Sequence[Pair]) -> Cost | Pair:
         """Return what to hold in an account before the first of several parts is drawn.
 
         Parameters
@@ -254,7 +254,7 @@ class Noise(ABC):
             If the grid is too coarse for this budget.
         """
 
-    def unasked(
+    def guarantee_without_answers(
         self, epsilon: float, delta: float, *, answers: int, after_answers: bool
     ) -> Guarantee:
         """Return the guarantee of a budget with which nothing was asked.

@@ -65,7 +65,7 @@ class GaussianNoise(EuclideanNoise):
         mu = factor / exact_noise_multiplier(epsilon, delta)
         return Guarantee(epsilon=epsilon, delta=delta, mu=mu).epsilon_at(delta), delta
 
-    def decided_by_answers(self, epsilon: float, delta: float) -> Pair:
+    def adaptive_budget(self, epsilon: float, delta: float) -> Pair:
         """Return the whole budget.
 
         Steps of which each may be chosen from the answers before it, with Σ μ_t² at most μ²
@@ -85,7 +85,7 @@ class GaussianNoise(EuclideanNoise):
         del parts, fixed
         return self.whole(epsilon, delta)
 
-    def held(self, epsilon: float, delta: float, *, parts: Sequence[Pair]) -> Pair:
+    def budget_to_hold(self, epsilon: float, delta: float, *, parts: Sequence[Pair]) -> Pair:
         """Return the whole: μ² of the parts adds up to its own."""
         del parts
         return epsilon, delta

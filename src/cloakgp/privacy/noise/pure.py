@@ -77,7 +77,7 @@ class PureNoise(Noise):
         """Return so many times ε."""
         return factor * epsilon, delta
 
-    def decided_by_answers(self, epsilon: float, delta: float) -> Pair:
+    def adaptive_budget(self, epsilon: float, delta: float) -> Pair:
         """Return ε without the δ: what that allows beyond is for parts that are fixed."""
         del delta
         return epsilon, 0.0
@@ -98,7 +98,7 @@ class PureNoise(Noise):
         total = math.fsum(part for part, _ in parts)
         return replace(self.whole(max(total, epsilon), delta), epsilon=epsilon)
 
-    def held(self, epsilon: float, delta: float, *, parts: Sequence[Pair]) -> Cost:
+    def budget_to_hold(self, epsilon: float, delta: float, *, parts: Sequence[Pair]) -> Cost:
         """Return what the parts add up to, without δ."""
         del epsilon, delta
         total = math.fsum(part for part, _ in parts)

@@ -54,7 +54,7 @@ class Bands(UnitQuestion):
     Examples
     --------
     >>> bands = Bands(lower=np.array([0.0, 4.0]), upper=np.array([2.0, 8.0]))
-    >>> bands.placed(np.array([0.5, 90.0]))
+    >>> bands.place(np.array([0.5, 90.0]))
     array([-0.25,  0.5 ])
     """
 
@@ -107,7 +107,7 @@ class Bands(UnitQuestion):
             f"Their widths: {float(np.median(self.width)):.4g} (median), in units of {output}."
         )
 
-    def placed(self, outputs: Array) -> Array:
+    def place(self, outputs: Array) -> Array:
         """Return where outputs lie in their bands, from −½ to ½."""
         placed: Array = (np.clip(outputs, self.lower, self.upper) - self.middle) / self.width
         return placed

@@ -88,7 +88,7 @@ class Question(ABC):
         """
 
     @abstractmethod
-    def encoded(self, entries: Array) -> Array:
+    def encode(self, entries: Array) -> Array:
         """Return the rows of V of entries without fault, shape (n, C).
 
         Parameters

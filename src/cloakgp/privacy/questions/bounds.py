@@ -133,7 +133,7 @@ class OutputBounds(Question):
         """Return whether outputs are missing, and whether any is infinite."""
         return number_faults(entries)
 
-    def encoded(self, entries: Array) -> Array:
+    def encode(self, entries: Array) -> Array:
         """Return outputs clipped, less the middle, shape (n, 1).
 
         Parameters

@@ -172,7 +172,7 @@ class CalibrationQuestion(CellCounts):
     >>> question = CalibrationQuestion(
     ...     mean=np.array([0.0, 0.0, 5.0]), sd=np.ones(3), cells=np.array([-1.0, 1.0]),
     ...     strata=np.array([2.0]), middles=np.array([0.0, 5.0]), sizes=np.array([2.0, 1.0]))
-    >>> question.encoded(np.array([0.5, 7.0, -9.0]))
+    >>> question.encode(np.array([0.5, 7.0, -9.0]))
     array([[0., 1., 0., 0., 0., 0.],
            [0., 0., 1., 0., 0., 0.],
            [0., 0., 0., 1., 0., 0.]])
@@ -205,7 +205,7 @@ class CalibrationQuestion(CellCounts):
         """N."""
         return len(self.mean)
 
-    def encoded(self, entries: Array) -> Array:
+    def encode(self, entries: Array) -> Array:
         """Return indicators of strata and cells, shape (n, B K).
 
         Parameters

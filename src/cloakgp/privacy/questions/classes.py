@@ -162,7 +162,7 @@ class Classes(Question):
         """
         return (not bool(np.isin(entries, np.arange(len(self.labels))).all()),)
 
-    def encoded(self, entries: Array) -> Array:
+    def encode(self, entries: Array) -> Array:
         """Return V, shape (n, channels).
 
         Parameters

@@ -76,7 +76,7 @@ class CountQuestion(Question):
     Examples
     --------
     >>> question = CountQuestion(np.array([0.0, 2.0, 8.0]))
-    >>> question.encoded(np.array([-3.0, 1.0, 2.0, 90.0])).sum(axis=0)
+    >>> question.encode(np.array([-3.0, 1.0, 2.0, 90.0])).sum(axis=0)
     array([2., 2.])
     """
 
@@ -135,7 +135,7 @@ class CountQuestion(Question):
         """
         return number_faults(entries)
 
-    def encoded(self, entries: Array) -> Array:
+    def encode(self, entries: Array) -> Array:
         """Return indicators of the intervals that outputs lie in, shape (n, B).
 
         Parameters

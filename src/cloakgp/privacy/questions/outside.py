@@ -52,7 +52,7 @@ class OutsideQuestion(UnitQuestion):
 
     Examples
     --------
-    >>> OutsideQuestion(0.0, 2.0).placed(np.array([-0.1, 0.0, 1.0, 9.0]))
+    >>> OutsideQuestion(0.0, 2.0).place(np.array([-0.1, 0.0, 1.0, 9.0]))
     array([ 0.5, -0.5, -0.5,  0.5])
     """
 
@@ -75,7 +75,7 @@ class OutsideQuestion(UnitQuestion):
         if not (ends and np.isfinite(ends).all() and (len(ends) < 2 or ends[0] < ends[1])):
             raise ValueError("its interval is damaged")
 
-    def placed(self, outputs: Array) -> Array:
+    def place(self, outputs: Array) -> Array:
         """Return one half for outputs outside, and −½ for those inside."""
         outside = np.zeros(len(outputs), dtype=bool)
         if self.lo is not None:

@@ -34,7 +34,7 @@ class SpreadQuestion(UnitQuestion):
     Examples
     --------
     >>> question = SpreadQuestion(mean=np.zeros(3), sd=np.ones(3))
-    >>> question.placed(np.array([0.0, -2.25, 9.0]))
+    >>> question.place(np.array([0.0, -2.25, 9.0]))
     array([-0.5,  0. ,  0.5])
     """
 
@@ -81,7 +81,7 @@ class SpreadQuestion(UnitQuestion):
             f"{SPREAD_TO:g}), with {noise(' rows')}."
         )
 
-    def placed(self, outputs: Array) -> Array:
+    def place(self, outputs: Array) -> Array:
         """Return how far outside outputs lie, less a half."""
         # Finite outputs far from the mean may overflow: infinitely far outside is outside.
         with np.errstate(over="ignore"):

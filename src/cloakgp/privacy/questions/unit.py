@@ -32,16 +32,16 @@ class UnitQuestion(Question):
         """Return whether outputs are missing, and whether any is infinite."""
         return number_faults(entries)
 
-    def encoded(self, entries: Array) -> Array:
+    def encode(self, entries: Array) -> Array:
         """Return where outputs are placed, from −½ to ½, shape (n, 1)."""
-        return np.clip(self.placed(entries), UNIT_INTERVAL.lo, UNIT_INTERVAL.hi)[:, None]
+        return np.clip(self.place(entries), UNIT_INTERVAL.lo, UNIT_INTERVAL.hi)[:, None]
 
     @property
     def limits(self) -> None:
         """None: it is about outputs within the limits of an earlier question."""
         return
 
-    def placed(self, outputs: Array) -> Array:
+    def place(self, outputs: Array) -> Array:
         """Return where outputs are placed, from −½ to ½ but for rounding, shape (n,).
 
         Parameters

@@ -95,8 +95,8 @@ def label_posterior(
     if not answers.tables:
         return Posterior.given(prior, (), np.zeros(0))
     rows = _Rows.of(prior, answers)
-    conditioned = settled(
-        lambda mean, variance: rows.conditioned(
+    conditioned = iterate_linearisation(
+        lambda mean, variance: rows.condition(
             mean, variance, values=answers.values, likelihood=likelihood
         ),
         mean=np.full(len(rows.variance), prior.mean),
@@ -134,7 +134,7 @@ class Linearised(Protocol):
 LinearisedAt = TypeVar("LinearisedAt", bound=Linearised)
 
 
-def settled(
+def iterate_linearisation(
     linearised: Callable[[Array, Array], LinearisedAt],
     *,
     mean: Array,
@@ -268,7 +268,7 @@ class _Rows:
                     residual[span, others] = left_out @ self.questions[others, rows].T
         return _Account(questions=asked, shift=shift, residual=residual)
 
-    def conditioned(
+    def condition(
         self, mean: Array, variance: Array, *, values: Array, likelihood: Likelihood
     ) -> _Conditioned:
         """Condition on the answers, with labels linearised at given marginals."""

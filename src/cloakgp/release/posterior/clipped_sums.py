@@ -17,7 +17,7 @@ from functools import reduce
 
 import numpy as np
 
-from cloakgp.design.streaming.binning import Cells
+from cloakgp.design.streaming.binning import Partition
 from cloakgp.design.streaming.sums import ClippedSums, StrategySums, sums_of_rows
 from cloakgp.models import SparsePrior
 from cloakgp.models.clipping import offset_per_sd
@@ -42,7 +42,7 @@ def sum_stage(
     bands: RowBands | None,
     known: Sequence[Measurement],
     table: int,
-    cells: Cells | None = None,
+    cells: Partition | None = None,
     what: str = "summing questions",
 ) -> tuple[StrategySums, ...]:
     """Go through a table once and sum what a stage asks of its outputs under several priors.
@@ -60,7 +60,7 @@ def sum_stage(
         priors.
     table : int
         The number of the table.
-    cells : Cells, optional
+    cells : Partition, optional
         Sum over the rows of each of these, too.
     what : str
         Shown to whoever waits.
@@ -109,7 +109,7 @@ def as_kept(
     return PriorSums(prior=prior, likelihood=NUMBERS, channels=(channel,))
 
 
-def restated(
+def restate(
     passes: Passes, priors: Sequence[SparsePrior], *, measurements: Sequence[Measurement]
 ) -> tuple[Measurement, ...]:
     """Return the measurements of one table with sums under more priors.
@@ -177,9 +177,9 @@ class _Several:
 
     parts: tuple[StrategySums, ...]
 
-    def merged(self, other: _Several) -> _Several:
+    def merge(self, other: _Several) -> _Several:
         pairs = zip(self.parts, other.parts, strict=True)
-        return _Several(parts=tuple(mine.merged(theirs) for mine, theirs in pairs))
+        return _Several(parts=tuple(mine.merge(theirs) for mine, theirs in pairs))
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,10 +188,10 @@ class _AskingOutputs:
 
     columns: RuleColumns
     priors: tuple[SparsePrior, ...]
-    cells: Cells | None
+    cells: Partition | None
 
     def __call__(self, chunk: Chunk) -> _Several:
-        asked = self.columns.asked(chunk.X)
+        asked = self.columns.summable_columns(chunk.X)
         membership = None if self.cells is None else self.cells.membership(chunk.X)
         known = (
             prior.features_and_noise(chunk.X[:, : prior.inducing.shape[1]]) for prior in self.priors
@@ -209,12 +209,12 @@ class _Summing:
     """The sums of one chunk, of the last of some stages."""
 
     stages: RowStages
-    cells: Cells | None
+    cells: Partition | None
 
     def __call__(self, chunk: Chunk) -> _Several:
         starts = range(0, len(chunk.X), BLOCK_ROWS)
         parts = [self._of_block(chunk.X[start : start + BLOCK_ROWS]) for start in starts]
-        return reduce(_Several.merged, parts)
+        return reduce(_Several.merge, parts)
 
     def _of_block(self, X: Array) -> _Several:
         membership = None if self.cells is None else self.cells.membership(X)

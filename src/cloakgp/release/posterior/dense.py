@@ -290,9 +290,9 @@ def _squared_lengths(columns: Array) -> Array:
 
 def _answer_covariance(prior: ExactPrior | SparsePrior, tables: Sequence[AnsweredTable]) -> Array:
     """Return S = I + R K_y Rᵀ over all tables, shape (k, k)."""
-    blocks = [[one.shared(prior, other) for other in tables] for one in tables]
+    blocks = [[one.shared_covariance(prior, other) for other in tables] for one in tables]
     for index, table in enumerate(tables):
-        blocks[index][index] = blocks[index][index] + table.own(prior)
+        blocks[index][index] = blocks[index][index] + table.own_covariance(prior)
     covariance = np.block(blocks) if blocks else np.zeros((0, 0))
     covariance = (covariance + covariance.T) / 2
     covariance[np.diag_indices(len(covariance))] += 1.0

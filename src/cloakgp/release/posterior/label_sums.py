@@ -33,7 +33,7 @@ from cloakgp.models import SparsePrior
 from cloakgp.models.likelihoods import Likelihood
 from cloakgp.privacy.answers import Answers
 from cloakgp.privacy.questions.classes import Classes
-from cloakgp.release.posterior.classification import settled
+from cloakgp.release.posterior.classification import iterate_linearisation
 from cloakgp.release.posterior.dense import Posterior
 from cloakgp.release.posterior.mixture import WeightedPrior
 from cloakgp.release.tables import SummedTable
@@ -240,7 +240,7 @@ class _Channel:
             noise=self.noise[:count],
         )
 
-    def searched(self) -> _State:
+    def search(self) -> _State:
         """Search for the marginals among cells alone, and from there with the sample."""
         if self.cells.sample is None:
             return self._settled(
@@ -248,11 +248,11 @@ class _Channel:
                 np.square(self.features).sum(axis=0) + self.noise,
                 self._sums,
             )
-        begun = self.of_cells().searched()
+        begun = self.of_cells().search()
         marginals = row_marginals(begun.posterior, self.features, self.noise)
         return self._settled(*marginals, self._sums)
 
-    def searched_from(self, known: _State, sums: LabelSums) -> _State:
+    def search_from(self, known: _State, sums: LabelSums) -> _State:
         """Search from what all rows say where a posterior is known.
 
         Parameters
@@ -283,7 +283,7 @@ class _Channel:
             return _State(sums, posterior, *row_marginals(posterior, self.features, self.noise))
 
         plain = None if self.cells.sample is None else PLAIN_STEPS
-        return settled(linearised, mean=mean, variance=variance, plain=plain)
+        return iterate_linearisation(linearised, mean=mean, variance=variance, plain=plain)
 
     def _sums(self, weights: _Weights) -> LabelSums:
         return LabelSums(
@@ -333,7 +333,7 @@ class _Several:
 
     parts: tuple[LabelSums, ...]
 
-    def merged(self, other: _Several) -> _Several:
+    def merge(self, other: _Several) -> _Several:
         pairs = zip(self.parts, other.parts, strict=True)
         return _Several(parts=tuple(one.plus(two) for one, two in pairs))
 
@@ -408,7 +408,7 @@ def label_sums(
     channels = [_Channel.of(prior, signs) for prior in priors]
     # A second thread would wait longer for these factorisations than it works.
     with suitable_threads(0.0):
-        states = [[channel.searched() for channel in each] for each in channels]
+        states = [[channel.search() for channel in each] for each in channels]
     for number in range(MOST_PASSES):
         linearising = _Linearising(
             model=model,
@@ -423,7 +423,7 @@ def label_sums(
         with suitable_threads(0.0):
             for row, each in zip(states, channels, strict=True):
                 for place, channel in enumerate(each):
-                    found = channel.searched_from(row[place], next(sums))
+                    found = channel.search_from(row[place], next(sums))
                     moved = max(moved, _move(row[place], found))
                     row[place] = found
         if moved <= SETTLED:

@@ -77,7 +77,7 @@ class NewtonState:
         cloaking: Array = (covariance - scaled.T @ solved) / 2.0
         return (cloaking + cloaking.T) / 2.0
 
-    def stepped(self, measurement: Measurement) -> NewtonState:
+    def step(self, measurement: Measurement) -> NewtonState:
         """Take the step whose C y was published."""
         reconstruction = measurement.strategy.reconstruction
         if reconstruction is None:
@@ -140,7 +140,7 @@ class NewtonState:
         return curvature
 
 
-def iterated(
+def iterate_newton(
     prior: ExactPrior | SparsePrior, likelihood: Likelihood, measurements: Sequence[Measurement]
 ) -> NewtonState:
     """Return the state after the published steps.
@@ -158,7 +158,7 @@ def iterated(
         raise ValueError("the papers' iteration is at the rows, and these are not kept")
     state = NewtonState.start(prior, likelihood, strategy.X)
     for measurement in measurements:
-        state = state.stepped(measurement)
+        state = state.step(measurement)
     return state
 
 

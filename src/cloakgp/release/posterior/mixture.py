@@ -20,7 +20,7 @@ from cloakgp.release.measurement import (
 from cloakgp.release.posterior.classification import SignAnswers, label_posterior
 from cloakgp.release.posterior.clipped import SWEEPS, clipped_posterior
 from cloakgp.release.posterior.dense import Posterior
-from cloakgp.release.posterior.laplace import NewtonState, iterated
+from cloakgp.release.posterior.laplace import NewtonState, iterate_newton
 from cloakgp.release.streamed_strategy import StreamedStrategy
 from cloakgp.release.tables import AnsweredTable, DenseTable, SummedTable
 from cloakgp.utils.arrays import Array
@@ -203,7 +203,7 @@ def answered_tables(
     for number in dict.fromkeys(one.strategy.table for one in answered):
         first, *others = [one for one in answered if one.strategy.table == number]
         tables.append(
-            first.strategy.stacked(
+            first.strategy.merge(
                 [one.strategy for one in others],
                 noise_sds=[one.noise_sd for one in (first, *others)],
                 prior=prior,
@@ -294,7 +294,9 @@ class Mixture:
         functions: list[ChannelFunctions] = []
         for one in priors:
             if inference == "newton":
-                functions.append(NewtonFunctions(iterated(one.prior, one.likelihood, measurements)))
+                functions.append(
+                    NewtonFunctions(iterate_newton(one.prior, one.likelihood, measurements))
+                )
             else:
                 sweeps = sweeps_of(inference)
                 found = condition(one.prior, one.likelihood, measurements, sweeps=sweeps)

@@ -38,7 +38,7 @@ class SpreadSums:
     expected: Array
     scatter: Array
 
-    def merged(self, other: SpreadSums) -> SpreadSums:
+    def merge(self, other: SpreadSums) -> SpreadSums:
         """Return the sums over the rows of both."""
         return SpreadSums(
             expected=self.expected + other.expected, scatter=self.scatter + other.scatter
@@ -89,7 +89,7 @@ class _Spreading:
         count = len(self.knowledge)
         total = SpreadSums(expected=np.zeros(count), scatter=np.zeros(count))
         for start in range(0, len(chunk.X), BLOCK_ROWS):
-            total = total.merged(self._of_block(chunk.X[start : start + BLOCK_ROWS]))
+            total = total.merge(self._of_block(chunk.X[start : start + BLOCK_ROWS]))
         return total
 
     def _of_block(self, X: Array) -> SpreadSums:

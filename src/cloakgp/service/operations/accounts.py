@@ -27,7 +27,7 @@ from cloakgp.service.changes import (
     set_rules,
 )
 from cloakgp.service.context import Work
-from cloakgp.service.database import locked_rules, note_event
+from cloakgp.service.database import lock_rules, note_event
 from cloakgp.service.errors import ConflictError, InvalidError, NotFoundError
 from cloakgp.service.messages import (
     AccountChange,
@@ -164,7 +164,7 @@ def set_share(
 
 
 def _locked(session: Session, account: str) -> Rules:
-    rules = locked_rules(session, account)
+    rules = lock_rules(session, account)
     if rules is None:
         raise NotFoundError("account")
     return rules

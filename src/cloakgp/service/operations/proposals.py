@@ -13,7 +13,7 @@ from cloakgp.service.access import Role, operation
 from cloakgp.service.budgets import standing
 from cloakgp.service.changes import budget_text, check_apart, put_share, rules_of, set_rules
 from cloakgp.service.context import Work
-from cloakgp.service.database import locked_rules, newest, note_event, row_of
+from cloakgp.service.database import lock_rules, newest, note_event, row_of
 from cloakgp.service.errors import ConflictError, ForbiddenError
 from cloakgp.service.messages import (
     Before,
@@ -195,7 +195,7 @@ def view_of_proposal(proposal: Proposal) -> ProposalView:
 def _waiting(session: Session, proposal: int) -> tuple[Proposal, Rules]:
     row = row_of(session, Proposal, proposal, called="proposal")
     # A second decision at the same time waits here, and then sees the first.
-    rules = locked_rules(session, row.account)
+    rules = lock_rules(session, row.account)
     assert rules is not None
     session.refresh(row)
     if row.state != "waiting":

@@ -243,7 +243,7 @@ def _predict(
             new_output=new_output,
             estimate=estimate,
             reporter=Reporter(show=lambda _: None),
-            tell=lambda _: None,
+            notify=lambda _: None,
             limits=limits,
         )
         written = BytesIO()

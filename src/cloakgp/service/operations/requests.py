@@ -11,7 +11,7 @@ from cloakgp.privacy.filters import Costs
 from cloakgp.service import budgets
 from cloakgp.service.access import operation
 from cloakgp.service.context import Work
-from cloakgp.service.database import locked_rules, newest, note_event
+from cloakgp.service.database import lock_rules, newest, note_event
 from cloakgp.service.errors import ConflictError, ForbiddenError, NoRoomError, NotFoundError
 from cloakgp.service.messages import Before, Choices, Decision, Id, NewRequest, RequestView
 from cloakgp.service.models import UNFINISHED, Job, MadeRelease, Request, RequestState, Rules, now
@@ -46,7 +46,7 @@ def make_request(work: Work, new: NewRequest, *, idempotency: str | None = None)
     order_of(table, new.choices, settings=work.service.settings)
     choices = new.choices.model_dump(mode="json")
     with work.database.writing() as session:
-        rules = locked_rules(session, table.account)
+        rules = lock_rules(session, table.account)
         assert rules is not None
         if idempotency is not None:
             query = select(Request).where(
@@ -200,7 +200,7 @@ def _check_room(session: Session, account: str, costs: Costs) -> None:
 def _locked(session: Session, work: Work, request: int) -> Request:
     row = _visible(session, work, request)
     # A second decision at the same time waits here, and then sees the first.
-    locked_rules(session, row.table.account)
+    lock_rules(session, row.table.account)
     session.refresh(row)
     return row
 

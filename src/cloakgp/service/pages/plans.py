@@ -162,7 +162,7 @@ def make_request(form: Form, table: Id) -> Response:
     return attempt(request, retry)
 
 
-def planned_of(
+def plan_table(
     work: Work, table: TableView, choices: Choices, *, compares: bool = False
 ) -> Planned:
     """Return the plan of a release of a table, or the reason why there is none.
@@ -195,7 +195,7 @@ def _plan(work: Work, page: PageRequest, table: TableView) -> Planned:
     except (ServiceError, ValidationError) as error:
         return Planned(plan=None, problem=problem_of(error)[1], choices=None, address="")
     compares = bool(page.request.query_params.get("compare"))
-    return planned_of(work, table, choices, compares=compares)
+    return plan_table(work, table, choices, compares=compares)
 
 
 def _first(account: AccountView) -> Planned:

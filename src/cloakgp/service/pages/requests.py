@@ -17,7 +17,7 @@ from cloakgp.service.pages.base import (
     PageRoute,
     go_to,
 )
-from cloakgp.service.pages.plans import planned_of
+from cloakgp.service.pages.plans import plan_table
 
 router = APIRouter(route_class=PageRoute)
 # Requests on one page that wait or are under way.
@@ -59,7 +59,7 @@ def show_request(page: Page, request: Id) -> Response:
         table=table,
         account=account,
         decides=decides,
-        planned=planned_of(work, table, row.choices) if decides else None,
+        planned=plan_table(work, table, row.choices) if decides else None,
         mine=row.person == page.actor.name,
         under_way=row.job is not None and row.job.state in UNFINISHED,
     )
