@@ -316,10 +316,10 @@ class RowTable(Table):
             together=self.together,
             progress=settings.progress,
         )
-        before = stages_of(known.measurements, self.number)
-        places = _different([one.strategy for one in before])
-        strategies = (before[place].strategy for place in places)
-        earlier = [each for each in strategies if isinstance(each, StreamedStrategy)]
+        asked = (one.strategy for one in stages_of(known.measurements, self.number))
+        before = [one for one in asked if isinstance(one, StreamedStrategy)]
+        places = _different(before)
+        earlier = [before[place] for place in places]
         strategy = self._kept(chosen, settings.query, budget, prior=prior, earlier=earlier)
         priors = _priors(known)
         sums = sum_stage(
