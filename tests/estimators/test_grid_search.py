@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from counting_keeper import Counting
 from hypothesis import given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from joblib import parallel_config
 from sklearn.base import clone, is_classifier, is_regressor
@@ -130,6 +131,7 @@ FIVE = [(0.2, None), (0.2, 1.5), (0.2, 1.0), (0.2, None), (0.2, 0.5)]
     grid=st.sampled_from([{"mean": [0.0, 0.1]}, {"noise_variance": [0.05, 0.5]}]),
     noise=st.sampled_from(["auto", "gaussian", "laplace"]),
 )
+@hypothesis_settings(max_examples=12)
 def test_nothing_is_drawn_that_would_not_be_published(
     rows, epsilon, delta, width, spent, stages, interval, mechanism, grid, noise
 ):
@@ -286,7 +288,13 @@ def test_scikit_learns_own_checks():
     # Learning is checked with the regressor.
     checked = DPGridSearchCV(
         DPGPRegressor(
-            bounds=(-200, 200), epsilon=1.0, delta=1e-3, insecure_seed=1, gap=0.1, learn=None
+            bounds=(-200, 200),
+            epsilon=1.0,
+            delta=1e-3,
+            insecure_seed=1,
+            gap=0.1,
+            learn=None,
+            stages=None,
         ),
         {"noise_variance": [100.0, 400.0]},
         selection_epsilon=1.0,

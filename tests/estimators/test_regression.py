@@ -66,7 +66,12 @@ def table(rng):
 
 
 @pytest.mark.parametrize(
-    ("seed", "settings"), [(0, {"gap": 0.1}), (None, {"learn": None, "gap": 0.1})]
+    ("seed", "settings"),
+    [
+        (0, {"gap": 0.1, "stages": None}),
+        (None, {"gap": 0.1, "stages": None, "learn": None, "noise": "gaussian"}),
+    ],
+    ids=["seeded", "not seeded"],
 )
 def test_scikit_learns_own_checks(seed, settings):
     estimator = DPGPRegressor(

@@ -73,7 +73,7 @@ def test_it_is_what_fits_reach_where_the_prior_is_true(stages, noise, delta, rng
         interval=False,
     )
     squares = []
-    for draw in range(40):
+    for draw in range(24):
         curve = root @ rng.normal(size=len(X))
         outputs = curve + 0.5 * rng.normal(size=len(X))
         fitted = model.set_params(insecure_seed=10 * draw).fit(X, outputs)

@@ -21,6 +21,10 @@ from cloakgp.fitting.strategies import MANY_ROWS
 BUDGET = {"epsilon": 1.0, "delta": 1e-6}
 # In gigabytes: room for sparse models of some hundred rows, and for exact ones of some dozens.
 LITTLE, NOTHING = 5e-3, 1e-5
+# Of what a fit takes, all that is not about its size.
+PLAIN = {"learn": None, "stages": None, "noise": "gaussian", "gap": 0.1, **BUDGET}
+# Kinds of fits that are measured whenever tests are run; the others take seconds each.
+MEASURED = {"exact", "classes"}
 
 
 def table(rows, *, classes=False):
@@ -46,7 +50,10 @@ class Sealed:
         raise AssertionError("the private column was read")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(kind, marks=[pytest.mark.slow] * (kind not in MEASURED)) for kind in KINDS],
+)
 def test_estimates_hold_within_a_factor_of_two(kind):
     """Of few rows; `python -m benchmarks.estimates` says it of more."""
     assert 0.5 < KINDS[kind].share(KINDS[kind].small) < 2.0
@@ -62,7 +69,7 @@ def test_costs_grow_with_everything():
 
 def test_a_table_that_does_not_fit_gets_a_sparse_model_and_says_so():
     X, y = table(600)
-    model = DPGPRegressor(bounds=(-1, 1), memory=LITTLE * 4, gap=0.1, **BUDGET)
+    model = DPGPRegressor(bounds=(-1, 1), memory=LITTLE * 4, **PLAIN)
     with pytest.warns(SparseModelWarning, match=r"exact .* 600 rows .* 60 inducing") as said:
         model.fit(X, y)
     assert {one.filename for one in said} == {__file__}
@@ -73,7 +80,7 @@ def test_a_table_that_does_not_fit_gets_a_sparse_model_and_says_so():
 
 def test_a_large_one_goes_by_passes():
     X, y = table(MANY_ROWS + 10)
-    model = DPGPRegressor(bounds=(-1, 1), memory=0.1, gap=0.1, learn=None, **BUDGET)
+    model = DPGPRegressor(bounds=(-1, 1), memory=0.1, interval=False, **PLAIN)
     with pytest.warns(SparseModelWarning, match="200 inducing"):
         model.fit(X, y)
     assert isinstance(model.release_, Release)
@@ -83,8 +90,8 @@ def test_a_large_one_goes_by_passes():
 
 def test_there_is_no_warning_where_there_is_room_or_a_sparse_model_was_declared():
     X, y = table(600)
-    DPGPRegressor(bounds=(-1, 1), memory=0.2, gap=0.1, **BUDGET).fit(X[:50], y[:50])
-    DPGPRegressor(bounds=(-1, 1), memory=LITTLE * 4, inducing=20, gap=0.1, **BUDGET).fit(X, y)
+    DPGPRegressor(bounds=(-1, 1), memory=0.2, **PLAIN).fit(X[:50], y[:50])
+    DPGPRegressor(bounds=(-1, 1), memory=LITTLE * 4, inducing=20, **PLAIN).fit(X, y)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +118,7 @@ def test_what_cannot_end_is_refused_before_outputs_are_read(model):
 
 
 def test_the_switch_comes_before_outputs_are_read():
-    usual = {"memory": LITTLE * 4, "gap": 0.1, **BUDGET}
+    usual = {"memory": LITTLE * 4, "gap": 0.1, "noise": "gaussian", **BUDGET}
     for rows, model in (
         (600, DPGPRegressor(bounds=(-1, 1), **usual)),
         (600, DPGPClassifier(classes=[0, 1], **usual)),
@@ -133,7 +140,7 @@ def test_noise_on_every_row_is_refused_where_it_does_not_fit(monkeypatch):
 def test_candidates_side_by_side_take_more():
     X, y = table(120)
     search = DPGridSearchCV(
-        DPGPRegressor(bounds=(-1, 1), memory=2e-3, gap=0.1, **BUDGET),
+        DPGPRegressor(bounds=(-1, 1), memory=2e-3, **PLAIN),
         {"mean": [0.0, 0.1]},
         selection_epsilon=1.0,
         cv=2,

@@ -8,6 +8,8 @@ for with two arrays, and the noise is the difference.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
+from inspect import signature
 
 import numpy as np
 from scipy import linalg
@@ -135,9 +137,16 @@ def _asymmetry(covariance: Array) -> float:
 def components(kernel: Kernel) -> Iterator[Kernel]:
     """Yield a kernel and every kernel that it is made of."""
     yield kernel
-    for value in kernel.get_params(deep=False).values():
+    for name in _parameter_names(type(kernel)):
+        value = getattr(kernel, name, None)
         if isinstance(value, Kernel):
             yield from components(value)
+
+
+@cache
+def _parameter_names(kind: type[Kernel]) -> tuple[str, ...]:
+    """Return what a kernel is made with: scikit-learn reads it from the signature each time."""
+    return tuple(signature(kind).parameters)
 
 
 def has_white_noise(kernel: Kernel) -> bool:

@@ -53,12 +53,13 @@ class GaussianNoise(EuclideanNoise):
         mu = (1.0 - SPLIT_MARGIN) / exact_noise_multiplier(epsilon, delta)
         whole = Guarantee(epsilon=epsilon, delta=delta, mu=mu)
         parts = [replace(whole, mu=mu * math.sqrt(share)) for share in shares]
-        if max(part.epsilon_at(delta) for part in parts) <= 0:
+        epsilons = [part.epsilon_at(delta) for part in parts]
+        if max(epsilons) <= 0:
             raise ValueError(
                 "splitting the budget leaves only parts with epsilon = 0 at this delta: use a "
                 "smaller delta or no split"
             )
-        return tuple(_on_curve(part) for part in parts)
+        return tuple(map(_on_curve, parts, epsilons))
 
     def scale_budget(self, epsilon: float, delta: float, *, factor: float) -> Pair:
         """Return so many times μ, at the same δ."""
@@ -167,9 +168,10 @@ class GaussianNoise(EuclideanNoise):
         return not guarantee.laplace and sensitivity_over_noise <= guarantee.mu * (1 + TOLERANCE)
 
 
-def _on_curve(part: Guarantee) -> Pair:
-    """Return a pair (ε, δ) of a part: at a smaller δ where ε would be zero."""
+def _on_curve(part: Guarantee, epsilon: float) -> Pair:
+    """Return a pair (ε, δ) of a part, given ε at its δ: at a smaller δ where ε is zero."""
     delta = part.delta
-    while part.epsilon_at(delta) <= 0:
+    while epsilon <= 0:
         delta /= 2.0
-    return part.epsilon_at(delta), delta
+        epsilon = part.epsilon_at(delta)
+    return epsilon, delta
