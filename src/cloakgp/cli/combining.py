@@ -29,15 +29,15 @@ def combine(
     rows: Annotated[
         str,
         typer.Option(
-            help="Whether tables with equal inputs are the same people asked again (same), or "
-            "others at the same places (other); auto goes by the inputs."
+            help="Whether tables with equal inputs hold the same people (same) or others at the "
+            "same places (other); auto compares inputs."
         ),
     ] = "auto",
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Put releases with the same prior and columns together in one. Costs no privacy.
+    """Combine releases with the same prior and columns into one. Costs no privacy.
 
-    The guarantee is that of all together, for somebody who was in every one of them.
+    Its guarantee covers all of them together, for a person who is in every one.
     """
     if len(releases) < 2:
         raise ValueError("name two releases at least")
@@ -52,7 +52,7 @@ def combine(
 def _together(
     releases: Sequence[Release | MultiOutputRelease], *, same_rows: bool | None
 ) -> Release | MultiOutputRelease:
-    """Return one release that knows what all know."""
+    """Return one release that combines all."""
     from cloakgp.release import MultiOutputRelease, Release
 
     single = [each for each in releases if isinstance(each, Release)]
@@ -72,10 +72,12 @@ def compare(
     second: Annotated[Path, typer.Argument(help="Another, about the same columns.")],
     at: Annotated[
         Path | None,
-        typer.Option("--at", help="Table with inputs to compare at; where the rows are if not."),
+        typer.Option(
+            "--at", help="Table of inputs to compare at; by default the rows of the releases."
+        ),
     ] = None,
 ) -> None:
-    """Say how two releases differ: guarantees, typical sds, and where predictions are far apart.
+    """Compare two releases: guarantees, typical sds, and places of different predictions.
 
     Costs no privacy.
     """

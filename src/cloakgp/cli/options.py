@@ -18,7 +18,7 @@ Sql = Annotated[
     str,
     typer.Option(
         "--sql",
-        help="Of a database (.sqlite, or .url with its address): the query that gives the table.",
+        help="Query that returns the table, for a database (.sqlite, or .url with its address).",
     ),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace a file that exists.")]

@@ -1,4 +1,4 @@
-"""`cloakgp page`: one file in which anybody moves the inputs and sees predictions."""
+"""`cloakgp page`: one file with inputs to move and the predictions for them."""
 
 from __future__ import annotations
 

@@ -26,8 +26,8 @@ def plan(
     epsilon: Annotated[
         list[float],
         typer.Option(
-            help="Privacy budget; 1 is usual. Repeat it for other budgets to compare; some around "
-            "it if not."
+            help="Privacy budget; 1 is usual. Repeat the option to compare budgets; by default the "
+            "plan shows a few around it."
         ),
     ],
     fit: FitOptions,
@@ -41,7 +41,7 @@ def plan(
         bool, typer.Option("--overwrite", help="Replace a picture that exists.")
     ] = False,
 ) -> None:
-    """Say everything about a release before it is made; nothing is asked or spent.
+    """Describe a release before it is made: error, protection and cost. Spends nothing.
 
     Takes the options of `cloakgp release`. Only public columns are read: expected error, what
     becomes public, how much noise protects whom, and what it takes, over several budgets.

@@ -51,7 +51,7 @@ def print_plan(found: ReleasePlan, *, output: str, only: Sequence[str] = ()) -> 
     output : str
         Name of the private column.
     only : sequence of str
-        Labels of what is written, and no table over ε; all if not given.
+        Labels of the facts to write, without a table over ε; by default all.
     """
     from cloakgp.report.facts import Fact, Section
 

@@ -20,14 +20,14 @@ def plot(
         str,
         typer.Option(
             help="Inputs to draw over: one for a curve, two for a map, more for a curve each. The "
-            "others stay at what is typical. All if not given; of many the first six."
+            "others stay at typical values. By default all inputs, or the first six."
         ),
     ] = "",
     only: Annotated[
         str,
         typer.Option(
             "--class",
-            help="Of classes: the one to draw. If not given: of two the second, of more each.",
+            help="Class to draw. By default the second of two, or each of several.",
         ),
     ] = "",
     overwrite: options.Overwrite = False,

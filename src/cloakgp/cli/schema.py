@@ -18,17 +18,21 @@ from cloakgp.utils.files import write_file
 def schema(
     table: Annotated[Path, typer.Argument(help="Table of people.")],
     output: Annotated[
-        str, typer.Option(help="The private column, with commas if several: none is looked at.")
+        str,
+        typer.Option(
+            help="The private column, or several with commas: the command reads none of them."
+        ),
     ] = "",
     inputs: Annotated[
-        str, typer.Option(help="Public columns, with commas; all but the private if not given.")
+        str, typer.Option(help="Public columns, with commas; by default all but the private ones.")
     ] = "",
     to: Annotated[
-        Path | None, typer.Option("--to", "-o", help="If not given: people.schema.json.")
+        Path | None,
+        typer.Option("--to", "-o", help="File to write; by default people.schema.json."),
     ] = None,
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Write down what the public columns of a table are, in a file to look through and change.
+    """Write a first schema: the kinds of a table's public columns, in a file to check and edit.
 
     Kinds are number, category, ordered category, date, boolean, place and identifier (never used).
     The file is a Table Schema of Frictionless Data, as JSON.
@@ -57,4 +61,4 @@ def schema(
         gaps = "" if column.missing == "refuse" else f"; missing: {column.missing}"
         say(f"  {column.name}: {column.describe()}{gaps}")
     say(f"Wrote {target}.", style="green")
-    explain("Look it through, and change what is not so: `cloakgp release` then goes by it.")
+    explain("Check it, and correct any mistake: `cloakgp release` will use it.")

@@ -76,8 +76,8 @@ def serve(
         list[str] | None,
         typer.Option(
             envvar="CLOAKGP_PROXIES",
-            help="Address or network of a proxy whose X-Forwarded-For is believed. Repeat it for "
-            "more.",
+            help="Address or network of a trusted proxy, whose X-Forwarded-For counts. Repeat it "
+            "for more.",
         ),
     ] = None,
     provider: Annotated[
@@ -152,7 +152,7 @@ def _introduce(prepared: Prepared, address: str) -> None:
     for each in prepared.introduced:
         say(f"  {each.name:<6} {each.role!s:<14} {each.token}")
     if prepared.introduced:
-        explain("Tokens of the demonstration's people, for a day: you are all of them.")
+        explain("Tokens of the demonstration's people, valid for a day: enter as any of them.")
     if prepared.administrator is not None:
         say(f"  {prepared.administrator}")
         explain(

@@ -25,16 +25,16 @@ def show(
     release_file: ReleaseFile,
     everything: Annotated[
         bool,
-        typer.Option("--all", help="Also the noise, the design and the prior, in their own terms."),
+        typer.Option("--all", help="Also the noise, the design and the prior, in technical terms."),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="All of it, as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="All facts, as JSON.")] = False,
     html: Annotated[
         Path | None,
-        typer.Option(help="Write all of it as one page to print, with pictures, to this file."),
+        typer.Option(help="Write all facts, with pictures, as one page to print to this file."),
     ] = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Say in words what a release protects, and how well."""
+    """Describe in words the accuracy and the protection of a release."""
     from cloakgp.release.open import load
     from cloakgp.report.describe import describe
 

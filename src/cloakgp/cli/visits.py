@@ -30,20 +30,20 @@ if TYPE_CHECKING:
 
 
 Table = Annotated[Path, typer.Argument(help="Table of people, with the private column.")]
-Epsilon = Annotated[float, typer.Option(help="Of this visit, on top of what was spent.")]
-Delta = Annotated[float, typer.Option(help="Of this visit.")]
+Epsilon = Annotated[float, typer.Option(help="Budget of this visit, on top of earlier spending.")]
+Delta = Annotated[float, typer.Option(help="δ of this visit.")]
 To = Annotated[Path, typer.Option("--to", "-o", help="Release to write.")]
-Queries = Annotated[Path | None, typer.Option(help="Table of inputs where predictions matter now.")]
+Queries = Annotated[Path | None, typer.Option(help="Table of inputs to predict at from now on.")]
 NoiseName = Annotated[str, typer.Option(help="gaussian, laplace or auto, as for release.")]
 Band = Annotated[
     float,
     typer.Option(
-        help="To how many predicted sds on either side of what is predicted values are clipped; 0 "
-        "clips to the bounds alone."
+        help="Half-width of the bands to which values are clipped, in predicted sds around the "
+        "prediction; 0 clips to the bounds alone."
     ),
 ]
 Person = Annotated[
-    str, typer.Option(help="Public column that says whose each row is, as for release.")
+    str, typer.Option(help="Public column with the id of each row's person, as for release.")
 ]
 ByRows = Annotated[
     bool,
@@ -53,7 +53,7 @@ ByRows = Annotated[
     ),
 ]
 MissingOutput = Annotated[
-    str, typer.Option(help="What an empty private cell means, as for release.")
+    str, typer.Option(help="Meaning of an empty private cell, as for release.")
 ]
 
 
@@ -65,7 +65,7 @@ def visit_command(
     Parameters
     ----------
     name, words : str
-        What it is called, and what its help says.
+        Its name and its help.
     ask : callable
         Asks, given what a release knows, and returns one that knows both.
     """
@@ -113,7 +113,7 @@ class VisitOptions:
     ----------
     table : Path
     epsilon, delta : float
-        On top of what was spent.
+        On top of earlier spending.
     noise : {"auto", "gaussian", "laplace"}
     band : float
         0 for none.
@@ -179,7 +179,7 @@ def _pay(
     spent = compose(*(each.guarantee for each in made.measurements[len(known.measurements) :]))
     explain(
         f"This visit spent {stated(spent)}. Running it again spends again, unless the first file "
-        "is never seen by anybody."
+        "is never seen."
     )
 
 
@@ -227,7 +227,7 @@ def _extend(known: Release, visit: VisitOptions, reporter: Reporter) -> Release:
 def _read(
     known: Release, visit: VisitOptions, raw: RawRows
 ) -> tuple[Array, NDArray[Any], list[Hashable] | None]:
-    """Return the inputs of the rows that are kept, their private outputs, and whose they are."""
+    """Return the inputs of the kept rows, their private outputs, and their persons."""
     from cloakgp.data.tables import read_people
 
     people = read_people(
@@ -245,7 +245,7 @@ def _read(
 
 
 def _raw_rows(known: Release, visit: VisitOptions) -> RawRows:
-    """Return how the table is read: as the release's schema says."""
+    """Return the reading of the table by the release's schema."""
     from cloakgp.columns import infer_schema
     from cloakgp.data.raw import RawRows
     from cloakgp.data.tables import read_public
@@ -323,19 +323,19 @@ def _settings(visit: VisitOptions, reporter: Reporter) -> Settings:
 
 refine = visit_command(
     "refine",
-    """Ask the same rows again, for what a release leaves open. Spends anew about these people.
+    """Ask the same rows again where a release is uncertain. Spends anew about these people.
 
-    The table must be the one that the release was made from, its rows in the same order (any order,
-    if they were so many that the release keeps none). Writes a release that knows both visits.
+    The table must be that of the release, with its rows in the same order (in any order, if the
+    release keeps no rows because they are many). Writes a release that combines both visits.
     """,
     ask=_refine,
 )
 extend = visit_command(
     "extend",
-    """Ask new rows, given what a release knows. Spends about the people in the table.
+    """Ask new rows, starting from a release. Spends about the people in the table.
 
-    Writes a release that knows both tables. Its guarantee adds up both visits, as if everybody were
-    in both tables; if these are other people, each is protected by their own visit alone.
+    Writes a release that combines both tables. Its guarantee sums up both visits, as if everyone
+    were in both tables; if these are other people, only their own visit counts for each.
     """,
     ask=_extend,
 )

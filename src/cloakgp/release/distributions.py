@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class PredictedDistributions(Predictions):
-    """What a release predicts of the distribution of a new output."""
+    """Predictions of the distribution of a new output."""
 
     if TYPE_CHECKING:
 
@@ -86,7 +86,7 @@ class PredictedDistributions(Predictions):
     def predict_quantile(
         self, X: Any, quantiles: ArrayLike, *, exposure: ArrayLike | None = None
     ) -> Array:
-        """Return quantiles of a new output at X; see `predict_interval` for what they rest on.
+        """Return quantiles of a new output at X; see `predict_interval` for their basis.
 
         Of counts, the least whole number with that much of the probability at or below it.
 
