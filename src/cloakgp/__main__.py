@@ -8,7 +8,7 @@ from cloakgp.utils.extras import MissingExtraError
 
 
 def main() -> None:
-    """Run the command line, or say how to install what it needs."""
+    """Run the command line, or explain the installation of missing packages."""
     try:
         from cloakgp import cli
     except MissingExtraError as error:

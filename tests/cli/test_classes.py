@@ -383,7 +383,7 @@ def test_classes_of_many_rows_of_persons_go_by_passes(output, monkeypatch):
     assert isinstance(measurement.strategy, StreamedStrategy)
     assert measurement.strategy.grouped
     shown = " ".join(run("show", "ill.cloak").stdout.split())
-    assert "in every row of theirs" in shown
+    assert "of one person, over all rows" in shown
     assert run("predict", "ill.cloak", "--at", "new.csv", "-o", "out.csv").exit_code == 0
 
 

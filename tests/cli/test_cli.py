@@ -259,7 +259,7 @@ def test_files_are_replaced_if_allowed():
 def test_doubtful_budgets_are_warned_about():
     result = release(delta=0.05, epsilon=20, bounds=(84.6123, 184.6), mean=200)
     assert result.exit_code == 0
-    for warning in ("one in 60 rows", "hardly anybody", "look computed from the data", "mean 200"):
+    for warning in ("one in 60 rows", "hardly anyone", "look computed from the data", "mean 200"):
         assert warning in result.stderr
         # Once, and before anything is asked.
         assert result.stderr.count(warning) == 1

@@ -57,7 +57,7 @@ def test_a_private_column_full_of_text_is_not_read(table, missing):
     assert said.exit_code == 0, said.output
     text = " ".join(said.stdout.split())
     for part in (
-        "where predictions matter",
+        "at the query points",
         "age, job",
         "40, each protected on its own",
         "nothing spent",
@@ -83,7 +83,7 @@ def test_people_budgets_and_pictures(folder):
 def test_classes_and_many_rows_say_what_is_not_known():
     said = run("plan", "people.csv", *CLASSES)
     assert said.exit_code == 0, said.output
-    assert "cannot be told beforehand" in " ".join(said.stdout.split())
+    assert "cannot be forecast" in " ".join(said.stdout.split())
     many = pd.DataFrame({"age": np.linspace(0, 80, 5100).round(3), "height": SECRET})
     many.to_parquet("many.parquet", index=False)
     for given in (NUMBERS[2:], CLASSES[2:]):

@@ -60,7 +60,7 @@ def first(*more, to="first.cloak"):
 def test_the_same_people_are_asked_again():
     first("--purpose", "a survey")
     told = done("refine", "first.cloak", "people.csv", *BUDGET, "-o", "second.cloak")
-    assert "spends again" in told.output
+    assert "spends the same again" in told.output
     before, after = Release.load("first.cloak"), Release.load("second.cloak")
     assert len(after.measurements) == len(before.measurements) + 1
     assert after.guarantee.epsilon > before.guarantee.epsilon
@@ -198,4 +198,4 @@ def test_classes_of_rows_that_are_not_kept_say_why_they_are_not_asked_again():
     assert Release.load("first.cloak").n_rows == 6000
     refused = run("refine", "first.cloak", "people.csv", *BUDGET, "-o", "x.cloak")
     assert refused.exit_code == 1
-    assert "linearised where its answers say" in refused.output
+    assert "linearised at the latent" in refused.output

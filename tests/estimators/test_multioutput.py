@@ -295,7 +295,10 @@ def test_what_was_counted_is_told(wide):
     _, _, release = wide
     told = {fact.label: fact.text for part in describe(release) for fact in part.facts}
     found = release.intervals.bounds[0]
-    assert f"{found.lo:.6g} to {found.hi:.6g} of which was found to hold most" in told["output 1"]
+    assert (
+        f"{found.lo:.6g} to {found.hi:.6g} of which holds most values, by noisy counts"
+        in told["output 1"]
+    )
     assert "how many values of output 1 lie in each" in told["answers 2"]
     assert "chosen from the counts before it" in told["design 2"]
     number = release.entries.measurements[1].question.intervals

@@ -78,7 +78,7 @@ def test_rows_in_passes_are_told_that_bounds_for_laplace_noise_do_not_close():
     for noise in ("gaussian", "laplace"):
         delta = 0.0 if noise == "laplace" else 1e-3
         model = DPGPRegressor(bounds=(-3, 3), epsilon=1.0, delta=delta, noise=noise, inducing=6)
-        told = "under Laplace noise no bound" in facts(model.plan(rows))["questions"]
+        told = "under Laplace noise no known bound" in facts(model.plan(rows))["questions"]
         assert told == (noise == "laplace")
 
 
@@ -105,13 +105,13 @@ def test_how_far_people_differ_is_not_made_up():
     """A tenth of the bounds was taken for it, whatever the table."""
     model = DPGPRegressor(bounds=(-3, 3), **BUDGET)
     plan = model.plan(X[:20], epsilons=[3.0])
-    assert "for one person cannot be told beforehand" in facts(plan)["expected error"]
+    assert "for one person cannot be forecast" in facts(plan)["expected error"]
     assert [line[3] for line in plan.budgets()[1:]] == ["not known"] * 2
     assert [each["output_error"] for each in plan.to_dict()["forecasts"]] == [None] * 2
     declared = model.set_params(noise_variance=0.49).plan(X[:20], epsilons=())
     found = declared.forecast
     assert found.output_error == pytest.approx(np.hypot(found.error, 0.7))
-    told = f"off by {found.output_error:.3g}; knowing nothing, by "
+    told = f"off by {found.output_error:.3g}; a constant guess, by "
     assert told + f"{np.hypot(found.prior_error, 0.7):.3g}." in facts(declared)["expected error"]
 
 

@@ -176,7 +176,7 @@ def test_files_keep_groups(table, tmp_path):
     most = max(table[2].count(one) for one in table[2])
     assert f"at least 26 people with up to {most} rows each" in said
     assert "which rows are the same person" in said
-    assert "nobody weighs more than the guarantee allows" in said
+    assert "no person weighs more than the guarantee allows" in said
     assert "protected together, as one" in said
 
 

@@ -153,7 +153,7 @@ def test_stages_and_learning_go_by_what_was_found(table):
 def test_words_tell_the_declared_bounds_and_what_was_found(release):
     said = {fact.label: fact.text for section in describe(release) for fact in section.facts}
     assert "any other from -5000 to 5000." in said["protected"]
-    assert "was found to hold most" in said["y"]
+    assert "holds most values, by noisy counts" in said["y"]
     assert "to find an interval that holds most values" in said["design 2"]
 
 

@@ -464,7 +464,7 @@ def test_classes_say_why_they_cannot_be_asked_again(tables):
     model = DPGPClassifier(classes=[False, True], epsilon=2.0, delta=1e-3, inducing=5, learn=None)
     release = model.fit_rows(ArrayRows(X, labels, jobs=1)).release_
     for ask in (refine, extend):
-        with pytest.raises(TypeError, match="linearised where its answers say"):
+        with pytest.raises(TypeError, match="linearised at the latent"):
             ask(release, Unread(X, labels, jobs=1), **LATER)
 
 

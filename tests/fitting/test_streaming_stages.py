@@ -273,7 +273,7 @@ def test_how_noisy_outputs_are_is_learned_as_from_kept_rows(grouped, tables, mon
     taken = log_evidence(release.fitted_prior, kept.measurements) - position**2 / 2
     assert taken > best - 0.1
     loaded = as_text(describe(release), width=10_000)
-    assert "how noisy outputs are" in loaded
+    assert "estimates the noise of outputs" in loaded
 
 
 # The rule that leaves stages out.

@@ -79,7 +79,7 @@ def test_a_release_that_is_not_what_was_published_is_found(ledger, account):
     assert ledger.verify().sound
     edit(ledger, tables.releases.update().values(content=release.to_bytes() + b"?"))
     (finding,) = ledger.verify().findings
-    assert "is not what was published" in finding
+    assert "differs from the published one" in finding
 
 
 def rewrite(ledger, change, *, key):

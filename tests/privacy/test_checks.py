@@ -29,7 +29,7 @@ from cloakgp.privacy.checks import bounds_doubts, budget_doubts, mean_doubts, ra
 
 ROWS = 40
 X = np.linspace(0, 10, ROWS)[:, None]
-WEAK, RISKY, COMPUTED = "hardly anybody", "one in 40 rows", "look computed from the data"
+WEAK, RISKY, COMPUTED = "hardly anyone", "one in 40 rows", "look computed from the data"
 
 
 class Sealed:

@@ -429,5 +429,5 @@ def test_budgets_that_are_none_are_refused(epsilon, delta):
     ],
 )
 def test_draws_that_cost_nothing_or_nonsense_are_refused(cost):
-    with pytest.raises(ValueError, match=r"mu|epsilon|protects nobody"):
+    with pytest.raises(ValueError, match=r"mu|epsilon|protects no one"):
         Amount.of(cost)

@@ -196,7 +196,7 @@ def test_different_groups_of_one_table_are_refused(release, table, tmp_path):
 def test_words_name_the_unit(release):
     protection, guarantee = (_section(release, name) for name in ("Protection", "Guarantee"))
     people = int(release.measurements[0].strategy.groups.max()) + 1
-    assert f"one person, in every row of theirs ({people} people" in protection.facts[0].text
+    assert f"one person, over all rows ({people} people" in protection.facts[0].text
     assert "which rows are the same person" in protection.facts[1].text
     assert any("all values together" in fact.text for fact in guarantee.facts)
     assert "protected together" in guarantee.facts[-1].text
@@ -206,5 +206,5 @@ def test_words_of_tables_with_and_without_groups(release):
     X, y = np.linspace(3, 4, 6)[:, None], np.zeros(6)
     extended = extend(release, X, y, epsilon=0.5, delta=1e-3, by_rows=True)
     said = _section(extended, "Protection").facts[0].text
-    assert "in every row of theirs" in said
-    assert "do not say whose rows they are, every single row" in said
+    assert "of one person, over all rows" in said
+    assert "every single row in tables without ids of persons" in said

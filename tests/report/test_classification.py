@@ -43,7 +43,7 @@ def test_everything_a_custodian_needs_is_there(two):
         "age, weight",
         "counts as -1 for no and as 1 for yes",
         "probit link makes its value the probability of yes",
-        "privacy noise included",
+        "including that of the privacy noise",
         "Matern",
         "FITC, with 5 inducing inputs",
         "fitted to the noisy answers, which costs no privacy",
@@ -123,7 +123,7 @@ def test_newton_steps_are_told_one_by_one():
     release = _release(criterion="newton", steps=2, link="logit")
     facts = _facts(release)
     assert "2 Newton steps" in facts["how"]
-    assert "2 measurements" in facts["adds up"]
+    assert "2 measurements" in facts["composition"]
     assert {"answers 1", "design 1", "answers 2", "design 2"} <= set(facts)
     assert facts["rows"] == "40"
 
@@ -139,7 +139,7 @@ def test_tables_are_counted(two):
     apart = two.combine(_release(), same_rows=False)
     assert _facts(apart)["rows"] == "40 + 40, in 2 tables"
     assert len(known_inputs(apart)) == 80
-    assert "2 measurements" in _facts(apart)["adds up"]
+    assert "2 measurements" in _facts(apart)["composition"]
 
 
 def test_asking_nothing_costs_nothing(two):

@@ -98,7 +98,7 @@ def test_combined_releases_tell_parts_and_total():
     both = one.combine(other)
     facts = _facts(both)
     assert "(ε, δ) = (1.59, 0.01)" in facts["guarantee"]
-    assert "2 measurements, of (1, 0.01), (1, 0.01)" in facts["adds up"]
+    assert "2 measurements, of (1, 0.01), (1, 0.01)" in facts["composition"]
     assert {"answers 1", "design 1", "answers 2", "design 2"} <= set(facts)
     assert "least volume" in facts["design 2"]
     assert facts["rows"] == "40"

@@ -75,9 +75,9 @@ def test_the_first_sentence_is_about_one_person_and_says_how_sure_it_is():
     y = 5 * np.sin(X[:, 0]) + rng.normal(size=200)
     model = DPGPRegressor(bounds=(-10, 10), epsilon=2.0, insecure_seed=1)
     told = {
-        "was asked of all of them together": {},
-        "was not asked, and is guessed from sums": {"stages": None},
-        "as sure as what was assumed": {"stages": None, "noise_variance": 1.0},
+        "question about all rows measured": {},
+        "was not asked, but estimated from sums": {"stages": None},
+        "rests on the assumed spread": {"stages": None, "noise_variance": 1.0},
     }
     for sure, chosen in told.items():
         release = (
@@ -88,6 +88,6 @@ def test_the_first_sentence_is_about_one_person_and_says_how_sure_it_is():
         first = describe(release)[1].facts[0]
         [found] = accuracies(release)
         assert first.label == "for one person"
-        assert f"off by {found.new_error:.3g}; knowing" in first.text
+        assert f"off by {found.new_error:.3g}; a constant guess" in first.text
         assert f"by {found.nothing:.3g}." in first.text
         assert sure in first.text

@@ -222,7 +222,7 @@ def test_failed_sign_ins_are_noted_without_the_token(service, http, tokens):
     change(service, Token, revoked=1)
     me(http, tokens[Role.READER])
     first, second, third = failures(service)
-    assert {first.who, first.about} == {"unknown", "with a token that nobody has"}
+    assert {first.who, first.about} == {"unknown", "with an unknown token"}
     assert (second.about, first.address) == (first.about, "testclient")
     hint = tokens[Role.READER][:14]
     assert (third.about, third.person.name) == (f"with the token {hint}…, revoked", "reader")

@@ -131,8 +131,8 @@ def test_whoever_signs_in_there_has_a_session_here(house):
         ({"at_hash": "AAAAAAAAAAAAAAAAAAAAAA"}, "invalid_claim"),
         ({"sub": None}, "missing_claim"),
         ({"sub": 7}, "invalid_claim"),
-        ({"sub": ""}, "names nobody"),
-        ({"sub": "x" * 300}, "names nobody"),
+        ({"sub": ""}, "names no person"),
+        ({"sub": "x" * 300}, "names no person"),
     ],
     ids=str,
 )

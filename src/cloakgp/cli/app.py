@@ -40,14 +40,13 @@ def _version(requested: bool) -> None:
 def cloakgp(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_version, is_eager=True, help="Tell the version."),
+        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
     """Publish predictions of a private column, under differential privacy.
 
-    Somebody holds a table whose inputs are public and whose output is private. `release` asks the
-    outputs once, with noise; everything after that works on what was published, and costs no more
-    privacy.
+    The inputs of a table are public, and its output is private. `release` asks the outputs once,
+    with noise; all other work uses the published release, and costs no more privacy.
     """
 
 

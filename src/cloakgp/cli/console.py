@@ -1,4 +1,4 @@
-"""Console of the command line: what it writes and warns of, and how a command fails or is ended.
+"""Console of the command line: output, warnings, failures and signals of a command.
 
 A command fails in one red line, which never shows a private value. Names of columns and classes
 come from files. All that is written goes through `plain`, so that none of them is taken for markup,
@@ -42,11 +42,11 @@ ENDED_BY_SIGNAL = 128
 
 
 class _Console(Console):
-    """A console on which words are wrapped and none is dropped, however narrow a terminal is."""
+    """A console that wraps words and drops none, however narrow a terminal is."""
 
     @property  # type: ignore[misc]
     def size(self) -> ConsoleDimensions:
-        """The terminal's, or what it takes to show labels beside words."""
+        """The width of the terminal, or the least for labels beside words."""
         width, height = super().size
         return ConsoleDimensions(max(width, MIN_WIDTH), height)
 
@@ -56,7 +56,7 @@ stderr = _Console(stderr=True, highlight=False)
 
 
 def plain(message: str, *, style: str = "") -> Text:
-    r"""Return text that is shown as it is: no markup, and escapes for control codes.
+    r"""Return text without markup, and with escapes for control codes.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def notice(message: str) -> None:
 
 @contextmanager
 def showing_warnings() -> Iterator[None]:
-    """Write what this package warns of as yellow lines; leave all other warnings as they are."""
+    """Write warnings of this package as yellow lines; leave all other warnings as they are."""
     from cloakgp.design import DesignGapWarning
     from cloakgp.fitting.planning import SparseModelWarning
     from cloakgp.privacy.checks import PrivacyParameterWarning
@@ -142,7 +142,7 @@ def fails_plainly(command: Callable[Parameters, None]) -> Callable[Parameters, N
     """Make a command end in one red line and exit code 1 when something is wrong.
 
     Errors that were foreseen carry advice, and no private value. Of any other only its kind and
-    its place are told: its message was written by who knows whom, and might quote a value.
+    its place are told: its message comes from unknown code, and might quote a value.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def fails_plainly(command: Callable[Parameters, None]) -> Callable[Parameters, N
 
 
 def _of_system(error: OSError) -> str:
-    """Return what the system refused, without its error number."""
+    """Return the refusal of the system, without its error number."""
     if error.strerror is None:
         return str(error)
     return f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror)
@@ -189,7 +189,7 @@ def _unforeseen(error: Exception) -> str:
 
 
 def replace_what_cannot_be_shown() -> None:
-    """Write ? for what a terminal's encoding lacks, such as ε in ASCII, rather than fail."""
+    """Write ? for letters that a terminal's encoding lacks, such as ε in ASCII."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
@@ -198,7 +198,7 @@ def replace_what_cannot_be_shown() -> None:
 def exit_on_signals() -> None:
     """Let SIGTERM and SIGHUP end a command as Ctrl-C does; a second one ends it at once.
 
-    Signals that whoever started the command has it ignore stay ignored.
+    Signals that were ignored at the start of the command stay ignored.
     """
     for number in ENDING:
         if signal.getsignal(number) is signal.SIG_DFL:

@@ -33,7 +33,7 @@ Made = TypeVar("Made", bound=AnyRelease)
 
 @dataclass
 class Progress:
-    """How far a command has come.
+    """Progress of a command.
 
     Attributes
     ----------
@@ -46,12 +46,12 @@ class Progress:
 
 @dataclass(frozen=True, kw_only=True)
 class Counting:
-    """Options about where a release comes from, and in which ledger it is counted, if in any.
+    """Options about the origin of a release, and the ledger that counts it, if any.
 
     Attributes
     ----------
     purpose, by, licence, ledger, account, key : str
-        Empty for what was not given.
+        Empty by default.
     """
 
     purpose: Annotated[
@@ -59,23 +59,28 @@ class Counting:
         typer.Option(
             "--purpose",
             envvar="CLOAKGP_PURPOSE",
-            help="What the release is for; kept in it, and in the ledger.",
+            help="Purpose of the release; kept in it, and in the ledger.",
         ),
     ] = ""
     by: Annotated[
-        str, typer.Option("--by", envvar="CLOAKGP_BY", help="Who makes the release; kept in it.")
+        str,
+        typer.Option(
+            "--by",
+            envvar="CLOAKGP_BY",
+            help="Name of the person who makes the release; kept in it.",
+        ),
     ] = ""
     licence: Annotated[
         str,
-        typer.Option("--licence", help="Under which the release may be used; kept in it."),
+        typer.Option("--licence", help="Licence of the release; kept in it."),
     ] = ""
     ledger: Annotated[
         str,
         typer.Option(
             "--ledger",
             envvar="CLOAKGP_LEDGER",
-            help="Count it in this ledger, and refuse what is beyond the account's limit: a file, "
-            "or postgresql://HOST/NAME.",
+            help="Count it in this ledger, which refuses charges beyond the account's limit: a "
+            "file, or postgresql://HOST/NAME.",
         ),
     ] = ""
     account: Annotated[
@@ -83,36 +88,38 @@ class Counting:
         typer.Option(
             "--account",
             envvar="CLOAKGP_ACCOUNT",
-            help="Of the ledger; the one that the private column is attached to if not given.",
+            help=(
+                "Account of the ledger; by default the one that the private column is attached to."
+            ),
         ),
     ] = ""
     key: Annotated[
         str,
         typer.Option(
             "--key",
-            help="With --ledger and --account: name this one release. Run again with the same key, "
-            "the same release is written, and nothing is spent.",
+            help="With --ledger and --account: name of this one release. Another run with the same "
+            "key writes the same release, and spends nothing.",
         ),
     ] = ""
 
     @property
     def origin(self) -> Origin:
-        """What the release keeps of it."""
+        """The origin that the release keeps."""
         return Origin(self.purpose, self.by, self.licence)
 
     def check(self) -> None:
-        """Raise ValueError for what has no meaning without a ledger."""
+        """Raise ValueError for options that have no meaning without a ledger."""
         if not self.ledger and (self.account or self.key):
             raise ValueError("--account and --key go with --ledger")
 
     @contextmanager
     def telling(self, *, delta: float = 0.0) -> Iterator[Progress]:
-        """Say what was spent, by what was really drawn, where a block is interrupted or fails.
+        """State the spent budget, by the noise really drawn, if a block is interrupted or fails.
 
         Parameters
         ----------
         delta : float
-            That was asked for: at which what Gaussian noise spends is told.
+            The requested δ, at which the spending of Gaussian noise is stated.
 
         Yields
         ------

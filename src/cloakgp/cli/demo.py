@@ -23,7 +23,7 @@ def demo(
         Path, typer.Option("--output-dir", help="Folder for the release and the picture.")
     ] = Path("output"),
 ) -> None:
-    """Show all of it on public data: release, predict, compare, draw."""
+    """Demonstrate on public data: release, predict, compare, draw."""
     from cloakgp.cli import demonstration
     from cloakgp.cli.progress import reporting
     from cloakgp.plots.figures import figure_bytes, picture_suffix
@@ -40,8 +40,8 @@ def demo(
         picture = demonstration.draw(outcome)
     stdout.print(_comparison(outcome))
     explain(
-        f"The spread is over {len(outcome.kept.private_rmse)} draws of the noise, possible only as "
-        "these data are no secret. What is written asked once."
+        f"The spread is over {len(outcome.kept.private_rmse)} draws of the noise, possible only "
+        "because these data are no secret. The written release asked once."
     )
     stdout.line()
     sections = describe(outcome.kept.release)
@@ -61,13 +61,13 @@ def _introduce(people: People) -> None:
     rows = len(people.X)
     stdout.print(plain("Diabetes progression, as if it were private", style="bold cyan"))
     explain(
-        f"{rows} patients. Public: age, body mass index, blood pressure. Private: a score of how "
-        f"far the disease went in a year. {len(people.X_test)} other patients, taken at random, "
-        "are predicted."
+        f"{rows} patients. Public: age, body mass index, blood pressure. Private: a score of the "
+        f"progress of the disease in a year. {len(people.X_test)} other patients, picked at "
+        "random, are predicted."
     )
     explain(
         f"Bounds: {BOUNDS.lo:g} to {BOUNDS.hi:g}. The score cannot be negative, and {BOUNDS.hi:g} "
-        "is a round number above what it can be."
+        "is a round number above its maximum."
     )
     explain(
         f"Budget: epsilon = {EPSILON:g}, delta = {DELTA:g}, which is "

@@ -85,7 +85,7 @@ class Trial:
 
 @dataclass(frozen=True, eq=False)
 class Demonstration:
-    """What the demonstration found.
+    """The results of the demonstration.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class Demonstration:
     middle_rmse : float
         Of predicting the middle of the bounds, which needs no data.
     output_sd : float
-        Of the test patients' scores: the error of somebody who knows their mean.
+        Of the test patients' scores: the error of a prediction by their mean.
     """
 
     people: People

@@ -47,34 +47,36 @@ class TableOptions:
     output: Annotated[str, typer.Option(help="The private column, of numbers or of classes.")]
     inputs: Annotated[
         str,
-        typer.Option(help="Public columns, with commas: age,weight; all of the schema if not."),
+        typer.Option(
+            help="Public columns, with commas: age,weight; by default all columns of the schema."
+        ),
     ] = ""
     schema: Annotated[
         Path | None,
         typer.Option(
-            help="What the public columns are, from `cloakgp schema`. If not given: the file "
-            "beside the table, people.schema.json, or what the columns look like."
+            help="Kinds of the public columns, from `cloakgp schema`. By default the file beside "
+            "the table, people.schema.json, or kinds inferred from the columns."
         ),
     ] = None
     person: Annotated[
         str,
         typer.Option(
-            help="Public column that says whose each row is: all rows of a person are protected "
-            "together."
+            help="Public column with the id of each row's person: all rows of a person are "
+            "protected together."
         ),
     ] = ""
     exposure: Annotated[
         str,
         typer.Option(
-            help="With --counts: public column that says in how much each row was counted: years, "
-            "people, kilometres. Predictions are of one unit of it."
+            help="With --counts: public column with the exposure of each row: years, people, "
+            "kilometres. Predictions are rates for one unit of it."
         ),
     ] = ""
     missing_output: Annotated[
         str,
         typer.Option(
-            help="What an empty private cell means: refuse (an error), drop (the row is left out, "
-            "and everybody can tell), or the number or class that it counts as."
+            help="Meaning of an empty private cell: refuse (an error), drop (leave the row out, "
+            "which becomes public), or the number or class that it counts as."
         ),
     ] = "refuse"
     sql: options.Sql = ""
@@ -105,120 +107,123 @@ class FitOptions:
     delta: Annotated[
         float,
         typer.Option(
-            help="Of the guarantee: 0, which promises most, or well below one over the number of "
-            "people."
+            help="δ of the guarantee: 0, the strongest promise, or well below one over the number "
+            "of people."
         ),
     ] = FitRequest.delta
     bounds: Annotated[
         tuple[float, float] | None,
         typer.Option(
-            help="If the private column holds numbers: the range of one, known without the data. "
-            "Values outside are clipped.",
+            help="Range of a numeric private column, known without the data. Values outside are "
+            "clipped.",
             metavar="LO HI",
         ),
     ] = None
     classes: Annotated[
         str,
         typer.Option(
-            help="If it holds classes: every class that can occur, known without the data: no,yes. "
-            "Cells are matched letter by letter."
+            help="Every class that a private column of classes can hold, known without the data: "
+            "no,yes. Cells are matched letter by letter."
         ),
     ] = ""
     counts: Annotated[
         bool,
         typer.Option(
             "--counts",
-            help="With --bounds: the private column holds counts of events, whole numbers. What is "
-            "predicted is their rate.",
+            help="With --bounds: the private column holds counts of events, whole numbers. "
+            "Predictions are their rates.",
         ),
     ] = False
     overdispersion: Annotated[
         float | None,
         typer.Option(
-            help="With --counts: a, if a count of mean m has variance m + a m²; 0 for Poisson. "
-            "Learned if not given."
+            help="With --counts: a in the variance m + a m² of a count with mean m; 0 for Poisson. "
+            "Learned by default."
         ),
     ] = None
     queries: Annotated[
         Path | None,
-        typer.Option(help="Table of inputs where predictions matter; the rows if not given."),
+        typer.Option(help="Table of inputs to predict at; by default the rows of the table."),
     ] = None
     noise: Annotated[
         str,
         typer.Option(
-            help="gaussian, laplace (which needs no delta), or auto: whichever is expected to "
-            "predict better, from public inputs."
+            help="gaussian, laplace (which needs no delta), or auto: the one with the smaller "
+            "expected error, from public inputs."
         ),
     ] = FitRequest.noise
     criterion: Annotated[
         str,
-        typer.Option(help=f"What the questions are chosen for. {_choices()}"),
+        typer.Option(help=f"Aim of the questions. {_choices()}"),
     ] = FitRequest.criterion
     learn: Annotated[
         str,
         typer.Option(
-            help="Fit the hyperparameters that no option gives to the noisy answers, at no cost: "
-            "map, average or none."
+            help="Fit hyperparameters without an option of their own to the noisy answers, at no "
+            "cost: map, average or none."
         ),
     ] = "map"
     inducing: Annotated[
-        int | None, typer.Option(help="Use a sparse model with so many inducing inputs.")
+        int | None, typer.Option(help="Number of inducing inputs of a sparse model.")
     ] = None
     lengthscale: Annotated[
-        str, typer.Option(help="Of the RBF kernel, in input units: one, or one per input: 15,20.")
+        str,
+        typer.Option(
+            help="Lengthscale of the RBF kernel, in input units: one, or one per input: 15,20."
+        ),
     ] = ""
     signal_variance: Annotated[
         float | None,
         typer.Option(
-            help="Of the RBF kernel, in squared output units; of the latent function for classes."
+            help="Variance of the RBF kernel, in squared output units; for classes, of the latent "
+            "function."
         ),
     ] = None
     noise_variance: Annotated[
-        float | None, typer.Option(help="With --bounds: of one output about the curve.")
+        float | None, typer.Option(help="With --bounds: variance of one output about the curve.")
     ] = None
     mean: Annotated[
-        float | None, typer.Option(help="With --bounds: prior mean; their middle if not given.")
+        float | None, typer.Option(help="With --bounds: prior mean; by default their middle.")
     ] = None
     stages: Annotated[
         str,
         typer.Option(
-            help="With --bounds: auto (if not given) asks several times under the one budget, each "
-            "time about narrower bands around what the answers so far predict; one asks at once."
+            help="With --bounds: auto (the default) asks in several stages under the one budget, "
+            "each about narrower bands around earlier predictions; one asks all at once."
         ),
     ] = ""
     interval: Annotated[
         str,
         typer.Option(
-            help="With --bounds: auto (if not given) first looks, under the one budget, for an "
-            "interval that holds most values, where rows are many enough; off goes by the bounds."
+            help="With --bounds: auto (the default) first looks, under the one budget, for an "
+            "interval that holds most values, if there are enough rows; off uses the bounds."
         ),
     ] = ""
     transform: Annotated[
         str,
         typer.Option(
             help="With --bounds, for long tails: log models the logarithm of amounts, logit the "
-            "log odds of shares. Bounds and predictions stay as they are."
+            "log odds of shares. Bounds and predictions keep the original scale."
         ),
     ] = ""
     log: Annotated[bool, typer.Option("--log", help="The same as --transform log.")] = False
     class_rates: Annotated[
         str,
         typer.Option(
-            help="With --classes: how common each is, known without the data: 0.9,0.1. All alike "
-            "if not given. A start for --learn map, final for --learn none."
+            help="With --classes: share of each class, known without the data: 0.9,0.1; equal by "
+            "default. A start for --learn map, final for --learn none."
         ),
     ] = ""
     link: Annotated[
         str,
-        typer.Option(
-            help="With --classes: probit (if not given) or logit (which newton always takes)."
-        ),
+        typer.Option(help="With --classes: probit (the default) or logit (always with newton)."),
     ] = ""
     step_criterion: Annotated[
-        str, typer.Option(help="With newton: of the noise on its steps, logdet or trace.")
+        str, typer.Option(help="With newton: criterion of the noise on its steps, logdet or trace.")
     ] = ""
     steps: Annotated[
-        int | None, typer.Option(help="With newton: steps, which share the budget; 1.")
+        int | None,
+        typer.Option(help="With newton: number of steps, which share the budget; 1 by default."),
     ] = None
     gap: Annotated[
         float, typer.Option(help="Certified distance from the best design at which to stop.")
@@ -226,18 +231,18 @@ class FitOptions:
     memory: Annotated[
         float | None,
         typer.Option(
-            help="Gigabytes that this may take; half of what is free if not given. Where an exact "
-            "model would take more, a sparse one is used."
+            help="Memory limit in gigabytes; by default half of the free memory. A sparse model "
+            "replaces an exact one that would need more."
         ),
     ] = None
 
     def order(self, table: TableOptions, *, epsilon: float, origin: Origin | None = None) -> Order:
-        """Return an order, after checking all that needs no table.
+        """Return an order, after the checks that need no table.
 
         Raises
         ------
         ValueError
-            For what makes no sense.
+            For options that contradict each other.
         """
         if table.exposure and not self.counts:
             raise ValueError("--exposure goes with --counts, and has no meaning here")
@@ -261,7 +266,7 @@ class FitOptions:
         Raises
         ------
         ValueError
-            For what is not to be read, or goes with the other kind of column.
+            For unreadable values, or options of the other kind of column.
         """
         return FitRequest(
             task=self._task(),

@@ -29,18 +29,18 @@ NEIGHBOURS: tuple[Literal["replace", "add-remove"], ...] = ("replace", "add-remo
 Table = Annotated[Path, typer.Argument(help="Table of people.")]
 Epsilon = Annotated[float, typer.Option(help="Privacy budget; 1 is usual.")]
 Delta = Annotated[
-    float, typer.Option(help="Of the guarantee; well below one over the number of people.")
+    float, typer.Option(help="δ of the guarantee; well below one over the number of people.")
 ]
 Inputs = Annotated[
-    str, typer.Option(help="Public columns, with commas; all of the schema if not given.")
+    str, typer.Option(help="Public columns, with commas; by default all columns of the schema.")
 ]
 SchemaFile = Annotated[
-    Path | None, typer.Option("--schema", help="What the public columns are, as for release.")
+    Path | None, typer.Option("--schema", help="Kinds of the public columns, as for release.")
 ]
 MissingOutput = Annotated[
     str, typer.Option(help="refuse, or the number that an empty private cell counts as.")
 ]
-Inducing = Annotated[int | None, typer.Option(help="Use so many inducing inputs.")]
+Inducing = Annotated[int | None, typer.Option(help="Number of inducing inputs.")]
 Outputs = Annotated[
     list[str],
     typer.Option(
@@ -67,15 +67,15 @@ def release_several(
     interval: Annotated[
         str,
         typer.Option(
-            help="auto first looks, under the one budget, for an interval that holds most of each "
-            "column, where rows are many enough; off goes by the ranges."
+            help="auto first looks, under the one budget, for an interval that holds most values "
+            "of each column, if rows suffice; off uses the ranges."
         ),
     ] = "auto",
     sql: options.Sql = "",
     counting: Counting,
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Ask several private columns at once, under one budget: all of a person's are protected.
+    """Ask several private columns under one budget, which protects them together.
 
     Ranges are public: do not choose them by looking at the columns.
     """
@@ -136,11 +136,12 @@ def release_private_inputs(
         str,
         typer.Option(
             help="replace protects any change of a row, where the number of rows is public; "
-            "add-remove protects that a row is there."
+            "add-remove also protects the presence of a row."
         ),
     ] = "replace",
     features: Annotated[
-        int | None, typer.Option(help="Eigenfunctions of the kernel; 12 per input if not given.")
+        int | None,
+        typer.Option(help="Number of eigenfunctions of the kernel; by default 12 per input."),
     ] = None,
     sql: options.Sql = "",
     counting: Counting,
@@ -190,20 +191,22 @@ def release_chosen(
     output: Annotated[str, typer.Option(help="The private column and its range: height=100:220.")],
     lengthscale: Annotated[
         str,
-        typer.Option(help="Candidates, with commas: of all inputs, in shares of their spread."),
+        typer.Option(
+            help="Candidate lengthscales of all inputs, with commas, in shares of their spread."
+        ),
     ],
     selection_epsilon: Annotated[
-        float, typer.Option(help="Of the choice, on top of --epsilon for the release.")
+        float, typer.Option(help="ε of the choice, on top of --epsilon for the release.")
     ],
     epsilon: Epsilon,
     to: options.To,
     delta: Delta,
     noise_sd: Annotated[
-        str, typer.Option(help="Candidates, with commas: of one value about the curve.")
+        str, typer.Option(help="Candidate variances of one value about the curve, with commas.")
     ] = "",
     inputs: Inputs = "",
     schema: SchemaFile = None,
-    folds: Annotated[int, typer.Option(help="Folds in which errors are compared.")] = 5,
+    folds: Annotated[int, typer.Option(help="Number of folds for the comparison of errors.")] = 5,
     mechanism: Annotated[str, typer.Option(help=f"{' or '.join(MECHANISMS)}.")] = MECHANISMS[0],
     missing_output: MissingOutput = "refuse",
     inducing: Inducing = None,
@@ -306,7 +309,7 @@ def _several(source: SourceTable, request: FitRequest, *, outputs: list[str]) ->
 
 
 def _read(source: SourceTable) -> tuple[People, Encoded, Schema]:
-    """Return a table, its public columns as numbers, and what these columns are."""
+    """Return a table, its public columns as numbers, and the kinds of these columns."""
     from cloakgp.data.tables import read_people
 
     raw = source.raw_rows()
@@ -318,4 +321,4 @@ def _read(source: SourceTable) -> tuple[People, Encoded, Schema]:
 
 def _tell(made: Release | MultiOutputRelease | StatisticsRelease, to: Path) -> None:
     say(f"  {made.guarantee}")
-    say(f"  Running it again spends again. In words: cloakgp show {to}")
+    say(f"  Another run spends the same again. In words: cloakgp show {to}")

@@ -71,8 +71,8 @@ def make(url: At = "") -> None:
     say(f"Made {made.database.shown}.", style="green")
     explain(
         f"Its key is {key}: keep a copy where no backup of the database is, since without it "
-        f"the ledger cannot be used. Its anchor, {anchor}, tells if the database is put back "
-        "to an earlier state. Next, open an account:"
+        f"the ledger cannot be used. Its anchor, {anchor}, reveals a database that was put "
+        "back to an earlier state. Next, open an account:"
     )
     say("  cloakgp ledger limit NAME --epsilon 1 --delta 1e-6")
 
@@ -89,7 +89,7 @@ def set_limit(
         str,
         typer.Option(
             help="Unit of a new account: row (one output), person (all outputs of "
-            "one), replace or add-remove (a whole row, where inputs are private); row if not given."
+            "one), replace or add-remove (a whole row, where inputs are private); by default row."
         ),
     ] = "",
     reason: Reason = "",
@@ -184,12 +184,13 @@ def void(
         bool,
         typer.Option(
             "--although-drawn",
-            help="Noise may have been drawn, and you know that nobody saw or will see its result.",
+            help="Void it although noise may have been drawn: its result was never seen, and never "
+            "will be.",
         ),
     ] = False,
     url: At = "",
 ) -> None:
-    """Give back a charge whose process died."""
+    """Void a charge whose process died."""
     _opened(url).void(charge, reason=reason, although_drawn=although_drawn)
     say(f"Charge {charge} no longer counts.", style="green")
 
@@ -197,7 +198,7 @@ def void(
 @ledger.command("verify")
 @fails_plainly
 def verify(
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors alone.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
     url: At = "",
 ) -> None:
     """Look for edits, forgeries, gaps and rollbacks.
@@ -244,8 +245,8 @@ def recover(
     """
     if bool(reason) == bool(reconciled):
         raise ValueError(
-            "say --reason when an older copy was put back, and --reconciled when all is counted "
-            "that is missing in it"
+            "give --reason after an older copy was put back, and --reconciled after all missing "
+            "charges are counted"
         )
     found = _opened(url)
     if reconciled:
@@ -258,15 +259,15 @@ def recover(
     made = found.recover(reason=reason)
     say(f"The ledger goes on from entry {made.last}.", style="green")
     if made.missing is None:
-        explain("It has no anchor: nobody knows what is missing in the copy.")
+        explain("It has no anchor: the number of missing entries is unknown.")
     else:
         explain(f"This machine saw entry {made.seen}: at least {made.missing} are missing.")
     if revoked:
         explain(f"All {revoked} tokens of the service were revoked: issue new ones.")
     explain(
-        "Now count what was spent meanwhile (cloakgp ledger import), lower the limits of accounts "
-        "by what nobody can bring back (cloakgp ledger limit), erase again the names that were "
-        "erased meanwhile (cloakgp ledger erase), and then say what you did:"
+        "Now count the releases made meanwhile (cloakgp ledger import), lower the limits of "
+        "accounts by charges that cannot be imported (cloakgp ledger limit), erase again the "
+        "names that were erased meanwhile (cloakgp ledger erase), and then describe your steps:"
     )
     say('  cloakgp ledger recover --reconciled "..."')
 
@@ -297,16 +298,16 @@ def erase(
     reason: Reason = "",
     url: At = "",
 ) -> None:
-    """Erase names of persons; their entries keep a mark that tells nothing."""
+    """Erase names of persons; their entries keep a mark that identifies no one."""
     if bool(names) == (unused_since is not None):
-        raise ValueError("name somebody, or say --unused-since")
+        raise ValueError("name a person, or give --unused-since")
     found = _opened(url)
     chosen = names or []
     if unused_since is not None:
         chosen = found.names_unused_since(unused_since.replace(tzinfo=UTC))
     missing = sorted(set(chosen) - set(found.names().values()))
     if missing:
-        raise ValueError(f"nobody in the ledger is called {', '.join(missing)}")
+        raise ValueError(f"the ledger has no person called {', '.join(missing)}")
     say(f"Erased: {found.erase(chosen, reason=reason)}.", style="green")
 
 
@@ -321,11 +322,13 @@ def export(
     ] = None,
     account: Annotated[str | None, typer.Option(help="Entries of this account alone.")] = None,
     after: Annotated[
-        int, typer.Option(min=0, help="Of lines, the number of the last known entry.")
+        int, typer.Option(min=0, help="With lines: number of the last known entry.")
     ] = 0,
     names: Annotated[
         bool,
-        typer.Option("--names", help="Name persons, whose names cannot be erased from the export."),
+        typer.Option(
+            "--names", help="Include names of persons, which cannot be erased from the export."
+        ),
     ] = False,
     to: Written = None,
     overwrite: options.Overwrite = False,
@@ -384,7 +387,7 @@ def _print_standing(standing: Standing) -> None:
     epsilon, delta = standing.limit
     stdout.print(plain(standing.name, style="bold cyan"))
     say(f"  protects: one {standing.unit}")
-    say(f"  limit: epsilon {epsilon:g}, delta {delta:g}, of all together, whatever is asked when")
+    say(f"  limit: epsilon {epsilon:g}, delta {delta:g}, of all charges together")
     say(f"  used: {percent(standing.used)} of the limit")
     if standing.charges:
         say(

@@ -22,13 +22,13 @@ Sql = Annotated[
     str,
     typer.Option(
         "--sql",
-        help="Of a database (.sqlite, or .url with its address): the query that gives the table.",
+        help="Query that returns the table, for a database (.sqlite, or .url with its address).",
     ),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace a file that exists.")]
 To = Annotated[Path, typer.Option("--to", "-o", help="Release to write.")]
 Person = Annotated[
-    str, typer.Option(help="Public column that says whose each row is, as for release.")
+    str, typer.Option(help="Public column with the id of each row's person, as for release.")
 ]
 Noise = Annotated[str, typer.Option(help="gaussian, laplace or auto, as for release.")]
 

@@ -58,7 +58,7 @@ def print_plan(found: ReleasePlan, *, output: str, only: Sequence[str] = ()) -> 
     output : str
         Name of the private column.
     only : sequence of str
-        Labels of what is written, and no table over ε; all if not given.
+        Labels of the facts to write, without a table over ε; by default all.
     """
     from cloakgp.report.facts import Fact, Section
 
@@ -82,8 +82,8 @@ def plan(
     epsilon: Annotated[
         list[float],
         typer.Option(
-            help="Privacy budget; 1 is usual. Repeat it for other budgets to compare; some around "
-            "it if not."
+            help="Privacy budget; 1 is usual. Repeat the option to compare budgets; by default the "
+            "plan shows a few around it."
         ),
     ],
     fit: FitOptions,
@@ -97,7 +97,7 @@ def plan(
         bool, typer.Option("--overwrite", help="Replace a picture that exists.")
     ] = False,
 ) -> None:
-    """Say everything about a release before it is made; nothing is asked or spent.
+    """Describe a release before it is made: error, protection and cost. Spends nothing.
 
     Takes the options of `cloakgp release`. Only public columns are read: expected error, what
     becomes public, how much noise protects whom, and what it takes, over several budgets.
@@ -133,17 +133,21 @@ def _draw(found: ReleasePlan, path: Path, *, vary: str, output: str, overwrite: 
 def schema(
     table: Annotated[Path, typer.Argument(help="Table of people.")],
     output: Annotated[
-        str, typer.Option(help="The private column, with commas if several: none is looked at.")
+        str,
+        typer.Option(
+            help="The private column, or several with commas: the command reads none of them."
+        ),
     ] = "",
     inputs: Annotated[
-        str, typer.Option(help="Public columns, with commas; all but the private if not given.")
+        str, typer.Option(help="Public columns, with commas; by default all but the private ones.")
     ] = "",
     to: Annotated[
-        Path | None, typer.Option("--to", "-o", help="If not given: people.schema.json.")
+        Path | None,
+        typer.Option("--to", "-o", help="File to write; by default people.schema.json."),
     ] = None,
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Write down what the public columns of a table are, in a file to look through and change.
+    """Write a first schema: the kinds of a table's public columns, in a file to check and edit.
 
     Kinds are number, category, ordered category, date, boolean, place and identifier (never used).
     The file is a Table Schema of Frictionless Data, as JSON.
@@ -172,4 +176,4 @@ def schema(
         gaps = "" if column.missing == "refuse" else f"; missing: {column.missing}"
         say(f"  {column.name}: {column.describe()}{gaps}")
     say(f"Wrote {target}.", style="green")
-    explain("Look it through, and change what is not so: `cloakgp release` then goes by it.")
+    explain("Check it, and correct any mistake: `cloakgp release` will use it.")

@@ -30,8 +30,7 @@ def predict(
     estimate: Annotated[
         str,
         typer.Option(
-            help="Of a release with --log or --transform: median, or mean, which sums over people "
-            "need."
+            help="For a release with --log or --transform: median, or mean, for sums over people."
         ),
     ] = "median",
     interval: Annotated[

@@ -1,4 +1,4 @@
-"""Progress of a long command: what is being done, and how far it has come.
+"""Progress of a long command: its current step, and its share done.
 
 On a terminal one line moves, and goes when the work is done. Into a file or a pipe a line is
 written now and then.
@@ -31,7 +31,7 @@ SECONDS_BETWEEN_LINES = 10.0
 
 @contextmanager
 def reporting(first_step: str, *, gap: float | None = None) -> Iterator[Reporter]:
-    """Show what is done while one waits.
+    """Show the current step of a long command.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def _moving_line() -> Iterator[Callable[[State], None]]:
 
 
 class _TimeLeft(TimeRemainingColumn):
-    """The time left, of steps of which it can be told."""
+    """The time left of steps that have an estimate."""
 
     def render(self, task: Task) -> Text:
         """Return it as text."""
@@ -93,7 +93,7 @@ class _TimeLeft(TimeRemainingColumn):
 
 @contextmanager
 def _lines() -> Iterator[Callable[[State], None]]:
-    """Write the latest state now and then, also while a step says nothing of itself."""
+    """Write the latest state now and then, also during silent steps."""
     latest = State("", "")
     ended = threading.Event()
     begun = time.monotonic()

@@ -31,15 +31,15 @@ def release(
     fit: FitOptions,
     counting: Counting,
     yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Do not show the plan and ask, on a terminal.")
+        bool, typer.Option("--yes", "-y", help="Skip the plan and its confirmation on a terminal.")
     ] = False,
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Ask the private column once, and write what may be published.
+    """Ask the private column once, and write a release that may be published.
 
     Every run spends the budget anew about the same people. Bounds, classes, kernel and all other
-    options are public: do not choose them by looking at the private column. On a terminal a short
-    plan is shown first, and nothing is asked before somebody says yes.
+    options are public: do not choose them by looking at the private column. On a terminal the
+    command first shows a short plan, and asks nothing before you confirm.
     """
     order = fit.order(table, epsilon=epsilon, origin=counting.origin)
     published = counting.write(
@@ -59,12 +59,12 @@ def release(
 
 
 def somebody_is_there() -> bool:
-    """Return whether a person reads what is written, and can answer."""
+    """Return whether a person reads the output, and can answer."""
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def confirm(order: Order) -> None:
-    """Show a short plan, and end unless somebody says yes."""
+    """Show a short plan, and exit unless the user confirms it."""
     from cloakgp.fitting.release_plan import SHORT
 
     print_plan(plan_release(order, epsilons=()), output=order.source.output, only=SHORT)
@@ -74,7 +74,7 @@ def confirm(order: Order) -> None:
 
 
 def _ask(order: Order) -> Release:
-    """Ask the private column, with what only this needs."""
+    """Ask the private column, and import the modules that only this needs."""
     from cloakgp.cli.console import showing_warnings
     from cloakgp.cli.progress import reporting
     from cloakgp.orders.estimators import make_release
@@ -84,7 +84,7 @@ def _ask(order: Order) -> Release:
 
 
 def _tell(made: Release, order: Order, *, to: Path) -> None:
-    """Say what was written, what it guarantees and what it cost."""
+    """Describe the written release, its guarantee and its cost."""
     from cloakgp.report.columns import has_classes
     from cloakgp.report.describe import describe
     from cloakgp.report.guarantee import stated
@@ -93,8 +93,8 @@ def _tell(made: Release, order: Order, *, to: Path) -> None:
     say(f"Wrote {to}: {what} of {order.source.output}, from {made.n_rows:,} rows.", style="green")
     print_sections([section for section in describe(made) if section.title in SHOWN_AFTERWARDS])
     explain(
-        f"This spent {stated(made.guarantee)}, about these people. Running it again "
-        "spends again, unless the first file is never seen by anybody. All that is protected, and "
-        "what is not, in words:"
+        f"This spent {stated(made.guarantee)}, about these people. Another run "
+        "spends the same again, unless nobody ever sees the first file. The limits of protection, "
+        "in words:"
     )
     say(f"  cloakgp show {to}")

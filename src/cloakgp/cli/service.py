@@ -77,8 +77,8 @@ def serve(
         list[str] | None,
         typer.Option(
             envvar="CLOAKGP_PROXIES",
-            help="Address or network of a proxy whose X-Forwarded-For is believed. Repeat it for "
-            "more.",
+            help="Address or network of a trusted proxy, whose X-Forwarded-For counts. Repeat it "
+            "for more.",
         ),
     ] = None,
     provider: Annotated[
@@ -153,7 +153,7 @@ def _introduce(prepared: Prepared, address: str) -> None:
     for each in prepared.introduced:
         say(f"  {each.name:<6} {each.role!s:<14} {each.token}")
     if prepared.introduced:
-        explain("Tokens of the demonstration's people, for a day: you are all of them.")
+        explain("Tokens of the demonstration's people, valid for a day: enter as any of them.")
     if prepared.administrator is not None:
         say(f"  {prepared.administrator}")
         explain(
@@ -191,7 +191,7 @@ def recover(
         int, typer.Option(min=1, max=3650, help="Days for which the token is valid.")
     ] = 90,
 ) -> None:
-    """Make a new token of an administrator; all their other tokens end.
+    """Make a new token of an administrator, and revoke all their other tokens.
 
     For a token that was lost, has expired, or is in wrong hands. The audit trail notes it. A
     terminal shows the token; otherwise a file that its owner alone can read receives it.
@@ -202,7 +202,7 @@ def recover(
         token, name = recover_administrator(database, days=days)
     if sys.stdout.isatty():
         say(f"  {name}  {token}")
-        explain("It is shown once: keep it. The older tokens of administrators are revoked.")
+        explain("It is shown once: keep it. Older tokens of administrators are revoked.")
         return
     path = data / TOKEN_FILE
     write_token(path, token)
@@ -232,7 +232,7 @@ def retain(
     ledger: At = "",
     data: Data = Path("cloakgp-data"),
 ) -> None:
-    """Erase the names of people who left before some days, and older addresses of events.
+    """Erase names of people who left, and addresses of events, after some days.
 
     A pseudonym takes the place of a name; events and charges stay.
     """

@@ -19,16 +19,16 @@ def show(
     release_file: options.ReleaseFile,
     everything: Annotated[
         bool,
-        typer.Option("--all", help="Also the noise, the design and the prior, in their own terms."),
+        typer.Option("--all", help="Also the noise, the design and the prior, in technical terms."),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="All of it, as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="All facts, as JSON.")] = False,
     html: Annotated[
         Path | None,
-        typer.Option(help="Write all of it as one page to print, with pictures, to this file."),
+        typer.Option(help="Write all facts, with pictures, as one page to print to this file."),
     ] = None,
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Say in words what a release protects, and how well."""
+    """Describe in words the accuracy and the protection of a release."""
     from cloakgp.release.open import load
     from cloakgp.report.describe import describe
 
@@ -64,14 +64,14 @@ def plot(
         str,
         typer.Option(
             help="Inputs to draw over: one for a curve, two for a map, more for a curve each. The "
-            "others stay at what is typical. All if not given; of many the first six."
+            "others stay at typical values. By default all inputs, or the first six."
         ),
     ] = "",
     only: Annotated[
         str,
         typer.Option(
             "--class",
-            help="Of classes: the one to draw. If not given: of two the second, of more each.",
+            help="Class to draw. By default the second of two, or each of several.",
         ),
     ] = "",
     overwrite: options.Overwrite = False,
@@ -127,10 +127,12 @@ def compare(
     second: Annotated[Path, typer.Argument(help="Another, about the same columns.")],
     at: Annotated[
         Path | None,
-        typer.Option("--at", help="Table with inputs to compare at; where the rows are if not."),
+        typer.Option(
+            "--at", help="Table of inputs to compare at; by default the rows of the releases."
+        ),
     ] = None,
 ) -> None:
-    """Say how two releases differ: guarantees, typical sds, and where predictions are far apart.
+    """Compare two releases: guarantees, typical sds, and places of different predictions.
 
     Costs no privacy.
     """

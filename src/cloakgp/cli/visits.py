@@ -59,7 +59,7 @@ class VisitOptions:
         ),
     ] = False
     missing_output: Annotated[
-        str, typer.Option(help="What an empty private cell means, as for release.")
+        str, typer.Option(help="Meaning of an empty private cell, as for release.")
     ] = "refuse"
     sql: options.Sql = ""
 
@@ -79,10 +79,10 @@ def refine(
     counting: Counting,
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Ask the same rows again, for what a release leaves open. Spends anew about these people.
+    """Ask the same rows again where a release is uncertain. Spends anew about these people.
 
-    The table must be the one that the release was made from, its rows in the same order (any order,
-    if they were so many that the release keeps none). Writes a release that knows both visits.
+    The table must be that of the release, with its rows in the same order (in any order, if the
+    release keeps no rows because they are many). Writes a release that combines both visits.
     """
     _pay(release_file, visit, counting, to=to, overwrite=overwrite, ask=_refine)
 
@@ -97,10 +97,10 @@ def extend(
     counting: Counting,
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Ask new rows, given what a release knows. Spends about the people in the table.
+    """Ask new rows, starting from a release. Spends about the people in the table.
 
-    Writes a release that knows both tables. Its guarantee adds up both visits, as if everybody were
-    in both tables; if these are other people, each is protected by their own visit alone.
+    Writes a release that combines both tables. Its guarantee sums up both visits, as if everyone
+    were in both tables; if these are other people, only their own visit counts for each.
     """
     _pay(release_file, visit, counting, to=to, overwrite=overwrite, ask=_extend)
 
@@ -114,15 +114,15 @@ def combine(
     rows: Annotated[
         str,
         typer.Option(
-            help="Whether tables with equal inputs are the same people asked again (same), or "
-            "others at the same places (other); auto goes by the inputs."
+            help="Whether tables with equal inputs hold the same people (same) or others at the "
+            "same places (other); auto compares inputs."
         ),
     ] = "auto",
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Put releases with the same prior and columns together in one. Costs no privacy.
+    """Combine releases with the same prior and columns into one. Costs no privacy.
 
-    The guarantee is that of all together, for somebody who was in every one of them.
+    Its guarantee covers all of them together, for a person who is in every one.
     """
     if len(releases) < 2:
         raise ValueError("name two releases at least")
@@ -137,7 +137,7 @@ def combine(
 def _together(
     releases: Sequence[Release | MultiOutputRelease], *, same_rows: bool | None
 ) -> Release | MultiOutputRelease:
-    """Return one release that knows what all know."""
+    """Return one release that combines all."""
     from cloakgp.release import MultiOutputRelease, Release
 
     single = [each for each in releases if isinstance(each, Release)]
@@ -195,7 +195,7 @@ def _pay(
     spent = compose(*(each.guarantee for each in made.measurements[len(known.measurements) :]))
     explain(
         f"This visit spent {stated(spent)}. Running it again spends again, unless the first file "
-        "is never seen by anybody."
+        "is never seen."
     )
 
 
@@ -243,7 +243,7 @@ def _extend(known: Release, visit: VisitOptions, noise: NoiseChoice, reporter: R
 def _read(
     known: Release, visit: VisitOptions, raw: RawRows
 ) -> tuple[Array, NDArray[Any], list[Hashable] | None]:
-    """Return the inputs of the rows that are kept, their private outputs, and whose they are."""
+    """Return the inputs of the kept rows, their private outputs, and their persons."""
     from cloakgp.data.tables import read_people
 
     people = read_people(
@@ -261,7 +261,7 @@ def _read(
 
 
 def _raw_rows(known: Release, visit: VisitOptions) -> RawRows:
-    """Return how the table is read: as the release's schema says."""
+    """Return the reading of the table by the release's schema."""
     from cloakgp.columns import infer_schema
     from cloakgp.data.raw import RawRows
     from cloakgp.data.tables import read_public

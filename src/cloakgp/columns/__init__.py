@@ -1,4 +1,4 @@
-"""Public columns: what they are, and the numbers that stand for them. One registry of kinds.
+"""Public columns: their kinds, and their encoding as numbers. One registry of kinds.
 
 A schema says of every public column of a table whether it holds numbers, categories, dates, places
 or something else, and what missing cells mean; `Schema.encode` turns raw columns into a matrix. It

@@ -1,4 +1,4 @@
-"""Column kinds: what a public column holds, and which numbers stand for it.
+"""Column kinds: the content of a public column, and its encoding as numbers.
 
 A kind is a frozen dataclass of plain values, so that a release file can hold it. Its hooks: which
 columns of a table it reads, what it makes of their cells, and into which numbers that expands. What
@@ -33,7 +33,7 @@ LONGEST_TEXT = 1000
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """What a column's cells say.
+    """The parsed cells of a column.
 
     Attributes
     ----------
@@ -114,12 +114,12 @@ class Column(ABC):
 
     @property
     def filling(self) -> tuple[float, ...]:
-        """What stands for missing cells, w numbers."""
+        """The filling of missing cells, w numbers."""
         return ()
 
     @abstractmethod
     def read(self, cells: Sequence[Cells], *, codes: frozenset[str]) -> Reading:
-        """Return what cells say.
+        """Return parsed cells.
 
         Parameters
         ----------
@@ -131,10 +131,10 @@ class Column(ABC):
 
     @abstractmethod
     def expand(self, values: Array) -> Array:
-        """Return numbers for what cells say, shape (n, d), of values of shape (n, w)."""
+        """Return the encoding of values of shape (n, w), shape (n, d)."""
 
     def encode(self, cells: Sequence[Cells], *, codes: frozenset[str]) -> Coded:
-        """Return the numbers that stand for cells, and what is wrong with which.
+        """Return the encoding of cells, and the invalid cells with their faults.
 
         Parameters
         ----------
@@ -158,7 +158,7 @@ class Column(ABC):
         return Coded(X=X, left_out=left_out, faults=faults, unseen=unseen)
 
     def validate(self) -> None:
-        """Refuse what makes no sense.
+        """Refuse contradictory settings.
 
         Raises
         ------
@@ -178,7 +178,7 @@ class Column(ABC):
 
     @abstractmethod
     def fill_from(self, cells: Sequence[Cells], *, codes: frozenset[str]) -> Self:
-        """Return the column with what it takes from public cells: what stands for missing ones."""
+        """Return the column with the filling of missing cells that it takes from public ones."""
 
     @property
     def complete(self) -> bool:
@@ -193,7 +193,7 @@ class Column(ABC):
         return replace(made, missing="category" if "category" in self.policies else "impute")
 
     def to_field(self) -> Field:
-        """Return what a Table Schema says of it, but for its name and kind."""
+        """Return its properties in a Table Schema, except for its name and kind."""
         return {}
 
     @classmethod
@@ -210,7 +210,7 @@ class Column(ABC):
         return cls(**common)
 
     def describe(self) -> str:
-        """Return what it holds, in a few words."""
+        """Return a short description of its content."""
         return self.what
 
 

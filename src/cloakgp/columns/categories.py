@@ -156,7 +156,7 @@ class OrderedCategory(Column):
         return values
 
     def fill_from(self, cells: Sequence[Cells], *, codes: frozenset[str]) -> Self:
-        """Take the order from the column's type, if it says one, and the median rank."""
+        """Take the order from the column's type, if it has one, and the median rank."""
         made = self if self.levels else replace(self, levels=cells[0].levels)
         return replace(made, fill=typical(made.read(cells, codes=codes).values)[0])
 

@@ -23,17 +23,17 @@ ISO = "default"
 
 
 class Cells(ABC):
-    """Cells of one column, whatever the table is."""
+    """Cells of one column of any table."""
 
     @property
     @abstractmethod
     def count(self) -> int:
-        """How many there are."""
+        """Their number."""
 
     @property
     @abstractmethod
     def typed(self) -> Typed:
-        """What the column's type says of its cells: that of text may hold anything."""
+        """The kind of cells by the column's type: text may hold anything."""
 
     @property
     def levels(self) -> tuple[str, ...]:
@@ -49,7 +49,7 @@ class Cells(ABC):
         """Return cells as text without blanks around it, empty where one is missing."""
 
     def times(self, form: str) -> tuple[Array, NDArray[np.bool_]]:
-        """Return days since the start of 1970, NaN where a cell is no time, and what is missing.
+        """Return days since the start of 1970, NaN where a cell is no time, and the missing ones.
 
         Parameters
         ----------
@@ -78,7 +78,7 @@ class ArrayCells(Cells):
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """Their number."""
         return len(self.values)
 
     @property
@@ -88,7 +88,7 @@ class ArrayCells(Cells):
 
     @cached_property
     def typed(self) -> Typed:
-        """What the array's type says of its cells; of objects, what all of them are."""
+        """The kind of cells by the array's type; for objects, by all of them."""
         kinds: dict[str, Typed] = {"b": "truths", "i": "numbers", "u": "numbers", "f": "numbers"}
         if self.values.dtype.kind == "M":
             return "times"

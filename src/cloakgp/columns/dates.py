@@ -139,6 +139,6 @@ class Date(Column):
         )
 
     def describe(self) -> str:
-        """Return what it is taken as."""
+        """Return a description of its encoding."""
         line = ["days"] if self.linear else []
         return f"{self.what}, as {' and '.join([*line, *(f'the {c}' for c in self.cycles)])}"

@@ -1,4 +1,4 @@
-"""Inference of a schema from public columns: what it says is a proposal, to be edited."""
+"""Inference of a schema from public columns: a proposal, to be edited."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def _place(name: str, cells: Mapping[str, Cells], *, codes: frozenset[str]) -> P
 
 
 def with_labels(schema: Schema, *, titles: dict[str, str], units: dict[str, str]) -> Schema:
-    """Return a schema with what people call its columns, and units.
+    """Return a schema with titles of its columns, and units.
 
     Examples
     --------

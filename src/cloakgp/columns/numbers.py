@@ -136,7 +136,7 @@ def read_number(text: str, decimal: str, thousands: str) -> float:
 
 @dataclass(frozen=True)
 class Boolean(Column):
-    """A truth value: 0 or 1; what is missing stands between them, with a mark.
+    """A truth value: 0 or 1; missing values lie between them, with a mark.
 
     Attributes
     ----------

@@ -21,7 +21,7 @@ SHOWN_PROBLEMS = 20
 
 @dataclass(frozen=True, eq=False)
 class InvalidCells:
-    """What is wrong with cells of a public column.
+    """Invalid cells of a public column, and their fault.
 
     Attributes
     ----------

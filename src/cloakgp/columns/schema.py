@@ -30,7 +30,7 @@ MOST_LEVELS = 1000
 
 @dataclass(frozen=True)
 class UnseenLevels:
-    """Levels of a column that were not declared; ``str()`` says so in a sentence.
+    """Undeclared levels of a column; ``str()`` describes them in a sentence.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class Encoded:
 
 @dataclass(frozen=True)
 class Schema:
-    """What the public columns of a table are, in order: plain data, so that a file can hold it.
+    """The kinds of the public columns of a table, in order: plain data, so that a file can hold it.
 
     Attributes
     ----------
@@ -135,7 +135,7 @@ class Schema:
 
     @property
     def block_names(self) -> tuple[str, ...]:
-        """Of each block, the name of its column or, of several, of what is special about it."""
+        """The name of each block: that of its column, with the part of it if there are several."""
         return tuple(
             block[0] if len(block) == 1 else block[0].rpartition(": ")[0] or block[0]
             for column in self.used
@@ -169,7 +169,7 @@ class Schema:
         row: str = BELOW_HEADER,
         one_by_one: bool = False,
     ) -> Encoded:
-        """Return the numbers for raw columns, in whatever order these are.
+        """Return the encoding of raw columns, which may have any order.
 
         Parameters
         ----------
@@ -227,7 +227,7 @@ class Schema:
         return [cells_of(table[source]) for source in column.sources]
 
     def complete(self, table: Any) -> Schema:
-        """Return the schema with what it leaves to be taken from public columns.
+        """Return the schema with its open parts taken from public columns.
 
         Parameters
         ----------
@@ -248,7 +248,7 @@ class Schema:
         return made
 
     def select(self, names: Sequence[str]) -> Schema:
-        """Return the schema of some columns, in this order; a place goes by its name or by both.
+        """Return the schema of some columns, in this order; a place has its name or both names.
 
         Raises
         ------

@@ -91,7 +91,7 @@ def _field(column: Column) -> Field:
 
 
 def schema_from_text(text: str) -> Schema:
-    """Read the file of a schema; what it leaves open is to be taken from public columns.
+    """Read the file of a schema; its open parts are to be taken from public columns.
 
     Parameters
     ----------

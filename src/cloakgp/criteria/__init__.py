@@ -1,4 +1,4 @@
-"""Registry of criteria: what questions may be chosen for. Sees public arrays only.
+"""Registry of criteria: the aims of questions. Sees public arrays only.
 
 A new criterion is a module of this folder, and a line below: parameters, options, files and words
 follow. What a criterion computes with is imported when it chooses: the command line lists criteria
@@ -54,7 +54,7 @@ def criteria_for(use: Use) -> tuple[Criterion, ...]:
 
 
 def criterion_named(name: object, *, use: Use, parameter: str = "criterion") -> Criterion:
-    """Return the criterion of a name, or say which there are to choose from.
+    """Return the criterion of a name, or raise an error that lists all.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Criterion: what it is called, what it needs, and how it chooses questions."""
+"""Criterion: its name, its needs, and its choice of questions."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ Use = Literal["numbers", "classes", "many rows", "held-out rows", "stages"]
 
 
 class Known(Protocol):
-    """What earlier answers say: a posterior, as far as a criterion needs it."""
+    """The posterior given earlier answers, in the form that a criterion needs."""
 
     def row_root(self, X: Array, *, table: int) -> Array:
-        """Return what is known of the outputs of rows."""
+        """Return a root of the explained covariance of the outputs of rows."""
 
     def query_root(self, X: Array) -> Array:
-        """Return what is known of the latent function at points."""
+        """Return a root of the explained covariance of the latent function at points."""
 
     def precision_of(self, table: int) -> float:
         """Return how precisely any output of a table is known already."""
 
     def inducing_root(self) -> Array:
-        """Return what is not known of the inducing variables of a sparse prior."""
+        """Return a root of the posterior covariance of the inducing variables of a sparse prior."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +103,7 @@ class Chosen:
 
 
 class InBands(Protocol):
-    """What a sparse model knows of where the outputs of rows lie in bands."""
+    """The predictive distribution, by a sparse model, of the places of outputs in bands."""
 
     @property
     def root(self) -> Array:
@@ -182,7 +182,7 @@ class ChosenRule:
 
 @dataclass(frozen=True)
 class Criterion:
-    """What questions are chosen for.
+    """The aim of the questions.
 
     Attributes
     ----------
@@ -263,7 +263,7 @@ class Criterion:
     def describe(
         self, *, gap: str, predictions: str = "raw predictions", prior: str = "the prior"
     ) -> str:
-        """Say what questions were chosen for, and how near they are to the best ones.
+        """State the aim of the questions, and their distance to the best ones.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Criteria of the noise on raw predictions: what `trace` and `logdet` share."""
+"""Criteria of the noise on raw predictions: the common part of `trace` and `logdet`."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ IN_DIGITS = f"^(?:{NUMBER})$"
 
 
 def as_numbers(column: Any) -> tuple[NDArray[np.bool_], Array]:
-    """Return which cells are empty, and all as float64 with NaN for what is no number.
+    """Return which cells are empty, and all as float64 with NaN for cells that are no numbers.
 
     Numbers in text and decimals are read to the nearest float64. Dates and durations are no
     numbers: nobody named their unit.
@@ -170,7 +170,7 @@ def as_person_ids(column: Any, *, name: str) -> list[str]:
 
 
 def kind_of_ids(kind: Any) -> str:
-    """Return what the ids in a column of a type are, in words; empty if there are none.
+    """Return the kind of ids in a column of a type, in words; empty if there are none.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ def kind_of_ids(kind: Any) -> str:
 
 
 def check_kinds_of_ids(kinds: Set[str], *, name: str) -> None:
-    """Check that the ids of a column can be told apart.
+    """Check that the ids of a column can be distinguished.
 
     Parameters
     ----------
@@ -277,7 +277,7 @@ def label_places(column: Any, labels: Sequence[object], *, name: str) -> Array:
 
 
 def check_labels(kind: Any, labels: Sequence[object], *, name: str) -> None:
-    """Check that cells can be told to be one or another of some labels.
+    """Check that every cell can be compared with some labels.
 
     Parameters
     ----------

@@ -39,22 +39,22 @@ class Block(Protocol):
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
 
     def inputs(self) -> Array:
         """Return public inputs, shape (n, D), or raise ValueError if one is not finite."""
 
     def groups(self) -> NDArray[np.intp] | None:
-        """Return whose rows these are, shape (n,), or None if that is not said."""
+        """Return the groups of the rows, shape (n,), or None if there are none."""
 
     def outputs(self) -> Array:
-        """Return private outputs, with NaN for what is missing or no number.
+        """Return private outputs, with NaN for missing ones and those that are no numbers.
 
         Of shape (n,), or (n, T) where every row has several.
         """
 
     def check_labels(self, labels: tuple[object, ...]) -> None:
-        """Refuse labels that entries cannot be told to be, and say nothing of entries."""
+        """Refuse labels that entries cannot be compared with; the message shows no entry."""
 
     def places(self, labels: tuple[object, ...]) -> Array:
         """Return which of the labels each private entry is, shape (n,), with NaN for none."""
@@ -64,7 +64,7 @@ BlockOf = TypeVar("BlockOf", bound=Block)
 
 
 class LocalRows(ABC):
-    """What rows on one machine have in common; where they lie is for the classes below to say.
+    """Rows on one machine; the subclasses know their place.
 
     Attributes
     ----------
@@ -135,7 +135,7 @@ class LocalRows(ABC):
         return {**self.__dict__, "watch": None}
 
     def report_to(self, watch: Watch | None) -> Self:
-        """Return the same rows, which report to somebody.
+        """Return the same rows with a callback for their progress.
 
         Parameters
         ----------
@@ -242,7 +242,7 @@ def merge_in_order(
     jobs: int,
     report: Callable[[int], None],
 ) -> PartOf:
-    """Work on blocks and merge what comes of it, in the order of the blocks.
+    """Work on blocks and merge the results, in the order of the blocks.
 
     BLAS has one thread meanwhile, so that a result has the same bits whatever ``jobs`` is.
 
@@ -287,7 +287,7 @@ def _parts_here(
 
 @dataclass(frozen=True, eq=False)
 class _Failure:
-    """What went wrong in another thread, on its way to be raised when its turn comes."""
+    """A failure in another thread, to be raised when its turn comes."""
 
     error: BaseException
 
@@ -347,7 +347,7 @@ def _parts(
 
 
 def _cut_off_joblib(error: BaseException) -> None:
-    """Take from what led to an error the one that joblib handles while it asks for a block."""
+    """Cut from the context of an error the one that joblib handles while it asks for a block."""
     while error.__context__ is not None:
         if isinstance(error.__context__, queue.Empty):
             error.__context__ = None
@@ -365,19 +365,19 @@ class _Pace:
         self._changed = threading.Condition()
 
     def may_start(self, number: int) -> bool:
-        """Wait until a block is among the next; False if nobody wants its part any more."""
+        """Wait until a block is among the next; False if its part is not needed any more."""
         with self._changed:
             self._changed.wait_for(lambda: self.stopped or number < self._taken + self._ahead)
             return not self.stopped
 
     def taken(self) -> None:
-        """Tell that the next part was merged."""
+        """Signal that the next part was merged."""
         with self._changed:
             self._taken += 1
             self._changed.notify_all()
 
     def stop(self) -> None:
-        """Let everybody go."""
+        """Release all waiting threads."""
         with self._changed:
             self.stopped = True
             self._changed.notify_all()

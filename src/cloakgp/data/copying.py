@@ -157,7 +157,7 @@ class PublicTable:
 
 
 def _cut(batches: Generator[Batch, None, None], rows: int) -> Generator[Rows, None, None]:
-    """Cut batches into tables of so many rows, but for the last."""
+    """Cut batches into tables of a fixed number of rows, except for the last."""
     held: list[Batch] = []
     room = rows
     with closing(batches):
@@ -243,7 +243,7 @@ def _is_local_time(kind: Any) -> bool:
 
 
 def _finest(column: Any) -> int:
-    """Return the place among `UNITS` of the coarsest that says all times."""
+    """Return the place among `UNITS` of the coarsest unit that represents all times."""
     times = column.drop_null().to_numpy()
     whole = (np.array_equal(times.astype(f"M8[{unit}]"), times) for unit in UNITS)
     return next(place for place, exact in enumerate(whole) if exact)

@@ -89,7 +89,7 @@ class EntryRows:
 
     @classmethod
     def of(cls, rows: Any, columns: OutputColumns) -> EntryRows:
-        """Return the entries of rows, or say that they have other columns.
+        """Return the entries of rows, or raise an error if they have other columns.
 
         Raises
         ------
@@ -106,12 +106,12 @@ class EntryRows:
 
     @property
     def together(self) -> int:
-        """T, how many entries next to each other are those of one row."""
+        """T, the number of adjacent entries of one row."""
         return len(self.columns.bounds)
 
     @property
     def n_inputs(self) -> int:
-        """D + 1: the last says which output an entry is of."""
+        """D + 1: the last is the number of an entry's output."""
         return int(self.passes.n_inputs) + 1
 
     @property
@@ -127,7 +127,7 @@ class EntryRows:
 
     @property
     def grouped(self) -> bool:
-        """Whether the rows say whose they are, to be protected together."""
+        """Whether rows have groups, to be protected together."""
         return bool(self.passes.grouped)
 
     def with_units(self, units: OutputColumns | None) -> EntryRows:

@@ -106,7 +106,7 @@ class FileRows(LocalRows):
     # A table without a header has somebody's row in its place.
     @forget_on_failure
     def _check_files(self) -> tuple[int | None, ...]:
-        """Check what is asked for, and every file; return how many rows each has, if known."""
+        """Check the request, and every file; return the number of rows of each, if known."""
         suffixes = self._format.suffixes
         for path in self.paths:
             if not path.name.lower().endswith(suffixes):
@@ -134,7 +134,7 @@ class FileRows(LocalRows):
 
     @property
     def _public(self) -> tuple[str, ...]:
-        """Names of the inputs and, behind them, of the column that says whose rows they are."""
+        """Names of the inputs, followed by that of the column with persons."""
         return self._sources if self._groups is None else (*self._sources, self._groups)
 
     def _batches(self, path: Path, names: Sequence[str]) -> Generator[Batch, None, None]:
@@ -187,7 +187,7 @@ class FileRows(LocalRows):
 
 
 def describe_change(path: Path) -> str:
-    """Say that a file is another than it was.
+    """Return a message about a changed file.
 
     Examples
     --------
@@ -266,7 +266,7 @@ class Piece:
     place: str
 
     def part(self, first: int, rows: int) -> Piece:
-        """Return so many rows from a row on."""
+        """Return a number of rows from a row on."""
         return Piece(self.batch.slice(first, rows), self.first_row + first, self.place)
 
 
@@ -292,7 +292,7 @@ class FileBlock:
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return sum(piece.batch.num_rows for piece in self.pieces)
 
     def inputs(self) -> Array:
@@ -308,7 +308,7 @@ class FileBlock:
         return np.column_stack(columns)
 
     def groups(self) -> NDArray[np.intp] | None:
-        """Return whose rows these are, shape (n,), or raise ValueError if a cell is empty."""
+        """Return the groups of the rows, shape (n,), or raise ValueError if a cell is empty."""
         if self.whose is None:
             return None
         return np.concatenate([self._groups(piece) for piece in self.pieces])
@@ -327,12 +327,12 @@ class FileBlock:
         return len(self.names) + (self.whose is not None)
 
     def outputs(self) -> Array:
-        """Return private outputs, shape (n,), with NaN for what is missing or no number."""
+        """Return private outputs, shape (n,), with NaN for cells that are no numbers."""
         column = self._private
         return np.concatenate([as_numbers(piece.batch.column(column))[1] for piece in self.pieces])
 
     def check_labels(self, labels: tuple[object, ...]) -> None:
-        """Refuse labels that cells cannot be told to be, and say nothing of cells."""
+        """Refuse labels that cells cannot be compared with; the message shows no cell."""
         column = self.pieces[0].batch.column(self._private)
         check_labels(column.type, labels, name=self.output)
 

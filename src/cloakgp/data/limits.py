@@ -1,4 +1,4 @@
-"""Limits of reading: how much of a table is read, and how long a database may take over a query.
+"""Limits of reading: the size of a table, and the time of a query.
 
 A file of a kilobyte can unpack to gigabytes, and a query can go on for ever. Both are limited while
 they are read, and not by what a file says of itself. Nothing is limited if nobody says so: whoever
@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 
 class RefusedError(ValueError):
-    """A table is not read any further, for a reason that holds nothing of what is in it."""
+    """A table is not read any further, for a reason without any of its content."""
 
 
 @dataclass(frozen=True)
 class ReadingLimits:
-    """How much is read of one table.
+    """Limits of the size of one table.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class ReadingLimits:
     stopped: Callable[[], bool] | None = None
 
     def check_rows(self, rows: int | None) -> None:
-        """Raise `RefusedError` for more rows than are read; None if it is not known how many."""
+        """Raise `RefusedError` for more rows than the limit; None for an unknown number."""
         if self.rows is not None and rows is not None and rows > self.rows:
             raise RefusedError(
                 f"the table has more than {self.rows:,} rows, which is the limit here"
@@ -64,7 +64,7 @@ UNLIMITED = ReadingLimits()
 
 
 class Stopwatch:
-    """Measures how long a database takes over a query, and says when that is too long.
+    """A clock of a query, with a limit.
 
     Parameters
     ----------
@@ -105,9 +105,9 @@ class Stopwatch:
         return self.over
 
     def refusal(self) -> RefusedError:
-        """Return the error that says why the query has ended."""
+        """Return the error with the reason of the query's end."""
         if self._limits.seconds is None or self._spent <= self._limits.seconds:
-            return RefusedError("the query was stopped: nobody waits for it any more")
+            return RefusedError("the query was stopped: its caller has left")
         return RefusedError(
             f"the query took longer than {self._limits.seconds:g} seconds, which is the limit "
             "here: it was stopped"

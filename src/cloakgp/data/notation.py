@@ -68,7 +68,7 @@ class Notation:
     def dialect(
         self, read: Dialect, *, name: Path, suffix: str, decimal: str, also: Iterable[str]
     ) -> Dialect:
-        """Return how what is written beside the cells of a file is written, and they again.
+        """Return the dialect of text beside the cells of a file, and of the cells.
 
         Parameters
         ----------

@@ -46,12 +46,12 @@ class ArrowCells(Cells):
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """Their number."""
         return len(self.column)
 
     @property
     def typed(self) -> Typed:
-        """What the column's type says of its cells."""
+        """The kind of cells by the column's type."""
         kind, types = self._kind, pa.types
         if types.is_boolean(kind):
             return "truths"
@@ -133,7 +133,7 @@ class RawTable(Mapping[str, Cells]):
 
     @classmethod
     def of(cls, table: Any, names: Sequence[str]) -> RawTable:
-        """Return columns of an Arrow table, whose first columns they are."""
+        """Return the first columns of an Arrow table."""
         return cls({name: ArrowCells(table.column(place)) for place, name in enumerate(names)})
 
     def frame(self, *, numeric: bool) -> dict[str, NDArray[Any]]:
@@ -161,7 +161,7 @@ class RawTable(Mapping[str, Cells]):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many rows and columns there are."""
+        """The numbers of rows and columns."""
         return next(iter(self.cells.values())).count, len(self.cells)
 
     def __getitem__(self, name: str) -> Cells:

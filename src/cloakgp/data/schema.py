@@ -31,7 +31,7 @@ USUAL = (*TEXT, ".parquet", ".xlsx", ".sqlite")
 
 
 def table_suffix(path: str | Path) -> str:
-    """Return the suffix that tells a table's format, or say which ones do.
+    """Return the suffix of a table's format, or raise an error that lists all.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def checked_names(inputs: Sequence[str], *, output: str | None = None) -> tuple[
 
 
 def check_file(path: Path) -> None:
-    """Check that there is a file, that it holds something, and that its name tells its format.
+    """Check that a file exists, is not empty, and has a suffix of a known format.
 
     Raises
     ------

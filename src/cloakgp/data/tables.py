@@ -324,7 +324,7 @@ def read_people(
 def read_person_ids(
     path: str | Path, *, name: str, table_format: TableFormat | None = None
 ) -> list[str]:
-    r"""Read whose rows they are, in the form in which ids are compared.
+    r"""Read the persons of rows, in the form in which ids are compared.
 
     Parameters
     ----------
@@ -413,7 +413,7 @@ def _label_column(table: Any, name: str, *, classes: Sequence[str]) -> NDArray[n
     hidden = "which they are is private, and not shown"
     if not all(cells):
         raise ValueError(
-            f"column {name!r} has empty cells: fill them, declare a class for what is not known, "
+            f"column {name!r} has empty cells: fill them, declare a class for unknown values, "
             f"or leave the rows out ({hidden})"
         )
     if not set(cells) <= set(classes):

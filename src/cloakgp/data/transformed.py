@@ -64,7 +64,7 @@ class TransformedRows:
 
     @property
     def grouped(self) -> bool:
-        """Whether the rows say whose they are, to be protected together."""
+        """Whether rows have groups, to be protected together."""
         return bool(self.passes.grouped)
 
     def over_inputs(self, work: Callable[[Chunk], PartOf], *, what: str) -> PartOf:

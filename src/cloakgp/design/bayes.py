@@ -71,7 +71,7 @@ START_GAP, POWERS, MORE_ANSWERS = 1e-2, (8.0, 32.0, 128.0, 512.0, 2048.0), 4
 
 @dataclass(frozen=True, eq=False)
 class BayesDesign:
-    """The questions to ask, and what is known about them.
+    """The questions to ask, and their certificate.
 
     Attributes
     ----------
@@ -167,7 +167,7 @@ def sharpest_strategy(
     gap: float,
     progress: Progress | None = None,
 ) -> BayesDesign:
-    """Do what `design_bayes` does, as part of a design that certifies for itself."""
+    """Design as `design_bayes`, as part of a design that certifies for itself."""
     rows = len(crossed)
     if not 0 < gap < np.inf:
         raise ValueError(f"gap must be positive and finite, got {gap}")
@@ -215,7 +215,7 @@ class _Problem:
         )
 
     def excess(self, point: Point, *, gap: float = 0.0) -> float:
-        """Return a bound of what any feasible strategy explains beyond this one.
+        """Return a bound of the variance that any feasible strategy explains beyond this one.
 
         Parameters
         ----------
@@ -250,7 +250,7 @@ class _Problem:
         return min(int(rows), enough + min(enough, SPARE_ANSWERS))
 
     def solve(self, *, gap: float, progress: Progress | None) -> BayesDesign:
-        """Grow the number of answers as far as that helps, or until the certificate closes."""
+        """Increase the number of answers while that helps, or until the certificate closes."""
         record = Record(self.prior_variance, gap=gap, progress=progress)
         start = leading_questions(self.directions, min(FIRST_ANSWERS, self.most_answers))
         far, previous = True, np.inf
@@ -301,7 +301,7 @@ class _Problem:
         )
 
     def lengths(self, columns: Array) -> Array:
-        """Return what each column must be divided by to be feasible."""
+        """Return the divisor that makes each column feasible."""
         return column_lengths(columns) if self.gauges is None else self.gauges.lengths(columns)
 
     def normalised(self, free: Array) -> Array:

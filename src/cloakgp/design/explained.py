@@ -1,4 +1,4 @@
-"""Explained variance of a strategy, and its slopes: what designs for sharp predictions climb.
+"""Explained variance of a strategy, and its slopes: the objective of designs for predictions.
 
 With S = s² I + R K_y Rᵀ, T = R F and W = S⁻¹T, the answers explain tr(TᵀW) at the query points, and
 this grows along 2 R E Eᵀ, E = (F − K_y RᵀW)/s. See `cloakgp.design.bayes`.
@@ -20,7 +20,7 @@ NEGLIGIBLE = 1e-7
 
 
 class CovarianceProduct(Protocol):
-    """What the design asks of the outputs' prior covariance K_y."""
+    """Products with the outputs' prior covariance K_y that a design needs."""
 
     def times(self, columns: Array) -> Array:
         """Return K_y B for B of shape (N, k)."""
@@ -75,7 +75,7 @@ def main_directions(
 def evaluate(
     strategy: Array, *, covariance: CovarianceProduct, directions: Array, noise_sd: float
 ) -> Point:
-    """Return what a strategy explains, with E and R E.
+    """Return the variance that a strategy explains, with E and R E.
 
     Parameters
     ----------

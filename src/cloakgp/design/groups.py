@@ -182,7 +182,7 @@ class GroupGauges:
         return self._by_row(columns, gauge)
 
     def across(self, strategy: Array, gradient: Array) -> Array:
-        """Take from a gradient what changes the smooth gauge, at columns where it is 1.
+        """Remove from a gradient the part that changes the smooth gauge, at columns where it is 1.
 
         Its derivative there is R_g Σ_s ‖R_g s‖^{p−2} s sᵀ.
         """
@@ -203,7 +203,7 @@ class GroupGauges:
         noise_ratio: float,
         floor: float,
     ) -> float:
-        r"""Bound what any feasible strategy explains beyond this one, by weak duality.
+        r"""Bound the variance that any feasible strategy explains beyond this one, by weak duality.
 
         Let B be block-diagonal with B_g = Σ_s λ_s s sᵀ + c I, λ and c ≥ 0. For every feasible G',
         tr[B G'] ≤ Σ_g (Σ_s λ_s + c), because sᵀ G'_gg s ≤ 1 for each s, and tr G'_gg, the mean of

@@ -147,7 +147,7 @@ def climb_in_l1(
     noise_sd: float,
     groups: Groups | None = None,
 ) -> BayesDesign:
-    """Do what `design_l1` does, from a Gaussian design for the same noise.
+    """Design as `design_l1`, starting from a Gaussian design for the same noise.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ class _Problem:
         return self.strategy(free)
 
     def sum_over_groups(self, budgets: Array) -> Array:
-        """Return what all rows that are protected together have, for each row."""
+        """Return for each row the sum over all rows that are protected with it."""
         if self.groups is None:
             return budgets
         sums = np.bincount(self.groups, weights=budgets)
@@ -247,7 +247,7 @@ class _Problem:
         return (self.prior_variance - point.explained) / self.scale, -across / norms / self.scale
 
     def ascend(self, start: Array, *, steps: int) -> tuple[Array, float]:
-        """Return where L-BFGS leads, and what is explained there."""
+        """Return the optimum of L-BFGS, and the variance explained there."""
 
         def objective(flat: Array) -> tuple[float, Array]:
             value, slope = self.objective(flat.reshape(start.shape))

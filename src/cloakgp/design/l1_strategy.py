@@ -90,7 +90,7 @@ def design_strategy_l1(
 def log_noise(
     design: Design, *, criterion: CriterionName, dimensions: int, weights: Array | None = None
 ) -> float:
-    """Return how much noise of unit sd on answers a design leaves in predictions, in nats.
+    """Return the noise in predictions from noise of unit sd on answers, in nats.
 
     Parameters
     ----------

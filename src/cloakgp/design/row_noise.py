@@ -59,7 +59,7 @@ class ExpectedError:
 
 @dataclass(frozen=True, eq=False)
 class RowNoiseDesign:
-    """Row noises, and what they are expected to be worth.
+    """Row noises, and their expected gain.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class RowNoiseDesign:
 
 @dataclass(frozen=True, eq=False)
 class PublicCovariances:
-    """What the prior says of rows and query points.
+    """The prior covariances of rows and query points.
 
     Attributes
     ----------

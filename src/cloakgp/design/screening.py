@@ -69,7 +69,7 @@ LEAVING_SHARE, LEAVING_LOSS = 0.1, 0.1
 
 
 def may_carry_weight(iterate: Iterate, columns: Array, *, gap: float) -> NDArray[np.bool_]:
-    """Tell which columns an optimal design may put weight on.
+    """Return the columns that may have weight in an optimal design.
 
     The optimum over a set of columns that holds those of ``iterate`` and on which ``gap`` was
     certified; ``columns`` are any of that set. The others can be left out for good: the optimum

@@ -34,7 +34,7 @@ CLOSE_GAP = 1e-2
 
 @dataclass(frozen=True)
 class Certificate:
-    """How far a design can be from the best one.
+    """A bound of the distance of a design to the best one.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Weak duality for `bayes`: a bound on what any strategy explains, from the slopes at this one.
+"""Weak duality for `bayes`: a bound of any strategy's explained variance, from slopes at this one.
 
 Let W = S⁻¹RF, E = (F − K_y RᵀW)/s and A = RE, as in `cloakgp.design.bayes`; then A = sW. For every
 feasible G, g(G) is the largest over C, with rows in the range of G, of
@@ -58,7 +58,7 @@ PACE, STALLED = 10, 0.1
 
 @dataclass(frozen=True, eq=False)
 class Tangent:
-    """What bounds need to know of a strategy.
+    """The parts of a strategy that bounds need.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class Tangent:
     noise_ratio: float
 
     def excess(self, squares: Array, *, cost: float) -> float:
-        """Bound what any feasible strategy explains beyond this one.
+        """Bound the variance that any feasible strategy explains beyond this one.
 
         Parameters
         ----------
@@ -217,7 +217,7 @@ def row_supports(slopes: Array, answered: Array, *, floor: float) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """A strategy, what it explains, and its slopes.
+    """A strategy, its explained variance, and its slopes.
 
     Attributes
     ----------
@@ -268,7 +268,7 @@ class Point:
 
 
 class Record:
-    """The best strategy so far, and what none can fall below.
+    """The best strategy so far, and the best bound.
 
     Parameters
     ----------
@@ -306,7 +306,7 @@ class Record:
         self._last: list[tuple[float, float]] | None = None
 
     def note(self, point: Point, *, excess: float) -> None:
-        """Note a strategy and what the best one may explain beyond it."""
+        """Record a strategy, and a bound of the variance that the best one explains beyond it."""
         if point.explained > self._most_explained:
             self.best, self._most_explained = point, point.explained
         self.least = max(self.least, self._prior_variance - point.explained - excess)
@@ -317,7 +317,7 @@ class Record:
 
     @property
     def unexplained(self) -> float:
-        """What the best strategy leaves."""
+        """The variance that the best strategy leaves."""
         return positive(self._prior_variance - self._most_explained)
 
     @property

@@ -1,4 +1,4 @@
-"""Estimators in the manner of scikit-learn: what users call; they fit, and keep a release.
+"""Estimators in the manner of scikit-learn: they fit, and keep a release.
 
 Public names are listed in `__init__.pyi`, and imported when they are first used.
 """

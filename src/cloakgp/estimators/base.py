@@ -1,4 +1,4 @@
-"""Base classes of estimators: how they predict, what they cost, what scikit-learn is told.
+"""Base classes of estimators: predictions, costs, and tags for scikit-learn.
 
 None of it reads a private output: an estimator's own `fit` passes those on.
 """
@@ -61,7 +61,7 @@ def column_name(column: object) -> str:
 
 
 def count_queries(X_query: TableLike | None) -> int | None:
-    """Return how many query points were given, or None: what has no rows is refused elsewhere.
+    """Return the number of given query points, or None: others are refused elsewhere.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def count_queries(X_query: TableLike | None) -> int | None:
 
 
 def tag_noisy(tags: Any, *, seeded: bool) -> Any:
-    """Tell scikit-learn that no two fits are alike, and that scores suffer.
+    """Tag an estimator for scikit-learn: fits are random, and scores poor.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ class Inputs:
     kept: NDArray[np.bool_] | None = None
 
     def of_rows(self, values: Any) -> Any:
-        """Return what is said of the rows of the table, of those that are kept.
+        """Return values for the kept rows of the table, from one for each row.
 
         Raises
         ------
@@ -229,7 +229,7 @@ class ReleaseMixin(BaseEstimator, Generic[Cost]):
 
     @property
     def guarantee_(self) -> Cost:
-        """What the release costs."""
+        """The guarantee of the release."""
         check_is_fitted(self)
         cost: Cost = self.release_.guarantee
         return cost
@@ -321,11 +321,11 @@ class DesignMixin(BaseEstimator):
         return FitRequest.of(self._task, self.get_params(deep=False))
 
     def _criterion(self) -> Criterion:
-        """Return what the questions are chosen for, or say which criteria there are."""
+        """Return the criterion of the questions, or raise an error that lists all."""
         return self._request().chosen_criterion()
 
     def _read(self, X: Any) -> Inputs:
-        """Return public inputs as numbers, and keep what the columns are."""
+        """Return public inputs as numbers, and keep their schema."""
         given = read_inputs(self, X, schema=self.schema)
         self._keep_schema(given.schema)
         return given
@@ -362,7 +362,7 @@ class DesignMixin(BaseEstimator):
         return self._keep(fit(table, y, plan))
 
     def _keep(self, release: Release) -> Self:
-        """Keep what was released, with what its columns are and where it comes from."""
+        """Keep the release, with its schema and its provenance."""
         provenance = Provenance.of(release.measurements)
         self.release_ = replace(release, schema=self.schema_, provenance=provenance)
         return self
@@ -377,7 +377,7 @@ class DesignMixin(BaseEstimator):
             del self.feature_names_in_
 
     def _inducing_of(self, rows: Rows) -> int | Array:
-        """Return the inducing inputs for a table in chunks, or how many are to be placed."""
+        """Return the inducing inputs for a table in chunks, or their number."""
         if self.inducing is None:
             return INDUCING
         if isinstance(self.inducing, int | np.integer) and not isinstance(self.inducing, bool):
@@ -389,7 +389,7 @@ class DesignMixin(BaseEstimator):
     def _query_for(
         self, rows: Rows, X_query: TableLike | None, query_weight: ArrayLike | None
     ) -> Query | None:
-        """Return what `fit_rows` was given of them: a table in chunks chooses its own."""
+        """Return the query points given to `fit_rows`, or None: tables in chunks choose."""
         if X_query is None and query_weight is None:
             return None
         return self._query(np.zeros((0, rows.n_inputs)), X_query, query_weight)
@@ -397,7 +397,7 @@ class DesignMixin(BaseEstimator):
     def _query(
         self, inputs: Array, X_query: TableLike | None, query_weight: ArrayLike | None
     ) -> Query:
-        """Return what `fit` was given of them, or choose from the inputs."""
+        """Return the query points given to `fit`, or choose them from the inputs."""
         if X_query is None:
             if query_weight is not None:
                 raise ValueError("query_weight goes with X_query: give both")

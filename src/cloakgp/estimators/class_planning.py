@@ -1,4 +1,4 @@
-"""Plans of a fit of classes: what it will take and make public, from public inputs."""
+"""Plans of a fit of classes: its cost and public parts, from public inputs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cloakgp.privacy.questions.classes import Classes
 
 
 class ClassPlanMixin(PlanMixin):
-    """What an estimator of classes says of a fit beforehand; nothing is read or spent."""
+    """Plans of an estimator of classes; nothing is read or spent."""
 
     classes: object
     steps: int | None
@@ -29,7 +29,7 @@ class ClassPlanMixin(PlanMixin):
         *,
         groups: Iterable[Hashable] | None = None,
     ) -> ReleasePlan:
-        """Say about a release, before it is made, what public inputs tell; nothing is spent.
+        """Plan a release from public inputs: cost, protection and public parts; nothing is spent.
 
         How well classes will be told apart is not among that: it depends on the labels.
 
@@ -56,7 +56,7 @@ class ClassPlanMixin(PlanMixin):
         >>> from cloakgp import DPGPClassifier
         >>> model = DPGPClassifier(classes=["no", "yes"], epsilon=1.0)
         >>> print(model.plan(np.linspace(0, 10, 300)[:, None]))  # doctest: +ELLIPSIS
-        expected error: cannot be told beforehand: ...
+        expected error: cannot be forecast: ...
         """
         model = clone(self)
         check_noise(self.noise, epsilon=self.epsilon, delta=self.delta)

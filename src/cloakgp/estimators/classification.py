@@ -450,7 +450,7 @@ class DPGPClassifier(
         return self.release_.predict_latent(points)
 
     def _classification(self) -> Classification:
-        """Return what the parameters say of labels."""
+        """Return the classification task of the parameters."""
         task = self._request().task
         assert isinstance(task, Classification)
         return task

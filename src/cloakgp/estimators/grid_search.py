@@ -315,14 +315,14 @@ class DPGridSearchCV(MetaEstimatorMixin, BaseEstimator):
 
     @property
     def guarantee_(self) -> MixedGuarantee:
-        """What the choice and the release cost together, whatever was chosen."""
+        """The joint guarantee of the choice and the release, for any choice."""
         total = self.release_.guarantee
         assert isinstance(total, MixedGuarantee)
         return total
 
     @property
     def release_(self) -> Release:
-        """What may be published, of the chosen candidate."""
+        """The release of the chosen candidate."""
         check_is_fitted(self)
         release: Release = self.best_estimator_.release_
         return release
@@ -337,7 +337,7 @@ class DPGridSearchCV(MetaEstimatorMixin, BaseEstimator):
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """What candidates are compared on, of numbers or of classes.
+    """The comparison of candidates, for numbers or for classes.
 
     Attributes
     ----------
@@ -360,7 +360,7 @@ class _Task:
 
     @property
     def channels(self) -> int:
-        """How many answers a question has."""
+        """The number of answers of a question."""
         return 1 if self.classes is None else self.classes.channels
 
 

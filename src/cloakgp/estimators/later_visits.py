@@ -1,4 +1,4 @@
-"""Later visits: outputs are asked again, or of new rows, given what is known."""
+"""Later visits: questions to the same rows, or to new ones, given a release."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class LaterVisitsMixin:
         X_query: ArrayLike | None = None,
         **settings: Unpack[Settings],
     ) -> Self:
-        """Ask the outputs again, for what the answers so far leave open; see `cloakgp.refine`.
+        """Ask the outputs again, where predictions are uncertain; see `cloakgp.refine`.
 
         Parameters
         ----------
@@ -60,7 +60,7 @@ class LaterVisitsMixin:
         by_rows: bool = False,
         **settings: Unpack[Settings],
     ) -> Self:
-        """Ask new rows, given what is known; see `cloakgp.extend`.
+        """Ask new rows, given the release; see `cloakgp.extend`.
 
         Parameters
         ----------

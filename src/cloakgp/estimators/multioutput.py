@@ -413,7 +413,7 @@ class DPGPMultiOutputRegressor(
         groups: Iterable[Hashable] | None,
         columns: OutputColumns,
     ) -> NoiseName:
-        """Return what noise is taken: the one that was asked for, or the better by forecast."""
+        """Return the noise: the requested one, or the better by forecast."""
         count = len(columns.bounds)
         # Rows that stand for several say nothing of whose these are.
         whole = FewRows(X=inputs, prior=prior, share=1.0)
@@ -467,7 +467,7 @@ class DPGPMultiOutputRegressor(
     def _joint_prior(
         self, prior: ExactPrior | SparsePrior, *, columns: OutputColumns, found: OutputColumns
     ) -> ExactPrior | SparsePrior:
-        """Return the prior of entries in widths of what was found.
+        """Return the prior of entries in widths of the intervals.
 
         The default kernel is of these widths; one that was given is of the declared bounds', so
         that covariances between outputs are as many times larger as these are wider.

@@ -1,4 +1,4 @@
-"""Plans and forecasts of a fit: what it will take and what it is worth, from public inputs."""
+"""Plans and forecasts of a fit: its cost and its accuracy, from public inputs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from cloakgp.utils.passes import Chunk
 
 @dataclass(frozen=True, eq=False)
 class Beforehand:
-    """What a table tells of a fit before an output is read.
+    """Facts about a fit from a table before an output is read.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Beforehand:
     channels: int
 
     def plan_of(self, questions: int, **said: Any) -> ReleasePlan:
-        """Return the plan of a release of this table, with what an estimator says of it."""
+        """Return the plan of a release of this table by an estimator."""
         file_bytes = file_size(
             self.table,
             self.how,
@@ -85,7 +85,7 @@ class Beforehand:
 
 
 class PlanMixin:
-    """An estimator that says how it will treat a table; nothing is read or spent."""
+    """An estimator that plans the treatment of a table; nothing is read or spent."""
 
     epsilon: float
     delta: float
@@ -107,7 +107,7 @@ class PlanMixin:
     def plan_fit(
         self, shape: tuple[int, int], *, queries: int | None = None, grouped: bool = False
     ) -> FitPlan:
-        """Say beforehand how `fit` will treat a table of a size; nothing is read or spent.
+        """Plan the treatment of a table of some size by `fit`; nothing is read or spent.
 
         Parameters
         ----------
@@ -156,7 +156,7 @@ class PlanMixin:
         groups: Iterable[Hashable] | None,
         channels: int = 1,
     ) -> Beforehand:
-        """Return what public inputs tell of a fit; names are kept in the estimator."""
+        """Return facts about a fit from public inputs; names are kept in the estimator."""
         table, inputs = look_at(self, X, groups=groups)
         queries = count_queries(X_query)
         how = self.plan_fit(
@@ -172,7 +172,7 @@ class PlanMixin:
 
 
 class ForecastMixin(PlanMixin):
-    """What an estimator of numbers says of a fit beforehand; nothing is read or spent."""
+    """Plans and forecasts of an estimator of numbers; nothing is read or spent."""
 
     bounds: tuple[float, float]
     criterion: str
@@ -204,7 +204,7 @@ class ForecastMixin(PlanMixin):
         groups: Iterable[Hashable] | None = None,
         epsilons: Sequence[float] | None = None,
     ) -> ReleasePlan:
-        """Say everything about a release before it is made, from public inputs; nothing is spent.
+        """Plan a release from public inputs: its error, cost and protection; nothing is spent.
 
         Parameters
         ----------
@@ -235,7 +235,7 @@ class ForecastMixin(PlanMixin):
         >>> [forecast.epsilon for forecast in plan.forecasts]
         [0.1, 1.0]
         >>> print(plan)  # doctest: +ELLIPSIS
-        expected error: how far predictions are off for one person cannot be told ...
+        expected error: the error for one person cannot be forecast: ...
         """
         model = clone(self)
         self._request().validate()
@@ -303,7 +303,7 @@ class ForecastMixin(PlanMixin):
         groups: Iterable[Hashable] | None = None,
         epsilons: Sequence[float] | None = None,
     ) -> tuple[Forecast, ...]:
-        """Say what `fit` would be worth at several budgets, from public inputs; nothing is spent.
+        """Forecast the errors of `fit` at several budgets, from public inputs; nothing is spent.
 
         Expectations are those of the declared prior, which may be wrong: see `docs/adaptive.md`.
         Of outputs that are transformed, errors are those of the transformed.
@@ -372,7 +372,7 @@ class ForecastMixin(PlanMixin):
         )
 
     def _regression(self) -> Regression:
-        """Return what the parameters say of outputs."""
+        """Return the regression task of the parameters."""
         task = self._request().task
         assert isinstance(task, Regression)
         return task
@@ -385,7 +385,7 @@ class ForecastMixin(PlanMixin):
         query: Query,
         epsilon: float | None = None,
     ) -> NoiseName:
-        """Return what noise is taken: the one that was asked for, or the better by forecast."""
+        """Return the noise: the requested one, or the better by forecast."""
         spent = self.epsilon if epsilon is None else epsilon
         few = FewRows.of(inputs, prior)
         return choose_noise(
@@ -446,7 +446,7 @@ class ForecastMixin(PlanMixin):
 
 @dataclass(frozen=True, eq=False)
 class _Counted:
-    """How many rows there are, and how many of each group's number."""
+    """The number of rows, and of rows with each group number."""
 
     rows: int
     numbers: NDArray[np.intp]
@@ -471,7 +471,7 @@ def _count(chunk: Chunk) -> _Counted:
 def look_at(
     model: Any, X: TableLike | Rows, *, groups: Iterable[Hashable] | None
 ) -> tuple[TableFacts, Inputs | None]:
-    """Return what is known of a table beforehand, and its inputs if it is not in chunks.
+    """Return facts about a table before a fit, and its inputs if it is not in chunks.
 
     Parameters
     ----------

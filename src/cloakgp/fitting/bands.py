@@ -151,7 +151,7 @@ def stages_for(
 
 @dataclass(frozen=True)
 class Step:
-    """One measurement of a schedule, and what it may spend.
+    """One measurement of a schedule, and its budget.
 
     Attributes
     ----------
@@ -237,7 +237,7 @@ def schedule_stages(
 
 
 def _spread_share(stages: Sequence[Stage], *, budget: Budget, rows: int, beside_one: bool) -> float:
-    """Return what asking how noisy outputs are would cost; 0 where it is not worth it."""
+    """Return the cost of the question about spread; 0 where it is not worth it."""
     law = budget.law
     most = law.shares.spread
     if len(stages) > 1:
@@ -251,7 +251,7 @@ def _spread_share(stages: Sequence[Stage], *, budget: Budget, rows: int, beside_
 def whole_of(
     budget: Budget, *, steps: Sequence[Step], others: Sequence[Budget] = ()
 ) -> Cost | tuple[float, float]:
-    """Return what all steps spend at most, to be held in an account before the first is drawn.
+    """Return the largest spending of all steps, to be held in an account before the first draw.
 
     Parameters
     ----------

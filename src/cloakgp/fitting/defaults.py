@@ -60,7 +60,7 @@ def choose_prior(
     blocks: Sequence[int] | None = None,
     random_state: int = 0,
 ) -> ExactPrior | SparsePrior:
-    """Return the prior for public inputs, filling what is not given from inputs and bounds alone.
+    """Return the prior for public inputs, with defaults from inputs and bounds alone.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def choose_label_prior(
     blocks: Sequence[int] | None = None,
     random_state: int = 0,
 ) -> tuple[ExactPrior | SparsePrior, ClassLikelihood]:
-    """Return prior and likelihood of classes, filling what is not given from public inputs alone.
+    """Return prior and likelihood of classes, with defaults from public inputs alone.
 
     Parameters
     ----------
@@ -250,7 +250,7 @@ def choose_rate_prior(
 
 
 def choose_query(X: Array, *, blocks: Sequence[int] | None = None, random_state: int = 0) -> Query:
-    """Return the points at which predictions matter if nobody says: where the rows are.
+    """Return the default query points: places of the rows.
 
     The distinct rows, each as important as there are rows there; beyond 500, as many k-means
     centres.
@@ -274,7 +274,7 @@ def choose_query(X: Array, *, blocks: Sequence[int] | None = None, random_state:
 def _centres(
     X: Array, count: int, *, blocks: Sequence[int] | None, random_state: int
 ) -> tuple[Array, Array]:
-    """Return places that stand for the rows, and how many each stands for.
+    """Return representative places of the rows, and their counts of rows.
 
     With blocks, the rows nearest to k-means centres in units of each column's spread: between two
     categories there is nothing, and pounds are not comparable with years.

@@ -114,7 +114,7 @@ class Plan:
 @forget_on_failure
 @one_charge
 def fit(table: Table, y: Any, plan: Plan) -> Release:
-    """Ask a table as planned, and return what may be published.
+    """Ask a table as planned, and return the release.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-r"""Forecast: what a release would be worth, from public inputs, before anything is asked.
+r"""Forecast: the expected accuracy of a release, from public inputs, before any question.
 
 While hyperparameters stay as declared, every design and every predicted variance is known before
 any output is: the posterior variance of a Gaussian process does not depend on the answers, and
@@ -52,7 +52,7 @@ DECIDING_ROWS, FEW_ENOUGH = 500, 2
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a release of one budget is expected to be worth, and to take.
+    """The expected accuracy and cost of a release of one budget.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class Forecast:
 
     @property
     def file_bytes(self) -> int:
-        """Size of the release's file, but for what is learned from the answers."""
+        """Size of the release's file, without learned hyperparameters."""
         return len(self.release.to_bytes())
 
 
@@ -202,7 +202,7 @@ class ExpectedTable(HeldTable):
 
 @dataclass(frozen=True, eq=False)
 class FewRows:
-    """Some rows of a table, each in the place of several: about what all are worth, for less.
+    """A sample of rows, each with a weight: a cheaper forecast.
 
     A row stands for the mean of N/n outputs at its place, whose own noise is as much less. To ask
     for sums of N/n outputs is to ask for N/n times their means, so the noise of what is asked

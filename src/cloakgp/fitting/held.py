@@ -1,4 +1,4 @@
-"""A table that is held: its rows are kept with the release, and what was asked of each."""
+"""A held table: the release keeps its rows, and the column of each."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ class HeldTable(Table):
     def _again(
         self, budget: Budget, model: Model, settings: DesignSettings, *, known: Release
     ) -> Design:
-        """Ask labels again, by what is known of the Gaussian prior over them."""
+        """Ask labels again, given the Gaussian posterior over them."""
         strategy = choose_strategy(
             self.X,
             prior=known.fitted.prior,
@@ -229,7 +229,7 @@ class HeldTable(Table):
         *,
         known: Release | None,
     ) -> Design:
-        """Ask counts, in bands around what answers predict of their roots, if there is a width.
+        """Ask counts, in bands around the predictions of their roots, if there is a width.
 
         Questions are chosen by the account of what is asked by log rates, given what is known.
         """
@@ -281,7 +281,7 @@ class HeldTable(Table):
         return (mean if self.exposure is None else mean + np.log(self.exposure)), variance
 
     def _predicted(self, model: Model, known: Release) -> tuple[Array, Array]:
-        """Return mean and variance of what is asked of outputs, given answers, shapes (N,)."""
+        """Return mean and variance of the asked values given answers, shapes (N,)."""
         if not model.likelihood.windowed:
             return known.posterior.outputs(self.X, table=self.number)
         likelihood = known.fitted.likelihood
@@ -289,7 +289,7 @@ class HeldTable(Table):
         return likelihood.root_moments(*self._log_means(known.fitted_prior, known.posterior))
 
     def _spread(self, model: Model, settings: DesignSettings, *, known: Release) -> Design:
-        """Ask how far outside of their predicted intervals outputs lie: one number."""
+        """Ask one question about spread: distances of outputs outside predicted intervals."""
         bounds = model.question
         assert isinstance(bounds, OutputBounds)
         mean, variance = self._predicted(model, known)
@@ -417,7 +417,7 @@ class HeldTable(Table):
         )
 
     def strata(self, count: int) -> Strata:
-        """Return so many strata of like inputs, or fewer; public."""
+        """Return up to a number of strata of similar inputs; public."""
         summary = summarise(InputRows(self.X))
         cells = Partition(centres=summary.centres(count)[0], units=summary.units)
         return Strata(cells=cells, sizes=np.asarray(cells.membership(self.X).sum(axis=1)))
@@ -448,7 +448,7 @@ class HeldTable(Table):
         )
 
     def _in_units(self, count: Count) -> Question:
-        """Return what was counted in the units of the other questions."""
+        """Return the question of a count in the units of the other questions."""
         return count.question
 
 
@@ -557,12 +557,12 @@ class HeldEntries(HeldTable):
         return max(super().most_counted // self.outputs, 1)
 
     def within(self, found: Sequence[OutputBounds]) -> HeldEntries:
-        """Return the table with entries in widths from the middle of what was found."""
+        """Return the table with entries in widths from the middles of the found intervals."""
         return replace(self, intervals=OutputColumns(bounds=tuple(found)))
 
     @property
     def units(self) -> OutputColumns:
-        """From whose middles, and in widths of which, entries are."""
+        """The bounds whose middles and widths are origin and unit of entries."""
         return self.columns if self.intervals is None else self.intervals
 
     def _convert_outputs(self, y: ArrayLike) -> ArrayLike:
@@ -610,7 +610,7 @@ def expected_measurement(
 def known_labels(
     release: Release, X: Array, *, later: tuple[DenseStrategy, float] | None = None
 ) -> Posterior:
-    """Return what answers about labels leave open under the Gaussian prior over labels.
+    """Return the posterior of labels under the Gaussian prior over labels.
 
     By that prior questions about labels are chosen: signs are taken for Gaussian outputs of the
     prior's covariance, so that only what was asked matters and no answer does.

@@ -111,7 +111,7 @@ class AskCounts(Protocol):
 
 @dataclass(frozen=True)
 class SearchPlan:
-    """What a search may spend; public.
+    """The budget of a search; public.
 
     Attributes
     ----------
@@ -134,7 +134,7 @@ class SearchPlan:
     strata: int = 0
 
     def spent(self, rounds: int, *, checks: int = 0) -> float:
-        """Return the share of so many rounds, and of so many questions who lies outside."""
+        """Return the share of some rounds, and of some questions about outputs outside."""
         return rounds * self.share + checks * self.check_share
 
     @property
@@ -176,7 +176,7 @@ def searches_interval(
 
 
 def adaptive_budget(budget: Budget) -> Budget:
-    """Return what may be spent in parts whose sizes earlier answers decide.
+    """Return the budget for parts whose sizes depend on earlier answers.
 
     Of noise that needs no δ, ε without the δ: what this allows beyond is for parts that are fixed
     (`cloakgp.privacy.accounting.Guarantee.adaptive`).
@@ -194,7 +194,7 @@ def adaptive_budget(budget: Budget) -> Budget:
 
 
 def can_be_divided(bounds: OutputBounds) -> bool:
-    """Return whether float64 tells the ends of the finest intervals within bounds apart.
+    """Return whether float64 separates the ends of the finest intervals within bounds.
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ def can_be_divided(bounds: OutputBounds) -> bool:
 def plan_search(
     bounds: OutputBounds, *, budget: Budget, rows: int, largest_group: int = 1, outputs: int = 1
 ) -> SearchPlan:
-    """Return whether to look for an interval, and at what price. Depends on public numbers alone.
+    """Return whether to search for an interval, and the price. Depends on public numbers alone.
 
     Noise on a count has sd √2 g/μ_t, or √2 · 2g/ε_t with Laplace noise, with g the most rows of a
     group; it is to be 0.105 N, or what the cheap share of a round buys, if that is less, though not
@@ -440,7 +440,7 @@ def _favoured(
 def estimate_below(
     asked: Sequence[tuple[Array, Answers]], places: Array, *, rows: float
 ) -> tuple[Array, Array]:
-    """Return how many outputs lie below every place, by least squares, and its covariance.
+    """Return the numbers of outputs below every place, by least squares, and their covariance.
 
     Every count is a difference of two such numbers. None lies below the first place, and all below
     the last: these are known.

@@ -107,7 +107,7 @@ class Rows(Passes, PrivateRows, Protocol):
 
     @property
     def grouped(self) -> bool:
-        """Whether the rows say whose they are, to be protected together."""
+        """Whether rows have groups, to be protected together."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -188,16 +188,16 @@ class RowTable(Table):
 
     @property
     def most_counted(self) -> int:
-        """1: the shares of a group add up to one."""
+        """1: the shares of a group sum up to one."""
         return 1
 
     @property
     def together(self) -> int:
-        """How many entries next to each other are those of one row, and protected together."""
+        """The number of adjacent entries of one row, which are protected together."""
         return 1
 
     def price(self, model: Model, ball: Ball) -> float:
-        """Return how far a row moves answers whose every entry is asked with a column of norm 1.
+        """Return the effect on answers of a row whose entries all have columns of norm 1.
 
         It is expected, for designs, and decides how useful these are; what is asked is measured.
         """
@@ -206,7 +206,7 @@ class RowTable(Table):
 
     @cached_property
     def cells(self) -> Partition:
-        """The cells in which questions are added up, for learning."""
+        """The cells of summed questions, for learning."""
         return Partition(centres=self.summary.centres(LEARNING_CELLS)[0], units=self.summary.units)
 
     def forecast(self, model: Model, budget: Budget, query: Query) -> RowsForecast:
@@ -345,7 +345,7 @@ class RowTable(Table):
     def _spread(
         self, budget: Budget, model: Model, settings: DesignSettings, *, known: Release
     ) -> Design:
-        """Ask how far outside of their predicted intervals outputs lie; with groups, in shares."""
+        """Ask one question about spread; with groups, in shares."""
         bounds = model.question
         assert isinstance(bounds, OutputBounds)
         within = reach_of_bands(bounds, known.measurements)
@@ -406,7 +406,7 @@ class RowTable(Table):
         sums: Sequence[PriorSums] = (),
         earlier: Sequence[StreamedStrategy] = (),
     ) -> StreamedStrategy:
-        """Return what is kept of questions: the rule, and sums over rows."""
+        """Return the kept strategy: the rule, and sums over rows."""
         return StreamedStrategy(
             prior=prior,
             rule=chosen.rule,
@@ -513,7 +513,7 @@ class RowTable(Table):
         return EqualShares(grouped=self.grouped, output=self._which(output), strata=cells)
 
     def strata(self, count: int) -> Strata:
-        """Return so many strata of like inputs, or fewer, after a pass that sizes them; public."""
+        """Return up to a number of strata of similar inputs, after a pass that counts; public."""
         cells = Partition(centres=self.summary.centres(count)[0], units=self.summary.units)
         sums = sum_columns(self.passes, self._shares(0, cells), what="looking at groups of inputs")
         return Strata(cells=cells, sizes=sums.totals)
@@ -521,7 +521,7 @@ class RowTable(Table):
     def measure_counts(
         self, counts: Sequence[Count], *, first: Strategy
     ) -> tuple[Measurement, ...]:
-        """Return counts as measurements of a release; they tell nothing of single outputs."""
+        """Return counts as measurements of a release; they are not about single outputs."""
         assert isinstance(first, StreamedStrategy)
         grouping, rows = first.grouping, first.n_rows // self.together
         strategy = replace(
@@ -553,7 +553,7 @@ class RowTable(Table):
         )
 
     def _in_units(self, count: Count) -> CountQuestion | OutsideQuestion:
-        """Return what was counted in the units of the other questions."""
+        """Return the question of a count in the units of the other questions."""
         return count.question
 
     def learn(
@@ -621,7 +621,7 @@ class RowTable(Table):
         )
 
     def finish(self, release: Release) -> Release:
-        """Return the release, and give back the memory of what was asked of rows."""
+        """Return the release, and free the memory of columns of rows."""
         for measurement in release.measurements:
             if isinstance(measurement.strategy, StreamedStrategy):
                 measurement.strategy.rule.remembered.forget()
@@ -694,7 +694,7 @@ class EntryTable(RowTable):
         return super().counted if self.grouped else self.rows // self.outputs
 
     def price(self, model: Model, ball: Ball) -> float:
-        """Return how far a row moves answers whose every entry is asked with a column of norm 1.
+        """Return the effect on answers of a row whose entries all have columns of norm 1.
 
         In the ℓ1 norm T. In the ℓ2 norm columns of entries are taken to be as alike as the entries
         are: √T for independent outputs, and T for those that are one.
@@ -708,12 +708,12 @@ class EntryTable(RowTable):
         return float(np.sqrt(np.abs(coregion / sds[:, None] / sds).sum()))
 
     def within(self, found: Sequence[OutputBounds]) -> EntryTable:
-        """Return the table with entries in widths from the middle of what was found."""
+        """Return the table with entries in widths from the middles of the found intervals."""
         return replace(self, intervals=OutputColumns(bounds=tuple(found)), _forecasts={})
 
     @property
     def units(self) -> OutputColumns:
-        """From whose middles, and in widths of which, entries are."""
+        """The bounds whose middles and widths are origin and unit of entries."""
         return self.columns if self.intervals is None else self.intervals
 
     def _convert_outputs(self, y: Rows | GroupedRows) -> Rows | GroupedRows:
@@ -827,7 +827,7 @@ class LabelTable(RowTable):
 
 
 def predict_rows(release: Release) -> RowPrediction:
-    """Return what a release predicts of the output of a row, by its inputs.
+    """Return the prediction of a release for the output of a row, by its inputs.
 
     Parameters
     ----------
@@ -844,7 +844,7 @@ def with_noise_of_rows(
 ) -> tuple[WeightedPrior, ...]:
     """Return priors with the noise variance that the answers make most probable.
 
-    As `cloakgp.release.hyperparameters.noise.with_learned_noise`, for rows that nobody keeps: the
+    As `cloakgp.release.hyperparameters.noise.with_learned_noise`, for rows that are not kept: the
     noise is tried at a few values, all of them in the same passes.
 
     Parameters
@@ -889,7 +889,7 @@ def _equal_rule(prior: SparsePrior, *, answers: int = 1) -> EqualRule:
 
 
 def _longest(most_rows: int) -> float:
-    """Return at least what the rounded shares of a group's rows add up to, in any order."""
+    """Return an upper bound of the sum of the rounded shares of a group's rows, in any order."""
     return 1.0 + 8 * gamma(2 * most_rows + 2)
 
 

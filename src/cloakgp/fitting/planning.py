@@ -28,7 +28,7 @@ EXACT_WORK, SPARSE_WORK, SPEED = 1.6e4, 3e5, 1e10
 
 
 class SparseModelWarning(UserWarning):
-    """An exact Gaussian process of so many rows would take too much memory: it will be sparse.
+    """An exact Gaussian process of these rows would take too much memory: it will be sparse.
 
     Raised before a private column is read. Set ``inducing`` to choose the sparse model, or
     ``memory`` to allow more.
@@ -46,7 +46,7 @@ class SparseModelWarning(UserWarning):
 
 @dataclass(frozen=True)
 class FitCost:
-    """What a fit takes.
+    """The cost of a fit.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class FitCost:
 
 
 def fit_cost(rows: int, *, queries: int, inducing: int | None = None) -> FitCost:
-    """Estimate what a fit takes that holds all its rows.
+    """Estimate the cost of a fit that holds all its rows.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ def check_exact(
 
 
 def _count(inducing: int | ArrayLike, *, columns: int) -> int:
-    """Return M. What is no count and no matrix is refused where the prior is made."""
+    """Return M. Other values than counts and matrices are refused with the prior."""
     if isinstance(inducing, int | np.integer):
         return int(inducing)
     return len(as_matrix(inducing, name="inducing", columns=columns))

@@ -44,23 +44,23 @@ REFUSALS: dict[str, Refusal] = {
     "stages of labels in passes": Refusal(
         what="several stages, refine",
         of="classes of rows that are read in passes",
-        why="labels are linearised where the answers say that latent values are, later answers "
-        "move that, and sums over rows that nobody keeps are of one linearisation: use one stage, "
+        why="labels are linearised at the latent values that the answers imply, later answers "
+        "move these, and sums over rows that are not kept are of one linearisation: use one stage, "
         "or fit rows that are held",
     ),
     "labels in passes again": Refusal(
         what="refine, extend",
         of="classes of rows that are read in passes",
-        why="this release cannot be measured again: labels were linearised where its answers say "
-        "that latent values are, later answers move that, and to linearise anew takes the first "
-        "rows. Fit other rows on their own (fit_rows), and combine",
+        why="this release cannot be measured again: labels were linearised at the latent "
+        "values that its answers imply, later answers move these, and to linearise anew takes the "
+        "first rows. Fit other rows on their own (fit_rows), and combine",
         error=WrongKindError,
     ),
     "counts in passes": Refusal(
         what="fit_rows, extend by rows that are read in passes",
         of="counts",
-        why="counts are linearised where the answers say that rates are, later answers move that, "
-        "and sums over rows that nobody keeps are of one linearisation: fit rows that are held "
+        why="counts are linearised at the rates that the answers imply, later answers move these, "
+        "and sums over rows that are not kept are of one linearisation: fit rows that are held "
         "(fit), with inducing inputs where they are many",
         error=WrongKindError,
     ),
@@ -73,7 +73,7 @@ REFUSALS: dict[str, Refusal] = {
     "raw predictions of counts": Refusal(
         what="criteria other than 'bayes'",
         of="counts",
-        why="raw predictions are linear in what is asked, and rates are not: questions about "
+        why="raw predictions are linear in the asked values, and rates are not: questions about "
         "counts are for criterion='bayes'",
     ),
     "the papers' iteration again": Refusal(
@@ -86,8 +86,8 @@ REFUSALS: dict[str, Refusal] = {
     "groups in passes again": Refusal(
         what="refine",
         of="groups of rows that are read in passes",
-        why="groups of many rows cannot be asked again: guarantees add up if the groups are the "
-        "same, and a release does not keep which row belongs to which group",
+        why="groups of many rows cannot be asked again: guarantees can be summed if the groups are "
+        "the same, and a release does not keep the groups of rows",
     ),
     "exact prior in passes": Refusal(
         what="extend by rows that are read in passes",
@@ -125,14 +125,14 @@ REFUSALS: dict[str, Refusal] = {
     "other groups": Refusal(
         what="refine with groups",
         of="rows that were asked with others, or with none",
-        why="the table was asked with other groups, so the guarantees would not add up: leave out "
+        why="the table was asked with other groups, so the guarantees cannot be summed: leave out "
         "groups",
     ),
     "persons without groups": Refusal(
         what="extend by rows without groups",
         of="releases that protect persons",
-        why="the release protects all rows of a person together, and nothing says whose the new "
-        "rows are: give their groups, or by_rows=True to protect each row on its own",
+        why="the release protects all rows of a person together, and the persons of the new "
+        "rows are unknown: give their groups, or by_rows=True to protect each row on its own",
     ),
 }
 
@@ -154,6 +154,6 @@ def refuse(name: str) -> None:
     >>> refuse("other groups")
     Traceback (most recent call last):
     ...
-    ValueError: the table was asked with other groups, so the guarantees would not add up: ...
+    ValueError: the table was asked with other groups, so the guarantees cannot be summed: ...
     """
     REFUSALS[name].refuse()

@@ -1,4 +1,4 @@
-r"""Plan of a release: what it will be worth, make public and take, from public inputs alone.
+r"""Plan of a release: its accuracy, public parts and cost, from public inputs alone.
 
 Whoever is asked to spend a budget reads this before. Of numbers, what predictions will be worth is
 forecast (`cloakgp.fitting.forecast`); of classes, and of tables that are read in passes, it cannot
@@ -33,12 +33,12 @@ NUMBER_BYTES, FRAME_BYTES = 8, 2e4
 AROUND = (0.25, 0.5, 1.0, 2.0, 4.0)
 # Beyond so many seconds for all of them, the one asked about is forecast alone.
 PATIENCE = 60.0
-# What is told of a plan where it is told in short.
+# The facts of a short plan.
 SHORT = ("expected error", "protected", "a guess", "becomes public", "rows", "takes")
 
 NOT_OF_CLASSES = (
-    "cannot be told beforehand: how well classes can be told apart depends on the labels, and "
-    "nobody looks at them here"
+    "cannot be forecast: the accuracy of predicted classes depends on the labels, which a plan "
+    "does not read"
 )
 NOT_IN_PASSES = (
     "is not forecast for a table that is read in passes. Plan for some thousand of its rows, "
@@ -48,7 +48,7 @@ NOT_IN_PASSES = (
 
 @dataclass(frozen=True)
 class TableFacts:
-    """What is known of a table beforehand.
+    """Facts about a table before a fit.
 
     Attributes
     ----------
@@ -135,13 +135,13 @@ class ReleasePlan:
 
     @property
     def guess(self) -> float:
-        """How often somebody guesses right at most which of two values a person has."""
+        """The largest share of right guesses of an attacker between two values of a person."""
         if self.guarantee is None:
             return guess_of_any(self.epsilon, self.delta)
         return right_guess(self.guarantee)
 
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """Return the plan in words: what each thing is called, and what is said of it."""
+        """Return the plan in words: labels and texts."""
         return (
             *self._worth(),
             ("protected", self._protected()),
@@ -157,14 +157,14 @@ class ReleasePlan:
             ),
             (
                 "takes",
-                f"{seconds_in_words(self.seconds)} on one processor, no better than an order of "
-                f"magnitude, and {bytes_in_words(self.memory)} of memory beside the program's "
-                f"own; the file will have some {bytes_in_words(self.file_bytes)}.",
+                f"{seconds_in_words(self.seconds)} on one processor, to an order of magnitude, and "
+                f"{bytes_in_words(self.memory)} of memory beside the program's own; the file will "
+                f"have about {bytes_in_words(self.file_bytes)}.",
             ),
         )
 
     def _nearness(self) -> str:
-        """Say how near questions are known to be to the best ones, as far as that is known now."""
+        """State the certified distance of the questions to the best ones, if it is known now."""
         found = self.forecast
         if found is not None:
             certificate = found.release.measurements[0].strategy.certificate
@@ -179,9 +179,9 @@ class ReleasePlan:
             )
         if self.how.by_passes and self.noise is not None and NOISES[self.noise].ball == "l1":
             return (
-                " How near they are to the best is bounded before anything is asked; but under "
-                f"{NOISES[self.noise].law} noise no bound is known that is sure to come within "
-                f"{percent(CLOSE_GAP)}: that of Gaussian noise of the same size is taken."
+                " Their distance to the best is bounded before the first question; but under "
+                f"{NOISES[self.noise].law} noise no known bound is sure to come within "
+                f"{percent(CLOSE_GAP)}: the design takes that of Gaussian noise of the same size."
             )
         return ""
 
@@ -192,33 +192,33 @@ class ReleasePlan:
         return (
             (
                 "expected error",
-                f"{self._scale()}{self._of_one_person(found)} Of what is predicted for people with "
-                f"the same inputs on average, the error is typically {found.error:.3g} where "
-                f"predictions matter, and {found.prior_error:.3g} if nothing were asked. This "
-                "believes what is assumed beforehand of how the private column varies.",
+                f"{self._scale()}{self._of_one_person(found)} The predicted average of people with "
+                f"the same inputs is typically off by {found.error:.3g} at the query points; "
+                f"without any question, by {found.prior_error:.3g}. All this assumes that the "
+                "prior describes the private column.",
             ),
         )
 
     def _of_one_person(self, found: Forecast) -> str:
-        """Say how far predictions are off for one person, and how sure that is."""
+        """State the expected error for one person, and its basis."""
         if not self.scatter_declared:
             return (
-                "how far predictions are off for one person cannot be told beforehand: how far "
-                "people with the same inputs differ was not declared."
+                "the error for one person cannot be forecast: the spread between people with the "
+                "same inputs was not declared."
             )
         scatter = found.output_error**2 - found.error**2
-        knowing_nothing = math.sqrt(found.prior_error**2 + max(scatter, 0.0))
+        constant_guess = math.sqrt(found.prior_error**2 + max(scatter, 0.0))
         return (
-            f"for one person, predictions are typically off by {found.output_error:.3g}; knowing "
-            f"nothing, by {knowing_nothing:.3g}. That is as sure as what was declared."
+            f"for one person, predictions are typically off by {found.output_error:.3g}; a "
+            f"constant guess, by {constant_guess:.3g}. That rests on the declared noise variance."
         )
 
     def _scale(self) -> str:
-        """Return of what errors are, where that is not the private column itself."""
+        """Name the scale of errors, where it is not that of the private column itself."""
         if self.transform == "log":
             return "of the logarithm (0.1 is a factor of 1.1 either way): "
         if self.transform == "root":
-            return "of the square root of a count (0.5 is what chance alone makes): "
+            return "of the square root of a count (chance alone makes 0.5): "
         return "of the log odds: " if self.transform == "logit" else ""
 
     def _protected(self) -> str:
@@ -335,9 +335,9 @@ class ReleasePlan:
 
 
 def right_guess(guarantee: Guarantee) -> float:
-    """Return how often somebody guesses right at most which of two values a person has.
+    """Return the largest share of right guesses of an attacker between two values of a person.
 
-    Somebody who knows everything else and holds both for equally likely is right with a probability
+    An attacker who knows everything else and finds both equally likely is right with a probability
     of at most (1 + δ(0))/2.
 
     Examples
@@ -349,7 +349,7 @@ def right_guess(guarantee: Guarantee) -> float:
 
 
 def guess_of_any(epsilon: float, delta: float) -> float:
-    """Return what `right_guess` is at most, whatever the noise (Kairouz, Oh and Viswanath 2015).
+    """Return the largest `right_guess` under any noise (Kairouz, Oh and Viswanath 2015).
 
     Examples
     --------
@@ -361,22 +361,23 @@ def guess_of_any(epsilon: float, delta: float) -> float:
 
 def _guess_in_words(share: float) -> str:
     return (
-        "somebody who knows everything but one person's value, and holds two values for equally "
-        f"likely, will guess right at most {percent(share)} of the time. A coin does 50 %."
+        "an attacker who knows everything but one person's value, and finds two values equally "
+        f"likely, will guess right at most {percent(share)} of the time. A coin guesses right 50 % "
+        "of the time."
     )
 
 
 def plan_budgets(
     epsilon: float, epsilons: Sequence[float] | None, *, seconds: float
 ) -> tuple[float, ...]:
-    """Return which budgets are forecast, in order, the asked one among them.
+    """Return the budgets to forecast, in order, including the requested one.
 
     Parameters
     ----------
     epsilon : float
         Asked about.
     epsilons : sequence of float, optional
-        Others; some around it if not given, unless that takes long.
+        Others to compare with; by default, a few around it if the forecasts are quick.
     seconds : float
         That each takes.
 
@@ -392,7 +393,7 @@ def plan_budgets(
 
 
 def most_questions(table: TableFacts, how: FitPlan, *, queries: int) -> int:
-    """Return how many questions of one channel there are at most, where no design tells.
+    """Return the largest number of questions of one channel, before there is a design.
 
     Parameters
     ----------
@@ -409,7 +410,7 @@ def most_questions(table: TableFacts, how: FitPlan, *, queries: int) -> int:
 
 
 def cost_of(table: TableFacts, how: FitPlan, *, queries: int, channels: int = 1) -> FitCost:
-    """Estimate what a fit takes, by passes or at once.
+    """Estimate memory and time of a fit, in passes or at once.
 
     Parameters
     ----------
@@ -438,7 +439,7 @@ def cost_of(table: TableFacts, how: FitPlan, *, queries: int, channels: int = 1)
 def file_size(
     table: TableFacts, how: FitPlan, *, queries: int, questions: int, channels: int = 1
 ) -> float:
-    """Estimate the bytes of a release of so many questions.
+    """Estimate the size of a release in bytes.
 
     A dense one holds inputs, query points and questions, which have an entry for every row; one of
     many rows holds a rule, and sums over questions and inducing inputs.
@@ -464,7 +465,7 @@ def file_size(
 
 
 def _inducing(how: FitPlan) -> int | None:
-    """Return how many inducing inputs there are, None for an exact process."""
+    """Return the number of inducing inputs, None for an exact process."""
     if how.inducing is None:
         return None
     shape = np.shape(how.inducing)

@@ -76,7 +76,7 @@ def as_option(name: str, value: object = None) -> str:
 
 
 def check_learning(learn: object) -> None:
-    """Refuse what `learn` cannot be.
+    """Refuse invalid values of `learn`.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def check_learning(learn: object) -> None:
 def choose_hyperprior(
     learn: object, *, noise_variance: float | None, mean: float | None
 ) -> Hyperprior | None:
-    """Return what the parameters of a regression leave to be learned.
+    """Return the hyperprior of the parameters that a regression leaves open.
 
     Raises
     ------
@@ -209,11 +209,11 @@ class Regression:
 
     @property
     def scatter(self) -> float | None:
-        """How far people with the same inputs differ, if it is declared."""
+        """The declared variance between people with the same inputs, if any."""
         return self.overdispersion if self.of_counts else self.noise_variance
 
     def validate(self, criterion: Criterion, *, spelled: Spelling) -> None:
-        """Refuse what makes no sense, whatever the table."""
+        """Refuse settings that are contradictory for any table."""
         if not (self.mean is None or isinstance(self.mean, Real)):
             raise ValueError(f"{spelled('mean')} must be a number, got {self.mean!r}")
         if self.likelihood not in OUTPUT_LIKELIHOODS:
@@ -226,7 +226,7 @@ class Regression:
         self.asks_calibration(criterion)
 
     def _check_counts(self, criterion: Criterion, spelled: Spelling) -> None:
-        """Refuse what makes no sense of counts, or of nothing else."""
+        """Refuse settings that contradict counts, or need them."""
         from cloakgp.fitting.refusals import refuse
 
         if not self.of_counts:
@@ -324,7 +324,7 @@ class MultiOutputRegression:
         return choose_hyperprior(learn, noise_variance=self.noise_variance, mean=0.0)
 
     def validate(self, criterion: Criterion, *, spelled: Spelling) -> None:
-        """Refuse what makes no sense, whatever the table."""
+        """Refuse settings that are contradictory for any table."""
         del spelled
         self.bounds_to_search(criterion)
 
@@ -397,7 +397,7 @@ class Classification:
         return choose_hyperprior(learn, noise_variance=0.0, mean=mean)
 
     def validate(self, criterion: Criterion, *, spelled: Spelling) -> None:
-        """Refuse what makes no sense, whatever the table."""
+        """Refuse settings that are contradictory for any table."""
         for name in ("steps", "step_criterion"):
             if getattr(self, name) is not None and not criterion.iterates:
                 raise ValueError(
@@ -492,7 +492,7 @@ class FitRequest:
         }
 
     def chosen_criterion(self, spelled: Spelling = as_parameter) -> Criterion:
-        """Return what the questions are chosen for, or say which criteria there are."""
+        """Return the criterion of the questions, or raise an error that lists all."""
         return criterion_named(self.criterion, use=self.task.use, parameter=spelled("criterion"))
 
     @property
@@ -501,7 +501,7 @@ class FitRequest:
         return self.task.hyperprior(self.learn)
 
     def validate(self, *, spelled: Spelling = as_parameter) -> None:
-        """Refuse what makes no sense, whatever the table.
+        """Refuse settings that are contradictory for any table.
 
         Parameters
         ----------

@@ -60,7 +60,7 @@ class RowsForecast:
 
     @property
     def excess(self) -> float:
-        """By what share privacy enlarges the expected error of new outputs; 0 if it is free."""
+        """The relative increase of the expected error by privacy; 0 if it is free."""
         return math.sqrt((self.remaining + self.noise) / (self.least + self.noise)) - 1.0
 
 
@@ -128,7 +128,7 @@ def forecast_rows(
 
 
 def _forecast_cells(rows: Passes, summary: Summary, *, model: RowModel) -> CellSums:
-    """Return about what the rows of each of a few cells add up to."""
+    """Return estimated sums over the rows of each of a few cells."""
     cells = Partition(centres=summary.centres(FORECAST_CELLS)[0], units=summary.units)
     if isinstance(rows, GroupedPasses):
         return cell_sums(rows, model=GroupedModel(model), cells=cells)

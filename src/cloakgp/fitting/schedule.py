@@ -1,4 +1,4 @@
-"""Schedule of a release of numbers: what it may draw, and so what it will state."""
+"""Schedule of a release of numbers: its possible draws, and its guarantee."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cloakgp.privacy import Guarantee, OutputBounds
 
 
 def whole_guarantee(budget: Budget) -> Guarantee:
-    """Return what one measurement with the whole budget states.
+    """Return the guarantee of one measurement with the whole budget.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def whole_guarantee(budget: Budget) -> Guarantee:
 
 @dataclass(frozen=True)
 class Schedule:
-    """What a release of numbers may draw: known before anything is asked.
+    """The possible draws of a release of numbers, known before the first question.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Schedule:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What the release will state."""
+        """The guarantee that the release will state."""
         if self.search.rounds:
             # Answers decide which parts there are: their sum is the whole.
             return replace(whole_guarantee(self.budget), adaptive=True)
@@ -56,7 +56,7 @@ class Schedule:
 
     @property
     def guarantee_of_passes(self) -> Guarantee:
-        """What it states at most where designs decide later whether there are several stages."""
+        """The largest guarantee if designs decide later about several stages."""
         return self.guarantee if self.search.rounds else self._of_parts(fixed=False)
 
     def _of_parts(self, *, fixed: bool) -> Guarantee:
@@ -76,7 +76,7 @@ def schedule_release(
     calibrated: bool = False,
     outputs: int = 1,
 ) -> Schedule:
-    """Return what a release of numbers may draw.
+    """Return the possible draws of a release of numbers.
 
     Parameters
     ----------

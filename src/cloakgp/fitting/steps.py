@@ -15,7 +15,7 @@ from cloakgp.utils.passes import OnStep, ignore_step
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Learning:
-    """What is learned from answers, and how.
+    """The settings of learning from answers.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ def take_steps(
     on_step: OnStep = ignore_step,
     insecure_seed: int | None = None,
 ) -> Release:
-    """Ask a table step by step, learn from the answers, and return what may be published.
+    """Ask a table step by step, learn from the answers, and return the release.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def take_step(
     known: Release,
     insecure_seed: int | None,
 ) -> tuple[Design, Measurement]:
-    """Ask a table once more, given what a release knows.
+    """Ask a table once more, given a release.
 
     Parameters
     ----------

@@ -70,7 +70,7 @@ class AskOutside(Protocol):
 def plan_checked_search(
     bounds: OutputBounds, *, budget: Budget, rows: int, largest_group: int = 1, outputs: int = 1
 ) -> SearchPlan:
-    """Return a search that asks by strata who lies outside, where that can tell anything.
+    """Return a search with a check of outputs outside by strata, if that is precise enough.
 
     Depends on public numbers alone. Of several outputs of a person nobody asks.
 
@@ -123,7 +123,7 @@ def keep_strata(
     strata: Callable[[], Strata],
     insecure_seed: int | None = None,
 ) -> tuple[OutputBounds, tuple[Count, ...]]:
-    """Return an interval that loses no stratum, as far as answers tell, and these answers.
+    """Return an interval that loses no stratum by noisy counts, and these counts.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def keep_strata(
 
 
 def lost(outside: Array, *, sizes: Array, noise_sd: float) -> NDArray[np.bool_]:
-    """Return which strata an interval loses, as far as noisy counts tell, shape (S,).
+    """Return the strata that an interval loses by noisy counts, shape (S,).
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ MANY_ROWS = 5_000
 
 @dataclass(frozen=True)
 class Budget:
-    """What one measurement may spend, and on which noise.
+    """The budget of one measurement, and its noise.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class Budget:
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """Where predictions matter, and how much.
+    """Query points, and their weights.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class Query:
 
 
 def scale_noise(budget: Budget, *, factor: float) -> Budget:
-    """Return the budget whose noise is so many times smaller.
+    """Return the budget for a fraction of the noise.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def split_budget(budget: Budget, *, shares: Sequence[float]) -> tuple[Budget, ..
 
 
 def unit_noise_sd(question: Question, budget: Budget) -> float:
-    """Return the noise sd of an answer to questions whose longest column is 1.
+    """Return the noise sd of an answer if the longest column is 1.
 
     About outputs as the likelihood sees them: numbers in output units, labels as ±1.
 
@@ -236,7 +236,7 @@ def choose_strategy(
 
 
 def query_weights(query: Query) -> Array:
-    """Return how important each query point is, shape (P,): all alike if nothing was said.
+    """Return the weights of query points, shape (P,): equal by default.
 
     Raises
     ------
@@ -276,7 +276,7 @@ def design_rows(
     together: int = 1,
     progress: Progress | None = None,
 ) -> ChosenRule:
-    """Choose what to ask of every row of a table, reading its public inputs a few times.
+    """Design the columns of all rows of a table, in a few passes over public inputs.
 
     Parameters
     ----------
@@ -365,7 +365,7 @@ def design_rows(
 
 @dataclass(frozen=True, eq=False)
 class _Asked:
-    """What a rule asks of rows, by their inputs."""
+    """The columns of rows under a rule, by their inputs."""
 
     model: RowModel
     rule: Rule
@@ -375,7 +375,7 @@ class _Asked:
 
 
 def _sample(rows: Passes, summary: Summary) -> Sample | None:
-    """Return rows that designs may begin with; none of groups: a sample does not tell sizes."""
+    """Return a sample of rows for the start of designs; none with groups, whose sizes it lacks."""
     share = summary.count / len(summary.sample)
     if isinstance(rows, GroupedPasses) or share < LEAST_SHARE:
         return None

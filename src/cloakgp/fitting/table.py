@@ -1,4 +1,4 @@
-"""Table: the rows whose outputs are asked. It is held, read in passes, or only expected."""
+"""Table: rows with outputs to ask. It is held, read in passes, or only expected."""
 
 from __future__ import annotations
 
@@ -146,17 +146,17 @@ class Table(ABC):
     @property
     @abstractmethod
     def rows(self) -> int:
-        """N; of several outputs, how many entries the rows have."""
+        """N; with several outputs, the number of entries of the rows."""
 
     @property
     @abstractmethod
     def counted(self) -> int:
-        """What the counts of one output add up to."""
+        """The sum of the counts of one output."""
 
     @property
     @abstractmethod
     def most_counted(self) -> int:
-        """How much the rows of one group add to the counts of one output, at most."""
+        """The largest contribution of one group to the counts of one output."""
 
     @property
     @abstractmethod
@@ -268,7 +268,7 @@ class Table(ABC):
 
     @abstractmethod
     def strata(self, count: int) -> Strata:
-        """Return so many strata of like inputs, or fewer; public."""
+        """Return up to a number of strata of similar inputs; public."""
 
     def within(self, found: Sequence[OutputBounds]) -> Table:
         """Return the table with its outputs in units of the intervals that were found."""

@@ -1,4 +1,4 @@
-"""Later visits: one more step of a fit, designed given what a release already knows."""
+"""Later visits: one more step of a fit, designed given a release."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def refine(
     X_query: ArrayLike | None = None,
     **settings: Unpack[Settings],
 ) -> Release:
-    """Ask the first table of a release again, for what the answers so far leave open.
+    """Ask the first table of a release again, where predictions are uncertain.
 
     Designs new questions given all that is known, spends what is asked for here, and returns a
     release that knows both. Its guarantee adds up prices that were fixed before any answer was
@@ -172,7 +172,7 @@ def extend(
     by_rows: bool = False,
     **settings: Unpack[Settings],
 ) -> Release:
-    """Add new rows: ask them, given what a release knows, and return one that knows both.
+    """Ask new rows, given a release, and return a release that combines both.
 
     The guarantee stated afterwards adds up all measurements, as if everybody were in every table,
     at prices that were fixed before any answer was read; see `Release.within` for others.
@@ -397,7 +397,7 @@ def _added(release: Release, measurement: Measurement) -> Release:
 
 
 def _check_whose(release: Release, *, grouped: bool, by_rows: bool) -> None:
-    """Refuse new rows that nobody is said to own, where a release protects persons.
+    """Refuse new rows without persons if a release protects persons.
 
     Raises
     ------

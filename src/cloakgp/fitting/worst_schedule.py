@@ -1,4 +1,4 @@
-"""Worst case of a schedule of measurements: what it can spend, whatever its answers are."""
+"""Worst case of a schedule of measurements: its largest spending over all answers."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def worst_of_schedule(
 
 
 def _most_answers(step: Step, *, rows: int) -> int:
-    """Return how many numbers a step publishes at most."""
+    """Return the largest number of answers of a step."""
     if step.calibrates:
         return MOST_STRATA * (len(CELLS) + 1)
     return rows if step.stage is not None else 1

@@ -1,4 +1,4 @@
-"""Ledger: what was spent about whom, remembered by whoever spends it, and refused at a limit."""
+"""Ledger: accounts of spent budgets, with limits that refuse further spending."""
 
 from cloakgp.ledger.accounts import Account, Standing
 from cloakgp.ledger.audit import Audit

@@ -110,7 +110,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Account:
-    """An account of one population, whose block counts all charges within it.
+    """An account of one population; its block counts all charges within.
 
     ``with ledger.account("patients 2024"):`` counts every fit, those of ``cross_val_score``
     included, in threads and processes that are started within the block as well, and refuses a

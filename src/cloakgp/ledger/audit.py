@@ -108,7 +108,7 @@ def audit(connection: Connection, *, noted: Noted, keys: KeyFile) -> Audit:
     findings += _named(connection, followed)
     notes = [*followed.notes, *_noted(connection, followed, findings)]
     if is_recovering(rows):
-        notes.append("an older copy was put back, and what is missing in it is not reconciled")
+        notes.append("an older copy was put back, and its missing charges are not reconciled")
     findings += _anchored(noted, followed.digests)
     return Audit(
         entries=len(followed.digests),
@@ -150,7 +150,7 @@ class _Followed:
         if number != self.number + 1:
             yield f"entries {self.number + 1} to {number - 1} are missing"
         if linked(self.digest, entry.body) != entry.digest:
-            yield f"entry {number} is not what was written, or does not follow"
+            yield f"entry {number} was changed, or does not follow"
         try:
             content: Mapping[str, Any] = entry.content
             if content["number"] != number:
@@ -172,7 +172,7 @@ class _Followed:
         if kind == projection.ROTATED:
             public, endorsement = content["public_key"], content["endorsement"]
             if not is_endorsed(self.digest, endorsement, public=public):
-                yield f"the key of entry {entry.number} did not take over what was before it"
+                yield f"the key of entry {entry.number} did not take over the entries before it"
             yield from self._take(content, entry.number)
 
     def _take(self, content: Mapping[str, Any], number: int) -> Iterator[str]:
@@ -221,7 +221,7 @@ def _kept(connection: Connection, followed: _Followed) -> Iterator[str]:
     for kept in connection.execute(query.execution_options(yield_per=1)):
         wanted.pop(kept.digest, None)
         if hashlib.sha256(kept.content).hexdigest() != kept.digest:
-            yield f"the release {kept.digest} is not what was published"
+            yield f"the release {kept.digest} differs from the published one"
     for charge in wanted.values():
         yield f"the release of charge {charge} is missing"
 
@@ -245,7 +245,7 @@ def _noted(connection: Connection, followed: _Followed, findings: list[str]) -> 
     for row in connection.execute(query.execution_options(yield_per=1000)):
         entry = wanted.pop(row.number, None)
         if entry is None or mark_of(row.content, salt=row.salt) != entry["note"]:
-            findings.append(f"the note of entry {row.number} is not what was written")
+            findings.append(f"the note of entry {row.number} was changed")
             continue
         note = json.loads(row.content)
         if note.get("columns"):

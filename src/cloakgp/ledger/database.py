@@ -141,7 +141,7 @@ class Writing:
             ):
                 return
         raise LedgerError(
-            "an older copy of the ledger was put back: until what is missing in it is reconciled "
+            "an older copy of the ledger was put back: until its missing charges are reconciled "
             "(cloakgp ledger recover --reconciled), releases are imported and limits lowered, and "
             "nothing else"
         )
@@ -287,7 +287,7 @@ class Database:
         with self.reading() as connection:
             if is_recovering(TableStore(connection)):
                 raise LedgerError(
-                    "an older copy of the ledger was put back, and what is missing in it is not "
+                    "an older copy of the ledger was put back, and its missing charges are not "
                     "reconciled: see cloakgp ledger recover"
                 )
 

@@ -69,7 +69,7 @@ def _import(account: Account, path: Path, *, reason: str) -> Imported:
     release = load(path)
     if release.insecure:
         raise LedgerError(
-            f"{path} has noise from a seed, which protects nobody: no budget covers it"
+            f"{path} has noise from a seed, which protects no one: no budget covers it"
         )
     unit = _unit(release)
     file = hashlib.sha256(path.read_bytes()).hexdigest()

@@ -55,7 +55,7 @@ class Key:
 
     @functools.cached_property
     def check(self) -> str:
-        """A digest that tells keys apart, without telling the key."""
+        """A digest that identifies a key without revealing it."""
         return self._derived(b"check").hex()
 
     @property

@@ -216,7 +216,7 @@ class Ledger:
             writing.append("limit", account=name, epsilon=limit[0], delta=limit[1], reason=reason)
 
     def void(self, charge: int, *, reason: str, although_drawn: bool = False) -> None:
-        """Give back a charge whose process died.
+        """Void a charge whose process died.
 
         Parameters
         ----------
@@ -244,7 +244,7 @@ class Ledger:
             if drawn and not although_drawn:
                 raise LedgerError(
                     f"noise may have been drawn for charge {charge}: it stays spent, unless you "
-                    "know that nobody has seen its answers, and confirm it (--although-drawn)"
+                    "know that its answers were never seen, and confirm it (--although-drawn)"
                 )
             writing.append(
                 "voided",
@@ -411,7 +411,7 @@ class Ledger:
             return {row.number: json.loads(row.content) for row in rows}
 
     def erase(self, names: Collection[str], *, reason: str) -> int:
-        """Erase names of persons; entries keep their marks, which tell nothing, for ever.
+        """Erase names of persons; entries keep their marks, which identify no one, for ever.
 
         Copies of the database keep the names, and so do purposes and reasons with names in them.
 

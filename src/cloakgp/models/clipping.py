@@ -37,7 +37,7 @@ SMALLEST_RESIDUAL = 1e-12
 
 
 def linearise_clipped(mean: Array, variance: Array, *, lower: Array, upper: Array) -> Linearisation:
-    """Return the best linear account of clipped normal variables by what they were.
+    """Return the best linear account of clipped normal variables by the unclipped ones.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def linearise_clipped(mean: Array, variance: Array, *, lower: Array, upper: Arra
 
 
 def offset_per_sd(slope: Array, variance: Array) -> Array:
-    """Return what a shared offset of one predictive sd adds to clipped variables, shape (n,).
+    """Return the change of clipped variables by a shared offset of one predictive sd, shape (n,).
 
     Nothing where nothing is clipped, and a whole sd where a normal variable would be clipped as
     often as by a band of one sd on either side.

@@ -71,7 +71,7 @@ def default_kernel(X: Array, *, width: float, blocks: Sequence[int] | None = Non
 
 
 def scales_by_block(X: Array, *, blocks: Sequence[int]) -> Array:
-    """Return how far each input typically lies from its mean, alike within a block, shape (D,).
+    """Return the typical deviation of each input from its mean, equal within a block, shape (D,).
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def _of_blocks(scales: Array, *, varies: NDArray[np.bool_], groups: NDArray[np.i
 
 
 def input_scales(X: Array) -> Array:
-    """Return how far each input typically lies from its mean, shape (D,); never zero.
+    """Return the typical deviation of each input from its mean, shape (D,); never zero.
 
     The standard deviation. Of an input with two values, half their distance, however rare one is: a
     rare category is no farther off than a common one. Of one that never varies, so much that it

@@ -165,7 +165,7 @@ def _parted(kernel: Sum | Product) -> tuple[Kernel, Kernel]:
 
 
 def _fits(kernel: RBF, X: Array) -> bool:
-    """Return whether there are lengthscales for these inputs; if not, the kernel itself says so."""
+    """Return whether the lengthscales fit these inputs; the kernel itself raises otherwise."""
     return np.ndim(np.squeeze(kernel.length_scale)) == 0 or np.shape(kernel.length_scale) == (
         X.shape[1],
     )

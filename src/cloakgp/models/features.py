@@ -57,7 +57,7 @@ class InputBox:
 
     @classmethod
     def checked(cls, bounds: object, *, n_inputs: int | None = None) -> InputBox:
-        """Return a box, or say what is wrong with it.
+        """Return a valid box, or raise an error that explains the fault.
 
         Parameters
         ----------
@@ -112,7 +112,7 @@ class InputBox:
 
     @cached_property
     def reference(self) -> Array:
-        """Points that lie evenly in the box, the same for everybody, shape (n, D).
+        """Evenly spread points of the box, always the same, shape (n, D).
 
         Equidistant in one dimension, Halton's sequence and the corners in more.
         """
@@ -126,7 +126,7 @@ class InputBox:
 
 
 class Basis(Protocol):
-    """What a public basis must say."""
+    """The interface of a public basis."""
 
     @property
     def box(self) -> InputBox:

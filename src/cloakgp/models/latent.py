@@ -124,7 +124,7 @@ def check_positive_definite(kernel: Kernel, covariance: Array) -> None:
 
 
 def _asymmetry(covariance: Array) -> float:
-    """Return how far a matrix is from its transpose, entry by entry, at most."""
+    """Return the largest difference of a matrix to its transpose, entry by entry."""
     most = 0.0
     for start in range(0, len(covariance), DIAGONAL_BLOCK):
         rows = slice(start, start + DIAGONAL_BLOCK)

@@ -1,4 +1,4 @@
-r"""Prior: what a Gaussian-process prior must say, whichever approximation it uses.
+r"""Prior: the interface of Gaussian-process priors, exact and approximate.
 
 The latent function f and the outputs y = f(X) + noise are jointly Gaussian under the prior:
 K_*f = cov(f_*, f), K_y = K_ff + diag(noise), K_** = cov(f_*). Design and prediction need these, at

@@ -35,7 +35,7 @@ from cloakgp.utils.arrays import Array
 
 @dataclass(frozen=True, eq=False)
 class FunctionSpan:
-    """An orthonormal basis of what a posterior mean can be, and the mean's coordinates in it.
+    """An orthonormal basis of possible posterior means, and the mean's coordinates in it.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ def function_span(prior: ExactPrior | SparsePrior, X: Array) -> FunctionSpan:
 
 
 def rkhs_sensitivity(prior: ExactPrior | SparsePrior, X: Array) -> float:
-    """Return max_j √[K_y⁻¹ K K_y⁻¹]_jj, how far one output moves the posterior mean per unit.
+    """Return max_j √[K_y⁻¹ K K_y⁻¹]_jj, the move of the posterior mean per unit of one output.
 
     Exact; see the head of this module. In inverse output units: times an output's change and
     √k(x, x) it is an sd in output units.
@@ -147,7 +147,7 @@ def rkhs_sensitivity(prior: ExactPrior | SparsePrior, X: Array) -> float:
 
 @dataclass(frozen=True, eq=False)
 class FunctionQuestions:
-    """What to ask of outputs so that the answers are a whole function.
+    """Questions about outputs whose answers are a whole function.
 
     Attributes
     ----------

@@ -20,7 +20,7 @@ from cloakgp.utils.arrays import Array
 
 @dataclass(frozen=True, eq=False)
 class RowNoisePrior:
-    """A prior whose cloaking matrix takes the rows of one table to be as noisy as it is told.
+    """A prior whose cloaking matrix uses given noise variances for the rows of one table.
 
     Everything else is the model's: predictions from the answers stay honest about the outputs.
 

@@ -205,7 +205,7 @@ class SparsePrior:
 
 
 def kmeans_centres(X: Array, *, count: int, random_state: int = 0) -> tuple[Array, Array]:
-    """Return k-means centres of the rows, and how many rows each stands for.
+    """Return k-means centres of the rows, and the number of rows of each.
 
     Parameters
     ----------

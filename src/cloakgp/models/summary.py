@@ -1,4 +1,4 @@
-"""Summary of a table: how many rows, where they are, and some of them."""
+"""Summary of a table: the number of rows, their ranges, and a sample."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OUTPUTS_APART = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """What is public knowledge about the inputs of a table.
+    """Public facts about the inputs of a table.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class Summary:
         return np.where(spread > 0, spread, 1.0)
 
     def centres(self, count: int, *, random_state: int = 0) -> tuple[Array, Array]:
-        """Return mini-batch k-means centres of the sample, and how many rows each stands for.
+        """Return mini-batch k-means centres of the sample, and the number of rows of each.
 
         Distances are in units of each input's range: near in age is not near in income.
 
@@ -106,7 +106,7 @@ class Summary:
 
     @cached_property
     def _distinct(self) -> tuple[Array, Array]:
-        """The distinct rows of the sample, and how many there are of each."""
+        """The distinct rows of the sample, and the count of each."""
         distinct, sizes = np.unique(self.sample, axis=0, return_counts=True)
         return distinct, sizes.astype(np.float64)
 
@@ -130,7 +130,7 @@ class Summary:
 
 @dataclass(frozen=True, eq=False)
 class EntrySummary(Summary):
-    """The same of the entries of several outputs of every row; the last input says of which.
+    """The summary of entries of several outputs per row; the last input numbers the output.
 
     Attributes
     ----------
@@ -170,7 +170,7 @@ class EntrySummary(Summary):
         return np.append(self.by_row.units, OUTPUTS_APART)
 
     def centres(self, count: int, *, random_state: int = 0) -> tuple[Array, Array]:
-        """Return centres of rows for every output, at most so many in all but for one each."""
+        """Return centres of rows for every output, limited in number, but at least one each."""
         rows = max(count // self.outputs, 1)
         centres, sizes = self.by_row.centres(rows, random_state=random_state)
         return as_entries(centres, count=self.outputs), np.repeat(sizes, self.outputs)

@@ -261,7 +261,7 @@ class OutputTransform:
         return _NORMAL_SCALES[self.name].mean(mean, sd)
 
     def covariance(self, mean: Array, sd: Array, shared: Array) -> Array:
-        """Return the covariances of g⁻¹(z_i) and g⁻¹(z_j), or the variances of what they share.
+        """Return the covariances of g⁻¹(z_i) and g⁻¹(z_j), or the variances of their common part.
 
         Parameters
         ----------

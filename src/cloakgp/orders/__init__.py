@@ -1,1 +1,1 @@
-"""Orders: what somebody asks of a table, in options, and how that is planned and done."""
+"""Orders of releases, in options: their plans, their making, their predictions."""

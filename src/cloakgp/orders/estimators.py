@@ -1,4 +1,4 @@
-"""Estimators built from orders, fitted, and what they released.
+"""Estimators built from orders, and their releases.
 
 `DPGPRegressor` for a private number in every row, `DPGPClassifier` for a private class. Defaults,
 checks and the choice of a sparse model are the estimators' own; here stands what a table adds:
@@ -82,7 +82,7 @@ def make_release(order: Order, *, reporter: Reporter) -> Release:
 def plan_release(
     order: Order, *, epsilons: Sequence[float] | None, reporter: Reporter
 ) -> ReleasePlan:
-    """Plan what `make_release` would do; the private column is not read.
+    """Plan a release by `make_release`; the private column is not read.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def plan_release(
 
 @dataclass(frozen=True, eq=False)
 class _Public:
-    """What is known of a table whose private column nobody has read."""
+    """Facts about a table without its private column."""
 
     rows: FileRows
     schema: Schema
@@ -160,7 +160,7 @@ def _estimator(order: Order, *, schema: Schema, ranges: Array) -> DPGPRegressor 
 
 
 def _public_columns(order: Order, schema: Schema) -> tuple[RawTable, list[str] | None]:
-    """Return the raw public columns of a table, and whose rows they are."""
+    """Return the raw public columns of a table, and the persons of its rows."""
     table_format = order.source.table_format
     columns = read_public(order.source.path, names=schema.sources, table_format=table_format)
     if not order.source.person:

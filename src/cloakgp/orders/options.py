@@ -1,4 +1,4 @@
-"""Orders: a fit request, and what a table in a file adds to it, before anything is read.
+"""Orders: a fit request with a table in a file, before anything is read.
 
 Mistakes in orders import nothing that takes long: what needs numbers or tables is imported where
 it is used.
@@ -32,7 +32,7 @@ FREE = (1e-5, 1e5)
 
 
 def check_missing_output(given: str, *, classes: Sequence[str]) -> None:
-    """Raise ValueError unless it says what a missing private cell means."""
+    """Raise ValueError unless it is a valid meaning of a missing private cell."""
     from cloakgp.data.raw import DROP, REFUSE
     from cloakgp.privacy.entries import read_entry
 
@@ -49,7 +49,7 @@ def check_missing_output(given: str, *, classes: Sequence[str]) -> None:
 def format_of_table(
     table: Path, query: str, *, limits: ReadingLimits = UNLIMITED
 ) -> TableFormat | None:
-    """Return how a table is read, if its name alone does not say it.
+    """Return the format of a table, if its name alone does not determine it.
 
     Parameters
     ----------
@@ -111,11 +111,11 @@ class SourceTable:
 
     @property
     def table_format(self) -> TableFormat | None:
-        """How the table is read, if its name alone does not say it."""
+        """The format of the table, if its name alone does not determine it."""
         return format_of_table(self.path, self.query, limits=self.limits)
 
     def raw_rows(self, *, classes: Sequence[str] = (), others: Sequence[str] = ()) -> RawRows:
-        """Return what the public columns are, declared or inferred, and how private cells are read.
+        """Return the schema of the public columns, and the reading of private cells.
 
         Parameters
         ----------
@@ -196,7 +196,7 @@ class Order:
         return tuple(cast("Sequence[str]", task.classes))
 
     def validate(self) -> None:
-        """Refuse what makes no sense, before any table is read.
+        """Refuse contradictory options, before any table is read.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Origin of a release: for what, by whom and under which licence it is made."""
+"""Origin of a release: purpose, maker and licence."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Stated(Protocol):
 
     @property
     def provenance(self) -> Provenance | None:
-        """When, with what, by whom and for what it was made."""
+        """Date, version, maker and purpose of the release."""
 
 
 StatedRelease = TypeVar("StatedRelease", bound=Stated)
@@ -25,7 +25,7 @@ StatedRelease = TypeVar("StatedRelease", bound=Stated)
 
 @dataclass(frozen=True)
 class Origin:
-    """What is said of a release beside what is known of it.
+    """Statements of a user about a release.
 
     Attributes
     ----------

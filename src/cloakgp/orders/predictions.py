@@ -1,4 +1,4 @@
-"""Predictions for a table in a file: its columns, and behind them what a release predicts.
+"""Predictions for a table in a file: its columns, followed by predictions.
 
 The table is read twice and never held. In the first pass everything is predicted, and kept in a
 temporary file, since how many digits are written depends on the smallest sd of all; in the second
@@ -41,7 +41,7 @@ PROBABILITY_DIGITS = 4
 
 
 class TablePredictions:
-    """What a release predicts for a table: found in a first pass, here, and written in a second.
+    """Predictions of a release for a table: a first pass computes them, a second one writes them.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ class TablePredictions:
         return Points(X=encoded.X[known], known=known)
 
     def write(self, file: BinaryIO) -> int:
-        """Write all columns but the private one, and what is predicted; return how many rows.
+        """Write all columns but the private one, and predictions; return the number of rows.
 
         Parameters
         ----------
@@ -194,7 +194,7 @@ class TablePredictions:
         return rows
 
     def _format(self) -> TableFormat:
-        """Return the format of what is written: of text, in the dialect in which the table is."""
+        """Return the format of the written table: for text, in the dialect of the input."""
         made, reader = format_of(Path(self._suffix)), self._table.table_format
         if not (isinstance(made, CsvFormat) and isinstance(reader, CsvFormat)):
             return made
@@ -210,7 +210,7 @@ class TablePredictions:
         )
 
     def _written(self, chunks: Iterator[TableChunk]) -> Iterator[Any]:
-        """Yield what is to be written of every chunk."""
+        """Yield the output table of every chunk."""
         prefix = "predicted_" if set(self._table.names) & set(self._names) else ""
         done = 0
         for chunk in chunks:

@@ -1,4 +1,4 @@
-"""Progress of an order: what is being done, and how far it has come, told to whoever waits."""
+"""Progress of an order: its current step, and its share done."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FIRST_GAP = 1e3
 
 @dataclass(frozen=True)
 class State:
-    """What is being done.
+    """The current step.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class State:
 
 @dataclass(frozen=True)
 class Reporter:
-    """Takes what each kind of work can say of itself, and has it shown.
+    """Receives the progress of each kind of work, and shows it.
 
     Attributes
     ----------
@@ -47,11 +47,11 @@ class Reporter:
     target: float | None = None
 
     def step(self, what: str) -> None:
-        """Say what begins, of which nobody knows how long it takes."""
+        """Announce a step of unknown duration."""
         self.show(State(what, what))
 
     def gap(self, certified: float) -> None:
-        """Say how close to the optimum a design is certified to be."""
+        """Announce the certified gap of a design."""
         text = f"designing the noise: certified gap {certified:.1e}"
         if self.target is None:
             self.show(State("designing", text))
@@ -62,13 +62,13 @@ class Reporter:
             self.show(State("designing", f"{text}, until {self.target:.0e}", share, 1.0))
 
     def rows(self, what: str, done: int, total: int | None) -> None:
-        """Say how many rows of a pass are done."""
+        """Announce the number of finished rows of a pass."""
         of_all = "" if total is None else f" of {total:,}"
         self.show(State(what, f"{what}: {done:,}{of_all} rows", done, total, steady=True))
 
 
 def share_done(certified: float, *, gap: float) -> float:
-    """Return how far a design has come, from 0 to 1, on a logarithmic scale.
+    """Return the progress of a design, from 0 to 1, on a logarithmic scale.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-r"""Page that predicts: one file in which anybody moves the inputs, without a server.
+r"""Page that predicts: one file with inputs to move, without a server.
 
 The page evaluates the posterior itself, by the coefficients of `cloakgp.release.coefficients`, in
 the float64 arithmetic of every browser: no grid and no interpolation, so that its numbers are those
@@ -115,7 +115,7 @@ def prediction_html(release: Release) -> str:
 
 
 def _as_script(values: Any) -> Markup:
-    """Return JSON that ends no script, whatever its text holds."""
+    """Return JSON that ends no script, for any text in it."""
     text = json.dumps(values, allow_nan=False)
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
@@ -195,7 +195,7 @@ def _control(control: Control) -> dict[str, Any]:
 
 
 def _columns(schema: Schema | None, controls: tuple[Control, ...]) -> list[dict[str, Any]]:
-    """Return how what is chosen becomes inputs, column by column, in order."""
+    """Return the encoding of choices as inputs, column by column, in order."""
     if schema is None:
         return [{"kind": "number", "controls": [place]} for place in range(len(controls))]
     place, found = 0, []

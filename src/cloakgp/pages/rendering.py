@@ -61,7 +61,7 @@ def environment_of(package: str) -> Environment:
 
 
 def _shown(value: Any) -> Any:
-    """Escape what browsers would obey and not show, such as signs that turn the direction."""
+    """Escape letters that browsers obey and do not show, such as marks of direction."""
     if isinstance(value, str) and not isinstance(value, Markup):
         return printable(value)
     return value

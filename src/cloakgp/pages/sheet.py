@@ -46,7 +46,7 @@ def sheet_html(release: Describable) -> str:
 
 
 def _pictures(release: Describable) -> tuple[str, ...]:
-    """Return pictures as data: images that run nothing, whatever their names hold."""
+    """Return pictures as data: images that run nothing, for any names in them."""
     if not isinstance(release, Release) or any(
         isinstance(kernel, IntegralRBF) for kernel in components(release.prior.kernel)
     ):

@@ -161,7 +161,7 @@ class BandsDisplay(Display):
 
     @property
     def n_panels(self) -> int:
-        """How many stages there are."""
+        """The number of stages."""
         return len(self.stages)
 
     @property
@@ -171,7 +171,7 @@ class BandsDisplay(Display):
 
     @property
     def title(self) -> str:
-        """What stands above it."""
+        """Its title."""
         return title_of(self.release, f"Bands of {shortened(asked_output(self.release))}")
 
     def to_frame(self) -> pd.DataFrame:

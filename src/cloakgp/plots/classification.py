@@ -214,7 +214,7 @@ class ClassificationDisplay(Display):
 
     @property
     def n_panels(self) -> int:
-        """How many panels it has: one for each slice, or for each class of one slice."""
+        """The number of panels: one for each slice, or for each class of one slice."""
         return len(self.parts) if self.together else len(self.shown)
 
     @property
@@ -230,7 +230,7 @@ class ClassificationDisplay(Display):
 
     @property
     def title(self) -> str:
-        """What stands above it."""
+        """Its title."""
         pieces = [part.piece for part in self.parts]
         return title_of(self.release, subject_of(self.release, pieces))
 
@@ -263,7 +263,7 @@ class ClassificationDisplay(Display):
         )
 
     def label(self, number: int) -> str:
-        """Return what to call the probability of a class on an axis."""
+        """Return the axis label of the probability of a class."""
         return f"probability of {self._named(number)}"
 
     def _named(self, number: int) -> str:
@@ -414,7 +414,7 @@ def _hatch(axes: Axes, part: Probabilities, number: int, *, hidden: NDArray[np.b
 
 
 def _open_marks() -> list[Patch]:
-    """Return the legend's entries for what is hatched."""
+    """Return the legend's entries for hatched areas."""
     return [
         Patch(facecolor="none", edgecolor=HATCHES, hatch=hatch, linewidth=0.0, label=label)
         for hatch, label in (

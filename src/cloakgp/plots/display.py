@@ -1,4 +1,4 @@
-"""Displays: what all pictures share that are made as scikit-learn makes them.
+"""Displays in the manner of scikit-learn: the common part of all pictures.
 
 The numbers of a picture are computed first and kept, so that it can be drawn again in another
 style, and so that they can be had as a table.
@@ -52,16 +52,16 @@ class Display(ABC):
     @property
     @abstractmethod
     def n_panels(self) -> int:
-        """How many panels it has."""
+        """The number of panels."""
 
     @property
     @abstractmethod
     def title(self) -> str:
-        """What stands above it."""
+        """Its title."""
 
     @property
     def insecure(self) -> bool:
-        """Whether it is of noise from a fixed seed, which its title then says."""
+        """Whether the noise came from a fixed seed; the title then states it."""
         return False
 
     @property
@@ -165,7 +165,7 @@ class Display(ABC):
 
 
 def styled(style: Style, **defaults: Any) -> dict[str, Any]:
-    """Return keywords of one thing that is drawn: what is chosen, and the defaults besides.
+    """Return the style of one drawn element: the chosen keywords, and defaults.
 
     Examples
     --------

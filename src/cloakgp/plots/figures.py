@@ -44,7 +44,7 @@ def new_figure(*, width: float, height: float) -> Figure:
 
 
 def title_of(release: Release, subject: str) -> str:
-    """Return what stands above a picture: what it shows, and what is guaranteed.
+    """Return the title of a picture: its subject, and the guarantee.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def figure_bytes(figure: Figure, *, suffix: str) -> bytes:
 
 
 def picture_suffix(path: str | Path) -> str:
-    """Return the suffix that tells in which format to draw, or say which ones do.
+    """Return the suffix of a picture's format, or raise an error that lists all.
 
     Examples
     --------
@@ -171,7 +171,7 @@ def rug_mark(label: str, *, theme: Theme) -> Line2D:
 
 
 def draw_band(axes: Axes, grid: Array, ends: tuple[Array, Array], **style: Any) -> None:
-    """Draw what lies between two curves, or between two values at each of some levels.
+    """Draw the band between two curves, or between two values at each of some levels.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def add_colour_bar(
 
 
 def tidy(axes: Axes, *, theme: Theme) -> None:
-    """Take away what distracts."""
+    """Remove distracting frames and ticks."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(theme.pale)
     axes.tick_params(colors=theme.ink, length=3)

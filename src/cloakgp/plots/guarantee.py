@@ -31,7 +31,7 @@ POINTS, REACH, LEAST_DELTA = 61, 2.5, 1e-12
 
 @dataclass(eq=False, repr=False)
 class GuaranteeDisplay(Display):
-    """A guarantee: δ over ε, and how often an attacker guesses right over what they believed.
+    """A guarantee: δ over ε, and the share of right guesses of an attacker over their prior belief.
 
     The attacker knows everything but which of two values one person has.
 
@@ -132,7 +132,7 @@ class GuaranteeDisplay(Display):
 
     @property
     def title(self) -> str:
-        """What stands above it."""
+        """Its title."""
         if self.seeded:
             return "INSECURE: seeded noise, so none of this holds"
         stated = self.guarantee
@@ -222,7 +222,7 @@ class GuaranteeDisplay(Display):
             **theme.words,
         )
         axes.annotate(
-            "without what is published",
+            "without the published values",
             (0.5, 0.5),
             xytext=(0, -6),
             textcoords="offset points",

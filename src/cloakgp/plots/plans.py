@@ -148,12 +148,12 @@ class PlanDisplay(Display):
 
     @property
     def title(self) -> str:
-        """What stands above it."""
+        """Its title."""
         return f"Expected error of {shortened(self.output)}, before anything is asked"
 
     @property
     def label(self) -> str:
-        """What to call the error on an axis."""
+        """The axis label of the error."""
         return f"expected error of {shortened(self.output)}" + (
             f" ({self.unit})" if self.unit else ""
         )

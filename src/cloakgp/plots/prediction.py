@@ -197,7 +197,7 @@ class PredictionDisplay(Display):
 
     @property
     def n_panels(self) -> int:
-        """How many panels it has."""
+        """The number of panels."""
         return len(self.parts)
 
     @property
@@ -207,13 +207,13 @@ class PredictionDisplay(Display):
 
     @property
     def title(self) -> str:
-        """What stands above it."""
+        """Its title."""
         pieces = [part.piece for part in self.parts]
         return title_of(self.release, subject_of(self.release, pieces))
 
     @property
     def label(self) -> str:
-        """What to call the output on an axis."""
+        """The axis label of the output."""
         return shortened(self.release.output_name) + (f" ({self.unit})" if self.unit else "")
 
     def to_frame(self) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Slices: rows along one or two public inputs, the others held at what is typical.
+"""Slices: rows along one or two public inputs, with typical values of the others.
 
 Inputs are those of the table: categories are categories here, and dates are dates.
 """
@@ -159,14 +159,14 @@ def slices_of(
 
 
 def predicting(predict: Callable[[], Found]) -> Found:
-    """Return what is predicted, without a warning that a level is "any other"."""
+    """Return predictions, without a warning that a level is "any other"."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnseenLevelWarning)
         return predict()
 
 
 def subject_of(release: Release, slices: Sequence[Slice]) -> str:
-    """Return what a picture shows, in words."""
+    """Return the subject of a picture, in words."""
     varied = [shortened(each.label) for piece in slices for each in piece.varied]
     count, output = len(controls_of(release)), shortened(release.output_name)
     if len(varied) > 2:
@@ -200,7 +200,7 @@ def _map(release: Release, controls: tuple[Control, ...], chosen: tuple[Control,
 
 
 def _away(chosen: Sequence[Control], points: Array) -> Array:
-    """Return how far the next row is from points of a map, in what counts as near."""
+    """Return the distance of the next row from points of a map, in units of nearness."""
     ends = np.array([_widened(each) for each in chosen])
     width = ends[:, 1] - ends[:, 0]
     known = np.unique(np.column_stack([each.known for each in chosen]) / width, axis=0)
@@ -257,13 +257,13 @@ def shortened(name: str) -> str:
 
 
 def axis_of(control: Control) -> str:
-    """Return what to write along an axis: what an input is called, and its unit."""
+    """Return the label of an axis: the title of an input, and its unit."""
     unit = f" ({shortened(control.unit)})" if control.unit else ""
     return f"{shortened(control.label)}{unit}"
 
 
 def label_inputs(axes: Axes, piece: Slice, *, theme: Theme) -> None:
-    """Write along the axes which inputs vary, and above them at what the others are held.
+    """Label the axes with varying inputs, and the title with the values of the others.
 
     Parameters
     ----------
@@ -288,7 +288,7 @@ def label_inputs(axes: Axes, piece: Slice, *, theme: Theme) -> None:
 
 
 def write_held(axes: Axes, piece: Slice, *, theme: Theme) -> None:
-    """Write above axes at what the other inputs are held."""
+    """Write the values of the other inputs above axes."""
     if piece.held:
         held = "\n".join(
             filter(None, (axes.get_title(), textwrap.fill(piece.held, LETTERS_OF_A_LINE)))
@@ -297,7 +297,7 @@ def write_held(axes: Axes, piece: Slice, *, theme: Theme) -> None:
 
 
 def mark_typical(axes: Axes, piece: Slice, *, theme: Theme) -> None:
-    """Mark at what an input is held while the others vary, if there are any."""
+    """Mark the typical value of an input, if others vary."""
     if not piece.held:
         return
     axes.axvline(
@@ -336,7 +336,7 @@ def fill_map(axes: Axes, piece: Slice, values: Array, style: Mapping[str, Any]) 
 
 
 def _date_words(control: Control, day: float) -> str:
-    """Return a date as far as it matters: year and month, month and day, or day and hour."""
+    """Return a date to the needed precision: year and month, month and day, or day and hour."""
     text = str(np.datetime64(round(day * MINUTES_OF_A_DAY), "m"))
     span = control.hi - control.lo
     return text[:7] if span >= LONG else (text[5:10] if span >= DATE_TICKS else text[8:16])

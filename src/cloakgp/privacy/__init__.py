@@ -1,4 +1,4 @@
-"""Privacy: the mechanisms in which y meets noise, and what they cost."""
+"""Privacy: the mechanisms in which y meets noise, and their costs."""
 
 from cloakgp.privacy.accounting import Calibration, Guarantee, compose
 from cloakgp.privacy.answers import Answers

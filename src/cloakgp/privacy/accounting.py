@@ -148,7 +148,7 @@ def papers_noise_multiplier(epsilon: float, delta: float) -> float:
 
 
 def discretisation_delta(epsilon: float, *, answers: int, coarseness: float) -> float:
-    r"""Bound what rounding to a grid and discrete noise add to δ at ε.
+    r"""Bound the increase of δ at ε by rounding to a grid and discrete noise.
 
     Setting
     -------
@@ -415,7 +415,7 @@ class Guarantee(ShownAsTable):
 
 
 def compose(*guarantees: Guarantee, delta: float | None = None) -> Guarantee:
-    """Return what several releases about the same people guarantee together.
+    """Return the joint guarantee of several releases about the same people.
 
     Of Gaussian noise exactly: μ² = Σ μ_i² (Dong, Roth and Su 2022, corollary 3.3). Of Laplace noise
     the ε_i add up at δ = 0, and at a larger δ, or beside Gaussian noise, their privacy losses do
@@ -467,7 +467,7 @@ def compose(*guarantees: Guarantee, delta: float | None = None) -> Guarantee:
 
 
 def check_parts(parts: Sequence[object], *, kind: type) -> None:
-    """Refuse to add up nothing, or what is no guarantee of one kind of noise.
+    """Refuse an empty sum, or parts that are no guarantees of one kind of noise.
 
     Parameters
     ----------

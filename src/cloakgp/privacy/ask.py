@@ -138,7 +138,7 @@ LENGTH_SLACK = 1e-9
 
 
 class PrivateRows(Protocol):
-    """A table whose private column can be gone through; for this module alone."""
+    """A table with passes over its private column; for this module alone."""
 
     def over_rows(
         self,
@@ -163,7 +163,7 @@ class PrivateRows(Protocol):
 
 @dataclass(frozen=True)
 class StrategyBound:
-    """What is known of a strategy before any output is read; the pass itself verifies it.
+    """Public bounds of a strategy before any output is read; the pass itself verifies them.
 
     Attributes
     ----------
@@ -210,7 +210,7 @@ class StrategyBound:
 
 @dataclass(frozen=True, eq=False)
 class _Together:
-    """What is asked of the rows of each number of groups. Public."""
+    """Lengths of the columns of rows for each group number. Public."""
 
     lengths: Array
     counts: NDArray[np.intp]
@@ -272,7 +272,7 @@ class _Answered:
         )
 
     def as_promised(self, bound: StrategyBound) -> bool:
-        """Return whether columns, rows and groups are what noise was calibrated for."""
+        """Return whether columns, rows and groups agree with the calibration of noise."""
         if not self.within_bound or self.count != bound.count:
             return False
         if bound.group_rows is None:
@@ -563,7 +563,7 @@ def _answers_to_nothing(
 
 
 def _encoded(question: Question, entries: Array) -> Array:
-    """Return V of entries, or refuse another shape or type, whatever their values."""
+    """Return V of entries, or refuse another shape or type, independently of values."""
     encoded = question.encode(entries)
     # Others would broadcast, and others' precision is not what the proofs count with.
     if encoded.shape != (len(entries), question.channels) or encoded.dtype != np.float64:
@@ -582,5 +582,5 @@ def _within(question: Question, other: Question) -> bool:
 
 
 def _stated(guarantee: Guarantee, question: Question) -> Guarantee:
-    """Return the guarantee of answers, which may decide how much is asked after them."""
+    """Return the guarantee of answers, which may decide about later questions."""
     return replace(guarantee, adaptive=True) if question.precedes_choice else guarantee

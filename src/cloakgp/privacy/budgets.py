@@ -1,4 +1,4 @@
-"""Budgets (ε, δ) that can be asked for: what is none, or none that noise can carry, is refused."""
+"""Valid budgets (ε, δ): invalid ones, and those beyond the range of noise, are refused."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def check_budget(epsilon: float, delta: float, *, pure: bool = False, part: bool
 
 
 def check_pair(epsilon: float, delta: float, *, pure: bool = False) -> None:
-    """Refuse what is no pair (ε, δ), of a budget or of several together.
+    """Refuse an invalid pair (ε, δ), of a budget or of several together.
 
     Parameters
     ----------

@@ -55,7 +55,7 @@ def warn_of_parameters(
     input_bounds: Sequence[Interval] = (),
     rates: Sequence[float] = (),
 ) -> None:
-    """Warn of everything in a declaration that looks dubious, unless `already_warned` says so.
+    """Warn of all dubious parts of a declaration, except within `already_warned`.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def warn_of_parameters(
 
 @contextmanager
 def already_warned() -> Iterator[None]:
-    """Say nothing of the parts of what `warn_of_parameters` has looked at as a whole.
+    """Suppress warnings about parts of a declaration that `warn_of_parameters` has checked.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def warn_caller(message: str, category: type[Warning]) -> None:
 def budget_doubts(
     *, epsilon: float, delta: float | None = None, rows: int | None = None
 ) -> tuple[str, ...]:
-    """Return what looks dubious about a budget.
+    """Return doubts about a budget.
 
     Parameters
     ----------
@@ -154,14 +154,14 @@ meet such a guarantee. Choose a delta well below 0.002.
         )
     if epsilon > LARGEST_USUAL_EPSILON:
         doubts.append(
-            f"epsilon = {epsilon:.4g} protects hardly anybody: odds may change by a factor of "
+            f"epsilon = {epsilon:.4g} protects hardly anyone: odds may change by a factor of "
             f"{odds_factor(epsilon)}. Choose 1 or so; above 10 is rarely defensible."
         )
     return tuple(doubts)
 
 
 def bounds_doubts(bounds: Sequence[Interval], *, of: str = "outputs") -> tuple[str, ...]:
-    """Return what looks dubious about bounds.
+    """Return doubts about bounds.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def bounds_doubts(bounds: Sequence[Interval], *, of: str = "outputs") -> tuple[s
 
 
 def mean_doubts(mean: object, bounds: Sequence[Interval]) -> tuple[str, ...]:
-    """Return what looks dubious about a prior mean.
+    """Return doubts about a prior mean.
 
     Examples
     --------
@@ -201,7 +201,7 @@ def mean_doubts(mean: object, bounds: Sequence[Interval]) -> tuple[str, ...]:
 
 
 def rates_doubts(rates: Sequence[float]) -> tuple[str, ...]:
-    """Return what looks dubious about the declared rates of classes.
+    """Return doubts about the declared rates of classes.
 
     Examples
     --------

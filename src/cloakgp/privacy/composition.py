@@ -156,7 +156,7 @@ class MixedGuarantee(ShownAsTable):
 
     @property
     def _epsilon_of_parts(self) -> float:
-        """What measurements without δ add to ε, rounded up."""
+        """The increase of ε by measurements without δ, rounded up."""
         return self.release.epsilon_of_parts * (1 + ROUNDING)
 
     @cached_property
@@ -165,7 +165,7 @@ class MixedGuarantee(ShownAsTable):
         return tuple(_ends(lowest, highest) for lowest, highest in self._loss_intervals())
 
     def _rough_delta_at(self, epsilon: float) -> float:
-        """Return about what `delta_at` returns, a thousand times as fast."""
+        """Return an approximation of `delta_at`, a thousand times as fast."""
         shares, losses = np.moveaxis(np.array(self._two_points), -1, 0)
         profile = _rough_gaussian_profile(
             self.release.mu, epsilon - self._epsilon_of_parts - losses
@@ -189,7 +189,7 @@ def compose_with_selection(
     mechanism: SelectionMechanism = "permute-and-flip",
     delta: float | None = None,
 ) -> MixedGuarantee:
-    """Return what a private choice and the release made with it guarantee together.
+    """Return the joint guarantee of a private choice and the release made with it.
 
     The bound and its proof stand at the head of this module.
 
@@ -245,7 +245,7 @@ def compose_with_selection(
 
 
 def worst_release(epsilon: float, delta: float, *, rows: int, answers: int) -> Guarantee:
-    r"""Return a guarantee that every release of a budget keeps, whatever prior was chosen for it.
+    r"""Return a guarantee that every release of a budget keeps, for any chosen prior.
 
     A total must not depend on what was chosen: the choice is an outcome. Releases under one (ε, δ)
     differ in the number of their answers, and by some 1e-20 in μ.
@@ -290,7 +290,7 @@ def worst_release(epsilon: float, delta: float, *, rows: int, answers: int) -> G
 
 
 def least_scale(sigma: float, *, rows: int) -> float:
-    """Return how many steps of its grid Gaussian noise has at least.
+    """Return the least scale of Gaussian noise, in steps of its grid.
 
     It is 2⁴⁰ steps unless the answers outgrow 60 bits (`cloakgp.privacy.grid`). With columns of
     norm at most 1 and entries that move by d an answer is at most N d, so the noise is then at

@@ -41,7 +41,7 @@ NEGLIGIBLE = 1e-7
 
 @dataclass(frozen=True, eq=False)
 class HeldOutErrors:
-    """What is public about the errors on held-out rows.
+    """Public facts about the errors on held-out rows.
 
     Attributes
     ----------

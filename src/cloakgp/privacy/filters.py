@@ -1,4 +1,4 @@
-r"""Privacy filters: what a limit leaves room for, however prices were chosen after reading answers.
+r"""Privacy filters: limits that hold for any adaptive choice of prices.
 
 Setting
 -------
@@ -187,7 +187,7 @@ def checked_number(value: object, *, name: str, least: float, below: float) -> f
 
 
 def checked_limit(epsilon: object, delta: object) -> Budget:
-    """Return a limit, or the budget of one release; δ may be 0, for what needs none.
+    """Return a valid limit, or budget of one release; δ may be 0, for noise that needs none.
 
     Raises
     ------
@@ -225,7 +225,7 @@ def fixed(exact: Fraction | float) -> int:
 
 
 def root_up(squared: int) -> float:
-    """Return the least float64 whose square is at least a number in units of sums.
+    """Return the least float64 with a square of at least a number in units of sums.
 
     Examples
     --------
@@ -299,7 +299,7 @@ def renyi_divergences(epsilon: float, *, laplace: bool) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Amount:
-    """Exact sums of what some charges cost together.
+    """Exact sums of the costs of some charges.
 
     Attributes
     ----------
@@ -335,7 +335,7 @@ class Amount:
 
     @classmethod
     def of(cls, cost: Cost) -> Amount:
-        """Return what one draw costs.
+        """Return the cost of one draw.
 
         Raises
         ------
@@ -346,9 +346,9 @@ class Amount:
         epsilon = checked_number(cost.epsilon, name="epsilon", least=0.0, below=math.inf)
         coarseness = checked_number(cost.coarseness, name="coarseness", least=0.0, below=math.inf)
         if mu == epsilon == 0 or cost.answers < 0:
-            raise ValueError("a draw of noise that costs nothing protects nobody")
+            raise ValueError("a draw of noise that costs nothing protects no one")
         if max(mu, epsilon) > LARGEST_EPSILON:
-            raise ValueError("a draw of noise at such a price protects nobody")
+            raise ValueError("a draw of noise at such a price protects no one")
         laplace = _is_laplace(cost)
         total = cls(
             gaussian=fixed(Fraction(mu) ** 2),
@@ -367,12 +367,12 @@ class Amount:
 
     @classmethod
     def to_hold(cls, budgets: Iterable[Cost | Budget]) -> Amount:
-        """Return what is held for budgets (ε, δ), or known costs, before they are drawn."""
+        """Return the hold for budgets (ε, δ), or known costs, before they are drawn."""
         return sum((cls.of(_held_cost(one)) for one in budgets), start=cls())
 
     @classmethod
     def of_guarantee(cls, guarantee: Guarantee | MixedGuarantee) -> Amount:
-        """Return what a release spent, part by part, from what it guarantees."""
+        """Return the costs of a release, part by part, from its guarantee."""
         return sum((cls.of(cost) for cost in costs_of_guarantee(guarantee)), start=cls())
 
     def __add__(self, other: Amount) -> Amount:
@@ -382,7 +382,7 @@ class Amount:
         return Amount.from_parts([a - b for a, b in zip(self.parts, other.parts, strict=True)])
 
     def times(self, count: int) -> Amount:
-        """Return what so many of it cost together."""
+        """Return a multiple of the amount."""
         return Amount.from_parts([count * part for part in self.parts])
 
     def largest(self, other: Amount) -> Amount:
@@ -412,7 +412,7 @@ class Amount:
 
     @property
     def numbers(self) -> dict[str, float | int]:
-        """As float64, rounded up: what an entry of the ledger says of it."""
+        """The sums as float64, rounded up, for an entry of the ledger."""
         return {
             "mu": root_up(self.gaussian),
             "laplace_epsilon": _rounded(self.laplace),
@@ -423,7 +423,7 @@ class Amount:
 
     @classmethod
     def from_numbers(cls, numbers: Mapping[str, Any]) -> Amount:
-        """Return the amount that an entry of the ledger says.
+        """Return the amount of an entry of the ledger.
 
         Several parts of a kind count as one of their sum, which is never less: no curve of this
         module grows slower than its ε.
@@ -575,14 +575,14 @@ class PrivacyFilter:
         )
 
     def _grid(self, total: Amount) -> float:
-        """Return what the grids cost in δ, beside mechanisms that need none."""
+        """Return the cost of the grids in δ, beside mechanisms that need none."""
         pure = _rounded(total.laplace + total.pure)
         return discretisation_delta(
             self.epsilon + pure, answers=total.answers, coarseness=_rounded(total.coarseness)
         )
 
     def _used(self, total: Amount) -> list[Fraction | float]:
-        """Return what each filter has used, as a share of its own."""
+        """Return the used share of each filter."""
         spent = total.gaussian + total.as_gaussian
         fine = not total.gaussian or self._grid(total) <= GRID_SHARE * self.delta
         gaussian = Fraction(ORDERS[self.order]) * total.gaussian * RENYI_UNITS / (2 * UNITS)
@@ -606,7 +606,7 @@ Costs = tuple[Amount, ...]
 
 
 def costs_of_guarantee(guarantee: Guarantee | MixedGuarantee) -> list[Cost]:
-    """Return what a release spent, from what it guarantees.
+    """Return the costs of a release, from its guarantee.
 
     Examples
     --------
@@ -625,7 +625,7 @@ def costs_of_guarantee(guarantee: Guarantee | MixedGuarantee) -> list[Cost]:
 
 
 def costs_of_release(epsilon: float, delta: float, *, noise: NoiseChoice = "auto") -> Costs:
-    """Return what a release of a budget costs at most, by each noise that it may draw.
+    """Return the largest cost of a release of a budget, for each possible noise.
 
     Parameters
     ----------
@@ -684,7 +684,7 @@ def used_by(spent: Amount, pending: Sequence[Costs], *, limit: Budget) -> float:
 def releases_left(
     spent: Amount, costs: Costs, *, limit: Budget, pending: Sequence[Costs] = ()
 ) -> int:
-    """Return how many more releases of one kind keep within a limit, one million at most.
+    """Return the number of further releases of one kind within a limit, at most one million.
 
     Parameters
     ----------
@@ -716,7 +716,7 @@ def releases_left(
 
 
 def _totals(spent: Amount, pending: Sequence[Costs]) -> list[Amount]:
-    """Return what may be spent in all, for each way in which noises may be drawn.
+    """Return the possible total spending, for each way in which noises may be drawn.
 
     Where these are too many, an amount that is at least as large as any of them.
     """
@@ -733,7 +733,7 @@ def _totals(spent: Amount, pending: Sequence[Costs]) -> list[Amount]:
 
 
 def _splits(count: int, parts: int) -> Iterator[tuple[int, ...]]:
-    """Return all ways in which so many releases may be split over so many noises."""
+    """Return all splits of a number of releases over a number of noises."""
     if parts == 1:
         yield (count,)
         return

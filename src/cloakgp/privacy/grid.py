@@ -157,7 +157,7 @@ class Magnitudes:
 
     @classmethod
     def of(cls, strategy: Array, *, noise: Noise = GAUSSIAN) -> Magnitudes:
-        """Measure a strategy of shape (k, N); the sums are inflated by what they may round."""
+        """Measure a strategy of shape (k, N); the sums are inflated by their rounding errors."""
         answers, rows = strategy.shape
         totals = np.abs(strategy).sum(axis=1) * (1 + 2 * gamma(rows))
         return cls(
@@ -204,7 +204,7 @@ def calibrate(
     noise: Noise = GAUSSIAN,
     calibration: Calibration = "exact",
 ) -> tuple[Grid, Guarantee]:
-    """Choose the grid and the noise for a strategy, and state what they guarantee.
+    """Choose the grid and the noise for a strategy, and state their guarantee.
 
     Sees public arrays only.
 
@@ -252,7 +252,7 @@ def integer_sensitivity(
     step: float,
     noise: Noise = GAUSSIAN,
 ) -> int:
-    r"""Bound how far the rounded answers can move between neighbours, in grid steps.
+    r"""Bound the change of the rounded answers between neighbours, in grid steps.
 
     Argument. In exact arithmetic R V moves by at most its distance. In floating point,
     any order of summation and any fused operations give |fl(r·v) − r·v| ≤ γ_N Σ_j |r_j||v_j| with

@@ -1,4 +1,4 @@
-r"""Groups: who is protected, one row or all rows of one person; how far a person moves answers.
+r"""Groups: the protected unit, one row or all rows of one person, and its effect on answers.
 
 Neighbours
     All outputs of one group change, each anywhere within [lo, hi]; everything else is equal. Which

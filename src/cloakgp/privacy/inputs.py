@@ -57,7 +57,7 @@ def checked_private_inputs(X: ArrayLike, *, columns: int | None = None) -> Array
 
 
 def _complain(X: ArrayLike, *, table: bool) -> NoReturn:
-    """Say what is wrong with entries that are no numbers, in scikit-learn's words."""
+    """Raise an error about entries that are no numbers, in scikit-learn's words."""
     if any(isinstance(entry, complex | np.complexfloating) for entry in as_entries(X).flat):
         raise ValueError("Complex data not supported")
     if not table:
@@ -66,7 +66,7 @@ def _complain(X: ArrayLike, *, table: bool) -> NoReturn:
 
 
 def checked_paired_outputs(y: ArrayLike, *, rows: int) -> Array:
-    """Check outputs without saying how many rows there are."""
+    """Check outputs without revealing the number of rows."""
     # Ragged outputs have no shape; what is said of them is said by `read_outputs`.
     if y is not None and _length(y) not in (None, rows):
         raise ValueError("X and y have different numbers of rows: they must agree")

@@ -101,7 +101,7 @@ def noises_for(
 
 
 def _covers(law: Noise, other: Noise, *, epsilon: float, delta: float) -> bool:
-    """Return whether a law asks whatever another can, with no more noise."""
+    """Return whether a law can ask the same questions as another, with no more noise."""
     return law.ball in ("l2", other.ball) and (
         law.unit_sd(epsilon, delta) <= other.unit_sd(epsilon, delta)
     )
@@ -110,7 +110,7 @@ def _covers(law: Noise, other: Noise, *, epsilon: float, delta: float) -> bool:
 def budgets_at_equal_total(
     names: Collection[NoiseName], *, epsilon: float, delta: float, spent: Sequence[Guarantee]
 ) -> dict[NoiseName, Pair]:
-    """Return how much of a budget each noise may take, for one total with what was spent.
+    """Return the budget of each noise for one total, including earlier spending.
 
     The noise with the least total gets all of it; others get the part with which they compose to
     the same ε.

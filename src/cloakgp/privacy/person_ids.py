@@ -25,7 +25,7 @@ COMPARED = (
     "Ids were compared as text, letter by letter, without blanks around them and in Unicode's "
     "composed form (NFC): 1, 01 and 1.0 are three people, and so are Eve and eve"
 )
-"""How ids were compared, for whoever reads what was released."""
+"""The comparison of ids, in words for readers of a release."""
 
 TEXT, WHOLE = "text", "whole numbers"
 MIXED = (
@@ -103,7 +103,7 @@ def person_ids(groups: Iterable[Hashable], *, rows: int) -> Iterator[str]:
 
 
 def _one_for_each_row(groups: Any, *, rows: int) -> Iterable[object]:
-    """Return what can be gone over in the order of the rows."""
+    """Return an iterable in the order of the rows."""
     shape = getattr(groups, "shape", ())
     if isinstance(groups, str | bytes | Mapping | Set) or len(shape) > 1:
         raise ValueError(

@@ -1,4 +1,4 @@
-r"""Privacy-loss distributions: what Laplace and Gaussian parts guarantee together.
+r"""Privacy-loss distributions: the joint guarantee of Laplace and Gaussian parts.
 
 Setting
 -------

@@ -1,4 +1,4 @@
-"""Rounding errors of float64: what the proofs of this package count with."""
+"""Rounding errors of float64, as the proofs of this package count them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ UNIT_ROUNDOFF = 2.0**-53
 
 
 def gamma(operations: int) -> float:
-    """Return Higham's γ_n = n u / (1 − n u), the relative error that n roundings can add up to.
+    """Return Higham's γ_n = n u / (1 − n u), the largest relative error of n roundings.
 
     Higham 2002, *Accuracy and Stability of Numerical Algorithms*, lemma 3.1.
 

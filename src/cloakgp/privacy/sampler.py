@@ -25,7 +25,7 @@ COARSEST = 2.0**-41
 
 @cache
 def _opendp() -> ModuleType:
-    """Return OpenDP, loaded when noise is first drawn: whoever only predicts does without."""
+    """Return OpenDP, loaded when noise is first drawn: predictions do not need it."""
     import opendp.prelude
 
     opendp.prelude.enable_features("contrib")
@@ -67,7 +67,7 @@ def add_discrete_gaussian(integers: Integers, *, scale: float, sensitivity: int)
 
 
 def add_insecure_gaussian(integers: Integers, *, scale: float, seed: int) -> Integers:
-    """Add reproducible rounded normal noise. NOT PRIVATE: whoever knows the seed can subtract it.
+    """Add reproducible rounded normal noise. NOT PRIVATE: knowledge of the seed removes it.
 
     For experiments and tests only.
 

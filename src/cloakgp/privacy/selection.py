@@ -320,7 +320,7 @@ def _expected_error(
 
 @dataclass(frozen=True)
 class ErrorBand:
-    """What is public about one candidate's error.
+    """Public facts about one candidate's error.
 
     Attributes
     ----------
@@ -419,7 +419,7 @@ def joint_band(bands: Sequence[ErrorBand], *, loss: Loss, changed: int) -> Error
 
 
 def score_sensitivity(bands: Sequence[ErrorBand]) -> tuple[float, int]:
-    """Choose a grid for the errors, and bound how far they can move on it between neighbours.
+    """Choose a grid for the errors, and bound their change between neighbours on it.
 
     Two numbers at most m apart, divided by a power of two and rounded to integers, are at most
     ⌊m/step⌋ + 1 apart.

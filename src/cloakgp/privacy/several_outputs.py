@@ -45,7 +45,7 @@ class OutputColumns:
 
     @classmethod
     def checked(cls, bounds: object) -> OutputColumns:
-        """Return the bounds of each output, or say what is wrong with them.
+        """Return valid bounds of each output, or raise an error that explains the fault.
 
         Parameters
         ----------
@@ -173,7 +173,7 @@ class OutputColumns:
         return placed
 
     def units(self, groups: Iterable[Hashable] | None, *, rows: int) -> Groups:
-        """Return whose each entry is: the outputs of one row, or of all rows of one group.
+        """Return the group of each entry: the outputs of one row, or of all rows of one group.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Spending: what every draw of noise costs, told to whoever keeps the account before it is drawn.
+"""Spending: the cost of every draw of noise, reported to an account before the draw.
 
 Nothing here keeps an account. A `Keeper` does, from above (`cloakgp.ledger`), and is put in force
 by `counted_by`, or for a whole process by the environment variable ``CLOAKGP_LEDGER``. Then
@@ -56,7 +56,7 @@ class SpendingError(ValueError):
 
 @dataclass(frozen=True)
 class Cost:
-    """What one draw of noise costs, from the numbers with which it is drawn.
+    """The cost of one draw of noise, from the numbers with which it is drawn.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Cost:
 
     @classmethod
     def of_gaussian(cls, *, sensitivity: int, scale: float, answers: int) -> Cost:
-        """Return what Gaussian noise of a scale costs, for a sensitivity in ℓ2 norm.
+        """Return the cost of Gaussian noise of a scale, for a sensitivity in ℓ2 norm.
 
         Examples
         --------
@@ -96,7 +96,7 @@ class Cost:
 
     @classmethod
     def of_pure(cls, mechanism: str, *, sensitivity: int, scale: float) -> Cost:
-        """Return what is ε-DP with ε = sensitivity/scale costs.
+        """Return the cost of an ε-DP mechanism with ε = sensitivity/scale.
 
         Examples
         --------
@@ -109,7 +109,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Spender:
-    """Who is about to spend: public, but for what makes a fingerprint.
+    """The caller that is about to spend: public, except for the source of a fingerprint.
 
     Attributes
     ----------
@@ -131,23 +131,23 @@ class Spender:
 
 
 class Charge(Protocol):
-    """What one call spends, while it runs."""
+    """The spending of one call, while it runs."""
 
     def hold(self, budgets: Sequence[Cost | Budget]) -> None:
-        """Hold budgets, or costs that are known, for what will be drawn, or raise."""
+        """Hold budgets, or known costs, for later draws, or raise."""
 
     def reserve(self, cost: Cost) -> None:
-        """Reserve what a draw costs, durably, or raise; the noise is drawn directly afterwards."""
+        """Reserve the cost of a draw, durably, or raise; the noise is drawn directly afterwards."""
 
     def drawn(self, digest: str | None) -> None:
-        """Note what was drawn, by the digest of what is published."""
+        """Record a draw, by the digest of the published answers."""
 
     def close(self, *, failed: bool) -> None:
-        """Commit what was drawn, and give back what was only held."""
+        """Commit the drawn costs, and give back the rest of the hold."""
 
 
 class Keeper(Protocol):
-    """Whoever keeps the account."""
+    """The keeper of an account."""
 
     def open_charge(self, spender: Spender) -> Charge:
         """Begin to count a call, or raise."""
@@ -187,7 +187,7 @@ def counted_by(keeper: Keeper) -> Iterator[None]:
 
 
 def keeper_in_force() -> Keeper | None:
-    """Return who counts what is spent here: that of the block, or that of the environment.
+    """Return the keeper in force: that of the block, or that of the environment.
 
     Raises
     ------
@@ -244,7 +244,9 @@ def one_charge(function: Callable[Parameters, Result]) -> Callable[Parameters, R
             try:
                 charge.close(failed=True)
             except Exception:
-                error.add_note("The ledger could not be told: what was reserved counts as spent.")
+                error.add_note(
+                    "The ledger could not be reached: the reserved budget counts as spent."
+                )
             raise
         finally:
             _charge.reset(token)
@@ -255,7 +257,7 @@ def one_charge(function: Callable[Parameters, Result]) -> Callable[Parameters, R
 
 
 def hold(*budgets: Cost | Budget) -> None:
-    """Hold what a call will spend, before it spends the first part of it.
+    """Hold the spending of a call, before its first part.
 
     For calls that draw several times, once everything is validated that can be without an output:
     so that they do not spend a first part and find that there is no room for the rest. Does nothing
@@ -277,7 +279,7 @@ def hold(*budgets: Cost | Budget) -> None:
 
 
 def spend(cost: Cost, draw: Callable[[], Result]) -> Result:
-    """Reserve what a draw costs, and draw.
+    """Reserve the cost of a draw, and draw.
 
     Parameters
     ----------
@@ -324,13 +326,13 @@ def refuse_seed() -> None:
     """
     if keeper_in_force() is not None:
         raise SpendingError(
-            "insecure_seed makes noise that protects nobody, so no budget covers it: leave it out, "
+            "insecure_seed makes noise that protects no one, so no budget covers it: leave it out, "
             "or close the account for data that are public"
         )
 
 
 def digest_of(values: NDArray[Any]) -> str:
-    """Return by what noisy answers are recognised, in whatever file they are.
+    """Return the digest that identifies noisy answers in any file.
 
     SHA-256 of the numbers in float64, over the power of two that brings the largest below 1: the
     same for whole numbers on a grid and for these in output units.
@@ -353,7 +355,7 @@ def digest_of(values: NDArray[Any]) -> str:
 
 
 def _spender(call: str, given: Mapping[str, Any]) -> Spender:
-    """Return what a call says of itself by its arguments."""
+    """Return the spender of a call, from its arguments."""
     passed = given.get("settings")
     settings = {**(passed if isinstance(passed, Mapping) else {}), **given}
     # Of an estimator's method.

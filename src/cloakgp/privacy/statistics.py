@@ -302,7 +302,7 @@ def integer_sum(
 
 
 def _unit_feature(feature: Array, *, exclusive: bool) -> Array:
-    """Return a feature of norm at most 1, or with a single 1, whatever was given."""
+    """Return a feature of norm at most 1, or with a single 1, for any input."""
     known = np.nan_to_num(np.asarray(feature, dtype=np.float64), nan=0.0, posinf=0.0, neginf=0.0)
     if exclusive:
         single = np.zeros_like(known)
@@ -421,7 +421,7 @@ def calibrate_statistics(
     epsilon: float,
     delta: float,
 ) -> tuple[StatisticsGrid, Guarantee]:
-    """Choose the grid and the noise, and state what they guarantee. Sees public numbers only.
+    """Choose the grid and the noise, and state their guarantee. Sees public numbers only.
 
     Parameters
     ----------
@@ -466,7 +466,7 @@ def integer_sensitivity(
     neighbours: Neighbours,
     exclusive: bool,
 ) -> int:
-    r"""Bound how far neighbours' integer sums can be apart, in steps, rounding included.
+    r"""Bound the distance of neighbours' integer sums, in steps, rounding included.
 
     Argument. A row's φ is shortened in float64, so ‖φ‖ ≤ 1 + γ_{M+4}, γ_n = n u/(1 − n u) (Higham
     2002, §3.1), by which the squared-feature part of the sensitivity grows twice and the other

@@ -1,4 +1,4 @@
-"""Tally of what was drawn, for whoever is told that a call was interrupted.
+"""Tally of draws, for the message about an interrupted call.
 
 Noise that has been drawn is spent, though the call that drew it returns nothing: what it made of it
 may have been seen. A ledger counts that by itself (`cloakgp.privacy.spending`). Here it is said,
@@ -24,7 +24,7 @@ ROUNDING = 2.0**-40
 
 
 class Drawn(Protocol):
-    """What one draw of noise costs."""
+    """The cost of one draw of noise."""
 
     @property
     def mu(self) -> float:
@@ -36,7 +36,7 @@ class Drawn(Protocol):
 
     @property
     def answers(self) -> int:
-        """How many numbers with Gaussian noise."""
+        """The number of answers with Gaussian noise."""
 
     @property
     def coarseness(self) -> float:
@@ -48,7 +48,7 @@ _tally: ContextVar[list[Drawn] | None] = ContextVar("_tally", default=None)
 
 @contextmanager
 def tallied() -> Iterator[list[Drawn]]:
-    """Collect what is drawn within a block, in a list that grows.
+    """Collect the draws within a block, in a list that grows.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def tallied() -> Iterator[list[Drawn]]:
 
 
 def is_tallied() -> bool:
-    """Return whether somebody around collects what is drawn.
+    """Return whether an outer block collects draws.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def note_draw(cost: Drawn) -> None:
 
 
 def describe_spent(drawn: Sequence[Drawn], *, delta: float = 0.0) -> str:
-    """Return what draws have spent together, in words that begin in the middle of a sentence.
+    """Return the joint spending of draws, in words that begin in the middle of a sentence.
 
     Parameters
     ----------

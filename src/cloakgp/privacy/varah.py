@@ -45,12 +45,12 @@ from cloakgp.utils.arrays import Array, as_matrix
 
 
 class NotDominantError(ValueError):
-    """No bound by diagonal dominance holds for every table of so many rows."""
+    """No bound by diagonal dominance holds for every table of this number of rows."""
 
 
 @dataclass(frozen=True)
 class DominanceBound:
-    """How far predictions can move when one row's input and output change.
+    """The largest change of predictions by a change of one row's input and output.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ def dominance_bound(
     rows: int,
     width: float,
 ) -> DominanceBound:
-    """Bound the move of predictions for every table of so many rows.
+    """Bound the change of predictions for every table of a number of rows.
 
     Setting, neighbours and proof stand at the head of this module.
 

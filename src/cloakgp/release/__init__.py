@@ -1,4 +1,4 @@
-"""Releases, what is published: predict, combine, save, load. Nothing here sees an output."""
+"""Releases, the published objects: predict, combine, save, load. Nothing here sees an output."""
 
 from cloakgp.release.choice import Choice
 from cloakgp.release.functional import ReleasedFunction

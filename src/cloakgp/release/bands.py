@@ -1,6 +1,6 @@
-"""Bands of outputs around what published answers predict: of rows that are kept, and of others.
+"""Bands of outputs around predictions from published answers, of kept rows and of others.
 
-The band of a row that nobody keeps is a function of its inputs: `RowBands` predicts its output by
+The band of a row that is not kept is a function of its inputs: `RowBands` predicts its output by
 what the answers say of the inducing variables. With f = m + Vᵀu, and u ~ N(û, G Gᵀ) given answers,
 the output of a row of features v and noise variance λ has the mean m + vᵀû and the variance
 ‖Gᵀv‖² + λ. What the answers say of the row's own noise is left out: it is one of thousands of rows.
@@ -126,7 +126,7 @@ def window_of(question: Question) -> Window | None:
 
 @dataclass(frozen=True, eq=False)
 class RowPrediction:
-    """What published answers predict of the output of a row, by its inputs.
+    """The prediction of the output of a row from published answers, by its inputs.
 
     Attributes
     ----------
@@ -195,7 +195,7 @@ class RowQuestion(Question):
 
 @dataclass(frozen=True, eq=False)
 class RowBands(UnitQuestion, RowQuestion):
-    """The bands of rows by their inputs, and what a sparse model knows of outputs in them.
+    """The bands of rows by their inputs, and the distribution of outputs in them.
 
     Attributes
     ----------
@@ -237,7 +237,7 @@ class RowBands(UnitQuestion, RowQuestion):
         return choose_bands(mean, variance, width=self.reach, bounds=OutputBounds(*self.bounds))
 
     def features_and_noise(self, X: Array) -> tuple[Array, Array]:
-        """Return what is known of where outputs lie in their bands: features and noise variances.
+        """Return features and noise variances of the places of outputs in their bands.
 
         By the best linear account of clipped outputs, place ≈ h + A (y − m) + e: features are
         A Gᵀv and noise variances A² λ + var e.
@@ -254,7 +254,7 @@ class RowBands(UnitQuestion, RowQuestion):
 
 @dataclass(frozen=True, eq=False)
 class RowSpread(UnitQuestion, RowQuestion):
-    """How far outside of their predicted intervals the outputs of rows lie, by their inputs.
+    """The distances of outputs outside their predicted intervals, by inputs of rows.
 
     Attributes
     ----------

@@ -87,7 +87,7 @@ class Calibration:
 
     @classmethod
     def of(cls, measurement: Measurement) -> Calibration:
-        """Return what the counts of a measurement tell.
+        """Return the calibration from the counts of a measurement.
 
         Parameters
         ----------
@@ -211,7 +211,7 @@ class Calibration:
 
 @dataclass(frozen=True, eq=False)
 class _Fitted:
-    """What counts of one stratum, or of all, tell.
+    """The estimate from counts of one stratum, or of all.
 
     Attributes
     ----------
@@ -316,7 +316,7 @@ def _below(z: Array, law: Array) -> Array:
 
 
 def _nearest_counts(counts: Array, total: float) -> Array:
-    """Return the nearest counts that are not negative and add up to a total, shape (K,)."""
+    """Return the nearest counts that are not negative and sum up to a total, shape (K,)."""
     ordered = np.sort(counts)[::-1]
     excess = (np.cumsum(ordered) - total) / np.arange(1, len(counts) + 1)
     nearest: Array = np.maximum(counts - excess[np.flatnonzero(ordered > excess)[-1]], 0.0)

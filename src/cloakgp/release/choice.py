@@ -1,4 +1,4 @@
-"""Private choice of a release's prior: what looking at the private data for it cost."""
+"""Private choice of a release's prior, and its cost."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Choice:
     covers: int
 
     def check_covers(self, parts: Sequence[Guarantee]) -> None:
-        """Refuse a choice that does not cover what was measured with it.
+        """Refuse a choice that does not cover the measurements made with it.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-r"""Posterior coefficients: what predicting needs of a release, for programs in other languages.
+r"""Posterior coefficients: the numbers for predictions, for programs in other languages.
 
 Under each prior that a release averages over, every latent function has the mean and the variance
 
@@ -84,7 +84,7 @@ class Coefficients:
 
 
 def coefficients(release: Release) -> tuple[Coefficients, ...]:
-    """Return what predicting needs of a release, one for each prior that it averages over.
+    """Return the coefficients of predictions, one for each prior that a release averages over.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ ROUNDING = 1e-9
 
 
 class Parts(Protocol):
-    """What a release consists of; see `cloakgp.Release`."""
+    """The parts of a release; see `cloakgp.Release`."""
 
     @property
     def prior(self) -> ExactPrior | SparsePrior:
@@ -46,7 +46,7 @@ class Parts(Protocol):
 
     @property
     def learned(self) -> Sequence[WeightedPrior]:
-        """What the answers say about the hyperparameters."""
+        """The priors learned from the answers."""
 
     @property
     def inference(self) -> Inference:
@@ -54,7 +54,7 @@ class Parts(Protocol):
 
     @property
     def choice(self) -> Choice | None:
-        """What choosing the prior cost."""
+        """The cost of choosing the prior."""
 
     @property
     def input_names(self) -> Sequence[str]:
@@ -62,7 +62,7 @@ class Parts(Protocol):
 
     @property
     def schema(self) -> Schema | None:
-        """What the raw public columns are."""
+        """The schema of the raw public columns."""
 
     @property
     def transform(self) -> OutputTransform | None:

@@ -83,7 +83,7 @@ class PredictedDistributions:
     def predict_quantile(
         self, X: Any, quantiles: ArrayLike, *, exposure: ArrayLike | None = None
     ) -> Array:
-        """Return quantiles of a new output at X; see `predict_interval` for what they rest on.
+        """Return quantiles of a new output at X; see `predict_interval` for their basis.
 
         Of counts, the least whole number with that much of the probability at or below it.
 

@@ -91,7 +91,7 @@ class ReleasedFunction:
         *,
         input_names: tuple[str, ...] = (),
     ) -> ReleasedFunction:
-        """Return the function whose questions were asked by a measurement.
+        """Return the function of a measurement.
 
         Parameters
         ----------

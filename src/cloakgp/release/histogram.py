@@ -137,7 +137,7 @@ class NoisyHistogram(SavedRelease):
         return means, np.where(known, self.noise_sd / self.counts[at], width / math.sqrt(12))
 
     def validate(self) -> None:
-        """Refuse arrays that do not fit each other, and noise that is less than the guarantee says.
+        """Refuse arrays that do not fit each other, and less noise than the guarantee states.
 
         Raises
         ------

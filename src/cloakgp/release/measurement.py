@@ -1,4 +1,4 @@
-"""A measurement: a strategy, what was done to outputs, and noisy answers."""
+"""A measurement: a strategy, a question, and noisy answers."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Published:
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    """Linear questions about one table, what they were about, and their noisy answers.
+    """Linear questions about one table, the encoding of outputs, and noisy answers.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Measurement:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What it cost anyone whose output is in the table."""
+        """Its guarantee for a person whose output is in the table."""
         return self.answers.guarantee
 
     @property
@@ -80,7 +80,7 @@ class Measurement:
 
     @property
     def about_spread(self) -> bool:
-        """Whether it asked how far outside of predicted intervals outputs lie."""
+        """Whether it asked about the spread of outputs."""
         return isinstance(self.question, SpreadQuestion | RowSpread)
 
     def residuals(self, *means: float) -> Array:
@@ -129,7 +129,7 @@ class Measurement:
 
     @property
     def sensitivity_over_noise(self) -> float:
-        """How far what is protected together moves the answers, over their noise sd, recomputed."""
+        """The recomputed sensitivity of the answers, over their noise sd."""
         answers, noise = self.answers, self.noise
         if answers.noise_sd == 0:
             return 0.0
@@ -137,7 +137,7 @@ class Measurement:
         return noise.distance(self.question) * longest / answers.noise_sd
 
     def validate(self) -> None:
-        """Refuse answers whose noise is less than their guarantee says.
+        """Refuse answers with less noise than their guarantee states.
 
         Raises
         ------
@@ -173,7 +173,7 @@ class Measurement:
         elif isinstance(strategy, StreamedStrategy):
             if question.rows is not None or strategy.in_bands != isinstance(question, RowBands):
                 raise ValueError(MISFIT)
-            # Of rows that nobody keeps, what is not about where outputs are counts all alike.
+            # Of rows that are not kept, what is not about where outputs are counts all alike.
             if not question.locates and not isinstance(strategy.rule, EqualRule):
                 raise ValueError(MISFIT)
 
@@ -186,7 +186,7 @@ def answered_measurements(measurements: Sequence[Measurement]) -> list[Measureme
 
 
 def linear_measurements(measurements: Sequence[Measurement]) -> list[Measurement]:
-    """Return the answered ones that tell where outputs are, in the order of their tables."""
+    """Return the answered ones that locate outputs, in the order of their tables."""
     return [
         measurement
         for measurement in answered_measurements(measurements)
@@ -337,7 +337,7 @@ def same_groups(one: Groups | None, other: Groups | None) -> bool:
 
 
 def _check_together(added: Measurement, known: Measurement) -> None:
-    """Refuse measurements whose guarantees would not add up, or whose noise is one draw."""
+    """Refuse measurements whose guarantees cannot be summed, or whose noise is one draw."""
     if added.strategy.table == known.strategy.table:
         alike = same_groups(added.strategy.groups, known.strategy.groups)
         if not alike or added.strategy.grouped != known.strategy.grouped:
@@ -358,7 +358,7 @@ def _check_together(added: Measurement, known: Measurement) -> None:
 
 
 def _check_groups_are_kept(added: Measurement, together: Sequence[Measurement]) -> None:
-    """Refuse groups of rows that were asked before, where nobody can tell that they are the same.
+    """Refuse groups of rows asked before if their identity cannot be checked.
 
     Raises
     ------

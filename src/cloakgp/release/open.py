@@ -1,4 +1,4 @@
-"""Loading of release files, whatever kind of release they hold."""
+"""Loading of release files of any kind."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KINDS = {each.kind: each for each in CLASSES}
 def load(
     path: str | Path, *, kernels: Iterable[type[Kernel]] = (), max_bytes: int | None = None
 ) -> OpenedRelease:
-    """Read a release from a file, of whatever kind, checking it.
+    """Read and check a release of any kind from a file.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from cloakgp.utils.arrays import Array, as_inputs, column_names
 
 
 class UnseenLevelWarning(UserWarning):
-    """A category was not there when the release was made: what is predicted is less certain."""
+    """A category is new to the release: its predictions are less certain."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,11 +74,11 @@ def complete_points(release: Encoding, X: Any, *, name: str = "X") -> Array:
 
 
 class Encoding(Protocol):
-    """What says how inputs are given."""
+    """The encoding of inputs."""
 
     @property
     def schema(self) -> Schema | None:
-        """What the raw public columns are."""
+        """The schema of the raw public columns."""
 
     @property
     def input_names(self) -> Sequence[str]:

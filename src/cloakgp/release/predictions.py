@@ -36,7 +36,7 @@ NORMAL_TAIL = 0.025
 
 
 class Predictions(PredictedDistributions):
-    """Everything that a release predicts; what it is predicted from, the release has."""
+    """All predictions of a release; the release has their basis."""
 
     if TYPE_CHECKING:
 
@@ -171,7 +171,7 @@ class Predictions(PredictedDistributions):
         )
 
     def predict_latent(self, X: Any) -> LatentPrediction:
-        """Return what is known of the latent functions at any inputs.
+        """Return the posterior of the latent functions at any inputs.
 
         Parameters
         ----------
@@ -261,7 +261,7 @@ class Predictions(PredictedDistributions):
         return mean, sd, low, high
 
     def _total(self, X: Array, sd: Array, *, new_output: bool, estimate: Estimate) -> Array:
-        """Return the sd that the mean of transformed outputs goes by; for their median, sd."""
+        """Return the sd for the mean of transformed outputs; for their median, sd."""
         if estimate == "median" or new_output:
             return sd
         return self._marginals(X, new_output=True)[1]
@@ -276,7 +276,7 @@ class Predictions(PredictedDistributions):
     def _transformed(
         self, X: Array, *, return_std: bool, return_cov: bool, new_output: bool, estimate: Estimate
     ) -> Array | tuple[Array, Array]:
-        """Return what `predict` does where outputs were transformed."""
+        """Return the predictions of transformed outputs."""
         transform = self.transform
         assert transform is not None
         if return_std and return_cov:
@@ -318,7 +318,7 @@ class Predictions(PredictedDistributions):
         return float(lo), float(hi)
 
     def _declared(self) -> tuple[float, float]:
-        """Return what spans the declared bounds of all tables, of what was asked about.
+        """Return the span of the declared bounds of all tables, in asked units.
 
         Where an interval was looked for, outputs may well lie beyond what was found.
         """
@@ -482,7 +482,7 @@ def class_texts(classes: Sequence[ClassLabel]) -> tuple[str, ...]:
 
 
 def sensible_digits(sd: Array) -> int:
-    """Return how many decimals say what a spread leaves known: three digits of the smallest.
+    """Return the number of meaningful decimals for some spreads: three digits of the smallest.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Provenance of a release: when, with what and for what it was made, and what it comes from."""
+"""Provenance of a release: date, version, purpose, and earlier releases."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Provenance:
         return replace(self, refines=", ".join(dict.fromkeys(each for each in ids if each)))
 
     def with_statement(self, *, purpose: str = "", by: str = "", licence: str = "") -> Self:
-        """Return it with what somebody says of it; empty text leaves what is there.
+        """Return it with statements of a user; empty text keeps the earlier one.
 
         Examples
         --------
@@ -100,7 +100,7 @@ class Provenance:
         return replace(self, **{name: text for name, text in given.items() if text})
 
     def validate(self) -> None:
-        """Refuse what is no provenance.
+        """Refuse an invalid provenance.
 
         Raises
         ------

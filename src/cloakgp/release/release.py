@@ -115,7 +115,7 @@ class Release(SavedRelease, Predictions):
 
     @property
     def guarantee(self) -> Guarantee | MixedGuarantee:
-        """What it all cost anyone whose output was in every measurement, and in the choice.
+        """The joint guarantee for a person whose output is in every measurement, and in the choice.
 
         Of several visits whose prices were fixed before any answer was read; without a δ, however
         they were chosen. Where one was chosen by answers, the `limit` holds instead.
@@ -135,7 +135,7 @@ class Release(SavedRelease, Predictions):
 
     @property
     def n_rows(self) -> int:
-        """How many rows were asked, in all tables."""
+        """The number of asked rows, in all tables."""
         return sum(strategy.n_rows for strategy in tables_of(self.measurements).values())
 
     @property
@@ -188,7 +188,7 @@ class Release(SavedRelease, Predictions):
         )
 
     def combine(self, *others: Release, same_rows: bool | None = None) -> Release:
-        """Return one release that knows what this and others know.
+        """Return one release that combines this and others.
 
         The guarantee is that of all together, for somebody whose output was in every one of them.
         Predictions are by the posterior, also where parts were made for the papers' iteration.
@@ -276,7 +276,7 @@ class Release(SavedRelease, Predictions):
         return made
 
     def check_limit(self, *later: Costs) -> None:
-        """Refuse what the limit has no room for, where one was declared.
+        """Refuse visits beyond the limit, if one was declared.
 
         Parameters
         ----------
@@ -337,7 +337,7 @@ class Release(SavedRelease, Predictions):
         return replace(self, hyperprior=None).with_measurements(self.measurements)
 
     def with_measurements(self, measurements: Sequence[Measurement]) -> Release:
-        """Return a release of other answers, and learn from them what this one learned.
+        """Return a release of other answers, and learn the same hyperparameters from them.
 
         Parameters
         ----------
@@ -364,7 +364,7 @@ class Release(SavedRelease, Predictions):
         )
 
     def verify(self, passes: Passes, *, measurement: int = 0) -> float:
-        """Check from the public inputs what was asked of the rows of one measurement.
+        """Check the questions of one measurement, from the public inputs of its rows.
 
         Parameters
         ----------
@@ -406,7 +406,7 @@ class Release(SavedRelease, Predictions):
 
     @cached_property
     def calibrated_by(self) -> Calibration | None:
-        """What noisy counts tell of how outputs fall where they are predicted, if there are any.
+        """The calibration from noisy counts of outputs in their predicted distributions, if any.
 
         Raises
         ------

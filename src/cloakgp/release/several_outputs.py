@@ -83,23 +83,23 @@ class MultiOutputRelease(SavedRelease):
 
     @property
     def units(self) -> OutputColumns:
-        """From whose middles, and in widths of which, entries are: intervals or declared bounds."""
+        """The bounds whose middles and widths are origins and units of entries."""
         return self.columns if self.intervals is None else self.intervals
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What to call the outputs: their names, or y1, y2, ... if they have none."""
+        """The names of the outputs, or y1, y2, ... if they have none."""
         count = len(self.columns.bounds)
         return self.output_names or tuple(f"y{number + 1}" for number in range(count))
 
     @property
     def n_rows(self) -> int:
-        """How many rows were asked."""
+        """The number of asked rows."""
         return self.entries.n_rows // len(self.columns.bounds)
 
     @property
     def guarantee(self) -> Guarantee | MixedGuarantee:
-        """What it all cost anyone, all of whose outputs are protected together."""
+        """The joint guarantee for all outputs of a person together."""
         return self.entries.guarantee
 
     @property
@@ -302,7 +302,7 @@ class MultiOutputRelease(SavedRelease):
         )
 
     def combine(self, *others: MultiOutputRelease) -> MultiOutputRelease:
-        """Return one release that knows what this and others know; see `Release.combine`.
+        """Return one release that combines this and others; see `Release.combine`.
 
         Raises
         ------
@@ -434,7 +434,7 @@ def _check_entries(measurement: Measurement, *, count: int) -> None:
 
 
 def _check_streamed(strategy: StreamedStrategy, *, counts: bool, count: int) -> None:
-    """Refuse what is stated of entries that nobody keeps, unless it is that of all outputs.
+    """Refuse statements about entries that are not kept, unless they fit all outputs.
 
     That each row has all of them in turn is as little to be told without the rows as their columns
     are: `StreamedStrategy.verify` is for whoever has them.

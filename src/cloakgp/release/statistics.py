@@ -98,7 +98,7 @@ class StatisticsRelease(SavedRelease, PredictedDistributions):
 
     @property
     def guarantee(self) -> Guarantee:
-        """What it cost: of one row, input and output, for the stated neighbours."""
+        """Its guarantee: for one row, input and output, and the stated neighbours."""
         return self.statistics.guarantee
 
     @property

@@ -32,7 +32,7 @@ MISFIT = "its arrays do not fit each other"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Strategy(ABC):
-    """Linear questions about the outputs of one table. Public, whatever the answers.
+    """Linear questions about the outputs of one table. Public, independently of answers.
 
     A new way to keep strategies is a subclass, and a line in `cloakgp.release.io.codec`.
 
@@ -74,11 +74,11 @@ class Strategy(ABC):
     @property
     @abstractmethod
     def totals(self) -> Array:
-        """R 1, shape (k,): what answers move by if every output moves by one."""
+        """R 1, shape (k,): the change of answers if every output moves by one."""
 
     @abstractmethod
     def longest_column(self, noise: Noise = GAUSSIAN, *, channels: int = 1) -> float:
-        """Return how far answers can move if what is protected together moves by one.
+        """Return the largest change of answers if a protected unit moves by one.
 
         Parameters
         ----------
@@ -107,7 +107,7 @@ class Strategy(ABC):
     def merge(
         self, others: Sequence[Strategy], *, noise_sds: Sequence[float], prior: LatentPrior
     ) -> AnsweredTable:
-        """Return what this and others asked of one table, as conditioning needs it.
+        """Merge the questions of this and others about one table, for conditioning.
 
         Parameters
         ----------
@@ -133,7 +133,7 @@ class Strategy(ABC):
 
     @abstractmethod
     def verify(self, passes: Passes, *, question: Question) -> float:
-        """Go over the public inputs of the rows, and check what is said of them.
+        """Check the statements about the rows, in a pass over their public inputs.
 
         Anybody who has the inputs can do so; it takes one pass and no output.
 

@@ -1,4 +1,4 @@
-"""Streamed strategies: rules over rows that nobody keeps, and the sums that predictions need."""
+"""Streamed strategies: rules over rows that are not kept, and sums for predictions."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class EqualShares:
 
 @dataclass(frozen=True, eq=False)
 class RuleColumns:
-    """The columns of rows from their inputs: what the private pass asks.
+    """The columns of rows from their inputs, for the private pass.
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ class RuleColumns:
         return self.rule.summable_columns(*self.model.features_and_noise(X))
 
     def forget(self) -> None:
-        """Give back the memory of what was found to ask of rows: nobody goes through them again."""
+        """Free the memory of the columns of rows."""
         self.rule.remembered.forget()
 
 
@@ -181,7 +181,7 @@ class StreamedStrategy(Strategy):
     strata: Partition | None = None
 
     def columns(self, question: Question) -> RuleColumns:
-        """Return what is asked of rows about a question, by their inputs."""
+        """Return the columns of rows for a question, by their inputs."""
         model = question if isinstance(question, RowQuestion) else self.prior
         return RuleColumns(
             model=model,
@@ -254,7 +254,7 @@ class StreamedStrategy(Strategy):
         return np.zeros(self.n_answers) if mine.skew is None else mine.skew
 
     def expected(self, prior: LatentPrior) -> Array | None:
-        """Return what answers in bands are about at the prior mean; None for outputs themselves.
+        """Return the expected answers in bands at the prior mean; None for outputs themselves.
 
         Parameters
         ----------
@@ -290,7 +290,7 @@ class StreamedStrategy(Strategy):
         )
 
     def same_questions(self, other: Strategy) -> bool:
-        """Return whether another strategy goes by the same rule over rows of the same sums."""
+        """Return whether another strategy has the same rule over rows of the same sums."""
         return (
             isinstance(other, StreamedStrategy)
             and self.digest == other.digest
@@ -312,7 +312,7 @@ class StreamedStrategy(Strategy):
         return found.hexdigest()
 
     def verify(self, passes: Passes, *, question: Question) -> float:
-        """Compute what was asked of every row anew, from the public inputs, and check it."""
+        """Compute the columns of all rows anew, from the public inputs, and check them."""
         asked: Passes = passes
         if self.grouping is not None:
             asked = GroupedPasses.of(passes, together=self.together)
@@ -341,7 +341,7 @@ class StreamedStrategy(Strategy):
         return found.furthest
 
     def validate(self) -> None:
-        """Refuse sums that do not fit each other, or that say something where nothing was asked."""
+        """Refuse sums that do not fit each other, or that are not zero without questions."""
         if not self.sums:
             raise ValueError("its priors do not fit its sums")
         answers, inducing = self.n_answers, len(self.prior.inducing)
@@ -419,7 +419,7 @@ class StreamedStrategy(Strategy):
             if alike and one.likelihood == likelihood and same_covariance(one.prior, prior):
                 return one
         raise ValueError(
-            "what was asked of many rows is known under the priors of their fit alone: another "
+            "questions about many rows are known under the priors of their fit alone: another "
             "takes the rows again (fit_rows)"
         )
 

@@ -1,4 +1,4 @@
-"""Sums over rows: what a streamed strategy asks of latent functions under each prior."""
+"""Sums over rows of a streamed strategy's questions about latent functions, under each prior."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cloakgp.utils.arrays import Array
 
 @dataclass(frozen=True, eq=False)
 class ChannelSums:
-    """What a strategy asks of one latent function f = m + Vᵀu over all rows.
+    """Sums over all rows of a strategy's questions about one latent function f = m + Vᵀu.
 
     Answers are offset + features u, and noise of this covariance from the rows, beside their own.
     Of numbers features are R Vᵀ and noise is R Λ Rᵀ; of numbers in bands the same of the best
@@ -41,7 +41,7 @@ class ChannelSums:
 
 @dataclass(frozen=True, eq=False)
 class PriorSums:
-    """What a strategy amounts to over all rows under one prior.
+    """Sums of a strategy over all rows under one prior.
 
     Attributes
     ----------

@@ -1,6 +1,6 @@
-r"""Answered tables: what was asked of the rows of one table, as conditioning on answers needs it.
+r"""Answered tables: the questions about the rows of one table, for conditioning on answers.
 
-Of rows that are kept, these and the questions (`DenseTable`). Of rows that nobody keeps, sums over
+Of rows that are kept, these and the questions (`DenseTable`). Of rows that are not kept, sums over
 them under a sparse prior (`SummedTable`): with V the rows' features and Λ their noise variances,
 A = R Vᵀ and B = R Λ Rᵀ, divided by the noise sd of the answers, say all that is needed. Answers
 have the covariance I + A Aᵀ + B, and covariance A v_* with the latent function at a point of
@@ -48,7 +48,7 @@ class AnsweredTable(ABC):
 
     @abstractmethod
     def own_covariance(self, prior: ExactPrior | SparsePrior) -> Array:
-        """Return R Λ Rᵀ, what the noise of the rows adds to the covariance, shape (k, k)."""
+        """Return R Λ Rᵀ, the covariance from the noise of the rows, shape (k, k)."""
 
     @abstractmethod
     def inducing_cross(self, prior: SparsePrior) -> Array:
@@ -61,7 +61,7 @@ class AnsweredTable(ABC):
 
     @abstractmethod
     def row_cross(self, prior: ExactPrior | SparsePrior, X: Array) -> Array:
-        """Return Λ Rᵀ, what its rows' own noise shares with the answers, shape (N, k).
+        """Return Λ Rᵀ, the covariance of its rows' own noise with the answers, shape (N, k).
 
         Parameters
         ----------
@@ -73,7 +73,7 @@ class AnsweredTable(ABC):
 
 @dataclass(frozen=True, eq=False)
 class DenseTable(AnsweredTable):
-    """The rows of one table, and what was asked of their latent values.
+    """The rows of one table, and the questions about their latent values.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ class DenseTable(AnsweredTable):
         return self.questions @ np.vstack(products)
 
     def own_covariance(self, prior: ExactPrior | SparsePrior) -> Array:
-        """Return R Λ Rᵀ, and what linear questions leave out."""
+        """Return R Λ Rᵀ, and the residual covariance of linear questions."""
         own: Array = (self.questions * prior.row_noise(self.X)) @ self.questions.T
         return own if self.residual is None else own + self.residual
 
@@ -180,11 +180,11 @@ class SummedTable(AnsweredTable):
         return self.features
 
     def row_cross(self, prior: ExactPrior | SparsePrior, X: Array) -> Array:
-        """Refuse: what was asked of every row is not kept."""
+        """Refuse: the columns of rows are not kept."""
         del prior, X
         raise ValueError(
-            "what was asked of every row of a large table is not kept, and so it cannot be asked "
-            "again for what its answers leave open"
+            "the questions about every row of a large table are not kept, and so it cannot be "
+            "asked again for what its answers leave open"
         )
 
 

@@ -1,1 +1,1 @@
-"""Releases in plain words: what was measured, what is promised, and what is not."""
+"""Releases in plain words: measurements, promises and their limits."""

@@ -1,7 +1,7 @@
-"""Attackers: how often they guess right, and how much tests find, under a guarantee.
+"""Attackers: bounds of right guesses and of the power of tests under a guarantee.
 
-Both are bounds over everything that anybody can do with a release, for people who know everything
-but which of two values one person has. With P and Q the laws of what is published under either,
+Both hold for any use of a release, by attackers who know everything but which of two values one
+person has. With P and Q the laws of what is published under either,
 δ(ε) = max over events A of P(A) − e^ε Q(A), and the same with P and Q exchanged.
 """
 
@@ -17,9 +17,9 @@ CURVE_STEPS = 40
 
 
 def right_guess(guarantee: Guarantee | MixedGuarantee, *, belief: float = 0.5) -> float:
-    r"""Return how often somebody guesses right at most which of two values a person has.
+    r"""Return the largest share of right guesses of an attacker between two values of a person.
 
-    Somebody who holds the first value for true with probability p ≤ ½ guesses it on an event A, and
+    An attacker who believes the first value with probability p ≤ ½ guesses it on an event A, and
     is right with probability p P(A) + (1 − p)(1 − Q(A)) = (1 − p) + p (P(A) − e^ε Q(A)) with
     e^ε = (1 − p)/p, which is at most (1 − p) + p δ(ε).
 
@@ -43,9 +43,9 @@ def right_guess(guarantee: Guarantee | MixedGuarantee, *, belief: float = 0.5) -
 
 
 def power_of_tests(guarantee: Guarantee | MixedGuarantee, *, false_alarms: float) -> float:
-    """Return how often a test finds the truth at most, by how often it accuses wrongly.
+    """Return the largest power of a test with a given share of false alarms.
 
-    Its power is at most e^ε α + δ(ε), whatever ε is: the least of these over some.
+    Its power is at most e^ε α + δ(ε) for every ε: the least of these over some.
 
     Parameters
     ----------

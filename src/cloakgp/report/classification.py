@@ -26,23 +26,23 @@ class ClassWords(OutputWords):
     """Releases about classes."""
 
     def describe_protection(self, release: Release, *, unit: str, grouped: bool) -> str:
-        """Say what is protected."""
+        """Name the protected values."""
         if grouped:
             return (
-                f"{unit}. What is published would be almost as likely if these were any others of "
-                f"{_listed(release)}."
+                f"{unit}. The published values would be almost as likely if these were any others "
+                f"of {_listed(release)}."
             )
         return (
-            f"the class ({release.output_name}) of every single row. What is published would be "
+            f"the class ({release.output_name}) of every single row. The published values would be "
             f"almost as likely if that class were any other of {_listed(release)}."
         )
 
     def also_public(self) -> str:
-        """Say what is public beside the inputs and who is in the table."""
+        """Name the public facts beside the inputs and membership in the table."""
         return "which classes there are, their declared rates, and the prior"
 
     def describe_answers(self, measurement: Measurement, release: Release) -> str:
-        """Say how many numbers were published, and with what noise."""
+        """State the number of published answers, and their noise."""
         answers = measurement.answers
         if answers.noise_sd == 0:
             return "nothing was asked."
@@ -60,7 +60,7 @@ class ClassWords(OutputWords):
         )
 
     def describe_design(self, measurement: Measurement, release: Release) -> str:
-        """Say what the questions were chosen for."""
+        """State the aim of the questions."""
         return describe_design(
             measurement.strategy.certificate,
             predictions="the papers' Newton step at all rows"
@@ -75,17 +75,17 @@ class ClassWords(OutputWords):
         return ()
 
     def predictions(self, release: Release) -> tuple[Fact, ...]:
-        """Say how probabilities are made, and how sharp they are."""
+        """Describe the origin of probabilities, and their sharpness."""
         surest = release.predict_proba(_queried(release)).max(axis=1)
         return (
             Fact(
                 "typical success",
-                "by these probabilities themselves, the most probable class is the right one of "
-                f"{100 * float(surest.mean()):.0f} % of people, where predictions matter.",
+                "by these probabilities themselves, the most probable class is right for "
+                f"{100 * float(surest.mean()):.0f} % of people at the query points.",
             ),
             Fact(
                 "decided",
-                "where predictions matter, the most probable class has a probability of "
+                "at the query points, the most probable class has a probability of "
                 f"{surest.min():.2f} to {surest.max():.2f}.",
             ),
         )
@@ -104,12 +104,12 @@ class ClassWords(OutputWords):
                 "latent",
                 "at the queried points the latent values have an sd of "
                 f"{root_mean_square(latent.sd):.4g} (root mean square; "
-                f"{root_mean_square(prior_sd):.4g} before anything was asked). The privacy noise "
+                f"{root_mean_square(prior_sd):.4g} before the first question). The privacy noise "
                 f"alone makes {root_mean_square(latent.privacy_sd):.4g} of it.",
             ),
             Fact("kernel", f"{fitted.prior.kernel} (covariance of a latent function)"),
             Fact("link", LINK_WORDS[class_likelihood(fitted.likelihood).link_name]),
-            Fact("class rates", f"{_rates(release, fitted)}: what is predicted far from all rows."),
+            Fact("class rates", f"{_rates(release, fitted)}: the prediction far from all rows."),
             approximation(fitted.prior),
             *describe_origin(
                 priors=len(release.learned),
@@ -120,7 +120,7 @@ class ClassWords(OutputWords):
         )
 
     def declared(self, release: Release) -> str:
-        """Say what was declared of the private column."""
+        """State the declared classes of the private column."""
         return (
             f"private; declared to be one of {_listed(release)}. A table with any other label "
             "would have been refused."
@@ -129,7 +129,7 @@ class ClassWords(OutputWords):
 
 def _how(release: Release, likelihood: ClassLikelihood) -> str:
     names, link_word = class_names(release), LINK_WORDS[likelihood.link_name]
-    averaged = "Probabilities average over all that is not known, the privacy noise included."
+    averaged = "Probabilities average over all uncertainty, including that of the privacy noise."
     if release.inference == "newton":
         steps = len(release.measurements)
         return (

@@ -1,4 +1,4 @@
-"""Values beyond an interval that was found: what was done with them, how many, and where."""
+"""Values outside the interval found by counts: their treatment, number and place."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NARROW, MOST_COLUMNS = 0.6, 2
 
 
 def clipped_facts(release: Release) -> tuple[Fact, ...]:
-    """Say what was done with values beyond the interval that was found; nothing if none was.
+    """Describe the treatment of values outside the interval found by counts, if there is one.
 
     Parameters
     ----------
@@ -62,15 +62,15 @@ def _treated(release: Release, *, lo: float | None, hi: float | None) -> str:
         return f"{end:.4g}"
 
     parts = [(lo, "under"), (hi, "over")]
-    ends = [f"{word} {told(end)} as {told(end)}" for end, word in parts if end is not None]
+    ends = [f"{word} {told(end)} to {told(end)}" for end, word in parts if end is not None]
     return (
-        f"the first questions took values of {release.output_name} {' and '.join(ends)}, as the "
-        "interval was found to hold most."
+        f"the first questions clipped values of {release.output_name} {' and '.join(ends)}, since "
+        "noisy counts found most values within."
     )
 
 
 def _how_many_in_all(release: Release, taken: OutputBounds) -> str:
-    """Say how many values lie outside, by the counts that found the interval."""
+    """State the number of values outside, by the counts that found the interval."""
     rounds = [one for one in release.measurements if isinstance(one.question, CountQuestion)]
     asked = [
         (one.question.edges, one.answers)
@@ -120,7 +120,7 @@ def _percent(share: float) -> str:
 
 
 def _where(release: Release, measurement: Measurement, stratum: int) -> str:
-    """Say where the rows of a stratum are."""
+    """Describe the place of the rows of a stratum."""
     strategy, names = measurement.strategy, input_names(release)
     if isinstance(strategy, DenseStrategy):
         X = strategy.X[strategy.matrix[stratum] > 0]

@@ -33,11 +33,11 @@ class Tabular(Named, Protocol):
 
     @property
     def schema(self) -> Schema | None:
-        """What the raw public columns are, if inputs are encoded from them."""
+        """The schema of the raw public columns, if inputs are encoded from them."""
 
 
 def input_names(release: Named) -> tuple[str, ...]:
-    """Return what to call the inputs: their names, or x1, x2, ... if the release has none."""
+    """Return the names of the inputs, or x1, x2, ... if the release has none."""
     if len(release.input_names) == release.n_inputs:
         return release.input_names
     return tuple(f"x{number + 1}" for number in range(release.n_inputs))
@@ -62,7 +62,7 @@ def keeps_rows(release: Release) -> bool:
 def known_inputs(release: Release) -> Array:
     """Return the inputs of all rows of all tables, each table once, shape (N, D).
 
-    Of tables that are not kept: the points where predictions mattered.
+    Of tables that are not kept: the query points.
     """
     strategies = tables_of(release.measurements).values()
     return np.vstack(
@@ -77,7 +77,7 @@ def input_ranges(release: Release) -> Array:
 
 
 def what_inputs_are(release: Release) -> str:
-    """Return what `known_inputs` are, for a legend."""
+    """Return the description of `known_inputs` for a legend."""
     return "rows (inputs only)" if keeps_rows(release) else "queried points"
 
 
@@ -97,7 +97,7 @@ def class_names(release: Release) -> tuple[str, ...]:
 
 
 def asked_output(release: Release) -> str:
-    """Return what answers are about: the private column, or what it was transformed to.
+    """Return the name of the asked column: the private column, or its transform.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Comparison of two releases: what they guarantee, how sharp they are, where they disagree."""
+"""Comparison of two releases: their guarantees, their sharpness, and where they disagree."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Public inputs as people know them: what each can be, from where to where, and what is typical.
+"""Public inputs as people know them: their kinds, ranges and typical values.
 
-Of a release with a schema these are the raw columns of a table; of any other, its inputs. Whoever
-draws predictions over one of them holds the others at what is typical: at the median of numbers, at
-the most common of levels. That is always a row that could be.
+Of a release with a schema these are the raw columns of a table; of any other, its inputs. A
+picture of predictions over one of them holds the others at typical values: at the median of
+numbers, at the most common of levels. That is always a possible row.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ DAY_MICROSECONDS = 86_400_000_000
 
 @dataclass(frozen=True)
 class Control:
-    """One public input that somebody may choose.
+    """One public input with a choice of values.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Control:
     by_time : bool
         Of dates, whether the time of the day matters.
     known : array of shape (n,)
-        Of numbers, those of the rows, or of the points where predictions mattered.
+        Of numbers, those of the rows, or of the query points.
     """
 
     name: str
@@ -106,7 +106,7 @@ class Control:
 
 
 def controls_of(release: Release) -> tuple[Control, ...]:
-    """Return the public inputs of a release that somebody may choose, in order.
+    """Return the public inputs of a release with their choices, in order.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ def _controls(column: Column, X: Array, ranges: Array) -> list[Control]:
         return [_date(column, X, ranges, label=label)]
     if isinstance(column, Place):
         return _places(column, X, label=label)
-    raise TypeError(f"nobody knows how to choose {column.what}")
+    raise TypeError(f"there is no choice of values for {column.what}")
 
 
 def _date(column: Date, X: Array, ranges: Array, *, label: str) -> Control:

@@ -1,4 +1,4 @@
-"""Releases about counts in words: what is predicted, and how counts scatter about it."""
+"""Releases about counts in words: the predicted rate, and the scatter of counts about it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class CountWords(NumberWords):
     """Releases about counts."""
 
     def also_public(self) -> str:
-        """Say what is public beside the inputs and who is in the table."""
+        """Name the public facts beside the inputs and membership in the table."""
         return "the bounds, the prior, and exposures, if rows have any"
 
     def sharpness(self, release: Release) -> tuple[Fact, ...]:
-        """Say how sharp predictions are."""
+        """State the sharpness of predictions."""
         [fact] = super().sharpness(release)
         told = f"{fact.text} These are sds of the logarithm of the rate: 0.1 is a tenth of it."
         return (replace(fact, text=told),)

@@ -1,4 +1,4 @@
-"""Releases in words: everything that a custodian should know about it, in sections.
+"""Releases in words: the facts that a custodian should know, in sections.
 
 Pure functions of the public object: nothing here computes anything from an output.
 """
@@ -50,8 +50,7 @@ from cloakgp.utils.formatting import ceiling
 OUTPUTS = "the outputs"
 WIDTHS = "widths of the outputs' bounds"
 FOUND_WIDTHS = "widths of the outputs' intervals"
-# In which order sections are told: what it is good for comes first; the last ones are for those who
-# know the methods.
+# The order of sections: accuracy comes first; the last ones are for those who know the methods.
 TECHNICAL = ("Noise", "Prior")
 ORDER = ("Predictions", "Protection", "Guarantee", "Data", *TECHNICAL)
 
@@ -59,7 +58,7 @@ Describable = OpenedRelease | CloakedPredictions | Published
 
 
 def describe(release: Describable) -> tuple[Section, ...]:
-    """Return everything that a custodian should know about a release, in sections.
+    """Return the facts that a custodian should know about a release, in sections.
 
     Parameters
     ----------
@@ -90,7 +89,7 @@ def describe(release: Describable) -> tuple[Section, ...]:
 
 @singledispatch
 def _sections(release: object) -> tuple[Section, ...]:
-    """Return what is said of a kind of release; of each kind by a module of its own."""
+    """Return the sections of a kind of release; each kind has a module of its own."""
     raise TypeError(f"{type(release).__name__} is no release")
 
 
@@ -145,7 +144,7 @@ def headline(release: OpenedRelease | CloakedPredictions) -> str:
 
 
 def _groups(release: Release) -> list[str]:
-    """Say how many people are in each table that protects all rows of one together."""
+    """State the number of people of each table that protects all rows of a person together."""
     said = []
     for strategy in tables_of(release.measurements).values():
         groups = strategy.groups
@@ -166,14 +165,14 @@ def _grouped(release: Release) -> bool:
 
 
 def _unit(release: Release) -> str:
-    """Say whose values are protected together."""
+    """Name the values that are protected together."""
     output, people = release.output_name, _groups(release)
     if not people:
         return f"the value of {output} in every single row"
-    said = f"all values of {output} of one person, in every row of theirs ({' and '.join(people)})"
+    said = f"all values of {output} of one person, over all rows ({' and '.join(people)})"
     if _grouped(release):
         return said
-    return f"{said}; in tables that do not say whose rows they are, every single row"
+    return f"{said}; every single row in tables without ids of persons"
 
 
 def _protection(release: Release, words: OutputWords) -> tuple[Fact, ...]:
@@ -181,8 +180,7 @@ def _protection(release: Release, words: OutputWords) -> tuple[Fact, ...]:
     inputs = (
         f"the inputs ({names}), which are in this file row by row"
         if keeps_rows(release)
-        else f"the inputs ({names}): of these, the file holds centres of where the rows are, "
-        "ranges and sums"
+        else f"the inputs ({names}), of which this file holds ranges, cluster centres and sums"
     )
     return (
         Fact(
@@ -191,7 +189,7 @@ def _protection(release: Release, words: OutputWords) -> tuple[Fact, ...]:
         ),
         Fact(
             "not protected",
-            f"{inputs}; that somebody is in the table; "
+            f"{inputs}; who is in the table; "
             f"{'which rows are the same person; ' * bool(_groups(release))}{words.also_public()}.",
         ),
         *describe_exclusions(release.output_name),
@@ -210,10 +208,10 @@ def _noise(release: Release, words: OutputWords) -> tuple[Fact, ...]:
             facts.append(
                 Fact(
                     f"checked{ordinal}",
-                    "what was asked of every one of "
-                    f"{measurement.strategy.n_rows:,} rows was measured while it was asked, and "
-                    f"{'nobody' if measurement.strategy.grouped else 'none'} weighs more than the "
-                    "guarantee allows. Whoever has the inputs can do so again.",
+                    f"the weight of each of {measurement.strategy.n_rows:,} rows in the questions "
+                    "was measured while they were asked, and "
+                    f"no {'person' if measurement.strategy.grouped else 'row'} weighs more than "
+                    "the guarantee allows. Anyone who has the inputs can repeat this check.",
                 )
             )
     return (*facts, *words.sharpness(release))
@@ -239,7 +237,7 @@ def _data(release: Release, words: OutputWords) -> tuple[Fact, ...]:
 
 
 def _raw_columns(schema: Schema, ranges: Mapping[str, str]) -> dict[str, str]:
-    """Return what the raw public columns are: of numbers, from where to where they go."""
+    """Return descriptions of the raw public columns: of numbers, their ranges."""
     told = {}
     for column in schema.used:
         unit = f" {column.unit}" if column.unit else ""
@@ -262,7 +260,7 @@ def _origin(release: Release) -> tuple[Fact, ...]:
 
 
 def describe_several_outputs(release: MultiOutputRelease) -> tuple[Section, ...]:
-    """Return everything that a custodian should know about several outputs, in sections.
+    """Return the facts that a custodian should know about several outputs, in sections.
 
     Parameters
     ----------
@@ -298,13 +296,13 @@ def describe_several_outputs(release: MultiOutputRelease) -> tuple[Section, ...]
                 Fact(
                     "protected",
                     f"all {count} outputs together of every "
-                    f"{'person' if grouped else 'single row'}. What is published would be almost "
-                    "as likely if they were any others within their bounds.",
+                    f"{'person' if grouped else 'single row'}. The published values would be "
+                    "almost as likely if they were any others within their bounds.",
                 ),
                 Fact(
                     "not protected",
-                    f"the inputs ({names}), which are {kept}; that somebody is "
-                    "in the table; the bounds and the prior.",
+                    f"the inputs ({names}), which are {kept}; who is in the table; "
+                    "the bounds and the prior.",
                 ),
                 *describe_exclusions(OUTPUTS),
             ),
@@ -335,7 +333,8 @@ def describe_several_outputs(release: MultiOutputRelease) -> tuple[Section, ...]
                     Fact(
                         name,
                         f"private; declared to lie in {limits.lo:g} to {limits.hi:g}"
-                        + f", {taken.lo:.6g} to {taken.hi:.6g} of which was found to hold most"
+                        + f", {taken.lo:.6g} to {taken.hi:.6g} of which holds most values, by "
+                        "noisy counts"
                         * (taken != limits)
                         + "; values outside were clipped, uncounted.",
                     )
@@ -349,7 +348,7 @@ def describe_several_outputs(release: MultiOutputRelease) -> tuple[Section, ...]
 
 
 def _of_people(strategy: Strategy, *, count: int) -> bool:
-    """Return whether entries of several rows, of so many outputs each, are protected together."""
+    """Return whether entries of several rows are protected together."""
     if isinstance(strategy, StreamedStrategy):
         return strategy.grouped
     groups = strategy.groups

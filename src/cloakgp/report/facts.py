@@ -1,4 +1,4 @@
-"""Facts in sections: what is said, before anybody decides how it looks."""
+"""Facts in sections: content without layout."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cloakgp.utils.formatting import printable
 
 @dataclass(frozen=True)
 class Fact:
-    """One thing to know, and what it is called."""
+    """One fact, and its label."""
 
     label: str
     text: str

@@ -1,4 +1,4 @@
-"""Guarantees in words: what one promises, means to an attacker, and is made of."""
+"""Guarantees in words: the promise, its meaning for an attacker, and its parts."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ NOT_PRIVATE = "INSECURE: the noise came from a fixed seed, so this release is NO
 
 
 def insecurity() -> Section:
-    """Return what to say first of a release whose noise came from a fixed seed."""
+    """Return the warning about a release whose noise came from a fixed seed."""
     return Section(
         "NOT PRIVATE",
         (
             Fact(
                 "insecure",
-                f"{NOT_PRIVATE}. Whoever knows or guesses the seed can subtract the noise and "
+                f"{NOT_PRIVATE}. Anyone who knows or guesses the seed can subtract the noise and "
                 "learn about single people. The guarantee below would hold with secret noise only. "
                 "Do not publish.",
             ),
@@ -39,7 +39,7 @@ def insecurity() -> Section:
 
 
 def describe_exclusions(output: str) -> tuple[Fact, ...]:
-    """Return what no release protects, and what costs nothing.
+    """Return facts about limits of protection, and about free uses.
 
     Parameters
     ----------
@@ -48,9 +48,9 @@ def describe_exclusions(output: str) -> tuple[Fact, ...]:
     """
     return (
         Fact(
-            "nor",
-            f"what {output} is like in general. Whoever knows a person's inputs can predict that "
-            "person from what all the others have in common.",
+            "also not protected",
+            f"general patterns of {output}. Anyone who knows a person's inputs can predict that "
+            "person from the patterns that all the others share.",
         ),
         Fact(
             "free",
@@ -108,7 +108,7 @@ def guarantee_facts(
         *_choice(choice),
         Fact(
             "in words",
-            f"whatever anybody does with this file, no result is more than e^ε = "
+            f"under any use of this file, no result is more than e^ε = "
             f"{odds_factor(guarantee.epsilon)} times as likely for {_value(grouped)} of a person's "
             f"{output} as for {'any others' if grouped else 'another'}, give or take a probability "
             f"of δ = {guarantee.delta:.4g}{one_in(guarantee.delta)}.",
@@ -120,13 +120,13 @@ def guarantee_facts(
 
 
 def _tells_no_delta(guarantee: Guarantee) -> bool:
-    """Return whether all that δ saves is in digits of ε that are not told."""
+    """Return whether δ saves only digits of ε that are not printed."""
     pure = guarantee.pure_epsilon
     return ceiling(max(pure, guarantee.epsilon)) == ceiling(guarantee.epsilon)
 
 
 def stated(guarantee: Guarantee | MixedGuarantee) -> str:
-    """Return what a guarantee states, in words: of ε alone, where that is all there is.
+    """Return the statement of a guarantee in words: ε alone, if it needs no δ.
 
     Examples
     --------
@@ -147,7 +147,7 @@ def _pair(guarantee: Guarantee | MixedGuarantee) -> str:
         f"{kind} with ε = {' and '.join(map(ceiling, parts))}" for kind, parts in kinds if parts
     )
     beside = f" beside Gaussian noise with μ = {ceiling(guarantee.mu)}" if guarantee.mu else ""
-    return f"{pair}; of {listed}{beside}, whose losses add up."
+    return f"{pair}; composed of {listed}{beside}."
 
 
 def _without_delta(
@@ -160,7 +160,7 @@ def _without_delta(
         *_parts(parts),
         Fact(
             "in words",
-            f"whatever anybody does with this file, no result is more than e^ε = {odds} times as "
+            f"under any use of this file, no result is more than e^ε = {odds} times as "
             f"likely for {_value(grouped)} of a person's {output} as for "
             f"{'any others' if grouped else 'another'}.",
         ),
@@ -170,20 +170,20 @@ def _without_delta(
 
 
 def _guesses(guarantee: Guarantee, *, output: str) -> tuple[Fact, ...]:
-    """Say what a guarantee means for guesses and tests, by its whole ε–δ curve."""
+    """Bound guesses and tests under a guarantee, by its whole ε–δ curve."""
     right = right_guess(guarantee)
     power = power_of_tests(guarantee, false_alarms=FALSE_ALARMS)
     return (
         Fact(
             "a guess",
-            f"suppose somebody knows everything but one person's {output}, and holds two values "
-            f"for equally likely. With this file they guess right at most {percent(right)} of the "
-            "time. A coin does 50 %.",
+            f"an attacker who knows everything but one person's {output}, and finds two values "
+            f"equally likely, guesses right with this file at most {percent(right)} of the time. "
+            "A coin guesses right 50 % of the time.",
         ),
         Fact(
             "a test",
-            f"one that accuses wrongly {percent(FALSE_ALARMS)} of the time finds the truth at most "
-            f"{percent(power)} of the time. Without the file, {percent(FALSE_ALARMS)}.",
+            f"a test with {percent(FALSE_ALARMS)} false alarms detects the truth at most "
+            f"{percent(power)} of the time; without the file, {percent(FALSE_ALARMS)}.",
         ),
     )
 
@@ -198,7 +198,7 @@ def _several_rows(guarantee: Guarantee | MixedGuarantee, *, grouped: bool) -> tu
             Fact(
                 "several rows",
                 "all rows that are marked as one person's are protected together, as one. "
-                f"{COMPARED}. Nobody can tell from this file whether the marks are right.",
+                f"{COMPARED}. This file cannot show whether the marks are right.",
             ),
         )
     if isinstance(guarantee, MixedGuarantee):
@@ -217,7 +217,7 @@ def _several_rows(guarantee: Guarantee | MixedGuarantee, *, grouped: bool) -> tu
 
 
 def _choice(choice: Choice | None) -> tuple[Fact, ...]:
-    """Say what choosing the prior from the private data cost."""
+    """State the cost of a private choice of the prior."""
     if choice is None:
         return ()
     return (
@@ -235,15 +235,15 @@ def _parts(parts: Sequence[Guarantee]) -> tuple[Fact, ...]:
     listed = ", ".join(_short(part) for part in parts)
     return (
         Fact(
-            "adds up",
-            f"{len(parts)} measurements, of {listed}. The guarantee is theirs together, for "
-            "somebody whose output was in every one.",
+            "composition",
+            f"{len(parts)} measurements, of {listed}. The guarantee covers all together, "
+            "for a person whose output is in every one.",
         ),
     )
 
 
 def _visits(visits: int, *, limit: Budget | None, pure: bool) -> tuple[Fact, ...]:
-    """Say what the guarantee assumes of how the prices of several visits were chosen."""
+    """State the assumption of the guarantee about the choice of prices of several visits."""
     facts = []
     if visits > 1 and pure:
         facts.append(
@@ -257,9 +257,9 @@ def _visits(visits: int, *, limit: Budget | None, pure: bool) -> tuple[Fact, ...
         facts.append(
             Fact(
                 "visits",
-                f"the private column was asked {visits} times, and the guarantee adds up their "
-                "prices. It holds if these were fixed before any answer was read. If one was "
-                "chosen after reading answers, only a limit that was declared before does.",
+                f"the private column was asked {visits} times, and the guarantee sums up their "
+                "prices. It holds if these were fixed before any answer was read. If a price was "
+                "chosen after reading answers, only a limit declared beforehand holds.",
             )
         )
     if limit is not None:
@@ -283,7 +283,7 @@ def _short(part: Guarantee) -> str:
 
 
 def _attacker(guarantee: Guarantee | MixedGuarantee, *, output: str) -> tuple[Fact, ...]:
-    """Say what Gaussian differential privacy means for guesses, tests and beliefs.
+    """Bound guesses, tests and beliefs under Gaussian differential privacy.
 
     Between two values of one output, all others known, the logarithm of the likelihood ratio is
     N(±μ²/2, μ²) in the worst case (Dong, Roth and Su 2022). Guesses and tests of attackers who know
@@ -298,21 +298,21 @@ def _attacker(guarantee: Guarantee | MixedGuarantee, *, output: str) -> tuple[Fa
     purely_gaussian = not isinstance(guarantee, MixedGuarantee)
     beliefs = Fact(
         "beliefs",
-        "whatever that somebody believed before, the odds between two values change by at most "
+        "for any belief of an attacker, this file changes the odds between two values by at most "
         f"a factor of e^ε = {odds_factor(epsilon)}, except with probability "
-        f"{percent(exceeded)}. (δ is smaller: it counts only by how much.)",
+        f"{percent(exceeded)}. (δ is smaller: it weighs these exceptions by their excess.)",
     )
     return (
         Fact(
             "a guess",
-            f"suppose somebody knows everything but one person's {output}, and holds two values "
-            "for equally likely. With this file they guess right at most "
-            f"{percent(NORMAL.cdf(mu / 2))} of the time. A coin does 50 %.",
+            f"an attacker who knows everything but one person's {output}, and finds two values "
+            "equally likely, guesses right with this file at most "
+            f"{percent(NORMAL.cdf(mu / 2))} of the time. A coin guesses right 50 % of the time.",
         ),
         Fact(
             "a test",
-            f"one that accuses wrongly {percent(FALSE_ALARMS)} of the time finds the truth at most "
-            f"{percent(power)} of the time. Without the file, {percent(FALSE_ALARMS)}.",
+            f"a test with {percent(FALSE_ALARMS)} false alarms detects the truth at most "
+            f"{percent(power)} of the time; without the file, {percent(FALSE_ALARMS)}.",
         ),
         *(beliefs,) * purely_gaussian,
     )

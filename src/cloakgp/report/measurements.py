@@ -1,4 +1,4 @@
-"""Measurements and priors in words: what was asked of a column of numbers, under which prior."""
+"""Measurements and priors in words: the questions about a column of numbers, and its prior."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from cloakgp.utils.formatting import ceiling
 NOTHING_LEARNED = Fact(
     "learned",
     "nothing: the noisy answers make other values more probable by less than a nat (a factor of "
-    "2.7), so those that were declared stay.",
+    "2.7), so the declared values stay.",
 )
 
 
 def describe_answers(measurement: Measurement, *, output: str) -> str:
-    """Say how many numbers were published, and with what noise.
+    """State the number of published answers, and their noise.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def describe_answers(measurement: Measurement, *, output: str) -> str:
         law = NOISES[answers.noise].law
         return f"{law} noise of sd {answers.noise_sd:.4g}{unit}, drawn from {source}"
 
-    # Of rows that nobody keeps: as at the query points.
+    # Of rows that are not kept: as at the query points.
     question = measurement.question.of_rows(strategy.X_query)
     answered = question.describe_answers(len(answers.values), noise=noise, output=output)
     if strategy.reconstruction is None:
@@ -63,7 +63,7 @@ def describe_design(
     predictions: str = "raw predictions",
     prior: str = "the prior",
 ) -> str:
-    """Say what the questions were chosen for, and how near they are to the best ones.
+    """State the aim of the questions, and their distance to the best ones.
 
     Parameters
     ----------
@@ -86,13 +86,13 @@ def describe_design(
     if not criterion.certified or certificate.gap <= CLOSE_GAP:
         return said
     return (
-        f"{said} That is not the usual {100 * CLOSE_GAP:g} %: {gap} is the best bound known, and "
-        "how much of it better questions could gain, if any, is not known."
+        f"{said} That is not the usual {100 * CLOSE_GAP:g} %: {gap} is the best bound known; the "
+        "true distance may be smaller."
     )
 
 
 def describe_sharpness(release: Release, points: Array) -> Fact:
-    """Say how sharp predictions are at points, before and after."""
+    """State the sharpness of predictions at points, before and after the questions."""
     # Of what was asked, before it is transformed back.
     sd = release.predict_latent(points).sd
     prior_sd = np.sqrt(release.prior.query_variance(points))
@@ -100,7 +100,7 @@ def describe_sharpness(release: Release, points: Array) -> Fact:
         "predictions",
         "from the answers and the prior together they have an sd of "
         f"{root_mean_square(sd):.4g} (root mean square over the queried points; "
-        f"{root_mean_square(prior_sd):.4g} before anything was asked).",
+        f"{root_mean_square(prior_sd):.4g} before the first question).",
     )
 
 
@@ -131,7 +131,7 @@ def root_mean_square(values: Array) -> float:
 
 
 def approximation(prior: ExactPrior | SparsePrior) -> Fact:
-    """Say what stands for the exact process, if anything does."""
+    """Name the approximation of the exact process, if there is one."""
     if isinstance(prior, SparsePrior):
         kind = f"{prior.approximation.upper()}, with {len(prior.inducing)} inducing inputs."
     else:
@@ -142,12 +142,12 @@ def approximation(prior: ExactPrior | SparsePrior) -> Fact:
 def describe_origin(
     *, priors: int, unchanged: bool, what: str, declared: str, looked_at: str = "any answer"
 ) -> tuple[Fact, ...]:
-    """Say where hyperparameters come from, if any were looked for in the answers.
+    """Name the source of hyperparameters, if any were learned from the answers.
 
     Parameters
     ----------
     priors : int
-        How many priors predictions average over; 0 if nothing was looked for.
+        The number of priors over which predictions average; 0 if nothing was learned.
     unchanged : bool
         Whether the one of most weight is as it was declared.
     what : str
@@ -155,7 +155,7 @@ def describe_origin(
     declared : str
         Their declared values.
     looked_at : str
-        What they were declared without looking at.
+        The answers that their declaration did not use.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Outputs in words, what is said that depends on the likelihood: the interface, and numbers."""
+"""Words that depend on the likelihood of outputs: the interface, and numbers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class OutputWords(ABC):
 
     @abstractmethod
     def describe_protection(self, release: Release, *, unit: str, grouped: bool) -> str:
-        """Say what is protected.
+        """Name the protected values.
 
         Parameters
         ----------
@@ -42,23 +42,23 @@ class OutputWords(ABC):
 
     @abstractmethod
     def also_public(self) -> str:
-        """Say what is public beside the inputs and who is in the table."""
+        """Name the public facts beside the inputs and membership in the table."""
 
     @abstractmethod
     def describe_answers(self, measurement: Measurement, release: Release) -> str:
-        """Say how many numbers were published, and with what noise."""
+        """State the number of published answers, and their noise."""
 
     @abstractmethod
     def describe_design(self, measurement: Measurement, release: Release) -> str:
-        """Say what the questions were chosen for."""
+        """State the aim of the questions."""
 
     @abstractmethod
     def sharpness(self, release: Release) -> tuple[Fact, ...]:
-        """Say how sharp predictions are; of numbers a fact about the noise."""
+        """State the sharpness of predictions; of numbers, as a fact about the noise."""
 
     @abstractmethod
     def predictions(self, release: Release) -> tuple[Fact, ...]:
-        """Say how predictions are made, if that needs a section of its own."""
+        """Describe the origin of predictions, if that needs a section of its own."""
 
     @abstractmethod
     def prior(self, release: Release) -> tuple[Fact, ...]:
@@ -66,31 +66,31 @@ class OutputWords(ABC):
 
     @abstractmethod
     def declared(self, release: Release) -> str:
-        """Say what was declared of the private column."""
+        """State the declared range or classes of the private column."""
 
 
 class NumberWords(OutputWords):
     """Releases about numbers."""
 
     def describe_protection(self, release: Release, *, unit: str, grouped: bool) -> str:
-        """Say what is protected."""
+        """Name the protected values."""
         lo, hi = bounds(release)
         others = "these were any others" if grouped else "that value were any other"
         return (
-            f"{unit}. What is published would be almost as likely if {others} from {lo:g} to "
+            f"{unit}. The published values would be almost as likely if {others} from {lo:g} to "
             f"{hi:g}."
         )
 
     def also_public(self) -> str:
-        """Say what is public beside the inputs and who is in the table."""
+        """Name the public facts beside the inputs and membership in the table."""
         return "the bounds and the prior"
 
     def describe_answers(self, measurement: Measurement, release: Release) -> str:
-        """Say how many numbers were published, and with what noise."""
+        """State the number of published answers, and their noise."""
         return describe_answers(measurement, output=asked_output(release))
 
     def describe_design(self, measurement: Measurement, release: Release) -> str:
-        """Say what the questions were chosen for."""
+        """State the aim of the questions."""
         del release
         if isinstance(measurement.question, CountQuestion):
             return (
@@ -104,11 +104,11 @@ class NumberWords(OutputWords):
             )
         if isinstance(measurement.question, CellCounts):
             return (
-                "one question about all rows alike, which tells what intervals, quantiles and "
-                "probabilities are worth."
+                "one question about all rows alike, which calibrates intervals, quantiles and "
+                "probabilities."
             )
         if measurement.about_spread:
-            return "one question about all rows alike, which tells how noisy outputs are."
+            return "one question about all rows alike, which estimates the noise of outputs."
         strategy = measurement.strategy
         said = describe_design(strategy.certificate)
         if isinstance(strategy, StreamedStrategy) and strategy.earlier:
@@ -120,7 +120,7 @@ class NumberWords(OutputWords):
         return said
 
     def sharpness(self, release: Release) -> tuple[Fact, ...]:
-        """Say how sharp predictions are."""
+        """State the sharpness of predictions."""
         points = np.vstack([measurement.strategy.X_query for measurement in release.measurements])
         return (describe_sharpness(release, points),)
 
@@ -134,7 +134,7 @@ class NumberWords(OutputWords):
         return prior_facts(release)
 
     def declared(self, release: Release) -> str:
-        """Say what was declared of the private column."""
+        """State the declared range of the private column."""
         stated = _ranges(in_output_units(release, declared_bounds(release.measurements)))
         asked = _ranges(in_output_units(release, _asked_bounds(release)))
         taken = (
@@ -142,7 +142,7 @@ class NumberWords(OutputWords):
             if release.transform is not None
             else ""
         )
-        found = f", {asked} of which was found to hold most" if asked != stated else ""
+        found = f", {asked} of which holds most values, by noisy counts" if asked != stated else ""
         counted = any(isinstance(one.question, OutsideQuestion) for one in release.measurements)
         return (
             f"private; declared to lie in {stated}{found}; values outside were clipped"
@@ -151,7 +151,7 @@ class NumberWords(OutputWords):
 
 
 def bounds(release: Release) -> tuple[float, float]:
-    """Return the declared range of one output; of several measurements, what spans them all."""
+    """Return the declared range of one output; of several measurements, their span."""
     pairs = np.array(in_output_units(release, declared_bounds(release.measurements)))
     return float(pairs[:, 0].min()), float(pairs[:, 1].max())
 
@@ -159,7 +159,7 @@ def bounds(release: Release) -> tuple[float, float]:
 def in_output_units(
     release: Release, pairs: list[tuple[float, float]]
 ) -> list[tuple[float, float]]:
-    """Return ranges of what was asked in output units."""
+    """Return ranges of asked values in output units."""
     transform = release.transform
     if transform is None:
         return pairs

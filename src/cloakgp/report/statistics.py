@@ -19,7 +19,7 @@ OUTPUT = "the output"
 
 
 def describe_statistics(release: StatisticsRelease) -> tuple[Section, ...]:
-    """Return everything that a custodian should know about released statistics, in sections.
+    """Return the facts that a custodian should know about released statistics, in sections.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def describe_statistics(release: StatisticsRelease) -> tuple[Section, ...]:
                 Fact(
                     "protected",
                     f"whole rows: the inputs ({', '.join(names)}) and {OUTPUT} of every single "
-                    "row. What is published would be almost as likely "
+                    "row. The published values would be almost as likely "
                     + ("without that row." if present else "if they were any others."),
                 ),
                 Fact(
@@ -91,7 +91,7 @@ def describe_statistics(release: StatisticsRelease) -> tuple[Section, ...]:
 
 
 def describe_histogram(release: NoisyHistogram) -> tuple[Section, ...]:
-    """Return everything that a custodian should know about a released histogram, in sections.
+    """Return the facts that a custodian should know about a released histogram, in sections.
 
     Parameters
     ----------
@@ -109,13 +109,13 @@ def describe_histogram(release: NoisyHistogram) -> tuple[Section, ...]:
             (
                 Fact(
                     "protected",
-                    f"{OUTPUT} of every single row. What is published would be almost as likely "
+                    f"{OUTPUT} of every single row. The published values would be almost as likely "
                     f"if that value were any other from {lo:g} to {hi:g}.",
                 ),
                 Fact(
                     "not protected",
                     f"how many rows lie in each bin of the inputs ({', '.join(names)}), which are "
-                    "in this file; that somebody is in the table; the bounds.",
+                    "in this file; who is in the table; the bounds.",
                 ),
                 *describe_exclusions(OUTPUT),
             ),
@@ -151,7 +151,7 @@ def describe_histogram(release: NoisyHistogram) -> tuple[Section, ...]:
 
 
 def describe_cloaked(release: CloakedPredictions) -> tuple[Section, ...]:
-    """Return everything that a custodian should know about cloaked predictions, in sections.
+    """Return the facts that a custodian should know about cloaked predictions, in sections.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def describe_cloaked(release: CloakedPredictions) -> tuple[Section, ...]:
 
 
 def describe_published(release: Published) -> tuple[Section, ...]:
-    """Return what there is to know about raw predictions, in sections.
+    """Return the facts about raw predictions, in sections.
 
     Parameters
     ----------

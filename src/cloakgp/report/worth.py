@@ -1,4 +1,4 @@
-r"""Predictive accuracy that a release itself tells: typical errors, and the share explained.
+r"""Predictive accuracy by a release's own estimate: typical errors, and the share explained.
 
 Nothing is compared with outputs: these are the posterior's own expectations at points that a
 release holds. Of outputs y over points of one weight each, with f the predicted function,
@@ -31,7 +31,7 @@ STATED_COVERAGE = 0.9
 
 @dataclass(frozen=True)
 class Accuracy:
-    """What predictions of one output are worth, by the release's own account.
+    """Accuracy of the predictions of one output, by the release's own estimate.
 
     Attributes
     ----------
@@ -39,15 +39,15 @@ class Accuracy:
     error : float
         Typical error of the predicted curve: the root of the mean of its variance.
     new_error : float or None
-        The same, of a new person's own value; None if the release does not tell.
+        The same, of a new person's own value; None if the release has no estimate.
     without : float or None
-        As ``error``, before anything was asked.
+        As ``error``, before the first question.
     share : float or None
-        Of the spread of outputs, what predictions account for.
+        Of the variance of outputs, the share that predictions explain.
     nothing : float or None
-        As ``new_error``, if the one same value were predicted for everybody.
+        As ``new_error``, of one constant prediction for everyone.
     sure : str
-        How sure that is; empty if the release does not tell.
+        How certain that is; empty if the release does not say.
     """
 
     output: str
@@ -61,7 +61,7 @@ class Accuracy:
 
 @singledispatch
 def accuracies(release: object) -> tuple[Accuracy, ...]:
-    """Return what predictions are worth, for each output of numbers; none if nothing is predicted.
+    """Return the accuracy of predictions of each numeric output; none if nothing is predicted.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def _of_histogram(release: NoisyHistogram) -> tuple[Accuracy, ...]:
 
 
 def accuracy_section(release: object) -> Section | None:
-    """Return what predictions are worth in words, or None if nothing is predicted of numbers.
+    """Return the accuracy of predictions in words, or None if no number is predicted.
 
     Parameters
     ----------
@@ -147,23 +147,23 @@ def accuracy_section(release: object) -> Section | None:
                 Fact(
                     "for one person",
                     f"predictions of {each.output} are typically off by {each.new_error:.3g}; "
-                    f"knowing nothing of a person, by {each.nothing:.3g}.{each.sure}",
+                    f"a constant guess, by {each.nothing:.3g}.{each.sure}",
                 )
             )
-        before = "" if each.without is None else f" ({each.without:.3g} before anything was asked)"
+        before = "" if each.without is None else f" ({each.without:.3g} before the first question)"
         facts.append(
             Fact(
                 f"typical error{whose}",
-                f"{each.error:.3g}{before}, of what is predicted for people with the same inputs "
-                "on average, where predictions matter. What the noise hides is counted.",
+                f"{each.error:.3g}{before}, of the predicted average of people with equal inputs, "
+                "at the query points. It includes the effect of the noise.",
             )
         )
         if each.share is not None:
             facts.append(
                 Fact(
                     "explained",
-                    f"{_percent(each.share)} of how {each.output} varies between people is "
-                    "accounted for by the public columns.",
+                    f"the public columns explain {_percent(each.share)} of the variation of "
+                    f"{each.output} between people.",
                 )
             )
     if isinstance(release, Release):
@@ -172,31 +172,31 @@ def accuracy_section(release: object) -> Section | None:
         facts += calibration_facts(release)
     facts.append(
         Fact(
-            "as far as",
-            "the release can tell by itself: no true value was compared with. If what was assumed "
-            "beforehand does not fit, errors are larger.",
+            "basis",
+            "these are the release's own estimates; no true value was compared with a prediction. "
+            "Errors are larger if the assumptions of the prior do not hold.",
         )
     )
     return Section("Predictions", tuple(facts))
 
 
 def _how_sure(release: Release) -> str:
-    """Say what tells how far people with the same inputs differ."""
+    """Name the source of the spread between people with the same inputs."""
     if any(one.about_spread and one.noise_sd > 0 for one in release.measurements):
-        return " How far people with the same inputs differ was asked of all of them together."
+        return " One question about all rows measured the spread among people with equal inputs."
     if release.fitted_prior.noise_variance != release.prior.noise_variance:
         return (
-            " That is not sure: how far people with the same inputs differ was not asked, and is "
-            "guessed from sums, which hardly tell."
+            " That is uncertain: the spread between people with the same inputs was not asked, but "
+            "estimated from sums, which say little about it."
         )
     return (
-        " That is as sure as what was assumed of how far people with the same inputs differ, which "
-        "was not asked."
+        " That rests on the assumed spread between people with the same inputs, which was not "
+        "asked."
     )
 
 
 def calibration_facts(release: Release) -> tuple[Fact, ...]:
-    """Say what intervals of new outputs rest on; nothing of those that are not calibrated.
+    """Describe the calibration of intervals of new outputs; nothing if there is none.
 
     Parameters
     ----------
@@ -207,17 +207,18 @@ def calibration_facts(release: Release) -> tuple[Fact, ...]:
     if known is None:
         return ()
     strata = len(known.counts)
-    parts = f" in each of {strata} parts by what is predicted" if strata > 1 else ""
+    parts = f" in each of {strata} parts by predicted value" if strata > 1 else ""
     unsure = 100 * NORMAL_95 * known.coverage_sd(STATED_COVERAGE)
     return (
         Fact(
             "intervals",
-            f"for a new person's own value they go by noisy counts of where the values of "
-            f"{known.question.sizes.sum():,.0f} lie around what is predicted of them{parts}. "
-            f"Those of {100 * STATED_COVERAGE:g} % are to hold that share of these, taken together "
-            "and not for each kind of person; noise and numbers leave that unsure by "
-            f"{unsure:.2g} percentage points either way (with 95 %). Of new people it is nearly "
-            "so, as counts are of those to whom predictions were fitted.",
+            "those for a new person's own value are calibrated by noisy counts of where the values "
+            f"of {known.question.sizes.sum():,.0f} rows lie around their predictions{parts}. "
+            f"Intervals of {100 * STATED_COVERAGE:g} % aim to hold that share of these values, "
+            "over all rows together and not for each kind of person; the noise and the number "
+            f"of rows leave an uncertainty of {unsure:.2g} percentage points either way (at "
+            "95 %). For new people this holds nearly: the predictions were fitted to the "
+            "counted ones.",
         ),
     )
 

@@ -116,6 +116,6 @@ def check_apart(session: Session, person: int, account: str | None = None) -> No
         is_analyst = session.scalar(query.where(Request.person_id == person).limit(1)) is not None
     if is_analyst:
         raise ForbiddenError(
-            "a person who requests releases does not decide how much may be spent: another person, "
-            "without the role of an analyst, has to"
+            "a person who requests releases cannot decide about budgets: another person, without "
+            "the role of an analyst, has to"
         )

@@ -45,7 +45,7 @@ def hint_of(token: str) -> str:
 
 
 def derived(secret: str, use: str) -> str:
-    """Return a value derived from a secret for one use, which tells nothing of other uses.
+    """Return a value derived from a secret for one use, which reveals nothing about other uses.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def is_form_token(text: str, *, session: str) -> bool:
 
 
 def is_same(text: str, expected: str) -> bool:
-    """Return whether two texts are equal, in a time that tells nothing of their difference."""
+    """Return whether two texts are equal, in a time independent of their difference."""
     return hmac.compare_digest(text.encode(), expected.encode())
 
 

@@ -159,7 +159,7 @@ class Rules(Base):
 
 
 class Share(Base):
-    """The most that one analyst's requests of an account may add up to."""
+    """The largest sum of one analyst's requests of an account."""
 
     __tablename__ = "service_shares"
 

@@ -163,7 +163,7 @@ class ProviderClient:
             raise UnknownActorError(noted) from None
         subject = claims["sub"]
         if not isinstance(subject, str) or not 0 < len(subject) <= LONGEST_SUBJECT:
-            raise UnknownActorError("with a token of the identity provider that names nobody")
+            raise UnknownActorError("with a token of the identity provider that names no person")
         return dict(claims)
 
     def _decoded(self, token: str) -> jwt.Token:

@@ -1,1 +1,1 @@
-"""Arrays, files, names and numbers as text: what every folder may use, and needs none of them."""
+"""Arrays, files, names and numbers as text: helpers for every folder."""

@@ -12,7 +12,7 @@ Array = NDArray[np.float64]
 
 
 def as_matrix(values: ArrayLike, *, name: str, columns: int | None = None) -> Array:
-    """Return a finite float64 matrix, or say what is wrong with it.
+    """Return a finite float64 matrix, or raise an error that explains the fault.
 
     Only for public values: the errors name shapes, and never the private column.
 
@@ -49,7 +49,7 @@ def as_matrix(values: ArrayLike, *, name: str, columns: int | None = None) -> Ar
 
 
 def check_unmasked(values: ArrayLike, *, name: str) -> None:
-    """Check that no entry is masked: numpy would take what lies behind the mask for its value.
+    """Check that no entry is masked: numpy would use the value behind the mask.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def as_inputs(X: ArrayLike, *, input_names: Sequence[str], n_inputs: int, name: 
 
 
 def column_names(X: object) -> list[object]:
-    """Return what a table calls its columns; nothing for what is no table.
+    """Return the names of a table's columns; none for other objects.
 
     Examples
     --------

@@ -46,7 +46,7 @@ class MissingExtraError(ModuleNotFoundError):
 
 @contextmanager
 def extra(name: str) -> Iterator[None]:
-    """Import what an extra installs, or say which extra is missing.
+    """Import the packages of an extra, or name the missing extra.
 
     Parameters
     ----------

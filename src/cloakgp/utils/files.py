@@ -84,7 +84,7 @@ class ReservedFile:
                 "to be in it is lost"
             )
         raise OSError(
-            f"{self.path} could not be written ({reason}). What was to be in it is complete, in "
+            f"{self.path} could not be written ({reason}). Its complete content is in "
             f"{kept}: move it from there"
         )
 
@@ -117,7 +117,7 @@ class ReservedFile:
                 file.detach()
 
     def allocate(self, size: int) -> None:
-        """Take so many bytes of the disk, so that it is not full later."""
+        """Reserve bytes of the disk, so that it is not full later."""
         if size and hasattr(os, "posix_fallocate"):
             try:
                 os.posix_fallocate(self._file.fileno(), 0, size)
@@ -169,7 +169,7 @@ class ReservedFile:
         self._finish()
 
     def _finish(self) -> None:
-        """Cut off what was allocated beyond, and have the disk hold the rest."""
+        """Cut off unused reserved bytes, and flush the rest to the disk."""
         self._file.truncate()
         os.fsync(self._file.fileno())
 
@@ -354,7 +354,7 @@ def _check_target(target: Path, *, overwrite: bool, inputs: Sequence[Path]) -> N
 
 
 def _check_apart(target: Path, read: Path) -> None:
-    """Raise ValueError if a file to be written is one that is read, or belongs to what is read."""
+    """Raise ValueError if a file to be written is an input, or belongs to one."""
     within = target.parent.resolve()
     around = {_identity(folder) for folder in (within, *within.parents, *target.resolve().parents)}
     parts = [read, *(read.iterdir() if read.is_dir() else ())]
@@ -368,7 +368,7 @@ def _check_apart(target: Path, read: Path) -> None:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Return what a file has in common with all its names; None if there is none."""
+    """Return the identity of a file under all its names; None if there is none."""
     try:
         status = path.stat()
     except OSError:

@@ -28,7 +28,7 @@ def ceiling(value: float, *, digits: int = 3) -> str:
 
 
 def pair_in_words(epsilon: float, delta: float, *, pure: float = math.inf) -> str:
-    """Return (ε, δ) in words, and ε alone where that holds with no δ, to the digits that are told.
+    """Return (ε, δ) in words, or ε alone where that holds without δ, to the printed digits.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def bytes_in_words(size: float) -> str:
 
 
 def seconds_in_words(seconds: float) -> str:
-    """Return a time as people say it.
+    """Return a duration in words.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def short_form(what: str, *, insecure: bool) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Return text with escapes for whatever a terminal would not show but obey.
+    r"""Return text with escapes for letters that a terminal would obey and not show.
 
     Names in a release come from whoever made the file: they could move the cursor, and write over
     what was said before.

@@ -1,4 +1,4 @@
-"""Memory that a fit may take, of what is free in this machine and its container."""
+"""Memory for a fit, from the free memory of this machine and its container."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MEMBERSHIP, CGROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
 
 
 def memory_budget(memory: float | None = None) -> float:
-    """Return how many bytes a fit may take.
+    """Return the memory budget of a fit, in bytes.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def memory_budget(memory: float | None = None) -> float:
 
 
 def free_memory() -> float:
-    """Return how many bytes this process can still have, in this machine and its container.
+    """Return the free memory for this process, in bytes, in this machine and its container.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def free_memory() -> float:
 
 
 def _left_in_cgroups() -> Iterator[float]:
-    """Yield what is left in each of the control groups that this process is in (Linux)."""
+    """Yield the free memory of each control group of this process (Linux)."""
     try:
         lines = MEMBERSHIP.read_text().splitlines()
     except OSError:
@@ -77,7 +77,7 @@ def _left_in_cgroups() -> Iterator[float]:
 
 
 def _left_in(folder: Path, limit: str, used: str, reclaimable: str) -> float | None:
-    """Return what is left in a control group, or None if it has no limit."""
+    """Return the free memory of a control group, or None if it has no limit."""
     try:
         most = float((folder / limit).read_text())
         taken = float((folder / used).read_text())

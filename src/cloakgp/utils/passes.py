@@ -1,4 +1,4 @@
-"""Passes over tables in chunks: what is asked of rows that do not fit in memory.
+"""Passes over tables in chunks, for rows that do not fit in memory.
 
 A pass does the same work on every chunk and merges what comes back, which is small: sums, extremes,
 a few rows. Where the chunks are (an array, files, a cluster) is the affair of `cloakgp.data`; here
@@ -25,14 +25,14 @@ OnStep = Callable[[str], None]
 
 
 def ignore_step(what: str) -> None:
-    """Do nothing: nobody waits."""
+    """Do nothing at the start of a step."""
 
 
 class Part(Protocol):
-    """What one chunk, or several together, have to say."""
+    """The result of one chunk, or of several together."""
 
     def merge(self, other: Self) -> Self:
-        """Return what this and the chunks after it say together."""
+        """Return the joint result of this and the chunks after it."""
 
 
 PartOf = TypeVar("PartOf", bound=Part)

@@ -112,7 +112,7 @@ def test_a_query_that_takes_too_long_ends(reading, query):
 def test_a_query_that_nobody_waits_for_ends(reading):
     stop = threading.Event()
     threading.Timer(0.3, stop.set).start()
-    with pytest.raises(RefusedError, match="nobody waits"):
+    with pytest.raises(RefusedError, match="caller has left"):
         reading(ENDLESS, ReadingLimits(stopped=stop.is_set))
 
 

@@ -87,7 +87,7 @@ def test_a_limit_is_raised_by_two(office):
     change = change_limit(office.custodian, "children", limit(900))
     assert (change.account.limit.epsilon, change.proposal.state) == (3, "waiting")
     assert office.account.limit.epsilon == 3
-    with pytest.raises(ForbiddenError, match="somebody else"):
+    with pytest.raises(ForbiddenError, match="another person"):
         confirm_proposal(office.custodian, change.proposal.id)
     confirmed = confirm_proposal(office.second, change.proposal.id)
     assert (confirmed.state, confirmed.decided_by) == ("confirmed", "second")

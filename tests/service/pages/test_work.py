@@ -162,7 +162,7 @@ def test_nobody_approves_their_own(visit, table, service):
     visitor = visit(None, token)
     asked = QUICK | {"epsilon": "1.5", "purpose": "mine"}
     made = visitor.send(f"/tables/{table.id}/request", asked)
-    assert "Nobody decides about their own request" in made.text
+    assert "Your own request needs the decision of another person" in made.text
     assert not [form for form in Page(made.text).forms if "approve" in str(form["attributes"])]
     assert visitor.send(f"{made.url.path}/approve").status_code == 403
     gone = visitor.send(f"{made.url.path}/withdraw")
@@ -304,7 +304,7 @@ def test_limits_and_rules_are_changed(visit):
     limit = {"limit_epsilon": "5", "limit_delta": "1e-6", "reason": "more people agreed"}
     proposed = custodian.send(f"{here}/limit", limit).text
     assert "The limit is ε = 3" in proposed
-    assert "nothing changes until another person confirms it" in proposed
+    assert "takes effect when another person confirms it" in proposed
     assert "more people agreed" in proposed
     approver = visit(Role.APPROVER)
     assert "1 change waits" in approver.get("/budgets").text
@@ -368,7 +368,7 @@ def test_somebody_leaves_and_their_name_is_erased(visit, tokens):
     replaced = admin.send(f"{reader}/tokens/4/rotate", {"grace": "24"})
     assert replaced.status_code == 201
     assert "It is shown this once" in replaced.text
-    assert "first say that they may not" in admin.send(f"{reader}/erase").text
+    assert "first withdraw their access" in admin.send(f"{reader}/erase").text
     assert "Erase the name" in admin.send(reader, {"roles": "reader"}).text
     assert "erased person 4" in admin.send(f"{reader}/erase").text
     assert visit(Role.READER).form_token == ""

@@ -1,1 +1,1 @@
-"""Rows on a Dask cluster: where they come from, what workers do with them, and how parts merge."""
+"""Rows on a Dask cluster: their sources, the work on them, and the merging of parts."""

@@ -1,4 +1,4 @@
-"""Public errors: what they say is about public things alone, and may be shown."""
+"""Public errors: messages about public facts alone, which may be shown."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 
 class PublicError(Exception):
-    """Says what is wrong with something public, in words that may be shown.
+    """An error about something public, in words that may be shown.
 
     Attributes
     ----------

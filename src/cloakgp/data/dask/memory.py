@@ -1,4 +1,4 @@
-"""Memory of Dask's workers: how much of it is kept between tasks, rather than given back.
+"""Memory of Dask's workers that is kept between tasks.
 
 By default Dask has workers give memory back at once, and a fit, which takes and leaves the same
 matrices all the time, needs a third more CPU time.

@@ -206,7 +206,7 @@ def _list_files(path: Path | tuple[Path, ...]) -> tuple[Path, ...] | Failure:
 
 
 def _inspect_file(path: Path, names: tuple[str, ...]) -> tuple[int, ...] | Failure:
-    """Return how many rows the row groups of a file have, if it has the columns."""
+    """Return the numbers of rows of the row groups of a file, if it has the columns."""
     rows: tuple[int, ...] | Failure = attempt(
         lambda: count_group_rows(path, names=names), what=f"looking at {path}"
     )
@@ -214,7 +214,7 @@ def _inspect_file(path: Path, names: tuple[str, ...]) -> tuple[int, ...] | Failu
 
 
 def count_group_rows(path: Path, *, names: Sequence[str]) -> tuple[int, ...]:
-    """Return how many rows the row groups of a Parquet file have, if it has the columns.
+    """Return the numbers of rows of the row groups of a Parquet file, if it has the columns.
 
     Raises
     ------
@@ -232,7 +232,7 @@ def count_group_rows(path: Path, *, names: Sequence[str]) -> tuple[int, ...]:
 
 
 def rows_of_a_task(rows: int, *, chunk_rows: int) -> int:
-    """Return how many rows are worked on together, for a table alone: whatever the workers are.
+    """Return the number of rows of one task, which depends on the table alone.
 
     Examples
     --------

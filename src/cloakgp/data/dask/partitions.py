@@ -54,7 +54,7 @@ class FrameSource(Source):
         self._frame = frame
 
     def blocks(self, *, private: bool) -> tuple[list[PackedBlock], Graph]:
-        """Return one block for each partition; what makes unwanted columns is left out."""
+        """Return one block for each partition, without tasks for unwanted columns."""
         columns = [*self.input_names, *((self.output_name,) if private else ())]
         with _in_order():
             # Not tuned: that would join partitions, more of them the fewer columns are wanted.
@@ -159,7 +159,7 @@ def _partitions(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PartitionGraph:
-    """What makes one partition.
+    """The tasks that make one partition.
 
     Attributes
     ----------

@@ -248,7 +248,7 @@ class DaskRows:
         raise TypeError("DaskRows may hold private outputs, and are not pickled: make them anew")
 
     def report_to(self, watch: Watch | None) -> Self:
-        """Return the same rows, which report to somebody.
+        """Return the same rows with a callback for their progress.
 
         Parameters
         ----------
@@ -344,7 +344,7 @@ class DaskRows:
         return unwrap(attempt(merged.unpack, what=f"{what}: unpacking"))
 
     def _report(self, futures: list[Any], rows: Sequence[int], *, what: str) -> None:
-        """Tell whoever watches, as soon as a block is done."""
+        """Report the end of a block to the callback."""
         assert self.watch is not None
         of_key = {future.key: count for future, count in zip(futures, rows, strict=True)}
         finished = import_module("distributed").as_completed(futures)

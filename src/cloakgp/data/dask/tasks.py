@@ -76,7 +76,7 @@ class Parcel:
 
 @dataclass(frozen=True)
 class Failure:
-    """What went wrong, as far as it is public.
+    """The public part of a failure.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class Block(Protocol):
         """Whether outputs are wanted."""
 
     def open(self, values: tuple[Any, ...], *, first_row: int) -> LocalRows | None:
-        """Return the rows, or None if there are none, given what other tasks made for them."""
+        """Return the rows, or None if there are none, given the results of other tasks."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -129,7 +129,7 @@ class PublicErrorBlock:
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return self.chunk.rows
 
     def inputs(self) -> Array:
@@ -138,16 +138,16 @@ class PublicErrorBlock:
             return self.chunk.inputs()
 
     def groups(self) -> NDArray[np.intp] | None:
-        """Return whose rows these are, or raise `PublicError` if that is not said of one."""
+        """Return the groups of the rows, or raise `PublicError` if one has none."""
         with public_errors():
             return self.chunk.groups()
 
     def outputs(self) -> Array:
-        """Return private outputs, with NaN for what is missing or no number."""
+        """Return private outputs, with NaN for missing ones and those that are no numbers."""
         return self.chunk.outputs()
 
     def check_labels(self, labels: tuple[object, ...]) -> None:
-        """Raise `PublicError` if labels cannot be told apart in such rows: that may be said."""
+        """Raise `PublicError` if labels cannot be distinguished in such rows, a public fact."""
         with public_errors():
             self.chunk.check_labels(labels)
 
@@ -159,7 +159,7 @@ class PublicErrorBlock:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RowWork:
-    """Work on chunks and their private entries, and what these are.
+    """Work on chunks and their private entries, and the kind of these.
 
     Attributes
     ----------
@@ -302,7 +302,7 @@ def new_name(client: Any, stem: str) -> str:
 
 
 def gather(client: Any, graph: Graph, keys: Sequence[Any], *, what: str) -> list[Any]:
-    """Do tasks and fetch what they return, or raise the first failure among it.
+    """Do tasks and fetch their results, or raise the first failure among them.
 
     Raises
     ------
@@ -314,7 +314,7 @@ def gather(client: Any, graph: Graph, keys: Sequence[Any], *, what: str) -> list
 
 
 def fetch(wait: Callable[[], Any], *, what: str) -> Any:
-    """Return what is fetched from the cluster, or a Failure that says nothing of its own.
+    """Return the result from the cluster, or a Failure without details of its own.
 
     Tasks of a collection's own may fail, and their errors quote what they like.
     """
@@ -345,7 +345,7 @@ def unwrap(result: Any) -> Any:
 def work_on_block(
     block: Parcel, work: Parcel, span: Span, what: str, *values: Any
 ) -> Parcel | Failure:
-    """Work on the chunks of a block, and merge what they say in their order.
+    """Work on the chunks of a block, and merge the results in their order.
 
     Parameters
     ----------
@@ -405,7 +405,7 @@ def merge_parts(first: Parcel | Failure, second: Parcel | Failure, what: str) ->
 
 
 def count_block(block: Parcel, *values: Any) -> int | Failure:
-    """Return how many rows a block has."""
+    """Return the number of rows of a block."""
 
     def do() -> int:
         rows = block.unpack().open(values, first_row=0)
@@ -416,7 +416,7 @@ def count_block(block: Parcel, *values: Any) -> int | Failure:
 
 
 def attempt(do: Callable[[], Any], *, what: str) -> Any:
-    """Return what something gives, or a Failure that says no more than is public.
+    """Return the result of a call, or a Failure with public details alone.
 
     Examples
     --------
@@ -438,7 +438,7 @@ def attempt(do: Callable[[], Any], *, what: str) -> Any:
 
 
 class WorkError(Exception):
-    """The work on a chunk failed; says what may be shown of it."""
+    """The work on a chunk failed; holds the public part of the failure."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ __all__ = ["Batch", "TableFormat", "format_of"]
 def format_of(
     path: str | Path, *, limits: ReadingLimits = UNLIMITED, query: str = ""
 ) -> TableFormat:
-    """Return the format that the name of a file says it has.
+    """Return the format of a file, by its name.
 
     Parameters
     ----------

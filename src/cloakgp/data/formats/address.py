@@ -26,7 +26,7 @@ UNTIMED = (
 
 
 class AddressFormat(RowFormat):
-    """What a query gives, or the only table, of a database whose address a file holds.
+    """The result of a query, or the only table, of a database whose address a file holds.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class AddressFormat(RowFormat):
         self.query = query
 
     def rows(self, path: Path) -> Iterator[Sequence[Any]]:
-        """Yield names and rows; whatever the query does is rolled back."""
+        """Yield names and rows; all effects of the query are rolled back."""
         with extra("sql"):
             import sqlalchemy
             from sqlalchemy.exc import SQLAlchemyError

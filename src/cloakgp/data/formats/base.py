@@ -1,4 +1,4 @@
-"""Table formats: what they have in common, and how a damaged file is called.
+"""Table formats: their common part, and the error of a damaged file.
 
 Columns that are not wanted are never converted. What the libraries that read files say of a damaged
 one may quote a cell of the private column: their errors end here, and a file is called damaged and
@@ -86,7 +86,7 @@ class TableFormat(ABC):
 
     @abstractmethod
     def look(self, path: Path) -> tuple[list[str], int | None]:
-        """Return the names of a file's columns, and how many rows it has, if that is known.
+        """Return the names of a file's columns, and its number of rows, if known.
 
         Raises
         ------
@@ -125,7 +125,7 @@ class TableFormat(ABC):
     def _batches(
         self, path: Path, names: Sequence[str], *, rows: int, threads: bool
     ) -> Generator[Batch, None, None]:
-        """Read as `batches` says, whatever the number of rows is."""
+        """Read as `batches` does, for any number of rows."""
 
     @abstractmethod
     def write(self, tables: Iterator[Rows], file: BinaryIO, *, suffix: str) -> None:
@@ -148,7 +148,7 @@ class TableFormat(ABC):
 
     @abstractmethod
     def kinds_of_ids(self, path: Path, name: str) -> set[str]:
-        """Return what the cells of a column are that says whose rows they are, in words.
+        """Return the kinds of cells of a column of persons, in words.
 
         Raises
         ------
@@ -157,7 +157,7 @@ class TableFormat(ABC):
         """
 
     def check(self, path: Path, *, names: Sequence[str]) -> int | None:
-        """Check that a file is there and has columns; return how many rows it has, if known.
+        """Check that a file exists and has columns; return its number of rows, if known.
 
         Raises
         ------
@@ -174,7 +174,7 @@ class TableFormat(ABC):
 
 
 def check_ids(table_format: TableFormat, paths: Sequence[Path], name: str) -> None:
-    """Check that the ids of persons in a column can be told apart, over all files of a table.
+    """Check that the ids of persons in a column can be distinguished, over all files of a table.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def check_ids(table_format: TableFormat, paths: Sequence[Path], name: str) -> No
 
 
 def describe_damage(path: Path) -> str:
-    """Say that a file cannot be read, without what its reader says of it.
+    """Return a message about an unreadable file, without that of its reader.
 
     Examples
     --------
@@ -211,7 +211,7 @@ def describe_damage(path: Path) -> str:
 
 
 def attempt(path: Path, read: Callable[[], Read]) -> Read:
-    """Return what was read, or say that the file is damaged and nothing else.
+    """Return the content, or raise an error that names the damaged file alone.
 
     Raises
     ------
@@ -235,7 +235,7 @@ def attempt(path: Path, read: Callable[[], Read]) -> Read:
 
 
 def read_batches(path: Path, batches: Generator[Read, None, None]) -> Generator[Read, None, None]:
-    """Yield what a reader yields, and close it; or say that the file is damaged.
+    """Yield the batches of a reader, and close it; or raise an error about a damaged file.
 
     Raises
     ------

@@ -24,7 +24,7 @@ GROUP_BYTES = 2**24
 
 
 class ParquetFormat(TableFormat):
-    """Parquet, whose files say what their columns are called and how many rows they have.
+    """Parquet, whose files hold names of columns and numbers of rows.
 
     The index of a pandas table is a column like any other, under its name, or as
     ``__index_level_0__``.
@@ -40,7 +40,7 @@ class ParquetFormat(TableFormat):
             return parquet_columns(file), int(file.metadata.num_rows)
 
     def kinds_of_ids(self, path: Path, name: str) -> set[str]:
-        """Return what the type of a column says of its cells."""
+        """Return the kinds of cells by the type of a column."""
         with open_parquet(path) as file:
             return {kind_of_ids(file.schema_arrow.field(name).type)}
 
@@ -99,14 +99,14 @@ class ArrowFormat(TableFormat):
             return [str(name) for name in file.schema.names], rows
 
     def kinds_of_ids(self, path: Path, name: str) -> set[str]:
-        """Return what the type of a column says of its cells."""
+        """Return the kinds of cells by the type of a column."""
         with pa.memory_map(str(path)) as source, pa.ipc.open_file(source) as file:
             return {kind_of_ids(file.schema.field(name).type)}
 
     def _batches(
         self, path: Path, names: Sequence[str], *, rows: int, threads: bool
     ) -> Generator[Batch, None, None]:
-        """Read batches as the file has them, cut to so many rows."""
+        """Read batches of the file, cut to a number of rows."""
         del threads
         with closing(read_batches(path, _arrow_batches(path, names, rows=rows))) as batches:
             yield from batches

@@ -104,7 +104,7 @@ class CsvFormat(TableFormat):
         self.dialect = dialect
 
     def dialect_of(self, path: Path) -> Dialect:
-        """Return what separates the cells of a file, and the encoding that it begins with.
+        """Return the separator of the cells of a file, and the encoding of its beginning.
 
         Raises
         ------
@@ -119,11 +119,11 @@ class CsvFormat(TableFormat):
         return Dialect(separator, encoding="utf-8-sig" if start == codecs.BOM_UTF8 else "utf-8")
 
     def look(self, path: Path) -> tuple[list[str], int | None]:
-        """Return the cells of the first line; how many rows there are is not known."""
+        """Return the cells of the first line; the number of rows is unknown."""
         return _read_header(path, limits=self.limits)[0], None
 
     def kinds_of_ids(self, path: Path, name: str) -> set[str]:  # noqa: ARG002
-        """Return that all cells are text: 1, 01 and 1.0 are what is written."""
+        """Return that all cells are text: 1, 01 and 1.0 stay as written."""
         return {TEXT}
 
     def _batches(
@@ -163,7 +163,7 @@ class CsvFormat(TableFormat):
         yield held
 
     def write(self, tables: Iterator[Rows], file: BinaryIO, *, suffix: str) -> None:
-        """Write text in which nothing looks like a formula, compressed as the suffix says."""
+        """Write text without formulas, with the compression of the suffix."""
         dialect = self.dialect or Dialect("," if suffix.startswith(".csv") else "\t")
         # Of all that is written, the start alone has a mark.
         encoder = codecs.getincrementalencoder(dialect.encoding)()
@@ -193,7 +193,7 @@ def as_frame(table: Rows) -> pd.DataFrame:
 
 @contextmanager
 def _compressing(file: BinaryIO, *, suffix: str) -> Iterator[Any]:
-    """Open a file to be written as the end of its name says that it is compressed."""
+    """Open a file for writing, with the compression of its suffix."""
     ending = suffix.rpartition(".")[2]
     with ExitStack() as stack:
         if ending == "zip":
@@ -214,7 +214,7 @@ def _compressing(file: BinaryIO, *, suffix: str) -> Iterator[Any]:
 
 
 class _KeptOpen(io.RawIOBase):
-    """A file that stays open when Arrow closes what it writes to."""
+    """A file that stays open when Arrow closes it."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -228,7 +228,7 @@ class _KeptOpen(io.RawIOBase):
 
 @contextmanager
 def _open_csv(path: Path, *, limits: ReadingLimits) -> Iterator[Any]:
-    """Open a file as bytes of UTF-8, or of no encoding, decompressed as far as it is read."""
+    """Open a file as bytes of UTF-8, or of no encoding, decompressed while it is read."""
     with ExitStack() as stack:
         file = stack.enter_context(_open_bytes(path))
         start = file.read(2)
@@ -284,7 +284,7 @@ class _Limited(io.RawIOBase):
 
 
 def _read_header(path: Path, *, limits: ReadingLimits) -> tuple[list[str], str]:
-    """Return the names of the columns, and what separates cells.
+    """Return the names of the columns, and the separator of cells.
 
     That is whatever makes the most cells of the first line; of commas, where that is open.
 

@@ -43,7 +43,7 @@ ONLY_SELECT = "the query may select, and do nothing else: take one SELECT"
 
 
 def select_from_sqlite(path: Path, query: str, *, limits: ReadingLimits) -> Iterator[Sequence[Any]]:
-    """Yield the names of what a query of an SQLite file selects, then row after row.
+    """Yield the names of the columns that a query of an SQLite file selects, then row after row.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def _only_table(database: sqlite3.Connection) -> str:
 def select_from_postgresql(
     engine: Any, query: str, *, limits: ReadingLimits
 ) -> Iterator[Sequence[Any]]:
-    """Yield the names of what a query of PostgreSQL selects, then row after row.
+    """Yield the names of the columns that a query of PostgreSQL selects, then row after row.
 
     Parameters
     ----------

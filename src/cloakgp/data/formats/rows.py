@@ -47,12 +47,12 @@ class RowFormat(TableFormat):
         """Yield the names of columns, then row after row."""
 
     def look(self, path: Path) -> tuple[list[str], int | None]:
-        """Return the names of columns; how many rows there are is not known."""
+        """Return the names of columns; the number of rows is unknown."""
         with closing(self._rows(path)) as rows:
             return _header(next(rows, ())), None
 
     def kinds_of_ids(self, path: Path, name: str) -> set[str]:
-        """Return what the cells of a column are, each on its own."""
+        """Return the kinds of cells of a column, each on its own."""
         with closing(self._rows(path)) as lines:
             place = _header(next(lines, ())).index(name)
             kinds: set[str] = set()
@@ -82,7 +82,7 @@ class RowFormat(TableFormat):
     def _batches(
         self, path: Path, names: Sequence[str], *, rows: int, threads: bool
     ) -> Generator[Batch, None, None]:
-        """Read the named columns as text, so many rows at a time."""
+        """Read the named columns as text, a number of rows at a time."""
         del threads
         with closing(read_batches(path, self._as_text(path, names, rows=rows))) as batches:
             yield from batches
@@ -131,7 +131,7 @@ class SpreadsheetFormat(RowFormat):
         yield from (line for line in lines if any(cell not in ("", None) for cell in line))
 
     def _check_unpacked(self, path: Path) -> None:
-        """Refuse a workbook that says it is too large: it is unpacked in memory."""
+        """Refuse a workbook whose stated size is too large: it is unpacked in memory."""
         if self.limits.size is not None and zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
                 self.limits.check_size(sum(each.file_size for each in archive.infolist()))
@@ -158,7 +158,7 @@ class SpreadsheetFormat(RowFormat):
 
 
 class DatabaseFormat(RowFormat):
-    """A table of an SQLite file, or what a query gives.
+    """A table of an SQLite file, or the result of a query.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ REDUNDANT = 1e-14
 
 @dataclass(frozen=True, eq=False)
 class StreamedDesign:
-    """What to ask of every row, and what it amounts to.
+    """A rule for the columns of rows, and its sums.
 
     Attributes
     ----------
@@ -148,7 +148,7 @@ class StrategyState:
         )
 
     def reached(self, sums: StrategySums, *, share: float = 1.0) -> StrategyState:
-        """Return the state of other columns, by their sums over rows that stand for so many each.
+        """Return the state of other columns, by their sums over a sample and its share of all rows.
 
         Parameters
         ----------
@@ -158,7 +158,7 @@ class StrategyState:
         return replace(self, features=share * sums.features, noise=share * sums.noise)
 
     def towards(self, other: StrategyState) -> StrategyState:
-        """Return the state whose sums lie between two."""
+        """Return the state with sums between two."""
         share = STEP_SHARE
         return replace(
             self,
@@ -180,7 +180,7 @@ def design_streamed_bayes(
     gap: float = DEFAULT_GAP,
     progress: Progress | None = None,
 ) -> StreamedDesign:
-    """Choose what to ask of every row of a table, reading it a few times.
+    """Design the columns of all rows of a table, in a few passes.
 
     Sees public arrays only.
 
@@ -246,7 +246,7 @@ def design_streamed_bayes(
 def gathered_rows(
     passes: Passes, *, model: RowModel, cells: Partition, sample: Sample | None
 ) -> CellSums:
-    """Return what the rows of every cell add up to; about, where there is a sample.
+    """Return the sums over the rows of every cell; estimates, if there is a sample.
 
     Parameters
     ----------
@@ -388,7 +388,7 @@ class Stepping:
         )
 
     def most_explained(self, step: StepSums) -> float:
-        """Return an upper bound of what any strategy explains, from the sums over all rows.
+        """Return an upper bound of the variance that any strategy explains, from sums over rows.
 
         Parameters
         ----------

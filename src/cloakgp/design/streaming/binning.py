@@ -89,7 +89,7 @@ class Partition:
 
 @dataclass(frozen=True, eq=False)
 class CellSums:
-    """What the rows of every cell add up to.
+    """Sums over the rows of every cell.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class CellSums:
         return float(self.noise.min())
 
     def times_rows(self, share: float) -> CellSums:
-        """Return the sums if there were so many times the rows."""
+        """Return the sums of a multiple of the rows."""
         return CellSums(features=share * self.features, noise=share * self.noise)
 
     def occupied(self) -> CellSums:
@@ -141,7 +141,7 @@ class _Gathering:
 
 
 def cell_sums(passes: Passes, *, model: RowModel, cells: Partition) -> CellSums:
-    """Go through a table once and add up the rows of every cell.
+    """Sum over the rows of every cell, in one pass.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-r"""Condensed questions: what a rule asks of all rows, cell by cell where no row is kept.
+r"""Condensed questions: the columns of all rows under a rule, summed by cells.
 
 The rows of a cell are at about the same place, and so are known by about the same variance λ_c of
 their own. Of them, sums over rows need their number n_c, Q_c = Σ_j r_j and Σ_j r_j r_jᵀ. The last
@@ -33,7 +33,7 @@ ALIKE = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class SampledQuestions:
-    """What was asked of some rows that stand for all.
+    """The columns of a sample of rows.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class SampledQuestions:
 
 @dataclass(frozen=True, eq=False)
 class CellQuestions:
-    """What was asked of all rows, cell by cell.
+    """The columns of all rows, summed by cells.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ class CellQuestions:
 
     @cached_property
     def spreads(self) -> Array:
-        """w, how much of the squares is due to columns unlike their cell's mean, shape (n,)."""
+        """w, the squares from deviations of columns from their cell's mean, shape (n,)."""
         alike = np.einsum("kn,kn->n", self.questions, self.questions) / self.counts
         return np.where(self.squares - alike > ALIKE * self.squares, self.squares - alike, 0.0)
 
@@ -187,7 +187,7 @@ class CellQuestions:
         return forms
 
     def scaled(self, factor: float) -> CellQuestions:
-        """Return what was asked in other units.
+        """Return the questions in other units.
 
         Parameters
         ----------
@@ -230,7 +230,7 @@ class CellQuestions:
 
 @dataclass(frozen=True, eq=False)
 class _Sums:
-    """What the rows of every cell add up to."""
+    """Sums over the rows of every cell."""
 
     places: Array
     counts: Array
@@ -285,7 +285,7 @@ def condense(
     sample: Array | None = None,
     what: str = "gathering questions",
 ) -> CellQuestions:
-    """Go through a table once and gather what a rule asks of the rows of every cell.
+    """Sum the columns of the rows of every cell, in one pass.
 
     Sees public arrays only.
 

@@ -42,7 +42,7 @@ SMALLEST = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Duals:
-    """What is fixed before a pass, in a basis of the queries in which WᵀW is diagonal.
+    """The dual variables, fixed before a pass, in a basis of the queries in which WᵀW is diagonal.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class Duals:
 
     @property
     def rounding(self) -> float:
-        """What is added to Σ_j v_j, as a share."""
+        """The rounding margin of Σ_j v_j, as a share."""
         return SINGLE_ROUNDING if self.precision is np.float32 else 0.0
 
     @property
@@ -113,7 +113,7 @@ class Duals:
         return max(float(np.sqrt(self.squares.mean())), least) or 1.0
 
     def over(self, features: Array, noise: Array, columns: Array) -> DualSums:
-        """Sum over some rows what the bound needs of them.
+        """Return the sums over some rows that the bound needs.
 
         Parameters
         ----------
@@ -143,7 +143,7 @@ class Duals:
         )
 
     def most_explained(self, sums: DualSums, *, features: Array, noise: Array) -> float:
-        """Return what no strategy explains more than.
+        """Return an upper bound of the variance that any strategy explains.
 
         Parameters
         ----------

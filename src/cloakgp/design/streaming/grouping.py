@@ -36,7 +36,7 @@ NO_GROUPS = "the rows do not say whose they are: name their groups"
 
 @dataclass(frozen=True, eq=False)
 class _Counts:
-    """How many rows have each number."""
+    """The number of rows with each group number."""
 
     counts: NDArray[np.intp]
 
@@ -51,7 +51,7 @@ class _Counts:
 
 
 def weighed(chunk: Chunk, counts: NDArray[np.intp]) -> Chunk:
-    """Return a chunk with one more column: how many rows the group of each has.
+    """Return a chunk with one more column: the number of rows of each row's group.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ class GroupedModel:
 
 
 def grouped_columns(X: Array, *, model: RowModel, rule: Rule) -> Array:
-    """Return what a rule of a `GroupedModel` asks of outputs, r̃/n, shape (k, n).
+    """Return the columns of outputs under a rule of a `GroupedModel`, r̃/n, shape (k, n).
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def grouped_columns(X: Array, *, model: RowModel, rule: Rule) -> Array:
 def columns_at(
     X: Array, *, model: RowModel, rule: Rule, grouped: bool = False
 ) -> tuple[Array, Array]:
-    """Return what a rule asks of rows, shape (k, n), and their inputs without sizes of groups.
+    """Return the columns of rows, shape (k, n), and their inputs without sizes of groups.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def columns_at(
 
 @dataclass(frozen=True)
 class Grouping:
-    """What is said of groups of rows whose names nobody keeps.
+    """Facts about groups of rows that are not kept.
 
     Attributes
     ----------
@@ -262,7 +262,7 @@ def sum_grouped(
     ball: Ball = "l2",
     what: str = "summing questions",
 ) -> tuple[tuple[StrategySums, ...], Grouping]:
-    """Go through a table once and sum what is asked of the outputs of every row.
+    """Sum the columns of the outputs of all rows, in one pass.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ INNER_SHARE = 0.25
 
 @dataclass(frozen=True, eq=False)
 class RuleDesign:
-    """What to ask of every row, and how predictions follow from the answers.
+    """A rule for the columns of rows, and the map from answers to predictions.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class RuleDesign:
 
 @dataclass(frozen=True, eq=False)
 class _Moments:
-    """V Λ⁻¹ Vᵀ, V Λ⁻² Vᵀ, and of how many rows."""
+    """V Λ⁻¹ Vᵀ, V Λ⁻² Vᵀ, and the number of rows."""
 
     precision: Array
     columns: Array
@@ -153,7 +153,7 @@ def design_streamed(
     gap: float = DEFAULT_GAP,
     progress: Progress | None = None,
 ) -> RuleDesign:
-    """Choose what to ask of every row so that C y follows from the answers with the least noise.
+    """Design the columns of rows so that C y follows from the answers with the least noise.
 
     Sees public arrays only.
 

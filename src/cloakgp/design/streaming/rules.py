@@ -1,4 +1,4 @@
-r"""Rules: strategies that give the column of a row from what the model knows of the row.
+r"""Rules: strategies that compute the column of a row from its features and noise.
 
 A sparse model with M inducing inputs knows a row by its features v, of shape (M,), and its noise
 variance λ. A strategy for millions of rows is kept as a rule that gives every row's column
@@ -31,7 +31,7 @@ Columns = Array | sparse.csr_array
 
 
 class RowModel(Protocol):
-    """What designs ask of a sparse model."""
+    """The interface of a sparse model for designs."""
 
     def features_and_noise(self, X: Array) -> tuple[Array, Array]:
         """Return V, shape (M, n), and λ, shape (n,): rows have covariance VᵀV + diag(λ)."""
@@ -39,7 +39,7 @@ class RowModel(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Rule(ABC):
-    """What to ask of a row.
+    """A rule for the column of a row.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Rule(ABC):
 
     @cached_property
     def remembered(self) -> RememberedColumns:
-        """What it asks of rows that were gone through, for who goes through them again."""
+        """The columns of rows of earlier passes, for a further pass."""
         return RememberedColumns()
 
     @abstractmethod
@@ -107,7 +107,7 @@ class EqualRule(Rule):
 
 @dataclass(frozen=True, eq=False)
 class LinearRule(Rule):
-    """r = T v / λ: what reconstructs predictions that are linear in the outputs.
+    """r = T v / λ: the rule that reconstructs predictions linear in the outputs.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ class LinearRule(Rule):
 
 @dataclass(frozen=True, eq=False)
 class BallRule(Rule):
-    r"""r = argmax of 2 rᵀ L v − λ rᵀ diag(q) r over ‖r‖ ≤ 1: what the sharpest design asks.
+    r"""r = argmax of 2 rᵀ L v − λ rᵀ diag(q) r over ‖r‖ ≤ 1: the rule of the sharpest design.
 
     The maximum is at r = (ν + λ q)⁻¹ L v, entry by entry, with the multiplier ν ≥ 0 for which the
     length is 1, or ν = 0 if it is less than 1 there. ν is found by Newton's method on 1/‖r‖, which

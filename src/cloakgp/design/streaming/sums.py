@@ -20,7 +20,7 @@ from cloakgp.utils.passes import Chunk, Passes
 
 @dataclass(frozen=True, eq=False)
 class ClippedSums:
-    """Sums over rows of what a linear account of clipped outputs adds to questions about outputs.
+    """Sums over rows that linearised clipped outputs add to questions about outputs.
 
     Clipped outputs t ≈ h + A (y − m) + e + o β, see `cloakgp.models.clipping`.
 
@@ -49,7 +49,7 @@ class ClippedSums:
 
 @dataclass(frozen=True, eq=False)
 class StrategySums:
-    """Sums over rows of what a rule asks of them.
+    """Sums over rows of their columns under a rule.
 
     Attributes
     ----------
@@ -175,7 +175,7 @@ def sum_strategy(
     cells: Partition | None = None,
     what: str = "summing questions",
 ) -> StrategySums:
-    """Go through a table once and sum what a rule asks of every row.
+    """Sum the columns of all rows under a rule, in one pass.
 
     Parameters
     ----------

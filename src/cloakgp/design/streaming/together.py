@@ -1,4 +1,4 @@
-r"""How far the entries of one row move answers together, and the rows of one group.
+r"""The joint effect on answers of the entries of one row, and of the rows of one group.
 
 A row may have T entries, which are protected together and stand next to each other. Where all of
 them move by one at most, answers move by no more than (Σ_tu |r_t·r_u|)^½ in the ℓ2 norm and
@@ -20,7 +20,7 @@ from cloakgp.utils.passes import GROUP_NUMBERS, Chunk, Passes
 
 
 def lengths_of_rows(columns: Columns, *, together: int = 1, ball: Ball = "l2") -> Array:
-    """Return how far each row moves answers, shape (n / T,).
+    """Return the effect of each row on answers, shape (n / T,).
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def lengths_of_rows(columns: Columns, *, together: int = 1, ball: Ball = "l2") -
 
 @dataclass(frozen=True, eq=False)
 class ColumnSums:
-    """What the columns of rows add up to.
+    """Sums over the columns of rows.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class ColumnSums:
 
     @property
     def furthest(self) -> float:
-        """How far any row moves answers, or where there are groups all rows of any."""
+        """The largest effect on answers of one row, or of all rows of one group."""
         return self.longest if self.by_group is None else float(self.by_group.max())
 
 
@@ -121,7 +121,7 @@ def sum_columns(
     grouped: bool = False,
     what: str,
 ) -> ColumnSums:
-    """Go through a table once and sum what is asked of every row.
+    """Sum the columns of all rows, in one pass.
 
     Parameters
     ----------

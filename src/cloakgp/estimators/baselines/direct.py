@@ -38,7 +38,7 @@ class _DirectRegressor(PosteriorMixin[Guarantee], Baseline):
         """Return the process that is conditioned on the answers."""
 
     def _hyperprior(self) -> Hyperprior | None:
-        """Return what is learned from the answers: nothing."""
+        """Return no hyperprior: nothing is learned from the answers."""
         return None
 
     def _publish(self, inputs: Array, y: ArrayLike) -> None:

@@ -220,7 +220,7 @@ class DPIntegralHistogramRegressor(PosteriorMixin[Guarantee], BinnedBaseline):
 
     @property
     def guarantee_(self) -> Guarantee:
-        """What the histogram costs."""
+        """The guarantee of the histogram."""
         check_is_fitted(self)
         return self.histogram_.guarantee
 

@@ -99,7 +99,7 @@ class Baseline(ReleaseMixin[Guarantee], RegressorMixin, BaseEstimator):
 
     @forget_on_failure
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Spend the budget once: publish noisy answers, and what follows from them.
+        """Spend the budget once: publish noisy answers, and predictions from them.
 
         Parameters
         ----------
@@ -122,4 +122,4 @@ class Baseline(ReleaseMixin[Guarantee], RegressorMixin, BaseEstimator):
 
     @abstractmethod
     def _publish(self, inputs: Array, y: ArrayLike) -> None:
-        """Ask the outputs, and keep what was published."""
+        """Ask the outputs, and keep the published answers."""

@@ -159,7 +159,7 @@ def as_entries(X: Array, *, count: int) -> Array:
 
 
 def checked_coregion(coregion: ArrayLike, *, count: int) -> Array:
-    """Return B, or say what is wrong with it.
+    """Return a valid B, or raise an error that explains the fault.
 
     Parameters
     ----------

@@ -235,7 +235,7 @@ def points_as_boxes(X: Array) -> Array:
 
 @dataclass(frozen=True)
 class _Integrand:
-    """An even function of mass √(2π), and what is left of its antiderivatives, for z ≥ 0.
+    """An even function of mass √(2π), and the tails of its antiderivatives, for z ≥ 0.
 
     Attributes
     ----------

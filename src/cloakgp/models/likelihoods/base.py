@@ -66,7 +66,7 @@ class Window:
         return Window(*(_of_rows(each, rows) for each in self._ends))
 
     def place(self, values: Array) -> Array:
-        """Return what is asked of each of K values in every row, shape (n, K) or (1, K)."""
+        """Return the numbers of K values in every row's question, shape (n, K) or (1, K)."""
         lower, upper, origin, width = (np.reshape(each, (-1, 1)) for each in self._ends)
         placed: Array = (np.clip(values, lower, upper) - origin) / width
         return placed
@@ -82,7 +82,7 @@ def _of_rows(values: Array | float, rows: slice) -> Array | float:
 
 @dataclass(frozen=True, eq=False)
 class Accounts:
-    """Linear accounts of what several stages asked of the same rows.
+    """Linear accounts of the asked values of several stages of the same rows.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class Accounts:
 
 @dataclass(frozen=True, eq=False)
 class LatentMarginals:
-    """What is known of the latent functions at P points, under one prior of a mixture.
+    """Marginals of the latent functions at P points, under one prior of a mixture.
 
     Attributes
     ----------
@@ -177,7 +177,7 @@ class Likelihood(ABC):
 
     @property
     def channels(self) -> int:
-        """How many latent functions there are."""
+        """The number of latent functions."""
         return 1
 
     def means(self, prior: LatentPrior) -> tuple[float, ...]:
@@ -194,7 +194,7 @@ class Likelihood(ABC):
         """
 
     def accounts(self, mean: Array, variance: Array, windows: Sequence[Window | None]) -> Accounts:
-        """Return linear accounts of what several stages asked of the same rows.
+        """Return linear accounts of the asked values of several stages of the same rows.
 
         Parameters
         ----------

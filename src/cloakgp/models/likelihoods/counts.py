@@ -289,7 +289,7 @@ class CountLikelihood(Likelihood):
         return first, np.sqrt(variance)
 
     def rate_quantile(self, functions: LatentFunctions, X: Array, q: float) -> Array:
-        """Return a quantile of what is known of the rate, shape (P,).
+        """Return a quantile of the posterior of the rate, shape (P,).
 
         Parameters
         ----------
@@ -307,7 +307,7 @@ class CountLikelihood(Likelihood):
         return np.asarray(np.exp(mean + ndtri(q) * np.sqrt(variance)))
 
     def predictive(self, functions: LatentFunctions, X: Array, exposure: Array) -> CountMixture:
-        """Return what a release says of a new count at each of P points.
+        """Return the predictive distribution of a new count at each of P points.
 
         Parameters
         ----------

@@ -67,7 +67,7 @@ const Cloak = (() => {
   const kernel = (tree) => kernels[tree.kernel](tree.parameters);
   for (const part of release.parts) part.covariance = kernel(part.kernel);
 
-  // From what is chosen to inputs, as cloakgp.columns encodes them.
+  // From choices to inputs, as cloakgp.columns encodes them.
   const encoders = {
     number: (column, values) => [values[column.controls[0]]],
     category: (column, values) => {
@@ -159,7 +159,7 @@ const Cloak = (() => {
       sum + each.weight * (each.variance + noise * each.noise + (each.mean - mean) ** 2), 0));
     return { mean, sd: spread(0), newSd: spread(1) };
   };
-  // In output units: what was transformed is taken back, as by Release.predict_limits.
+  // In output units: transforms are inverted, as by Release.predict_limits.
   const inverses = { log: Math.exp, logit: (z) => 1 / (1 + Math.exp(-z)) };
   const inverse = inverses[release.transform] || ((z) => z);
   const within = (value) => Math.min(Math.max(inverse(value), release.bounds[0]), release.bounds[1]);
@@ -187,7 +187,7 @@ const Cloak = (() => {
   return { release, numbers, predicted, probabilities, normal };
 })();
 
-// The page: what is chosen, what is said, and a picture over one input.
+// The page: choices, answers, and a picture over one input.
 (() => {
   const { release } = Cloak, POINTS = 81, DAY = 86400000;
   const colours = ["#1f6f8b", "#d1772e", "#7a5195", "#58913f", "#b3261e", "#7b8794", "#0f4c5c", "#c9a227"];
@@ -228,7 +228,7 @@ const Cloak = (() => {
   const grid = (control) => {
     if (control.kind === "level") return control.levels.map((_, i) => i);
     let step = (control.hi - control.lo) / (POINTS - 1), start = control.lo;
-    // Over many weeks always the same day of the week, as of what is chosen.
+    // Over many weeks always the same day of the week, as of the choice.
     if (control.kind === "date" && step >= 1) {
       step = 7 * Math.ceil(step / 7);
       const offset = values[over] - control.lo;

@@ -1,4 +1,4 @@
-"""Registry of noises: what is added to answers. A new one is a module here, and a line below."""
+"""Registry of noises. A new one is a module here, and a line below."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["GAUSSIAN", "LAPLACE", "NOISES", "Noise", "noise_named"]
 
 
 def noise_named(name: object) -> Noise:
-    """Return the noise of a name, or say which there are.
+    """Return the noise of a name, or raise an error that lists all.
 
     Raises
     ------

@@ -54,7 +54,7 @@ class EuclideanNoise(Noise):
         return math.sqrt(count) * (1 + 4 * UNIT_ROUNDOFF)
 
     def distance(self, question: Question) -> float:
-        """Return how far a row moves, in Euclidean norm."""
+        """Return the largest change of a row, in Euclidean norm."""
         return question.distance
 
 
@@ -93,5 +93,5 @@ class AbsoluteNoise(Noise):
         return float(count)
 
     def distance(self, question: Question) -> float:
-        """Return how far a row moves, in ℓ1 norm."""
+        """Return the largest change of a row, in ℓ1 norm."""
         return question.absolute_distance

@@ -1,4 +1,4 @@
-"""Noise: the law of what is added to answers, the norm in which it counts, what it guarantees.
+"""Noise: its law, the norm in which sensitivity counts, and its guarantee.
 
 Whatever depends on a law is a method here, so that nothing outside of this folder knows a law by
 its name. A law states its guarantee by what composes (`cloakgp.privacy.accounting.Guarantee`): a μ
@@ -80,7 +80,7 @@ class Noise(ABC):
 
     @abstractmethod
     def lengths_together(self, columns: Array, *, together: int) -> Array:
-        """Return how far answers move at most if all entries of a row move by one, rounded up.
+        """Return the largest change of answers if all entries of a row move by one, rounded up.
 
         Parameters
         ----------
@@ -96,7 +96,7 @@ class Noise(ABC):
 
     @abstractmethod
     def gauge(self, strategy: Array, *, groups: Groups | None, channels: int = 1) -> float:
-        """Return how far answers move at most if all rows of a group move by one, rounded up.
+        """Return the largest change of answers if all rows of a group move by one, rounded up.
 
         Parameters
         ----------
@@ -110,7 +110,7 @@ class Noise(ABC):
 
     @property
     def of_sums(self) -> str:
-        """What noise on sums of answers is, in words."""
+        """The name of noise on sums of answers, in words."""
         return f"sums of {self.law} noise"
 
     def summed_lengths(self, strategy: Array, *, groups: Groups | None) -> float:
@@ -140,7 +140,7 @@ class Noise(ABC):
 
     @abstractmethod
     def distance(self, question: Question) -> float:
-        """Return how far a row moves when its private entry changes to any other, rounded up."""
+        """Return the largest change of a row of V by a change of its private entry, rounded up."""
 
     @abstractmethod
     def unit_sd(self, epsilon: float, delta: float) -> float:
@@ -169,24 +169,24 @@ class Noise(ABC):
 
     @abstractmethod
     def scale_budget(self, epsilon: float, delta: float, *, factor: float) -> Pair:
-        """Return the budget whose noise is so many times smaller."""
+        """Return the budget for a fraction of the noise."""
 
     @abstractmethod
     def adaptive_budget(self, epsilon: float, delta: float) -> Pair:
-        """Return what of a budget may be spent in parts whose sizes earlier answers decide.
+        """Return the budget for parts whose sizes depend on earlier answers.
 
         All parts of one path then keep the whole on every path.
         """
 
     @abstractmethod
     def whole(self, epsilon: float, delta: float) -> Guarantee:
-        """Return what one measurement with a whole budget states, but for the cost of its grid."""
+        """Return the guarantee of one measurement with a whole budget, without its grid's cost."""
 
     @abstractmethod
     def whole_of_parts(
         self, epsilon: float, delta: float, *, parts: Sequence[Pair], fixed: bool = True
     ) -> Guarantee:
-        """Return what parts of a budget state together, but for the cost of their grids.
+        """Return the joint guarantee of parts of a budget, without the cost of their grids.
 
         Parameters
         ----------
@@ -200,7 +200,7 @@ class Noise(ABC):
 
     @abstractmethod
     def budget_to_hold(self, epsilon: float, delta: float, *, parts: Sequence[Pair]) -> Cost | Pair:
-        """Return what to hold in an account before the first of several parts is drawn.
+        """Return the hold in an account before the first of several parts is drawn.
 
         Parameters
         ----------
@@ -211,11 +211,11 @@ class Noise(ABC):
 
     @abstractmethod
     def cost(self, epsilon: float, delta: float) -> Cost:
-        """Return what a measurement with a budget costs at most, but for its grid."""
+        """Return the largest cost of a measurement with a budget, without its grid."""
 
     @abstractmethod
     def spent(self, guarantee: Guarantee) -> float:
-        """Return what a measurement spent, in the units in which shares add up."""
+        """Return the spending of a measurement, in the additive units of shares."""
 
     @abstractmethod
     def check(self, epsilon: float, delta: float, *, calibration: Calibration = "exact") -> Pair:
@@ -237,7 +237,7 @@ class Noise(ABC):
         delta: float,
         calibration: Calibration = "exact",
     ) -> tuple[float, Guarantee]:
-        """Return the noise parameter τ for rounded answers, in steps, and what it guarantees.
+        """Return the noise parameter τ for rounded answers, in steps, and its guarantee.
 
         Parameters
         ----------

@@ -46,7 +46,7 @@ class GaussianNoise(EuclideanNoise):
         return exact_noise_multiplier(epsilon, delta)
 
     def split(self, epsilon: float, delta: float, *, shares: Sequence[float]) -> tuple[Pair, ...]:
-        """Return parts of μ² that add up to it (Dong, Roth and Su 2022, corollary 3.3).
+        """Split μ² into parts (Dong, Roth and Su 2022, corollary 3.3).
 
         Each as a pair (ε, δ) on its own curve, at a smaller δ where ε would be zero.
         """
@@ -62,7 +62,7 @@ class GaussianNoise(EuclideanNoise):
         return tuple(map(_on_curve, parts, epsilons))
 
     def scale_budget(self, epsilon: float, delta: float, *, factor: float) -> Pair:
-        """Return so many times μ, at the same δ."""
+        """Return a multiple of μ, at the same δ."""
         mu = factor / exact_noise_multiplier(epsilon, delta)
         return Guarantee(epsilon=epsilon, delta=delta, mu=mu).epsilon_at(delta), delta
 
@@ -82,12 +82,12 @@ class GaussianNoise(EuclideanNoise):
     def whole_of_parts(
         self, epsilon: float, delta: float, *, parts: Sequence[Pair], fixed: bool = True
     ) -> Guarantee:
-        """Return the whole: μ² of the parts adds up to its own, whichever they are."""
+        """Return the whole: μ² of the parts sums up to its own, for any parts."""
         del parts, fixed
         return self.whole(epsilon, delta)
 
     def budget_to_hold(self, epsilon: float, delta: float, *, parts: Sequence[Pair]) -> Pair:
-        """Return the whole: μ² of the parts adds up to its own."""
+        """Return the whole: μ² of the parts sums up to its own."""
         del parts
         return epsilon, delta
 
@@ -164,7 +164,7 @@ class GaussianNoise(EuclideanNoise):
         return add_discrete_gaussian(integers, scale=scale, sensitivity=sensitivity)
 
     def keeps(self, guarantee: Guarantee, *, sensitivity_over_noise: float) -> bool:
-        """Return whether μ is at most what is stated."""
+        """Return whether μ is at most the stated one."""
         return not guarantee.laplace and sensitivity_over_noise <= guarantee.mu * (1 + TOLERANCE)
 
 

@@ -1,4 +1,4 @@
-r"""Noise that needs no δ: ε of its parts adds up, whatever else is known of it.
+r"""Noise that needs no δ: the ε of its parts are added.
 
 Composition
 -----------
@@ -44,7 +44,7 @@ class PureNoise(Noise):
     needs_delta: ClassVar[bool] = False
 
     def part(self, epsilon: float, delta: float, *, answers: int = 0) -> Guarantee:
-        """Return what a measurement of some ε states: that it is ε-DP, and no more.
+        """Return the guarantee of a measurement of some ε: ε-DP, and no more.
 
         Parameters
         ----------
@@ -55,7 +55,7 @@ class PureNoise(Noise):
         return Guarantee(epsilon=epsilon, delta=delta, mu=0.0, answers=answers, pure=(epsilon,))
 
     def unit_sd(self, epsilon: float, delta: float) -> float:
-        """Return c/ε, whatever δ is."""
+        """Return c/ε, for any δ."""
         del delta
         return self.sd_at_one / epsilon
 
@@ -69,27 +69,27 @@ class PureNoise(Noise):
         return float(epsilon), float(delta)
 
     def split(self, epsilon: float, delta: float, *, shares: Sequence[float]) -> tuple[Pair, ...]:
-        """Return parts of ε that add up to it."""
+        """Split ε into parts."""
         kept = (1.0 - SPLIT_MARGIN) * epsilon
         return tuple((kept * share, delta) for share in shares)
 
     def scale_budget(self, epsilon: float, delta: float, *, factor: float) -> Pair:
-        """Return so many times ε."""
+        """Return a multiple of ε."""
         return factor * epsilon, delta
 
     def adaptive_budget(self, epsilon: float, delta: float) -> Pair:
-        """Return ε without the δ: what that allows beyond is for parts that are fixed."""
+        """Return ε without the δ: its advantage is for fixed parts alone."""
         del delta
         return epsilon, 0.0
 
     def whole(self, epsilon: float, delta: float) -> Guarantee:
-        """Return what one part states."""
+        """Return the guarantee of one part."""
         return self.part(epsilon, delta)
 
     def whole_of_parts(
         self, epsilon: float, delta: float, *, parts: Sequence[Pair], fixed: bool = True
     ) -> Guarantee:
-        """Return what parts of fixed sizes state together.
+        """Return the joint guarantee of parts of fixed sizes.
 
         Where their sizes are not fixed, one part tells most: several with the same sum tell less.
         """
@@ -99,7 +99,7 @@ class PureNoise(Noise):
         return replace(self.whole(max(total, epsilon), delta), epsilon=epsilon)
 
     def budget_to_hold(self, epsilon: float, delta: float, *, parts: Sequence[Pair]) -> Cost:
-        """Return what the parts add up to, without δ."""
+        """Return the sum of the parts, without δ."""
         del epsilon, delta
         total = math.fsum(part for part, _ in parts)
         # A sum is rounded once, to nearest; of one part it is exact.
@@ -116,7 +116,7 @@ class PureNoise(Noise):
         return guarantee.epsilon_of_parts
 
     def keeps(self, guarantee: Guarantee, *, sensitivity_over_noise: float) -> bool:
-        """Return whether ε, c times the sensitivity over the sd, is at most what is stated."""
+        """Return whether ε, c times the sensitivity over the sd, is at most the stated one."""
         parts = guarantee.laplace if self.part(1.0, 0.0).laplace else guarantee.pure
         spent = self.sd_at_one * sensitivity_over_noise
         return guarantee.mu == 0 and spent <= math.fsum(parts) * (1 + TOLERANCE)

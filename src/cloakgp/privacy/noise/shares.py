@@ -1,4 +1,4 @@
-"""Shares of a budget: what each part of a release takes, tuned on tables for each way to add up."""
+"""Shares of a budget for the parts of a release, tuned on tables for each kind of composition."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Shares:
-    """What parts of a release take of the whole: of μ², or of ε.
+    """Shares of the parts of a release: of μ², or of ε.
 
     Attributes
     ----------

@@ -99,10 +99,10 @@ class Bands(UnitQuestion):
         return len(self.lower)
 
     def describe_answers(self, count: int, *, noise: Callable[[str], str], output: str) -> str:
-        """Say that sums of outputs within bands were published."""
+        """Describe published sums of outputs within bands."""
         unit = " in units of a row's band"
         return (
-            f"{numbers(count)} with {noise(unit)}. Bands are around what was predicted from the "
+            f"{numbers(count)} with {noise(unit)}. Bands are around the predictions from the "
             "answers before; values outside were clipped to them, uncounted. "
             f"Their widths: {float(np.median(self.width)):.4g} (median), in units of {output}."
         )

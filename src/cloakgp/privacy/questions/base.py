@@ -1,4 +1,4 @@
-"""Question: how the private entry of a row becomes numbers, and how far these can move."""
+"""Question: the encoding of the private entry of a row as numbers, and its sensitivity."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Question(ABC):
     @property
     @abstractmethod
     def distance(self) -> float:
-        """At least how far a row of V moves when its entry changes to any other, in ℓ2 norm."""
+        """An upper bound of the change of a row of V by a change of its entry, in ℓ2 norm."""
 
     @property
     @abstractmethod
@@ -66,7 +66,7 @@ class Question(ABC):
     @property
     @abstractmethod
     def complaints(self) -> tuple[str, ...]:
-        """What can be wrong with entries that are read in chunks; no text quotes one."""
+        """Messages about invalid entries that are read in chunks; none quotes an entry."""
 
     @abstractmethod
     def validate(self) -> None:
@@ -106,7 +106,7 @@ class Question(ABC):
         return -self.largest, self.largest
 
     def describe_answers(self, count: int, *, noise: Callable[[str], str], output: str) -> str:
-        """Say how many numbers were published, about what, and with what noise.
+        """Describe the number of published answers, their subject, and their noise.
 
         Parameters
         ----------
@@ -121,7 +121,7 @@ class Question(ABC):
 
     @property
     def rows(self) -> int | None:
-        """Of how many rows it says something each; None if it is the same for all."""
+        """The number of rows with a question each; None if it is the same for all."""
         return None
 
     def of_rows(self, X: Array) -> Question:
@@ -175,7 +175,7 @@ class Question(ABC):
 
 
 def numbers(count: int) -> str:
-    """Return so many numbers in words.
+    """Return a count of numbers in words.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Bounds of the private column: declared, checked, and what values are clipped to.
+"""Bounds of the private column: declared, checked, and the range of clipping.
 
 Errors here name bounds, never a value of y. Values outside the bounds are clipped silently: how
 many there were is private too.
@@ -54,7 +54,7 @@ class OutputBounds(Question):
 
     @classmethod
     def checked(cls, bounds: object) -> OutputBounds:
-        """Return bounds, or say what is wrong with them.
+        """Return valid bounds, or raise an error that explains the fault.
 
         Raises
         ------
@@ -88,7 +88,7 @@ class OutputBounds(Question):
 
     @property
     def distance(self) -> float:
-        """How far a clipped output less the middle can move, rounded up."""
+        """The largest change of a clipped output less the middle, rounded up."""
         return self.about(self.middle)[0]
 
     @property
@@ -98,11 +98,11 @@ class OutputBounds(Question):
 
     @property
     def largest(self) -> float:
-        """How far from zero a clipped output less the middle can be."""
+        """The largest absolute value of a clipped output less the middle."""
         return self.about(self.middle)[1]
 
     def about(self, centre: float) -> tuple[float, float]:
-        """Return how far an output less a number can move, and how far from zero it can be.
+        """Return the largest change, and the largest absolute value, of an output less a number.
 
         Rounding is monotone, so a clipped output less the centre lies between the rounded ends; the
         first is the distance between these, rounded up.
@@ -150,7 +150,7 @@ class OutputBounds(Question):
         return self.lo, self.hi
 
     def describe_answers(self, count: int, *, noise: Callable[[str], str], output: str) -> str:
-        """Say that sums of outputs were published."""
+        """Describe published sums of outputs."""
         return f"{numbers(count)} with {noise(f', in units of {output}')}."
 
     def about_outputs(self, values: Array, totals: Array, *means: float) -> Array:

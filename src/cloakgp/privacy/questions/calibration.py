@@ -55,7 +55,7 @@ DAMAGED = "its cells are damaged"
 
 
 class CellCounts(Question):
-    """How many outputs lie in each cell of their predicted distributions, by strata of the means.
+    """Counts of outputs in cells of their predicted distributions, by strata of the means.
 
     Attributes
     ----------
@@ -107,13 +107,13 @@ class CellCounts(Question):
 
     @property
     def channels(self) -> int:
-        """B K, how many indicators there are."""
+        """B K, the number of indicators."""
         strata, cells = self.shape
         return strata * cells
 
     @property
     def distance(self) -> float:
-        """How far the indicators of an output move, rounded up: one falls, another rises."""
+        """The largest change of an output's indicators, rounded up: one falls, another rises."""
         return 2.0 * ROOT_HALF
 
     @property
@@ -123,7 +123,7 @@ class CellCounts(Question):
 
     @property
     def limits(self) -> None:
-        """None: counts say nothing of where single outputs are."""
+        """None: counts do not locate single outputs."""
         return
 
     def faults(self, entries: Array) -> tuple[bool, ...]:
@@ -140,18 +140,18 @@ class CellCounts(Question):
         return np.searchsorted(self.strata, means, side="right")
 
     def about_outputs(self, values: Array, totals: Array, *means: float) -> Array:
-        """Return the counts: they say nothing of where single outputs are."""
+        """Return the counts: they do not locate single outputs."""
         del totals, means
         return values
 
     def describe_answers(self, count: int, *, noise: Callable[[str], str], output: str) -> str:
-        """Say that outputs in cells of their predicted distributions were counted."""
+        """Describe counts of outputs in cells of their predicted distributions."""
         del count
         strata, cells = self.shape
-        parts = f", in each of {strata} parts by what is predicted" if strata > 1 else ""
+        parts = f", in each of {strata} parts by predicted value" if strata > 1 else ""
         return (
             f"{self.channels} numbers: how many values of {output} lie in each of {cells} "
-            f"intervals around what was predicted of them, which end from {self.cells[0]:g} to "
+            f"intervals around their predictions, which end from {self.cells[0]:g} to "
             f"{self.cells[-1]:g} predictive sds{parts}; each with {noise(' rows')}."
         )
 

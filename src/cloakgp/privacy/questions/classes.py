@@ -75,7 +75,7 @@ class Classes(Question):
 
     @classmethod
     def checked(cls, classes: object) -> Classes:
-        """Return classes, or say what is wrong with them.
+        """Return valid classes, or raise an error that explains the fault.
 
         Raises
         ------
@@ -119,7 +119,7 @@ class Classes(Question):
 
     @property
     def distance(self) -> float:
-        """How far a row of V moves when its label changes, rounded up."""
+        """The largest change of a row of V by a change of its label, rounded up."""
         exact = 2.0 if self.channels == 1 else math.sqrt(2.0)
         return exact * (1 + 8 * UNIT_ROUNDOFF)
 
@@ -145,7 +145,7 @@ class Classes(Question):
 
     @property
     def complaints(self) -> tuple[str, ...]:
-        """What can be wrong with labels; shows none."""
+        """Messages about invalid labels; none shows a label."""
         return (
             "Unknown label type: y holds NaN or labels that are not among the declared classes "
             f"{list(self.labels)}, or entries that are masked: declare every class, and one for "

@@ -1,4 +1,4 @@
-r"""Counts: how many outputs lie in each of several intervals.
+r"""Counts of outputs in several intervals.
 
 Mechanism
 ---------
@@ -63,7 +63,7 @@ ROOT_HALF = math.sqrt(0.5) * (1 + 4 * UNIT_ROUNDOFF)
 
 @dataclass(frozen=True, eq=False)
 class CountQuestion(Question):
-    """How many outputs lie in each of several intervals.
+    """Counts of outputs in several intervals.
 
     Of each output an indicator of the interval that it lies in.
 
@@ -102,12 +102,12 @@ class CountQuestion(Question):
 
     @property
     def channels(self) -> int:
-        """B, how many indicators there are."""
+        """B, the number of indicators."""
         return self.intervals
 
     @property
     def distance(self) -> float:
-        """How far the indicators of an output move, rounded up: one falls, another rises."""
+        """The largest change of an output's indicators, rounded up: one falls, another rises."""
         return 2.0 * ROOT_HALF
 
     @property
@@ -117,7 +117,7 @@ class CountQuestion(Question):
 
     @property
     def intervals(self) -> int:
-        """B, how many there are."""
+        """B, their number."""
         return len(self.edges) - 1
 
     @property
@@ -158,7 +158,7 @@ class CountQuestion(Question):
             raise ValueError("its arrays do not fit each other")
 
     def describe_answers(self, count: int, *, noise: Callable[[str], str], output: str) -> str:
-        """Say that outputs in intervals were counted."""
+        """Describe counts of outputs in intervals."""
         del count
         inner = self.edges[1:-1]
         between = f", which end from {inner[0]:.4g} to {inner[-1]:.4g}" if len(inner) else ""
@@ -169,10 +169,10 @@ class CountQuestion(Question):
 
     @property
     def limits(self) -> None:
-        """None: counts say nothing of where single outputs are."""
+        """None: counts do not locate single outputs."""
         return
 
     def about_outputs(self, values: Array, totals: Array, *means: float) -> Array:
-        """Return the counts: they say nothing of where single outputs are."""
+        """Return the counts: they do not locate single outputs."""
         del totals, means
         return values

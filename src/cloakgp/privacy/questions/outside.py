@@ -91,7 +91,7 @@ class OutsideQuestion(UnitQuestion):
             raise ValueError("its arrays do not fit each other")
 
     def how_many(self, values: Array, sizes: Array) -> Array:
-        """Return how many outputs lie outside, by noisy answers, shape (S,).
+        """Return the numbers of outputs outside, by noisy answers, shape (S,).
 
         Parameters
         ----------
@@ -104,14 +104,14 @@ class OutsideQuestion(UnitQuestion):
         return counted
 
     def describe_answers(self, count: int, *, noise: Callable[[str], str], output: str) -> str:
-        """Say that outputs outside of an interval were counted."""
+        """Describe counts of outputs outside of an interval."""
         return (
             f"{numbers(count)} with {noise(' rows')}: how many values of {output} lie "
             f"{self.where()}, in each of so many groups of rows with like inputs."
         )
 
     def where(self) -> str:
-        """Say where outputs are that it counts.
+        """Describe the place of the counted outputs.
 
         Examples
         --------

@@ -78,7 +78,7 @@ def check_numbers(entries: Entries) -> None:
 
 
 def as_column(y: ArrayLike, *, rows: int) -> AnyArray:
-    """Return y as one column of whatever it holds, one entry per row.
+    """Return y as one column of its own type, one entry per row.
 
     Parameters
     ----------

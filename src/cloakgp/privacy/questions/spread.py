@@ -1,4 +1,4 @@
-r"""Spread: how far outside of its predicted interval an output lies, at most 1.
+r"""Spread: the distance of an output outside its predicted interval, at most 1.
 
 Its mean over the rows tells how noisy outputs are, which sums of outputs hardly do. Predictions
 come from answers that were published before: given these it is a function of one output, and all
@@ -22,7 +22,7 @@ SPREAD_FROM, SPREAD_TO = 1.5, 3.0
 
 @dataclass(frozen=True, eq=False)
 class SpreadQuestion(UnitQuestion):
-    """How far outside of its predicted interval the output of every row lies.
+    """The distance of the output of every row outside its predicted interval.
 
     0 within 1.5 predictive sds of its predicted mean, 1 beyond 3, and in between along a line.
 
@@ -57,7 +57,7 @@ class SpreadQuestion(UnitQuestion):
             raise ValueError("its predicted intervals are damaged")
 
     def outside(self, distances: Array) -> Array:
-        """Return how far outside a distance from the mean is, from 0 to 1.
+        """Return the excess of a distance from the mean over the interval, from 0 to 1.
 
         Parameters
         ----------
@@ -73,16 +73,16 @@ class SpreadQuestion(UnitQuestion):
         return len(self.mean)
 
     def describe_answers(self, count: int, *, noise: Callable[[str], str], output: str) -> str:
-        """Say that rows outside of their predicted intervals were counted."""
+        """Describe a count of rows outside of their predicted intervals."""
         del count, output
         return (
-            "1 number: on how many rows, in all, values lie outside of what was predicted from the "
+            "1 number: on how many rows, in all, values lie outside of the predictions from the "
             f"answers before (counting from {SPREAD_FROM:g} predictive sds, in full from "
             f"{SPREAD_TO:g}), with {noise(' rows')}."
         )
 
     def place(self, outputs: Array) -> Array:
-        """Return how far outside outputs lie, less a half."""
+        """Return the distances of outputs outside, less a half."""
         # Finite outputs far from the mean may overflow: infinitely far outside is outside.
         with np.errstate(over="ignore"):
             distances = np.abs(outputs - self.mean) / self.sd

@@ -1,4 +1,4 @@
-r"""Numbers in [−½, ½]: what outputs become where earlier answers say where they lie.
+r"""Numbers in [−½, ½]: the encoding of outputs relative to earlier predictions.
 
 One output moves a row of V by at most 1, whatever was done to it: the last thing that happens to it
 is a clip to two numbers that float64 holds, so that no rounding before it matters.

@@ -69,7 +69,7 @@ class LabelObjective:
 
     @property
     def size(self) -> int:
-        """How many hyperparameters are free."""
+        """The number of free hyperparameters."""
         return len(self.free) + self.means * self.likelihood.channels
 
     @cached_property

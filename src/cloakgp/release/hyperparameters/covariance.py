@@ -1,4 +1,4 @@
-r"""Answers to learn from: what was asked, in sums over rows at few points.
+r"""Answers for learning: their questions, in sums over rows at few points.
 
 Where a table has many rows, each is moved to the nearest of a few hundred k-means centres of the
 public inputs. That approximates the objective of a fit to public numbers; it touches neither a
@@ -27,7 +27,7 @@ LEARNING_POINTS = 600
 
 
 class RowAnswers(Protocol):
-    """What was asked of a table, divided by the noise sd, in sums over rows at learning points."""
+    """Noise-scaled questions of a table, in sums over rows at learning points."""
 
     @property
     def questions(self) -> Array:
@@ -42,7 +42,7 @@ class RowAnswers(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class CellAnswers:
-    """The noise-scaled questions put to a table whose rows are kept in cells alone.
+    """Noise-scaled questions of a table that keeps cells instead of rows.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ class LearningQuestions:
 
     @classmethod
     def of_cells(cls, cells: CellQuestions, *, most: int | None = None) -> LearningQuestions:
-        """Gather the cells of one table in at most so many, 600 if not said.
+        """Gather the cells of one table in a limited number, 600 by default.
 
         Parameters
         ----------
@@ -151,7 +151,7 @@ class LearningQuestions:
 
     @classmethod
     def of(cls, asked: Sequence[DenseTable], *, most: int | None = None) -> LearningQuestions:
-        """Move the rows of tables to at most so many points each, 600 if not said."""
+        """Move the rows of tables to a limited number of points each, 600 by default."""
         limit = LEARNING_POINTS if most is None else most
         tables, points, questions = [], [], []
         offset = 0
@@ -239,7 +239,7 @@ def gather(tables: Sequence[DenseTable], values: Array) -> LearningAnswers:
 def gather_sums(
     stages: Sequence[tuple[StrategySums, Measurement]], *, mean: float, points: Array
 ) -> LearningAnswers:
-    """Bring answers about rows that nobody keeps into the form that learning needs.
+    """Bring answers about rows that are not kept into the form for learning.
 
     The rows of a cell are taken to be at its centre, and asked alike but for their lengths.
 

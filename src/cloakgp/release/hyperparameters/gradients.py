@@ -79,7 +79,7 @@ class KernelAtPoints:
 def latent_covariance_of(
     prior: ExactPrior | SparsePrior, answers: LearningQuestions
 ) -> tuple[Array, PullBack]:
-    """Return the covariance of answers but for observation noise, and what its derivatives give.
+    """Return the covariance of answers without observation noise, and products of its derivatives.
 
     Gradients are with respect to ``kernel.theta``, the logarithms of the hyperparameters that are
     not fixed.

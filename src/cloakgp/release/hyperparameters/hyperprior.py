@@ -1,4 +1,4 @@
-"""Hyperpriors: which hyperparameters are free, and how far they are likely to be off."""
+"""Hyperpriors: the free hyperparameters, and their prior sds."""
 
 from __future__ import annotations
 

@@ -50,11 +50,11 @@ LOG_RATE_WIDTH = 6.0
 
 
 class Objective(Protocol):
-    """Minus a log posterior of standardised hyperparameters, and what they stand for."""
+    """Minus a log posterior of standardised hyperparameters, and their priors."""
 
     @property
     def size(self) -> int:
-        """How many hyperparameters are free."""
+        """The number of free hyperparameters."""
 
     def __call__(self, position: Array) -> tuple[float, Array]:
         """Return value and gradient."""
@@ -182,7 +182,7 @@ def learn_classes(
     hyperprior: Hyperprior,
     average: bool = False,
 ) -> tuple[WeightedPrior, ...]:
-    """As `learn`, from answers about labels of rows that nobody keeps.
+    """As `learn`, from answers about labels of rows that are not kept.
 
     Parameters
     ----------
@@ -242,7 +242,7 @@ def reweighed(
 def linear_log_evidence(
     prior: ExactPrior | SparsePrior, measurements: Sequence[Measurement]
 ) -> float:
-    """Return the log density of answers about numbers, but for what is the same for all priors.
+    """Return the log density of answers about numbers, up to a constant for all priors.
 
     Parameters
     ----------
@@ -317,7 +317,7 @@ class _CountObjective:
 
     @property
     def size(self) -> int:
-        """How many hyperparameters are free."""
+        """The number of free hyperparameters."""
         return self.linear.size
 
     def __call__(self, position: Array) -> tuple[float, Array]:

@@ -1,4 +1,4 @@
-"""The noise of outputs, from answers about how far outside of predicted intervals outputs lie.
+"""The noise of outputs, from answers about the spread of outputs.
 
 Sums of outputs hardly tell their noise from the curve. One answer about their spread does
 (`cloakgp.privacy.questions.spread.SpreadQuestion`): the noise variance is taken where the log
@@ -63,7 +63,7 @@ def with_learned_noise(
 
 
 def noise_positions() -> Array:
-    """Return where the noise of rows that nobody keeps is tried, in prior sds of its logarithm."""
+    """Return the grid of noise of rows that are not kept, in prior sds of its logarithm."""
     return np.linspace(-NOISE_REACH, NOISE_REACH, NOISE_TRIED)
 
 
@@ -100,6 +100,6 @@ def likeliest_position(evidence: Array, *, value: float, expected: Array, scatte
 
 
 def scaled_noise(prior: ExactPrior | SparsePrior, position: float) -> ExactPrior | SparsePrior:
-    """Return a prior with its noise sd moved by so many prior sds of its logarithm."""
+    """Return a prior with its noise sd moved by a number of prior sds of its logarithm."""
     factor = float(np.exp(2 * LOG_NOISE_SD * position))
     return replace(prior, noise_variance=prior.noise_variance * factor)

@@ -1,4 +1,4 @@
-r"""The overdispersion of counts, from answers about how far outside of predictions counts lie.
+r"""The overdispersion of counts, from answers about the spread of counts.
 
 Sums of clipped roots of counts say little of how counts of one mean differ. One answer about their
 spread does (`cloakgp.privacy.questions.spread.SpreadQuestion`, of roots): the overdispersion is

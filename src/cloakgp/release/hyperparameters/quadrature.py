@@ -36,7 +36,7 @@ IMPOSSIBLE = 1e30
 def posterior_points(
     objective: Objective, *, size: int, average: bool
 ) -> list[tuple[Array, float]]:
-    """Return points that stand for a posterior, and their weights, which add up to 1.
+    """Return points that represent a posterior, and their weights, which sum up to 1.
 
     Parameters
     ----------

@@ -88,7 +88,7 @@ class NumbersObjective:
 
     @property
     def size(self) -> int:
-        """How many hyperparameters are free."""
+        """The number of free hyperparameters."""
         return len(self.free) + self.hyperprior.noise_variance + self.hyperprior.mean
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Archive of a JSON manifest and plain arrays, with checksums: what every release is saved as.
+"""Archive of a JSON manifest and plain arrays, with checksums: the format of every release.
 
 The checksums find damage and careless edits. They are no signature: whoever can write the file can
 write its checksums. Reading is therefore strict, and bounded in memory and time: members that the
@@ -164,7 +164,7 @@ def read_bundle(
 
 
 def kind_of(path: str | Path, *, max_bytes: int | None = None) -> str:
-    """Return what a release file says that it holds.
+    """Return the stated kind of a release file.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def _objections(path: str | Path) -> Iterator[None]:
 
 
 def _shortened(error: Exception) -> str:
-    """Return what an error says, which may quote as much of a file as it likes."""
+    """Return the message of an error, shortened: it may quote any part of a file."""
     message = str(error)
     return message if len(message) <= MOST_SHOWN else f"{message[:MOST_SHOWN]} …"
 
@@ -251,7 +251,7 @@ def _manifest(members: Members) -> dict[str, Any]:
 
 
 def _tree(text: bytes) -> Any:
-    """Return what JSON says, unless it is too large or too deep: that is found before."""
+    """Return the value of JSON, unless it is too large or too deep."""
     if len(text) > MOST_TEXT:
         raise ReleaseFileError(TOO_MUCH_TEXT)
     # Without what is escaped, quotation marks open and close in turn.

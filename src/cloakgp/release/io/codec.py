@@ -50,7 +50,7 @@ Read = TypeVar("Read")
 
 
 def to_tree(value: Any, *, stored: Callable[[Array], Any] = np.ndarray.tolist) -> Any:
-    """Return a JSON-ready tree of a dataclass, or of what its fields hold.
+    """Return a JSON-ready tree of a dataclass, or of a value of its fields.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ class Reader:
         return self._dataclass(tree, hint, place=place)
 
     def _one_of(self, tree: Any, hints: tuple[Any, ...], *, place: str) -> Any:
-        """Read what an annotation leaves a choice of."""
+        """Read a value of a union annotation."""
         if tree is None and type(None) in hints:
             return None
         plain = [hint for hint in hints if hint in (bool, int, float, str)]

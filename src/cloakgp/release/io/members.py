@@ -43,7 +43,7 @@ class NotZipError(Exception):
 
 
 class RefusedError(ValueError):
-    """A ZIP file that holds what no file of this package does."""
+    """A ZIP file with content that no file of this package has."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Members:
 
 
 def allowed_bytes(size: int) -> int:
-    """Return how much a file may unpack to unless its reader says otherwise.
+    """Return the default limit of the unpacked size of a file.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def open_members(path: str | Path, *, max_bytes: int | None = None) -> Iterator[
 
 
 def open_ordinary(path: str | Path) -> BinaryIO:
-    """Open a file to be read, without waiting for somebody who writes into a pipe.
+    """Open a file for reading, without waiting for the writer of a pipe.
 
     Raises
     ------

@@ -120,7 +120,7 @@ def label_posterior(
 
 
 class Linearised(Protocol):
-    """What follows when labels are linearised at some marginals, and the marginals after it."""
+    """The posterior of labels linearised at some marginals, and the marginals after it."""
 
     @property
     def mean(self) -> Array:
@@ -142,7 +142,7 @@ def iterate_linearisation(
     accelerate: bool = True,
     plain: int | None = None,
 ) -> LinearisedAt:
-    """Linearise labels at the marginals that come of it, again and again until these stay.
+    """Iterate the linearisation of labels at their marginals until these converge.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ class _Part:
 
 @dataclass(frozen=True, eq=False)
 class _Account:
-    """The best linear account of all answers: questions R A, shift, and what is left out."""
+    """The best linear account of all answers: questions R A, shift, and residual covariance."""
 
     questions: Array
     shift: Array

@@ -95,7 +95,7 @@ class _Stage:
 
 @dataclass(eq=False)
 class _Filter:
-    """What is known of all rows of all tables, while answers come in.
+    """The posterior of all rows of all tables, while answers come in.
 
     With S = L Lᵀ the covariance of the answers so far, ``known`` is A = cov(y, a) L⁻ᵀ over all
     rows, ``whitened`` is L⁻¹ (a − E a), and ``offsets`` is L⁻¹ o of every table.
@@ -121,7 +121,7 @@ class _Filter:
         *,
         sweeps: int = 0,
     ) -> _Filter:
-        """Return what is known after these measurements."""
+        """Return the state after these measurements."""
         check_kept_where_in_bands(measurements)
         answered = answered_measurements(measurements)
         start = cls._before(prior, answered)
@@ -133,7 +133,7 @@ class _Filter:
 
     @classmethod
     def _before(cls, prior: ExactPrior | SparsePrior, answered: Sequence[Measurement]) -> _Filter:
-        """Return what is known before any answer: what all sweeps begin with."""
+        """Return the state before any answer, the start of all sweeps."""
         strategies: dict[int, DenseStrategy] = {}
         for each in answered:
             assert isinstance(each.strategy, DenseStrategy)
@@ -161,7 +161,7 @@ class _Filter:
         *,
         linearised_at: Mapping[int, tuple[Array, Array]] | None,
     ) -> _Filter:
-        """Return what is known after all answers, and leave this as it is."""
+        """Return the state after all answers, and leave this one unchanged."""
         filtered = replace(self, offsets=dict(self.offsets), stages=[], linearised_at=linearised_at)
         for each in answered:
             if each.question.locates:
@@ -312,7 +312,7 @@ def _log_density_of_spread(measurement: Measurement, *, mean: Array, variance: A
 def moments_of_spread(
     question: SpreadQuestion, *, mean: Array, variance: Array
 ) -> tuple[Array, Array]:
-    """Return mean and variance of how far outside outputs lie, less a half, shapes (n,).
+    """Return mean and variance of the distances of outputs outside, less a half, shapes (n,).
 
     Parameters
     ----------

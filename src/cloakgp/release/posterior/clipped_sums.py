@@ -1,12 +1,12 @@
-r"""Sums over rows of what answers in bands say of outputs, under any prior: `sum_stage`.
+r"""Sums over rows for answers about outputs in bands, under any prior: `sum_stage`.
 
 `cloakgp.release.posterior.clipped` replaces a clipped output by its best linear account given the
-answers before, t ≈ h + A (y − m) + e + o β. For rows that nobody keeps, everything it then needs of
+answers before, t ≈ h + A (y − m) + e + o β. For rows that are not kept, everything it then needs of
 a stage with columns R is a sum over rows: R A Vᵀ, R A Λ A Rᵀ and the same with what earlier stages
 asked, R diag(var e) Rᵀ, R o and R (h − A (m − m₀)). So each stage takes one pass over public inputs
 for every prior that it is to be known under.
 
-How m_j, v_j and A are had of rows that nobody keeps: `cloakgp.release.posterior.row_stages`.
+How m_j, v_j and A are had of rows that are not kept: `cloakgp.release.posterior.row_stages`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def sum_stage(
     cells: Partition | None = None,
     what: str = "summing questions",
 ) -> tuple[StrategySums, ...]:
-    """Go through a table once and sum what a stage asks of its outputs under several priors.
+    """Sum the columns of a stage under several priors, in one pass.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def restate(
 
 
 def under_alone(measurement: Measurement, prior: SparsePrior) -> Measurement:
-    """Return a measurement of rows that nobody keeps with its sums under one prior alone.
+    """Return a measurement of rows that are not kept with its sums under one prior alone.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def under_alone(measurement: Measurement, prior: SparsePrior) -> Measurement:
 
 
 def says_nothing(prior: SparsePrior, answers: int) -> PriorSums:
-    """Return the sums of questions whose answers tell nothing of where outputs are."""
+    """Return the sums of questions whose answers do not locate outputs."""
     channel = ChannelSums(
         features=np.zeros((answers, len(prior.inducing))), noise=np.zeros((answers, answers))
     )
@@ -184,7 +184,7 @@ class _Several:
 
 @dataclass(frozen=True, eq=False)
 class _AskingOutputs:
-    """The sums of one chunk, of a first stage: rows need not be told what came before."""
+    """The sums of one chunk in a first stage, without earlier answers."""
 
     columns: RuleColumns
     priors: tuple[SparsePrior, ...]
@@ -243,7 +243,7 @@ class _Summing:
 
 
 def _clipped(asked: AskedOfRows, *, mean: float) -> ClippedSums | None:
-    """Return what a linear account adds, over some rows."""
+    """Return the sums that a linear account adds, over some rows."""
     if asked.account is None:
         return None
     assert asked.band is not None

@@ -35,7 +35,7 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Marginals:
-    """What is known of the latent function at every one of P points.
+    """Marginals of the latent function at P points.
 
     Attributes
     ----------

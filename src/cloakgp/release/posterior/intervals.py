@@ -1,4 +1,4 @@
-"""Intervals for the probabilities of classes: how far they are known, from latent functions.
+"""Intervals for the probabilities of classes, from latent functions.
 
 Two classes have one latent function, whose percentiles go through the link. Of more classes, shares
 of several latent functions are computed at points that fill the normal distribution evenly.

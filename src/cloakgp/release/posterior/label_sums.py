@@ -1,4 +1,4 @@
-r"""The latent functions behind labels of rows that nobody keeps.
+r"""The latent functions behind labels of rows that are not kept.
 
 As in `cloakgp.release.posterior.classification`, labels are linearised at marginals μ, v of their
 latent values: v_j ≈ h_j + A_j (f_j − μ_j) + e_j. For a sparse prior of features V, with f = m + Vᵀu
@@ -63,13 +63,13 @@ def sparse_channels(prior: WeightedPrior) -> tuple[SparsePrior, ...]:
     """
     latent = prior.prior
     if not isinstance(latent, SparsePrior):
-        raise TypeError("rows that nobody keeps need a latent prior with inducing inputs")
+        raise TypeError("rows that are not kept need a latent prior with inducing inputs")
     return tuple(replace(latent, mean=mean) for mean in prior.likelihood.means(latent))
 
 
 @dataclass(frozen=True, eq=False)
 class LabelSums:
-    """What answers ask of a latent function where labels are linearised, over all rows.
+    """Sums over all rows of the questions about a latent function, with linearised labels.
 
     In units of the answers' noise: questions are divided by its sd.
 
@@ -111,7 +111,7 @@ class LabelSums:
 
 @dataclass(frozen=True, eq=False)
 class CellSigns:
-    """Noisy answers about signs ±1 of rows that nobody keeps, in units of their noise.
+    """Noisy answers about signs ±1 of rows that are not kept, in units of their noise.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ class CellSigns:
 
     @classmethod
     def of(cls, cells: CellQuestions, answers: Answers, *, classes: Classes) -> CellSigns:
-        """Return what answers say about signs: nothing, if nothing was asked.
+        """Return answers about signs; none, if nothing was asked.
 
         Parameters
         ----------
@@ -154,7 +154,7 @@ class CellSigns:
 
 @dataclass(frozen=True, eq=False)
 class _State:
-    """One linearisation, what follows, and the cells' marginals after it."""
+    """One linearisation, its posterior, and the cells' marginals after it."""
 
     sums: LabelSums
     posterior: Posterior
@@ -164,7 +164,7 @@ class _State:
 
 @dataclass(frozen=True, eq=False)
 class _Weights:
-    """What every row's column is multiplied by in each of the sums, at some marginals."""
+    """Weights of every row's column in each of the sums, at some marginals."""
 
     slope: Array
     own: Array
@@ -253,7 +253,7 @@ class _Channel:
         return self._settled(*marginals, self._sums)
 
     def search_from(self, known: _State, sums: LabelSums) -> _State:
-        """Search from what all rows say where a posterior is known.
+        """Search, starting from sums over all rows at a known posterior.
 
         Parameters
         ----------
@@ -294,7 +294,7 @@ class _Channel:
 
 
 def _positive(matrix: Array) -> Array:
-    """Return a covariance without what differences of cells made negative in it."""
+    """Return a covariance without the negative parts from differences of cells."""
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
     if values.size == 0 or values[0] >= 0:
         return matrix
@@ -340,7 +340,7 @@ class _Several:
 
 @dataclass(frozen=True, eq=False)
 class _Linearising:
-    """The sums of one chunk, with labels linearised where posteriors say that latent values are."""
+    """The sums of one chunk, with labels linearised at posterior latent values."""
 
     model: RowModel
     rule: Rule
@@ -383,7 +383,7 @@ def label_sums(
     rule: Rule,
     priors: Sequence[WeightedPrior],
 ) -> tuple[tuple[LabelSums, ...], ...]:
-    """Find what answers about labels ask of the latent functions, in a few passes over the rows.
+    """Find the questions about latent functions behind answers about labels, in a few passes.
 
     Parameters
     ----------
@@ -443,7 +443,7 @@ def _nothing(prior: WeightedPrior) -> tuple[LabelSums, ...]:
 
 
 def _move(one: _State, other: _State) -> float:
-    """Return how far latent values at cells move at most, in units of their sds."""
+    """Return the largest move of latent values at cells, in units of their sds."""
     sd = np.sqrt(np.maximum(other.variance, np.finfo(np.float64).tiny))
     moves = np.abs(other.mean - one.mean) + np.abs(np.sqrt(one.variance) - sd)
     return float((moves / sd).max())

@@ -81,7 +81,7 @@ class NewtonFunctions:
 
 
 def sweeps_of(inference: Inference) -> int:
-    """Return how often outputs in bands are linearised again."""
+    """Return the number of further linearisations of outputs in bands."""
     return SWEEPS if inference == "iterated" else 0
 
 
@@ -154,7 +154,7 @@ def _condition_sums(
     likelihood: Likelihood,
     answered: Sequence[Measurement],
 ) -> tuple[Posterior, ...]:
-    """Condition every channel on answers whose outputs were linearised when rows were there."""
+    """Condition every channel on answers whose outputs were linearised during their pass."""
     if len({one.strategy.table for one in answered}) < len(answered):
         raise ValueError("classes of many rows that were asked twice cannot be combined: fit anew")
     tables: list[list[AnsweredTable]] = [[] for _ in priors]
@@ -183,7 +183,7 @@ def _condition_sums(
 def answered_tables(
     prior: ExactPrior | SparsePrior, measurements: Sequence[Measurement], *means: float
 ) -> tuple[tuple[AnsweredTable, ...], Array]:
-    """Return what was asked of each table, and the answers, all in units of their noise.
+    """Return the questions of each table, and the answers, all in units of their noise.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ def answered_tables(
 
 
 def _residuals(measurement: Measurement, prior: ExactPrior | SparsePrior, *means: float) -> Array:
-    """Return answers less what they would be at the prior mean, shape (k, channels)."""
+    """Return answers less their values at the prior mean, shape (k, channels)."""
     strategy = measurement.strategy
     expected = strategy.expected(prior) if isinstance(strategy, StreamedStrategy) else None
     if expected is None:
@@ -225,7 +225,7 @@ def _residuals(measurement: Measurement, prior: ExactPrior | SparsePrior, *means
 
 
 def kept_tables(tables: Sequence[AnsweredTable]) -> tuple[DenseTable, ...]:
-    """Return tables whose rows are kept, or refuse them.
+    """Return tables with kept rows, or refuse them.
 
     Raises
     ------
@@ -234,13 +234,13 @@ def kept_tables(tables: Sequence[AnsweredTable]) -> tuple[DenseTable, ...]:
     """
     kept = tuple(one for one in tables if isinstance(one, DenseTable))
     if len(kept) < len(tables):
-        raise ValueError("what was asked of every row of a table is not kept: fit it anew")
+        raise ValueError("the questions about every row of a table are not kept: fit it anew")
     return kept
 
 
 @dataclass(frozen=True, eq=False)
 class LatentPrediction:
-    """What is known of the latent functions at some inputs.
+    """The posterior of the latent functions at some inputs.
 
     Arrays have shape (P,) where there is one latent function, and (P, C) for more than two classes.
 
@@ -351,7 +351,7 @@ class Mixture:
         return found
 
     def latent(self, X: Array) -> LatentPrediction:
-        """Return what is known of the latent functions at P points, under all priors."""
+        """Return the posterior of the latent functions at P points, under all priors."""
         parts = self.marginals(X)
         weights = np.array([part.weight for part in parts])
         means = np.stack([part.mean for part in parts])

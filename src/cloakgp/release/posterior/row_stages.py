@@ -1,4 +1,4 @@
-"""Rows that nobody keeps, gone through again: what stages asked of each, and what is known of it.
+"""Rows that are not kept, in a further pass: questions of stages, and posteriors of rows.
 
 The mean and the variance of a row's output given earlier answers are those of the exact posterior
 of the sparse model, what the answers hold of the row's own noise included. With answers in units of
@@ -33,7 +33,7 @@ from cloakgp.utils.arrays import Array
 
 
 def is_stage_of(measurement: Measurement, table: int) -> bool:
-    """Return whether a measurement tells where the outputs of a table read in passes are.
+    """Return whether a measurement locates the outputs of a table read in passes.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def is_stage_of(measurement: Measurement, table: int) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class RowStage:
-    """What one stage asks of rows, by their inputs.
+    """The columns of rows in one stage, by their inputs.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class RowStage:
 
 @dataclass(frozen=True, eq=False)
 class RowKnowledge:
-    """What is known of rows before a stage, under one prior.
+    """The posterior of rows before a stage, under one prior.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class RowKnowledge:
 
     @classmethod
     def given(cls, prior: SparsePrior, before: Sequence[Measurement], *, table: int) -> Self:
-        """Return what measurements say."""
+        """Return the posterior given measurements."""
         if not linear_measurements(before):
             posterior = Posterior.given(prior, (), np.zeros(0))
         else:
@@ -146,7 +146,7 @@ class RowKnowledge:
 
 @dataclass(frozen=True, eq=False)
 class AskedOfRows:
-    """What one stage asked of some rows, as outputs under one prior.
+    """The columns of some rows in one stage, for outputs under one prior.
 
     Attributes
     ----------
@@ -224,7 +224,7 @@ class RowStages:
         )
 
     def over(self, X: Array) -> Iterator[tuple[Array, Array, list[AskedOfRows]]]:
-        """Return features and noise of some rows, and what every stage asked, under each prior.
+        """Return features and noise of some rows, and columns in every stage, under each prior.
 
         Parameters
         ----------

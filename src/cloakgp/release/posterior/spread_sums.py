@@ -1,4 +1,4 @@
-"""Sums over rows of what an answer about the spread of outputs is expected to be: `sum_spread`.
+"""Sums over rows of the expected answer about the spread of outputs: `sum_spread`.
 
 How far outside of its predicted interval an output lies has a mean and a variance under any prior,
 given what is known of the row (`cloakgp.release.posterior.row_stages`). Rows count as independent
@@ -54,7 +54,7 @@ def sum_spread(
     known: Sequence[Measurement],
     table: int,
 ) -> SpreadSums:
-    """Go through a table once and sum what is expected of an answer about spread.
+    """Sum the expected answer about spread, in one pass.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""Operations: everything that somebody can do, as functions of a `Work` and messages."""
+"""Operations of the service, as functions of a `Work` and messages."""

@@ -90,7 +90,7 @@ def change_person(work: Work, person: Id, change: ChangedPerson) -> PersonView:
     NotFoundError
     """
     if person == work.actor.id:
-        raise ForbiddenError("nobody changes their own roles")
+        raise ForbiddenError("people cannot change their own roles")
     with work.database.writing() as session:
         row = row_of(session, Person, person, called="person")
         if row.erased is not None:
@@ -165,7 +165,7 @@ def erase_person(work: Work, person: Id) -> PersonView:
     with work.database.reading() as session:
         row = row_of(session, Person, person, called="person")
         if row.active:
-            raise ConflictError("first say that they may not use the service")
+            raise ConflictError("first withdraw their access to the service")
         name = row.name
     # First in the ledger, which knows the name alone: a second call makes up for a failure below.
     with work.acting():
@@ -194,7 +194,7 @@ def show_me(work: Work) -> Me:
 def create_person(session: Session, new: NewPerson) -> Person:
     """Add a person, for the host of the service."""
     if new.name.startswith(ERASED):
-        raise InvalidError(f"nobody is called {ERASED}: choose another name")
+        raise InvalidError(f"{ERASED} is no name of a person: choose another")
     if session.scalar(select(Person).where(Person.name == new.name)) is not None:
         raise ConflictError("there is a person of that name")
     person = Person(name=new.name, roles=_check_roles(new.roles))
@@ -227,7 +227,9 @@ def erase_name(session: Session, person: Person) -> None:
 def _check_roles(roles: Sequence[Role]) -> list[str]:
     chosen = sorted(set(roles))
     if Role.ADMINISTRATOR in chosen and len(chosen) > 1:
-        raise InvalidError("an administrator has no other role: who gives roles sees no data")
+        raise InvalidError(
+            "an administrator has no other role: the person who gives roles sees no data"
+        )
     return [str(role) for role in chosen]
 
 

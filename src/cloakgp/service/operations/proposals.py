@@ -72,7 +72,7 @@ def confirm_proposal(work: Work, proposal: Id) -> ProposalView:
     with work.database.writing() as session:
         row, rules = _waiting(session, proposal)
         if row.proposed_by_id == work.actor.id:
-            raise ForbiddenError("somebody else has to confirm what you have proposed")
+            raise ForbiddenError("another person has to confirm your proposal")
         check_apart(session, work.actor.id, row.account)
         _check_proposer(session, row)
         if _current(session, rules, row.kind, row.about_id) != row.before:

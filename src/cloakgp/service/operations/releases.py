@@ -97,7 +97,7 @@ def report_release(work: Work, release: Id) -> list[SectionView]:
 
 @operation
 def receipt_release(work: Work, release: int) -> str:
-    """Return a signed receipt of what a release cost, as JSON."""
+    """Return a signed receipt of the cost of a release, as JSON."""
     with work.database.reading() as session:
         charge = _row(session, release).charge
     return receipt_of(work.ledger, charge)

@@ -208,7 +208,7 @@ def _locked(session: Session, work: Work, request: int) -> Request:
 def _undecided(session: Session, work: Work, request: int) -> Request:
     row = _locked(session, work, request)
     if row.person_id == work.actor.id:
-        raise ForbiddenError("nobody decides about their own request")
+        raise ForbiddenError("another person has to decide about your request")
     _check_waiting(row)
     return row
 

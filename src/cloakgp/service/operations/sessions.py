@@ -106,7 +106,7 @@ def sign_in(service: Service, account: SignedIn) -> OpenedSession:
             raise UnknownActorError("with an unlinked account of the identity provider")
         person = linked.person
         for why, so in (
-            ("of somebody who may not use the service", not person.active),
+            ("of a person without access", not person.active),
             ("without a role here", account.roles.isdisjoint(person.roles)),
         ):
             if so:
@@ -210,11 +210,11 @@ def end_sessions(session: Session, person: int) -> None:
 
 def _valid(token: Token | None) -> Token:
     if token is None:
-        raise UnknownActorError("with a token that nobody has")
+        raise UnknownActorError("with an unknown token")
     ended = (
         ("revoked", token.revoked is not None),
         ("expired", token.expires <= now()),
-        ("of somebody who may not use the service", not token.person.active),
+        ("of a person without access", not token.person.active),
     )
     for why, so in ended:
         if so:

@@ -81,11 +81,11 @@ def rotate_my_token(work: Work, replacement: RotatedToken) -> IssuedToken:
         If the actor did not come by a token, or asks for another length.
     """
     if replacement.days is not None:
-        raise ForbiddenError("an administrator alone says how long a token lasts")
+        raise ForbiddenError("only an administrator sets the lifetime of a token")
     with work.database.writing() as session:
         row = session.get(Token, work.actor.token)
         if row is None:
-            raise ForbiddenError("you have not come by a token that could be replaced")
+            raise ForbiddenError("your session does not come from a token that could be replaced")
         return _replace(session, work, row, replacement, expires=row.expires)
 
 

@@ -23,14 +23,14 @@ SENTENCES = {
     "reserved": "Room was reserved in {account}.",
     "drawing": "Noise is about to be drawn for charge {charge}.",
     "committed": "Charge {charge} is spent.",
-    "failed": "Charge {charge} failed after noise was drawn: what was drawn is spent.",
+    "failed": "Charge {charge} failed after noise was drawn: the drawn noise is spent.",
     "refunded": "Charge {charge} was given back: nothing was drawn.",
     "voided": "Charge {charge} was given back by hand.",
     "imported": "An earlier release was counted for {account}.",
     "published": "The release of charge {charge} was published.",
     "recovering": "An older copy of the ledger was put back.",
-    "recovered": "All that was missing in the older copy is counted.",
-    "rotated": "From here on another key signs.",
+    "recovered": "All charges missing in the older copy are counted.",
+    "rotated": "Another key signs from now on.",
     "erased": "Names of persons were erased.",
 }
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 GLOSSARY: tuple[tuple[str, str], ...] = (
     (
         "Private column",
-        "The one protected column of a table: an income, a diagnosis, a duration. Nobody shall "
-        "learn the value of a single person. It is read once for every release, and never shown.",
+        "The one protected column of a table: an income, a diagnosis, a duration. It must not "
+        "reveal the value of a single person. It is read once for every release, and never shown.",
     ),
     (
         "Public columns",
@@ -67,12 +67,12 @@ GLOSSARY: tuple[tuple[str, str], ...] = (
     ),
     (
         "Four eyes",
-        "Above a threshold another person must approve a request before anything is spent; nobody "
-        "approves their own.",
+        "Above a threshold another person must approve a request before anything is spent; the "
+        "requester cannot approve it.",
     ),
     (
         "Share",
-        "The most that one analyst's requests may add up to, within the limit of all.",
+        "The largest budget of all requests of one analyst, within the limit of the account.",
     ),
     (
         "Drawing",

@@ -47,7 +47,7 @@ def show_requests(page: Page, before: Before = None) -> Response:
 
 @router.get("/requests/{request}", name="page: request")
 def show_request(page: Page, request: Id) -> Response:
-    """Show a request and its result, and to an approver what it makes public."""
+    """Show a request and its result, and its public parts to an approver."""
     work = page.work("show_request")
     row = requests.show_request(work, request)
     table = tables.show_table(work, row.table)

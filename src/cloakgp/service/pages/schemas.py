@@ -25,7 +25,7 @@ KINDS = {
 MISSING = {
     "refuse": "are a mistake: refuse the table",
     "drop": "leave the row out",
-    "impute": "fill in what is typical, and mark it",
+    "impute": "fill in a typical value, and mark it",
     "category": "are a level of their own",
 }
 

@@ -172,8 +172,8 @@ def _not_signed_in(request: Request, error: ServiceError, account: SignedIn | No
         message = "This did not sign you in. Begin anew; if it fails again, ask your administrator."
         if account is not None:
             message = (
-                "This account is linked to nobody here. To link it, your administrator needs its "
-                f"subject: {account.subject}"
+                "This account is not linked to a person here. To link it, your administrator "
+                f"needs its subject: {account.subject}"
             )
         try:
             count_failure(request, error)

@@ -47,7 +47,7 @@ def download_release(work: Working, release: Id) -> Response:
     responses={200: {"content": {"application/json": {}}}},
 )
 def receipt_release(work: Working, release: Id) -> Response:
-    """Return a signed receipt of what a release cost."""
+    """Return a signed receipt of the cost of a release."""
     return Response(releases.receipt_release(work, release), media_type="application/json")
 
 
