@@ -144,7 +144,7 @@ def components(kernel: Kernel) -> Iterator[Kernel]:
 
 
 @cache
-def _parameter_names(kind: type[Kernel]) -> tuple[str, ...]:
+def _parameter_names(kind: type) -> tuple[str, ...]:
     """Return what a kernel is made with: scikit-learn reads it from the signature each time."""
     return tuple(signature(kind).parameters)
 
