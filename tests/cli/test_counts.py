@@ -50,6 +50,31 @@ def test_an_exposure_column_is_read_and_kept(folder: Path) -> None:
     assert {"median", "lower", "upper"} <= set(pd.read_csv(folder / "rates.csv"))
 
 
+def test_new_counts_have_the_exposure_of_their_rows() -> None:
+    assert release("people.csv", "--counts", "--exposure", "years").exit_code == 0
+    people = pd.read_csv("people.csv")
+    words = ["predict", "out.cloak", "--at", "people.csv", "-o", "new.csv", "--quantiles", "0.9"]
+    told = CliRunner().invoke(app, [*words, "--above", "0", "--exposure", "years"])
+    assert told.exit_code == 0, told.output
+    found, known = pd.read_csv("new.csv"), load("out.cloak")
+    exposure = people["years"].to_numpy()
+    expected = known.predict_quantile(people, 0.9, exposure=exposure)
+    np.testing.assert_array_equal(found["q_90"], expected)
+    above = known.probability_above(people, 0, exposure=exposure)
+    np.testing.assert_allclose(found["above_0"], above, atol=5.1e-5)
+    for table, more, said in [
+        ("people.csv", ["--exposure", "hours", "--above", "0"], "hours"),
+        ("none.csv", ["--exposure", "years", "--above", "0"], "positive and finite"),
+    ]:
+        words[3] = table
+        told = CliRunner().invoke(app, [*words, *more, "--overwrite"])
+        assert told.exit_code == 1
+        assert said in " ".join(told.output.split())
+    told = CliRunner().invoke(app, [*words[:4], "-o", "rates.csv", "--exposure", "years"])
+    assert told.exit_code == 1
+    assert "rates are those of one unit of exposure" in " ".join(told.output.split())
+
+
 def test_rows_without_a_count_take_their_exposure_with_them(folder: Path) -> None:
     made = release("gaps.csv", "--counts", "--exposure", "years", "--missing-output", "drop")
     assert made.exit_code == 0, made.output

@@ -90,6 +90,8 @@ def test_of_several_outputs_thresholds_have_names():
         ("several", ["--above", "pay=160"], "above names pay, but the outputs are height, weight"),
         ("classes", ["--interval", "0.9"], "are for numbers: classes have probabilities"),
         ("classes", ["--above", "1"], "are for numbers: classes have probabilities"),
+        ("numbers", ["--exposure", "age", "--above", "1"], "--exposure goes with releases of"),
+        ("several", ["--exposure", "age", "--above", "1"], "--exposure goes with releases of"),
         ("histogram", ["--interval", "0.9"], "holds a NoisyHistogram: it predicts no table"),
     ],
 )

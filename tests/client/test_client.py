@@ -79,6 +79,11 @@ def test_from_a_table_to_predictions(clients, tmp_path):
     expected = load(tmp_path / "a.cloak").predict_frame(np.array([[22.0], [35.0]]))
     assert found.columns == list(expected)
     np.testing.assert_allclose(np.array(found.rows, dtype=float), expected.to_numpy())
+    questions = {"interval": 0.9, "quantiles": [0.5], "above": [150.0]}
+    more = reader.predict(release.id, rows, **questions)
+    oracle = load(tmp_path / "a.cloak").predict_frame(np.array([[22.0], [35.0]]), **questions)
+    assert more.columns == list(oracle)
+    np.testing.assert_allclose(np.array(more.rows, dtype=float), oracle.to_numpy())
     assert reader.plot(release.id, suffix=".svg").startswith(b"<?xml")
     assert '"signature"' in clients[Role.AUDITOR].receipt(release.id)
     assert clients[Role.AUDITOR].verify()["sound"]

@@ -22,6 +22,7 @@ from cloakgp.report.controls import controls_of, raw_rows
 from cloakgp.report.outputs import bounds
 
 COUNT = 4
+COVERAGE = 0.8
 BUDGET = {"epsilon": 2.0, "delta": 1e-3, "insecure_seed": 3}
 RNG = np.random.default_rng(8)
 X = RNG.uniform(1, 5, size=(20, 2))
@@ -59,8 +60,20 @@ def agrees(release, page, *, rtol=1e-8):
             return
         mean, sd = release.predict(rows, return_std=True)
         _, new_sd = release.predict(rows, return_std=True, new_output=True)
-        limits = [release.predict_limits(rows, new_output=new) for new in (False, True)]
-    told = page.evaluate("rows => rows.map(Cloak.predicted)", values.tolist())
+        limits = [release.predict_limits(rows), release.predict_interval(rows, COVERAGE)]
+        thresholds = release.predict_quantile(rows, 0.3)
+        above = [
+            release.probability_above(rows, limit)[place] for place, limit in enumerate(thresholds)
+        ]
+    told = page.evaluate(
+        "([rows, share]) => rows.map((row) => Cloak.predicted(row, share))",
+        [values.tolist(), COVERAGE],
+    )
+    found = page.evaluate(
+        "([rows, limits]) => rows.map((row, i) => Cloak.above(row, limits[i]))",
+        [values.tolist(), thresholds.tolist()],
+    )
+    np.testing.assert_allclose(found, above, rtol=rtol, atol=10 * rtol)
     middle = np.clip(mean, *bounds(release))
     np.testing.assert_allclose([each["middle"] for each in told], middle, rtol=rtol, atol=rtol)
     for name, ends in zip(("curve", "person"), limits, strict=True):
@@ -91,6 +104,61 @@ def test_what_was_transformed_is_taken_back(transform, opened):
     page = opened(prediction_html(model.fit(X, np.linspace(*ends, 20)).release_))
     agrees(model.release_, page)
     assert "The median of such people" in page.inner_text("#curve")
+
+
+@pytest.mark.usefixtures("without_pictures")
+@pytest.mark.parametrize("transform", [None, "log"])
+def test_counts_calibrate_intervals_alike(transform, opened):
+    rng = np.random.default_rng(2)
+    X = rng.uniform(0.0, 10.0, size=(3000, 1))
+    y = 5.0 + 2.0 * np.sin(X[:, 0]) + 0.3 * (1.0 + X[:, 0] / 5) * (rng.gamma(1.0, size=3000) - 1.0)
+    model = DPGPRegressor(
+        bounds=(1.0, 12.0),
+        epsilon=3.0,
+        inducing=10,
+        interval=False,
+        gap=0.05,
+        output_transform=transform,
+        insecure_seed=1,
+    )
+    release = model.fit(X, y).release_
+    assert len(release.calibrated_by.curves) > 1
+    page = opened(prediction_html(release))
+    agrees(release, page, rtol=1e-7)
+    points = np.linspace(0.0, 10.0, 41)[:, None]
+    for coverage in (0.5, 0.9, 0.99):
+        told = page.evaluate(
+            "([rows, share]) => rows.map((row) => Cloak.predicted(row, share).person)",
+            [points.tolist(), coverage],
+        )
+        ends = np.column_stack(release.predict_interval(points, coverage))
+        np.testing.assert_allclose(told, ends, rtol=1e-7)
+    for threshold in (0.0, 3.5, 6.0, 11.9, 12.0):
+        told = page.evaluate(
+            "([rows, limit]) => rows.map((row) => Cloak.above(row, limit))",
+            [points.tolist(), threshold],
+        )
+        above = release.probability_above(points, threshold)
+        np.testing.assert_allclose(told, above, rtol=1e-6, atol=1e-9)
+
+
+def test_coverage_and_threshold_are_chosen_on_the_page(opened):
+    release = DPGPRegressor(bounds=(-4, 8), **BUDGET).fit(X, X[:, 0]).release_
+    page = opened(prediction_html(release), width=390)
+    assert "with 95 %." in page.inner_text("#person")
+    assert page.inner_text("#beyond") == ""
+    page.select_option("#coverage", "80")
+    page.wait_for_function("document.querySelector('#person').textContent.includes('80 %')")
+    typical = [control.typical for control in controls_of(release)]
+    for given, share in (("2,5", release.probability_above([typical], 2.5)[0]), ("9", 0.0)):
+        page.fill("#above", given)
+        expected = f"above {given.replace(',', '.')} with {100 * share:.1f} %"
+        page.wait_for_function(
+            "text => document.querySelector('#beyond').textContent.includes(text)", arg=expected
+        )
+    page.fill("#above", "tall")
+    page.wait_for_function("document.querySelector('#beyond').textContent === ''")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 SCHEMA = Schema(

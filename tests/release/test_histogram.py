@@ -128,3 +128,12 @@ def test_what_is_no_histogram_is_refused(tmp_path):
 def test_points_need_all_inputs(histogram):
     with pytest.raises(ValueError, match="columns"):
         histogram.predict([[1.0]])
+
+
+@pytest.mark.parametrize(
+    ("asked", "of_what"),
+    [("predict_interval", 0.9), ("predict_quantile", [0.5]), ("probability_above", 0.5)],
+)
+def test_distributions_of_new_outputs_are_refused(histogram, asked, of_what):
+    with pytest.raises(TypeError, match="NoisyHistogram knows noisy means and not how outputs"):
+        getattr(histogram, asked)([[1.0, 2.0]], of_what)

@@ -55,6 +55,14 @@ def predict(
             metavar="NUMBERS",
         ),
     ] = "",
+    exposure: Annotated[
+        str,
+        typer.Option(
+            help="Column with the exposure of each new count, for intervals, quantiles and "
+            "probabilities; 1 without it.",
+            metavar="COLUMN",
+        ),
+    ] = "",
     overwrite: Overwrite = False,
 ) -> None:
     """Predict at new inputs. Costs no privacy, however often.
@@ -62,7 +70,7 @@ def predict(
     Writes all columns of the table but the private one, and of numbers the mean, its sd, and 95 %
     limits (lower, upper), within the declared bounds; of classes the most probable one (predicted),
     and the probability of each (p_no, p_yes). Behind these come intervals, quantiles and
-    probabilities of a new output, if asked for, of counts for one unit of exposure.
+    probabilities of a new output, if asked for.
     """
     suffix = table_suffix(to)
     coverages = shares(interval, option="--interval")
@@ -90,6 +98,7 @@ def predict(
                 new_output=new_output,
                 estimate=one_of(ESTIMATES, estimate, option="--estimate"),
                 asked=DistributionColumns(coverages, probabilities, limits),
+                exposure=exposure,
                 reporter=reporter,
                 notify=warn,
             )

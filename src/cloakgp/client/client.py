@@ -315,6 +315,9 @@ class Client:
         *,
         new_output: bool = False,
         estimate: str = "median",
+        interval: float | None = None,
+        quantiles: Sequence[float] = (),
+        above: Sequence[float] = (),
     ) -> Predictions:
         """Predict rows; costs no privacy.
 
@@ -326,11 +329,20 @@ class Client:
         new_output : bool
             Whether limits are for a new output; otherwise for the curve.
         estimate : {"median", "mean"}
+        interval : float, optional
+            Coverage of an interval for a new output: 0.9 gives the columns lo_90 and hi_90.
+        quantiles : sequence of float
+            Of a new output: 0.1 gives q_10.
+        above : sequence of float
+            The probability that a new output is above each: 180 gives above_180.
         """
         body = {
             "rows": [dict(row) for row in rows],
             "new_output": new_output,
             "estimate": estimate,
+            "interval": interval,
+            "quantiles": list(quantiles),
+            "above": list(above),
         }
         return read(Predictions, self._json("POST", f"/releases/{release}/predict", json=body))
 

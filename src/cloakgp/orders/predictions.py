@@ -28,6 +28,7 @@ from cloakgp.release.distribution_columns import NOTHING, DistributionColumns
 from cloakgp.release.points import Points
 from cloakgp.release.predictions import sensible_digits
 from cloakgp.report.columns import has_classes, input_names, public_columns
+from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
 from cloakgp.utils.names import Estimate
 
@@ -58,6 +59,8 @@ class TablePredictions:
     estimate : {"median", "mean"}
     asked : DistributionColumns
         Of the distribution of new outputs; of numbers only.
+    exposure : str
+        The column with the exposures of new counts, which are 1 if it is empty.
     reporter : Reporter
         Is told how far it has come.
     notify : callable
@@ -85,6 +88,7 @@ class TablePredictions:
         new_output: bool,
         estimate: Estimate,
         asked: DistributionColumns = NOTHING,
+        exposure: str = "",
         reporter: Reporter,
         notify: Callable[[str], None],
         chunk_rows: int | None = None,
@@ -98,10 +102,13 @@ class TablePredictions:
         several = release.names if isinstance(release, MultiOutputRelease) else ()
         asked.check_numbers(classes=classified)
         asked.check_outputs(several)
+        if exposure:
+            _check_exposure(release, asked)
+        self._exposure = exposure
         needed = public_columns(release)
         self._table = PublicTable(
             at,
-            needed=needed,
+            needed=[*dict.fromkeys([*needed, exposure])] if exposure else needed,
             left_out=sorted(set(output_names(release)) - set(needed)),
             chunk_rows=chunk_rows or CHUNK_ROWS,
             limits=limits,
@@ -141,7 +148,11 @@ class TablePredictions:
                 points = self._points(chunk)
                 np.save(self._spool, points.known)
                 if len(points.X):
-                    frame = self._release.predict_frame(points.X, **self._asked)
+                    asked = self._asked
+                    if self._exposure:
+                        exposures = _numbers(chunk, self._exposure)[points.known]
+                        asked = asked | {"exposure": exposures}
+                    frame = self._release.predict_frame(points.X, **asked)
                     for name, column in frame.items():
                         text = not np.issubdtype(column.to_numpy().dtype, np.number)
                         values = column.to_numpy(dtype=np.str_ if text else np.float64)
@@ -157,13 +168,7 @@ class TablePredictions:
         """Return where to predict for some rows."""
         schema = self._release.schema
         if schema is None:
-            names = input_names(self._release)
-            X = np.empty((chunk.table.num_rows, len(names)))
-            for place, name in enumerate(names):
-                missing, X[:, place] = as_numbers(chunk.table.column(name))
-                check_cells(
-                    name, missing, X[:, place], first_row=chunk.first_row, place=chunk.place
-                )
+            X = np.column_stack([_numbers(chunk, name) for name in input_names(self._release)])
             return Points(X=X, known=np.ones(len(X), dtype=bool))
         encoded = schema.encode(
             chunk.cells, first_row=chunk.first_row, place=chunk.place, one_by_one=True
@@ -229,6 +234,24 @@ class TablePredictions:
             found = np.load(self._spool)
             values[known] = found if text else np.round(found, digits)
         return pa.array(values, pa.string() if text else pa.float64(), from_pandas=True)
+
+
+def _numbers(chunk: TableChunk, name: str) -> Array:
+    """Return the numbers of a column, without gaps."""
+    missing, values = as_numbers(chunk.table.column(name))
+    check_cells(name, missing, values, first_row=chunk.first_row, place=chunk.place)
+    return values
+
+
+def _check_exposure(release: Predicting, asked: DistributionColumns) -> None:
+    """Refuse exposures of what is no count, and where nothing depends on them."""
+    if not (isinstance(release, Release) and release.likelihood.windowed):
+        raise ValueError("--exposure goes with releases of counts, and has no meaning here")
+    if not asked:
+        raise ValueError(
+            "rates are those of one unit of exposure: --exposure goes with --interval, --quantiles "
+            "or --above"
+        )
 
 
 def output_names(release: Predicting) -> tuple[str, ...]:

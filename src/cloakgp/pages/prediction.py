@@ -2,8 +2,10 @@ r"""Page that predicts: one file with inputs to move, without a server.
 
 The page evaluates the posterior itself, by the coefficients of `cloakgp.release.coefficients`, in
 the float64 arithmetic of every browser: no grid and no interpolation, so that its numbers are those
-of `release.predict` but for rounding. What a kernel is has to be written down again in JavaScript
-(`templates/predict.js`); a kernel that is not there is refused by name.
+of `release.predict` but for rounding. Intervals and probabilities of one person are those of
+`release.predict_interval` and `release.probability_above`, by the same counts. What a kernel is has
+to be written down again in JavaScript (`templates/predict.js`); a kernel that is not there is
+refused by name.
 
 Pictures are drawn by Plotly, whose package ships its script and offers it by a public function
 (`plotly.offline.get_plotlyjs`); it needs nothing else, and knows nothing of the release.
@@ -59,6 +61,9 @@ KERNELS = frozenset(
     }
 )
 SMOOTHNESSES = (0.5, 1.5, 2.5, np.inf)
+# Of intervals for one person, in per cent, and the one that is shown first.
+COVERAGES = (50, 80, 90, 95, 99)
+COVERAGE = 95
 # Sections of the sheet that the page shows.
 SHOWN = ("NOT PRIVATE", "Protection", "Predictions", "Guarantee")
 
@@ -95,6 +100,7 @@ def prediction_html(release: Release) -> str:
         "transform": None if release.transform is None else release.transform.name,
         "link": _link(release),
         "normal95": NORMAL_95,
+        "calibration": _calibration(release),
         "controls": [_control(control) for control in controls],
         "columns": _columns(release.schema, controls),
         "parts": [_part(part, known_inputs(release)) for part in coefficients(release)],
@@ -106,6 +112,8 @@ def prediction_html(release: Release) -> str:
         insecure=release.insecure,
         classes=has_classes(release),
         controls=tuple(enumerate(controls)),
+        coverages=COVERAGES,
+        coverage=COVERAGE,
         sections=[section for section in describe(release) if section.title in SHOWN],
         data=_as_script(described),
         script=Markup(files("cloakgp.pages").joinpath("templates/predict.js").read_text("utf-8")),
@@ -178,6 +186,18 @@ def _link(release: Release) -> dict[str, list[float]] | None:
         return None
     link = class_likelihood(release.fitted.likelihood).link
     return {"scales": link.scales.tolist(), "weights": link.weights.tolist()}
+
+
+def _calibration(release: Release) -> dict[str, Any] | None:
+    """Return the distribution functions that noisy counts told, between which the page mixes."""
+    known = release.calibrated_by
+    if known is None:
+        return None
+    return {
+        "grid": _numbers(known.grid[None, :]),
+        "middles": known.question.middles.tolist(),
+        "curves": _numbers(known.curves),
+    }
 
 
 def _control(control: Control) -> dict[str, Any]:

@@ -173,7 +173,7 @@ class Calibration:
 
     def _blocks(self, mean: Array) -> Iterator[tuple[slice, Array]]:
         """Yield distribution functions at points, by blocks of them, shape (n, G) each."""
-        middles, curves = self.question.middles, np.array(self._curves)
+        middles, curves = self.question.middles, self.curves
         for start in range(0, len(mean), BLOCK):
             block = mean[start : start + BLOCK]
             weights = np.array([np.interp(block, middles, row) for row in np.eye(len(middles))])
@@ -191,12 +191,20 @@ class Calibration:
             sds=WEAK,
         )
 
+    @property
+    def grid(self) -> Array:
+        """The standardised residuals at which distribution functions are kept, shape (G,)."""
+        return _grid()
+
     @cached_property
-    def _curves(self) -> tuple[Array, ...]:
-        """The distribution function in each stratum, shape (G,)."""
+    def curves(self) -> Array:
+        """The distribution function in each stratum, at the points of the grid, shape (B, G).
+
+        In between it is linear, as it is between the middles of strata.
+        """
         if len(self.counts) == 1:
-            return (self._fitted.below,)
-        return tuple(
+            return self._fitted.below[None, :]
+        strata = [
             _Fitted.of(
                 counts,
                 self.question.cells,
@@ -206,7 +214,8 @@ class Calibration:
                 sds=OF_STRATUM,
             ).below
             for counts, size in zip(self.counts, self.question.sizes, strict=True)
-        )
+        ]
+        return np.array(strata)
 
 
 @dataclass(frozen=True, eq=False)

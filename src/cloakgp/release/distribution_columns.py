@@ -129,9 +129,9 @@ class DistributionColumns:
             Of several outputs; empty of a single one.
         """
         if not names:
-            return {_above(each) for each in self._thresholds_of(None)}
+            return {_above(each) for each in self.thresholds_of()}
         return {
-            f"{output}_{_above(each)}" for output in names for each in self._thresholds_of(output)
+            f"{output}_{_above(each)}" for output in names for each in self.thresholds_of(output)
         }
 
     def of(self, new: NewOutputs, *, output: str | None = None) -> dict[str, Array]:
@@ -153,7 +153,7 @@ class DistributionColumns:
         if levels:
             found = new.quantiles(np.array(list(levels.values())))
             columns = dict(zip(levels, found.T, strict=True))
-        columns |= {_above(each): new.above(each) for each in self._thresholds_of(output)}
+        columns |= {_above(each): new.above(each) for each in self.thresholds_of(output)}
         if output is None:
             return columns
         return {f"{output}_{name}": column for name, column in columns.items()}
@@ -166,7 +166,14 @@ class DistributionColumns:
             levels |= {f"lo_{_percent(coverage)}": low, f"hi_{_percent(coverage)}": high}
         return levels | {f"q_{_percent(quantile)}": quantile for quantile in self.quantiles}
 
-    def _thresholds_of(self, output: str | None) -> tuple[float, ...]:
+    def thresholds_of(self, output: str | None = None) -> tuple[float, ...]:
+        """Return the thresholds that are asked about one output.
+
+        Parameters
+        ----------
+        output : str, optional
+            Which one of several.
+        """
         if not isinstance(self.above, Mapping):
             return self.above
         return () if output is None else self.above.get(output, ())

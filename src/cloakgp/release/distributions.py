@@ -8,7 +8,7 @@ whole numbers (`cloakgp.models.likelihoods.counts.CountMixture`), for any exposu
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -143,3 +143,65 @@ class PredictedDistributions:
         check_threshold(threshold)
         points, new = self._new_outputs(X, exposure)
         return points.spread(new.above(threshold))
+
+
+class NoDistributions:
+    """What a release answers that knows nothing of how outputs scatter: one sentence.
+
+    Examples
+    --------
+    >>> NoDistributions().predict_interval([[0.0]])  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    TypeError: NoDistributions knows noisy means and not how outputs scatter around them: ...
+    """
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> NoReturn:
+        """Refuse.
+
+        Parameters
+        ----------
+        X, coverage
+            As for `cloakgp.Release.predict_interval`.
+
+        Raises
+        ------
+        TypeError
+        """
+        del X, coverage
+        self._refuse()
+
+    def predict_quantile(self, X: Any, quantiles: ArrayLike) -> NoReturn:
+        """Refuse.
+
+        Parameters
+        ----------
+        X, quantiles
+            As for `cloakgp.Release.predict_quantile`.
+
+        Raises
+        ------
+        TypeError
+        """
+        del X, quantiles
+        self._refuse()
+
+    def probability_above(self, X: Any, threshold: float) -> NoReturn:
+        """Refuse.
+
+        Parameters
+        ----------
+        X, threshold
+            As for `cloakgp.Release.probability_above`.
+
+        Raises
+        ------
+        TypeError
+        """
+        del X, threshold
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise TypeError(
+            f"{type(self).__name__} knows noisy means and not how outputs scatter around them: "
+            "there are no intervals, quantiles and probabilities of new outputs"
+        )

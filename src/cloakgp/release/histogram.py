@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cloakgp.privacy import Guarantee, OutputBounds
 from cloakgp.privacy.noise import NOISES
+from cloakgp.release.distributions import NoDistributions
 from cloakgp.release.io.release_file import SavedRelease
 from cloakgp.utils.arrays import Array, as_inputs
 from cloakgp.utils.formatting import short_form
@@ -26,7 +27,7 @@ MOST_BINS = 2**62
 
 
 @dataclass(frozen=True, eq=False)
-class NoisyHistogram(SavedRelease):
+class NoisyHistogram(SavedRelease, NoDistributions):
     """Noisy sums of the outputs in bins of public inputs; a public object.
 
     Attributes

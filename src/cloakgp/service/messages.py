@@ -44,6 +44,24 @@ Total = Annotated[float, Field(ge=1e-6, le=1e6, allow_inf_nan=False)]
 Delta = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False), AfterValidator(_zero_or_usual)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Share = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
+# Columns of each kind that can be asked for behind predictions.
+MOST_COLUMNS = 100
+Quantiles = Annotated[
+    list[Share],
+    Field(max_length=MOST_COLUMNS, description="Of a new output: 0.1 gives q_10."),
+]
+Thresholds = Annotated[
+    list[Finite],
+    Field(
+        max_length=MOST_COLUMNS,
+        description="The probability that a new output is above each: 180 gives above_180.",
+    ),
+]
+Coverage = Annotated[
+    Share | None,
+    Field(description="Of an interval for a new output: 0.9 gives lo_90 and hi_90."),
+]
 
 
 class Message(BaseModel):
@@ -414,7 +432,9 @@ class PredictRequest(Message):
     """Rows to predict."""
 
     model_config = ConfigDict(
-        json_schema_extra={"examples": [{"rows": [{"age": 30, "weight": 60.5}]}]}
+        json_schema_extra={
+            "examples": [{"rows": [{"age": 30, "weight": 60.5}], "interval": 0.9, "above": [180]}]
+        }
     )
 
     rows: list[dict[str, str | float | int | bool | None]] = Field(min_length=1)
@@ -422,6 +442,9 @@ class PredictRequest(Message):
         default=False, description="Whether limits are for a new output; otherwise for the curve."
     )
     estimate: Estimate = "median"
+    interval: Coverage = None
+    quantiles: Quantiles = []
+    above: Thresholds = []
 
 
 class Predictions(Message):

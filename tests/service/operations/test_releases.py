@@ -8,10 +8,14 @@ import json
 from contextlib import ExitStack
 from dataclasses import replace
 
+import numpy as np
+import pandas as pd
 import pytest
+from pydantic import ValidationError
 from services import work_as
 
 from cloakgp.ledger.exports import is_receipt
+from cloakgp.release.distribution_columns import DistributionColumns
 from cloakgp.service import confined
 from cloakgp.service.access import Role
 from cloakgp.service.errors import ConflictError, InvalidError, NotFoundError, TooManyError
@@ -56,6 +60,36 @@ def test_predictions_are_those_of_the_release(analyst, release):
     assert found.rows == expected.to_numpy().tolist()
     new = PredictRequest(rows=rows, new_output=True)
     assert releases.predict_release(analyst, release, new).rows[0][1] > found.rows[0][1]
+
+
+def test_distributions_of_new_outputs_stand_behind(analyst, release, tmp_path):
+    made = releases.open_release(analyst, release)
+    questions = {"interval": 0.9, "quantiles": [0.1, 0.5], "above": [100.0]}
+    asked = PredictRequest(rows=[{"age": 3.0}, {"age": 12.5}], **questions)
+    found = releases.predict_release(analyst, release, asked)
+    expected = made.predict_frame([[3.0], [12.5]], **questions)
+    assert found.columns == list(expected)
+    assert found.columns[4:] == ["lo_90", "hi_90", "q_10", "q_50", "above_100"]
+    assert found.rows == expected.to_numpy().tolist()
+    (tmp_path / "new.csv").write_text("age\n3\n12.5\n")
+    content = releases.predict_table(
+        analyst,
+        release,
+        tmp_path / "new.csv",
+        asked=DistributionColumns.asked(**questions),
+    )
+    table = pd.read_csv(io.BytesIO(content))
+    assert list(table)[1:] == found.columns
+    np.testing.assert_allclose(table["above_100"], expected["above_100"], atol=5.1e-5)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{"interval": 1.0}, {"quantiles": [0.5, 0.0]}, {"above": ["inf"]}, {"above": [0] * 101}],
+)
+def test_what_no_distribution_has_is_refused(asked):
+    with pytest.raises(ValidationError):
+        PredictRequest(rows=[{"age": 3.0}], **asked)
 
 
 @pytest.mark.parametrize(

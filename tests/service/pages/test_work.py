@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 
+import numpy as np
 import pytest
 from services import ROWS, work_as, write_people
 from visitors import Page
@@ -211,6 +212,24 @@ def test_what_is_predicted_is_what_the_release_predicts(visit, release, service,
     found = made.predict_frame({"age": [12.5]})
     shown = float(re.search(r'class="large">([\d.]+)<', answer.text)[1])
     assert shown == pytest.approx(found["mean"][0], abs=float(found["sd"][0]) / 50)
+    low, high = made.predict_interval({"age": [12.5]}, 0.8)
+    share = 100 * made.probability_above({"age": [12.5]}, 110.5)[0]
+    asked = {"x0": "12.5", "coverage": "80", "above": "110,5"}
+    answer = reader.get(f"{release}/answer", params=asked)
+    ends = re.search(r"A new person: from ([\d.]+) to ([\d.]+), with 80 %", answer.text)
+    np.testing.assert_allclose([float(end) for end in ends.groups()], [low[0], high[0]], rtol=1e-2)
+    assert f"A new person is above 110.5 with {share:.1f} %" in answer.text
+    page = reader.get(release, params=asked).text
+    assert '<option value="80" selected>' in page
+    assert 'value="110,5"' in page
+    for bad, told in (
+        ({"above": "tall"}, "above must be a number"),
+        (
+            {"coverage": "100"},
+            "interval must lie between 0 and 1",
+        ),
+    ):
+        assert told in reader.get(f"{release}/answer", params={"x0": "12.5"} | bad).text
     assert "must be a number" in reader.get(f"{release}/answer", params={"x0": "old"}).text
     assert "must be a number" in reader.get(f"{release}/answer", params={"x0": "inf"}).text
 
@@ -224,6 +243,11 @@ def test_a_table_is_predicted(visit, release):
     assert (head, len(rows)) == ("age,mean,sd,lower,upper", 2)
     wide = reader.send(f"{release}/table", {"limits": "person"}, files=files)
     assert wide.text != answer.text
+    more = {"coverage": "90", "quantiles": "0.1; 0,5", "above": "120"}
+    head = reader.send(f"{release}/table", more, files=files).text.split()[0]
+    assert head == "age,mean,sd,lower,upper,lo_90,hi_90,q_10,q_50,above_120"
+    refused = reader.send(f"{release}/table", {"quantiles": "2"}, files=files)
+    assert (refused.status_code, "between 0 and 1" in refused.text) == (422, True)
     for name, content, told in (
         ("new.csv", b"weight\n5\n", "age"),
         ("new.db", b"x", "send .csv"),

@@ -147,6 +147,12 @@ def test_a_table_is_sent_and_predicted_for(ask, table):
     answer = ask(Role.READER, "POST", path, content=b"age\n3\n9\n")
     assert answer.status_code == 200, answer.text
     assert answer.text.splitlines()[0] == "age,mean,sd,lower,upper"
+    more = {"interval": 0.9, "quantiles": [0.1, 0.9], "above": [100, 120]}
+    answer = ask(Role.READER, "POST", path, params=more, content=b"age\n3\n9\n")
+    head = "age,mean,sd,lower,upper,lo_90,hi_90,q_10,q_90,above_100,above_120"
+    assert answer.text.splitlines()[0] == head
+    for bad in ({"interval": 90}, {"quantiles": [0.5, 1]}, {"above": "nan"}):
+        assert ask(Role.READER, "POST", path, params=bad, content=b"age\n3\n").status_code == 422
     wrong = ask(Role.READER, "POST", path, params={"name": "a.sqlite"}, content=b"age\n3\n")
     assert wrong.status_code == 422
 

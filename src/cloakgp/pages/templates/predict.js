@@ -21,6 +21,12 @@ const Cloak = (() => {
     for (const channel of part.channels)
       for (const name of ["weights", "subtracted", "added"]) channel[name] = array(channel[name]);
   }
+  const calibration = release.calibration;
+  if (calibration) {
+    const { values, rows, columns } = array(calibration.curves);
+    calibration.grid = array(calibration.grid).values;
+    calibration.curves = Array.from({ length: rows }, (_, i) => values.subarray(i * columns, (i + 1) * columns));
+  }
 
   // Covariances, as scikit-learn and cloakgp.models.kernels define them.
   const list = (value) => (value && value.array !== undefined ? value.array : value);
@@ -159,14 +165,69 @@ const Cloak = (() => {
       sum + each.weight * (each.variance + noise * each.noise + (each.mean - mean) ** 2), 0));
     return { mean, sd: spread(0), newSd: spread(1) };
   };
+  // Between points in ascending order, as NumPy's interp.
+  const interpolated = (x, points, heights) => {
+    const last = points.length - 1;
+    if (x < points[0]) return heights[0];
+    if (x >= points[last]) return heights[last];
+    let low = 0, high = last;
+    while (high - low > 1) {
+      const middle = (low + high) >> 1;
+      if (points[middle] <= x) low = middle; else high = middle;
+    }
+    const slope = (heights[high] - heights[low]) / (points[high] - points[low]);
+    return heights[low] + slope * (x - points[low]);
+  };
+  // How standardised outputs are distributed where their mean is predicted: by the counts of the
+  // release, see cloakgp/release/calibration.py, or normally.
+  const curve = (mean) => {
+    const { middles, curves } = calibration;
+    const place = interpolated(mean, middles, middles.map((_, i) => i));
+    const low = Math.floor(place), share = place - low;
+    return share ? curves[low].map((own, i) => (1 - share) * own + share * curves[low + 1][i]) : curves[low];
+  };
+  const normalQuantiles = new Map();
+  const normalQuantile = (probability) => {
+    if (!normalQuantiles.has(probability)) {
+      let low = -38, high = 38;
+      for (let i = 0; i < 100; i++) {
+        const middle = (low + high) / 2;
+        if (normal(middle) < probability) low = middle; else high = middle;
+      }
+      normalQuantiles.set(probability, (low + high) / 2);
+    }
+    return normalQuantiles.get(probability);
+  };
+  const steps = (mean, shares) => {
+    if (!calibration) return shares.map(normalQuantile);
+    const below = curve(mean);
+    return shares.map((share) => interpolated(share, below, calibration.grid));
+  };
+
   // In output units: transforms are inverted, as by Release.predict_limits.
   const inverses = { log: Math.exp, logit: (z) => 1 / (1 + Math.exp(-z)) };
   const inverse = inverses[release.transform] || ((z) => z);
+  const forwards = { log: Math.log, logit: (y) => Math.log(y / (1 - y)) };
+  const forward = forwards[release.transform] || ((y) => y);
   const within = (value) => Math.min(Math.max(inverse(value), release.bounds[0]), release.bounds[1]);
-  const predicted = (values) => {
+  const predicted = (values, coverage) => {
     const { mean, sd, newSd } = numbers(values);
-    const ends = (own) => [-1, 1].map((sign) => within(mean + sign * release.normal95 * own));
-    return { middle: within(mean), curve: ends(sd), person: ends(newSd) };
+    const tails = [0.5 - coverage / 2, 0.5 + coverage / 2];
+    return {
+      middle: within(mean),
+      curve: [-1, 1].map((sign) => within(mean + sign * release.normal95 * sd)),
+      person: steps(mean, tails).map((step) => within(mean + step * newSd)),
+    };
+  };
+  const above = (values, threshold) => {
+    const [lowest, highest] = release.bounds;
+    if (threshold < lowest) return 1;
+    if (threshold >= highest) return 0;
+    const { mean, newSd } = numbers(values), step = (forward(threshold) - mean) / newSd;
+    if (!calibration) return normal(-step);
+    const { grid } = calibration;
+    if (step < grid[0]) return 1;
+    return step > grid[grid.length - 1] ? 0 : 1 - interpolated(step, grid, curve(mean));
   };
   const probabilities = (values) => {
     const x = encode(values), total = release.classes.map(() => 0);
@@ -184,7 +245,7 @@ const Cloak = (() => {
     }
     return total;
   };
-  return { release, numbers, predicted, probabilities, normal };
+  return { release, numbers, predicted, above, probabilities, normal };
 })();
 
 // The page: choices, answers, and a picture over one input.
@@ -193,7 +254,7 @@ const Cloak = (() => {
   const colours = ["#1f6f8b", "#d1772e", "#7a5195", "#58913f", "#b3261e", "#7b8794", "#0f4c5c", "#c9a227"];
   const values = release.controls.map((control) => control.typical);
   const find = (id) => document.getElementById(id);
-  let over = 0;
+  let over = 0, percent = release.classes ? 0 : Number(find("coverage").value), threshold = null;
 
   const digits = (span) => Math.max(0, 2 - Math.floor(Math.log10(span || 1)));
   const number = (value, span) => value.toLocaleString("en", { maximumFractionDigits: digits(span) });
@@ -218,11 +279,13 @@ const Cloak = (() => {
       find("person").textContent = "";
       return;
     }
-    const found = Cloak.predicted(values);
+    const found = Cloak.predicted(values, percent / 100);
     const text = (ends) => ends.map((end) => number(end, span)).join(" to ");
     find("prediction").textContent = number(found.middle, span);
     find("curve").textContent = `The ${middle} of such people lies in ${text(found.curve)}, with 95 %.`;
-    find("person").textContent = `One such person lies in ${text(found.person)}, with 95 %.`;
+    find("person").textContent = `One such person lies in ${text(found.person)}, with ${percent} %.`;
+    find("beyond").textContent = threshold === null ? ""
+      : `One such person is above ${threshold} with ${(100 * Cloak.above(values, threshold)).toFixed(1)} %.`;
   };
 
   const grid = (control) => {
@@ -258,8 +321,8 @@ const Cloak = (() => {
           line: { color: colour, width: 3 }, marker: { color: colour, size: 11 } });
       });
     } else {
-      const found = points.map((value) => Cloak.predicted(at(value)));
-      for (const [name, key, colour] of [["one person, 95 %", "person", "rgba(90,169,196,.2)"],
+      const found = points.map((value) => Cloak.predicted(at(value), percent / 100));
+      for (const [name, key, colour] of [[`one person, ${percent} %`, "person", "rgba(90,169,196,.2)"],
         [`${middle}, 95 %`, "curve", "rgba(90,169,196,.5)"]]) {
         const ends = found.map((each) => each[key]);
         const low = ends.map((end) => end[0]), high = ends.map((end) => end[1]);
@@ -321,6 +384,14 @@ const Cloak = (() => {
     say();
     find("over").add(new Option(control.label, i));
   });
+  if (!release.classes) {
+    find("coverage").addEventListener("input", (event) => { percent = Number(event.target.value); update(); });
+    find("above").addEventListener("input", (event) => {
+      const given = event.target.value.trim().replace(",", "."), number = Number(given);
+      threshold = given && Number.isFinite(number) ? number : null;
+      update();
+    });
+  }
   find("over").addEventListener("input", (event) => { over = Number(event.target.value); update(); });
   update();
 })();

@@ -28,6 +28,7 @@ from cloakgp.pages.prediction import prediction_html
 from cloakgp.plots.figures import figure_bytes
 from cloakgp.plots.plotting import display_of
 from cloakgp.release import Release
+from cloakgp.release.distribution_columns import NOTHING, DistributionColumns
 from cloakgp.report.columns import has_classes
 from cloakgp.report.describe import describe
 from cloakgp.service.access import operation
@@ -130,6 +131,9 @@ def predict_release(work: Work, release: Id, request: PredictRequest) -> Predict
             pd.DataFrame.from_records(request.rows),
             new_output=request.new_output,
             estimate=request.estimate,
+            interval=request.interval,
+            quantiles=request.quantiles,
+            above=request.above,
         )
     except (ValueError, TypeError) as error:
         raise InvalidError(str(error)) from None
@@ -141,9 +145,25 @@ def predict_release(work: Work, release: Id, request: PredictRequest) -> Predict
 
 @operation
 def predict_table(
-    work: Work, release: int, at: Path, *, new_output: bool = False, estimate: Estimate = "median"
+    work: Work,
+    release: int,
+    at: Path,
+    *,
+    new_output: bool = False,
+    estimate: Estimate = "median",
+    asked: DistributionColumns = NOTHING,
 ) -> bytes:
     """Predict the rows of a table, and return it as CSV with predictions behind its columns.
+
+    Parameters
+    ----------
+    work : Work
+    release : int
+    at : Path
+    new_output, estimate
+        As for `Release.predict_frame`.
+    asked : DistributionColumns
+        Of the distribution of new outputs.
 
     Raises
     ------
@@ -164,6 +184,7 @@ def predict_table(
             at,
             new_output=new_output,
             estimate=estimate,
+            asked=asked,
             limits=work.service.settings.predict_limits,
         )
     except (ValueError, OSError) as error:
@@ -228,7 +249,13 @@ def _content(session: Session, digest: str) -> bytes:
 
 
 def _predict(
-    content: bytes, at: Path, *, new_output: bool, estimate: Estimate, limits: ReadingLimits
+    content: bytes,
+    at: Path,
+    *,
+    new_output: bool,
+    estimate: Estimate,
+    asked: DistributionColumns,
+    limits: ReadingLimits,
 ) -> bytes:
     made = open_content(content)
     assert isinstance(made, Release)
@@ -242,6 +269,7 @@ def _predict(
             suffix=".csv",
             new_output=new_output,
             estimate=estimate,
+            asked=asked,
             reporter=Reporter(show=lambda _: None),
             notify=lambda _: None,
             limits=limits,

@@ -8,6 +8,7 @@ from starlette.datastructures import FormData, QueryParams
 
 from cloakgp.criteria import criteria_for
 from cloakgp.privacy.noise import NOISES
+from cloakgp.release.distribution_columns import DistributionColumns
 from cloakgp.service.errors import InvalidError
 from cloakgp.service.messages import Choices, PrivacyBudget, TableView
 
@@ -71,6 +72,42 @@ def number_of(text: str, *, called: str) -> float:
     raise InvalidError(f"{called} must be a number")
 
 
+def distribution_of(fields: Fields) -> DistributionColumns:
+    """Return what is asked of the distribution of new outputs; nothing by empty fields.
+
+    Raises
+    ------
+    InvalidError
+        If a field is no number, or a list of such with semicolons, or has no such meaning.
+
+    Examples
+    --------
+    >>> distribution_of(QueryParams("coverage=90&quantiles=0,1;0.5&above="))
+    DistributionColumns(interval=(0.9,), quantiles=(0.1, 0.5), above=())
+    """
+    coverage = numbers_of(fields, "coverage", called="coverage")
+    try:
+        return DistributionColumns.asked(
+            interval=[each / 100 for each in coverage],
+            quantiles=numbers_of(fields, "quantiles", called="quantiles"),
+            above=numbers_of(fields, "above", called="above"),
+        )
+    except ValueError as error:
+        raise InvalidError(str(error)) from None
+
+
+def numbers_of(fields: Fields, name: str, *, called: str) -> list[float]:
+    """Return the numbers of a field, with semicolons between them; none if it is empty.
+
+    Raises
+    ------
+    InvalidError
+        If they are no numbers.
+    """
+    text = text_of(fields, name)
+    return [number_of(each, called=called) for each in text.split(";")] if text else []
+
+
 def budget_of(fields: Fields, name: str) -> PrivacyBudget | None:
     """Return the budget of two fields, or None without an ε.
 
@@ -110,10 +147,8 @@ def choices_of(fields: Fields) -> Choices:
             number = number_of(text, called=FIELD_NAMES.get(name, name.replace("_", " ")))
             values[name] = int(number) if name == "inducing" and number == int(number) else number
     for name in LISTS:
-        text = text_of(fields, name)
-        if text:
-            called = name.replace("_", " ")
-            values[name] = [number_of(each, called=called) for each in text.split(";")]
+        if numbers := numbers_of(fields, name, called=name.replace("_", " ")):
+            values[name] = numbers
     values |= {name: text for name in WORDS if (text := text_of(fields, name))}
     values["inputs"] = [each for each in fields.getlist("inputs") if isinstance(each, str)]
     return Choices.model_validate(values)

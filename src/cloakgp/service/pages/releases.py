@@ -17,6 +17,7 @@ from starlette.datastructures import QueryParams, UploadFile
 
 from cloakgp.pages.rendering import POLICY, SCRIPTS
 from cloakgp.release import Release
+from cloakgp.release.distribution_columns import NOTHING, DistributionColumns
 from cloakgp.release.predictions import sensible_digits
 from cloakgp.report.columns import has_classes, input_names
 from cloakgp.report.controls import Control, controls_of, raw_rows
@@ -31,13 +32,16 @@ from cloakgp.service.pages.base import (
     RowsForm,
     varied,
 )
-from cloakgp.service.pages.fields import number_of, text_of
+from cloakgp.service.pages.fields import distribution_of, number_of, text_of
 
 router = APIRouter(route_class=PageRoute)
 # Its forms are larger.
 uploads = APIRouter(route_class=PageRoute)
 PNG = "image/png"
 DAY = 86_400.0
+# Of intervals for a new person, in per cent, and the one that is shown first.
+COVERAGES = ("50", "80", "90", "95", "99")
+COVERAGE = "95"
 # A page that predicts has inline scripts: the sandbox takes its identity, and all connections.
 ALONE = f"{POLICY}{SCRIPTS}; frame-ancestors 'none'; sandbox allow-scripts allow-downloads"
 
@@ -72,8 +76,14 @@ class Answer:
     ----------
     middle : str
         The most probable class, or the middle of the prediction.
-    average, person : tuple of str
-        Ends of the intervals of 95 %, for such people on average, and for a new person.
+    average : tuple of str
+        Ends of the interval of 95 % for such people on average.
+    person : tuple of str
+        Ends of the interval for a new person.
+    coverage : str
+        Of that interval, in per cent.
+    above : tuple of (str, str)
+        Thresholds, and how probable it is that a new person is above, in per cent.
     shares : tuple of (str, float)
         Probabilities of classes.
     """
@@ -81,6 +91,8 @@ class Answer:
     middle: str
     average: tuple[str, str] = ("", "")
     person: tuple[str, str] = ("", "")
+    coverage: str = ""
+    above: tuple[tuple[str, str], ...] = ()
     shares: tuple[tuple[str, float], ...] = ()
 
 
@@ -99,7 +111,8 @@ def show_release(page: Page, release: Id) -> Response:
     about = releases.show_release(work, release)
     made = releases.open_release(work, release)
     predicts = page.actor.may("predict_release")
-    chosen = chosen_of(made, page.request.query_params) if predicts else ()
+    fields = page.request.query_params
+    chosen = chosen_of(made, fields) if predicts else ()
     return page.show(
         "release.html",
         about=about,
@@ -109,7 +122,10 @@ def show_release(page: Page, release: Id) -> Response:
         varied=varied(page),
         predicts=predicts,
         chosen=chosen,
-        answer=answer_of(made, chosen) if predicts else None,
+        answer=answer_of(made, chosen, distribution_of(fields)) if predicts else None,
+        coverages=COVERAGES,
+        coverage=text_of(fields, "coverage") or COVERAGE,
+        above=text_of(fields, "above"),
         problem="",
     )
 
@@ -120,8 +136,9 @@ def show_answer(page: Page, release: Id) -> Response:
     work = page.work("predict_release")
     about = releases.show_release(work, release)
     made = releases.open_release(work, release)
+    fields = page.request.query_params
     try:
-        answer, problem = answer_of(made, chosen_of(made, page.request.query_params)), ""
+        answer, problem = answer_of(made, chosen_of(made, fields), distribution_of(fields)), ""
     except InvalidError as error:
         answer, problem = None, str(error)
     return page.show("release_answer.html", about=about, answer=answer, problem=problem)
@@ -157,7 +174,8 @@ def predict_table(form: RowsForm, release: Id) -> Response:
         with path.open("wb") as target:
             copyfileobj(file.file, target)
         new = form.text("limits") == "person"
-        content = releases.predict_table(work, release, path, new_output=new)
+        asked = distribution_of(form.fields)
+        content = releases.predict_table(work, release, path, new_output=new, asked=asked)
     named = {"Content-Disposition": f'attachment; filename="predicted-{release}.csv"'}
     return Response(content, media_type="text/csv", headers=named)
 
@@ -182,13 +200,18 @@ def chosen_of(release: Release, fields: QueryParams) -> tuple[Chosen, ...]:
     )
 
 
-def answer_of(release: Release, chosen: tuple[Chosen, ...]) -> Answer:
+def answer_of(
+    release: Release, chosen: tuple[Chosen, ...], asked: DistributionColumns = NOTHING
+) -> Answer:
     """Return the prediction of one row.
 
     Parameters
     ----------
     release : Release
     chosen : tuple of Chosen
+    asked : DistributionColumns
+        The first interval is that of a new person, of `COVERAGE` % if there is none. Of numbers
+        only.
     """
     controls = tuple(each.control for each in chosen)
     values = {each.control.name: np.array([each.value]) for each in chosen}
@@ -197,16 +220,23 @@ def answer_of(release: Release, chosen: tuple[Chosen, ...]) -> Answer:
         (classes,) = release.predict_frame(row).to_dict("records")
         shares = [(str(name)[2:], float(classes[name])) for name in classes if name != "predicted"]
         return Answer(middle=str(classes["predicted"]), shares=tuple(shares))
-    curve, person = (release.predict_frame(row, new_output=new).iloc[0] for new in (False, True))
-    digits = sensible_digits(np.array([curve["sd"]]))
+    coverage = (*asked.interval, float(COVERAGE) / 100)[0]
+    found = release.predict_frame(row).iloc[0]
+    (low,), (high,) = release.predict_interval(row, coverage)
+    digits = sensible_digits(np.array([found["sd"]]))
 
     def shown(value: Any) -> str:
         return f"{round(float(value), digits):,.{max(digits, 0)}f}"
 
     return Answer(
-        middle=shown(curve.iloc[0]),
-        average=(shown(curve["lower"]), shown(curve["upper"])),
-        person=(shown(person["lower"]), shown(person["upper"])),
+        middle=shown(found.iloc[0]),
+        average=(shown(found["lower"]), shown(found["upper"])),
+        person=(shown(low), shown(high)),
+        coverage=f"{100 * coverage:.6g}",
+        above=tuple(
+            (f"{each:.6g}", f"{100 * float(release.probability_above(row, each)[0]):.1f}")
+            for each in asked.thresholds_of()
+        ),
     )
 
 

@@ -7,8 +7,9 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
+from cloakgp.release.distribution_columns import DistributionColumns
 from cloakgp.service.guards import Working
-from cloakgp.service.messages import Id
+from cloakgp.service.messages import Coverage, Id, Quantiles, Thresholds
 from cloakgp.service.operations import releases
 from cloakgp.service.routes.endpoints import GuardedRoute, add, add_list, received
 from cloakgp.service.routes.requests import PICTURE, PICTURES
@@ -77,13 +78,23 @@ async def predict_table(
     name: Annotated[str, Query(max_length=200)] = "rows.csv",
     new_output: bool = False,
     estimate: Estimate = "median",
+    interval: Annotated[Coverage, Query()] = None,
+    quantiles: Annotated[Quantiles, Query()] = [],  # noqa: B006
+    above: Annotated[Thresholds, Query()] = [],  # noqa: B006
 ) -> Response:
     """Predict the rows of a table, whose name tells the format; the answer is CSV."""
+    asked = DistributionColumns.asked(interval=interval, quantiles=quantiles, above=above)
     suffix = releases.suffix_of_sent(name)
     folder = work.service.settings.uploads
     async with received(request, folder=folder, suffix=suffix) as path:
         content = await run_in_threadpool(
-            releases.predict_table, work, release, path, new_output=new_output, estimate=estimate
+            releases.predict_table,
+            work,
+            release,
+            path,
+            new_output=new_output,
+            estimate=estimate,
+            asked=asked,
         )
     return Response(content, media_type="text/csv")
 
