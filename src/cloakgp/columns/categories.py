@@ -128,11 +128,6 @@ class OrderedCategory(Column):
     what: ClassVar[str] = "ordered categories"
 
     @property
-    def own_blocks(self) -> tuple[tuple[str, ...], ...]:
-        """Its rank."""
-        return ((self.name,),)
-
-    @property
     def filling(self) -> tuple[float, ...]:
         """The median rank."""
         return (self.fill,)
@@ -150,10 +145,6 @@ class OrderedCategory(Column):
             faults=faults,
             unseen=unseen,
         )
-
-    def expand(self, values: Array) -> Array:
-        """Return ranks as they are."""
-        return values
 
     def filled_from(self, cells: Sequence[Cells], *, codes: frozenset[str]) -> Self:
         """Take the order from the column's type, if it says one, and the median rank."""
