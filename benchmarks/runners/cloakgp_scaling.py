@@ -89,7 +89,7 @@ def opened(path, *, names, workers):
     import distributed
 
     from cloakgp.data import DaskRows
-    from cloakgp.data.dask.memory import ALLOCATION
+    from cloakgp.data.dask.tasks import ALLOCATION
 
     with (
         # As docs/many-rows.md advises.

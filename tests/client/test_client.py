@@ -22,7 +22,7 @@ from cloakgp.client import (
     TooLargeError,
     UnavailableError,
     UnknownTokenError,
-    records,
+    answers,
 )
 from cloakgp.ledger import Ledger
 from cloakgp.release.open import load
@@ -224,7 +224,7 @@ def test_records_are_what_the_service_says(served):
         known = http.get("/api/openapi.json").json()["components"]["schemas"]
     for name in ("Account", "Table", "Plan", "Job", "Request", "Release"):
         sent = known[f"{name}View"]["properties"]
-        fields = {field.name for field in dataclasses.fields(getattr(records, name))}
+        fields = {field.name for field in dataclasses.fields(getattr(answers, name))}
         assert fields <= set(sent), name
 
 
@@ -238,7 +238,7 @@ def test_lists_are_whole_however_long_they_are():
         listed = [{**dict.fromkeys(names), "id": number} for number in pages[before]]
         return httpx.Response(200, json=listed, headers=link)
 
-    names = [field.name for field in dataclasses.fields(records.Request)]
+    names = [field.name for field in dataclasses.fields(answers.Request)]
     with Client("http://127.0.0.1", "a", transport=httpx.MockTransport(answer)) as client:
         assert [each.id for each in client.requests()] == [2, 1, 0]
 

@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 
 from cloakgp import DPGPRegressor, Release, extend, refine
 from cloakgp.data import ArrayRows, FileRows
-from cloakgp.data.grouped import GroupedRows
+from cloakgp.data.entries import GroupedRows
 from cloakgp.fitting.row_forecast import forecast_rows
 from cloakgp.fitting.strategies import Query
 from cloakgp.models import APPROXIMATIONS

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cloakgp.data import ArrayRows
-from cloakgp.data.transformed import TransformedRows
+from cloakgp.data.entries import TransformedRows
 from cloakgp.models.transforms import OutputTransform
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.transforms import transform_entries, transform_outputs, transformed_bounds

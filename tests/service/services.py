@@ -11,13 +11,12 @@ import uvicorn
 from cloakgp.ledger import Ledger
 from cloakgp.service.access import Role
 from cloakgp.service.context import Service, Work
-from cloakgp.service.messages import NewAccount, NewTable, PrivacyBudget
+from cloakgp.service.messages import NewAccount, NewPerson, NewTable, PrivacyBudget
 from cloakgp.service.operations.accounts import open_account
 from cloakgp.service.operations.people import create_person
 from cloakgp.service.operations.sessions import actor_by_token
 from cloakgp.service.operations.tables import register_table, upload_table
 from cloakgp.service.operations.tokens import create_token
-from cloakgp.service.people_messages import NewPerson
 from cloakgp.service.settings import Settings
 from cloakgp.service.worker import run_job
 

@@ -15,6 +15,7 @@ from visitors import Page
 
 from cloakgp.service.access import Role
 from cloakgp.service.app import create_app
+from cloakgp.service.messages import ChangedPerson, NewIdentity, NewPerson
 from cloakgp.service.operations.audits import list_events
 from cloakgp.service.operations.people import (
     add_person,
@@ -23,8 +24,7 @@ from cloakgp.service.operations.people import (
     link_identity,
     unlink_identity,
 )
-from cloakgp.service.people_messages import ChangedPerson, NewIdentity, NewPerson
-from cloakgp.service.providers import IdentityProvider
+from cloakgp.service.settings import IdentityProvider
 
 # Tests have the same names in every process, and an hour later.
 YEAR_2000, YEAR_2100 = 946_684_800, 4_102_444_800

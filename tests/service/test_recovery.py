@@ -21,13 +21,12 @@ from cloakgp.service.app import create_app
 from cloakgp.service.context import Service
 from cloakgp.service.errors import UnknownActorError
 from cloakgp.service.maintenance import revoke_all_tokens
-from cloakgp.service.messages import Choices, NewRequest
+from cloakgp.service.messages import Choices, NewIdentity, NewRequest
 from cloakgp.service.models import Event
 from cloakgp.service.operations.people import link_identity, show_person
 from cloakgp.service.operations.releases import download_release
 from cloakgp.service.operations.requests import make_request
 from cloakgp.service.operations.tokens import revoke_token
-from cloakgp.service.people_messages import NewIdentity
 from cloakgp.service.server import prepare
 from cloakgp.service.settings import Settings
 

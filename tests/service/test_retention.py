@@ -8,12 +8,11 @@ from services import work_as
 from cloakgp.service.access import Role
 from cloakgp.service.database import note_event
 from cloakgp.service.maintenance import apply_retention
-from cloakgp.service.messages import NewAccount, PrivacyBudget
+from cloakgp.service.messages import ChangedPerson, NewAccount, PrivacyBudget
 from cloakgp.service.models import Event, Person, now
 from cloakgp.service.operations.accounts import open_account
 from cloakgp.service.operations.audits import list_events
 from cloakgp.service.operations.people import change_person, list_people
-from cloakgp.service.people_messages import ChangedPerson
 
 DAY = 24 * 3600
 

@@ -12,11 +12,9 @@ import functools
 import io
 import signal
 import sys
-import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, ParamSpec, TextIO
 
@@ -27,7 +25,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cloakgp.utils.extras import MissingExtraError
-from cloakgp.utils.formatting import printable
+from cloakgp.utils.formatting import kind_and_place, printable
 
 if TYPE_CHECKING:
     from cloakgp.report.facts import Section
@@ -181,10 +179,9 @@ def _of_system(error: OSError) -> str:
 
 
 def _unforeseen(error: Exception) -> str:
-    last = traceback.extract_tb(error.__traceback__)[-1]
     return (
-        f"something unforeseen happened ({type(error).__name__} at {Path(last.filename).name}, "
-        f"line {last.lineno}). Nothing more is shown, to show no private value. Please report it."
+        f"something unforeseen happened ({kind_and_place(error)}). Nothing more is shown, to show "
+        "no private value. Please report it."
     )
 
 

@@ -103,10 +103,9 @@ def serve(
     The ledger counts every release, and refuses requests beyond its limits. The first start
     writes the token of an administrator, who adds people, to a file in --data.
     """
-    from cloakgp.service.providers import read_provider
     from cloakgp.service.server import prepare
     from cloakgp.service.server import serve as run
-    from cloakgp.service.settings import MIB, Settings
+    from cloakgp.service.settings import MIB, Settings, read_provider
 
     if host not in LOOPBACK and not secure:
         warn(f"{host} is not this machine alone: put a proxy with TLS before it, and add --secure")

@@ -11,23 +11,21 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import quote
 
-from cloakgp.client.errors import (
+from cloakgp.client.answers import (
     KINDS,
+    Account,
     ClientError,
     InvalidError,
+    Job,
     JobFailedError,
     NoAnswerError,
     NotFoundError,
-    UnknownTokenError,
-)
-from cloakgp.client.records import (
-    Account,
-    Job,
     Plan,
     Predictions,
     Release,
     Request,
     Table,
+    UnknownTokenError,
     read,
 )
 from cloakgp.utils.extras import extra

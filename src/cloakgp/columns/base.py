@@ -102,9 +102,9 @@ class Column(ABC):
         return (self.name,)
 
     @property
-    @abstractmethod
     def own_blocks(self) -> tuple[tuple[str, ...], ...]:
-        """Names of the numbers that stand for it, those of one scale together."""
+        """Names of the numbers that stand for it, those of one scale together: itself."""
+        return ((self.name,),)
 
     @property
     def blocks(self) -> tuple[tuple[str, ...], ...]:
@@ -129,9 +129,14 @@ class Column(ABC):
             Text that means that a cell is missing.
         """
 
-    @abstractmethod
     def expand(self, values: Array) -> Array:
-        """Return the encoding of values of shape (n, w), shape (n, d)."""
+        """Return numbers for what cells say, shape (n, d), of values of shape (n, w): themselves.
+
+        Parameters
+        ----------
+        values : array of shape (n, w)
+        """
+        return values
 
     def encode(self, cells: Sequence[Cells], *, codes: frozenset[str]) -> Coded:
         """Return the encoding of cells, and the invalid cells with their faults.
@@ -176,9 +181,16 @@ class Column(ABC):
         if not np.isfinite(self.filling).all():
             raise ValueError(f"column {self.name!r}: what stands for missing cells is damaged")
 
-    @abstractmethod
     def fill_from(self, cells: Sequence[Cells], *, codes: frozenset[str]) -> Self:
-        """Return the column with the filling of missing cells that it takes from public ones."""
+        """Return the column with what it takes from public cells: nothing, or a typical value.
+
+        Parameters
+        ----------
+        cells, codes
+            As for `read`.
+        """
+        del cells, codes
+        return self
 
     @property
     def complete(self) -> bool:

@@ -128,11 +128,6 @@ class OrderedCategory(Column):
     what: ClassVar[str] = "ordered categories"
 
     @property
-    def own_blocks(self) -> tuple[tuple[str, ...], ...]:
-        """Its rank."""
-        return ((self.name,),)
-
-    @property
     def filling(self) -> tuple[float, ...]:
         """The median rank."""
         return (self.fill,)
@@ -151,12 +146,8 @@ class OrderedCategory(Column):
             unseen=unseen,
         )
 
-    def expand(self, values: Array) -> Array:
-        """Return ranks as they are."""
-        return values
-
     def fill_from(self, cells: Sequence[Cells], *, codes: frozenset[str]) -> Self:
-        """Take the order from the column's type, if it has one, and the median rank."""
+        """Take the order from the column's type, if it says one, and the median rank."""
         made = self if self.levels else replace(self, levels=cells[0].levels)
         return replace(made, fill=typical(made.read(cells, codes=codes).values)[0])
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
 from cloakgp.columns.base import Column, Missing, Reading
 from cloakgp.columns.cells import Cells
-from cloakgp.utils.arrays import Array
 
 
 @dataclass(frozen=True)
@@ -36,12 +35,3 @@ class Identifier(Column):
         """Read nothing."""
         del cells, codes
         return Reading(values=np.zeros((0, 0)), missing=np.zeros(0, dtype=bool), faults={})
-
-    def expand(self, values: Array) -> Array:
-        """Return nothing."""
-        return values
-
-    def fill_from(self, cells: Sequence[Cells], *, codes: frozenset[str]) -> Self:
-        """Take nothing."""
-        del cells, codes
-        return self

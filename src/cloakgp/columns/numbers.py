@@ -12,7 +12,6 @@ import numpy as np
 from cloakgp.columns.base import NOT_KNOWN, Column, Field, Missing, Reading, texts_and_gaps, typical
 from cloakgp.columns.cells import Cells
 from cloakgp.privacy.entries import EMPTY, read_entry
-from cloakgp.utils.arrays import Array
 
 Decimal = Literal[".", ","]
 Thousands = Literal["", ",", ".", "'", "’", " ", "\u00a0", "\u202f", "_"]
@@ -37,11 +36,6 @@ class Number(Column):
     kind: ClassVar[str] = "number"
     field_type: ClassVar[str] = "number"
     what: ClassVar[str] = "numbers"
-
-    @property
-    def own_blocks(self) -> tuple[tuple[str, ...], ...]:
-        """Itself."""
-        return ((self.name,),)
 
     @property
     def filling(self) -> tuple[float, ...]:
@@ -72,10 +66,6 @@ class Number(Column):
         }
         values = np.where(np.isinf(values), np.nan, values)
         return Reading(values=values[:, None], missing=missing, faults=faults)
-
-    def expand(self, values: Array) -> Array:
-        """Return them as they are."""
-        return values
 
     def fill_from(self, cells: Sequence[Cells], *, codes: frozenset[str]) -> Self:
         """Take the median."""
@@ -153,11 +143,6 @@ class Boolean(Column):
     what: ClassVar[str] = "yes or no"
 
     @property
-    def own_blocks(self) -> tuple[tuple[str, ...], ...]:
-        """Itself."""
-        return ((self.name,),)
-
-    @property
     def filling(self) -> tuple[float, ...]:
         """Between both."""
         return (0.5,)
@@ -173,15 +158,6 @@ class Boolean(Column):
         return Reading(
             values=values[:, None], missing=missing, faults={"is neither yes nor no": strange}
         )
-
-    def expand(self, values: Array) -> Array:
-        """Return them as they are."""
-        return values
-
-    def fill_from(self, cells: Sequence[Cells], *, codes: frozenset[str]) -> Self:
-        """Take nothing."""
-        del cells, codes
-        return self
 
     def validate(self) -> None:
         """Refuse words that mean both."""

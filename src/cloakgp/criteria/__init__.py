@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from cloakgp.criteria.base import Criterion, Problem, StreamedProblem, Use
 from cloakgp.criteria.bayes import BAYES
+from cloakgp.criteria.cloaking import LOGDET, TRACE
 from cloakgp.criteria.functional import FUNCTIONAL
 from cloakgp.criteria.given import GIVEN
-from cloakgp.criteria.logdet import LOGDET
 from cloakgp.criteria.newton import NEWTON
-from cloakgp.criteria.trace import TRACE
 
 CRITERIA: dict[str, Criterion] = {
     each.name: each

@@ -1,14 +1,18 @@
-"""Criteria of the noise on raw predictions: the common part of `trace` and `logdet`."""
+"""Criteria of the noise on raw predictions: its mean square (A-optimality), its volume (D-).
+
+The papers' choice is `logdet`.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cloakgp.criteria.base import Chosen, ChosenRule, Criterion, Problem, StreamedProblem
+from cloakgp.criteria.base import Chosen, ChosenRule, Criterion, Problem, StreamedProblem, Use
 from cloakgp.utils.names import Ball, CriterionName
 
 # Rows that the columns of a design for many rows are first taken from.
 FIRST_COLUMNS = 10_000
+USES: frozenset[Use] = frozenset({"numbers", "classes", "many rows", "held-out rows"})
 
 
 @dataclass(frozen=True)
@@ -75,3 +79,23 @@ class CloakingCriterion(Criterion):
         )
         sums = sum_strategy(problem.rows, model=model, rule=design.rule, cells=problem.tally)
         return ChosenRule(design.rule, sums, design.certificate, design.reconstruction)
+
+
+TRACE = CloakingCriterion(
+    name="trace",
+    option="least noise on raw predictions",
+    aim="the questions were chosen for the least mean square noise on {predictions}.",
+    certified="It is certified to be within {gap} of the least possible under this guarantee.",
+    shape="trace",
+    uses=USES,
+    weighted=True,
+)
+LOGDET = CloakingCriterion(
+    name="logdet",
+    option="least volume of noise on raw predictions, the papers' choice",
+    aim="the questions were chosen for the least volume of noise on {predictions} (the papers' "
+    "choice).",
+    certified="Per dimension, it is certified to be within {gap} of the least possible.",
+    shape="logdet",
+    uses=USES,
+)

@@ -1,67 +1,138 @@
-"""Rows of several private outputs as rows of their entries, chunk by chunk."""
+"""Rows with other entries: transformed outputs, several outputs in turn, or rows of known groups.
+
+Each goes through the chunks of other rows, and changes the private entries as they are read.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from cloakgp.design.streaming.grouping import GroupedPasses, weighed
 from cloakgp.models.kernels.coregion import as_entries
+from cloakgp.models.transforms import OutputTransform
 from cloakgp.privacy.several_outputs import OutputColumns
+from cloakgp.privacy.transforms import transform_entries
 from cloakgp.release.several_outputs import WHICH_OUTPUT
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import Chunk, PartOf
 
-
-def entries_of(chunk: Chunk, *, count: int) -> Chunk:
-    """Return a chunk of the entries of its rows, those of one row next to each other.
-
-    Parameters
-    ----------
-    chunk : Chunk
-    count : int
-        T.
-
-    Examples
-    --------
-    >>> chunk = Chunk(number=0, X=np.array([[5.0], [7.0]]), groups=np.array([3, 4]))
-    >>> entries = entries_of(chunk, count=2)
-    >>> entries.X.tolist(), entries.groups.tolist()
-    ([[5.0, 0.0], [5.0, 1.0], [7.0, 0.0], [7.0, 1.0]], [3, 3, 4, 4])
-    """
-    groups = None if chunk.groups is None else np.repeat(chunk.groups, count)
-    return replace(chunk, X=as_entries(chunk.X, count=count), groups=groups)
-
-
-@dataclass(frozen=True, eq=False)
-class _OnInputs:
-    work: Callable[[Chunk], Any]
-    count: int
-
-    def __call__(self, chunk: Chunk) -> Any:
-        return self.work(entries_of(chunk, count=self.count))
-
-
-@dataclass(frozen=True, eq=False)
-class _OnRows:
-    work: Callable[[Chunk, Array], Any]
-    units: OutputColumns | None
-    within: OutputColumns | None
-    count: int
-
-    def __call__(self, chunk: Chunk, outputs: Array) -> Any:
-        if outputs.shape not in {(len(chunk.X), self.count), (len(chunk.X) * self.count,)}:
-            raise TypeError("rows must give as many private entries each as there are outputs")
-        values = outputs.reshape(len(chunk.X), self.count)
-        if self.units is not None:
-            values = self.units.standardised_rows(values, within=self.within)
-        return self.work(entries_of(chunk, count=self.count), np.ascontiguousarray(values).ravel())
+Work = Callable[[Chunk, Array], Any]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EntryRows:
+class _OtherEntries:
+    """Rows of other rows' chunks."""
+
+    passes: Any
+
+    @property
+    def n_inputs(self) -> int:
+        """D, the number of public inputs."""
+        return int(self.passes.n_inputs)
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """Names of the public columns, if there are any."""
+        return tuple(self.passes.input_names)
+
+    @property
+    def output_name(self) -> str:
+        """Name of the private column."""
+        return str(self.passes.output_name)
+
+    @property
+    def grouped(self) -> bool:
+        """Whether rows have groups, to be protected together."""
+        return bool(self.passes.grouped)
+
+    def over_inputs(self, work: Callable[[Chunk], PartOf], *, what: str) -> PartOf:
+        """Do some work on every chunk, and merge the parts in the order of the table."""
+        found: PartOf = self.passes.over_inputs(work, what=what)
+        return found
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TransformedRows(_OtherEntries):
+    """Rows that give transformed outputs; see `cloakgp.privacy.transforms`.
+
+    Attributes
+    ----------
+    passes : LocalRows or DaskRows
+    transform : OutputTransform
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cloakgp.data import ArrayRows
+    >>> rows = ArrayRows(np.zeros((2, 1)), [1.0, 10.0])
+    >>> TransformedRows(rows, OutputTransform(name="log", bounds=(1.0, 100.0))).n_inputs
+    1
+    """
+
+    transform: OutputTransform
+
+    @classmethod
+    def of(cls, rows: Any, transform: OutputTransform | None) -> Any:
+        """Return rows that give transformed outputs, or the rows themselves."""
+        return rows if transform is None else cls(rows, transform)
+
+    def over_rows(
+        self,
+        work: Callable[[Chunk, Array], PartOf],
+        *,
+        what: str,
+        labels: tuple[object, ...] | None = None,
+    ) -> PartOf:
+        """Do some work on every chunk and its private entries: for `cloakgp.privacy`."""
+        found: PartOf = self.passes.over_rows(
+            partial(_transformed, work, self.transform), what=what, labels=labels
+        )
+        return found
+
+
+def _transformed(work: Work, transform: OutputTransform, chunk: Chunk, entries: Array) -> Any:
+    return work(chunk, transform_entries(entries, transform))
+
+
+@dataclass(frozen=True, eq=False)
+class GroupedRows(GroupedPasses):
+    """Rows whose inputs have one more column, with the sizes of their groups.
+
+    Attributes
+    ----------
+    passes : LocalRows
+        Whose chunks have groups.
+    counts : array of int, shape (GROUP_NUMBERS,)
+    """
+
+    passes: Any
+
+    def over_rows(
+        self,
+        work: Callable[[Chunk, Array], PartOf],
+        *,
+        what: str,
+        labels: tuple[object, ...] | None = None,
+    ) -> PartOf:
+        """Do some work on every chunk and its private entries: for `cloakgp.privacy`."""
+        found: PartOf = self.passes.over_rows(
+            partial(_weighed, work, self.counts), what=what, labels=labels
+        )
+        return found
+
+
+def _weighed(work: Work, counts: NDArray[np.intp], chunk: Chunk, entries: Array) -> Any:
+    return work(weighed(chunk, counts), entries)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EntryRows(_OtherEntries):
     """Rows whose entries are those of several outputs in turn.
 
     All entries of a row are in one chunk, next to each other, and in the group of the row.
@@ -83,7 +154,6 @@ class EntryRows:
     2
     """
 
-    passes: Any
     columns: OutputColumns
     units: OutputColumns | None = None
 
@@ -120,23 +190,15 @@ class EntryRows:
         names = tuple(self.passes.input_names)
         return (*names, WHICH_OUTPUT) if names else ()
 
-    @property
-    def output_name(self) -> str:
-        """Name of the private column."""
-        return str(self.passes.output_name)
-
-    @property
-    def grouped(self) -> bool:
-        """Whether rows have groups, to be protected together."""
-        return bool(self.passes.grouped)
-
     def with_units(self, units: OutputColumns | None) -> EntryRows:
         """Return the same entries in widths from the middles of some bounds, or as they are."""
         return replace(self, units=units)
 
     def over_inputs(self, work: Callable[[Chunk], PartOf], *, what: str) -> PartOf:
         """Do some work on every chunk, and merge the parts in the order of the table."""
-        found: PartOf = self.passes.over_inputs(_OnInputs(work, self.together), what=what)
+        found: PartOf = self.passes.over_inputs(
+            partial(_on_entries, work, self.together), what=what
+        )
         return found
 
     def over_rows(
@@ -158,6 +220,46 @@ class EntryRows:
         # Later bands may go beyond intervals that were found, and no first question does.
         within = None if self.units in (None, self.columns) else self.columns
         found: PartOf = self.passes.over_rows(
-            _OnRows(work, units=self.units, within=within, count=self.together), what=what
+            partial(_in_turn, work, self.together, self.units, within), what=what
         )
         return found
+
+
+def entries_of(chunk: Chunk, *, count: int) -> Chunk:
+    """Return a chunk of the entries of its rows, those of one row next to each other.
+
+    Parameters
+    ----------
+    chunk : Chunk
+    count : int
+        T.
+
+    Examples
+    --------
+    >>> chunk = Chunk(number=0, X=np.array([[5.0], [7.0]]), groups=np.array([3, 4]))
+    >>> entries = entries_of(chunk, count=2)
+    >>> entries.X.tolist(), entries.groups.tolist()
+    ([[5.0, 0.0], [5.0, 1.0], [7.0, 0.0], [7.0, 1.0]], [3, 3, 4, 4])
+    """
+    groups = None if chunk.groups is None else np.repeat(chunk.groups, count)
+    return replace(chunk, X=as_entries(chunk.X, count=count), groups=groups)
+
+
+def _on_entries(work: Callable[[Chunk], Any], count: int, chunk: Chunk) -> Any:
+    return work(entries_of(chunk, count=count))
+
+
+def _in_turn(
+    work: Work,
+    count: int,
+    units: OutputColumns | None,
+    within: OutputColumns | None,
+    chunk: Chunk,
+    outputs: Array,
+) -> Any:
+    if outputs.shape not in {(len(chunk.X), count), (len(chunk.X) * count,)}:
+        raise TypeError("rows must give as many private entries each as there are outputs")
+    values = outputs.reshape(len(chunk.X), count)
+    if units is not None:
+        values = units.standardised_rows(values, within=within)
+    return work(entries_of(chunk, count=count), np.ascontiguousarray(values).ravel())

@@ -11,9 +11,7 @@ import numpy as np
 
 from cloakgp.criteria import criterion_named
 from cloakgp.criteria.base import ChosenRule
-from cloakgp.data.entries import EntryRows
-from cloakgp.data.grouped import GroupedRows
-from cloakgp.data.transformed import TransformedRows
+from cloakgp.data.entries import EntryRows, GroupedRows, TransformedRows
 from cloakgp.design import Certificate
 from cloakgp.design.streaming.binning import Partition
 from cloakgp.design.streaming.condensing import condense

@@ -137,7 +137,8 @@ def _asymmetry(covariance: Array) -> float:
 def components(kernel: Kernel) -> Iterator[Kernel]:
     """Yield a kernel and every kernel that it is made of."""
     yield kernel
-    for name in _parameter_names(type(kernel)):
+    kind: type = type(kernel)
+    for name in _parameter_names(kind):
         value = getattr(kernel, name, None)
         if isinstance(value, Kernel):
             yield from components(value)

@@ -13,7 +13,7 @@ from cloakgp.plots.figures import DASHES, tidy
 from cloakgp.plots.themes import Theme, theme_of
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.composition import MixedGuarantee
-from cloakgp.report.attackers import right_guess
+from cloakgp.report.guarantee import right_guess
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
 from cloakgp.utils.formatting import ceiling, percent

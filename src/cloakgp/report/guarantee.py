@@ -12,15 +12,67 @@ from cloakgp.privacy.composition import MixedGuarantee
 from cloakgp.privacy.person_ids import COMPARED
 from cloakgp.privacy.spending import Budget
 from cloakgp.release import Choice
-from cloakgp.report.attackers import power_of_tests, right_guess
 from cloakgp.report.facts import Fact, Section
 from cloakgp.utils.formatting import ceiling, odds_factor, one_in, pair_in_words, percent
 
+# Points of the ε–δ curve at which tests are bounded.
+CURVE_STEPS = 40
 NORMAL = NormalDist()
 # The δ at which the guarantee is told as well.
 OTHER_DELTAS = (1e-2, 1e-3, 1e-4, 1e-6, 1e-9)
 FALSE_ALARMS = 0.05
 NOT_PRIVATE = "INSECURE: the noise came from a fixed seed, so this release is NOT PRIVATE"
+
+
+def right_guess(guarantee: Guarantee | MixedGuarantee, *, belief: float = 0.5) -> float:
+    r"""Return the largest share of right guesses of an attacker between two values of a person.
+
+    An attacker who believes the first value with probability p ≤ ½ guesses it on an event A, and
+    is right with probability p P(A) + (1 − p)(1 − Q(A)) = (1 − p) + p (P(A) − e^ε Q(A)) with
+    e^ε = (1 − p)/p, which is at most (1 − p) + p δ(ε).
+
+    Parameters
+    ----------
+    guarantee : Guarantee or MixedGuarantee
+    belief : float
+        p, from 0 to 1; above ½ the two values change places.
+
+    Examples
+    --------
+    >>> from cloakgp import Guarantee
+    >>> guarantee = Guarantee(epsilon=1.0, delta=0.0, mu=0.0, laplace=(1.0,))
+    >>> round(right_guess(guarantee), 3), right_guess(guarantee, belief=0.1)
+    (0.697, 0.9)
+    """
+    less = min(belief, 1.0 - belief)
+    if less <= 0:
+        return 1.0
+    return (1.0 - less) + less * guarantee.delta_at(math.log((1.0 - less) / less))
+
+
+def power_of_tests(guarantee: Guarantee | MixedGuarantee, *, false_alarms: float) -> float:
+    """Return the largest power of a test with a given share of false alarms.
+
+    Its power is at most e^ε α + δ(ε) for every ε: the least of these over some.
+
+    Parameters
+    ----------
+    guarantee : Guarantee or MixedGuarantee
+    false_alarms : float
+        α.
+
+    Examples
+    --------
+    >>> from cloakgp import Guarantee
+    >>> guarantee = Guarantee(epsilon=1.0, delta=0.0, mu=0.0, laplace=(1.0,))
+    >>> round(power_of_tests(guarantee, false_alarms=0.05), 3)
+    0.136
+    """
+    others = (guarantee.epsilon * share / CURVE_STEPS for share in range(CURVE_STEPS + 1))
+    return min(
+        1.0,
+        *(math.exp(epsilon) * false_alarms + guarantee.delta_at(epsilon) for epsilon in others),
+    )
 
 
 def insecurity() -> Section:

@@ -25,7 +25,7 @@ from cloakgp import __version__
 from cloakgp.privacy.spending import SpendingError
 from cloakgp.service.confined import prepare_processes
 from cloakgp.service.context import Service
-from cloakgp.service.errors import ServiceError, TooManyError
+from cloakgp.service.errors import LEDGER_FAILS, ServiceError, TooManyError
 from cloakgp.service.health import Readiness, Rounds
 from cloakgp.service.messages import ErrorMessage
 from cloakgp.service.metrics import Metrics, MetricsMiddleware
@@ -36,7 +36,7 @@ from cloakgp.service.pages import people as people_pages
 from cloakgp.service.pages import releases as release_pages
 from cloakgp.service.pages import requests as request_pages
 from cloakgp.service.pages import tables as table_pages
-from cloakgp.service.routes import accounts, audits, people, releases, requests, tables
+from cloakgp.service.routes import administration, releases, requests, tables
 from cloakgp.service.settings import Settings
 from cloakgp.service.worker import give_back_all
 
@@ -108,21 +108,26 @@ def create_app(service: Service, *, begin: Callable[[], None] | None = None) -> 
     )
     app.state.service, app.state.metrics = service, metrics
     app.state.readiness = readiness
-    for each in (accounts, people, tables, requests, releases, audits):
-        app.include_router(each.router, prefix=PREFIX)
+    for router in (
+        tables.accounts_router,
+        administration.people_router,
+        tables.router,
+        requests.router,
+        releases.router,
+        administration.ledger_router,
+    ):
+        app.include_router(router, prefix=PREFIX)
     app.include_router(_limited(tables.uploads, settings.upload), prefix=PREFIX)
     app.include_router(_limited(releases.predictions, settings.predict_body), prefix=PREFIX)
-    app.include_router(audits.plain)
+    app.include_router(administration.plain)
     for each in (signing, budgets, table_pages, plans, request_pages, release_pages, audit_pages):
         app.include_router(each.router, include_in_schema=False)
     app.include_router(people_pages.router, include_in_schema=False)
     app.include_router(_limited(table_pages.uploads, settings.upload), include_in_schema=False)
     predictions = _limited(release_pages.uploads, settings.predict_body)
     app.include_router(predictions, include_in_schema=False)
-    app.add_exception_handler(ServiceError, _refuse)
-    app.add_exception_handler(SpendingError, _refuse_spending)
-    app.add_exception_handler(RequestValidationError, _refuse_invalid)
-    app.add_exception_handler(HTTPException, _refuse_http)
+    for kind in (ServiceError, SpendingError, RequestValidationError, HTTPException):
+        app.add_exception_handler(kind, _refuse)
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=_names(settings), www_redirect=False)
     app.add_middleware(_HeaderMiddleware)
     app.add_middleware(MetricsMiddleware, metrics=metrics)
@@ -160,36 +165,26 @@ class _HeaderMiddleware:
 
 
 def _refuse(_: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, ServiceError)
-    headers = {}
-    if isinstance(error, TooManyError):
-        headers["Retry-After"] = str(error.seconds)
-    if error.status == 401:
-        headers["WWW-Authenticate"] = "Bearer"
-    return _problem(error.status, error.kind, str(error), headers)
-
-
-def _refuse_spending(_: Request, error: Exception) -> JSONResponse:
-    # The ledger's own messages hold nothing private, but those of its database may quote values.
-    del error
-    return _problem(503, "unavailable", "the ledger cannot do this now: the auditor should verify")
-
-
-def _refuse_invalid(_: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, RequestValidationError)
-    # The place and the rule, and not the value.
-    problems = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()[:10]]
-    return _problem(422, "invalid", "; ".join(problems))
-
-
-def _refuse_http(_: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, HTTPException)
-    kind = {404: "not-found", 405: "invalid", 413: "too-large"}.get(error.status_code, "invalid")
-    return _problem(error.status_code, kind, str(error.detail), dict(error.headers or {}))
-
-
-def _problem(
-    status: int, kind: str, message: str, headers: dict[str, str] | None = None
-) -> JSONResponse:
+    headers: dict[str, str] = {}
+    match error:
+        case ServiceError(status=status, kind=kind):
+            message = str(error)
+            if isinstance(error, TooManyError):
+                headers["Retry-After"] = str(error.seconds)
+            if status == 401:
+                headers["WWW-Authenticate"] = "Bearer"
+        case RequestValidationError():
+            status, kind = 422, "invalid"
+            # The place and the rule, and not the value.
+            message = "; ".join(
+                f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()[:10]
+            )
+        case HTTPException(status_code=status):
+            kind = {404: "not-found", 413: "too-large"}.get(status, "invalid")
+            message, headers = str(error.detail), dict(error.headers or {})
+        case _:
+            # The ledger's own messages hold nothing private, but those of its database may quote
+            # values.
+            status, kind, message = 503, "unavailable", LEDGER_FAILS
     content = ErrorMessage(kind=kind, message=message).model_dump()
     return JSONResponse(content, status_code=status, headers=headers)

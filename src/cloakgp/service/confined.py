@@ -16,17 +16,16 @@ import resource
 import signal
 import threading
 import time
-import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing import connection, forkserver
-from pathlib import Path
 from typing import Any, Literal, ParamSpec, TypeVar
 
 import psutil
 from threadpoolctl import threadpool_limits
 
 from cloakgp.service.errors import InvalidError, ServiceError, TooManyError
+from cloakgp.utils.formatting import kind_and_place
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -230,9 +229,7 @@ def _work(
         answer = "system", (error.errno, error.strerror)
     except Exception as error:
         # Its message might quote a value.
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        place = f"{Path(last.filename).name}:{last.lineno}"
-        answer = "unforeseen", f"{type(error).__name__} at {place}"
+        answer = "unforeseen", kind_and_place(error)
     with suppress(BrokenPipeError):
         sending.send(answer)
 

@@ -2,24 +2,62 @@
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from cloakgp.fitting.release_plan import ReleasePlan
 from cloakgp.ledger import Ledger
 from cloakgp.ledger.chain import acting_as
 from cloakgp.release.open import OpenedRelease
 from cloakgp.service.access import Actor
-from cloakgp.service.cache import LatestValues
 from cloakgp.service.confined import Confinement, never
-from cloakgp.service.counters import SharedCounters
 from cloakgp.service.database import ServiceDatabase
 from cloakgp.service.oidc import ProviderClient
-from cloakgp.service.rates import Rates
+from cloakgp.service.rates import Rates, SharedCounters
 from cloakgp.service.settings import Settings
 from cloakgp.utils.memory import memory_budget
+
+Value = TypeVar("Value")
+
+
+class LatestValues(Generic[Value]):
+    """The latest values by their keys, as many as fit.
+
+    Parameters
+    ----------
+    most : int
+
+    Examples
+    --------
+    >>> latest = LatestValues[int](1)
+    >>> latest.get("a", lambda: 1), latest.get("a", lambda: 2), latest.get("b", lambda: 3)
+    (1, 1, 3)
+    >>> latest.get("a", lambda: 4)
+    4
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._lock = threading.Lock()
+        self._values: OrderedDict[str, Value] = OrderedDict()
+
+    def get(self, key: str, make: Callable[[], Value]) -> Value:
+        """Return the value of a key, or make it."""
+        with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+                return self._values[key]
+        made = make()
+        with self._lock:
+            self._values[key] = made
+            while len(self._values) > self._most:
+                self._values.popitem(last=False)
+        return made
+
 
 # Sizes of the caches.
 PLANS, RELEASES = 16, 32

@@ -127,9 +127,17 @@ def newest(model: type[NumberedRow], *, before: int | None, most: int) -> Select
     return query if before is None else query.where(model.id < before)
 
 
-def lock_rules(session: Session, account: str) -> Rules | None:
-    """Return the rules of an account, locked for all others until the session ends."""
-    return session.get(Rules, account, with_for_update=True)
+def lock_rules(session: Session, account: str) -> Rules:
+    """Return the rules of an account, locked for all others until the session ends.
+
+    Raises
+    ------
+    NotFoundError
+    """
+    rules = session.get(Rules, account, with_for_update=True)
+    if rules is None:
+        raise NotFoundError("account")
+    return rules
 
 
 def note_event(

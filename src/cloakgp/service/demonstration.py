@@ -12,14 +12,13 @@ from sqlalchemy import select
 
 from cloakgp.service.access import Role
 from cloakgp.service.context import Service, Work
-from cloakgp.service.messages import NewAccount, NewTable, PrivacyBudget
+from cloakgp.service.messages import NewAccount, NewPerson, NewTable, PrivacyBudget
 from cloakgp.service.models import Person, Table
 from cloakgp.service.operations.accounts import open_account
 from cloakgp.service.operations.people import create_person
 from cloakgp.service.operations.sessions import actor_by_token
 from cloakgp.service.operations.tables import register_table, upload_table
 from cloakgp.service.operations.tokens import create_token
-from cloakgp.service.people_messages import NewPerson
 
 PEOPLE = {
     "Clara": Role.CUSTODIAN,

@@ -12,7 +12,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from cloakgp.data.dask.memory import ALLOCATION
+from cloakgp.data.dask.tasks import ALLOCATION
 from cloakgp.service.context import Dispatcher
 from cloakgp.service.settings import Settings
 from cloakgp.service.worker import work_on_job

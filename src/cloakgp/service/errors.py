@@ -6,6 +6,8 @@ registration) goes to its custodian alone, who holds the table.
 
 from __future__ import annotations
 
+LEDGER_FAILS = "the ledger cannot do this now: the auditor should verify"
+
 
 class ServiceError(Exception):
     """A refusal of the service.

@@ -12,11 +12,11 @@ from sqlalchemy.orm import Session
 from cloakgp.ledger import Ledger
 from cloakgp.service.access import Role
 from cloakgp.service.database import ServiceDatabase, note_event
+from cloakgp.service.messages import NewPerson
 from cloakgp.service.models import BrowserSession, Event, Identity, Person, Token, now
 from cloakgp.service.operations.people import create_person, erase_name
 from cloakgp.service.operations.sessions import end_sessions
 from cloakgp.service.operations.tokens import DAY, create_token, revoke_tokens
-from cloakgp.service.people_messages import NewPerson
 
 NAME = "admin"
 TOKEN_FILE = "administrator.token"

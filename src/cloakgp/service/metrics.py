@@ -9,9 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-import traceback
 from collections.abc import Mapping
-from pathlib import Path
 
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
@@ -22,6 +20,8 @@ from prometheus_client import (
     generate_latest,
 )
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from cloakgp.utils.formatting import kind_and_place
 
 log = logging.getLogger("cloakgp.service")
 UNFORESEEN = json.dumps(
@@ -107,9 +107,7 @@ class MetricsMiddleware:
         try:
             await self._app(scope, receive, noting)
         except Exception as error:
-            last = traceback.extract_tb(error.__traceback__)[-1]
-            place = f"{Path(last.filename).name}:{last.lineno}"
-            log.error("unforeseen: %s at %s", type(error).__name__, place)
+            log.error("unforeseen: %s", kind_and_place(error))
             if not status:
                 await _answer_unforeseen(noting)
         route = scope.get("route")

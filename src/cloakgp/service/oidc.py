@@ -25,7 +25,7 @@ from joserfc.jwk import KeySet
 
 from cloakgp.service.credentials import derived
 from cloakgp.service.errors import ServiceError, UnknownActorError
-from cloakgp.service.providers import IdentityProvider, is_safe
+from cloakgp.service.settings import IdentityProvider, is_safe
 
 # Signatures with public keys: one with the client's secret, or none at all, is refused.
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"]

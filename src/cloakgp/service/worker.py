@@ -16,12 +16,10 @@ import hashlib
 import logging
 import threading
 import time
-import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from sqlalchemy import select, update
@@ -52,6 +50,7 @@ from cloakgp.service.models import FINISHED, Job, JobState, MadeRelease, Request
 from cloakgp.service.operations.jobs import NO_LONGER
 from cloakgp.service.orders import order_of
 from cloakgp.service.settings import Settings
+from cloakgp.utils.formatting import kind_and_place
 from cloakgp.utils.threads import repeated
 
 # Seconds between beats; after so many without one, a process is taken for dead.
@@ -115,9 +114,7 @@ def run_job(service: Service, job: int, *, ending: Callable[[], bool] = never) -
         if run.is_stopped():
             return
         # The message might quote a value: the log has the kind and the place alone.
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        kind, place = type(error).__name__, f"{Path(last.filename).name}:{last.lineno}"
-        log.error("job %d failed: %s at %s", job, kind, place)
+        log.error("job %d failed: %s", job, kind_and_place(error))
         failure = "failed"
     if failure:
         run.finish("failed", failure=failure)

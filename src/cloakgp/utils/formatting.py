@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import traceback
 import unicodedata
+from pathlib import Path
 
 # Half the width of a 95 % interval, in sds.
 NORMAL_95 = 1.959963984540054
@@ -144,3 +146,18 @@ def printable(text: str) -> str:
         else character
         for character in text
     )
+
+
+def kind_and_place(error: Exception) -> str:
+    """Return the class of an error and its place, without its message, which might quote a value.
+
+    Examples
+    --------
+    >>> try:
+    ...     float("a secret")
+    ... except ValueError as error:
+    ...     kind_and_place(error).partition(" at ")[0]
+    'ValueError'
+    """
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__} at {Path(last.filename).name}, line {last.lineno}"

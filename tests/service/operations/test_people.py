@@ -8,7 +8,15 @@ from services import work_as
 
 from cloakgp.service.access import Role
 from cloakgp.service.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
-from cloakgp.service.messages import Choices, Decision, NewRequest
+from cloakgp.service.messages import (
+    ChangedPerson,
+    Choices,
+    Decision,
+    NewIdentity,
+    NewPerson,
+    NewRequest,
+    NewToken,
+)
 from cloakgp.service.models import Person
 from cloakgp.service.operations.accounts import list_accounts
 from cloakgp.service.operations.audits import list_events
@@ -29,7 +37,6 @@ from cloakgp.service.operations.requests import (
     show_request,
 )
 from cloakgp.service.operations.tokens import issue_token, list_tokens, revoke_token
-from cloakgp.service.people_messages import ChangedPerson, NewIdentity, NewPerson, NewToken
 
 ACCOUNT = NewIdentity(issuer="https://id.example.org", subject="subject-1")
 

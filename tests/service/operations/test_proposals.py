@@ -8,9 +8,11 @@ from services import add_people, opened, register, work_as
 from cloakgp.service.access import Role
 from cloakgp.service.errors import ConflictError, ForbiddenError, NotFoundError
 from cloakgp.service.messages import (
+    ChangedPerson,
     Choices,
     NewAccount,
     NewLimit,
+    NewPerson,
     NewRequest,
     NewRules,
     PrivacyBudget,
@@ -31,7 +33,6 @@ from cloakgp.service.operations.proposals import (
 )
 from cloakgp.service.operations.requests import make_request
 from cloakgp.service.operations.tokens import create_token
-from cloakgp.service.people_messages import ChangedPerson, NewPerson
 
 
 class Office:

@@ -16,7 +16,14 @@ from cloakgp.service.errors import (
     NoRoomError,
     NotFoundError,
 )
-from cloakgp.service.messages import Choices, Decision, NewRequest, NewRules, PrivacyBudget
+from cloakgp.service.messages import (
+    Choices,
+    Decision,
+    NewPerson,
+    NewRequest,
+    NewRules,
+    PrivacyBudget,
+)
 from cloakgp.service.operations.accounts import change_rules, list_accounts, set_share
 from cloakgp.service.operations.jobs import cancel_job, list_jobs, show_job
 from cloakgp.service.operations.people import create_person
@@ -31,7 +38,6 @@ from cloakgp.service.operations.requests import (
 )
 from cloakgp.service.operations.tables import withdraw_table
 from cloakgp.service.operations.tokens import create_token
-from cloakgp.service.people_messages import NewPerson
 
 
 class Office:

@@ -15,6 +15,7 @@ from cloakgp.service.errors import (
     NotFoundError,
     UnknownActorError,
 )
+from cloakgp.service.messages import ChangedPerson, NewPerson, NewToken, RotatedToken
 from cloakgp.service.models import Token, now
 from cloakgp.service.operations.people import add_person, change_person
 from cloakgp.service.operations.tokens import (
@@ -24,7 +25,6 @@ from cloakgp.service.operations.tokens import (
     rotate_my_token,
     rotate_token,
 )
-from cloakgp.service.people_messages import ChangedPerson, NewPerson, NewToken, RotatedToken
 
 
 @pytest.fixture

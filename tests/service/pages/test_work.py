@@ -12,11 +12,11 @@ from visitors import Page
 
 from cloakgp.service.access import Role
 from cloakgp.service.database import note_event
+from cloakgp.service.messages import NewPerson
 from cloakgp.service.models import Person
 from cloakgp.service.operations.people import create_person
 from cloakgp.service.operations.releases import open_release
 from cloakgp.service.operations.tokens import create_token
-from cloakgp.service.people_messages import NewPerson
 
 DECLARED = {
     "output": "height",

@@ -14,17 +14,18 @@ from pathlib import Path
 from typing import Any
 
 from cloakgp.data.chunks import LocalRows
-from cloakgp.data.dask.errors import PublicError, public_errors
 from cloakgp.data.dask.tasks import (
     Failure,
     Graph,
     PackedBlock,
     Parcel,
+    PublicError,
     PublicErrorBlock,
     Source,
     attempt,
     gather,
     new_name,
+    public_errors,
 )
 from cloakgp.data.files import Paths, Piece, cut_blocks, table_paths
 from cloakgp.data.formats.base import attempt as attempt_reading

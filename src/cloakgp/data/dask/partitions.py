@@ -18,13 +18,13 @@ import numpy as np
 
 from cloakgp.data.arrays import ArrayRows
 from cloakgp.data.chunks import LocalRows
-from cloakgp.data.dask.errors import public_errors
 from cloakgp.data.dask.tasks import (
     Graph,
     PackedBlock,
     Parcel,
     PublicErrorBlock,
     Source,
+    public_errors,
 )
 from cloakgp.data.schema import checked_names
 

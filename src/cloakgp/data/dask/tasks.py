@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 
 from cloakgp.data import chunks
 from cloakgp.data.chunks import LocalRows
-from cloakgp.data.dask.errors import PublicError, public_errors
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import Chunk
 from cloakgp.utils.threads import suitable_threads
@@ -32,6 +31,52 @@ from cloakgp.utils.threads import suitable_threads
 Graph = dict[Any, Any]
 HIDDEN = "its message could hold private values, and is not shown"
 _turn = itertools.count()
+# For `dask.config`, while workers are started; in bytes. By default workers give memory back at
+# once, and a fit, which takes and leaves the same matrices all the time, needs a third more time of
+# the processors.
+ALLOCATION = {
+    "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 2**27,
+    "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 2**26,
+}
+
+
+class PublicError(Exception):
+    """An error about something public, in words that may be shown.
+
+    Attributes
+    ----------
+    error : type
+        Of the exception to be raised where the pass was asked for.
+    """
+
+    def __init__(self, message: str, *, error: type[Exception] = ValueError) -> None:
+        super().__init__(message)
+        self.error = error
+
+
+@contextmanager
+def public_errors() -> Iterator[None]:
+    """Show the words of a ``ValueError``, or of a file that is missing: only where they are ours.
+
+    Raises
+    ------
+    PublicError
+
+    Examples
+    --------
+    >>> try:
+    ...     with public_errors():
+    ...         raise ValueError("column 'age' is empty in row 3")
+    ... except PublicError as error:
+    ...     print(error)
+    column 'age' is empty in row 3
+    """
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise PublicError(str(error), error=FileNotFoundError) from None
+    except ValueError as error:
+        raise PublicError(str(error)) from None
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -15,17 +15,6 @@ from cloakgp.service.budgets import (
     share_of,
     standing,
 )
-from cloakgp.service.changes import (
-    EVERYTHING,
-    budget_text,
-    check_apart,
-    is_more,
-    lets_more,
-    pair_of,
-    put_share,
-    rules_of,
-    set_rules,
-)
 from cloakgp.service.context import Work
 from cloakgp.service.database import lock_rules, note_event
 from cloakgp.service.errors import ConflictError, InvalidError, NotFoundError
@@ -40,7 +29,20 @@ from cloakgp.service.messages import (
     PrivacyBudget,
 )
 from cloakgp.service.models import Person, Proposal, Rules
-from cloakgp.service.operations.proposals import propose, replace_waiting, view_of_proposal
+from cloakgp.service.operations.proposals import (
+    EVERYTHING,
+    budget_text,
+    check_apart,
+    is_more,
+    lets_more,
+    pair_of,
+    propose,
+    put_share,
+    replace_waiting,
+    rules_of,
+    set_rules,
+    view_of_proposal,
+)
 
 
 @operation
@@ -97,7 +99,7 @@ def change_limit(work: Work, account: str, new: NewLimit) -> AccountChange:
     NotFoundError
     """
     with work.database.writing() as session:
-        rules = _locked(session, account)
+        rules = lock_rules(session, account)
         if is_more(standing(session, account).limit, new.limit.pair):
             check_apart(session, work.actor.id, account)
             return _proposed(session, work, rules, propose(session, work, rules, "limit", new))
@@ -107,7 +109,7 @@ def change_limit(work: Work, account: str, new: NewLimit) -> AccountChange:
             account, epsilon=new.limit.epsilon, delta=new.limit.delta, reason=new.reason
         )
     with work.database.reading() as session:
-        return AccountChange(account=_view(session, _locked(session, account), work.actor))
+        return AccountChange(account=_view(session, lock_rules(session, account), work.actor))
 
 
 @operation
@@ -121,7 +123,7 @@ def change_rules(work: Work, account: str, new: NewRules) -> AccountChange:
     NotFoundError
     """
     with work.database.writing() as session:
-        rules = _locked(session, account)
+        rules = lock_rules(session, account)
         if lets_more(rules_of(rules), new):
             check_apart(session, work.actor.id, account)
             return _proposed(session, work, rules, propose(session, work, rules, "rules", new))
@@ -146,7 +148,7 @@ def set_share(
     NotFoundError
     """
     with work.database.writing() as session:
-        rules = _locked(session, account)
+        rules = lock_rules(session, account)
         analyst = session.scalar(select(Person).where(Person.name == person))
         if analyst is None:
             raise NotFoundError("person")
@@ -161,13 +163,6 @@ def set_share(
         about = f"{account}: {budget_text(budget)}"
         note_event(session, who=work.actor, what="share set", about=about, person=analyst.id)
         return AccountChange(account=_view(session, rules, work.actor))
-
-
-def _locked(session: Session, account: str) -> Rules:
-    rules = lock_rules(session, account)
-    if rules is None:
-        raise NotFoundError("account")
-    return rules
 
 
 def _proposed(session: Session, work: Work, rules: Rules, proposal: Proposal) -> AccountChange:

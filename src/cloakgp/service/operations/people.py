@@ -13,19 +13,19 @@ from cloakgp.service.access import ACCESS, Role, operation
 from cloakgp.service.context import Work
 from cloakgp.service.database import note_event, row_of
 from cloakgp.service.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
-from cloakgp.service.messages import Id
-from cloakgp.service.models import Event, Identity, Person, Request, Table, Token, now
-from cloakgp.service.operations.jobs import stop_requests
-from cloakgp.service.operations.sessions import end_sessions
-from cloakgp.service.operations.tokens import revoke_tokens
-from cloakgp.service.people_messages import (
+from cloakgp.service.messages import (
     ChangedPerson,
+    Id,
     IdentityView,
     Me,
     NewIdentity,
     NewPerson,
     PersonView,
 )
+from cloakgp.service.models import Event, Identity, Person, Request, Table, Token, now
+from cloakgp.service.operations.jobs import stop_requests
+from cloakgp.service.operations.sessions import end_sessions
+from cloakgp.service.operations.tokens import revoke_tokens
 
 # The beginning of pseudonyms, which no other name has.
 ERASED = "erased person"

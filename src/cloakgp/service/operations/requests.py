@@ -47,7 +47,6 @@ def make_request(work: Work, new: NewRequest, *, idempotency: str | None = None)
     choices = new.choices.model_dump(mode="json")
     with work.database.writing() as session:
         rules = lock_rules(session, table.account)
-        assert rules is not None
         if idempotency is not None:
             query = select(Request).where(
                 Request.person_id == work.actor.id, Request.idempotency == idempotency

@@ -12,9 +12,8 @@ from cloakgp.service.context import Work
 from cloakgp.service.credentials import digest_of, hint_of, new_token
 from cloakgp.service.database import note_event, row_of
 from cloakgp.service.errors import ConflictError, ForbiddenError, InvalidError
-from cloakgp.service.messages import Id
+from cloakgp.service.messages import Id, IssuedToken, NewToken, RotatedToken, TokenView
 from cloakgp.service.models import Person, Token, now
-from cloakgp.service.people_messages import IssuedToken, NewToken, RotatedToken, TokenView
 
 HOUR, DAY = 3600, 24 * 3600
 

@@ -19,7 +19,13 @@ from starlette.exceptions import HTTPException
 from cloakgp.privacy.spending import SpendingError
 from cloakgp.service.access import Actor
 from cloakgp.service.context import Work
-from cloakgp.service.errors import ForbiddenError, ServiceError, TooManyError, UnknownActorError
+from cloakgp.service.errors import (
+    LEDGER_FAILS,
+    ForbiddenError,
+    ServiceError,
+    TooManyError,
+    UnknownActorError,
+)
 from cloakgp.service.guards import (
     actor_of,
     check_form,
@@ -192,7 +198,7 @@ def problem_of(error: Exception) -> tuple[int, str]:
     if isinstance(error, HTTPException):
         return error.status_code, str(error.detail)
     # A message of the ledger's database may quote values.
-    return 503, "the ledger cannot do this now: the auditor should verify"
+    return 503, LEDGER_FAILS
 
 
 def in_words(error: RequestValidationError | ValidationError) -> str:

@@ -10,7 +10,15 @@ from fastapi.responses import Response
 
 from cloakgp.service.access import Role
 from cloakgp.service.errors import InvalidError
-from cloakgp.service.messages import Id
+from cloakgp.service.messages import (
+    ChangedPerson,
+    Id,
+    IssuedToken,
+    NewIdentity,
+    NewPerson,
+    NewToken,
+    RotatedToken,
+)
 from cloakgp.service.operations import people, tokens
 from cloakgp.service.pages.base import (
     SHOWN,
@@ -23,14 +31,6 @@ from cloakgp.service.pages.base import (
     go_to,
 )
 from cloakgp.service.pages.glossary import ROLES
-from cloakgp.service.people_messages import (
-    ChangedPerson,
-    IssuedToken,
-    NewIdentity,
-    NewPerson,
-    NewToken,
-    RotatedToken,
-)
 
 router = APIRouter(route_class=PageRoute)
 

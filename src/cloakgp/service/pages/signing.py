@@ -42,7 +42,7 @@ from cloakgp.service.pages.base import (
 )
 from cloakgp.service.pages.glossary import GLOSSARY, ROLES
 from cloakgp.service.pages.rendering import MENU, STATIC, html, static_content
-from cloakgp.service.providers import CALLBACK
+from cloakgp.service.settings import CALLBACK
 
 router = APIRouter(route_class=PageRoute)
 # Seconds for which browsers keep static files, whose addresses change with their content.

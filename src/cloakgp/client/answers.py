@@ -1,7 +1,4 @@
-"""Records: the answers of the service as frozen dataclasses.
-
-Times are text in ISO 8601. Unknown values of a newer service are ignored.
-"""
+"""Answers of the service: records, and errors by the kinds of its refusals."""
 
 from __future__ import annotations
 
@@ -9,7 +6,67 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
-from cloakgp.client.errors import NoAnswerError
+
+class ClientError(Exception):
+    """The service refuses a request, or does not answer."""
+
+
+class NoAnswerError(ClientError):
+    """The service does not answer, or a proxy answers in its place."""
+
+
+class InvalidError(ClientError):
+    """The request makes no sense."""
+
+
+class UnknownTokenError(ClientError):
+    """The token is not valid, or not any more."""
+
+
+class ForbiddenError(ClientError):
+    """The token's roles do not allow this."""
+
+
+class NotFoundError(ClientError):
+    """There is no such thing."""
+
+
+class ConflictError(ClientError):
+    """A row is not in the state for this."""
+
+
+class NoRoomError(ClientError):
+    """A limit leaves no room."""
+
+
+class TooManyError(ClientError):
+    """There were too many requests in a short time."""
+
+
+class TooLargeError(ClientError):
+    """The request is larger than the service takes."""
+
+
+class UnavailableError(ClientError):
+    """The service cannot do this now."""
+
+
+class JobFailedError(ClientError):
+    """A job has failed, or was cancelled."""
+
+
+KINDS: dict[str, type[ClientError]] = {
+    "invalid": InvalidError,
+    "unauthenticated": UnknownTokenError,
+    "forbidden": ForbiddenError,
+    "not-found": NotFoundError,
+    "conflict": ConflictError,
+    "no-room": NoRoomError,
+    "too-many": TooManyError,
+    "too-large": TooLargeError,
+    "unavailable": UnavailableError,
+}
+
 
 Record = TypeVar("Record")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cloakgp import Guarantee
-from cloakgp.report.attackers import power_of_tests, right_guess
+from cloakgp.report.guarantee import power_of_tests, right_guess
 
 EPSILON = 0.7
 # Randomised response with e^ε to 1, which is the worst that ε allows.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cloakgp.service.providers import read_provider
+from cloakgp.service.settings import read_provider
 
 DECLARED = """
 issuer = "https://id.example.org/realms/house"

@@ -1,4 +1,4 @@
-"""Routes of the ledger, of events, and of health and metrics."""
+"""Routes of administration: people, their tokens and sessions; the ledger, events and health."""
 
 from __future__ import annotations
 
@@ -6,26 +6,65 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
 from cloakgp import __version__
-from cloakgp.service.guards import Working, service_of
+from cloakgp.service.guards import (
+    Working,
+    cookie_name,
+    open_browser_session,
+    service_of,
+    take_cookie,
+)
 from cloakgp.service.health import Readiness
-from cloakgp.service.messages import After, Health, Name
+from cloakgp.service.messages import After, Health, Login, Me, Name
 from cloakgp.service.metrics import Metrics
-from cloakgp.service.operations import audits
+from cloakgp.service.operations import audits, people, sessions, tokens
 from cloakgp.service.operations.jobs import count_jobs
 from cloakgp.service.routes.endpoints import GuardedRoute, add, add_list
 
-router = APIRouter(route_class=GuardedRoute, tags=["ledger"])
+people_router = APIRouter(route_class=GuardedRoute, tags=["people"])
+ledger_router = APIRouter(route_class=GuardedRoute, tags=["ledger"])
 # Without the prefix of the others.
 plain = APIRouter(route_class=GuardedRoute, tags=["service"])
 MEDIA_TYPES = {"json": "application/json", "csv": "text/csv", "lines": "application/x-ndjson"}
 
+add(people_router, "GET", "/me", people.show_me)
+add_list(people_router, "/people", people.list_people, cursor="after", key="name")
+add(people_router, "POST", "/people", people.add_person, status=201)
+add(people_router, "PATCH", "/people/{person}", people.change_person)
+add(people_router, "GET", "/people/{person}", people.show_person)
+add(people_router, "POST", "/people/{person}/erase", people.erase_person)
+add(people_router, "POST", "/people/{person}/identities", people.link_identity, status=201)
+add(people_router, "POST", "/people/{person}/identities/unlink", people.unlink_identity)
+add(people_router, "GET", "/people/{person}/tokens", tokens.list_tokens)
+add(people_router, "POST", "/people/{person}/tokens", tokens.issue_token, status=201)
+add(people_router, "POST", "/tokens/{token}/rotate", tokens.rotate_token, status=201)
+add(people_router, "POST", "/me/token/rotate", tokens.rotate_my_token, status=201)
+add(people_router, "DELETE", "/tokens/{token}", tokens.revoke_token)
+add_list(ledger_router, "/ledger", audits.list_entries, cursor="after", key="number")
+add(ledger_router, "POST", "/ledger/verify", audits.verify_ledger)
+add_list(ledger_router, "/events", audits.list_events)
 
-add_list(router, "/ledger", audits.list_entries, cursor="after", key="number")
-add(router, "POST", "/ledger/verify", audits.verify_ledger)
-add_list(router, "/events", audits.list_events)
+
+@people_router.post("/session", name="log_in", status_code=201)
+def log_in(request: Request, response: Response, login: Login) -> Me:
+    """Begin a session of a browser: sets its cookie, and returns the token of its forms."""
+    opened = open_browser_session(request, response, login.token)
+    return Me(
+        name=opened.actor.name,
+        roles=sorted(opened.actor.roles),
+        operations=[],
+        form_token=opened.actor.form_token,
+    )
 
 
-@router.get(
+@people_router.delete("/session", name="log_out", status_code=204)
+def log_out(request: Request, response: Response, work: Working) -> None:
+    """End the session."""
+    name = cookie_name(service_of(request))
+    sessions.log_out(work, request.cookies.get(name, ""))
+    take_cookie(response, service_of(request))
+
+
+@ledger_router.get(
     "/ledger/export",
     name="export_entries",
     response_class=Response,
@@ -45,7 +84,7 @@ def export_entries(
     return Response(content, media_type=MEDIA_TYPES[form])
 
 
-@router.get(
+@ledger_router.get(
     "/events/export",
     name="export_events",
     response_class=StreamingResponse,

@@ -13,10 +13,9 @@ from cloakgp.ledger import Ledger
 from cloakgp.service.access import Role
 from cloakgp.service.app import create_app
 from cloakgp.service.context import Service
-from cloakgp.service.counters import SharedCounters
 from cloakgp.service.database import ServiceDatabase
 from cloakgp.service.errors import TooManyError
-from cloakgp.service.rates import Rates
+from cloakgp.service.rates import Rates, SharedCounters
 
 
 @pytest.fixture
@@ -66,11 +65,11 @@ def test_a_window_ends(database, monkeypatch):
     assert counters.get("a") == 3
     later = time.time() + 61
     assert counters.get_expiry("a") < later
-    monkeypatch.setattr("cloakgp.service.counters.time.time", lambda: later)
+    monkeypatch.setattr("cloakgp.service.rates.time.time", lambda: later)
     assert counters.get("a") == 0
     assert counters.incr("a", 60) == 1
     # Once in a while what has ended is forgotten.
-    monkeypatch.setattr("cloakgp.service.counters.CLEANED_EVERY", -1.0)
+    monkeypatch.setattr("cloakgp.service.rates.CLEANED_EVERY", -1.0)
     counters.incr("a", 60)
     assert counters.check()
     assert counters.reset() == 1
