@@ -1,4 +1,4 @@
-"""The command line: release, predict, show, plot, demo."""
+"""Command line: the application and its entry, where the packages that it needs are installed."""
 
 from cloakgp.utils.extras import extra
 

@@ -26,7 +26,7 @@ Work = Callable[[Chunk, Array], Any]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _OtherEntries:
+class _OtherRows:
     """Rows of other rows' chunks."""
 
     passes: Any
@@ -57,8 +57,29 @@ class _OtherEntries:
         return found
 
 
+class _OtherEntries:
+    """Passes over the rows of others, whose private entries are changed as they are read."""
+
+    passes: Any
+
+    def _on_entries(self, work: Work) -> Work:
+        """Return work on the entries of the others that does some work on the changed ones."""
+        raise NotImplementedError
+
+    def over_rows(
+        self,
+        work: Callable[[Chunk, Array], PartOf],
+        *,
+        what: str,
+        labels: tuple[object, ...] | None = None,
+    ) -> PartOf:
+        """Do some work on every chunk and its private entries: for `cloakgp.privacy`."""
+        found: PartOf = self.passes.over_rows(self._on_entries(work), what=what, labels=labels)
+        return found
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class TransformedRows(_OtherEntries):
+class TransformedRows(_OtherRows, _OtherEntries):
     """Rows that give transformed outputs; see `cloakgp.privacy.transforms`.
 
     Attributes
@@ -82,18 +103,8 @@ class TransformedRows(_OtherEntries):
         """Return rows that give transformed outputs, or the rows themselves."""
         return rows if transform is None else cls(rows, transform)
 
-    def over_rows(
-        self,
-        work: Callable[[Chunk, Array], PartOf],
-        *,
-        what: str,
-        labels: tuple[object, ...] | None = None,
-    ) -> PartOf:
-        """Do some work on every chunk and its private entries: for `cloakgp.privacy`."""
-        found: PartOf = self.passes.over_rows(
-            partial(_transformed, work, self.transform), what=what, labels=labels
-        )
-        return found
+    def _on_entries(self, work: Work) -> Work:
+        return partial(_transformed, work, self.transform)
 
 
 def _transformed(work: Work, transform: OutputTransform, chunk: Chunk, entries: Array) -> Any:
@@ -101,7 +112,7 @@ def _transformed(work: Work, transform: OutputTransform, chunk: Chunk, entries: 
 
 
 @dataclass(frozen=True, eq=False)
-class GroupedRows(GroupedPasses):
+class GroupedRows(_OtherEntries, GroupedPasses):
     """Rows whose inputs have one more column, with the sizes of their groups.
 
     Attributes
@@ -113,18 +124,8 @@ class GroupedRows(GroupedPasses):
 
     passes: Any
 
-    def over_rows(
-        self,
-        work: Callable[[Chunk, Array], PartOf],
-        *,
-        what: str,
-        labels: tuple[object, ...] | None = None,
-    ) -> PartOf:
-        """Do some work on every chunk and its private entries: for `cloakgp.privacy`."""
-        found: PartOf = self.passes.over_rows(
-            partial(_weighed, work, self.counts), what=what, labels=labels
-        )
-        return found
+    def _on_entries(self, work: Work) -> Work:
+        return partial(_weighed, work, self.counts)
 
 
 def _weighed(work: Work, counts: NDArray[np.intp], chunk: Chunk, entries: Array) -> Any:
@@ -132,7 +133,7 @@ def _weighed(work: Work, counts: NDArray[np.intp], chunk: Chunk, entries: Array)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EntryRows(_OtherEntries):
+class EntryRows(_OtherRows):
     """Rows whose entries are those of several outputs in turn.
 
     All entries of a row are in one chunk, next to each other, and in the group of the row.
@@ -196,9 +197,7 @@ class EntryRows(_OtherEntries):
 
     def over_inputs(self, work: Callable[[Chunk], PartOf], *, what: str) -> PartOf:
         """Do some work on every chunk, and merge the parts in the order of the table."""
-        found: PartOf = self.passes.over_inputs(
-            partial(_on_entries, work, self.together), what=what
-        )
+        found: PartOf = self.passes.over_inputs(partial(_in_chunks, work, self.together), what=what)
         return found
 
     def over_rows(
@@ -245,7 +244,7 @@ def entries_of(chunk: Chunk, *, count: int) -> Chunk:
     return replace(chunk, X=as_entries(chunk.X, count=count), groups=groups)
 
 
-def _on_entries(work: Callable[[Chunk], Any], count: int, chunk: Chunk) -> Any:
+def _in_chunks(work: Callable[[Chunk], Any], count: int, chunk: Chunk) -> Any:
     return work(entries_of(chunk, count=count))
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from cloakgp.plots.display import Display, Style, styled
+from cloakgp.plots.display import ReleaseDisplay, Style, styled
 from cloakgp.plots.figures import draw_rug, rug_mark, tidy, title_of
 from cloakgp.plots.slices import axis_of, shortened
 from cloakgp.plots.themes import theme_of
@@ -55,7 +55,7 @@ class StageBands:
 
 
 @dataclass(eq=False, repr=False)
-class BandsDisplay(Display):
+class BandsDisplay(ReleaseDisplay):
     """The bands to which outputs were clipped, a panel for each stage.
 
     In the first, these are the bounds; later ones lie around what the answers so far predict.
@@ -146,28 +146,10 @@ class BandsDisplay(Display):
         """
         return cls.of(release, vary=vary, unit=unit).plot(ax, **styles)
 
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        *,
-        vary: str | None = None,
-        unit: str = "",
-        ax: Axes | Sequence[Axes] | None = None,
-        **styles: Style,
-    ) -> Self:
-        """Compute and draw a picture of a fitted estimator's stages: see `from_release`."""
-        return cls.from_release(estimator.release_, vary=vary, unit=unit, ax=ax, **styles)
-
     @property
     def n_panels(self) -> int:
         """The number of stages."""
         return len(self.stages)
-
-    @property
-    def insecure(self) -> bool:
-        """Whether the noise was seeded."""
-        return self.release.insecure
 
     @property
     def title(self) -> str:

@@ -13,22 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cloakgp.models.likelihoods.classes import class_likelihood
-from cloakgp.plots.display import Display, Style, styled
+from cloakgp.plots.display import ReleaseDisplay, Style, styled
 from cloakgp.plots.figures import (
     DASHES,
     add_colour_bar,
-    draw_band,
-    draw_row_marks,
-    draw_rug,
     row_mark,
     rug_mark,
-    tidy,
     title_of,
 )
 from cloakgp.plots.slices import (
+    Band,
     Slice,
+    draw_curve,
     fill_map,
-    label_inputs,
+    finish_curve,
+    finish_map,
     mark_typical,
     predicting,
     shortened,
@@ -101,7 +100,7 @@ class Probabilities:
 
 
 @dataclass(eq=False, repr=False)
-class ClassificationDisplay(Display):
+class ClassificationDisplay(ReleaseDisplay):
     """Probabilities of classes: curves over one input, maps over two, or curves for each of more.
 
     Curves show 95 % limits, and what of them is due to the privacy noise. Maps are hatched where
@@ -196,22 +195,6 @@ class ClassificationDisplay(Display):
         """
         return cls.of(release, vary=vary, apart=apart, only=only).plot(ax, **styles)
 
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        *,
-        vary: Sequence[str] = (),
-        apart: bool = False,
-        only: str | None = None,
-        ax: Axes | Sequence[Axes] | None = None,
-        **styles: Style,
-    ) -> Self:
-        """Compute and draw a picture of a fitted estimator's release: see `from_release`."""
-        return cls.from_release(
-            estimator.release_, vary=vary, apart=apart, only=only, ax=ax, **styles
-        )
-
     @property
     def n_panels(self) -> int:
         """The number of panels: one for each slice, or for each class of one slice."""
@@ -222,11 +205,6 @@ class ClassificationDisplay(Display):
         """Width and height in inches, of a figure of its own."""
         width, height = super().size
         return (width, height + 0.5) if self.parts[0].piece.is_map else (width, height)
-
-    @property
-    def insecure(self) -> bool:
-        """Whether the noise was seeded."""
-        return self.release.insecure
 
     @property
     def title(self) -> str:
@@ -296,15 +274,12 @@ class ClassificationDisplay(Display):
             for text in legend.get_texts():
                 text.set_parse_math(False)
 
-    def _finish_curve(self, axes: Axes, part: Probabilities, theme: Theme, style: Style) -> None:
-        (control,), (grid,) = part.piece.varied, part.piece.grids
-        label_inputs(axes, part.piece, theme=theme)
-        draw_rug(axes, control.known, theme=theme, **dict(style or {}))
-        if control.kind != "level":
-            axes.set_xlim(grid[0], grid[-1])
+    def _finish_curve(
+        self, axes: Axes, part: Probabilities, theme: Theme, styles: Mapping[str, Style]
+    ) -> None:
         # Below 0, room for the marks of the rows.
         axes.set_ylim(-0.07, 1.03)
-        tidy(axes, theme=theme)
+        finish_curve(axes, part.piece, theme=theme, styles=styles)
 
     def _draw_shares(
         self, axes: Axes, part: Probabilities, theme: Theme, styles: Mapping[str, Style]
@@ -324,7 +299,7 @@ class ClassificationDisplay(Display):
             )
             axes.plot(grid, part.predicted[:, number], **line)
         mark_typical(axes, part.piece, theme=theme)
-        self._finish_curve(axes, part, theme, styles.get("rows_kw"))
+        self._finish_curve(axes, part, theme, styles)
         single = self.label(self.shown[0]) if len(self.shown) == 1 else "probability"
         axes.set_ylabel(single, **theme.words)
 
@@ -337,29 +312,28 @@ class ClassificationDisplay(Display):
         styles: Mapping[str, Style],
     ) -> None:
         """Draw the probability of one class, its 95 % band, and privacy's part of it."""
-        (control,), (grid,) = part.piece.varied, part.piece.grids
-        levels = control.kind == "level"
-        mark = {"marker": "o", "linestyle": "none"} if levels else {"linewidth": 2.4}
-        bars = {"width": 0.5} if levels else {}
-        line = styled(
-            styles.get("line_kw"),
-            color=theme.curve,
-            zorder=2.5,
+        bands = [
+            Band(below[:, number], above[:, number], colour, 0.45, label)
+            for below, above, colour, label in (
+                (part.inner_lower, part.inner_upper, theme.band, "95 % without the privacy noise"),
+                (part.lower, part.inner_lower, theme.privacy, "what the privacy noise adds"),
+                (part.inner_upper, part.upper, theme.privacy, ""),
+            )
+        ]
+        draw_curve(
+            axes,
+            part.piece,
+            part.predicted[:, number],
+            bands,
             label="predicted probability",
-            **mark,
+            width=2.4,
+            theme=theme,
+            styles=styles,
         )
-        axes.plot(grid, part.predicted[:, number], **line)
-        for below, above, colour, label in (
-            (part.inner_lower, part.inner_upper, theme.band, "95 % without the privacy noise"),
-            (part.lower, part.inner_lower, theme.privacy, "what the privacy noise adds"),
-            (part.inner_upper, part.upper, theme.privacy, ""),
-        ):
-            band = styled(styles.get("band_kw"), color=colour, alpha=0.45, linewidth=0, label=label)
-            draw_band(axes, grid, (below[:, number], above[:, number]), **band, **bars)
         likelihood = class_likelihood(self.release.likelihood)
         rates = likelihood.prior_rates(self.release.prior, known_inputs(self.release))
         axes.axhline(rates[number], color=theme.pale, linewidth=0.9, linestyle=DASHES, zorder=1)
-        self._finish_curve(axes, part, theme, styles.get("rows_kw"))
+        self._finish_curve(axes, part, theme, styles)
         write_held(axes, part.piece, theme=theme)
         axes.set_ylabel(self.label(number), **theme.words)
 
@@ -367,7 +341,6 @@ class ClassificationDisplay(Display):
         """Draw a map for each class, with one colour bar for all."""
         (part,) = self.parts
         piece = part.piece
-        known = np.column_stack([each.known for each in piece.varied])
         across, up = map(piece.squared, piece.grids)
         hidden = ~piece.squared(piece.near).astype(bool)
         for axes, number in zip(panels, self.shown, strict=True):
@@ -387,12 +360,9 @@ class ClassificationDisplay(Display):
                 linewidths=(0.8, 1.6, 0.8),
             )
             _hatch(axes, part, number, hidden=hidden)
-            draw_row_marks(axes, known, **dict(styles.get("rows_kw") or {}))
-            label_inputs(axes, piece, theme=theme)
             if len(panels) > 1:
                 axes.set_title(self._named(number), fontsize=10, **theme.words)
-            write_held(axes, piece, theme=theme)
-            tidy(axes, theme=theme)
+            finish_map(axes, piece, theme=theme, styles=styles)
         label = self.label(self.shown[0]) if len(self.shown) == 1 else "probability"
         bar = add_colour_bar(panels, surface, label=label, theme=theme)
         bar.set_ticks([0.0, 0.25, 0.5, 0.75, 1.0])

@@ -24,6 +24,8 @@ with extra("plots"):
 if TYPE_CHECKING:
     import pandas as pd
 
+    from cloakgp.release import Release
+
 Style = Mapping[str, Any] | None
 # Panels beside each other.
 MOST_ACROSS = 3
@@ -162,6 +164,32 @@ class Display(ABC):
         write_title(figure, self.title, insecure=self.insecure)
         self.figure_, self.axes_ = figure, np.array(panels, dtype=object)
         return self
+
+
+class ReleaseDisplay(Display):
+    """A picture of a release.
+
+    Attributes
+    ----------
+    release : Release
+    """
+
+    release: Release
+
+    @classmethod
+    @abstractmethod
+    def from_release(cls, release: Any, *args: Any, **chosen: Any) -> Self:
+        """Compute and draw a picture of a release. Costs no privacy."""
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, **chosen: Any) -> Self:
+        """Compute and draw a picture of a fitted estimator's release: see `from_release`."""
+        return cls.from_release(estimator.release_, **chosen)
+
+    @property
+    def insecure(self) -> bool:
+        """Whether the noise was seeded."""
+        return self.release.insecure
 
 
 def styled(style: Style, **defaults: Any) -> dict[str, Any]:

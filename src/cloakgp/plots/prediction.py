@@ -8,22 +8,21 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from cloakgp.plots.display import Display, Style, styled
+from cloakgp.plots.display import ReleaseDisplay, Style, styled
 from cloakgp.plots.figures import (
     DASHES,
     add_colour_bar,
-    draw_band,
-    draw_row_marks,
-    draw_rug,
     row_mark,
     rug_mark,
-    tidy,
     title_of,
 )
 from cloakgp.plots.slices import (
+    Band,
     Slice,
+    draw_curve,
     fill_map,
-    label_inputs,
+    finish_curve,
+    finish_map,
     mark_typical,
     predicting,
     shortened,
@@ -87,7 +86,7 @@ class Predicted:
 
 
 @dataclass(eq=False, repr=False)
-class PredictionDisplay(Display):
+class PredictionDisplay(ReleaseDisplay):
     """Predictions of numbers: a curve over one input, a map over two, or a curve for each of more.
 
     Of a map, colours are predictions, and lines join places of one sd; where no row is near, there
@@ -179,31 +178,10 @@ class PredictionDisplay(Display):
         """
         return cls.of(release, vary=vary, apart=apart, unit=unit).plot(ax, **styles)
 
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        *,
-        vary: Sequence[str] = (),
-        apart: bool = False,
-        unit: str = "",
-        ax: Axes | Sequence[Axes] | None = None,
-        **styles: Style,
-    ) -> Self:
-        """Compute and draw a picture of a fitted estimator's release: see `from_release`."""
-        return cls.from_release(
-            estimator.release_, vary=vary, apart=apart, unit=unit, ax=ax, **styles
-        )
-
     @property
     def n_panels(self) -> int:
         """The number of panels."""
         return len(self.parts)
-
-    @property
-    def insecure(self) -> bool:
-        """Whether the noise was seeded."""
-        return self.release.insecure
 
     @property
     def title(self) -> str:
@@ -239,7 +217,21 @@ class PredictionDisplay(Display):
         if self.parts[0].piece.is_map:
             return self._draw_map(panels[0], theme, styles)
         for axes, part in zip(panels, self.parts, strict=True):
-            draw_curve(axes, part, theme=theme, styles=styles)
+            bands = [
+                Band(part.new_lower, part.new_upper, theme.band, 0.2, "95 % of new outputs"),
+                Band(part.lower, part.upper, theme.band, 0.45, "95 % for the mean"),
+            ]
+            draw_curve(
+                axes,
+                part.piece,
+                part.mean,
+                bands,
+                label="prediction",
+                width=2.2,
+                theme=theme,
+                styles=styles,
+            )
+            finish_curve(axes, part.piece, theme=theme, styles=styles)
             axes.set_ylabel(self.label, **theme.words)
             if len(panels) > 1:
                 mark_typical(axes, part.piece, theme=theme)
@@ -275,12 +267,8 @@ class PredictionDisplay(Display):
         lines.set_path_effects(halo)
         for text in axes.clabel(lines, fmt="%.3g", fontsize=9):
             text.set_path_effects(halo)
-        known = np.column_stack([each.known for each in piece.varied])
-        draw_row_marks(axes, known, **dict(styles.get("rows_kw") or {}))
         add_colour_bar([axes], drawn, label=f"predicted {self.label}", theme=theme)
-        label_inputs(axes, piece, theme=theme)
-        write_held(axes, piece, theme=theme)
-        tidy(axes, theme=theme)
+        finish_map(axes, piece, theme=theme, styles=styles)
         unit = f", {self.unit}" if self.unit else ""
         line = Line2D([], [], color="white", linewidth=1.1, label=f"sd of the prediction{unit}")
         line.set_path_effects(halo)
@@ -313,41 +301,6 @@ class PredictionDisplay(Display):
         )
         axes.set_ylim(low, high)
         return True
-
-
-def draw_curve(
-    axes: Axes, part: Predicted, *, theme: Theme, styles: Mapping[str, Style] | None = None
-) -> None:
-    """Draw predictions over one input: mean, 95 % of the latent function and of new outputs.
-
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-    part : Predicted
-    theme : Theme
-    styles : mapping, optional
-        ``line_kw``, ``band_kw`` and ``rows_kw``.
-    """
-    styles = styles or {}
-    (control,), (grid,) = part.piece.varied, part.piece.grids
-    levels = control.kind == "level"
-    mark = {"marker": "o", "linestyle": "none"} if levels else {"linewidth": 2.2}
-    bars = {"width": 0.5} if levels else {}
-    line = styled(styles.get("line_kw"), color=theme.curve, zorder=2.5, label="prediction", **mark)
-    axes.plot(grid, part.mean, **line)
-    for lower, upper, alpha, label in (
-        (part.new_lower, part.new_upper, 0.2, "95 % of new outputs"),
-        (part.lower, part.upper, 0.45, "95 % for the mean"),
-    ):
-        band = styled(
-            styles.get("band_kw"), color=theme.band, alpha=alpha, linewidth=0, label=label
-        )
-        draw_band(axes, grid, (lower, upper), **band, **bars)
-    if not levels:
-        axes.set_xlim(grid[0], grid[-1])
-    label_inputs(axes, part.piece, theme=theme)
-    draw_rug(axes, control.known, theme=theme, **dict(styles.get("rows_kw") or {}))
-    tidy(axes, theme=theme)
 
 
 def share_limits(panels: Sequence[Axes]) -> None:
