@@ -45,7 +45,7 @@ def release_command(files, name, *more, to):
     return run(
         *("release", files / name, "--inputs", "age,weight", "--output", "height"),
         *("--bounds", 40, 200, "--epsilon", 1, "--delta", 1e-6, "--inducing", 12, "-o", to),
-        *more,
+        *("--stages", "one", "--learn", "none", *more),
     )
 
 
@@ -104,7 +104,13 @@ def test_bad_cells_are_told_plainly(tmp_path, table):
 def test_fit_takes_the_way_of_many_rows_by_itself(table):
     X, y = table[["age", "weight"]], table["height"]
     model = DPGPRegressor(
-        bounds=(40, 200), epsilon=1.0, delta=1e-6, inducing=10, learn=None, insecure_seed=1
+        bounds=(40, 200),
+        epsilon=1.0,
+        delta=1e-6,
+        inducing=10,
+        learn=None,
+        stages=None,
+        insecure_seed=1,
     )
     release = model.fit(X, y).release_
     assert isinstance(release, Release)
@@ -169,7 +175,8 @@ def test_pictures_are_drawn_without_rows(release):
 
 
 def test_pictures_of_some_inputs_say_where_the_others_are_held(table):
-    model = DPGPRegressor(bounds=(40, 200), epsilon=1.0, delta=1e-6, inducing=6, learn=None)
+    settings = {"epsilon": 1.0, "inducing": 6, "learn": None, "stages": None}
+    model = DPGPRegressor(bounds=(40, 200), **settings)
     made = model.fit_rows(ArrayRows(table[["age", "weight"]], table["height"].to_numpy())).release_
     (axes,) = display_of(made, vary=["age"]).draw().axes
     assert axes.get_title().startswith("at the median of the queried points: weight = ")

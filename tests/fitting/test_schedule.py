@@ -43,6 +43,9 @@ def test_a_plan_says_what_the_release_states(case, rows):
     """Of 600 rows an interval is looked for first."""
     X, y = table(rows)
     model = DPGPRegressor(bounds=(0, 250), **{"epsilon": 1.0, "gap": 0.1, **CASES[case]})
+    if rows == 600:
+        # No part of what is guaranteed, and most of the time.
+        model.set_params(learn=None, inducing=20)
     plan = model.plan(X, epsilons=())
     assert_agree(plan, model.fit(X, y).release_.guarantee)
 
@@ -52,7 +55,7 @@ def test_a_plan_says_what_the_release_states(case, rows):
 def test_so_does_a_plan_of_passes(case, rows):
     X, y = table(rows)
     settings = {"bounds": (0, 250), "epsilon": 1.0, "gap": 0.1, "inducing": 5, **CASES[case]}
-    model = DPGPRegressor(**settings)
+    model = DPGPRegressor(**settings, learn="map" if rows == 60 else None)
     plan = model.plan(ArrayRows(X, y))
     guarantee = model.fit_rows(ArrayRows(X, y)).release_.guarantee
     # Designs decide later how many stages there are: the more, the less anybody can guess.

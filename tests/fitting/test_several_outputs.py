@@ -28,6 +28,8 @@ X = np.linspace(0.0, 10.0, ROWS)[:, None]
 CURVES = np.column_stack([100 + 20 * np.sin(X[:, 0]), np.cos(X[:, 0])])
 GOOD, WIDTHS = [(60.0, 140.0), (-2.5, 2.5)], np.array([80.0, 5.0])
 WIDE = [(-3000.0, 5000.0), (-400.0, 100.0)]
+# Each noise, and each kind of neighbours.
+EACH = [("gaussian", None), ("laplace", np.arange(ROWS) // 2)]
 
 
 def outputs(seed=0):
@@ -50,8 +52,7 @@ def errors(release, curves=CURVES, widths=WIDTHS):
     return np.sqrt(np.square((release.predict(X) - curves) / widths).mean(axis=0))
 
 
-@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
-@pytest.mark.parametrize("groups", [None, np.arange(ROWS) // 2], ids=["rows", "people"])
+@pytest.mark.parametrize(("noise", "groups"), EACH, ids=["rows", "people"])
 def test_without_a_search_entries_are_asked_as_one_column_of_groups(noise, groups):
     """To the last bit: what `release_outputs` makes of entries within the declared bounds."""
     delta = 1e-5 if noise == "gaussian" else 0.0
@@ -83,9 +84,8 @@ def test_without_a_search_entries_are_asked_as_one_column_of_groups(noise, group
     np.testing.assert_array_equal(release.entries.predict(points), by_hand.predict(points))
 
 
-@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
+@pytest.mark.parametrize(("noise", "groups"), EACH, ids=["rows", "people"])
 @pytest.mark.parametrize("bounds", [GOOD, WIDE, [GOOD[0], WIDE[1]]], ids=["good", "wide", "both"])
-@pytest.mark.parametrize("groups", [None, np.arange(ROWS) // 2], ids=["rows", "people"])
 def test_whatever_is_found_the_whole_budget_is_spent(noise, bounds, groups):
     delta = 1e-5 if noise == "gaussian" else 0.0
     release = fitted(bounds=bounds, noise=noise, delta=delta, groups=groups)
@@ -210,8 +210,7 @@ def test_rounds_tell_how_much_is_left():
     assert len(set(np.round(counts, 12))) == 1
 
 
-@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
-@pytest.mark.parametrize("groups", [None, np.arange(ROWS) // 2], ids=["rows", "people"])
+@pytest.mark.parametrize(("noise", "groups"), EACH, ids=["rows", "people"])
 def test_a_forecast_pays_for_one_round_of_every_output(noise, groups):
     """As a fit with good bounds, for which that is what a search costs."""
     budget = Budget(3.0, 1e-5 if noise == "gaussian" else 0.0, noise=noise)

@@ -105,12 +105,14 @@ def audited_delta_of_two_stages(
         hidden = noise(scale, second.sensitivity)
         # Any function of the first answers will do for a mean.
         means = 0.5 + published * first.step @ STRATEGY / 3 + 0.1 * rng.normal(size=3)
-        for draw, mean in enumerate(means):
-            bands = choose_bands(mean, np.full(3, 0.04), width=1.0, bounds=BOUNDS)
-            both = [np.rint(STRATEGY @ bands.place(v) / second.step) for v in (y, neighbour)]
-            told = np.rint(STRATEGY @ bands.place(outputs) / second.step) + hidden[draw]
-            ratios[draw] += _log_ratios(told[None], both, scale=scale)[0]
-        return ratios
+        # Every draw has bands of its own.
+        bands = choose_bands(means, np.full(means.shape, 0.04), width=1.0, bounds=BOUNDS)
+
+        def asked(v: np.ndarray) -> np.ndarray:
+            return np.rint(bands.place(v) @ STRATEGY.T / second.step)
+
+        told = asked(outputs) + hidden
+        return ratios + _log_ratios(told, [asked(v) for v in (y, neighbour)], scale=scale)
 
     here, there = (float(np.mean(log_ratios(v) > epsilon)) for v in (y, neighbour))
     error = math.sqrt((here * (1 - here) + math.exp(2 * epsilon) * there * (1 - there)) / draws)

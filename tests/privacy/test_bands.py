@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from band_neighbours import furthest
+from band_neighbours import ends_of, furthest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from neighbours import ACHIEVED_SHARE, door
@@ -297,12 +297,6 @@ def published_with(release):
     ]
 
 
-def ends(row):
-    """Return values at the bounds, beyond, and in the bands between."""
-    lo, hi = LIMITS
-    return [lo, hi, 1e300] + ([-1e300, -0.37, 1.9, np.nextafter(hi, lo)] if row == 0 else [])
-
-
 @pytest.mark.parametrize(
     "others",
     [
@@ -319,7 +313,7 @@ def test_all_stages_together_spend_what_the_release_states(others):
     others = {"epsilon": 1.0, **others}
     y = np.full(6, LIMITS[0])
     release, alone, together = furthest(
-        several_stages(**others), y, values=ends, public=published_with
+        several_stages(**others), y, values=ends_of(LIMITS), public=published_with
     )
     mus = [one.answers.guarantee.mu for one in release.measurements]
     stages = others.get("stages", FOUR)
@@ -370,7 +364,7 @@ def attacked(others=None):
     return furthest(
         several_stages(learn=None, stages="auto", **(others or {})),
         np.full(6, LIMITS[0]),
-        values=ends,
+        values=ends_of(LIMITS),
         public=published_with,
     )
 

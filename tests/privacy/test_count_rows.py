@@ -173,7 +173,7 @@ def test_the_search_and_all_stages_together_spend_what_the_release_states(groups
     release, _, together = furthest(
         searching(groups=groups, stages=stages),
         np.full(6, LIMITS[0]),
-        values=lambda row: [*LIMITS, 1e300, -0.37] if row == 0 else [*LIMITS, 1.0],
+        values=lambda row: [*LIMITS, *((1e300, -0.37) if row == 0 else ())],
         together=None if groups is None else [[0, 1], [2], [5]],
         public=published_with,
     )

@@ -9,7 +9,7 @@ import pickle
 
 import numpy as np
 import pytest
-from band_neighbours import furthest
+from band_neighbours import ends_of, furthest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from neighbours import ACHIEVED_SHARE
@@ -212,11 +212,6 @@ def published_with(release):
     ]
 
 
-def ends(row):
-    """Return values at the bounds, beyond, and within what is found."""
-    return [*LIMITS, 1e300] + ([-1e300, -0.37, 1.9, 500.0] if row == 0 else [])
-
-
 @pytest.mark.parametrize(
     "others",
     [{}, {"learn": "map"}, {"stages": None}, {"inducing": [[0.5], [2.0], [4.0]]}],
@@ -228,7 +223,7 @@ def test_the_search_and_all_stages_together_spend_what_the_release_states(others
     # However few rows there are, it is asked by strata who lies outside.
     monkeypatch.setattr(strata_module, "COARSEST", 1.0)
     release, alone, together = furthest(
-        searching(**others), np.full(6, LIMITS[0]), values=ends, public=published_with
+        searching(**others), np.full(6, LIMITS[0]), values=ends_of(LIMITS), public=published_with
     )
     kinds = [type(one.question) for one in release.measurements]
     rounds = kinds.count(CountQuestion)
@@ -273,7 +268,9 @@ def test_nothing_that_is_published_holds_an_output():
 
 
 def attacked():
-    return furthest(searching(), np.full(6, LIMITS[0]), values=ends, public=published_with)
+    return furthest(
+        searching(), np.full(6, LIMITS[0]), values=ends_of(LIMITS), public=published_with
+    )
 
 
 def test_an_interval_from_outputs_is_caught(monkeypatch):

@@ -6,6 +6,7 @@ on public inputs, and on nothing else.
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import replace
 
@@ -35,9 +36,9 @@ def outputs_at_the_ends(rng, rows):
 
 
 def first_release(rng, kernel, *, learn, sparse):
-    X = rng.uniform(0, 5, size=(9, 1))
+    X = rng.uniform(0, 5, size=(6, 1))
     X[1] = X[0]
-    y = outputs_at_the_ends(rng, 9)
+    y = outputs_at_the_ends(rng, 6)
     model = DPGPRegressor(
         kernel,
         noise="gaussian",
@@ -47,7 +48,7 @@ def first_release(rng, kernel, *, learn, sparse):
         delta=1e-4,
         learn=learn,
         stages=None,
-        inducing=X[[0, 4, 7]] if sparse else None,
+        inducing=X[[0, 2, 4]] if sparse else None,
     )
     return model.fit(X, y).release_, y
 
@@ -65,8 +66,8 @@ def test_every_visit_spends_what_it_claims(seed, kernel, learn, sparse, epsilon,
     rng = np.random.default_rng(seed)
     release, y = first_release(rng, kernel, learn=learn, sparse=sparse)
     if visit == "extend":
-        Z = rng.uniform(0, 5, size=(6, 1))
-        y = outputs_at_the_ends(rng, 6)
+        Z = rng.uniform(0, 5, size=(5, 1))
+        y = outputs_at_the_ends(rng, 5)
 
     def run(outputs):
         spending = {"epsilon": epsilon, "delta": 1e-4, "noise": "gaussian"}
@@ -111,7 +112,7 @@ def stage_integers(model, X, y, frozen=None):
 @settings(max_examples=6)
 def test_both_stages_together_spend_what_the_fit_claims(seed, learn, width, share, epsilon):
     rng = np.random.default_rng(seed)
-    X, y = rng.uniform(0, 5, size=(8, 1)), outputs_at_the_ends(rng, 8)
+    X, y = rng.uniform(0, 5, size=(5, 1)), outputs_at_the_ends(rng, 5)
     model = DPGPRegressor(
         noise="gaussian",
         interval=False,
@@ -124,7 +125,7 @@ def test_both_stages_together_spend_what_the_fit_claims(seed, learn, width, shar
     base, published, release = stage_integers(model, X, y)
     assert len(base) == 2
     worst = 0.0
-    for row in range(8):
+    for row in range(5):
         for end in BOUNDS:
             if y[row] == end:
                 continue
@@ -186,6 +187,7 @@ def test_visits_compose_for_somebody_in_all_of_them():
     assert release.guarantee.delta_at(release.guarantee.epsilon) <= release.guarantee.delta
 
 
+@functools.cache
 def dense_and_passes():
     """Releases of few rows and of rows that are read in passes; and how each is asked again."""
     inputs = np.linspace(0, 10, 60)[:, None]

@@ -179,7 +179,7 @@ def lowest(people):
 
 
 def ends(entry):
-    return [*PAIRS[entry % 2], (1.0, 0.7)[entry % 2]]
+    return [*PAIRS[entry % 2], *((1.0, 0.7)[entry : entry + 1])]
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from band_neighbours import furthest
+from band_neighbours import ends_of, furthest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from neighbours import ACHIEVED_SHARE, door
@@ -224,6 +224,7 @@ def test_outputs_that_are_not_brought_into_their_bands_are_caught(monkeypatch):
 FOUR = [(0.15, None), (0.2, 2.0), (0.25, 1.5), (0.4, 1.0)]
 X = np.array([[0.1], [0.1], [1.3], [2.2], [3.9], [4.4]])
 INDUCING = [[0.5], [2.0], [4.0]]
+LOWEST = np.full(6, LIMITS[0])
 
 
 def several_stages(*, groups=None, **others):
@@ -264,12 +265,6 @@ def bands_of(measurement):
     return None if isinstance(question, OutputBounds) else question
 
 
-def ends(row):
-    """Return values at the bounds, beyond, and in the bands between."""
-    lo, hi = LIMITS
-    return [lo, hi, 1e300] + ([-1e300, -0.37, 1.9, np.nextafter(hi, lo)] if row == 0 else [])
-
-
 @pytest.mark.parametrize(
     "others",
     [
@@ -282,7 +277,10 @@ def ends(row):
 )
 def test_all_stages_together_spend_what_the_release_states(others):
     release, alone, together = furthest(
-        several_stages(**others), np.full(6, LIMITS[0]), values=ends, public=published_with
+        several_stages(**others),
+        np.full(6, LIMITS[0]),
+        values=ends_of(LIMITS),
+        public=published_with,
     )
     mus = [one.answers.guarantee.mu for one in release.measurements]
     stages = others.get("stages", FOUR)
@@ -318,7 +316,10 @@ def test_a_later_visit_spends_what_it_claims():
         return refine(first, ArrayRows(X, y, chunk_rows=2, jobs=1), noise="gaussian", **BUDGET)
 
     release, [spent], _ = furthest(
-        run, np.full(6, LIMITS[0]), values=ends, public=lambda found: published_with(found)[1:]
+        run,
+        np.full(6, LIMITS[0]),
+        values=ends_of(LIMITS),
+        public=lambda found: published_with(found)[1:],
     )
     claimed = release.measurements[1].answers.guarantee.mu
     assert release.measurements[1].question.reach == 1.0
@@ -345,6 +346,9 @@ def test_later_stages_that_count_bands_as_half_as_wide_are_caught(monkeypatch):
         door, "integer_sensitivity", lambda *given, **named: whole(*given, **named) // 2
     )
     release, _, together = furthest(
-        several_stages(learn=None), np.full(6, LIMITS[0]), values=ends, public=published_with
+        several_stages(learn=None),
+        np.full(6, LIMITS[0]),
+        values=ends_of(LIMITS),
+        public=published_with,
     )
     assert together > 1.1 * release.guarantee.mu

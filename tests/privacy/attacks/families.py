@@ -147,7 +147,8 @@ def one_group_moves(
         for corner in itertools.product((0, 1), repeat=len(rows)):
             moved = y.copy()
             moved[rows] = [bounds[row][end] for row, end in zip(rows, corner, strict=True)]
-            corners.append(moved)
+            # What is run for one group need not be run for all.
+            corners.append(y if np.array_equal(moved, y) else moved)
         found.append(corners)
     return found
 
