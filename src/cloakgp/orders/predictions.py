@@ -55,9 +55,9 @@ class TablePredictions:
         Limits of a new output rather than of the curve; of numbers only.
     estimate : {"median", "mean"}
     reporter : Reporter
-        Is told how far it has come.
+        Receives the progress.
     notify : callable
-        Is told of a column that is left out, and of levels that were not declared.
+        Called with a remark about a column left out, or about undeclared levels.
     chunk_rows : int, optional
         The most rows that are held at once, `CHUNK_ROWS` if not given. What is written does not
         depend on it, but for a last digit where rounding errors of predictions, some 1e-15 of
