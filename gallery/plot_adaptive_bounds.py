@@ -23,5 +23,5 @@ for ax, interval in zip(axes, (False, "auto"), strict=True):
     ax.set(title=f"interval={interval!r}", ylim=(-100, 1000))
 
 # %%
-# What was published: counts first, then answers about values within the interval that these told.
+# The published answers: counts first, then answers about values within the interval from them.
 model.release_

@@ -2,7 +2,7 @@
 A budget over years
 ===================
 
-A ledger remembers what was spent about whom, and refuses what goes beyond a limit before any
+A ledger counts the spending about each population, and refuses charges beyond a limit before any
 noise is drawn. Here a clinic publishes about the same patients year after year.
 """
 
@@ -46,5 +46,5 @@ _ = ax.legend(frameon=False)
 print(refused)
 
 # %%
-# The chain of entries can be checked by anybody who has it.
+# Anyone who has the chain of entries can check it.
 ledger.verify()

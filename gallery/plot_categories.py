@@ -3,7 +3,7 @@ Categories, as they are in a table
 ==================================
 
 Public columns may hold text. What each column is, is seen from the public columns, and kept in
-the release: whoever receives it passes raw columns.
+the release: its users pass raw columns.
 """
 
 from sklearn.datasets import load_diabetes

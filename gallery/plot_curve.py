@@ -21,7 +21,7 @@ model.fit(X, table.target.rename("progression"))
 
 # %%
 # The dark band is for the mean of people with that body mass index, the pale one for one more
-# person's own value. Both include the noise that protects everybody. The marks along the lower
+# person's own value. Both include the noise that protects all people. The marks along the lower
 # edge are the public inputs; outputs are not in a release, so none can be drawn.
 display = PredictionDisplay.from_estimator(model, unit="points")
 

@@ -18,7 +18,7 @@ rows = wide.melt(["man", "waist_cm"], var_name="exercise", value_name="times")
 rows.head(3)
 
 # %%
-# Nobody does an exercise more than 300 times, which is known without the table. Twenty people are
+# No one does an exercise more than 300 times, which is known without the table. Twenty people are
 # very few: ε is large here, and bands are wide all the same.
 model = DPGPRegressor(bounds=(0, 300), epsilon=4.0, delta=1e-3)
 model.fit(rows[["waist_cm", "exercise"]], rows["times"], groups=rows["man"])

@@ -2,8 +2,8 @@
 What a guarantee means for an attacker
 ======================================
 
-Suppose somebody knows every other value, and holds one of two values of a person for likely. How
-often can they guess right, with what is published, at most?
+An attacker knows every other value, and finds one of two values of a person more likely. What is
+the largest share of right guesses with the published answers?
 """
 
 import matplotlib.pyplot as plt

@@ -2,7 +2,7 @@
 Any other linear method
 =======================
 
-Whatever predicts by C y, with a matrix C that depends on public inputs alone, can be published
+Any method that predicts by C y, with a matrix C of public inputs alone, can be published
 with the least noise: kernel ridge regression, for one.
 """
 

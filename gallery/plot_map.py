@@ -3,7 +3,7 @@ A map over two inputs
 =====================
 
 Disease progression over body mass index and blood pressure. Lines join places where the
-prediction has one sd; where nobody is, there is no colour.
+prediction has one sd; places without people have no colour.
 """
 
 from sklearn.datasets import load_diabetes
@@ -19,7 +19,7 @@ model = DPGPRegressor(bounds=(0, 350), epsilon=1.0, delta=1e-3)
 model.fit(X, table.target.rename("progression"))
 
 # %%
-# Whoever has the release can draw this picture, at no cost to anybody's privacy.
+# Any holder of the release can draw this picture, at no cost in privacy.
 PredictionDisplay.from_release(model.release_)
 
 # %%

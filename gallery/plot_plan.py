@@ -1,9 +1,9 @@
 """
-What it will be worth, before anything is asked
-===============================================
+A plan: expected errors before any question
+===========================================
 
-A plan reads the public columns only. It says what error to expect at which budget, and what
-becomes public.
+A plan reads the public columns only. It states the expected error at each budget, and the facts
+that become public.
 """
 
 from sklearn.datasets import load_diabetes

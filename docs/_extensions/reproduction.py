@@ -1,4 +1,4 @@
-"""The directive ``reproduction``: the report on the papers, from what is kept of it."""
+"""The directive ``reproduction``: the report on the papers, from its kept results."""
 
 from __future__ import annotations
 

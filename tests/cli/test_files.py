@@ -188,7 +188,7 @@ def test_a_release_that_cannot_be_written_is_kept_elsewhere(folder, temporary, m
 
     monkeypatch.setattr(os, "fsync", full)
     kept = temporary / "heights.cloak"
-    assert f"complete, in {kept}: move it" in refusal(release("heights.cloak"))
+    assert f"complete content is in {kept}: move it" in refusal(release("heights.cloak"))
     assert not (folder / "heights.cloak").exists()
     assert Release.load(kept).output_name == "height"
 

@@ -159,7 +159,7 @@ def test_a_person_is_erased(monkeypatch):
     assert "Erased: 0" in run("erase", "--unused-since", "2001-01-01", "--reason", "retention")
     assert "Erased: 1" in run("erase", "Ada Lovelace", "--reason", "retention")
     assert "Ada Lovelace" not in run("log") + run("export", "--names")
-    assert "nobody in the ledger is called Ada" in invoke("ledger", "erase", "Ada").output
+    assert "the ledger has no person called Ada" in invoke("ledger", "erase", "Ada").output
     assert "give --unused-since" in invoke("ledger", "erase").output
     assert "all as they were written" in run("verify")
 

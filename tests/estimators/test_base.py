@@ -234,7 +234,7 @@ def test_whoever_waits_is_told_what_begins(rng):
         model.fit(X, column, progress=gaps.append, on_step=told.append)
         assert told[:5] == [
             "choosing the prior",
-            "choosing where predictions matter",
+            "choosing the query points",
             "preparing the design",
             asked,
             "learning from the noisy answers",

@@ -274,7 +274,7 @@ def test_what_must_not_be_lost_is_kept_elsewhere(tmp_path, monkeypatch):
     fail_in(tmp_path / "full", monkeypatch)
     monkeypatch.setattr(files.tempfile, "gettempdir", lambda: str(tmp_path / "temporary"))
     kept = tmp_path / "temporary" / "1-heights.cloak"
-    said = rf"\(No space left on device\).*complete, in {kept}: move"
+    said = rf"\(No space left on device\).*complete content is in {kept}: move"
     with (
         pytest.raises(OSError, match=said),
         reserve_file(tmp_path / "full" / "heights.cloak") as target,
@@ -291,7 +291,7 @@ def test_what_loses_its_name_to_another_is_kept_elsewhere(tmp_path, monkeypatch)
     monkeypatch.setattr(files.tempfile, "gettempdir", lambda: str(tmp_path / "temporary"))
     with reserve_file(tmp_path / "heights.cloak") as target:
         write_file(tmp_path / "heights.cloak", b"quicker")
-        with pytest.raises(OSError, match=r"exists.*complete, in"):
+        with pytest.raises(OSError, match=r"exists.*complete content is in"):
             target.write(b"precious", keep=True)
     assert (tmp_path / "heights.cloak").read_bytes() == b"quicker"
     assert (tmp_path / "temporary" / "heights.cloak").read_bytes() == b"precious"
@@ -302,7 +302,10 @@ def test_home_is_tried_last_and_losses_are_admitted(tmp_path, monkeypatch):
         (tmp_path / name).mkdir()
     fail_in(tmp_path / "full", monkeypatch)
     monkeypatch.setattr(files.tempfile, "gettempdir", lambda: str(tmp_path / "full"))
-    for home, said in (("home", r"complete, in .*home/heights\.cloak"), ("full", "is lost")):
+    for home, said in (
+        ("home", r"complete content is in .*home/heights\.cloak"),
+        ("full", "is lost"),
+    ):
         monkeypatch.setenv("HOME", str(tmp_path / home))
         with (
             pytest.raises(OSError, match=said),

@@ -194,8 +194,8 @@ def _pay(
     say(f"  all visits together: {stated(made.guarantee)}")
     spent = compose(*(each.guarantee for each in made.measurements[len(known.measurements) :]))
     explain(
-        f"This visit spent {stated(spent)}. Running it again spends again, unless the first file "
-        "is never seen."
+        f"This visit spent {stated(spent)}. Another run spends the same again, unless nobody ever "
+        "sees the first file."
     )
 
 

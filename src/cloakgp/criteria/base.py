@@ -44,7 +44,7 @@ class Known(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A table to ask, and where predictions matter: public arrays, and earlier answers.
+    """A table to ask, and query points: public arrays, and earlier answers.
 
     Attributes
     ----------

@@ -27,7 +27,7 @@ from cloakgp.utils.passes import Chunk, PartOf
 from cloakgp.utils.threads import suitable_threads
 
 Watch = Callable[[str, int, int | None], None]
-"""Told after every chunk: what is being done, how many rows are done, and of how many, if known."""
+"""Called after every chunk with the current step, the finished rows, and all rows, if known."""
 
 CHUNK_ROWS = 2**13
 # Blocks that are read ahead for every thread: one waits while another is worked on.

@@ -220,7 +220,7 @@ class ReleaseMixin(BaseEstimator, Generic[Cost]):
     Attributes
     ----------
     release_ : object
-        What may be published. It has a ``guarantee``, of type ``Cost``.
+        The public result. It has a ``guarantee``, of type ``Cost``.
     insecure_seed : int or None
     """
 

@@ -62,16 +62,16 @@ class DPGPClassifier(
         Covariance of the latent function, with the hyperparameters to use. If not given: Matérn
         3/2, sd 2, lengthscale 0.5 √D of the range of each of D inputs.
     classes : list of labels
-        Every class that can occur: public, and never inferred from y. With two, the latent function
+        Every possible class: public, and never inferred from y. With two, the latent function
         is high where the second is probable. They are sorted, unless they come as
         `cloakgp.privacy.questions.classes.Classes`, which keep their order.
     epsilon, delta : float
         The budget of one `fit`. δ may be 0: noise is Laplace noise then.
     noise : {"auto", "gaussian", "laplace"}
-        What is added to answers; "auto" is Laplace noise where δ is 0, else the better by forecast
+        The noise on answers; "auto" is Laplace noise where δ is 0, else the better by forecast
         (of tables that are read in passes Gaussian). "newton" knows Gaussian noise alone.
     criterion : {"bayes", "trace", "logdet", "newton"}
-        What the questions are chosen for: the least posterior variance at the query points under
+        The aim of the questions: the least posterior variance at the query points under
         the linear prior over labels nearest to the declared one; the least mean squared noise, or
         the least volume of noise, on the linear part of one Newton step at the query points; or
         the papers' iteration, which puts noise on every Newton step at all N training points.
@@ -82,7 +82,7 @@ class DPGPClassifier(
         Public prior probabilities of the classes, in their order. If not given: all alike, and
         learned with the hyperparameters.
     inducing : int or array-like of shape (M, D), optional
-        Sparse model with so many inducing inputs, placed by k-means on X, or with these.
+        Sparse model with this number of inducing inputs, placed by k-means on X, or with these.
     approximation : {"fitc", "dtc", "sor"}
         Of the sparse model.
     learn : {"map", "average"} or None
@@ -91,20 +91,20 @@ class DPGPClassifier(
         others more probable by a nat. "newton" learns nothing.
     stages : "auto", None, or sequence of (share, None)
         How the budget is spread over several measurements of the same labels, each designed from
-        the answers before it; criterion "bayes", rows that are held. "auto" and None: everything at
-        once, which was as good on six tables (`docs/adaptive.md`).
+        the answers before it; criterion "bayes", rows that are held. "auto" and None: one
+        stage, which was as good on six tables (`docs/adaptive.md`).
     step_criterion : {"logdet", "trace"}, optional
         Of the noise on the Newton steps of "newton"; the papers' is "logdet".
     steps : int, optional
-        How many Newton steps "newton" takes; they share the budget. One if not given.
+        The number of Newton steps of "newton"; they share the budget. One by default.
     gap : float
         Certified relative gap at which the design stops.
     memory : float, optional
-        Gigabytes that a fit may take; half of what is free if not given. Where an exact process
-        would take more, one with 200 inducing inputs is fitted, and a `SparseModelWarning` says so
-        before anything is asked.
+        Memory limit of a fit in gigabytes; by default half of the free memory. Where an exact
+        process would take more, one with 200 inducing inputs is fitted, and a `SparseModelWarning`
+        says so before the first question.
     schema : Schema, optional
-        What the columns of a table are (`cloakgp.columns`); inferred where it holds more than
+        Kinds of the columns of a table (`cloakgp.columns`); inferred where it holds more than
         numbers, or has gaps.
     random_state : int
         Of k-means on public inputs. Has nothing to do with privacy noise.
@@ -115,10 +115,10 @@ class DPGPClassifier(
     Attributes
     ----------
     release_ : Release
-        What may be published: save it, combine it, predict from it. With inducing inputs and more
+        The public result: save it, combine it, predict from it. With inducing inputs and more
         than 5,000 rows, it is of the second kind, whose size does not depend on the number of rows.
     guarantee_ : Guarantee
-        What the release costs.
+        The guarantee of the release.
     classes_ : array of shape (C,)
         The declared classes: the order of the columns of `predict_proba`.
     n_features_in_ : int
@@ -215,18 +215,18 @@ class DPGPClassifier(
         y : array-like of shape (N,)
             Private labels, each one of the declared classes.
         X_query : array-like or table of shape (P, D), optional
-            Where predictions matter most. If not given: the rows of X, or 500 k-means centres of
-            them. Predictions can be had anywhere all the same. Columns of a table are found by
+            Points of the wanted predictions. By default the rows of X, or 500 k-means centres of
+            them. Predictions are possible anywhere all the same. Columns of a table are found by
             name, where X has names.
         query_weight : array-like of shape (P,), optional
             Positive importance of each of them, for criteria "bayes" and "trace".
         groups : iterable of N texts or whole numbers, optional
-            Public: whose row it is, where people have several. All rows of one person are then
+            Public: the person of each row, if people have several. All rows of one person are then
             protected together. Not for criterion "newton".
         progress : callable, optional
             Called with the certified gap while the design improves.
         on_step : callable, optional
-            Called with what begins, in a few words.
+            Called with the name of each step as it begins.
 
         Returns
         -------
@@ -235,7 +235,7 @@ class DPGPClassifier(
         Raises
         ------
         ValueError
-            For anything that does not make sense; no message quotes a label of y.
+            For invalid arguments; no message quotes a label of y.
         """
         warn_of_repetition()
         given = self._read(X)
@@ -278,7 +278,7 @@ class DPGPClassifier(
             random_state=self.random_state,
         )
         self.classes_ = _as_array(classes)
-        on_step("choosing where predictions matter")
+        on_step("choosing the query points")
         query = self._query(inputs, X_query, query_weight)
         if self._criterion().iterates:
             released = release_iteration(
@@ -358,7 +358,7 @@ class DPGPClassifier(
         Raises
         ------
         ValueError
-            For anything that does not make sense; no message quotes a label.
+            For invalid arguments; no message quotes a label.
 
         Examples
         --------
@@ -395,7 +395,7 @@ class DPGPClassifier(
             approximation=self.approximation,
             blocks=self._blocks(),
         )
-        on_step("choosing where predictions matter")
+        on_step("choosing the query points")
         query = self._query_for(rows, X_query, query_weight)
         points = query or Query(*summary.centres(LARGEST_DEFAULT_QUERY))
         self.classes_ = _as_array(classes)

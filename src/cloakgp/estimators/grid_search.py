@@ -89,7 +89,7 @@ class DPGridSearchCV(MetaEstimatorMixin, BaseEstimator):
     best_estimator_ : DPGPRegressor or DPGPClassifier
         Fitted with them.
     release_ : Release
-        What may be published.
+        The public result.
     guarantee_ : MixedGuarantee
         Of choice and release together. It is the same whatever was chosen.
     n_features_in_ : int
@@ -169,7 +169,7 @@ class DPGridSearchCV(MetaEstimatorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            For anything that does not make sense; no message quotes an output.
+            For invalid arguments; no message quotes an output.
         """
         inputs = check_inputs(self, X)
         budget = self.estimator

@@ -79,7 +79,7 @@ class DPGPMultiOutputRegressor(
     epsilon, delta : float
         The budget of one `fit`, for all outputs together. δ may be 0: noise is Laplace noise then.
     noise : {"auto", "gaussian", "laplace"}
-        What is added to answers; "auto" is Laplace noise where δ is 0, else the better by forecast.
+        The noise on answers; "auto" is Laplace noise where δ is 0, else the better by forecast.
     coregion : array-like of shape (T, T), optional
         B, the public covariance between outputs that the kernel is multiplied by; independent
         outputs if not given.
@@ -98,7 +98,7 @@ class DPGPMultiOutputRegressor(
     Attributes
     ----------
     release_ : MultiOutputRelease
-        What may be published.
+        The public result.
     guarantee_ : Guarantee
         What it costs.
     n_features_in_ : int
@@ -185,7 +185,7 @@ class DPGPMultiOutputRegressor(
         y : array-like of shape (N, T)
             Private outputs.
         X_query : array-like or table of shape (P, D), optional
-            Where predictions matter most; the rows of X, or 500 k-means centres, if not given.
+            Query points; by default the rows of X, or 500 k-means centres of them.
             Columns of a table are found by name, where X has names.
         query_weight : array-like of shape (P,) or (P, T), optional
             Positive importance of each point, or of each output there.
@@ -199,7 +199,7 @@ class DPGPMultiOutputRegressor(
         Raises
         ------
         ValueError
-            For anything that does not make sense; no message quotes an output.
+            For invalid arguments; no message quotes an output.
         """
         warn_of_repetition()
         given = self._read(X)
@@ -281,7 +281,7 @@ class DPGPMultiOutputRegressor(
         Raises
         ------
         ValueError
-            For anything that does not make sense; no message quotes an output.
+            For invalid arguments; no message quotes an output.
 
         Examples
         --------

@@ -59,7 +59,7 @@ class DPGPRegressorPrivateInputs(PosteriorMixin[Guarantee], RegressorMixin, Base
     Attributes
     ----------
     release_ : StatisticsRelease
-        What may be published: save it, predict from it.
+        The public result: save it, predict from it.
     guarantee_ : Guarantee
         What it cost: of one row, input and output, for the stated neighbours.
     n_features_in_ : int
@@ -128,7 +128,7 @@ class DPGPRegressorPrivateInputs(PosteriorMixin[Guarantee], RegressorMixin, Base
         Raises
         ------
         ValueError, TypeError
-            For anything that does not make sense; no message quotes an input or an output.
+            For invalid arguments; no message quotes an input or an output.
         """
         warn_of_repetition()
         inputs = self._checked(X, reset=True)

@@ -72,19 +72,19 @@ class DPGPRegressor(
         Of each output, in squared output units. If not given: the square of a tenth of the width.
     bounds : (float, float)
         Public range of one output. Outputs outside are clipped, silently. It may be as wide as is
-        certain, where an interval that holds most outputs can be looked for (`interval`).
+        certain, if noisy counts can find an interval that holds most outputs (`interval`).
     epsilon, delta : float
         The budget of one `fit`. δ may be 0: noise is Laplace noise then.
     noise : {"auto", "gaussian", "laplace"}
-        What is added to answers. Laplace noise needs no δ, and a question about a few rows costs it
-        less; "auto" takes what is expected to predict better, from public inputs.
+        The noise on answers. Laplace noise needs no δ, and is cheaper for questions about a few
+        rows; "auto" takes the one with the smaller expected error, from public inputs.
     criterion : {"bayes", "trace", "logdet", "functional"}
-        What the questions are chosen for: the least posterior variance at the query points; the
+        The aim of the questions: the least posterior variance at the query points; the
         least mean squared noise on the non-private predictions there; the least volume of that
         noise (the papers' choice); or the whole function, wherever it may be queried (2018 paper,
         section 2), at a price: its noise is the same everywhere. `Release.function` evaluates it.
     inducing : int or array-like of shape (M, D), optional
-        Sparse model with so many inducing inputs, placed by k-means on X, or with these.
+        Sparse model with this number of inducing inputs, placed by k-means on X, or with these.
     approximation : {"fitc", "dtc", "sor"}
         Of the sparse model.
     mean : float, optional
@@ -96,23 +96,23 @@ class DPGPRegressor(
         kernel does not mark "fixed", the noise variance and the mean unless given.
     stages : "auto", None, or sequence of (share, width)
         How the budget is spread over several measurements of the same outputs (`docs/adaptive.md`).
-        Each stage spends its share of μ² and clips outputs to so many predictive sds on either side
-        of what the answers before it predict; the first has no band, so its width is None. "auto":
+        Each stage spends its share of μ² and clips outputs to bands of its width, in predictive sds
+        on either side of earlier predictions; the first has no band, so its width is None. "auto":
         three stages, (0.2, None), (0.3, 1.5) and (0.5, 1), with criterion "bayes" (shares of ε, a
         quarter for the first, with Laplace noise); one for tables that are read in passes, where
         privacy is not expected to add more than 1 % to the error of new outputs anyway. None:
-        everything at once. Of several stages, 5 % (10 % of ε) are for the question how noisy
-        outputs are, if that is learned and can be told.
+        one stage. Of several stages, 5 % (10 % of ε) are for a question about the noise of
+        outputs, if that is learned and rows suffice.
     interval : "auto" or False
-        Whether an interval that holds most outputs is looked for first, by noisy counts, within the
-        one budget (`docs/adaptive.md`). All later questions clip to it, and the default prior is
-        scaled to it. "auto": with criterion "bayes", where rows are so many that it costs little.
-        False: everything goes by the bounds.
+        Whether noisy counts first find an interval that holds most outputs, within the one
+        budget (`docs/adaptive.md`). All later questions clip to it, and the default prior is
+        scaled to it. "auto": with criterion "bayes", if rows are enough that it costs little.
+        False: the bounds alone.
     calibrate : "auto" or False
-        Whether outputs are counted, with noise, where they were predicted to lie, within the one
-        budget: intervals, quantiles and probabilities then go by the counts. "auto": with criterion
-        "bayes", for at most 5 % of ε (3 % of μ²), where noise on a count is at most 5 % of the
-        rows, and not with ``stages=None``. False: they go by the Gaussian predictive distribution.
+        Whether outputs are counted, with noise, in cells of their predicted distributions, within
+        the one budget: the counts then calibrate intervals, quantiles and probabilities. "auto":
+        with criterion "bayes", for at most 5 % of ε (3 % of μ²), where noise on a count is at most
+        5 % of the rows, and not with ``stages=None``. False: the Gaussian predictive distribution.
     output_transform : {"log", "logit"}, optional
         For long tails: outputs are clipped to the bounds, and their logarithm is modelled; or of
         shares, between 0 and 1, their log odds. Bounds and mean stay in output units, and so are
@@ -121,19 +121,19 @@ class DPGPRegressor(
         "counts": outputs are whole numbers of events, negative binomial about their exposure times
         a rate whose logarithm is the Gaussian process (`docs/how-to/counts.md`). Predictions are
         rates, per unit of exposure; kernel and mean are those of the log rate and of the rate;
-        bounds are whole numbers, and what is asked is √(y + 3/8). Rows are held.
+        bounds are whole numbers, and questions are about √(y + 3/8). Rows are held.
     overdispersion : float, optional
         α of counts: a count of mean λ has variance λ + α λ²; 0 for Poisson. If not given: learned
-        from a question about how far outside of predictions counts lie, where that is asked (with
+        from a question about the spread of counts about their predictions, if that is asked (with
         several stages, as outputs' noise is), and else 1/4.
     gap : float
         Certified relative gap at which the design stops.
     memory : float, optional
-        Gigabytes that a fit may take; half of what is free if not given. Where an exact process
-        would take more, one with 200 inducing inputs is fitted, and a `SparseModelWarning` says so
-        before anything is asked.
+        Memory limit of a fit in gigabytes; by default half of the free memory. Where an exact
+        process would take more, one with 200 inducing inputs is fitted, and a `SparseModelWarning`
+        says so before the first question.
     schema : Schema, optional
-        What the columns of a table are; inferred where it holds more than numbers, or has gaps.
+        Kinds of the columns of a table; inferred where it holds more than numbers, or has gaps.
     random_state : int
         Of k-means on public inputs. Has nothing to do with privacy noise.
     insecure_seed : int, optional
@@ -143,10 +143,10 @@ class DPGPRegressor(
     Attributes
     ----------
     release_ : Release
-        What may be published: save it, predict from it. With inducing inputs and more than 5,000
+        The public result: save it, predict from it. With inducing inputs and more than 5,000
         rows, it is of the second kind, whose size does not depend on the number of rows.
     guarantee_ : Guarantee
-        What the release costs.
+        The guarantee of the release.
     n_features_in_ : int
     feature_names_in_ : array of str
         If X had column names.
@@ -158,8 +158,8 @@ class DPGPRegressor(
     equation 7). Neighbours, sensitivity, theorem and argument are stated there. Predictions
     condition the Gaussian process on the noisy answers, so their sd includes the privacy noise.
 
-    Outputs are transformed one by one, after clipping, in `cloakgp.privacy.transforms`, where it is
-    said why the guarantee stays the same. Bounds and transform are public.
+    Outputs are transformed one by one, after clipping, in `cloakgp.privacy.transforms`, with the
+    argument why the guarantee stays the same. Bounds and transform are public.
 
     `score` compares predictions with outputs that you pass to it, without noise: its result is
     private if they are.
@@ -250,20 +250,20 @@ class DPGPRegressor(
         y : array-like of shape (N,)
             Private outputs.
         X_query : array-like or table of shape (P, D), optional
-            Where predictions matter most. If not given: the rows of X, or 500 k-means centres of
-            them. Predictions can be had anywhere all the same. Columns of a table are found by
+            Points of the wanted predictions. By default the rows of X, or 500 k-means centres of
+            them. Predictions are possible anywhere all the same. Columns of a table are found by
             name, where X has names.
         query_weight : array-like of shape (P,), optional
             Positive importance of each of them, for criteria "bayes" and "trace".
         groups : iterable of N texts or whole numbers, optional
-            Public: whose row it is. The guarantee is then that of all rows of one group together,
-            for people with several rows. If not given, every row is protected on its own.
+            Public: the person of each row. The guarantee is then that of all rows of one group
+            together. By default every row is protected on its own.
         exposure : array-like of shape (N,), optional
             Public, of counts: years, people, kilometres, in which each was counted. 1 if not given.
         progress : callable, optional
             Called with the certified gap while the design improves.
         on_step : callable, optional
-            Called with what begins, in a few words.
+            Called with the name of each step as it begins.
 
         Returns
         -------
@@ -272,7 +272,7 @@ class DPGPRegressor(
         Raises
         ------
         ValueError
-            For anything that does not make sense; no message quotes an output.
+            For invalid arguments; no message quotes an output.
         """
         warn_of_repetition()
         given = self._read(X)
@@ -296,7 +296,7 @@ class DPGPRegressor(
         )
         on_step("choosing the prior")
         prior = self._prior(inputs, limits, inducing=plan.inducing)
-        on_step("choosing where predictions matter")
+        on_step("choosing the query points")
         query = self._query(inputs, X_query, query_weight)
         width = len(prior.inducing) if isinstance(prior, SparsePrior) else rows
         table = HeldTable.of(
@@ -355,7 +355,7 @@ class DPGPRegressor(
         Raises
         ------
         ValueError
-            For anything that does not make sense; no message quotes an output.
+            For invalid arguments; no message quotes an output.
 
         Examples
         --------
@@ -387,7 +387,7 @@ class DPGPRegressor(
         )
         prior_within = cache(partial(self._prior, table.summary.sample, inducing=inducing))
         model = partial(self._model_within, prior_within)
-        on_step("choosing where predictions matter")
+        on_step("choosing the query points")
         query = self._query_for(rows, X_query, query_weight)
         points = query or Query(*table.summary.centres(LARGEST_DEFAULT_QUERY))
         noise = choose_noise(

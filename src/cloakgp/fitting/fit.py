@@ -90,7 +90,7 @@ class Plan:
         model : callable
             Gives the model of the table, within intervals that were found.
         query : Query
-            Where predictions matter.
+            Query points.
         noise : {"gaussian", "laplace"}
             Chosen for the table.
         progress, on_step : callable, optional

@@ -1,4 +1,4 @@
-"""Choosing strategies: designs on public inputs, given where predictions matter and the budget."""
+"""Choosing strategies: designs on public inputs, for query points and a budget."""
 
 from __future__ import annotations
 

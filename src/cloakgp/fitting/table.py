@@ -54,7 +54,7 @@ class DesignSettings:
     Attributes
     ----------
     query : Query
-        Where predictions matter.
+        Query points.
     criterion : str
         One of `cloakgp.criteria`, for the first questions; later ones are for "bayes".
     gap : float

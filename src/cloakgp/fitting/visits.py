@@ -106,7 +106,7 @@ def refine(
         Private: the same outputs, or labels of classes, in the same order, as when the table was
         first asked. Of a table that was read in passes the rows themselves, in any order.
     X_query : array-like or table of shape (P, D), optional
-        Where predictions matter now; as at first if not given. Columns of a table are found by
+        New query points; by default the earlier ones. Columns of a table are found by
         name, as by `Release.predict`.
     **settings
         ``epsilon`` and ``delta``, and what else `Settings` lists.
@@ -191,7 +191,7 @@ def extend(
     y : array-like of shape (N,), optional
         Their private outputs, or labels of the release's classes, unless X has them.
     X_query : array-like or table of shape (P, D), optional
-        Where predictions matter; the new rows if not given, or k-means centres of many.
+        Query points; by default the new rows, or k-means centres of many.
     by_rows : bool
         That each new row is protected on its own, though the release protects persons.
     **settings

@@ -44,7 +44,7 @@ def make_release(order: Order, *, reporter: Reporter) -> Release:
     ----------
     order : Order
     reporter : Reporter
-        Is told what is done.
+        Receives the progress.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def plan_release(
     epsilons : sequence of float, optional
         Other budgets, for numbers; some around the order's if not given.
     reporter : Reporter
-        Is told what is done.
+        Receives the progress.
 
     Raises
     ------

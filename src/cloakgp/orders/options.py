@@ -178,7 +178,7 @@ class Order:
     source : SourceTable
     request : FitRequest
     queries : Path or None
-        A table of the inputs where predictions matter.
+        A table of query points.
     origin : Origin
     """
 

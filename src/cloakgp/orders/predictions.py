@@ -62,9 +62,9 @@ class TablePredictions:
     exposure : str
         The column with the exposures of new counts, which are 1 if it is empty.
     reporter : Reporter
-        Is told how far it has come.
+        Receives the progress.
     notify : callable
-        Is told of a column that is left out, and of levels that were not declared.
+        Called with a remark about a column left out, or about undeclared levels.
     chunk_rows : int, optional
         The most rows that are held at once, `CHUNK_ROWS` if not given. What is written does not
         depend on it, but for a last digit where rounding errors of predictions, some 1e-15 of

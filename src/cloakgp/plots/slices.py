@@ -67,7 +67,7 @@ class Slice:
     rows : table or array of shape (n, D)
         As `Release.predict` takes them.
     away : array of shape (n,)
-        How far the next row is, or the next point where predictions mattered; 1 where a place
+        How far the next row is, or the next query point; 1 where a place
         stops being near it.
     """
 
@@ -84,7 +84,7 @@ class Slice:
 
     @property
     def near(self) -> NDArray[np.bool_]:
-        """Whether a row, or a point where predictions mattered, is near, shape (n,)."""
+        """Whether a row, or a query point, is near, shape (n,)."""
         return np.asarray(self.away <= 1.0)
 
     def squared(self, values: NDArray[Any]) -> NDArray[Any]:

@@ -229,7 +229,7 @@ def _guesses(guarantee: Guarantee, *, output: str) -> tuple[Fact, ...]:
         Fact(
             "a guess",
             f"an attacker who knows everything but one person's {output}, and finds two values "
-            f"equally likely, guesses right with this file at most {percent(right)} of the time. "
+            f"equally likely, guesses right at most {percent(right)} of the time with this file. "
             "A coin guesses right 50 % of the time.",
         ),
         Fact(
@@ -358,8 +358,8 @@ def _attacker(guarantee: Guarantee | MixedGuarantee, *, output: str) -> tuple[Fa
         Fact(
             "a guess",
             f"an attacker who knows everything but one person's {output}, and finds two values "
-            "equally likely, guesses right with this file at most "
-            f"{percent(NORMAL.cdf(mu / 2))} of the time. A coin guesses right 50 % of the time.",
+            f"equally likely, guesses right at most {percent(NORMAL.cdf(mu / 2))} of the time "
+            "with this file. A coin guesses right 50 % of the time.",
         ),
         Fact(
             "a test",

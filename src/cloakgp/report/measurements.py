@@ -78,7 +78,7 @@ def describe_design(
     >>> describe_design(Certificate(criterion="given", gap=1.0))
     'the questions were given and not designed: others might say more under this guarantee.'
     >>> describe_design(Certificate(criterion="trace", gap=0.18)).split(". ")[-1][:56]
-    'That is not the usual 1 %: 18 % is the best bound known,'
+    'That is not the usual 1 %: 18 % is the best bound known;'
     """
     gap = f"{ceiling(100 * certificate.gap, digits=2)} %"
     criterion = CRITERIA[certificate.criterion]

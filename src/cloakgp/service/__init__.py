@@ -9,9 +9,9 @@ From the bottom up, each module imports from those before it:
   do with: the service, and the actor with their roles;
 * `orders`: a registered table and the choices of an analyst as an order (`cloakgp.orders`);
 * `worker`: a job in a worker process; `dispatch`: jobs on Dask;
-* `operations`: plain functions of a `Work` and messages, one for everything that anybody can do.
+* `operations`: plain functions of a `Work` and messages, one for each action of a person.
   Each checks that the actor may (`access.operation`), opens its own short transactions, returns
-  messages, and raises `errors`. They know nothing of HTTP: whoever writes other pages calls them;
+  messages, and raises `errors`. They know nothing of HTTP: other pages call them;
 * `guards`: who is asking, by a token or a session's cookie, with limits and protection against
   forged requests; `routes`: thin routers; `app`: all of it as one application.
 """

@@ -1,6 +1,6 @@
 """Budgets of accounts: their charges, the room that requests hold, and the shares of analysts.
 
-The ledger alone says what was spent, by the key of each request. A caller that decides about a
+The ledger alone holds spent budgets, by the key of each request. A caller that decides about a
 request holds the account's rules locked, so that two requests never count on the same room. A
 request holds room for the most that it may draw: limits, shares and thresholds have room for it
 with each of its noises. A request that waits for approval holds room of its analyst's share, and

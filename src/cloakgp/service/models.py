@@ -1,6 +1,6 @@
 """Tables of the service, beside the ledger's in one database.
 
-The ledger alone holds what was spent, under the key of each request; these tables hold the people,
+The ledger alone holds spent budgets, under the key of each request; these tables hold the people,
 their requests and the results. Times are whole seconds since 1970, lists are JSON.
 """
 

@@ -105,7 +105,7 @@ def serve(prepared: Prepared, *, begun: Callable[[str], None]) -> None:
         app,
         # Paths hold names; `metrics` logs requests without them.
         access_log=False,
-        # The application believes the proxies of the settings alone.
+        # The application trusts the proxies of the settings alone.
         proxy_headers=False,
         log_level="warning",
         server_header=False,

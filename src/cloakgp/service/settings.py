@@ -227,7 +227,7 @@ class Settings:
     secure : bool
         Whether cookies go over TLS alone.
     proxies : tuple of str
-        Addresses or networks of the proxies whose ``X-Forwarded-For`` is believed.
+        Addresses or networks of the proxies whose ``X-Forwarded-For`` counts.
     provider : IdentityProvider or None
         For people who sign in without a token.
 

@@ -21,7 +21,7 @@ from cloakgp.utils.arrays import Array
 GROUP_NUMBERS = 2**20
 
 OnStep = Callable[[str], None]
-"""Told what begins, in a few words."""
+"""Called with the name of a step, in a few words, as it begins."""
 
 
 def ignore_step(what: str) -> None:

@@ -71,7 +71,7 @@ class DaskRows:
     chunk_rows : int
         The most rows of a chunk.
     watch : callable or None
-        Told what is being done, how many rows are done, and of how many.
+        Called with the current step, the finished rows, and all rows.
     grouped : bool
         False: every row is protected on its own.
 

@@ -61,7 +61,7 @@ def release_histogram(
     Raises
     ------
     ValueError
-        For anything that does not make sense; no message quotes an output.
+        For invalid arguments; no message quotes an output.
 
     Examples
     --------
@@ -159,7 +159,7 @@ class DPHistogramRegressor(BinnedBaseline):
     Attributes
     ----------
     release_ : NoisyHistogram
-        What may be published.
+        The public result.
     guarantee_ : Guarantee
         What it costs.
     n_features_in_ : int

@@ -115,7 +115,7 @@ class Baseline(ReleaseMixin[Guarantee], RegressorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            For anything that does not make sense; no message quotes an output.
+            For invalid arguments; no message quotes an output.
         """
         self._publish(check_inputs(self, X), y)
         return self
