@@ -86,6 +86,9 @@ def _of_release(release: Release) -> tuple[Accuracy, ...]:
     points = np.vstack([measurement.strategy.X_query for measurement in release.measurements])
     mean, sd = _at(release, points)
     _, new_sd = _at(release, points, new_output=True)
+    if _errors_are_counted(release):
+        assert release.calibrated_by is not None
+        new_sd = new_sd * np.sqrt(release.calibrated_by.mean_square(mean))
     before = None
     if release.transform is None:
         before = _mean_root(np.sqrt(release.prior.query_variance(points)))
@@ -180,8 +183,15 @@ def accuracy_section(release: object) -> Section | None:
     return Section("Predictions", tuple(facts))
 
 
+def _errors_are_counted(release: Release) -> bool:
+    """Return whether counts tell how far outputs lie from predictions, in the units of both."""
+    return release.is_calibrated and release.transform is None
+
+
 def _how_sure(release: Release) -> str:
     """Say what tells how far people with the same inputs differ."""
+    if _errors_are_counted(release):
+        return " That goes by noisy counts of how far values lie from what is predicted of them."
     if any(one.about_spread and one.noise_sd > 0 for one in release.measurements):
         return " How far people with the same inputs differ was asked of all of them together."
     if release.fitted_prior.noise_variance != release.prior.noise_variance:
@@ -214,9 +224,10 @@ def calibration_facts(release: Release) -> tuple[Fact, ...]:
             "intervals",
             f"for a new person's own value they go by noisy counts of where the values of "
             f"{known.question.sizes.sum():,.0f} lie around what is predicted of them{parts}. "
-            f"Those of {100 * STATED_COVERAGE:g} % are to hold that share of these, taken together "
-            "and not for each kind of person; noise and numbers leave that unsure by "
-            f"{unsure:.2g} percentage points either way (with 95 %). Of new people it is nearly "
+            f"Those of {100 * STATED_COVERAGE:g} % are to hold that share of these or somewhat "
+            "more, as they are narrowed only as far as noise lets it be told; taken together and "
+            "not for each kind of person. Noise and numbers may leave them up to "
+            f"{unsure:.2g} percentage points short of it (with 95 %). Of new people it is nearly "
             "so, as counts are of those to whom predictions were fitted.",
         ),
     )
