@@ -11,6 +11,7 @@ from cloakgp.fitting.calibration import (
     FINEST,
     NOISIEST,
     calibration_share,
+    choose_cells,
     choose_strata,
     noise_share,
 )
@@ -43,8 +44,8 @@ def test_what_it_buys_is_precise_enough_and_no_more(budget):
 
 def test_persons_with_many_rows_take_as_many_more():
     budget = BUDGETS[0]
-    assert calibration_share(budget, rows=2000) > 0
-    assert calibration_share(budget, rows=2000, largest_group=5) == 0
+    assert calibration_share(budget, rows=4000) > 0
+    assert calibration_share(budget, rows=4000, largest_group=5) == 0
     alone, five = (calibration_share(budget, rows=rows * 10**5) for rows in (1, 5))
     assert calibration_share(budget, rows=5 * 10**5, largest_group=5) == pytest.approx(alone)
     assert alone > five
@@ -79,7 +80,7 @@ def test_stages_keep_what_they_have_where_spread_is_asked():
 
 def test_strata_are_as_many_as_noise_allows(rng):
     means = rng.normal(size=999)
-    for noise, count in [(0.001, 5), (0.0101, 2), (0.0074, 4), (0.02, 1), (0.5, 1)]:
+    for noise, count in [(0.001, 5), (0.0051, 4), (0.02, 4), (0.5, 4)]:
         ends, middles, shares = choose_strata(means, noise=noise)
         assert len(ends) + 1 == len(middles) == len(shares) == count
         assert shares.sum() == pytest.approx(1.0)
@@ -88,6 +89,13 @@ def test_strata_are_as_many_as_noise_allows(rng):
     alike = choose_strata(np.repeat([1.0, 1.0, 2.0], 50), noise=0.001)
     np.testing.assert_array_equal(alike[1], [1.0, 2.0])
     assert len(choose_strata(np.ones(50), noise=0.001)[0]) == 0
+
+
+def test_cells_are_few_where_noise_adds_up_over_them():
+    coarse, fine = choose_cells(0.02), choose_cells(0.002)
+    assert len(coarse) < len(fine)
+    for cells in (coarse, fine):
+        np.testing.assert_array_equal(cells, -cells[::-1])
 
 
 def test_little_tables_and_raw_predictions_keep_the_whole_budget():
@@ -102,7 +110,7 @@ def test_little_tables_and_raw_predictions_keep_the_whole_budget():
 
 
 def test_the_plan_counts_what_the_fit_publishes():
-    X = np.linspace(0.0, 10.0, 600)[:, None]
+    X = np.linspace(0.0, 10.0, 800)[:, None]
     model = DPGPRegressor(
         bounds=(0, 10), epsilon=4.0, inducing=5, interval=False, gap=0.05, insecure_seed=0
     )

@@ -13,7 +13,7 @@ from cloakgp.data import InputRows
 from cloakgp.design import Certificate
 from cloakgp.design.streaming.binning import Partition
 from cloakgp.fitting.bands import Step
-from cloakgp.fitting.calibration import CELLS, choose_strata, noise_share
+from cloakgp.fitting.calibration import choose_cells, choose_strata, noise_share
 from cloakgp.fitting.reach import reach_of_rows
 from cloakgp.fitting.strategies import Budget, choose_strategy, query_shares, unit_noise_sd
 from cloakgp.fitting.table import (
@@ -306,7 +306,7 @@ class HeldTable(Table):
         question = CalibrationQuestion(
             mean=mean,
             sd=sd,
-            cells=CELLS,
+            cells=choose_cells(noise),
             strata=strata,
             middles=middles,
             sizes=shares * self.counted,

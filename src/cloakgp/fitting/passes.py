@@ -20,7 +20,7 @@ from cloakgp.design.streaming.rules import EqualRule
 from cloakgp.design.streaming.sums import sum_strategy
 from cloakgp.design.streaming.together import sum_columns
 from cloakgp.fitting.bands import Stage, Step
-from cloakgp.fitting.calibration import CELLS, choose_strata, noise_share
+from cloakgp.fitting.calibration import choose_cells, choose_strata, noise_share
 from cloakgp.fitting.reach import reach_of_bands
 from cloakgp.fitting.refusals import refuse
 from cloakgp.fitting.row_forecast import LITTLE, RowsForecast, forecast_rows
@@ -358,7 +358,7 @@ class RowTable(Table):
         strata, middles, shares = choose_strata(sample, noise=noise)
         question = RowCalibration(
             prediction=prediction,
-            cells=CELLS,
+            cells=choose_cells(noise),
             strata=strata,
             middles=middles,
             sizes=shares * self.counted,

@@ -17,6 +17,13 @@ of the rows: half where noise is one per cent.
 In each stratum of predicted means the same is done with priors around what all strata tell
 together; between the middles of strata distribution functions are mixed linearly, so that nothing
 jumps.
+
+Intervals get wider as far as counts tell, and narrower only as far as noise lets it be told: where
+a quantile of Ĝ lies nearer to the median than predicted, it is moved outwards as far as a quantile
+of its posterior, that at the probability ½ + .7 (τ − ½) for the quantile at τ, lies from the smooth
+estimate, but no further than it was predicted. So an end of a 90 % interval is where the posterior
+has it with .815. For this the posterior counts that outputs do not scatter alike within a stratum:
+log scales vary by a quarter, less the weight of the isotone estimate.
 """
 
 from __future__ import annotations
@@ -37,9 +44,15 @@ from cloakgp.utils.arrays import Array
 # and of those of a stratum around those of all.
 WEAK = np.array([0.5, 1.0, 0.5, 0.3])
 OF_STRATUM = np.array([0.3, 0.5, 0.3, 0.2])
-NORMAL = np.zeros(4)
+NORMAL, LOG_SCALE = np.zeros(4), np.array([0.0, 1.0, 0.0, 0.0])
 # Where the search for the most probable begins, beside the centre of its prior: narrower laws.
 NARROWER = (-1.0, -2.0)
+# By how much log scales vary within a stratum.
+WITHIN = 0.25
+# How far the posterior probability at which a quantile is taken follows that of the quantile.
+CAUTION = 0.7
+# Probabilities at which quantiles are compared: these normal ones.
+LEVELS = special.ndtr(np.linspace(-6.0, 6.0, 301))
 # What a share of noise counts against the isotone estimate; see above.
 NOISE_WEIGHT = 100.0
 # Points at which distribution functions are kept: dense at the centre, to 40 predictive sds.
@@ -78,7 +91,7 @@ class Calibration:
     >>> shares = np.diff(norm.cdf(np.concatenate([[-np.inf], cells, [np.inf]]), scale=0.5))
     >>> known = Calibration(counts=1e4 * shares[None, :], question=question, noise_sd=1.0)
     >>> known.quantiles(np.zeros(1), np.array([0.05, 0.95])).round(2)
-    array([[-0.82,  0.82]])
+    array([[-0.83,  0.83]])
     """
 
     counts: Array
@@ -262,12 +275,14 @@ class _Fitted:
         # They add up to what is known.
         known = counts + (rows - counts.sum()) / len(counts)
         posterior = _Posterior(known, cells, rows=rows, noise=noise, centre=centre, sds=sds)
-        law, laws = posterior.approximated()
+        law, laws, scores = posterior.approximated()
         grid, share = _grid(), noise / rows
         smooth = np.mean([_below(grid, each) for each in laws], axis=0)
         weight = 1.0 / (1.0 + (NOISE_WEIGHT * share) ** 2)
         isotone = _within_cells(_nearest_counts(known, rows) / rows, cells, grid, smooth)
-        below = np.maximum.accumulate((1.0 - weight) * smooth + weight * isotone)
+        told = np.maximum.accumulate((1.0 - weight) * smooth + weight * isotone)
+        parts = laws + (1.0 - weight) * WITHIN * scores * LOG_SCALE
+        below = _cautious(told, smooth, parts, grid)
         return cls(law=law, laws=laws, below=below, weight=weight, rows=rows, noise=share)
 
 
@@ -295,8 +310,11 @@ class _Posterior:
         misfit = np.square(self.counts - expected) / spread + np.log(spread)
         return 0.5 * float(misfit.sum()) + 0.5 * float(position @ position)
 
-    def approximated(self) -> tuple[Array, Array]:
-        """Return the most probable law, and laws of Laplace's approximation around it."""
+    def approximated(self) -> tuple[Array, Array, Array]:
+        """Return the most probable law, laws of Laplace's approximation, and a score for each.
+
+        Scores are normal and independent of the laws, shape (n, 1).
+        """
         starts = [np.zeros(4), *(np.array([0.0, start, 0.0, 0.0]) for start in NARROWER)]
         tried = [optimize.minimize(self.minus_log_density, one, method="BFGS") for one in starts]
         best = min(tried, key=lambda one: float(one.fun)).x
@@ -305,8 +323,9 @@ class _Posterior:
         slopes = np.array(moved).T / (2 * STEP)
         weighted = slopes / np.sqrt(self.variance(self.expected(best)))[:, None]
         root = np.linalg.inv(np.linalg.cholesky(weighted.T @ weighted + np.eye(4))).T
-        draws = special.ndtri(qmc.Sobol(4, scramble=False).random(DRAWS)[1:])
-        return self.centre + self.sds * best, self.centre + self.sds * (best + draws @ root.T)
+        draws = special.ndtri(qmc.Sobol(5, scramble=False).random(DRAWS)[1:])
+        laws = self.centre + self.sds * (best + draws[:, :4] @ root.T)
+        return self.centre + self.sds * best, laws, draws[:, 4:]
 
 
 def _grid() -> Array:
@@ -322,6 +341,40 @@ def _below(z: Array, law: Array) -> Array:
     bent = np.sinh(np.clip(np.exp(log_tail) * place - skewness, -LARGEST, LARGEST))
     found: Array = special.ndtr(bent)
     return found
+
+
+def _quantiles(levels: Array, laws: Array) -> Array:
+    """Return quantiles of sinh-arcsinh laws, shape (n, levels)."""
+    location, log_scale, skewness, log_tail = laws.T[:, :, None]
+    bent = np.arcsinh(special.ndtri(levels)) + skewness
+    found: Array = location + np.exp(log_scale) * np.sinh(np.exp(-log_tail) * bent)
+    return found
+
+
+def _cautious(told: Array, smooth: Array, laws: Array, grid: Array) -> Array:
+    """Return a distribution function no narrower than its posterior allows, or than predicted.
+
+    Parameters
+    ----------
+    told, smooth : arrays of shape (G,)
+        The distribution function that is estimated, and its smooth part, on the grid.
+    laws : array of shape (n, 4)
+        Of the posterior.
+    grid : array of shape (G,)
+    """
+    quantiles, predicted = np.interp(LEVELS, told, grid), special.ndtri(LEVELS)
+    ordered = np.sort(_quantiles(LEVELS, laws), axis=0)
+    place = (0.5 + CAUTION * (LEVELS - 0.5)) * (len(ordered) - 1)
+    lower, each = np.floor(place).astype(np.intp), np.arange(len(LEVELS))
+    part = place - lower
+    posterior = (1.0 - part) * ordered[lower, each] + part * ordered[lower + 1, each]
+    careful = quantiles + posterior - np.interp(LEVELS, smooth, grid)
+    outwards = np.where(
+        LEVELS > 0.5,
+        np.maximum(quantiles, np.minimum(careful, predicted)),
+        np.minimum(quantiles, np.maximum(careful, predicted)),
+    )
+    return np.interp(grid, np.maximum.accumulate(outwards), LEVELS, left=0.0, right=1.0)
 
 
 def _nearest_counts(counts: Array, total: float) -> Array:

@@ -40,11 +40,11 @@ class PredictedDistributions:
         """Return intervals that hold a new output at X with a given probability.
 
         As likely to miss it below as above. Calibrated (`Release.is_calibrated`), such intervals
-        hold this share of the outputs of the table that was asked, up to the noise of the counts,
-        together and not for each X; the same is expected of new outputs from where these come from,
-        as far as the curve was not fitted to the table's noise. Not calibrated, they hold what they
-        say if the model does. Of counts the ends are whole numbers, and the probability is at least
-        that.
+        hold this share of the outputs of the table that was asked, or somewhat more, up to the
+        noise of the counts, together and not for each X; the same is expected of new outputs from
+        the same source, as far as the curve was not fitted to the table's noise. Not calibrated,
+        they hold what they say if the model does. Of counts the ends are whole numbers, and the
+        probability is at least that.
 
         Parameters
         ----------

@@ -86,6 +86,9 @@ def _of_release(release: Release) -> tuple[Accuracy, ...]:
     points = np.vstack([measurement.strategy.X_query for measurement in release.measurements])
     mean, sd = _at(release, points)
     _, new_sd = _at(release, points, new_output=True)
+    if _errors_are_counted(release):
+        assert release.calibrated_by is not None
+        new_sd = new_sd * np.sqrt(release.calibrated_by.mean_square(mean))
     before = None
     if release.transform is None:
         before = _mean_root(np.sqrt(release.prior.query_variance(points)))
@@ -180,8 +183,15 @@ def accuracy_section(release: object) -> Section | None:
     return Section("Predictions", tuple(facts))
 
 
+def _errors_are_counted(release: Release) -> bool:
+    """Return whether counts tell how far outputs lie from predictions, in the units of both."""
+    return release.is_calibrated and release.transform is None
+
+
 def _how_sure(release: Release) -> str:
     """Name the source of the spread between people with the same inputs."""
+    if _errors_are_counted(release):
+        return " That rests on noisy counts of the distances of values from their predictions."
     if any(one.about_spread and one.noise_sd > 0 for one in release.measurements):
         return " One question about all rows measured the spread among people with equal inputs."
     if release.fitted_prior.noise_variance != release.prior.noise_variance:
@@ -214,11 +224,11 @@ def calibration_facts(release: Release) -> tuple[Fact, ...]:
             "intervals",
             "those for a new person's own value are calibrated by noisy counts of where the values "
             f"of {known.question.sizes.sum():,.0f} rows lie around their predictions{parts}. "
-            f"Intervals of {100 * STATED_COVERAGE:g} % aim to hold that share of these values, "
-            "over all rows together and not for each kind of person; the noise and the number "
-            f"of rows leave an uncertainty of {unsure:.2g} percentage points either way (at "
-            "95 %). For new people this holds nearly: the predictions were fitted to the "
-            "counted ones.",
+            f"Intervals of {100 * STATED_COVERAGE:g} % aim to hold that share of these values or "
+            "somewhat more (they are narrowed only as far as the noise allows), over all rows "
+            "together and not for each kind of person; noise and the number of rows may leave them "
+            f"up to {unsure:.2g} percentage points short of it (at 95 %). For new people this "
+            "holds nearly: the predictions were fitted to the counted ones.",
         ),
     )
 
