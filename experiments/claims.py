@@ -324,7 +324,7 @@ class Claims(Experiment[Found]):
 
     name: ClassVar[str] = "claims"
     small: ClassVar[Mapping[str, Any]] = MappingProxyType(
-        {"draws": 1, "rows": (400,), "epsilons": (8.0,), "names": ("skewed", "counts")}
+        {"draws": 1, "rows": (400,), "epsilons": (10.0,), "names": ("skewed", "counts")}
     )
 
     draws: Annotated[int, typer.Option(min=1, help="Splits, or draws of rows, and of noise.")] = (

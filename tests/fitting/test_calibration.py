@@ -110,7 +110,7 @@ def test_little_tables_and_raw_predictions_keep_the_whole_budget():
 
 
 def test_the_plan_counts_what_the_fit_publishes():
-    X = np.linspace(0.0, 10.0, 800)[:, None]
+    X = np.linspace(0.0, 10.0, 1000)[:, None]
     model = DPGPRegressor(
         bounds=(0, 10), epsilon=4.0, inducing=5, interval=False, gap=0.05, insecure_seed=0
     )

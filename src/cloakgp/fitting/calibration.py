@@ -8,7 +8,7 @@ hold 90 % of outputs hold 99 % of some and 70 % of others wherever outputs scatt
 there, which the predictions that they replace, a little too wide on the whole, did not. Where even
 the largest share would leave counts too noisy for four strata, nothing is asked. Noise adds up
 over cells, so that there are few while noise is more than a small part of the rows. All of this was
-chosen on releases of tables and of simulated outputs, at noises of .4 to 5 % of the rows
+chosen on releases of tables and of simulated outputs, at noises of .2 to 5 % of the rows
 (``python -m experiments claims``).
 """
 
@@ -20,7 +20,7 @@ from cloakgp.fitting.strategies import Budget
 from cloakgp.utils.arrays import Array
 
 # The noise of a count as a share of the rows: with more nothing is asked, and less is not paid for.
-NOISIEST, FINEST = 0.02, 0.002
+NOISIEST, FINEST = 0.015, 0.002
 # Fewer rows tell little of their distribution, whatever the noise.
 LEAST_ROWS = 100
 # The least share of a budget.
