@@ -182,6 +182,11 @@ def accuracy_section(release: object) -> Section | None:
 
 def _how_sure(release: Release) -> str:
     """Say what tells how far people with the same inputs differ."""
+    if release.fitted_prior.scatter is not None:
+        return (
+            " How far people with the same inputs differ was asked of parts of the rows, and is "
+            "taken to vary with the inputs."
+        )
     if any(one.about_spread and one.noise_sd > 0 for one in release.measurements):
         return " How far people with the same inputs differ was asked of all of them together."
     if release.fitted_prior.noise_variance != release.prior.noise_variance:
