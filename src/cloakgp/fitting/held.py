@@ -15,7 +15,7 @@ from cloakgp.design.streaming.binning import Cells
 from cloakgp.fitting.bands import Step
 from cloakgp.fitting.calibration import CELLS, choose_strata, noise_share
 from cloakgp.fitting.reach import reach_of_rows
-from cloakgp.fitting.scatter import choose_count
+from cloakgp.fitting.scatter import choose_strata_of_scatter
 from cloakgp.fitting.strategies import Budget, choose_strategy, query_shares, unit_noise_sd
 from cloakgp.fitting.table import (
     Count,
@@ -300,7 +300,7 @@ class HeldTable(Table):
         within = reach_of_rows(bounds, known.measurements, rows=len(self.X))
         question = SpreadQuestion(mean=within.clip(mean), sd=np.sqrt(variance))
         strategy = self._alike(settings.query.X, settings.query.weights)
-        strata = self._scatter_strata(budget, model)
+        strata = choose_strata_of_scatter(self, budget, model.likelihood)
         if strata is None:
             return Design(strategy=strategy, question=question)
         by_strata = ScatterQuestion(
@@ -311,14 +311,6 @@ class HeldTable(Table):
         )
         matrix = strata.cells.membership(self.X).toarray()
         return Design(strategy=replace(strategy, matrix=matrix), question=by_strata)
-
-    def _scatter_strata(self, budget: Budget, model: Model) -> Strata | None:
-        """Return in which strata it is asked how noisy outputs are; None if in none."""
-        if self.outputs > 1 or not model.likelihood.linear:
-            return None
-        count = choose_count(budget, rows=self.counted, largest_group=self.most_counted)
-        strata = self.strata(count) if count > 1 else None
-        return None if strata is None or len(strata.sizes) == 1 else strata
 
     def _calibration(self, budget: Budget, settings: DesignSettings, *, known: Release) -> Design:
         """Count outputs in cells of their predicted distributions, as those of new outputs."""

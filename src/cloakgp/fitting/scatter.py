@@ -10,6 +10,8 @@ public numbers.
 from __future__ import annotations
 
 from cloakgp.fitting.strategies import Budget
+from cloakgp.fitting.table import Strata, Table
+from cloakgp.models.likelihoods import Likelihood
 
 # By how much the mean answer of a row of Gaussian outputs grows with the log of their noise sd.
 SLOPE = 0.31
@@ -40,3 +42,21 @@ def choose_count(budget: Budget, *, rows: int, largest_group: int = 1) -> int:
     noise = largest_group * budget.unit_sd() / rows
     count = min(int(SLOPE * UNSURE / noise), rows // (LEAST_ROWS * largest_group), MOST)
     return count if count >= FEWEST else 1
+
+
+def choose_strata_of_scatter(table: Table, budget: Budget, likelihood: Likelihood) -> Strata | None:
+    """Return in which strata a table is asked how noisy outputs are; None if in none.
+
+    Parameters
+    ----------
+    table : Table
+    budget : Budget
+        Of the question.
+    likelihood : Likelihood
+        Of the outputs: of numbers, of which there is one in every row, alone it is asked.
+    """
+    if table.outputs > 1 or not likelihood.linear:
+        return None
+    count = choose_count(budget, rows=table.counted, largest_group=table.most_counted)
+    strata = table.strata(count) if count > 1 else None
+    return None if strata is None or len(strata.sizes) == 1 else strata

@@ -88,6 +88,25 @@ class Scatter:
         return factor
 
 
+def same_scatter(one: Scatter | None, other: Scatter | None) -> bool:
+    """Return whether noise varies alike, or not at all.
+
+    Parameters
+    ----------
+    one, other : Scatter or None
+    """
+    if one is None or other is None:
+        return one is other
+    return one.length == other.length and all(
+        np.array_equal(mine, theirs)
+        for mine, theirs in (
+            (one.centres, other.centres),
+            (one.units, other.units),
+            (one.weights, other.weights),
+        )
+    )
+
+
 def similarity(X: Array, centres: Array, *, units: Array, length: float) -> Array:
     """Return Gaussian bumps around centres at P points, shape (P, B).
 

@@ -9,7 +9,6 @@ import numpy as np
 from cloakgp.privacy.questions.calibration import CellCounts
 from cloakgp.privacy.questions.counts import CountQuestion
 from cloakgp.privacy.questions.outside import OutsideQuestion
-from cloakgp.privacy.questions.scatter import ScatterQuestion
 from cloakgp.release import Measurement, Release, StreamedStrategy
 from cloakgp.release.measurement import declared_bounds
 from cloakgp.report.columns import asked_output
@@ -108,7 +107,7 @@ class NumberWords(OutputWords):
                 "one question about all rows alike, which tells what intervals, quantiles and "
                 "probabilities are worth."
             )
-        if isinstance(measurement.question, ScatterQuestion):
+        if measurement.about_scatter:
             return (
                 "one question about each part of the rows, which tells how noisy outputs are, and "
                 "where more than elsewhere."

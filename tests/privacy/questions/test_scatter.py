@@ -1,6 +1,7 @@
 """Distances from predicted means by strata: all neighbours, both noises, groups, and mutations."""
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -10,9 +11,14 @@ from hypothesis import strategies as st
 from laplace_neighbours import furthest as furthest_laplace
 from laplace_neighbours import moved
 from neighbours import ACHIEVED_SHARE
+from private_chunks import PrivateChunks
 
-from cloakgp.privacy.ask import ask
+from cloakgp.design.streaming.binning import Cells
+from cloakgp.privacy.ask import StrategyBound, ask, ask_chunks
+from cloakgp.privacy.noise import NOISES
 from cloakgp.privacy.questions.scatter import ScatterQuestion
+from cloakgp.privacy.questions.unit import UnitQuestion
+from cloakgp.release.streamed_strategy import EqualShares
 
 pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
 
@@ -34,6 +40,32 @@ def asked(y, *, noise="gaussian", groups=None, strategy=STRATA):
     return ask(strategy, y, question=QUESTION, epsilon=0.7, delta=delta, noise=noise, groups=groups)
 
 
+@dataclass(frozen=True)
+class _OfRows(UnitQuestion):
+    """The same question about rows whose inputs are their numbers."""
+
+    def validate(self):
+        pass
+
+    def of_rows(self, X):
+        rows = X[:, 0].astype(int)
+        return ScatterQuestion(mean=MEAN[rows], sd=SD[rows], **CENTRES)
+
+
+def in_chunks(y, *, noise="gaussian"):
+    bound = StrategyBound(
+        answers=3, longest=1.0 + 1e-12, chunk_rows=5, count=5, noise=NOISES[noise], chunks=5
+    )
+    return ask_chunks(
+        PrivateChunks(np.asarray(y), cuts=(2,)),
+        EqualShares(strata=Cells(**CENTRES)),
+        bound=bound,
+        question=_OfRows(),
+        epsilon=0.7,
+        delta=1e-4 if noise == "gaussian" else 0.0,
+    )
+
+
 @given(
     mean=st.floats(-1e300, 1e300),
     sd=st.floats(5e-324, 1e300),
@@ -50,20 +82,22 @@ def test_a_distance_counts_by_its_logarithm(mean, sd, output):
     assert placed == pytest.approx(exact - 0.5, abs=1e-9)
 
 
-def test_no_output_moves_answers_by_more_than_is_counted_and_one_does_by_all_of_it():
+@pytest.mark.parametrize("run", [asked, in_chunks])
+def test_no_output_moves_answers_by_more_than_is_counted_and_one_does_by_all_of_it(run):
     answers, _, spent = furthest_gaussian(
-        asked, MEAN.copy(), values=around, public=lambda answers: answers.noise_sd
+        run, MEAN.copy(), values=around, public=lambda answers: answers.noise_sd
     )
     assert ACHIEVED_SHARE * answers.guarantee.mu <= spent <= answers.guarantee.mu
     # Oracle: of however many strata, one number moves by 1.
     assert answers.noise_sd == pytest.approx(1 / answers.guarantee.mu, rel=1e-6)
 
 
-def test_laplace_noise_is_that_of_one_number_that_moves():
+@pytest.mark.parametrize("run", [asked, in_chunks])
+def test_laplace_noise_is_that_of_one_number_that_moves(run):
     neighbours = (
         [[*MEAN[:row], value, *MEAN[row + 1 :]] for value in around(row)] for row in range(5)
     )
-    answers, _, spent = furthest_laplace(lambda y: asked(y, noise="laplace"), neighbours)
+    answers, _, spent = furthest_laplace(lambda y: run(y, noise="laplace"), neighbours)
     assert 0.999 * 0.7 <= spent <= 0.7
     assert answers.noise_sd == pytest.approx(np.sqrt(2) / 0.7, rel=1e-6)
 

@@ -15,7 +15,6 @@ import numpy as np
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import ClassLikelihood, CountLikelihood, Likelihood, Numbers
 from cloakgp.privacy.questions.bounds import OutputBounds
-from cloakgp.privacy.questions.scatter import ScatterQuestion
 from cloakgp.release.hyperparameters.classification import (
     LEARNING_CELLS,
     LEARNING_POINTS,
@@ -126,7 +125,7 @@ def learn(
         # They were learned with outputs in bands linearised under the declared prior.
         learned = _conditionable(learned, answered, sweeps=sweeps) or (declared,)
     if hyperprior.noise_variance and _asks_spread(answered):
-        in_strata = any(isinstance(each.question, ScatterQuestion) for each in answered)
+        in_strata = any(each.about_scatter for each in answered)
         of_noise = with_learned_scatter if in_strata else with_learned_noise
         return of_noise(learned, answered, sweeps=sweeps)
     return learned

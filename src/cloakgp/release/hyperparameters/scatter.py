@@ -70,8 +70,7 @@ class Bumps:
         """The lower Cholesky factor of the covariance of h at centres, over τ², shape (B, B)."""
         alike = similarity(self.centres, self.centres, units=self.units, length=self.length)
         alike[np.diag_indices(len(alike))] += JITTER
-        factor: Array = np.linalg.cholesky(alike)
-        return factor
+        return np.asarray(np.linalg.cholesky(alike), dtype=np.float64)
 
     def scatter(self, standard: Array) -> Scatter:
         """Return the h for which so many standard normal numbers stand, shape (B,)."""
@@ -111,12 +110,44 @@ def with_learned_scatter(
     bumps = Bumps.around(
         [(one.centres, one.units) for one in questions if isinstance(one, ScatterQuestion)]
     )
-    position, standard = most_probable(
+    return with_noise_in_strata(
+        priors,
         np.array([each.evidence for each in moments]),
         values=np.concatenate([one.answers.values[:, 0] for one in asked]),
         expected=np.array([each.expected for each in moments]),
         variance=np.array([each.variance for each in moments]),
+        bumps=bumps,
         factor=_of_answers(bumps.factor, asked),
+    )
+
+
+def with_noise_in_strata(
+    priors: Sequence[WeightedPrior],
+    evidence: Array,
+    *,
+    values: Array,
+    expected: Array,
+    variance: Array,
+    bumps: Bumps,
+    factor: Array | None = None,
+) -> tuple[WeightedPrior, ...]:
+    """Return priors with the most probable noise, from what it makes of answers at a few values.
+
+    Parameters
+    ----------
+    priors : sequence of WeightedPrior
+    evidence, values, expected, variance : arrays
+        As for `most_probable`.
+    bumps : Bumps
+    factor : array of shape (k, B), optional
+        As for `most_probable`; by default every answer is about the stratum of one centre.
+    """
+    position, standard = most_probable(
+        evidence,
+        values=values,
+        expected=expected,
+        variance=variance,
+        factor=bumps.factor if factor is None else factor,
     )
     scatter = bumps.scatter(standard)
     return tuple(
