@@ -10,7 +10,7 @@ from conditioning import weighted
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from stages import stage
 
-from cloakgp import DPGPRegressor, Release
+from cloakgp import DPGPRegressor, Release, refine
 from cloakgp.models import ExactPrior
 from cloakgp.privacy.questions.scatter import ScatterQuestion
 from cloakgp.privacy.questions.spread import SpreadQuestion
@@ -117,15 +117,19 @@ def test_bumps_have_the_covariance_of_their_centres():
 
 
 @pytest.fixture(scope="module")
-def release():
+def table():
     rng = np.random.default_rng(2)
     places = rng.uniform(0, 8, size=(250, 1))
-    y = np.sin(places[:, 0]) + 0.1 * np.exp(places[:, 0] / 5) * rng.normal(size=250)
+    return places, np.sin(places[:, 0]) + 0.1 * np.exp(places[:, 0] / 5) * rng.normal(size=250)
+
+
+@pytest.fixture(scope="module")
+def release(table):
     model = DPGPRegressor(
         bounds=(-3, 3), epsilon=20.0, delta=1e-3, inducing=8, calibrate=False, insecure_seed=1
     )
     with pytest.warns(UserWarning, match="epsilon"):
-        return model.fit(places, y).release_
+        return model.fit(*table).release_
 
 
 def test_a_release_knows_where_outputs_scatter(release):
@@ -153,3 +157,10 @@ def test_learning_anew_finds_the_same_and_without_it_none_is_left(release):
         again.observation_noise(X), release.fitted_prior.observation_noise(X), rtol=1e-6
     )
     assert np.ptp(release.without_learning().fitted_prior.observation_noise(X)) == 0.0
+
+
+def test_later_bands_are_narrow_where_outputs_scatter_less(release, table):
+    refined = refine(release, table[1], X[::50], epsilon=2.0, delta=1e-3, insecure_seed=9)
+    bands, places = refined.measurements[-1].question, table[0][:, 0]
+    assert bands.width[places > 6].mean() > 1.5 * bands.width[places < 2].mean()
+    assert np.ptp(refined.fitted_prior.observation_noise(X)) > 0.0
