@@ -24,6 +24,7 @@ from cloakgp.privacy import Guarantee, OutputBounds
 from cloakgp.privacy.accounting import exact_noise_multiplier
 from cloakgp.privacy.questions.bands import Bands
 from cloakgp.privacy.questions.calibration import CalibrationQuestion
+from cloakgp.privacy.questions.scatter import ScatterQuestion
 from cloakgp.privacy.questions.spread import SpreadQuestion
 from cloakgp.privacy.questions.unit import UNIT_INTERVAL
 from cloakgp.release.bands import NARROWEST, account_in_bands, choose_bands
@@ -226,11 +227,15 @@ def test_the_default_schedule_and_perhaps_the_spread(table):
     many = X, table[1].repeat(8)
     settings = {"noise_variance": None, "interval": False}
     large = fitted(many, **settings)
-    every = [*kinds, SpreadQuestion, CalibrationQuestion]
+    every = [*kinds, ScatterQuestion, CalibrationQuestion]
     assert [type(one.question) for one in large.measurements] == every
     large = fitted(many, **settings, calibrate=False)
-    assert [type(one.question) for one in large.measurements] == [*kinds, SpreadQuestion]
-    np.testing.assert_array_equal(large.measurements[-1].strategy.matrix, np.ones((1, 320)))
+    assert [type(one.question) for one in large.measurements] == [*kinds, ScatterQuestion]
+    # Every row is in one stratum, and few rows, or little budget, are asked about as one.
+    np.testing.assert_array_equal(large.measurements[-1].strategy.matrix.sum(axis=0), np.ones(320))
+    fewer = fitted(many, **settings, calibrate=False, epsilon=0.7)
+    assert [type(one.question) for one in fewer.measurements] == [*kinds, SpreadQuestion]
+    np.testing.assert_array_equal(fewer.measurements[-1].strategy.matrix, np.ones((1, 320)))
     assert 0.999e-3 <= large.guarantee.delta_at(2.0) <= 1e-3
     # Noise that is given is not asked about.
     assert [

@@ -19,14 +19,15 @@ from cloakgp.models import APPROXIMATIONS
 from cloakgp.models.summary import summarise
 from cloakgp.privacy import OutputBounds, compose
 from cloakgp.release import DenseStrategy, StreamedStrategy
-from cloakgp.release.bands import RowBands
+from cloakgp.release.bands import RowBands, RowScatter
 from cloakgp.release.hyperparameters.covariance import gather_sums
 from cloakgp.release.hyperparameters.noise import (
     likeliest_position,
     noise_positions,
     scaled_noise,
 )
-from cloakgp.release.posterior.clipped import log_evidence, spread_log_density
+from cloakgp.release.hyperparameters.scatter import with_noise_in_strata
+from cloakgp.release.posterior.clipped import expected_spread, log_evidence, spread_log_density
 from cloakgp.report.describe import describe
 from cloakgp.report.facts import as_text
 
@@ -276,6 +277,45 @@ def test_how_noisy_outputs_are_is_learned_as_from_kept_rows(grouped, tables, mon
     assert "estimates the noise of outputs" in loaded
 
 
+@pytest.mark.usefixtures("any_evidence")
+@pytest.mark.parametrize("grouped", [False, True])
+def test_where_outputs_scatter_is_learned_as_from_kept_rows(grouped, tables, monkeypatch):
+    """Oracle: what a dense release expects of the answers, at every noise that is tried."""
+    X, seen = tables[0], []
+    people = [number % 26 for number in range(70)] if grouped else None
+    monkeypatch.setattr("cloakgp.fitting.scatter.LEAST_ROWS", 6)
+    monkeypatch.setattr("cloakgp.fitting.scatter.UNSURE", 9.0)
+
+    def spy(priors, evidence, **named):
+        seen.append((priors[0].prior, evidence, named))
+        return with_noise_in_strata(priors, evidence, **named)
+
+    monkeypatch.setattr("cloakgp.fitting.passes.with_noise_in_strata", spy)
+    model = model_of(X, learn="map", mean=None, noise_variance=None, epsilon=30.0)
+    release = model.fit_rows(rows_of(X, groups=people), X[::7]).release_
+    last = release.measurements[-1]
+    assert isinstance(last.question, RowScatter)
+    assert len(last.question.centres) == last.strategy.n_answers > 2
+    np.testing.assert_array_equal(last.strategy.strata.centres, last.question.centres)
+    sizes = None if people is None else np.array([float(people.count(one)) for one in people])
+    kept = keeping_rows(release, tables, sizes)
+    # Predictions, with noise that varies with the inputs, too.
+    assert np.ptp(release.fitted_prior.observation_noise(X)) > 0.0
+    assert_alike(release, kept)
+    [(main, evidence, named)] = seen
+    expected = [
+        expected_spread(scaled_noise(main, place), kept.measurements) for place in noise_positions()
+    ]
+    np.testing.assert_allclose(
+        np.diff(evidence), np.diff([one.evidence for one in expected]), rtol=1e-5, atol=1e-5
+    )
+    np.testing.assert_allclose(named["expected"], [one.expected for one in expected], atol=1e-4)
+    np.testing.assert_allclose(named["variance"], [one.variance for one in expected], atol=1e-4)
+    np.testing.assert_array_equal(named["values"], last.answers.values[:, 0])
+    assert "one question about each part of the rows" in as_text(describe(release), width=10_000)
+    assert last.strategy.verify(rows_of(X, groups=people), question=last.question) <= 1 + 1e-9
+
+
 # The rule that leaves stages out.
 
 
@@ -419,7 +459,7 @@ def test_beside_one_stage_it_is_asked_how_noisy_outputs_are(noise_sd):
     model = DPGPRegressor(bounds=(0, 100), epsilon=1.0, inducing=15, insecure_seed=3)
     release = model.fit_rows(ArrayRows(X[:12_000], y[:12_000])).release_
     kinds = [one.question.name for one in release.measurements]
-    assert kinds.count("row spread") == 1
+    assert kinds.count("row scatter") == 1
     assert "row bands" not in kinds
     spent = sum(sum(one.answers.guarantee.laplace) for one in release.measurements)
     assert spent == pytest.approx(1.0, rel=1e-3)

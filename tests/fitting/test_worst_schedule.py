@@ -69,6 +69,27 @@ def test_no_release_exceeds_what_is_said_beforehand(
     assert released.coarseness <= worst.coarseness
 
 
+def test_strata_in_which_it_is_asked_how_noisy_outputs_are_count():
+    budget = Budget(10.0, 1e-3)
+    worst = worst_of_schedule(DEFAULT_STAGES, budget=budget, rows=120, ask_spread=True)
+    assert worst.answers == 3 * 120 + 4
+    X = np.linspace(0, 10, 120)[:, None]
+    released = release_held(
+        X,
+        np.sin(X).ravel(),
+        prior=ExactPrior(kernel=0.5 * RBF(1e-3), noise_variance=0.1, mean=0.0),
+        question=OutputBounds(-1.0, 1.0),
+        query=Query(X),
+        epsilon=10.0,
+        delta=1e-3,
+        gap=0.1,
+        hyperprior=Hyperprior(mean=False),
+        stages=DEFAULT_STAGES,
+    )
+    assert released.measurements[-1].strategy.n_answers == 4
+    assert released.guarantee.answers <= worst.answers
+
+
 def test_what_was_forgotten_counts():
     """Two stages of as many questions as rows were all that was known of."""
     one = worst_of_schedule(ONE_STAGE, budget=Budget(20.0, 0.01), rows=21)

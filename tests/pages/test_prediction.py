@@ -15,6 +15,7 @@ from test_every_kind import KINDS, release_of
 from cloakgp import DPGPClassifier, DPGPRegressor, Release
 from cloakgp.columns import Boolean, Category, Date, Number, OrderedCategory, Place, Schema
 from cloakgp.models import gibbs_kernel
+from cloakgp.models.scatter import Scatter
 from cloakgp.pages import prediction
 from cloakgp.pages.prediction import KERNELS, prediction_html
 from cloakgp.report.columns import has_classes
@@ -159,6 +160,18 @@ def test_coverage_and_threshold_are_chosen_on_the_page(opened):
     page.fill("#above", "tall")
     page.wait_for_function("document.querySelector('#beyond').textContent === ''")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_noise_that_varies_with_the_inputs_does_on_the_page(opened):
+    model = DPGPRegressor(bounds=(0, 1), **BUDGET).fit(X, np.linspace(0.2, 0.8, len(X)))
+    scatter = Scatter(
+        centres=X[:3], units=np.array([1.0, 2.0]), length=1.5, weights=np.array([1.0, -0.5, 7.0])
+    )
+    learned = [
+        replace(one, prior=replace(one.prior, scatter=scatter)) for one in model.release_.learned
+    ]
+    release = replace(model.release_, learned=tuple(learned))
+    agrees(release, opened(prediction_html(release)))
 
 
 SCHEMA = Schema(

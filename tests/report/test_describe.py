@@ -185,3 +185,16 @@ def test_learning_that_changed_nothing_says_so():
     release = DPGPRegressor(bounds=(0, 1), epsilon=0.01, delta=1e-6).fit(X, X[:, 0] / 10).release_
     facts = {fact.label: fact.text for section in describe(release) for fact in section.facts}
     assert facts["learned"].startswith("nothing")
+
+
+def test_noise_that_varies_with_the_inputs_is_said_with_numbers():
+    X = np.random.default_rng(2).uniform(0, 8, size=(250, 1))
+    y = np.sin(X[:, 0]) + 0.1 * np.exp(X[:, 0] / 5) * np.random.default_rng(3).normal(size=250)
+    settings = {"epsilon": 4.0, "delta": 1e-3, "inducing": 8, "insecure_seed": 1}
+    release = DPGPRegressor(bounds=(-3, 3), **settings).fit(X, y).release_
+    prior, facts = release.fitted_prior, _facts(release)
+    noise = np.sqrt(prior.observation_noise(prior.scatter.centres))
+    assert facts["noise sd"].startswith(f"{noise.min():.3g} to {noise.max():.3g}, of each output")
+    text = as_text(describe(release))
+    assert "vary with the inputs" in " ".join(text.split())
+    assert "one question about each part of the rows" in " ".join(text.split())

@@ -23,6 +23,7 @@ from cloakgp.fitting.calibration import CELLS, MOST_STRATA
 from cloakgp.fitting.held import HeldTable, expected_measurement
 from cloakgp.fitting.interval import BINS
 from cloakgp.fitting.planning import fit_cost
+from cloakgp.fitting.scatter import choose_count
 from cloakgp.fitting.schedule import schedule_release
 from cloakgp.fitting.steps import take_steps
 from cloakgp.fitting.strategies import (
@@ -145,12 +146,13 @@ def forecast_release(
     -------
     Forecast
     """
+    most_rows = 1 if groups is None else int(np.bincount(groups).max())
     schedule = schedule_release(
         budget,
         bounds=bounds,
         stages=stages,
         rows=len(X),
-        most_rows=1 if groups is None else int(np.bincount(groups).max()),
+        most_rows=most_rows,
         ask_spread=hyperprior is not None and hyperprior.noise_variance,
         searched=searched,
         calibrated=calibrated,
@@ -167,10 +169,13 @@ def forecast_release(
     )
     # Beside the stages: the question how noisy outputs are, and counts in intervals at most.
     search = schedule.search
-    others = len(schedule.steps) - len(steps)
-    others += (BINS + 2) * len(search.rounds) + search.strata * len(search.checks)
-    if schedule.steps[-1].calibrates:
-        others += MOST_STRATA * (len(CELLS) + 1) - 1
+    others = (BINS + 2) * len(search.rounds) + search.strata * len(search.checks)
+    for step in schedule.steps:
+        if step.calibrates:
+            others += MOST_STRATA * (len(CELLS) + 1)
+        elif step.stage is None:
+            asked = choose_count(step.budget, rows=len(X), largest_group=most_rows)
+            others += asked if outputs == 1 else 1
     return _summarised(
         release, query, budget=schedule.budget, guarantee=schedule.guarantee, others=others
     )

@@ -15,6 +15,7 @@ from cloakgp.design.streaming.binning import Partition
 from cloakgp.fitting.bands import Step
 from cloakgp.fitting.calibration import choose_cells, choose_strata, noise_share
 from cloakgp.fitting.reach import reach_of_rows
+from cloakgp.fitting.scatter import choose_strata_of_scatter
 from cloakgp.fitting.strategies import Budget, choose_strategy, query_shares, unit_noise_sd
 from cloakgp.fitting.table import (
     Count,
@@ -37,6 +38,7 @@ from cloakgp.privacy.questions.base import Question
 from cloakgp.privacy.questions.calibration import CalibrationQuestion
 from cloakgp.privacy.questions.counts import CountQuestion
 from cloakgp.privacy.questions.outside import OutsideQuestion
+from cloakgp.privacy.questions.scatter import ScatterQuestion
 from cloakgp.privacy.questions.spread import SpreadQuestion
 from cloakgp.privacy.questions.unit import UNIT_INTERVAL
 from cloakgp.privacy.several_outputs import OutputColumns
@@ -138,7 +140,7 @@ class HeldTable(Table):
         if step.calibrates:
             return self._calibration(step.budget, settings, known=known)
         if step.stage is None:
-            return self._spread(model, settings, known=known)
+            return self._spread(step.budget, model, settings, known=known)
         if model.likelihood.windowed:
             return self._of_counts(step.budget, step.stage.width, model, settings, known=known)
         if not model.likelihood.linear:
@@ -288,15 +290,27 @@ class HeldTable(Table):
         assert isinstance(likelihood, CountLikelihood)
         return likelihood.root_moments(*self._log_means(known.fitted_prior, known.posterior))
 
-    def _spread(self, model: Model, settings: DesignSettings, *, known: Release) -> Design:
-        """Ask one question about spread: distances of outputs outside predicted intervals."""
+    def _spread(
+        self, budget: Budget, model: Model, settings: DesignSettings, *, known: Release
+    ) -> Design:
+        """Ask for the distances of outputs from predictions: over all rows, or by strata."""
         bounds = model.question
         assert isinstance(bounds, OutputBounds)
         mean, variance = self._predicted(model, known)
         within = reach_of_rows(bounds, known.measurements, rows=len(self.X))
         question = SpreadQuestion(mean=within.clip(mean), sd=np.sqrt(variance))
         strategy = self._alike(settings.query.X, settings.query.weights)
-        return Design(strategy=strategy, question=question)
+        strata = choose_strata_of_scatter(self, budget, model.likelihood)
+        if strata is None:
+            return Design(strategy=strategy, question=question)
+        by_strata = ScatterQuestion(
+            mean=question.mean,
+            sd=question.sd,
+            centres=strata.cells.centres,
+            units=strata.cells.units,
+        )
+        matrix = strata.cells.membership(self.X).toarray()
+        return Design(strategy=replace(strategy, matrix=matrix), question=by_strata)
 
     def _calibration(self, budget: Budget, settings: DesignSettings, *, known: Release) -> Design:
         """Count outputs in cells of their predicted distributions, as those of new outputs."""

@@ -24,6 +24,7 @@ from cloakgp.fitting.calibration import choose_cells, choose_strata, noise_share
 from cloakgp.fitting.reach import reach_of_bands
 from cloakgp.fitting.refusals import refuse
 from cloakgp.fitting.row_forecast import LITTLE, RowsForecast, forecast_rows
+from cloakgp.fitting.scatter import choose_strata_of_scatter
 from cloakgp.fitting.strategies import Budget, Query, design_rows, query_weights, unit_noise_sd
 from cloakgp.fitting.table import Count, Design, DesignSettings, Model, Strata, Table
 from cloakgp.models import SparsePrior
@@ -53,6 +54,7 @@ from cloakgp.release.bands import (
     RowCalibration,
     RowPrediction,
     RowQuestion,
+    RowScatter,
     RowSpread,
 )
 from cloakgp.release.hyperparameters.covariance import gather_sums
@@ -66,6 +68,7 @@ from cloakgp.release.hyperparameters.noise import (
     noise_positions,
     scaled_noise,
 )
+from cloakgp.release.hyperparameters.scatter import Bumps, with_noise_in_strata
 from cloakgp.release.posterior.clipped_sums import (
     as_kept,
     restate,
@@ -343,12 +346,20 @@ class RowTable(Table):
     def _spread(
         self, budget: Budget, model: Model, settings: DesignSettings, *, known: Release
     ) -> Design:
-        """Ask one question about spread; with groups, in shares."""
+        """Ask for the distances of outputs from predictions; with groups, in shares."""
         bounds = model.question
         assert isinstance(bounds, OutputBounds)
         within = reach_of_bands(bounds, known.measurements)
         question = RowSpread(prediction=predict_rows(known), bounds=(within.lo, within.hi))
-        return self._of_all_alike(question, budget, settings, known=known)
+        strata = choose_strata_of_scatter(self, budget, model.likelihood)
+        if strata is not None:
+            question = RowScatter(
+                prediction=question.prediction,
+                bounds=question.bounds,
+                centres=strata.cells.centres,
+                units=strata.cells.units,
+            )
+        return self._of_all_alike(question, budget, settings, known=known, strata=strata)
 
     def _calibration(self, budget: Budget, settings: DesignSettings, *, known: Release) -> Design:
         """Count outputs in cells of their predicted distributions; with groups, in shares."""
@@ -366,9 +377,15 @@ class RowTable(Table):
         return self._of_all_alike(question, budget, settings, known=known)
 
     def _of_all_alike(
-        self, question: RowQuestion, budget: Budget, settings: DesignSettings, *, known: Release
+        self,
+        question: RowQuestion,
+        budget: Budget,
+        settings: DesignSettings,
+        *,
+        known: Release,
+        strata: Strata | None = None,
     ) -> Design:
-        """Return one question about all rows alike."""
+        """Return one question about all rows alike, or about those of each stratum."""
         prior = known.fitted_prior
         assert isinstance(prior, SparsePrior)
         rule, grouping = _equal_rule(prior), None
@@ -392,6 +409,8 @@ class RowTable(Table):
         strategy = self._kept(
             chosen, settings.query, budget, prior=prior, sums=[says_nothing(declared, 1)]
         )
+        if strata is not None:
+            strategy = _by_strata(strategy, strata, prior=prior, declared=declared)
         return Design(strategy=strategy, question=question)
 
     def _kept(
@@ -536,14 +555,7 @@ class RowTable(Table):
             which = replace(strategy, output=self._which(one.output))
             if one.strata is None:
                 return which
-            apart = len(one.strata.sizes)
-            return replace(
-                which,
-                rule=_equal_rule(first.prior, answers=apart),
-                sums=(says_nothing(first.prior, apart),),
-                row_totals=one.strata.sizes,
-                strata=one.strata.cells,
-            )
+            return _by_strata(which, one.strata, prior=first.prior, declared=first.prior)
 
         return tuple(
             Measurement(strategy=counted(one), question=self._in_units(one), answers=one.answers)
@@ -840,9 +852,10 @@ def predict_rows(release: Release) -> RowPrediction:
 def with_noise_of_rows(
     priors: Sequence[WeightedPrior], rows: Passes, *, release: Release
 ) -> tuple[WeightedPrior, ...]:
-    """Return priors with the noise variance that the answers make most probable.
+    """Return priors with the noise that the answers make most probable.
 
-    As `cloakgp.release.hyperparameters.noise.with_learned_noise`, for rows that are not kept: the
+    As `cloakgp.release.hyperparameters.noise.with_learned_noise`, or, by strata,
+    `cloakgp.release.hyperparameters.scatter.with_learned_scatter`, for rows that are not kept: the
     noise is tried at a few values, all of them in the same passes.
 
     Parameters
@@ -873,17 +886,45 @@ def with_noise_of_rows(
         known=stated,
         table=strategy.table,
     )
+    evidence = np.array([linear_log_evidence(one, stated) for one in candidates])
+    variance = sums.scatter + last.noise_sd**2
+    if isinstance(last.question, RowScatter):
+        return with_noise_in_strata(
+            priors,
+            evidence,
+            values=last.answers.values[:, 0],
+            expected=sums.expected,
+            variance=variance,
+            bumps=Bumps.around([(last.question.centres, last.question.units)]),
+        )
     position = likeliest_position(
-        np.array([linear_log_evidence(one, stated) for one in candidates]),
+        evidence,
         value=float(last.answers.values[0, 0]),
-        expected=sums.expected,
-        scatter=sums.scatter + last.noise_sd**2,
+        expected=sums.expected[:, 0],
+        scatter=variance[:, 0],
     )
     return tuple(replace(one, prior=scaled_noise(one.prior, position)) for one in priors)
 
 
 def _equal_rule(prior: SparsePrior, *, answers: int = 1) -> EqualRule:
     return EqualRule(matrix=np.zeros((answers, len(prior.inducing))))
+
+
+def _by_strata(
+    strategy: StreamedStrategy, strata: Strata, *, prior: SparsePrior, declared: SparsePrior
+) -> StreamedStrategy:
+    """Return a question about all rows alike as one about those of each stratum.
+
+    Its longest column is as long: a row is in one stratum.
+    """
+    apart = len(strata.sizes)
+    return replace(
+        strategy,
+        rule=_equal_rule(prior, answers=apart),
+        sums=(says_nothing(declared, apart),),
+        row_totals=strata.sizes,
+        strata=strata.cells,
+    )
 
 
 def _longest(most_rows: int) -> float:

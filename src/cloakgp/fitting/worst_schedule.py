@@ -9,6 +9,7 @@ from itertools import product
 from cloakgp.fitting.bands import Stage, Step, schedule_stages
 from cloakgp.fitting.calibration import CELLS, MOST_STRATA, calibration_share
 from cloakgp.fitting.interval import BINS, NO_SEARCH
+from cloakgp.fitting.scatter import choose_count
 from cloakgp.fitting.strata import plan_checked_search
 from cloakgp.fitting.strategies import Budget
 from cloakgp.privacy import Guarantee, OutputBounds
@@ -112,7 +113,7 @@ def _most_answers(step: Step, *, rows: int) -> int:
     """Return the largest number of answers of a step."""
     if step.calibrates:
         return MOST_STRATA * (len(CELLS) + 1)
-    return rows if step.stage is not None else 1
+    return rows if step.stage is not None else choose_count(step.budget, rows=rows)
 
 
 def _check_grid(part: Budget, *, answers: int, rows: int) -> None:

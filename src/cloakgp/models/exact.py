@@ -16,6 +16,7 @@ from cloakgp.models.latent import (
     latent_variance,
     white_noise_variance,
 )
+from cloakgp.models.scatter import Scatter
 from cloakgp.utils.arrays import Array
 
 
@@ -31,6 +32,8 @@ class ExactPrior:
         Of each output, in squared output units; at least zero.
     mean : float
         In output units.
+    scatter : Scatter or None
+        By how much the noise is larger here than there; None if it is the same everywhere.
 
     Examples
     --------
@@ -43,6 +46,7 @@ class ExactPrior:
     kernel: Kernel
     noise_variance: float
     mean: float
+    scatter: Scatter | None = None
 
     def validate(self) -> None:
         """Refuse numbers that are none.
@@ -70,7 +74,7 @@ class ExactPrior:
         has a Cholesky factor; that is the model from then on, in C and in predictions.
         """
         floor = RELATIVE_JITTER * float(latent_variance(self.kernel, X).max())
-        noise: Array = np.maximum(self.noise_variance + white_noise_variance(self.kernel, X), floor)
+        noise: Array = np.maximum(self.observation_noise(X), floor)
         return noise
 
     def query_covariance(self, X_query: Array) -> Array:
@@ -83,7 +87,8 @@ class ExactPrior:
 
     def observation_noise(self, X_query: Array) -> Array:
         """Return the noise variance of a new output, shape (P,)."""
-        return self.noise_variance + white_noise_variance(self.kernel, X_query)
+        noise = self.noise_variance + white_noise_variance(self.kernel, X_query)
+        return noise if self.scatter is None else noise * self.scatter.factor(X_query)
 
     def output_covariance(self, X: Array) -> DenseCovariance:
         """Return K_y over rows.

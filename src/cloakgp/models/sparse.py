@@ -25,6 +25,7 @@ from cloakgp.models.latent import (
     latent_variance,
     white_noise_variance,
 )
+from cloakgp.models.scatter import Scatter
 from cloakgp.utils.arrays import Array
 
 Approximation = Literal["fitc", "dtc", "sor"]
@@ -64,6 +65,8 @@ class SparsePrior:
     inducing : array of shape (M, D)
         Chosen from public inputs only.
     approximation : {"fitc", "dtc", "sor"}
+    scatter : Scatter or None
+        By how much the noise is larger here than there; None if it is the same everywhere.
 
     Examples
     --------
@@ -79,6 +82,7 @@ class SparsePrior:
     mean: float
     inducing: Array
     approximation: Approximation = "fitc"
+    scatter: Scatter | None = None
 
     def validate(self) -> None:
         """Refuse numbers that are none.
@@ -183,7 +187,8 @@ class SparsePrior:
 
     def observation_noise(self, X_query: Array) -> Array:
         """Return the noise variance of a new output, shape (P,)."""
-        return self.noise_variance + white_noise_variance(self.kernel, X_query)
+        noise = self.noise_variance + white_noise_variance(self.kernel, X_query)
+        return noise if self.scatter is None else noise * self.scatter.factor(X_query)
 
     def output_covariance(self, X: Array) -> LowRankCovariance:
         """Return K_y over rows, without forming it."""

@@ -27,6 +27,7 @@ from cloakgp.columns.dates import MONDAY, PERIODS, Date
 from cloakgp.columns.places import RADIUS, Place
 from cloakgp.models.latent import has_white_noise, white_noise_variance
 from cloakgp.models.likelihoods.classes import class_likelihood
+from cloakgp.models.scatter import LARGEST_LOG, Scatter
 from cloakgp.pages.rendering import POLICY, SCRIPTS, render
 from cloakgp.release import Release
 from cloakgp.release.coefficients import Coefficients, coefficients
@@ -152,6 +153,7 @@ def _part(part: Coefficients, X: Array) -> dict[str, Any]:
         "factor": None if part.factor is None else _numbers(part.factor),
         "allExplained": part.all_explained,
         "noise": part.noise_variance + white,
+        "scatter": None if part.scatter is None else _scatter(part.scatter),
         "channels": [
             {
                 "mean": channel.mean,
@@ -161,6 +163,15 @@ def _part(part: Coefficients, X: Array) -> dict[str, Any]:
             }
             for channel in part.channels
         ],
+    }
+
+
+def _scatter(scatter: Scatter) -> dict[str, Any]:
+    return {
+        "centres": scatter.centres.tolist(),
+        "scales": (scatter.units * scatter.length).tolist(),
+        "weights": scatter.weights.tolist(),
+        "largest": LARGEST_LOG,
     }
 
 

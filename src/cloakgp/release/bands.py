@@ -23,6 +23,7 @@ from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.questions.bands import Bands
 from cloakgp.privacy.questions.base import Question
 from cloakgp.privacy.questions.calibration import CalibrationQuestion, CellCounts
+from cloakgp.privacy.questions.scatter import ScatterQuestion, check_strata
 from cloakgp.privacy.questions.spread import SpreadQuestion
 from cloakgp.privacy.questions.unit import UnitQuestion
 from cloakgp.utils.arrays import Array
@@ -275,8 +276,12 @@ class RowSpread(UnitQuestion, RowQuestion):
 
     def of_rows(self, X: Array) -> SpreadQuestion:
         """Return the question about rows with inputs of shape (n, D), or with more columns."""
+        return SpreadQuestion(**self._predicted(X))
+
+    def _predicted(self, X: Array) -> dict[str, Array]:
+        """Return the predicted means of rows, within the bounds, and their sds."""
         mean, variance = self.prediction.predicted(*self.prediction.known(X))
-        return SpreadQuestion(mean=OutputBounds(*self.bounds).clip(mean), sd=np.sqrt(variance))
+        return {"mean": OutputBounds(*self.bounds).clip(mean), "sd": np.sqrt(variance)}
 
     def features_and_noise(self, X: Array) -> tuple[Array, Array]:
         """Return features and noise variances of rows: the question does not go by them."""
@@ -285,6 +290,41 @@ class RowSpread(UnitQuestion, RowQuestion):
     def check_weights(self, weights: Array) -> None:
         """Refuse more than one number about the rows."""
         if len(weights) != 1:
+            raise ValueError("its arrays do not fit each other")
+
+
+@dataclass(frozen=True, eq=False)
+class RowScatter(RowSpread):
+    """How far from their predicted means the outputs of rows lie, to be added up by strata.
+
+    Attributes
+    ----------
+    prediction : RowPrediction
+    bounds : (float, float)
+        Declared.
+    centres, units : arrays
+        As for `cloakgp.privacy.questions.scatter.ScatterQuestion`.
+    """
+
+    name: ClassVar[str] = "row scatter"
+
+    prediction: RowPrediction
+    bounds: tuple[float, float]
+    centres: Array
+    units: Array
+
+    def validate(self) -> None:
+        """Refuse bounds and strata that are none."""
+        super().validate()
+        check_strata(self.centres, self.units)
+
+    def of_rows(self, X: Array) -> ScatterQuestion:
+        """Return the question about rows with inputs of shape (n, D), or with more columns."""
+        return ScatterQuestion(**self._predicted(X), centres=self.centres, units=self.units)
+
+    def check_weights(self, weights: Array) -> None:
+        """Refuse another count of numbers than that of strata."""
+        if len(weights) != len(self.centres):
             raise ValueError("its arrays do not fit each other")
 
 
@@ -330,5 +370,5 @@ class RowCalibration(CellCounts, RowQuestion):
 
 
 ROW_QUESTIONS: dict[str, type[RowQuestion]] = {
-    each.name: each for each in (RowBands, RowSpread, RowCalibration)
+    each.name: each for each in (RowBands, RowSpread, RowScatter, RowCalibration)
 }

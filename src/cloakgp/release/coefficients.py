@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from cloakgp.models import SparsePrior
+from cloakgp.models.scatter import Scatter
 from cloakgp.release.posterior.dense import Posterior
 from cloakgp.release.posterior.laplace import NewtonState
 from cloakgp.release.posterior.mixture import NewtonFunctions, PosteriorFunctions
@@ -71,6 +72,8 @@ class Coefficients:
         Whether k(x, x) stands for ‖b(x)‖², as of SoR.
     noise_variance : float
         Of a new output, white noise of the kernel not counted.
+    scatter : Scatter or None
+        By how much noise, of both kinds, is larger here than there.
     channels : tuple of Channel
     """
 
@@ -80,6 +83,7 @@ class Coefficients:
     factor: Array | None
     all_explained: bool
     noise_variance: float
+    scatter: Scatter | None
     channels: tuple[Channel, ...]
 
 
@@ -120,6 +124,7 @@ def coefficients(release: Release) -> tuple[Coefficients, ...]:
                 factor=None if sparse is None else sparse.inducing_factor,
                 all_explained=sparse is not None and sparse.approximation == "sor",
                 noise_variance=latent.noise_variance,
+                scatter=latent.scatter,
                 channels=channels,
             )
         )

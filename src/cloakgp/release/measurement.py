@@ -15,8 +15,9 @@ from cloakgp.privacy.noise import NOISES, Noise
 from cloakgp.privacy.questions.bands import Bands
 from cloakgp.privacy.questions.base import Question
 from cloakgp.privacy.questions.counts import CountQuestion
+from cloakgp.privacy.questions.scatter import ScatterQuestion
 from cloakgp.privacy.questions.spread import SpreadQuestion
-from cloakgp.release.bands import RowBands, RowQuestion, RowSpread
+from cloakgp.release.bands import RowBands, RowQuestion, RowScatter, RowSpread
 from cloakgp.release.strategy import MISFIT, DenseStrategy, Strategy
 from cloakgp.release.streamed_strategy import StreamedStrategy
 from cloakgp.utils.arrays import Array
@@ -82,6 +83,11 @@ class Measurement:
     def about_spread(self) -> bool:
         """Whether it asked about the spread of outputs."""
         return isinstance(self.question, SpreadQuestion | RowSpread)
+
+    @property
+    def about_scatter(self) -> bool:
+        """Whether it asked that by strata, and so where outputs scatter more than elsewhere."""
+        return isinstance(self.question, ScatterQuestion | RowScatter)
 
     def residuals(self, *means: float) -> Array:
         """Return the answers about outputs less their prior means, R (v − mean) + noise.
@@ -176,6 +182,8 @@ class Measurement:
             # Of rows that are not kept, what is not about where outputs are counts all alike.
             if not question.locates and not isinstance(strategy.rule, EqualRule):
                 raise ValueError(MISFIT)
+            if isinstance(question, RowSpread):
+                question.check_weights(strategy.rule.matrix)
 
 
 def answered_measurements(measurements: Sequence[Measurement]) -> list[Measurement]:

@@ -21,6 +21,7 @@ from cloakgp.design.streaming.together import sum_columns
 from cloakgp.models import SparsePrior
 from cloakgp.models.clipping import OFFSET_SD
 from cloakgp.models.likelihoods import NUMBERS, Likelihood
+from cloakgp.models.scatter import same_scatter
 from cloakgp.privacy.noise import GAUSSIAN, Noise
 from cloakgp.privacy.questions.base import Question
 from cloakgp.release.bands import RowQuestion
@@ -442,6 +443,7 @@ def same_covariance(one: SparsePrior, other: LatentPrior) -> bool:
         isinstance(other, SparsePrior)
         and one.kernel == other.kernel
         and one.noise_variance == other.noise_variance
+        and same_scatter(one.scatter, other.scatter)
         and one.approximation == other.approximation
         and np.array_equal(one.inducing, other.inducing)
     )

@@ -109,7 +109,7 @@ def prior_facts(release: Release) -> tuple[Fact, ...]:
     prior, declared = release.fitted_prior, release.prior
     return (
         Fact("kernel", f"{prior.kernel} (covariance, in squared units of {asked_output(release)})"),
-        Fact("noise sd", f"{math.sqrt(prior.noise_variance):.4g}, of each output about the curve."),
+        describe_noise(prior),
         Fact("mean", f"{prior.mean:.4g}"),
         approximation(prior),
         *describe_origin(
@@ -122,6 +122,19 @@ def prior_facts(release: Release) -> tuple[Fact, ...]:
             if any(isinstance(one.question, CountQuestion) for one in release.measurements)
             else "any answer",
         ),
+    )
+
+
+def describe_noise(prior: ExactPrior | SparsePrior) -> Fact:
+    """Say how far outputs lie from the curve, and where more than elsewhere."""
+    noise_sd, scatter = math.sqrt(prior.noise_variance), prior.scatter
+    if scatter is None:
+        return Fact("noise sd", f"{noise_sd:.4g}, of each output about the curve.")
+    sds = noise_sd * np.exp(scatter.log_factor(scatter.centres))
+    return Fact(
+        "noise sd",
+        f"{sds.min():.3g} to {sds.max():.3g}, of each output about the curve: it varies with the "
+        f"inputs, smoothly between the middles of {len(sds)} parts of the rows.",
     )
 
 

@@ -107,6 +107,11 @@ class NumberWords(OutputWords):
                 "one question about all rows alike, which calibrates intervals, quantiles and "
                 "probabilities."
             )
+        if measurement.about_scatter:
+            return (
+                "one question about each part of the rows, which tells how noisy outputs are, and "
+                "where more than elsewhere."
+            )
         if measurement.about_spread:
             return "one question about all rows alike, which estimates the noise of outputs."
         strategy = measurement.strategy

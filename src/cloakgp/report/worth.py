@@ -192,6 +192,11 @@ def _how_sure(release: Release) -> str:
     """Name the source of the spread between people with the same inputs."""
     if _errors_are_counted(release):
         return " That rests on noisy counts of the distances of values from their predictions."
+    if release.fitted_prior.scatter is not None:
+        return (
+            " Questions about parts of the rows measured the spread among people with equal "
+            "inputs, which varies with the inputs."
+        )
     if any(one.about_spread and one.noise_sd > 0 for one in release.measurements):
         return " One question about all rows measured the spread among people with equal inputs."
     if release.fitted_prior.noise_variance != release.prior.noise_variance:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+from unittest import mock
 
 import dask.dataframe
 import numpy as np
@@ -210,6 +211,17 @@ def asks_spread(name: str, **settings: Any) -> Attack:
 
     # The last of these stages may find nothing left to ask, and counts as spent all the same.
     return Attack(name, neighbourhoods, run, tight=None)
+
+
+def asks_scatter(name: str, **settings: Any) -> Attack:
+    """The same by strata, of fewer rows than are asked so elsewhere."""
+    whole = asks_spread(name, **settings)
+
+    def run(y: np.ndarray, table: Table) -> Outcome:
+        with mock.patch.multiple("cloakgp.fitting.scatter", LEAST_ROWS=1, UNSURE=9.0):
+            return whole.run(y, table)
+
+    return replace(whole, run=run)
 
 
 def transformed(name: str, *, groups: str = "", **settings: Any) -> Attack:
@@ -736,6 +748,7 @@ ATTACKS = [
     regression("three stages, several inputs", inputs="plane", stages="auto"),
     asks_spread("two stages and the spread", stages=TWO_STAGES),
     asks_spread("an interval, two stages and the spread", stages=TWO_STAGES, epsilon=300.0),
+    asks_scatter("two stages and the spread by strata", stages=TWO_STAGES),
     regression("several inputs", inputs="plane", criterion="trace"),
     regression("fitc", **SPARSE),
     regression("dtc", approximation="dtc", criterion="trace", **SPARSE),
@@ -838,6 +851,7 @@ ATTACKS = [
     regression("Laplace, two stages", stages=TWO_STAGES, **LAPLACE),
     regression("Laplace, four stages", stages=FOUR_STAGES, **LAPLACE),
     asks_spread("Laplace, two stages and the spread", stages=TWO_STAGES, **LAPLACE),
+    asks_scatter("Laplace, two stages and the spread by strata", stages=TWO_STAGES, **LAPLACE),
     grouped("Laplace, groups", groups="abbccca", **LAPLACE),
     grouped("Laplace, groups in stages", groups="abbccca", stages=TWO_STAGES, **LAPLACE),
     grouped("Laplace, groups, trace", groups="abbccca", criterion="trace", **LAPLACE),

@@ -140,6 +140,17 @@ const Cloak = (() => {
     });
   };
 
+  // The noise variance of a new output, which may vary with the inputs, as cloakgp.models.scatter has it.
+  const noiseAt = (part, x) => {
+    if (!part.scatter) return part.noise;
+    const { centres, scales, weights, largest } = part.scatter;
+    const log = centres.reduce((sum, centre, b) => {
+      const squared = centre.reduce((rest, c, i) => rest + ((x[i] - c) / scales[i]) ** 2, 0);
+      return sum + weights[b] * Math.exp(-squared / 2);
+    }, 0);
+    return part.noise * Math.exp(2 * Math.min(Math.max(log, -largest), largest));
+  };
+
   // The normal distribution function, by a continued fraction in its tails (Marsaglia 2004 inside).
   const normal = (z) => {
     if (z < -38) return 0;
@@ -159,7 +170,7 @@ const Cloak = (() => {
 
   const numbers = (values) => {
     const x = encode(values);
-    const found = release.parts.map((part) => ({ ...latent(part, x)[0], noise: part.noise, weight: part.weight }));
+    const found = release.parts.map((part) => ({ ...latent(part, x)[0], noise: noiseAt(part, x), weight: part.weight }));
     const mean = found.reduce((sum, each) => sum + each.weight * each.mean, 0);
     const spread = (noise) => Math.sqrt(found.reduce((sum, each) =>
       sum + each.weight * (each.variance + noise * each.noise + (each.mean - mean) ** 2), 0));

@@ -9,6 +9,7 @@ from cloakgp.privacy.questions.calibration import CalibrationQuestion
 from cloakgp.privacy.questions.classes import Classes
 from cloakgp.privacy.questions.counts import CountQuestion
 from cloakgp.privacy.questions.outside import OutsideQuestion
+from cloakgp.privacy.questions.scatter import ScatterQuestion
 from cloakgp.privacy.questions.spread import SpreadQuestion
 
 QUESTIONS: dict[str, type[Question]] = {
@@ -17,6 +18,7 @@ QUESTIONS: dict[str, type[Question]] = {
         OutputBounds,
         Bands,
         SpreadQuestion,
+        ScatterQuestion,
         CountQuestion,
         OutsideQuestion,
         CalibrationQuestion,
@@ -33,5 +35,6 @@ __all__ = [
     "OutputBounds",
     "OutsideQuestion",
     "Question",
+    "ScatterQuestion",
     "SpreadQuestion",
 ]

@@ -16,9 +16,6 @@ import numpy as np
 from cloakgp.privacy.questions.unit import UnitQuestion
 from cloakgp.utils.arrays import Array
 
-# In predictive sds: where outputs begin to count as outside, and where they are wholly so.
-SPREAD_FROM, SPREAD_TO = 1.5, 3.0
-
 
 @dataclass(frozen=True, eq=False)
 class SpreadQuestion(UnitQuestion):
@@ -40,6 +37,9 @@ class SpreadQuestion(UnitQuestion):
 
     name: ClassVar[str] = "spread"
     locates: ClassVar[bool] = False
+    # In predictive sds: where outputs begin to count as outside, and where they are wholly so.
+    begins: ClassVar[float] = 1.5
+    full: ClassVar[float] = 3.0
 
     mean: Array
     sd: Array
@@ -64,7 +64,7 @@ class SpreadQuestion(UnitQuestion):
         distances : array
             In predictive sds; not negative.
         """
-        share: Array = np.clip((distances - SPREAD_FROM) / (SPREAD_TO - SPREAD_FROM), 0.0, 1.0)
+        share: Array = np.clip((distances - self.begins) / (self.full - self.begins), 0.0, 1.0)
         return share
 
     @property
@@ -77,8 +77,8 @@ class SpreadQuestion(UnitQuestion):
         del count, output
         return (
             "1 number: on how many rows, in all, values lie outside of the predictions from the "
-            f"answers before (counting from {SPREAD_FROM:g} predictive sds, in full from "
-            f"{SPREAD_TO:g}), with {noise(' rows')}."
+            f"answers before (counting from {self.begins:g} predictive sds, in full from "
+            f"{self.full:g}), with {noise(' rows')}."
         )
 
     def place(self, outputs: Array) -> Array:

@@ -30,6 +30,7 @@ from cloakgp.release.hyperparameters.noise import with_learned_noise
 from cloakgp.release.hyperparameters.overdispersion import with_learned_overdispersion
 from cloakgp.release.hyperparameters.quadrature import posterior_points
 from cloakgp.release.hyperparameters.regression import NumbersObjective
+from cloakgp.release.hyperparameters.scatter import with_learned_scatter
 from cloakgp.release.measurement import Measurement, answered_measurements, is_in_bands
 from cloakgp.release.posterior.clipped import clipped_posterior, log_evidence
 from cloakgp.release.posterior.dense import Posterior
@@ -124,7 +125,9 @@ def learn(
         # They were learned with outputs in bands linearised under the declared prior.
         learned = _conditionable(learned, answered, sweeps=sweeps) or (declared,)
     if hyperprior.noise_variance and _asks_spread(answered):
-        return with_learned_noise(learned, answered, sweeps=sweeps)
+        in_strata = any(each.about_scatter for each in answered)
+        of_noise = with_learned_scatter if in_strata else with_learned_noise
+        return of_noise(learned, answered, sweeps=sweeps)
     return learned
 
 

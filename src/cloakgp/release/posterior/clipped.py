@@ -270,6 +270,71 @@ def _row_covariance(prior: ExactPrior | SparsePrior, tables: Sequence[Array]) ->
     return DenseCovariance(latent=prior.row_covariance(X, X.copy()), noise=noise)
 
 
+@dataclass(frozen=True, eq=False)
+class SpreadMoments:
+    """What answers about the spread of outputs are expected to be, given all other answers.
+
+    Attributes
+    ----------
+    evidence : float
+        The log density of the other answers, in nats, up to a constant.
+    expected, variance : arrays of shape (k,)
+        Mean and variance of each answer about spread, with its noise. No two answers of one
+        measurement are about the same row: they count as independent.
+    """
+
+    evidence: float
+    expected: Array
+    variance: Array
+
+    @classmethod
+    def impossible(cls, count: int) -> SpreadMoments:
+        """Return those of a prior under which answers have no covariance."""
+        return cls(evidence=-np.inf, expected=np.zeros(count), variance=np.ones(count))
+
+
+def expected_spread(
+    prior: ExactPrior | SparsePrior, measurements: Sequence[Measurement], *, sweeps: int = 0
+) -> SpreadMoments:
+    """Return what is expected under a prior of the answers about spread, in their order.
+
+    Rows count as independent given the process: their noise is most of what they scatter by.
+
+    Parameters
+    ----------
+    prior : ExactPrior or SparsePrior
+    measurements : sequence of Measurement
+        As for `clipped_posterior`.
+    sweeps : int
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If the answers have no covariance under the prior.
+    """
+    filtered = _Filter.after(prior, measurements, sweeps=sweeps)
+    density = -0.5 * float(filtered.whitened @ filtered.whitened)
+    density -= float(np.log(np.diag(filtered.factor)).sum())
+    means, variances = [np.zeros(0)], [np.zeros(0)]
+    for each in answered_measurements(measurements):
+        if not each.about_spread:
+            continue
+        question, strategy = each.question, each.strategy
+        assert isinstance(question, SpreadQuestion)
+        assert isinstance(strategy, DenseStrategy)
+        mean, variance = filtered.marginals(strategy.table)
+        expected, scatter = moments_of_spread(question, mean=mean, variance=variance)
+        weights = strategy.matrix
+        means.append(np.array([float(row @ expected) for row in weights]))
+        noise_variance = each.answers.noise_sd**2
+        variances.append(
+            np.array([float(np.square(row) @ scatter) + noise_variance for row in weights])
+        )
+    return SpreadMoments(
+        evidence=density, expected=np.concatenate(means), variance=np.concatenate(variances)
+    )
+
+
 def log_evidence(
     prior: ExactPrior | SparsePrior, measurements: Sequence[Measurement], *, sweeps: int = 0
 ) -> float:
@@ -282,31 +347,16 @@ def log_evidence(
         As for `clipped_posterior`; answers about the spread of outputs count, too.
     sweeps : int
     """
-    filtered = _Filter.after(prior, measurements, sweeps=sweeps)
-    density = -0.5 * float(filtered.whitened @ filtered.whitened)
-    density -= float(np.log(np.diag(filtered.factor)).sum())
-    for each in answered_measurements(measurements):
-        if each.about_spread:
-            mean, variance = filtered.marginals(each.strategy.table)
-            density += _log_density_of_spread(each, mean=mean, variance=variance)
+    known = expected_spread(prior, measurements, sweeps=sweeps)
+    values = [one.answers.values[:, 0] for one in measurements if one.about_spread]
+    density = known.evidence
+    for value, expected, scatter in zip(
+        np.concatenate([np.zeros(0), *values]), known.expected, known.variance, strict=True
+    ):
+        density += spread_log_density(
+            float(value), expected=float(expected), scatter=float(scatter)
+        )
     return density
-
-
-def _log_density_of_spread(measurement: Measurement, *, mean: Array, variance: Array) -> float:
-    """Return the log density of an answer about the spread of outputs with given marginals.
-
-    Rows count as independent given the process: their noise is most of what they scatter by.
-    """
-    question, strategy = measurement.question, measurement.strategy
-    assert isinstance(question, SpreadQuestion)
-    assert isinstance(strategy, DenseStrategy)
-    expected, scatter = moments_of_spread(question, mean=mean, variance=variance)
-    [weights], [[value]] = strategy.matrix, measurement.answers.values
-    return spread_log_density(
-        float(value),
-        expected=float(weights @ expected),
-        scatter=float(np.square(weights) @ scatter) + measurement.answers.noise_sd**2,
-    )
 
 
 def moments_of_spread(

@@ -265,9 +265,10 @@ class RowStages:
 
 
 def same_features(one: SparsePrior, other: SparsePrior) -> bool:
-    """Return whether two priors differ in the noise of outputs and their mean at most."""
+    """Return whether two priors differ in their mean and one noise variance of all rows at most."""
     return (
-        one.kernel is other.kernel
+        one.scatter is other.scatter is None
+        and one.kernel is other.kernel
         and one.inducing is other.inducing
         and one.approximation == other.approximation
     )

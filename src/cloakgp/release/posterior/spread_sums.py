@@ -1,9 +1,9 @@
-"""Sums over rows of the expected answer about the spread of outputs: `sum_spread`.
+"""Sums over rows of the expected answers about the spread of outputs: `sum_spread`.
 
 How far outside of its predicted interval an output lies has a mean and a variance under any prior,
 given what is known of the row (`cloakgp.release.posterior.row_stages`). Rows count as independent
-given the process, so means and variances of their sum are sums over rows: two numbers for each
-prior, from one pass over public inputs.
+given the process, so means and variances of their sums are sums over rows: two numbers for each
+prior and answer, from one pass over public inputs.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ BLOCK_ROWS = 2048
 
 @dataclass(frozen=True, eq=False)
 class SpreadSums:
-    """Mean and variance of an answer about spread without its noise, under several priors.
+    """Means and variances of answers about spread without their noise, under several priors.
 
     Attributes
     ----------
-    expected, scatter : arrays of shape (p,)
+    expected, scatter : arrays of shape (p, k)
     """
 
     expected: Array
@@ -54,7 +54,7 @@ def sum_spread(
     known: Sequence[Measurement],
     table: int,
 ) -> SpreadSums:
-    """Sum the expected answer about spread, in one pass.
+    """Sum the expected answers about spread, in one pass.
 
     Parameters
     ----------
@@ -86,20 +86,20 @@ class _Spreading:
     spread: RowSpread
 
     def __call__(self, chunk: Chunk) -> SpreadSums:
-        count = len(self.knowledge)
-        total = SpreadSums(expected=np.zeros(count), scatter=np.zeros(count))
+        shape = len(self.knowledge), self.columns.rule.answers
+        total = SpreadSums(expected=np.zeros(shape), scatter=np.zeros(shape))
         for start in range(0, len(chunk.X), BLOCK_ROWS):
             total = total.merge(self._of_block(chunk.X[start : start + BLOCK_ROWS]))
         return total
 
     def _of_block(self, X: Array) -> SpreadSums:
-        [weights], question = self.columns(X), self.spread.of_rows(X)
+        weights, question = self.columns(X), self.spread.of_rows(X)
         expected, scatter = [], []
         for (features, noise, asked), known in zip(
             self.stages.over(X), self.knowledge, strict=True
         ):
             mean, variance = known.outputs(features, noise, [one.scaled for one in asked])
             means, variances = moments_of_spread(question, mean=mean, variance=variance)
-            expected.append(float(weights @ means))
-            scatter.append(float(np.square(weights) @ variances))
+            expected.append([float(row @ means) for row in weights])
+            scatter.append([float(np.square(row) @ variances) for row in weights])
         return SpreadSums(expected=np.array(expected), scatter=np.array(scatter))
