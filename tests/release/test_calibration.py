@@ -143,7 +143,8 @@ def test_a_release_counts_and_predicts_by_the_counts(held):
     lower, upper = release.predict_interval(X)
     assert 0.88 < np.mean((lower <= y) & (y <= upper)) < 0.97
     mean, sd = release.predict(X, return_std=True, new_output=True)
-    assert np.mean(upper - lower) < 0.6 * np.mean(2 * 1.645 * sd)
+    # The sd is learned from its own question, so that intervals need no other width on the whole.
+    assert np.mean(upper - lower) == pytest.approx(np.mean(2 * 1.645 * sd), rel=0.2)
     # Skewed as outputs are, and Gaussian predictions are not.
     assert np.mean(upper - mean) > 1.3 * np.mean(mean - lower)
     q = release.predict_quantile(X, [0.1, 0.5, 0.9])
