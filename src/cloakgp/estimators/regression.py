@@ -111,7 +111,7 @@ class DPGPRegressor(
     calibrate : "auto" or False
         Whether outputs are counted, with noise, where they were predicted to lie, within the one
         budget: intervals, quantiles and probabilities then go by the counts. "auto": with criterion
-        "bayes", for at most 5 % of ε (3 % of μ²), where noise on a count is at most 5 % of the
+        "bayes", for at most 5 % of ε (3 % of μ²), where noise on a count is at most 1.5 % of the
         rows, and not with ``stages=None``. False: they go by the Gaussian predictive distribution.
     output_transform : {"log", "logit"}, optional
         For long tails: outputs are clipped to the bounds, and their logarithm is modelled; or of
