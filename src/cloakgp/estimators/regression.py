@@ -112,7 +112,8 @@ class DPGPRegressor(
         Whether outputs are counted, with noise, in cells of their predicted distributions, within
         the one budget: the counts then calibrate intervals, quantiles and probabilities. "auto":
         with criterion "bayes", for at most 5 % of ε (3 % of μ²), where noise on a count is at most
-        5 % of the rows, and not with ``stages=None``. False: the Gaussian predictive distribution.
+        1.5 % of the rows, and not with ``stages=None``. False: the Gaussian predictive
+        distribution.
     output_transform : {"log", "logit"}, optional
         For long tails: outputs are clipped to the bounds, and their logarithm is modelled; or of
         shares, between 0 and 1, their log odds. Bounds and mean stay in output units, and so are
