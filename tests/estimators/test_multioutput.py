@@ -324,7 +324,7 @@ def test_noise_is_chosen_on_few_rows_that_stand_for_many(monkeypatch):
     whole = module.forecast_release
     monkeypatch.setattr(module, "forecast_release", forecast)
     rng = np.random.default_rng(0)
-    X = rng.uniform(size=(1200, 1))
+    X = rng.uniform(size=(600, 1))
     y = np.column_stack([X, 1 - X])
     settings = {"bounds": [(0, 1)] * 2, "noise": "auto", "inducing": 5, "stages": None}
     model = regressor(**settings, delta=1e-6, learn=None, gap=0.5)
@@ -333,5 +333,5 @@ def test_noise_is_chosen_on_few_rows_that_stand_for_many(monkeypatch):
     assert all(epsilon > 1.0 for _, epsilon, _ in asked)
     asked.clear()
     # Few rows do not tell whose they are.
-    model.fit(X, y, X[:20], groups=np.arange(1200) // 2)
-    assert [rows for rows, _, _ in asked] == [2400, 2400]
+    model.fit(X, y, X[:20], groups=np.arange(600) // 2)
+    assert [rows for rows, _, _ in asked] == [1200, 1200]

@@ -132,7 +132,7 @@ def test_as_good_as_the_dense_way_under_the_same_budget(count, learning, fit):
         learn=learning,
         gap=1e-2,
         insecure_seed=8,
-    ).fit(X[:1500], labels[:1500])
+    ).fit(X[:600], labels[:600])
     places = np.array([NAMES.index(one) for one in truth])
     scores = {}
     for name, found in (

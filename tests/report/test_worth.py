@@ -23,6 +23,7 @@ def test_typical_errors_and_shares_are_those_of_tables_drawn_from_the_prior():
         mean=0.0,
         epsilon=4.0,
         delta=1e-3,
+        noise="gaussian",
         learn=None,
         interval=False,
     )
