@@ -375,7 +375,7 @@ def papers_release(
             certificate=design.certificate,
         )
         measurements.append(Measurement(strategy=strategy, question=classes, answers=answers))
-        state = state.stepped(measurements[-1])
+        state = state.step(measurements[-1])
     return Release(
         prior=prior,
         likelihood=likelihood,

@@ -22,7 +22,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct
 from cloakgp.fitting.defaults import choose_label_prior
 from cloakgp.models import SparsePrior
 from cloakgp.privacy.questions.classes import Classes
-from cloakgp.release.posterior.laplace import iterated
+from cloakgp.release.posterior.laplace import iterate_newton
 from cloakgp.utils.arrays import Array
 from experiments.classification import (
     ACCURACIES,
@@ -243,7 +243,7 @@ def figure_9(digits: Digits, *, steps: int, insecure_seed: int | None = None) ->
     exact = [np.abs(_mode(features, one.y, steps=step) - optimum) for step in range(1, steps + 1)]
     private = [
         np.abs(
-            iterated(release.prior, release.likelihood, release.measurements[:step]).latent
+            iterate_newton(release.prior, release.likelihood, release.measurements[:step]).latent
             - optimum
         )
         for step in range(1, steps + 1)
