@@ -159,7 +159,7 @@ def test_words_say_what_is_and_is_not_in_the_file(release):
     }
     assert set(sections) == {"Protection", "Predictions", "Guarantee", "Noise", "Prior", "Data"}
     assert sections["Data"]["rows"].startswith(f"{COUNT:,}")
-    assert f"every one of {COUNT:,} rows" in sections["Noise"]["checked"]
+    assert f"the weight of each of {COUNT:,} rows" in sections["Noise"]["checked"]
     low, high = release.measurements[0].strategy.ranges[:, 0]
     assert sections["Data"]["age"] == f"{low:.4g} to {high:.4g}"
     assert headline(release) == "(1, 1e-06)-differentially private"

@@ -157,7 +157,7 @@ def test_words_say_what_was_clipped_and_of_whom():
         share, off = re.search(r"about (\S+) % of all, give or take (\S+) %", said).groups()
         assert abs(float(share) - 100 * outside) < 2 * float(off)
         if question.lo > 40:
-            assert f"under {question.lo:.4g} as {question.lo:.4g}" in said
+            assert f"under {question.lo:.4g} to {question.lo:.4g}" in said
     assert taken
 
 
