@@ -123,6 +123,26 @@ def test_a_release_counts_and_predicts_by_the_counts(held):
     np.testing.assert_allclose(each, 0.1, atol=2e-3)
 
 
+def check_limits(release, X):
+    """Limits of new outputs are those of their distribution; the sd is that of the model."""
+    limits = release.predict_interval(X, 0.95)
+    np.testing.assert_array_equal(release.predict_limits(X, new_output=True), limits)
+    frame = release.predict_frame(X, new_output=True, interval=0.95)
+    for names in (["lower", "upper"], ["lo_95", "hi_95"]):
+        np.testing.assert_array_equal(frame[names].T, limits)
+    _, sd = release.predict(X, return_std=True, new_output=True)
+    np.testing.assert_array_equal(frame["sd"], sd)
+
+
+def test_limits_of_new_outputs_go_by_the_counts(held):
+    release, X, _ = held
+    check_limits(release, X[:50])
+    _, sd = release.predict(X[:50], return_std=True, new_output=True)
+    lower, upper = release.predict_limits(X[:50], new_output=True)
+    assert np.mean(upper - lower) < 0.7 * np.mean(2 * 1.96 * sd)
+    check_limits(release.without_learning(), X[:50])
+
+
 def test_it_is_told_with_its_numbers(held):
     release, _, _ = held
     [told] = [
@@ -140,19 +160,6 @@ def test_it_is_told_with_its_numbers(held):
         fact.label for section in describe(release.without_learning()) for fact in section.facts
     ]
     assert "intervals" not in labels
-
-
-def test_the_estimator_asks_its_release(rng):
-    X, y = table(150, rng)
-    model = DPGPRegressor(bounds=(0.0, 10.0), epsilon=1.0, gap=0.1, inducing=5).fit(X, y)
-    for name, argument in [
-        ("predict_interval", 0.8),
-        ("predict_quantile", [0.2, 0.6]),
-        ("probability_above", 5.0),
-    ]:
-        np.testing.assert_array_equal(
-            getattr(model, name)(X, argument), getattr(model.release_, name)(X, argument)
-        )
 
 
 def test_it_is_in_the_file(held, tmp_path):
@@ -241,6 +248,7 @@ def test_transformed_outputs_have_quantiles_in_their_units(rng):
     assert np.mean(above) == pytest.approx(np.mean(y > 20.0), abs=0.05)
     assert (release.probability_above(X[:3], 2000.0) == 0).all()
     assert (release.probability_above(X[:3], 0.5) == 1).all()
+    check_limits(release, X[:50])
 
 
 def test_what_makes_no_sense_is_refused(held):
