@@ -74,6 +74,30 @@ def test_noisy_counts_are_not_believed_too_much(name, rng):
     assert 0.4 < np.mean(stated) / np.sqrt(np.mean(np.square(np.array(held) - 0.9))) < 2.5
 
 
+@pytest.mark.parametrize(("noise", "name"), [(3.0, "narrow"), (28.0, "off centre")])
+def test_curves_are_as_unsure_as_they_say(noise, name, rng):
+    """Over draws of rows and noise, at quantiles of the law; with little noise and with much."""
+    law, rows, draws = LAWS[name], 1000, 25
+    known = [
+        Calibration(
+            counts=counts_of(law, rows, rng, noise=noise)[None, :],
+            question=question([0.0], [rows]),
+            noise_sd=noise,
+        )
+        for _ in range(draws)
+    ]
+    at = np.searchsorted(known[0].grid, law.ppf([0.1, 0.25, 0.5, 0.75, 0.9]))
+    errors = np.array([one.together - law.cdf(one.grid) for one in known])[:, at]
+    stated = np.array([one.together_sd for one in known])[:, at]
+    ratio = np.sqrt(np.square(stated).mean(axis=0) / np.square(errors).mean(axis=0))
+    assert ratio.min() > 0.5
+    assert ratio.max() < 2.0
+    # Of a single stratum, both curves are one; at the ends everything is sure.
+    np.testing.assert_array_equal(known[0].curves, known[0].together[None, :])
+    np.testing.assert_array_equal(known[0].curves_sd, known[0].together_sd[None, :])
+    assert known[0].together_sd[[0, -1]].max() < 0.1 * stated.max()
+
+
 def test_strata_have_their_own_and_nothing_jumps_between_them(rng):
     rows = 20_000
     counts = np.array([counts_of(LAWS[name], rows, rng) for name in ("narrow", "wide")])
@@ -85,6 +109,9 @@ def test_strata_have_their_own_and_nothing_jumps_between_them(rng):
     assert width[-1] == pytest.approx(np.ptp(LAWS["wide"].ppf([0.05, 0.95])), rel=0.1)
     assert (np.diff(width) > -1e-9).all()
     assert np.diff(width).max() < 0.1 * width[-1]
+    # Of all rows, the curve is the mean of both, and surer than either.
+    np.testing.assert_allclose(known.together, known.curves.mean(axis=0), atol=0.01)
+    assert known.together_sd.max() < known.curves_sd.max(axis=1).min()
 
 
 def table(rows, rng, *, scale=0.3):
@@ -152,7 +179,7 @@ def test_it_is_told_with_its_numbers(held):
         if fact.label == "intervals"
     ]
     unsure = 196 * release.calibrated_by.coverage_sd(0.9)
-    assert "values of 1,500 lie around what is predicted" in told
+    assert "values of 1,500 rows lie around their predictions" in told
     assert float(re.search(r"unsure by ([\d.]+) percentage points", told)[1]) == pytest.approx(
         unsure, rel=0.06
     )

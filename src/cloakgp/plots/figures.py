@@ -185,7 +185,9 @@ def draw_band(axes: Axes, grid: Array, ends: tuple[Array, Array], **style: Any) 
     """
     lower, upper = ends
     if "width" in style:
-        axes.bar(grid, upper - lower, bottom=lower, **style)
+        for bar in axes.bar(grid, upper - lower, bottom=lower, **style):
+            # Else the lowest bar would stand on the frame.
+            bar.sticky_edges.y.clear()
     else:
         axes.fill_between(grid, lower, upper, **style)
 

@@ -8,33 +8,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from cloakgp.plots.display import Display, Style, styled
-from cloakgp.plots.figures import (
-    DASHES,
-    add_colour_bar,
-    draw_band,
-    draw_row_marks,
-    draw_rug,
-    row_mark,
-    rug_mark,
-    tidy,
-    title_of,
-)
-from cloakgp.plots.slices import (
-    Slice,
-    fill_map,
-    label_inputs,
-    mark_typical,
-    predicting,
-    shortened,
-    slices_of,
-    subject_of,
-    write_held,
-)
+from cloakgp.plots.curves import CurvesDisplay, OverSlice, draw_between, draw_curve, together
+from cloakgp.plots.display import Style, styled
+from cloakgp.plots.figures import add_colour_bar, draw_row_marks, row_mark, tidy, title_of
+from cloakgp.plots.slices import Slice, fill_map, label_inputs, predicting, slices_of, write_held
 from cloakgp.plots.themes import LIGHT, Theme, theme_of
 from cloakgp.release import Published, Release
 from cloakgp.report.columns import has_classes, what_inputs_are
-from cloakgp.report.outputs import bounds
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
 
@@ -52,7 +32,7 @@ MOST_RAW_PREDICTIONS = 40
 
 
 @dataclass(frozen=True, eq=False)
-class Predicted:
+class Predicted(OverSlice):
     """Predictions over a slice, in output units, within the bounds.
 
     Attributes
@@ -63,10 +43,9 @@ class Predicted:
     lower, upper : arrays of shape (n,)
         95 % limits of the latent function.
     new_lower, new_upper : arrays of shape (n,)
-        Of new outputs.
+        Of new outputs, as `Release.predict_interval` says them.
     """
 
-    piece: Slice
     mean: Array
     sd: Array
     lower: Array
@@ -87,7 +66,7 @@ class Predicted:
 
 
 @dataclass(eq=False, repr=False)
-class PredictionDisplay(Display):
+class PredictionDisplay(CurvesDisplay):
     """Predictions of numbers: a curve over one input, a map over two, or a curve for each of more.
 
     Of a map, colours are predictions, and lines join places of one sd; where no row is near, there
@@ -196,25 +175,9 @@ class PredictionDisplay(Display):
         )
 
     @property
-    def n_panels(self) -> int:
-        """The number of panels."""
-        return len(self.parts)
-
-    @property
-    def insecure(self) -> bool:
-        """Whether the noise was seeded."""
-        return self.release.insecure
-
-    @property
     def title(self) -> str:
         """Its title."""
-        pieces = [part.piece for part in self.parts]
-        return title_of(self.release, subject_of(self.release, pieces))
-
-    @property
-    def label(self) -> str:
-        """The axis label of the output."""
-        return shortened(self.release.output_name) + (f" ({self.unit})" if self.unit else "")
+        return title_of(self.release, self.subject)
 
     def to_frame(self) -> pd.DataFrame:
         """Return the numbers behind the picture, in output units.
@@ -225,35 +188,23 @@ class PredictionDisplay(Display):
             The inputs that vary, mean, sd, 95 % limits of the latent function and of new outputs;
             of maps also whether a row is near. Of several panels one below the other.
         """
-        with extra("tables"):
-            import pandas as pd
-
         names = ("mean", "sd", "lower", "upper", "new_lower", "new_upper")
-        frames = [
-            part.piece.frame(**{name: getattr(part, name) for name in names}) for part in self.parts
-        ]
-        return frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
+        return together(
+            [
+                part.piece.frame(**{name: getattr(part, name) for name in names})
+                for part in self.parts
+            ]
+        )
 
     def _draw(self, panels: Sequence[Axes], styles: Mapping[str, Style]) -> Sequence[Any]:
         theme = theme_of(panels[0])
         if self.parts[0].piece.is_map:
             return self._draw_map(panels[0], theme, styles)
         for axes, part in zip(panels, self.parts, strict=True):
-            draw_curve(axes, part, theme=theme, styles=styles)
-            axes.set_ylabel(self.label, **theme.words)
-            if len(panels) > 1:
-                mark_typical(axes, part.piece, theme=theme)
-        share_limits(panels)
-        handles = list(panels[0].get_legend_handles_labels()[0])
+            _draw_predictions(axes, part, theme=theme, styles=styles)
         if len(panels) == 1:
-            write_held(panels[0], self.parts[0].piece, theme=theme)
-            if self._draw_raw(panels[0], theme):
-                handles = list(panels[0].get_legend_handles_labels()[0])
-        if _draw_bounds(panels, bounds(self.release), theme):
-            handles.append(
-                Line2D([], [], color=theme.pale, linewidth=0.9, linestyle=DASHES, label="bounds")
-            )
-        return [*handles, rug_mark(what_inputs_are(self.release), theme=theme)]
+            self._draw_raw(panels[0], theme)
+        return self.finish_curves(panels, styles)
 
     def _draw_map(self, axes: Axes, theme: Theme, styles: Mapping[str, Style]) -> Sequence[Any]:
         (part,) = self.parts
@@ -286,14 +237,14 @@ class PredictionDisplay(Display):
         line.set_path_effects(halo)
         return [row_mark(what_inputs_are(self.release)), line]
 
-    def _draw_raw(self, axes: Axes, theme: Theme) -> bool:
+    def _draw_raw(self, axes: Axes, theme: Theme) -> None:
         """Draw the unshrunk predictions with an sd of their noise, if they are few."""
         drawn = _raw_predictions(self.release) if self.release.n_inputs == 1 else []
         if not drawn:
-            return False
+            return
         X = np.concatenate([raw.X[:, 0] for raw in drawn])
         if len(X) > MOST_RAW_PREDICTIONS:
-            return False
+            return
         values = np.concatenate([raw.values for raw in drawn])
         sd = np.sqrt(np.concatenate([np.diag(raw.noise_cov) for raw in drawn]))
         low, high = axes.get_ylim()
@@ -312,29 +263,14 @@ class PredictionDisplay(Display):
             label="raw predictions ± noise sd" + f" ({outside} beyond the frame)" * (outside > 0),
         )
         axes.set_ylim(low, high)
-        return True
 
 
-def draw_curve(
-    axes: Axes, part: Predicted, *, theme: Theme, styles: Mapping[str, Style] | None = None
+def _draw_predictions(
+    axes: Axes, part: Predicted, *, theme: Theme, styles: Mapping[str, Style]
 ) -> None:
-    """Draw predictions over one input: mean, 95 % of the latent function and of new outputs.
-
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-    part : Predicted
-    theme : Theme
-    styles : mapping, optional
-        ``line_kw``, ``band_kw`` and ``rows_kw``.
-    """
-    styles = styles or {}
-    (control,), (grid,) = part.piece.varied, part.piece.grids
-    levels = control.kind == "level"
-    mark = {"marker": "o", "linestyle": "none"} if levels else {"linewidth": 2.2}
-    bars = {"width": 0.5} if levels else {}
-    line = styled(styles.get("line_kw"), color=theme.curve, zorder=2.5, label="prediction", **mark)
-    axes.plot(grid, part.mean, **line)
+    """Draw predictions over one input: mean, 95 % of the latent function and of new outputs."""
+    line = styled(styles.get("line_kw"), color=theme.curve, zorder=2.5, label="prediction")
+    draw_curve(axes, part.piece, part.mean, **line)
     for lower, upper, alpha, label in (
         (part.new_lower, part.new_upper, 0.2, "95 % of new outputs"),
         (part.lower, part.upper, 0.45, "95 % for the mean"),
@@ -342,31 +278,7 @@ def draw_curve(
         band = styled(
             styles.get("band_kw"), color=theme.band, alpha=alpha, linewidth=0, label=label
         )
-        draw_band(axes, grid, (lower, upper), **band, **bars)
-    if not levels:
-        axes.set_xlim(grid[0], grid[-1])
-    label_inputs(axes, part.piece, theme=theme)
-    draw_rug(axes, control.known, theme=theme, **dict(styles.get("rows_kw") or {}))
-    tidy(axes, theme=theme)
-
-
-def share_limits(panels: Sequence[Axes]) -> None:
-    """Bring panels to one scale, so that they can be compared."""
-    ends = np.array([axes.get_ylim() for axes in panels])
-    for axes in panels:
-        axes.set_ylim(ends[:, 0].min(), ends[:, 1].max())
-
-
-def _draw_bounds(panels: Sequence[Axes], ends: tuple[float, float], theme: Theme) -> bool:
-    """Draw the declared bounds where predictions come near them; return whether any is drawn."""
-    drawn = False
-    for axes in panels:
-        low, high = axes.get_ylim()
-        for end in ends:
-            if low <= end <= high:
-                axes.axhline(end, color=theme.pale, linewidth=0.9, linestyle=DASHES, zorder=1)
-                drawn = True
-    return drawn
+        draw_between(axes, part.piece, (lower, upper), **band)
 
 
 def _raw_predictions(release: Release) -> list[Published]:
