@@ -180,7 +180,7 @@ def test_it_is_told_with_its_numbers(held):
     ]
     unsure = 196 * release.calibrated_by.coverage_sd(0.9)
     assert "values of 1,500 rows lie around their predictions" in told
-    assert float(re.search(r"unsure by ([\d.]+) percentage points", told)[1]) == pytest.approx(
+    assert float(re.search(r"uncertainty of ([\d.]+) percentage points", told)[1]) == pytest.approx(
         unsure, rel=0.06
     )
     labels = [
