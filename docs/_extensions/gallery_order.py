@@ -12,6 +12,8 @@ ORDER = (
     "categories",
     "long_tails",
     "adaptive_bounds",
+    "fan",
+    "calibration",
     "bands",
     "noises",
     "refine",

@@ -298,6 +298,12 @@ def test_bad_pictures_fail_with_advice():
     fails(run("plot", "heights.cloak", "-o", "out.bmp"), "must end in")
     fails(run("plot", "heights.cloak", "-o", "out.png", "--vary", "sex"), "no input sex")
     fails(run("plot", "heights.cloak", "-o", "out.png", "--vary", "age", "--class", "a"), "--class")
+    picture = ("plot", "heights.cloak", "-o", "out.png", "--kind")
+    fails(run(*picture, "pie"), "--kind must be one of prediction, fan, calibration")
+    fails(run(*picture, "fan", "--class", "a"), "--class")
+    fails(run(*picture, "calibration", "--vary", "age"), "leave --vary out")
+    fails(run(*picture, "calibration"), "not calibrated")
+    assert run(*picture, "fan", "--vary", "age").exit_code == 0
     assert run("plot", "heights.cloak", "-o", "one.svg", "--vary", "age").exit_code == 0
     assert run("plot", "heights.cloak", "-o", "two.pdf", "--vary", "age, shoe").exit_code == 0
 

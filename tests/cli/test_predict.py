@@ -48,6 +48,20 @@ def predict(kind, *words):
     return CliRunner().invoke(app, line)
 
 
+@pytest.mark.parametrize(
+    ("kind", "outputs"), [("numbers", [""]), ("several", ["height_", "weight_"])]
+)
+def test_limits_of_a_new_output_are_its_interval(kind, outputs):
+    assert predict(kind, "--new-output", "--interval", "0.95").exit_code == 0
+    found = pd.read_csv("out.csv")
+    for output in outputs:
+        limits, interval = (
+            found[[output + end for end in ends]]
+            for ends in (["lower", "upper"], ["lo_95", "hi_95"])
+        )
+        np.testing.assert_array_equal(limits, interval)
+
+
 def test_columns_say_what_they_are():
     from cloakgp import load
 

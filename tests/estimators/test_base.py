@@ -15,6 +15,7 @@ from cloakgp import DPGPClassifier, DPGPRegressor, baselines
 from cloakgp.data import ArrayRows
 from cloakgp.estimators.base import (
     DesignMixin,
+    DistributionMixin,
     PosteriorMixin,
     ReleaseMixin,
     tag_noisy,
@@ -105,6 +106,22 @@ def test_it_predicts_what_its_release_predicts(name):
         fitted.predict(points, return_std=True, return_cov=True)
     with pytest.raises(ValueError, match="features"):
         fitted.predict(np.zeros((3, 2)))
+
+
+@pytest.mark.parametrize("name", ["DPGPRegressor", *names_where(DistributionMixin)])
+@pytest.mark.parametrize(
+    ("method", "argument"),
+    [("predict_interval", 0.8), ("predict_quantile", [0.2, 0.6]), ("probability_above", 0.1)],
+)
+def test_it_tells_the_distributions_that_its_release_tells(name, method, argument):
+    points = [[2.0], [5.0], [9.5]]
+    with pytest.raises(NotFittedError):
+        getattr(model(name), method)(points, argument)
+    fitted = model(name, insecure_seed=1).fit(*table(name))
+    expected = getattr(fitted.release_, method)(points, argument)
+    assert np.array_equal(getattr(fitted, method)(points, argument), expected)
+    with pytest.raises(ValueError, match="features"):
+        getattr(fitted, method)(np.zeros((3, 2)), argument)
 
 
 @pytest.mark.parametrize("name", names_where(DesignMixin))

@@ -56,6 +56,17 @@ def test_a_curve_shows_mean_and_bands():
     assert figure.get_suptitle() == "cost_$ from age, (1, 0.001)-differentially private"
 
 
+def test_limits_of_new_outputs_are_those_that_counts_calibrate(calibrated):
+    display = PredictionDisplay.of(calibrated)
+    frame = display.to_frame()
+    lower, upper = calibrated.predict_interval(frame[["x1"]].to_numpy(), 0.95)
+    np.testing.assert_array_equal(frame[["new_lower", "new_upper"]].T, (lower, upper))
+    [axes] = display.draw().axes
+    band = next(one for one in axes.collections if one.get_label() == "95 % of new outputs")
+    edges = band.get_paths()[0].vertices[:, 1]
+    assert (edges.min(), edges.max()) == pytest.approx((lower.min(), upper.max()))
+
+
 def test_few_raw_predictions_are_drawn_and_many_are_not():
     few, many = _release(width=1, queries=7), _release(width=1, queries=60)
     assert any("raw predictions" in text for text in _legend(plot_release(few)))

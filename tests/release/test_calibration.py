@@ -76,6 +76,30 @@ def test_noisy_counts_are_not_believed_too_much(name, rng):
     assert np.mean(np.array(held) < 0.9 - 2 * np.array(stated)) < 0.1
 
 
+@pytest.mark.parametrize(("noise", "name"), [(3.0, "narrow"), (28.0, "off centre")])
+def test_curves_are_as_unsure_as_they_say(noise, name, rng):
+    """Over draws of rows and noise, at quantiles of the law; with little noise and with much."""
+    law, rows, draws = LAWS[name], 1000, 25
+    known = [
+        Calibration(
+            counts=counts_of(law, rows, rng, noise=noise)[None, :],
+            question=question([0.0], [rows]),
+            noise_sd=noise,
+        )
+        for _ in range(draws)
+    ]
+    at = np.searchsorted(known[0].grid, law.ppf([0.1, 0.25, 0.5, 0.75, 0.9]))
+    errors = np.array([one.together - law.cdf(one.grid) for one in known])[:, at]
+    stated = np.array([one.together_sd for one in known])[:, at]
+    ratio = np.sqrt(np.square(stated).mean(axis=0) / np.square(errors).mean(axis=0))
+    assert ratio.min() > 0.5
+    assert ratio.max() < 2.0
+    # Of a single stratum, both curves are one; at the ends everything is sure.
+    np.testing.assert_array_equal(known[0].curves, known[0].together[None, :])
+    np.testing.assert_array_equal(known[0].curves_sd, known[0].together_sd[None, :])
+    assert known[0].together_sd[[0, -1]].max() < 0.1 * stated.max()
+
+
 def test_strata_have_their_own_and_nothing_jumps_between_them(rng):
     rows = 20_000
     counts = np.array([counts_of(LAWS[name], rows, rng) for name in ("narrow", "wide")])
@@ -87,6 +111,9 @@ def test_strata_have_their_own_and_nothing_jumps_between_them(rng):
     assert width[-1] == pytest.approx(np.ptp(LAWS["wide"].ppf([0.05, 0.95])), rel=0.1)
     assert (np.diff(width) > -1e-9).all()
     assert np.diff(width).max() < 0.1 * width[-1]
+    # Of all rows, the curve is the mean of both, and surer than either.
+    np.testing.assert_allclose(known.together, known.curves.mean(axis=0), atol=0.01)
+    assert known.together_sd.max() < known.curves_sd.max(axis=1).min()
 
 
 @pytest.mark.parametrize("name", ["narrow", "wide"])
@@ -158,6 +185,27 @@ def test_a_release_counts_and_predicts_by_the_counts(held):
     np.testing.assert_allclose(each, 0.1, atol=2e-3)
 
 
+def check_limits(release, X):
+    """Limits of new outputs are those of their distribution; the sd is that of the model."""
+    limits = release.predict_interval(X, 0.95)
+    np.testing.assert_array_equal(release.predict_limits(X, new_output=True), limits)
+    frame = release.predict_frame(X, new_output=True, interval=0.95)
+    for names in (["lower", "upper"], ["lo_95", "hi_95"]):
+        np.testing.assert_array_equal(frame[names].T, limits)
+    _, sd = release.predict(X, return_std=True, new_output=True)
+    np.testing.assert_array_equal(frame["sd"], sd)
+
+
+def test_limits_of_new_outputs_go_by_the_counts(held):
+    release, X, _ = held
+    check_limits(release, X[:50])
+    mean = release.predict(X[:50])
+    lower, upper = release.predict_limits(X[:50], new_output=True)
+    # Skewed as outputs are, and Gaussian limits are not.
+    assert np.mean(upper - mean) > 1.3 * np.mean(mean - lower)
+    check_limits(release.without_learning(), X[:50])
+
+
 def test_it_is_told_with_its_numbers(held):
     release, _, _ = held
     [told] = [
@@ -188,19 +236,6 @@ def test_how_far_off_a_new_person_is_goes_by_the_counts(held):
     assert bare.new_error != told.new_error
     assert "noisy counts" in told.sure
     assert "noisy counts" not in bare.sure
-
-
-def test_the_estimator_asks_its_release(rng):
-    X, y = table(150, rng)
-    model = DPGPRegressor(bounds=(0.0, 10.0), epsilon=1.0, gap=0.1, inducing=5).fit(X, y)
-    for name, argument in [
-        ("predict_interval", 0.8),
-        ("predict_quantile", [0.2, 0.6]),
-        ("probability_above", 5.0),
-    ]:
-        np.testing.assert_array_equal(
-            getattr(model, name)(X, argument), getattr(model.release_, name)(X, argument)
-        )
 
 
 def test_it_is_in_the_file(held, tmp_path):
@@ -289,6 +324,7 @@ def test_transformed_outputs_have_quantiles_in_their_units(rng):
     assert np.mean(above) == pytest.approx(np.mean(y > 20.0), abs=0.05)
     assert (release.probability_above(X[:3], 2000.0) == 0).all()
     assert (release.probability_above(X[:3], 0.5) == 1).all()
+    check_limits(release, X[:50])
 
 
 def test_what_makes_no_sense_is_refused(held):

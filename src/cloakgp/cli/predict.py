@@ -68,9 +68,9 @@ def predict(
     """Predict at new inputs. Costs no privacy, however often.
 
     Writes all columns of the table but the private one, and of numbers the mean, its sd, and 95 %
-    limits (lower, upper), within the declared bounds; of classes the most probable one (predicted),
-    and the probability of each (p_no, p_yes). Behind these come intervals, quantiles and
-    probabilities of a new output, if asked for.
+    limits (lower, upper), within the declared bounds, with --new-output those of --interval 0.95;
+    of classes the most probable one (predicted), and the probability of each (p_no, p_yes). Behind
+    these come intervals, quantiles and probabilities of a new output, if asked for.
     """
     suffix = table_suffix(to)
     coverages = shares(interval, option="--interval")

@@ -12,6 +12,7 @@ from cloakgp.cli import options
 from cloakgp.cli.console import fails_plainly, print_sections, say, stdout
 from cloakgp.orders import texts
 from cloakgp.utils.files import reserve_file
+from cloakgp.utils.names import PICTURE_KINDS
 
 
 @fails_plainly
@@ -67,6 +68,13 @@ def plot(
             "others stay at typical values. By default all inputs, or the first six."
         ),
     ] = "",
+    kind: Annotated[
+        str,
+        typer.Option(
+            help="prediction; fan, for quantiles of a new output; or calibration, for how many "
+            "outputs lie where the model says that they do."
+        ),
+    ] = PICTURE_KINDS[0],
     only: Annotated[
         str,
         typer.Option(
@@ -76,9 +84,9 @@ def plot(
     ] = "",
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Draw predictions, or probabilities of classes. Costs no privacy.
+    """Draw predictions, quantiles, or probabilities of classes. Costs no privacy.
 
-    A curve over one input, a map over two, or a curve for each of more.
+    A curve over one input, a map over two, or a curve for each of more; quantiles over each input.
     """
     from cloakgp.plots.figures import figure_bytes, picture_suffix
     from cloakgp.plots.plotting import display_of
@@ -87,10 +95,14 @@ def plot(
     suffix = picture_suffix(to)
     with reserve_file(to, overwrite=overwrite, inputs=[release_file]) as target:
         release = options.open_release(release_file)
-        chosen: dict[str, Any] = {"vary": texts.names(vary) if vary else ()}
+        chosen: dict[str, Any] = {"kind": texts.one_of(PICTURE_KINDS, kind, option="--kind")}
+        if vary:
+            if kind == "calibration":
+                raise ValueError("calibration is of all rows: leave --vary out")
+            chosen["vary"] = texts.names(vary)
         if only:
-            if not has_classes(release):
-                raise ValueError("--class goes with releases of classes, and this is of numbers")
+            if kind != "prediction" or not has_classes(release):
+                raise ValueError("--class goes with predictions of classes, and not with numbers")
             chosen["only"] = only
         target.write(figure_bytes(display_of(release, **chosen).draw(), suffix=suffix))
     say(f"Drew {to}.", style="green")

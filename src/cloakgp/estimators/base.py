@@ -295,6 +295,61 @@ class PosteriorMixin(ReleaseMixin[Cost]):
         return predicted
 
 
+class DistributionMixin(ReleaseMixin[Cost]):
+    """An estimator whose release predicts distributions of new numbers, of no exposure."""
+
+    def predict_interval(self, X: ArrayLike, coverage: float = 0.9) -> tuple[Array, Array]:
+        """Return intervals that hold new outputs with a given probability, each for itself.
+
+        Parameters
+        ----------
+        X : array-like of shape (P, D)
+        coverage : float
+            Between 0 and 1. What intervals rest on stands at the release's own method.
+
+        Returns
+        -------
+        lower, upper : arrays of shape (P,), or (P, T) of T outputs
+        """
+        points = self._points(X)
+        ends: tuple[Array, Array] = self.release_.predict_interval(points, coverage)
+        return ends
+
+    def predict_quantile(self, X: ArrayLike, quantiles: ArrayLike) -> Array:
+        """Return quantiles of new outputs.
+
+        Parameters
+        ----------
+        X : array-like of shape (P, D)
+        quantiles : float, or array-like of shape (Q,)
+            Each between 0 and 1.
+
+        Returns
+        -------
+        array of shape (P,) or (P, Q); of T outputs (P, T) or (P, T, Q)
+        """
+        points = self._points(X)
+        found: Array = self.release_.predict_quantile(points, quantiles)
+        return found
+
+    def probability_above(self, X: ArrayLike, threshold: ArrayLike) -> Array:
+        """Return how probable it is that new outputs are above a threshold.
+
+        Parameters
+        ----------
+        X : array-like of shape (P, D)
+        threshold : float, or of T outputs array-like of shape (T,)
+            In output units.
+
+        Returns
+        -------
+        array of shape (P,), or (P, T)
+        """
+        points = self._points(X)
+        found: Array = self.release_.probability_above(points, threshold)
+        return found
+
+
 class DesignMixin(BaseEstimator):
     """An estimator that designs its questions for the points that matter most.
 

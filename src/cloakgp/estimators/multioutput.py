@@ -16,7 +16,7 @@ from cloakgp.criteria import criterion_named
 from cloakgp.data import ArrayRows
 from cloakgp.estimators.base import (
     DesignMixin,
-    ReleaseMixin,
+    DistributionMixin,
     TableLike,
     count_queries,
 )
@@ -52,7 +52,7 @@ LEVEL_SD = 1 / 8
 
 class DPGPMultiOutputRegressor(
     DesignMixin,
-    ReleaseMixin[Guarantee | MixedGuarantee],
+    DistributionMixin[Guarantee | MixedGuarantee],
     MultiOutputMixin,
     RegressorMixin,
     BaseEstimator,

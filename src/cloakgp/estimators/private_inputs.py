@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cloakgp.estimators.base import PosteriorMixin, column_name
+from cloakgp.estimators.base import DistributionMixin, PosteriorMixin, column_name
 from cloakgp.estimators.repetition import warn_of_repetition
 from cloakgp.models import default_noise_variance, matern_kernel
 from cloakgp.models.features import EigenBasis, InputBox
@@ -25,7 +25,9 @@ from cloakgp.utils.arrays import Array
 FEATURES_PER_INPUT, MOST_FEATURES = 12, 36
 
 
-class DPGPRegressorPrivateInputs(PosteriorMixin[Guarantee], RegressorMixin, BaseEstimator):
+class DPGPRegressorPrivateInputs(
+    PosteriorMixin[Guarantee], DistributionMixin[Guarantee], RegressorMixin, BaseEstimator
+):
     r"""Gaussian-process regression that protects each row: inputs and output together.
 
     `fit` publishes noisy sums of public features of the rows, once, under (ε, δ)-differential

@@ -464,7 +464,8 @@ class DPGPRegressor(
         -------
         lower, upper : arrays of shape (P,)
         """
-        return self.release_.predict_interval(self._points(X), coverage, exposure=exposure)
+        points = self._points(X)
+        return self.release_.predict_interval(points, coverage, exposure=exposure)
 
     def predict_quantile(
         self, X: ArrayLike, quantiles: ArrayLike, *, exposure: ArrayLike | None = None
@@ -480,7 +481,8 @@ class DPGPRegressor(
         -------
         array of shape (P,), or (P, Q)
         """
-        return self.release_.predict_quantile(self._points(X), quantiles, exposure=exposure)
+        points = self._points(X)
+        return self.release_.predict_quantile(points, quantiles, exposure=exposure)
 
     def probability_above(
         self, X: ArrayLike, threshold: float, *, exposure: ArrayLike | None = None
@@ -496,7 +498,8 @@ class DPGPRegressor(
         -------
         array of shape (P,)
         """
-        return self.release_.probability_above(self._points(X), threshold, exposure=exposure)
+        points = self._points(X)
+        return self.release_.probability_above(points, threshold, exposure=exposure)
 
     def _prior(
         self, inputs: Array, bounds: OutputBounds, *, inducing: int | ArrayLike | None

@@ -1,6 +1,8 @@
 from .bands import BandsDisplay
+from .calibration import CalibrationDisplay
 from .classification import ClassificationDisplay
 from .display import Display
+from .fan import FanDisplay
 from .guarantee import GuaranteeDisplay
 from .plans import PlanDisplay
 from .plotting import display_of, plot
@@ -8,8 +10,10 @@ from .prediction import PredictionDisplay
 
 __all__ = [
     "BandsDisplay",
+    "CalibrationDisplay",
     "ClassificationDisplay",
     "Display",
+    "FanDisplay",
     "GuaranteeDisplay",
     "PlanDisplay",
     "PredictionDisplay",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from cloakgp.plots.display import ReleaseDisplay, Style, styled
-from cloakgp.plots.figures import draw_rug, rug_mark, tidy, title_of
+from cloakgp.plots.figures import draw_rug, rug_mark, share_limits, tidy, title_of
 from cloakgp.plots.slices import axis_of, shortened
 from cloakgp.plots.themes import theme_of
 from cloakgp.privacy.questions.bands import Bands
@@ -146,6 +146,19 @@ class BandsDisplay(ReleaseDisplay):
         """
         return cls.of(release, vary=vary, unit=unit).plot(ax, **styles)
 
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        vary: str | None = None,
+        unit: str = "",
+        ax: Axes | Sequence[Axes] | None = None,
+        **styles: Style,
+    ) -> Self:
+        """Compute and draw a picture of a fitted estimator's stages: see `from_release`."""
+        return cls.from_release(estimator.release_, vary=vary, unit=unit, ax=ax, **styles)
+
     @property
     def n_panels(self) -> int:
         """The number of stages."""
@@ -205,9 +218,7 @@ class BandsDisplay(ReleaseDisplay):
             axes.set_xlabel(axis_of(self.control), **theme.words)
             axes.set_ylabel(label, **theme.words)
             tidy(axes, theme=theme)
-        lows, highs = zip(*(axes.get_ylim() for axes in panels), strict=True)
-        for axes in panels:
-            axes.set_ylim(min(lows), max(highs))
+        share_limits(panels)
         return [rug_mark(what_inputs_are(self.release), theme=theme)]
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cloakgp.models.likelihoods.classes import class_likelihood
+from cloakgp.plots.curves import Band, OverSlice, draw_curve, draw_line, finish_curve
 from cloakgp.plots.display import ReleaseDisplay, Style, styled
 from cloakgp.plots.figures import (
     DASHES,
@@ -22,12 +23,10 @@ from cloakgp.plots.figures import (
     title_of,
 )
 from cloakgp.plots.slices import (
-    Band,
     Slice,
-    draw_curve,
     fill_map,
-    finish_curve,
     finish_map,
+    join_frames,
     mark_typical,
     predicting,
     shortened,
@@ -62,7 +61,7 @@ LINE_STYLES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1)), (0, (1, 1)))
 
 
 @dataclass(frozen=True, eq=False)
-class Probabilities:
+class Probabilities(OverSlice):
     """Probabilities of all classes over a slice.
 
     Attributes
@@ -75,7 +74,6 @@ class Probabilities:
         What they were without the privacy noise, within these.
     """
 
-    piece: Slice
     predicted: Array
     lower: Array
     upper: Array
@@ -195,6 +193,22 @@ class ClassificationDisplay(ReleaseDisplay):
         """
         return cls.of(release, vary=vary, apart=apart, only=only).plot(ax, **styles)
 
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        vary: Sequence[str] = (),
+        apart: bool = False,
+        only: str | None = None,
+        ax: Axes | Sequence[Axes] | None = None,
+        **styles: Style,
+    ) -> Self:
+        """Compute and draw a picture of a fitted estimator's release: see `from_release`."""
+        return cls.from_release(
+            estimator.release_, vary=vary, apart=apart, only=only, ax=ax, **styles
+        )
+
     @property
     def n_panels(self) -> int:
         """The number of panels: one for each slice, or for each class of one slice."""
@@ -221,11 +235,8 @@ class ClassificationDisplay(ReleaseDisplay):
             The inputs that vary, the class, its probability, 95 % limits, and what these were
             without the privacy noise.
         """
-        with extra("tables"):
-            import pandas as pd
-
         names = class_names(self.release)
-        return pd.concat(
+        return join_frames(
             [
                 part.piece.frame(
                     probability=part.predicted[:, number],
@@ -236,8 +247,7 @@ class ClassificationDisplay(ReleaseDisplay):
                 ).assign(**{"class": names[number]})
                 for part in self.parts
                 for number in self.shown
-            ],
-            ignore_index=True,
+            ]
         )
 
     def label(self, number: int) -> str:
@@ -285,19 +295,18 @@ class ClassificationDisplay(ReleaseDisplay):
         self, axes: Axes, part: Probabilities, theme: Theme, styles: Mapping[str, Style]
     ) -> None:
         """Draw the probabilities of classes beside each other."""
-        (control,), (grid,) = part.piece.varied, part.piece.grids
         names = class_names(self.release)
         for place, number in enumerate(self.shown):
-            mark: dict[str, Any] = (
-                {"marker": "o", "linestyle": "none"}
-                if control.kind == "level"
-                else {"linewidth": 2.0, "linestyle": LINE_STYLES[place % len(LINE_STYLES)]}
+            draw_line(
+                axes,
+                part.piece,
+                part.predicted[:, number],
+                styles.get("line_kw"),
+                width=2.0,
+                dashes=LINE_STYLES[place % len(LINE_STYLES)],
+                color=theme.shades[place % len(theme.shades)],
+                label=shortened(names[number]),
             )
-            colour = theme.shades[place % len(theme.shades)]
-            line = styled(
-                styles.get("line_kw"), color=colour, label=shortened(names[number]), **mark
-            )
-            axes.plot(grid, part.predicted[:, number], **line)
         mark_typical(axes, part.piece, theme=theme)
         self._finish_curve(axes, part, theme, styles)
         single = self.label(self.shown[0]) if len(self.shown) == 1 else "probability"
@@ -326,7 +335,6 @@ class ClassificationDisplay(ReleaseDisplay):
             part.predicted[:, number],
             bands,
             label="predicted probability",
-            width=2.4,
             theme=theme,
             styles=styles,
         )

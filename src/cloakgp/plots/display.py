@@ -182,9 +182,9 @@ class ReleaseDisplay(Display):
         """Compute and draw a picture of a release. Costs no privacy."""
 
     @classmethod
-    def from_estimator(cls, estimator: Any, **chosen: Any) -> Self:
+    @abstractmethod
+    def from_estimator(cls, estimator: Any, *args: Any, **chosen: Any) -> Self:
         """Compute and draw a picture of a fitted estimator's release: see `from_release`."""
-        return cls.from_release(estimator.release_, **chosen)
 
     @property
     def insecure(self) -> bool:

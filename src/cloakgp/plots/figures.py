@@ -185,7 +185,9 @@ def draw_band(axes: Axes, grid: Array, ends: tuple[Array, Array], **style: Any) 
     """
     lower, upper = ends
     if "width" in style:
-        axes.bar(grid, upper - lower, bottom=lower, **style)
+        for bar in axes.bar(grid, upper - lower, bottom=lower, **style):
+            # Else the lowest bar would stand on the frame.
+            bar.sticky_edges.y.clear()
     else:
         axes.fill_between(grid, lower, upper, **style)
 
@@ -208,6 +210,13 @@ def add_colour_bar(
     bar.outline.set_visible(False)
     bar.ax.tick_params(colors=theme.ink, length=3)
     return bar
+
+
+def share_limits(panels: Sequence[Axes]) -> None:
+    """Bring panels to one scale, so that they can be compared."""
+    lows, highs = zip(*(axes.get_ylim() for axes in panels), strict=True)
+    for axes in panels:
+        axes.set_ylim(min(lows), max(highs))
 
 
 def tidy(axes: Axes, *, theme: Theme) -> None:

@@ -9,9 +9,18 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from cloakgp.fitting.release_plan import ReleasePlan
+from cloakgp.plots.curves import finish_curve
 from cloakgp.plots.display import Display, Style, styled
-from cloakgp.plots.figures import add_colour_bar, draw_row_marks, draw_rug, row_mark, rug_mark, tidy
-from cloakgp.plots.slices import Slice, fill_map, label_inputs, shortened, slices_of, write_held
+from cloakgp.plots.figures import add_colour_bar, row_mark, rug_mark
+from cloakgp.plots.slices import (
+    Slice,
+    fill_map,
+    finish_map,
+    join_frames,
+    shortened,
+    slices_of,
+    write_held,
+)
 from cloakgp.plots.themes import Theme, theme_of
 from cloakgp.report.columns import input_names
 from cloakgp.utils.arrays import Array
@@ -160,30 +169,22 @@ class PlanDisplay(Display):
 
     def to_frame(self) -> pd.DataFrame:
         """Return the numbers behind the picture: inputs, ε and the expected error."""
-        with extra("tables"):
-            import pandas as pd
-
         own = {self.plan.epsilon: self.errors[self.plan.epsilon]}
-        return pd.concat(
+        return join_frames(
             [
                 self.piece.frame(epsilon=np.full(len(error), epsilon), error=error)
                 for epsilon, error in (own if self.piece.is_map else self.errors).items()
-            ],
-            ignore_index=True,
+            ]
         )
 
     def _draw(self, panels: Sequence[Axes], styles: Mapping[str, Style]) -> Sequence[Any]:
         (axes,) = panels
         theme = theme_of(axes)
         draw = self._draw_map if self.piece.is_map else self._draw_curves
-        handles = draw(axes, theme, styles)
-        label_inputs(axes, self.piece, theme=theme)
-        write_held(axes, self.piece, theme=theme)
-        tidy(axes, theme=theme)
-        return handles
+        return draw(axes, theme, styles)
 
     def _draw_curves(self, axes: Axes, theme: Theme, styles: Mapping[str, Style]) -> Sequence[Any]:
-        (grid,), (control,) = self.piece.grids, self.piece.varied
+        (grid,) = self.piece.grids
         for place, (epsilon, error) in enumerate(self.errors.items()):
             line = styled(
                 styles.get("line_kw"),
@@ -194,8 +195,8 @@ class PlanDisplay(Display):
             axes.plot(grid, error, **line)
         prior = self.plan.forecasts[0].prior_error
         axes.axhline(prior, color=theme.pale, linestyle="--", label="nothing asked")
-        draw_rug(axes, control.known, theme=theme, **dict(styles.get("rows_kw") or {}))
-        axes.set_xlim(grid[0], grid[-1])
+        finish_curve(axes, self.piece, theme=theme, styles=styles)
+        write_held(axes, self.piece, theme=theme)
         axes.set_ylim(bottom=0.0)
         axes.set_ylabel(self.label, **theme.words)
         return [*axes.get_legend_handles_labels()[0], rug_mark("rows (inputs only)", theme=theme)]
@@ -208,7 +209,6 @@ class PlanDisplay(Display):
             self.errors[self.plan.epsilon],
             styled(styles.get("map_kw"), levels=20, cmap=COLOURS),
         )
-        known = np.column_stack([each.known for each in piece.varied])
-        draw_row_marks(axes, known, **dict(styles.get("rows_kw") or {}))
         add_colour_bar([axes], drawn, label=self.label, theme=theme)
+        finish_map(axes, piece, theme=theme, styles=styles)
         return [row_mark("rows (inputs only)")]

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from cloakgp.fitting.release_plan import ReleasePlan
+from cloakgp.plots.calibration import CalibrationDisplay
 from cloakgp.plots.classification import ClassificationDisplay
 from cloakgp.plots.display import Display
+from cloakgp.plots.fan import FanDisplay
 from cloakgp.plots.guarantee import GuaranteeDisplay
 from cloakgp.plots.plans import PlanDisplay
 from cloakgp.plots.prediction import PredictionDisplay
@@ -14,14 +16,18 @@ from cloakgp.privacy import Guarantee
 from cloakgp.privacy.composition import MixedGuarantee
 from cloakgp.release import Release
 from cloakgp.report.columns import has_classes
+from cloakgp.utils.names import PICTURE_KINDS, PictureKind
 
 
-def display_of(drawn: Any, **chosen: Any) -> Display:
+def display_of(drawn: Any, *, kind: PictureKind = "prediction", **chosen: Any) -> Display:
     """Return the display of an object, with its numbers, without drawing it.
 
     Parameters
     ----------
     drawn : Release, ReleasePlan, Guarantee or MixedGuarantee
+    kind : {"prediction", "fan", "calibration"}
+        Of a release: predictions, or probabilities of classes; quantiles of new outputs; or the
+        curve by which these are calibrated.
     **chosen
         As the display's own ``of`` takes it: ``vary`` and ``unit``, say.
 
@@ -30,7 +36,7 @@ def display_of(drawn: Any, **chosen: Any) -> Display:
     TypeError
         If there is no picture of such objects.
     ValueError
-        If an input is unknown.
+        If an input or the kind is unknown, or a release is not calibrated.
 
     Examples
     --------
@@ -38,6 +44,12 @@ def display_of(drawn: Any, **chosen: Any) -> Display:
     >>> type(display_of(Guarantee(epsilon=1.0, delta=0.01, mu=0.5))).__name__
     'GuaranteeDisplay'
     """
+    if kind not in PICTURE_KINDS:
+        raise ValueError(f"kind must be one of {', '.join(PICTURE_KINDS)}, got {kind!r}")
+    if kind == "fan":
+        return FanDisplay.of(drawn, **chosen)
+    if kind == "calibration":
+        return CalibrationDisplay.of(drawn, **chosen)
     if isinstance(drawn, ReleasePlan):
         return PlanDisplay.of(drawn, **chosen)
     if isinstance(drawn, Guarantee | MixedGuarantee):
@@ -47,7 +59,7 @@ def display_of(drawn: Any, **chosen: Any) -> Display:
     return PredictionDisplay.of(drawn, **chosen)
 
 
-def plot(drawn: Any, *, ax: Any = None, **chosen: Any) -> Display:
+def plot(drawn: Any, *, kind: PictureKind = "prediction", ax: Any = None, **chosen: Any) -> Display:
     """Draw a release, a guarantee or a plan, in the display that suits it.
 
     Releases know nothing of pictures, so that reading one needs nothing that draws: hence a
@@ -56,6 +68,8 @@ def plot(drawn: Any, *, ax: Any = None, **chosen: Any) -> Display:
     Parameters
     ----------
     drawn : Release, ReleasePlan, Guarantee or MixedGuarantee
+    kind : {"prediction", "fan", "calibration"}
+        As for `display_of`.
     ax : matplotlib.axes.Axes or a sequence of them, optional
         A new figure of pyplot if not given.
     **chosen
@@ -70,7 +84,7 @@ def plot(drawn: Any, *, ax: Any = None, **chosen: Any) -> Display:
     TypeError
         If there is no picture of such objects.
     ValueError
-        If an input is unknown.
+        If an input or the kind is unknown, or a release is not calibrated.
 
     Examples
     --------
@@ -80,4 +94,4 @@ def plot(drawn: Any, *, ax: Any = None, **chosen: Any) -> Display:
     >>> plot(model.release_, unit="m", ax=Figure().add_subplot()).ax_.get_ylabel()
     'y (m)'
     """
-    return display_of(drawn, **chosen).plot(ax)
+    return display_of(drawn, kind=kind, **chosen).plot(ax)

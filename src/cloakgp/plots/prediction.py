@@ -8,32 +8,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from cloakgp.plots.display import ReleaseDisplay, Style, styled
-from cloakgp.plots.figures import (
-    DASHES,
-    add_colour_bar,
-    row_mark,
-    rug_mark,
-    title_of,
-)
-from cloakgp.plots.slices import (
-    Band,
-    Slice,
-    draw_curve,
-    fill_map,
-    finish_curve,
-    finish_map,
-    mark_typical,
-    predicting,
-    shortened,
-    slices_of,
-    subject_of,
-    write_held,
-)
+from cloakgp.plots.curves import Band, CurvesDisplay, OverSlice, draw_curve
+from cloakgp.plots.display import Style, styled
+from cloakgp.plots.figures import add_colour_bar, row_mark, title_of
+from cloakgp.plots.slices import Slice, fill_map, finish_map, join_frames, predicting, slices_of
 from cloakgp.plots.themes import LIGHT, Theme, theme_of
 from cloakgp.release import Published, Release
 from cloakgp.report.columns import has_classes, what_inputs_are
-from cloakgp.report.outputs import bounds
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
 
@@ -51,7 +32,7 @@ MOST_RAW_PREDICTIONS = 40
 
 
 @dataclass(frozen=True, eq=False)
-class Predicted:
+class Predicted(OverSlice):
     """Predictions over a slice, in output units, within the bounds.
 
     Attributes
@@ -62,10 +43,9 @@ class Predicted:
     lower, upper : arrays of shape (n,)
         95 % limits of the latent function.
     new_lower, new_upper : arrays of shape (n,)
-        Of new outputs.
+        Of new outputs, as `Release.predict_interval` says them.
     """
 
-    piece: Slice
     mean: Array
     sd: Array
     lower: Array
@@ -86,7 +66,7 @@ class Predicted:
 
 
 @dataclass(eq=False, repr=False)
-class PredictionDisplay(ReleaseDisplay):
+class PredictionDisplay(CurvesDisplay):
     """Predictions of numbers: a curve over one input, a map over two, or a curve for each of more.
 
     Of a map, colours are predictions, and lines join places of one sd; where no row is near, there
@@ -178,21 +158,26 @@ class PredictionDisplay(ReleaseDisplay):
         """
         return cls.of(release, vary=vary, apart=apart, unit=unit).plot(ax, **styles)
 
-    @property
-    def n_panels(self) -> int:
-        """The number of panels."""
-        return len(self.parts)
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        vary: Sequence[str] = (),
+        apart: bool = False,
+        unit: str = "",
+        ax: Axes | Sequence[Axes] | None = None,
+        **styles: Style,
+    ) -> Self:
+        """Compute and draw a picture of a fitted estimator's release: see `from_release`."""
+        return cls.from_release(
+            estimator.release_, vary=vary, apart=apart, unit=unit, ax=ax, **styles
+        )
 
     @property
     def title(self) -> str:
         """Its title."""
-        pieces = [part.piece for part in self.parts]
-        return title_of(self.release, subject_of(self.release, pieces))
-
-    @property
-    def label(self) -> str:
-        """The axis label of the output."""
-        return shortened(self.release.output_name) + (f" ({self.unit})" if self.unit else "")
+        return title_of(self.release, self.subject)
 
     def to_frame(self) -> pd.DataFrame:
         """Return the numbers behind the picture, in output units.
@@ -203,14 +188,13 @@ class PredictionDisplay(ReleaseDisplay):
             The inputs that vary, mean, sd, 95 % limits of the latent function and of new outputs;
             of maps also whether a row is near. Of several panels one below the other.
         """
-        with extra("tables"):
-            import pandas as pd
-
         names = ("mean", "sd", "lower", "upper", "new_lower", "new_upper")
-        frames = [
-            part.piece.frame(**{name: getattr(part, name) for name in names}) for part in self.parts
-        ]
-        return frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
+        return join_frames(
+            [
+                part.piece.frame(**{name: getattr(part, name) for name in names})
+                for part in self.parts
+            ]
+        )
 
     def _draw(self, panels: Sequence[Axes], styles: Mapping[str, Style]) -> Sequence[Any]:
         theme = theme_of(panels[0])
@@ -222,30 +206,11 @@ class PredictionDisplay(ReleaseDisplay):
                 Band(part.lower, part.upper, theme.band, 0.45, "95 % for the mean"),
             ]
             draw_curve(
-                axes,
-                part.piece,
-                part.mean,
-                bands,
-                label="prediction",
-                width=2.2,
-                theme=theme,
-                styles=styles,
+                axes, part.piece, part.mean, bands, label="prediction", theme=theme, styles=styles
             )
-            finish_curve(axes, part.piece, theme=theme, styles=styles)
-            axes.set_ylabel(self.label, **theme.words)
-            if len(panels) > 1:
-                mark_typical(axes, part.piece, theme=theme)
-        share_limits(panels)
-        handles = list(panels[0].get_legend_handles_labels()[0])
         if len(panels) == 1:
-            write_held(panels[0], self.parts[0].piece, theme=theme)
-            if self._draw_raw(panels[0], theme):
-                handles = list(panels[0].get_legend_handles_labels()[0])
-        if _draw_bounds(panels, bounds(self.release), theme):
-            handles.append(
-                Line2D([], [], color=theme.pale, linewidth=0.9, linestyle=DASHES, label="bounds")
-            )
-        return [*handles, rug_mark(what_inputs_are(self.release), theme=theme)]
+            self._draw_raw(panels[0], theme)
+        return self.finish_curves(panels, styles)
 
     def _draw_map(self, axes: Axes, theme: Theme, styles: Mapping[str, Style]) -> Sequence[Any]:
         (part,) = self.parts
@@ -274,14 +239,14 @@ class PredictionDisplay(ReleaseDisplay):
         line.set_path_effects(halo)
         return [row_mark(what_inputs_are(self.release)), line]
 
-    def _draw_raw(self, axes: Axes, theme: Theme) -> bool:
+    def _draw_raw(self, axes: Axes, theme: Theme) -> None:
         """Draw the unshrunk predictions with an sd of their noise, if they are few."""
         drawn = _raw_predictions(self.release) if self.release.n_inputs == 1 else []
         if not drawn:
-            return False
+            return
         X = np.concatenate([raw.X[:, 0] for raw in drawn])
         if len(X) > MOST_RAW_PREDICTIONS:
-            return False
+            return
         values = np.concatenate([raw.values for raw in drawn])
         sd = np.sqrt(np.concatenate([np.diag(raw.noise_cov) for raw in drawn]))
         low, high = axes.get_ylim()
@@ -300,26 +265,6 @@ class PredictionDisplay(ReleaseDisplay):
             label="raw predictions ± noise sd" + f" ({outside} beyond the frame)" * (outside > 0),
         )
         axes.set_ylim(low, high)
-        return True
-
-
-def share_limits(panels: Sequence[Axes]) -> None:
-    """Bring panels to one scale, so that they can be compared."""
-    ends = np.array([axes.get_ylim() for axes in panels])
-    for axes in panels:
-        axes.set_ylim(ends[:, 0].min(), ends[:, 1].max())
-
-
-def _draw_bounds(panels: Sequence[Axes], ends: tuple[float, float], theme: Theme) -> bool:
-    """Draw the declared bounds where predictions come near them; return whether any is drawn."""
-    drawn = False
-    for axes in panels:
-        low, high = axes.get_ylim()
-        for end in ends:
-            if low <= end <= high:
-                axes.axhline(end, color=theme.pale, linewidth=0.9, linestyle=DASHES, zorder=1)
-                drawn = True
-    return drawn
 
 
 def _raw_predictions(release: Release) -> list[Published]:

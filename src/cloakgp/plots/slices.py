@@ -17,8 +17,8 @@ from scipy.spatial import cKDTree
 
 from cloakgp.models.kernels.integral import IntegralRBF
 from cloakgp.models.latent import components
-from cloakgp.plots.display import Style, styled
-from cloakgp.plots.figures import draw_band, draw_row_marks, draw_rug, tidy
+from cloakgp.plots.display import Style
+from cloakgp.plots.figures import draw_row_marks, tidy
 from cloakgp.plots.themes import Theme
 from cloakgp.release import Release
 from cloakgp.release.points import UnseenLevelWarning
@@ -111,24 +111,17 @@ class Slice:
         return pd.DataFrame({**inputs, **numbers, **({"near": self.near} if self.is_map else {})})
 
 
-@dataclass(frozen=True, eq=False)
-class Band:
-    """A band around a curve.
+def join_frames(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Return the numbers of several slices, one below the other.
 
-    Attributes
+    Parameters
     ----------
-    lower, upper : arrays of shape (n,)
-    colour : str
-    alpha : float
-    label : str
-        In the legend; empty for none.
+    frames : sequence of pandas.DataFrame
     """
+    with extra("tables"):
+        import pandas as pd
 
-    lower: Array
-    upper: Array
-    colour: str
-    alpha: float
-    label: str
+    return frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
 
 
 def slices_of(
@@ -355,71 +348,6 @@ def fill_map(axes: Axes, piece: Slice, values: Array, style: Mapping[str, Any]) 
     filled.set_clip_path(inside.get_paths()[0], axes.transData)
     inside.remove()
     return filled
-
-
-def draw_curve(
-    axes: Axes,
-    piece: Slice,
-    middle: Array,
-    bands: Sequence[Band],
-    *,
-    label: str,
-    width: float,
-    theme: Theme,
-    styles: Mapping[str, Style],
-) -> None:
-    """Draw predictions over one input with bands around them; of levels, points with bars.
-
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-    piece : Slice
-        Over one input.
-    middle : array of shape (n,)
-    bands : sequence of Band
-    label : str
-        Of the curve, in the legend.
-    width : float
-        Of the curve.
-    theme : Theme
-    styles : mapping
-        ``line_kw`` and ``band_kw``.
-    """
-    (control,), (grid,) = piece.varied, piece.grids
-    levels = control.kind == "level"
-    mark = {"marker": "o", "linestyle": "none"} if levels else {"linewidth": width}
-    bars = {"width": 0.5} if levels else {}
-    line = styled(styles.get("line_kw"), color=theme.curve, zorder=2.5, label=label, **mark)
-    axes.plot(grid, middle, **line)
-    for band in bands:
-        style = styled(
-            styles.get("band_kw"),
-            color=band.colour,
-            alpha=band.alpha,
-            linewidth=0,
-            label=band.label,
-        )
-        draw_band(axes, grid, (band.lower, band.upper), **style, **bars)
-
-
-def finish_curve(axes: Axes, piece: Slice, *, theme: Theme, styles: Mapping[str, Style]) -> None:
-    """Write what varies along the axes of a curve, and mark the rows.
-
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-    piece : Slice
-        Over one input.
-    theme : Theme
-    styles : mapping
-        ``rows_kw``.
-    """
-    (control,), (grid,) = piece.varied, piece.grids
-    if control.kind != "level":
-        axes.set_xlim(grid[0], grid[-1])
-    label_inputs(axes, piece, theme=theme)
-    draw_rug(axes, control.known, theme=theme, **dict(styles.get("rows_kw") or {}))
-    tidy(axes, theme=theme)
 
 
 def finish_map(axes: Axes, piece: Slice, *, theme: Theme, styles: Mapping[str, Style]) -> None:

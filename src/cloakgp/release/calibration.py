@@ -33,6 +33,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import optimize, special
 from scipy.stats import qmc
 
@@ -173,16 +174,13 @@ class Calibration:
         ----------
         coverage : float
         """
-        fitted, grid = self._fitted, _grid()
+        fitted, cells = self._fitted, self.question.cells
         levels = np.array([0.5 - coverage / 2, 0.5 + coverage / 2])
-        ends = np.interp(levels, fitted.below, grid)
-        cells = self.question.cells
-        held = [float(np.diff(_below(ends, law))[0]) for law in fitted.laws]
-        within = float(np.diff(np.searchsorted(cells, ends))[0])
-        count = len(cells) + 1.0
-        noise = fitted.noise**2 * within * (count - within) / count
-        isotone = np.sqrt(noise + coverage * (1.0 - coverage) / fitted.rows)
-        return float(np.hypot((1.0 - fitted.weight) * np.std(held), fitted.weight * isotone))
+        ends = np.interp(levels, fitted.below, _grid())
+        held = np.array([np.diff(_below(ends, law)) for law in fitted.laws])
+        within = np.diff(np.searchsorted(cells, ends))
+        parts = (np.arange(len(cells) + 1) < within)[None, :].astype(np.float64)
+        return float(fitted.share_sd(held, parts, np.array([coverage]))[0])
 
     def _blocks(self, mean: Array) -> Iterator[tuple[slice, Array]]:
         """Yield distribution functions at points, by blocks of them, shape (n, G) each."""
@@ -209,15 +207,35 @@ class Calibration:
         """The standardised residuals at which distribution functions are kept, shape (G,)."""
         return _grid()
 
+    @property
+    def together(self) -> Array:
+        """The distribution function over all strata, at the points of the grid, shape (G,)."""
+        return self._fitted.below
+
+    @property
+    def together_sd(self) -> Array:
+        """How unsure that is, an sd as that of `coverage_sd`, shape (G,)."""
+        return self._fitted.below_sd(self.question.cells)
+
     @cached_property
     def curves(self) -> Array:
         """The distribution function in each stratum, at the points of the grid, shape (B, G).
 
         In between it is linear, as it is between the middles of strata.
         """
+        return np.array([each.below for each in self._strata])
+
+    @property
+    def curves_sd(self) -> Array:
+        """How unsure each of these is, an sd, shape (B, G)."""
+        return np.array([each.below_sd(self.question.cells) for each in self._strata])
+
+    @cached_property
+    def _strata(self) -> tuple[_Fitted, ...]:
+        """One by one."""
         if len(self.counts) == 1:
-            return self._fitted.below[None, :]
-        strata = [
+            return (self._fitted,)
+        return tuple(
             _Fitted.of(
                 counts,
                 self.question.cells,
@@ -225,10 +243,9 @@ class Calibration:
                 noise=self.noise_sd,
                 centre=self._fitted.law,
                 sds=OF_STRATUM,
-            ).below
+            )
             for counts, size in zip(self.counts, self.question.sizes, strict=True)
-        ]
-        return np.array(strata)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -284,6 +301,38 @@ class _Fitted:
         parts = laws + (1.0 - weight) * WITHIN * scores * LOG_SCALE
         below = _cautious(told, smooth, parts, grid)
         return cls(law=law, laws=laws, below=below, weight=weight, rows=rows, noise=share)
+
+    def below_sd(self, cells: Array) -> Array:
+        """Return how unsure the distribution function is on the grid, an sd, shape (G,).
+
+        Parameters
+        ----------
+        cells : array of shape (K − 1,)
+        """
+        grid = _grid()
+        held = np.array([_below(grid, law) for law in self.laws])
+        cell, inside = _part_of_cell(cells, grid, held.mean(axis=0))
+        parts = np.clip(cell[:, None] + inside[:, None] - np.arange(len(cells) + 1), 0.0, 1.0)
+        return self.share_sd(held, parts, self.below)
+
+    def share_sd(self, held: Array, parts: Array, share: Array) -> Array:
+        """Return how unsure shares of the rows are, an sd, shape (Q,).
+
+        Parameters
+        ----------
+        held : array of shape (n, Q)
+            The shares by each of the laws.
+        parts : array of shape (Q, K)
+            How much of each cell belongs to them.
+        share : array of shape (Q,)
+            The shares as estimated.
+        """
+        # Noise of a sum of counts, from each of which the mean of all noise was taken.
+        free = np.square(parts).sum(axis=1) - np.square(parts.sum(axis=1)) / parts.shape[1]
+        variance = self.noise**2 * free + share * (1.0 - share) / self.rows
+        isotone = np.sqrt(np.maximum(variance, 0.0))
+        smooth = np.std(held, axis=0)
+        return np.asarray(np.hypot((1.0 - self.weight) * smooth, self.weight * isotone))
 
 
 @dataclass(frozen=True, eq=False)
@@ -388,9 +437,15 @@ def _nearest_counts(counts: Array, total: float) -> Array:
 def _within_cells(shares: Array, cells: Array, grid: Array, smooth: Array) -> Array:
     """Return the distribution function of shares of cells, spread within cells as a smooth one."""
     sums = np.concatenate([[0.0], np.cumsum(shares)])
+    cell, inside = _part_of_cell(cells, grid, smooth)
+    found: Array = sums[cell] + shares[cell] * inside
+    return found
+
+
+def _part_of_cell(cells: Array, grid: Array, smooth: Array) -> tuple[NDArray[np.intp], Array]:
+    """Return in which cell points lie, and how much of it is below them, by a smooth law."""
     ends = np.concatenate([[0.0], np.interp(cells, grid, smooth), [1.0]])
     cell = np.searchsorted(cells, grid, side="right")
     width = ends[cell + 1] - ends[cell]
     inside = np.where(width > 0, (smooth - ends[cell]) / np.where(width > 0, width, 1.0), 0.5)
-    found: Array = sums[cell] + shares[cell] * np.clip(inside, 0.0, 1.0)
-    return found
+    return cell, np.clip(inside, 0.0, 1.0)

@@ -16,7 +16,7 @@ from cloakgp.privacy.questions.classes import Classes, ClassLabel
 from cloakgp.release.distribution_columns import DistributionColumns
 from cloakgp.release.distributions import PredictedDistributions
 from cloakgp.release.measurement import Measurement, declared_bounds
-from cloakgp.release.new_outputs import NewCounts, NewNumbers, NewOutputs
+from cloakgp.release.new_outputs import NewCounts, NewNumbers, NewOutputs, central
 from cloakgp.release.points import Points, points_of
 from cloakgp.release.posterior.mixture import LatentPrediction, Mixture
 from cloakgp.utils.arrays import Array
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 # Significant digits of what is shown of a spread.
 DIGITS = 3
-# Beyond each of two 95 % limits.
-NORMAL_TAIL = 0.025
+# Of the curve, or of new outputs, that limits hold.
+LIMITS = 0.95
 
 
 class Predictions(PredictedDistributions):
@@ -100,7 +100,7 @@ class Predictions(PredictedDistributions):
             Also return the posterior covariance, shape (P, P), in squared output units.
         new_output : bool
             Uncertainty of a new output at X, rather than of the latent function: adds the
-            observation noise.
+            observation noise, as the model has it.
         estimate : {"median", "mean"}
             Which curve is meant where outputs were transformed: the median of outputs at X, or
             their mean, which is larger for long tails, and is what sums over people need. Of
@@ -198,6 +198,8 @@ class Predictions(PredictedDistributions):
     ) -> tuple[Array, Array]:
         """Return limits that hold the curve, or a new output, with 95 %, within the bounds.
 
+        Those of a new output are those of `predict_interval` for a coverage of 95 %.
+
         Parameters
         ----------
         X : array-like or table of shape (P, D)
@@ -218,47 +220,62 @@ class Predictions(PredictedDistributions):
         if isinstance(self.measurements[0].question, Classes):
             raise TypeError("outputs are classes: these have probabilities, and no limits")
         points = points_of(self, X)
-        _, _, lower, upper = self._numbers(points.X, new_output=new_output, estimate=estimate)
+        lower, upper = self._limits(
+            points.X,
+            *self._marginals(points.X, new_output=new_output),
+            new_output=new_output,
+            estimate=estimate,
+        )
         return points.spread(lower), points.spread(upper)
 
-    def _numbers(
-        self, X: Array, *, new_output: bool, estimate: Estimate
-    ) -> tuple[Array, Array, Array, Array]:
-        """Return the curve that is meant, its sd, and limits, in output units, shapes (n,)."""
-        mean, sd = self._marginals(X, new_output=new_output)
+    def _curve(
+        self, X: Array, mean: Array, sd: Array, *, new_output: bool, estimate: Estimate
+    ) -> tuple[Array, Array]:
+        """Return the curve that is meant, and an sd, in output units, of `_marginals`."""
         if isinstance(self.likelihood, CountLikelihood):
-            return self._rates(X, mean, sd, new_output=new_output, estimate=estimate)
-        low, high = (
-            np.clip(mean + sign * NORMAL_95 * sd, *self._declared()) for sign in (-1.0, 1.0)
-        )
-        if self.transform is None:
-            return mean, sd, low, high
-        transform, within = self.transform, self.output_bounds
+            if estimate == "median":
+                mean = self.likelihood.rate_quantile(self._mixture, X, 0.5)
+            return mean, sd
+        transform = self.transform
+        if transform is None:
+            return mean, sd
         total = self._total(X, sd, new_output=new_output, estimate=estimate)
-        # The sd of outputs about the curve, where their mean is meant.
-        noise = np.sqrt(np.maximum(np.square(total) - np.square(sd), 0.0))
         return (
             transform.inverse(mean) if estimate == "median" else transform.mean(mean, total),
             np.sqrt(transform.covariance(mean, total, np.square(sd))),
+        )
+
+    def _limits(
+        self, X: Array, mean: Array, sd: Array, *, new_output: bool, estimate: Estimate
+    ) -> tuple[Array, Array]:
+        """Return 95 % limits of the curve, or of new outputs, in output units, of `_marginals`.
+
+        Of new outputs they are those of the distribution that `predict_interval` tells.
+        """
+        ends, likelihood = central(LIMITS), self.likelihood
+        if isinstance(likelihood, CountLikelihood):
+            if new_output:
+                low, high = self._new_counts(X, np.ones(len(X))).quantiles(ends).T
+            else:
+                low, high = (likelihood.rate_quantile(self._mixture, X, q) for q in ends.tolist())
+            return low, high
+        if new_output:
+            low, high = self._new_numbers(mean, sd).quantiles(ends).T
+            return low, high
+        low, high = (
+            np.clip(mean + sign * NORMAL_95 * sd, *self._declared()) for sign in (-1.0, 1.0)
+        )
+        transform = self.transform
+        if transform is None:
+            return low, high
+        total = self._total(X, sd, new_output=False, estimate=estimate)
+        # The sd of outputs about the curve, where their mean is meant.
+        noise = np.sqrt(np.maximum(np.square(total) - np.square(sd), 0.0))
+        within = self.output_bounds
+        return (
             np.clip(transform.mean(low, noise), *within),
             np.clip(transform.mean(high, noise), *within),
         )
-
-    def _rates(
-        self, X: Array, mean: Array, sd: Array, *, new_output: bool, estimate: Estimate
-    ) -> tuple[Array, Array, Array, Array]:
-        """Return rates of counts, their sd, and limits, of them or of counts of exposure 1."""
-        likelihood = self.likelihood
-        assert isinstance(likelihood, CountLikelihood)
-        ends = [NORMAL_TAIL, 1.0 - NORMAL_TAIL]
-        if new_output:
-            counts = likelihood.predictive(self._mixture, X, np.ones(len(X)))
-            low, high = (counts.quantile(q) for q in ends)
-        else:
-            low, high = (likelihood.rate_quantile(self._mixture, X, q) for q in ends)
-        if estimate == "median":
-            mean = likelihood.rate_quantile(self._mixture, X, 0.5)
-        return mean, sd, low, high
 
     def _total(self, X: Array, sd: Array, *, new_output: bool, estimate: Estimate) -> Array:
         """Return the sd for the mean of transformed outputs; for their median, sd."""
@@ -281,12 +298,12 @@ class Predictions(PredictedDistributions):
         assert transform is not None
         if return_std and return_cov:
             raise ValueError("ask for return_std or return_cov, not both")
-        level, spread, _, _ = self._numbers(X, new_output=new_output, estimate=estimate)
+        mean, sd = self._marginals(X, new_output=new_output)
+        level, spread = self._curve(X, mean, sd, new_output=new_output, estimate=estimate)
         if not return_cov:
             return (level, spread) if return_std else level
         if not self.likelihood.linear:
             raise ValueError("rates of counts have no covariance here: ask for return_std")
-        mean, sd = self._marginals(X, new_output=new_output)
         total = self._total(X, sd, new_output=new_output, estimate=estimate)
         _, shared = self.likelihood.predict(
             self._mixture, X, return_std=False, return_cov=True, new_output=new_output
@@ -334,13 +351,19 @@ class Predictions(PredictedDistributions):
 
     def _new_at(self, points: Points, exposure: ArrayLike | None) -> NewOutputs:
         """Return new outputs, numbers or counts, at those points that lack nothing."""
-        likelihood = self.likelihood
-        if isinstance(likelihood, CountLikelihood):
-            exposures = _exposures(exposure, points)
-            return NewCounts(likelihood.predictive(self._mixture, points.X, exposures))
+        if isinstance(self.likelihood, CountLikelihood):
+            return self._new_counts(points.X, _exposures(exposure, points))
         if exposure is not None:
             raise ValueError("exposure is of counts, and this release is about other outputs")
-        mean, sd = self._marginals(points.X, new_output=True)
+        return self._new_numbers(*self._marginals(points.X, new_output=True))
+
+    def _new_counts(self, X: Array, exposure: Array) -> NewCounts:
+        """Return new counts of given exposures."""
+        assert isinstance(self.likelihood, CountLikelihood)
+        return NewCounts(self.likelihood.predictive(self._mixture, X, exposure))
+
+    def _new_numbers(self, mean: Array, sd: Array) -> NewNumbers:
+        """Return new numbers of predictive distributions with given means and sds."""
         return NewNumbers(
             mean=mean,
             sd=sd,
@@ -377,7 +400,8 @@ class Predictions(PredictedDistributions):
         X : array-like or table of shape (P, D)
             As for `predict`.
         new_output : bool
-            Sd and limits of a new output at X, rather than of the curve. Numbers only.
+            Sd and limits of a new output at X, rather than of the curve. Numbers only. Limits are
+            then lo_95 and hi_95; the sd is that of the model, which is not calibrated.
         estimate : {"median", "mean"}
             As for `predict`.
         interval : float or array-like, optional
@@ -433,7 +457,10 @@ class Predictions(PredictedDistributions):
         self, X: Array, *, new_output: bool, estimate: Estimate
     ) -> dict[str, Array]:
         """Return the columns of numbers at n points."""
-        mean, sd, lower, upper = self._numbers(X, new_output=new_output, estimate=estimate)
+        marginals = self._marginals(X, new_output=new_output)
+        asked: dict[str, Any] = {"new_output": new_output, "estimate": estimate}
+        mean, sd = self._curve(X, *marginals, **asked)
+        lower, upper = self._limits(X, *marginals, **asked)
         name = "mean" if self.transform is None else estimate
         return {
             name: mean if self._unbounded else np.clip(mean, *self.output_bounds),

@@ -33,3 +33,7 @@ OUTPUT_LIKELIHOODS: tuple[OutputLikelihood, ...] = ("normal", "counts")
 HALF_COUNT = 0.5
 Estimate = Literal["median", "mean"]
 ESTIMATES: tuple[Estimate, ...] = ("median", "mean")
+
+# What a picture of a release shows.
+PictureKind = Literal["prediction", "fan", "calibration"]
+PICTURE_KINDS: tuple[PictureKind, ...] = ("prediction", "fan", "calibration")

@@ -11,6 +11,7 @@ from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -215,7 +216,7 @@ def plot_release(
     made = open_release(work, release)
     try:
         with _DRAWING:
-            chosen = {"only": only} if has_classes(made) else {}
+            chosen: dict[str, Any] = {"only": only} if has_classes(made) else {}
             return figure_bytes(display_of(made, vary=vary, **chosen).draw(), suffix=suffix)
     except (ValueError, TypeError) as error:
         raise InvalidError(str(error)) from None
