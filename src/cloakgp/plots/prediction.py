@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from cloakgp.models.likelihoods import QuantileLikelihood
 from cloakgp.plots.display import Display, Style, styled
 from cloakgp.plots.figures import (
     DASHES,
@@ -151,6 +152,8 @@ class PredictionDisplay(Display):
         pieces = slices_of(release, vary=vary, apart=apart)
         if has_classes(release):
             raise TypeError("a picture of classes is drawn by ClassificationDisplay")
+        if isinstance(release.likelihood, QuantileLikelihood):
+            raise TypeError("there is no picture of quantiles: draw what `predict_frame` returns")
         return cls(release, tuple(Predicted.over(release, each) for each in pieces), unit)
 
     @classmethod

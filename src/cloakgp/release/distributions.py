@@ -3,7 +3,9 @@
 Of a release that counted outputs where they were predicted to lie (`cloakgp.release.calibration`)
 these go by the counts; of any other about numbers by the Gaussian predictive distribution, which
 believes its model. Either way they stay within the declared bounds. Of counts, they are those of
-whole numbers (`cloakgp.models.likelihoods.counts.CountMixture`), for any exposure.
+whole numbers (`cloakgp.models.likelihoods.counts.CountMixture`), for any exposure. Of a release of
+quantiles they go through these, and beyond them as normal distributions do
+(`cloakgp.models.likelihoods.quantiles.PredictedQuantiles`).
 """
 
 from __future__ import annotations
@@ -14,8 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from cloakgp.models.likelihoods import CountLikelihood
+from cloakgp.models.likelihoods import CountLikelihood, QuantileLikelihood
 from cloakgp.models.likelihoods.counts import CountMixture
+from cloakgp.models.likelihoods.quantiles import PredictedQuantiles, quantile_likelihood
 from cloakgp.privacy.questions.classes import Classes
 from cloakgp.release.predictions import Points, Predictions, points_of
 from cloakgp.utils.arrays import Array
@@ -115,10 +118,14 @@ class PredictedDistributions(Predictions):
         if isinstance(self.likelihood, CountLikelihood):
             points, counts = self._new_counts(X, exposure)
             found = np.stack([counts.quantile(level) for level in levels.tolist()], axis=1)
+        elif isinstance(self.likelihood, QuantileLikelihood):
+            points, known = self._known_quantiles(X, exposure)
+            found = self._spread_quantiles(points, known.quantile(levels))
+            return found if np.ndim(quantiles) else found[:, 0]
         else:
             points, mean, sd = self._new_outputs(X, exposure)
-            known = self.calibrated_by
-            steps = special.ndtri(levels) if known is None else known.quantiles(mean, levels)
+            counted = self.calibrated_by
+            steps = special.ndtri(levels) if counted is None else counted.quantiles(mean, levels)
             asked = np.clip(mean[:, None] + sd[:, None] * steps, *self._declared())
             found = asked if self.transform is None else self.transform.inverse(asked)
             found = np.clip(found, *self.output_bounds)
@@ -157,24 +164,35 @@ class PredictedDistributions(Predictions):
         if isinstance(self.likelihood, CountLikelihood):
             points, counts = self._new_counts(X, exposure)
             return points.spread(counts.above(threshold))
-        points, mean, sd = self._new_outputs(X, exposure)
         lowest, highest = self.output_bounds
-        if not lowest <= threshold < highest:
-            return points.spread(np.full(len(mean), 1.0 if threshold < lowest else 0.0))
-        asked = np.array(float(threshold))
+        asked = np.array(float(np.clip(threshold, lowest, highest)))
         if self.transform is not None:
             asked = self.transform.forward(asked)
-        known, steps = self.calibrated_by, (asked - mean) / sd
-        if known is None:
+        if isinstance(self.likelihood, QuantileLikelihood):
+            points, known = self._known_quantiles(X, exposure)
+            return points.spread(known.above(float(asked)))
+        points, mean, sd = self._new_outputs(X, exposure)
+        if not lowest <= threshold < highest:
+            return points.spread(np.full(len(mean), 1.0 if threshold < lowest else 0.0))
+        counted, steps = self.calibrated_by, (asked - mean) / sd
+        if counted is None:
             return points.spread(special.ndtr(-steps))
-        return points.spread(1.0 - known.probabilities(mean, steps[:, None])[:, 0])
+        return points.spread(1.0 - counted.probabilities(mean, steps[:, None])[:, 0])
+
+    def _known_quantiles(
+        self, X: Any, exposure: ArrayLike | None
+    ) -> tuple[Points, PredictedQuantiles]:
+        """Return points, and what is predicted of new outputs there, in the units asked."""
+        _refuse_exposure(exposure)
+        points = points_of(self, X)
+        likelihood = quantile_likelihood(self.likelihood)
+        return points, likelihood.predictive(self._mixture, points.X)
 
     def _new_outputs(self, X: Any, exposure: ArrayLike | None) -> tuple[Points, Array, Array]:
         """Return points, and mean and sd of new outputs there, in the units that were asked."""
         if isinstance(self.measurements[0].question, Classes):
             raise TypeError("outputs are classes: these have probabilities, and no quantiles")
-        if exposure is not None:
-            raise ValueError("exposure is of counts, and this release is about other outputs")
+        _refuse_exposure(exposure)
         points = points_of(self, X)
         mean, sd = self._marginals(points.X, new_output=True)
         return points, mean, sd
@@ -192,6 +210,11 @@ class PredictedDistributions(Predictions):
             raise ValueError("exposure must be positive and finite")
         exposures = np.broadcast_to(given, points.known.shape)[points.known]
         return points, likelihood.predictive(self._mixture, points.X, exposures)
+
+
+def _refuse_exposure(exposure: ArrayLike | None) -> None:
+    if exposure is not None:
+        raise ValueError("exposure is of counts, and this release is about other outputs")
 
 
 def check_probabilities(values: ArrayLike, *, name: str) -> Array:

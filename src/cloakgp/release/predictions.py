@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from cloakgp.columns.problems import FROM_ZERO
 from cloakgp.columns.schema import Schema
-from cloakgp.models.likelihoods import CountLikelihood, Likelihood
+from cloakgp.models.likelihoods import CountLikelihood, Likelihood, QuantileLikelihood
 from cloakgp.models.transforms import OutputTransform
 from cloakgp.privacy.questions.classes import Classes, ClassLabel
 from cloakgp.release.measurement import Measurement, declared_bounds
@@ -130,7 +130,7 @@ class Predictions:
         -------
         mean : array of shape (P,)
             In output units. Of classes, a list of the most probable ones; of equally probable ones,
-            the first.
+            the first. Of quantiles, shape (P, K): those of a new output, in order.
         std or cov : array
             If asked for. Both include what is due to the privacy noise. NaN, and no class, where a
             row lacks an input without which the schema says that there is no prediction. Of outputs
@@ -147,6 +147,9 @@ class Predictions:
         _check_estimate(estimate)
         points = points_of(self, X)
         asked = {"return_std": return_std, "return_cov": return_cov, "new_output": new_output}
+        if isinstance(self.likelihood, QuantileLikelihood):
+            found = self.likelihood.predict(self._mixture, points.X, **asked)
+            return self._spread_quantiles(points, found)
         if self.transform is None:
             predicted = self.likelihood.predict(self._mixture, points.X, **asked)
         else:
@@ -226,18 +229,31 @@ class Predictions:
         Returns
         -------
         lower, upper : arrays of shape (P,)
-            In output units.
+            In output units. Of quantiles, shape (P, K): limits of the curve of each.
 
         Raises
         ------
         TypeError
             If outputs are classes.
+        ValueError
+            If quantiles are asked for limits of a new output: these are what they predict.
         """
         if isinstance(self.measurements[0].question, Classes):
             raise TypeError("outputs are classes: these have probabilities, and no limits")
         points = points_of(self, X)
+        if isinstance(self.likelihood, QuantileLikelihood):
+            if new_output:
+                raise ValueError("quantiles of new outputs are what is predicted: see predict")
+            lower, upper = self.likelihood.curve_limits(self._mixture, points.X, reach=NORMAL_95)
+            return self._spread_quantiles(points, lower), self._spread_quantiles(points, upper)
         _, _, lower, upper = self._numbers(points.X, new_output=new_output, estimate=estimate)
         return points.spread(lower), points.spread(upper)
+
+    def _spread_quantiles(self, points: Points, found: Array) -> Array:
+        """Return quantiles of all rows in output units, within the declared bounds, (P, Q)."""
+        within = found if self.transform is None else self.transform.inverse(found)
+        columns = [points.spread(each) for each in np.clip(within, *self.output_bounds).T]
+        return np.stack(columns, axis=1)
 
     def _numbers(
         self, X: Array, *, new_output: bool, estimate: Estimate
@@ -351,7 +367,8 @@ class Predictions:
         Of numbers: mean, sd, and limits that hold the curve with 95 % (lower, upper), within the
         declared bounds, as is the mean. Of outputs that were transformed, the first column is
         what was asked for, median or mean, and limits are quantiles. Of classes: the most probable
-        one (predicted) and the probability of each.
+        one (predicted) and the probability of each. Of quantiles: each of them (q0.5, say), and
+        limits that hold its curve with 95 % (q0.5_lower, q0.5_upper).
 
         Parameters
         ----------
@@ -385,6 +402,18 @@ class Predictions:
             best[unknown] = None
             columns = {f"p_{name}": share for name, share in zip(names, shares.T, strict=True)}
             frame = pd.DataFrame({"predicted": best, **columns})
+        elif isinstance(self.likelihood, QuantileLikelihood):
+            if new_output:
+                raise ValueError("quantiles are those of new outputs: leave out new_output")
+            levels = self.likelihood.quantiles
+            lower, upper = self.predict_limits(X)
+            of_each = zip(levels, self.predict(X).T, lower.T, upper.T, strict=True)
+            columns = {
+                f"q{level:g}{end}": values
+                for level, *each in of_each
+                for end, values in zip(("", "_lower", "_upper"), each, strict=True)
+            }
+            frame = pd.DataFrame(columns)
         else:
             _check_estimate(estimate)
             points = points_of(self, X)

@@ -20,6 +20,12 @@ from cloakgp.report.measurements import (
     prior_facts,
 )
 
+AS_FAR_AS = Fact(
+    "as far as",
+    "the release can tell by itself: no true value was compared with. If what was assumed "
+    "beforehand does not fit, errors are larger.",
+)
+
 
 class OutputWords(ABC):
     """How a release about one kind of output is put into words.

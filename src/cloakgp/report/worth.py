@@ -15,11 +15,13 @@ from functools import singledispatch
 
 import numpy as np
 
+from cloakgp.models.likelihoods import QuantileLikelihood
 from cloakgp.release import MultiOutputRelease, Release, StatisticsRelease
 from cloakgp.release.histogram import NoisyHistogram
 from cloakgp.report.clipped import clipped_facts
 from cloakgp.report.columns import has_classes, known_inputs
 from cloakgp.report.facts import Fact, Section
+from cloakgp.report.outputs import AS_FAR_AS
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.formatting import NORMAL_95
 
@@ -81,7 +83,8 @@ def accuracies(release: object) -> tuple[Accuracy, ...]:
 
 @accuracies.register
 def _of_release(release: Release) -> tuple[Accuracy, ...]:
-    if has_classes(release):
+    # Of quantiles, their words say what each is worth.
+    if has_classes(release) or isinstance(release.likelihood, QuantileLikelihood):
         return ()
     points = np.vstack([measurement.strategy.X_query for measurement in release.measurements])
     mean, sd = _at(release, points)
@@ -170,14 +173,7 @@ def accuracy_section(release: object) -> Section | None:
         facts += clipped_facts(release)
     if isinstance(release, Release) and not has_classes(release):
         facts += calibration_facts(release)
-    facts.append(
-        Fact(
-            "as far as",
-            "the release can tell by itself: no true value was compared with. If what was assumed "
-            "beforehand does not fit, errors are larger.",
-        )
-    )
-    return Section("Predictions", tuple(facts))
+    return Section("Predictions", (*facts, AS_FAR_AS))
 
 
 def _how_sure(release: Release) -> str:

@@ -103,7 +103,7 @@ class QuantileQuestion(Question):
     @property
     def quantiles(self) -> int:
         """K."""
-        return self.thresholds.shape[1]
+        return int(self.thresholds.shape[1])
 
     @property
     def channels(self) -> int:
@@ -147,6 +147,18 @@ class QuantileQuestion(Question):
         if self.channels == 1:
             return np.where(above[:, None] == 0, 0.5, -0.5)
         return np.asarray(above[:, None] == np.arange(self.channels), dtype=np.float64)
+
+    def expected(self, below: Array) -> Array:
+        """Return V as it is expected to be, shape (N, channels).
+
+        Parameters
+        ----------
+        below : array of shape (N, K)
+            Public: how probable it is that outputs lie at or below thresholds.
+        """
+        if self.channels == 1:
+            return below - 0.5
+        return np.diff(below, axis=1, prepend=0.0, append=1.0)
 
     def about_outputs(self, values: Array, totals: Array, *means: float) -> Array:
         """Return answers about 1[y ≤ t_k], each in a unit in which its noise is the same.
@@ -194,3 +206,27 @@ def indicator_units(quantiles: int) -> Array:
         return np.ones(1)
     place = np.arange(1.0, quantiles + 1.0)
     return np.asarray(np.sqrt((quantiles + 1.0) / (place * (quantiles + 1.0 - place))))
+
+
+def indicator_noise(quantiles: int) -> Array:
+    """Return the covariance of the noise of answers about 1[y ≤ t_k], in their units: (K, K).
+
+    With a diagonal of ones: partial sums of k and l ≥ k of K + 1 cells that add up to a number that
+    is known have covariance σ² k (K + 1 − l)/(K + 1).
+
+    Parameters
+    ----------
+    quantiles : int
+        K.
+
+    Examples
+    --------
+    >>> indicator_noise(2).round(3)
+    array([[1. , 0.5],
+           [0.5, 1. ]])
+    """
+    units, place = indicator_units(quantiles), np.arange(1.0, quantiles + 1.0)
+    if quantiles == 1:
+        return np.ones((1, 1))
+    shared = np.minimum.outer(place, place) - np.outer(place, place) / (quantiles + 1.0)
+    return np.asarray(shared * np.outer(units, units))
