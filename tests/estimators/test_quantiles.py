@@ -202,7 +202,7 @@ def test_what_quantiles_have_no_answer_to_is_refused(model):
         release.predict_quantile(POINTS, 0.5, exposure=1.0)
     with pytest.raises(ValueError, match="cannot predict quantiles"):
         prediction_html(release)
-    with pytest.raises(TypeError, match="no picture of quantiles"):
+    with pytest.raises(ValueError, match="no picture of quantiles"):
         display_of(release)
 
 

@@ -116,6 +116,11 @@ def test_counts_in_passes_are_not_planned_either():
         counts().plan(Unread(X, Y, jobs=1))
 
 
+def test_quantiles_in_passes_are_not_planned_either():
+    with pytest.raises(TypeError, match=re.escape(REFUSALS["quantiles in passes"].why)):
+        quantiles().plan(Unread(X, Y, jobs=1))
+
+
 @pytest.mark.parametrize("name", REFUSALS)
 def test_each_is_what_a_public_call_says(name):
     refusal = REFUSALS[name]

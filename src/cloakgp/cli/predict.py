@@ -40,7 +40,8 @@ def predict(
 
     Writes all columns of the table but the private one, and of numbers the mean, its sd, and 95 %
     limits (lower, upper), within the declared bounds; of classes the most probable one (predicted),
-    and the probability of each (p_no, p_yes).
+    and the probability of each (p_no, p_yes); of quantiles each of them, and limits of its curve
+    (q0.5, q0.5_lower, q0.5_upper).
     """
     suffix = table_suffix(to)
     from tempfile import TemporaryFile

@@ -20,12 +20,12 @@ from cloakgp.estimators.base import (
     count_queries,
 )
 from cloakgp.estimators.later_visits import LaterVisitsMixin
+from cloakgp.estimators.quantile_planning import QuantilePlanMixin
 from cloakgp.estimators.repetition import warn_of_repetition
 from cloakgp.fitting.bands import Stages
 from cloakgp.fitting.defaults import choose_quantile_prior
 from cloakgp.fitting.forecast import FewRows, forecast_quantiles
 from cloakgp.fitting.held import HeldTable
-from cloakgp.fitting.planning import plan_fit
 from cloakgp.fitting.request import FitRequest, Learn, QuantileRegression
 from cloakgp.fitting.strategies import Budget, Query
 from cloakgp.fitting.table import Model
@@ -43,6 +43,7 @@ from cloakgp.utils.threads import OPERATIONS_A_PAIR, suitable_threads
 
 
 class DPGPQuantileRegressor(
+    QuantilePlanMixin,
     DesignMixin,
     LaterVisitsMixin,
     ReleaseMixin[Guarantee | MixedGuarantee],
@@ -202,13 +203,7 @@ class DPGPQuantileRegressor(
         inputs, y, groups = given.X, given.of_rows(y), given.of_rows(groups)
         self._request().validate()
         task, rows = self._quantiles(), len(inputs)
-        plan = plan_fit(
-            rows,
-            n_inputs=inputs.shape[1],
-            queries=count_queries(X_query),
-            inducing=self.inducing,
-            memory=self.memory,
-        )
+        plan = self.plan_fit(inputs.shape, queries=count_queries(X_query))
         plan.announce()
         warn_of_parameters(
             epsilon=self.epsilon,
@@ -341,12 +336,6 @@ class DPGPQuantileRegressor(
                 ]
             )
         )
-
-    def _quantiles(self) -> QuantileRegression:
-        """Return what the parameters say of outputs."""
-        task = self._request().task
-        assert isinstance(task, QuantileRegression)
-        return task
 
     def _noise(self, inputs: Array, *, model: Model, query: Query) -> NoiseName:
         """Return what noise is taken: the one that was asked for, or the better by forecast."""

@@ -48,7 +48,7 @@ REFUSALS: dict[str, Refusal] = {
         "quantiles widths of None",
     ),
     "quantiles in passes": Refusal(
-        what="extend by rows that are read in passes",
+        what="plan, extend by rows that are read in passes",
         of="quantiles",
         why="indicators are linearised where the answers say that quantiles are, later answers "
         "move that, and sums over rows that nobody keeps are of one linearisation: fit rows that "

@@ -369,6 +369,8 @@ class QuantileRegression:
         if not (self.mean is None or isinstance(self.mean, Real)):
             raise ValueError(f"{spelled('mean')} must be a number, got {self.mean!r}")
         _ = self.levels, self.prior_mean
+        if "stages" not in criterion.uses:
+            raise ValueError(f"questions about quantiles are for {spelled('criterion', 'bayes')}")
         stages = checked_stages(self.stages)
         # Widths of the default schedule are those of numbers, and left out here.
         if not isinstance(self.stages, str) and any(one.width is not None for one in stages):

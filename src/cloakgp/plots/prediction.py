@@ -147,13 +147,13 @@ class PredictionDisplay(Display):
         TypeError
             If it is a release of another kind.
         ValueError
-            If an input is unknown, or inputs are boxes.
+            If an input is unknown, inputs are boxes, or it predicts quantiles.
         """
         pieces = slices_of(release, vary=vary, apart=apart)
         if has_classes(release):
             raise TypeError("a picture of classes is drawn by ClassificationDisplay")
         if isinstance(release.likelihood, QuantileLikelihood):
-            raise TypeError("there is no picture of quantiles: draw what `predict_frame` returns")
+            raise ValueError("there is no picture of quantiles: draw what `predict_frame` returns")
         return cls(release, tuple(Predicted.over(release, each) for each in pieces), unit)
 
     @classmethod
