@@ -9,6 +9,7 @@ from cloakgp.privacy.questions.calibration import CalibrationQuestion
 from cloakgp.privacy.questions.classes import Classes
 from cloakgp.privacy.questions.counts import CountQuestion
 from cloakgp.privacy.questions.outside import OutsideQuestion
+from cloakgp.privacy.questions.quantiles import QuantileQuestion
 from cloakgp.privacy.questions.spread import SpreadQuestion
 
 QUESTIONS: dict[str, type[Question]] = {
@@ -20,6 +21,7 @@ QUESTIONS: dict[str, type[Question]] = {
         CountQuestion,
         OutsideQuestion,
         CalibrationQuestion,
+        QuantileQuestion,
         Classes,
     )
 }
@@ -32,6 +34,7 @@ __all__ = [
     "CountQuestion",
     "OutputBounds",
     "OutsideQuestion",
+    "QuantileQuestion",
     "Question",
     "SpreadQuestion",
 ]
