@@ -53,6 +53,18 @@ def test_quantiles_are_released_shown_and_predicted(folder: Path) -> None:
     assert "thresholds" in sheet_html(known)
 
 
+def test_small_quantiles_keep_their_digits(folder: Path) -> None:
+    people = pd.read_csv(folder / "people.csv")
+    people["pay"] *= 1e-7
+    people.to_csv(folder / "people.csv", index=False)
+    made = release("--quantiles", "0.5", "--stages", "one", "--bounds", "1e-5", "1")
+    assert made.exit_code == 0, made.output
+    assert run("predict", "out.cloak", "--at", "people.csv", "-o", "a.csv").exit_code == 0
+    written = pd.read_csv(folder / "a.csv")["q_50"]
+    expected = load(folder / "out.cloak").predict(people[["age"]])[:, 0]
+    np.testing.assert_allclose(written, expected, rtol=0.01)
+
+
 def test_other_scales_and_kernels(folder: Path) -> None:
     made = release(
         "--quantiles", "0.5", "--lengthscale", "20", "--mean", "5000", "--noise", "laplace"
