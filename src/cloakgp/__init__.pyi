@@ -2,6 +2,7 @@ from . import data, models, plots
 from .estimators import (
     DPGPClassifier,
     DPGPMultiOutputRegressor,
+    DPGPQuantileRegressor,
     DPGPRegressor,
     DPGPRegressorPrivateInputs,
     DPGridSearchCV,
@@ -32,6 +33,7 @@ __all__ = [
     "CloakedPredictions",
     "DPGPClassifier",
     "DPGPMultiOutputRegressor",
+    "DPGPQuantileRegressor",
     "DPGPRegressor",
     "DPGPRegressorPrivateInputs",
     "DPGridSearchCV",

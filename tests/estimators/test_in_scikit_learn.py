@@ -11,7 +11,13 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
-from cloakgp import DPGPClassifier, DPGPMultiOutputRegressor, DPGPRegressor, RepeatedSpendingWarning
+from cloakgp import (
+    DPGPClassifier,
+    DPGPMultiOutputRegressor,
+    DPGPQuantileRegressor,
+    DPGPRegressor,
+    RepeatedSpendingWarning,
+)
 from cloakgp.data import ArrayRows
 
 QUICK = {"epsilon": 1.0, "learn": None, "noise": "laplace", "inducing": 4}
@@ -28,13 +34,17 @@ def people():
     ("model", "y"),
     [
         (DPGPRegressor(**NUMBERS), pd.Series(np.linspace(0, 1, 24), name="height")),
+        (
+            DPGPQuantileRegressor(**QUICK, bounds=(-1, 1), stages=None),
+            pd.Series(np.linspace(0, 1, 24), name="pay"),
+        ),
         (DPGPClassifier(**QUICK, classes=["no", "yes"]), pd.Series(["no", "yes"] * 12, name="ill")),
         (
             DPGPMultiOutputRegressor(**QUICK, bounds=[(0, 1), (0, 1)]),
             pd.DataFrame({"a": np.linspace(0, 1, 24), "b": np.linspace(1, 0, 24)}),
         ),
     ],
-    ids=["numbers", "classes", "several"],
+    ids=["numbers", "quantiles", "classes", "several"],
 )
 def test_the_schema_is_inferred_and_the_release_keeps_it(people, model, y):
     release = model.fit(people, y).release_

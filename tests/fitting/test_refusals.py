@@ -9,7 +9,14 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 import cloakgp
-from cloakgp import DPGPClassifier, DPGPRegressor, DPGridSearchCV, extend, refine
+from cloakgp import (
+    DPGPClassifier,
+    DPGPQuantileRegressor,
+    DPGPRegressor,
+    DPGridSearchCV,
+    extend,
+    refine,
+)
 from cloakgp.data import ArrayRows
 from cloakgp.fitting.refusals import REFUSALS
 
@@ -50,6 +57,11 @@ def counts(**changes):
     return numbers(bounds=(0, 9), likelihood="counts", **changes)
 
 
+def quantiles(**changes):
+    chosen = {"bounds": (-1.0, 1.0), "learn": None, "stages": None, "inducing": 6, "gap": 0.1}
+    return DPGPQuantileRegressor(**(chosen | BUDGET | changes))
+
+
 def held(**changes):
     return numbers(**changes).fit(X, Y).release_
 
@@ -74,6 +86,8 @@ CALLS = {
     "labels in passes again": lambda: again(
         classes().fit_rows(rows(LABELS)).release_, Unread(X, LABELS, jobs=1)
     ),
+    "bands of quantiles": lambda: quantiles(stages=BANDS).fit(X, Y),
+    "quantiles in passes": lambda: added(quantiles().fit(X, Y).release_, Unread(X, Y, jobs=1)),
     "counts in passes": lambda: counts().fit_rows(Unread(X, Y, jobs=1)),
     "counts in candidates": lambda: DPGridSearchCV(
         counts(noise="gaussian"), {"kernel": [RBF(1.0)]}, selection_epsilon=1.0
@@ -100,6 +114,11 @@ CALLS = {
 def test_counts_in_passes_are_not_planned_either():
     with pytest.raises(TypeError, match=re.escape(REFUSALS["counts in passes"].why)):
         counts().plan(Unread(X, Y, jobs=1))
+
+
+def test_quantiles_in_passes_are_not_planned_either():
+    with pytest.raises(TypeError, match=re.escape(REFUSALS["quantiles in passes"].why)):
+        quantiles().plan(Unread(X, Y, jobs=1))
 
 
 @pytest.mark.parametrize("name", REFUSALS)

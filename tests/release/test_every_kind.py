@@ -21,6 +21,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from cloakgp import (
     DPGPClassifier,
     DPGPMultiOutputRegressor,
+    DPGPQuantileRegressor,
     DPGPRegressor,
     DPGPRegressorPrivateInputs,
     DPGridSearchCV,
@@ -46,6 +47,7 @@ from cloakgp.fitting.steps import take_step
 from cloakgp.fitting.strategies import Budget, Query
 from cloakgp.fitting.table import DesignSettings, Model
 from cloakgp.models.kernels.integral import points_as_boxes
+from cloakgp.models.likelihoods import QuantileLikelihood
 from cloakgp.plots import display_of
 from cloakgp.privacy.composition import MixedGuarantee
 from cloakgp.report.columns import has_classes
@@ -149,6 +151,11 @@ def several(seed, **changes):
     return model.set_params(**changes).fit(FRAME, np.column_stack([Y, 4 + Y])).release_
 
 
+def quantiles(seed, **changes):
+    settings = {"bounds": (-3.0, 3.0), "gap": 1e-2, **GAUSSIAN, "insecure_seed": seed}
+    return DPGPQuantileRegressor(**{**settings, **changes}).fit(FRAME, Y).release_
+
+
 def baseline(model, seed, **changes):
     return model(bounds=(-3.0, 3.0), **{**BUDGET, **changes}, insecure_seed=seed).fit(FRAME, Y)
 
@@ -232,6 +239,10 @@ KINDS = {
     "several outputs, raw": Kind(
         lambda seed: several(seed, criterion="trace", learn=None, noise="gaussian"), drawn=False
     ),
+    "quantiles": Kind(quantiles, drawn=False),
+    "one quantile, Laplace": Kind(
+        lambda seed: quantiles(seed, quantiles=0.7, stages=None, **PURE), pure=True, drawn=False
+    ),
     "noise on rows": Kind(lambda seed: baseline(DPRowNoiseRegressor, seed).release_),
     "noise on the mean": Kind(lambda seed: baseline(DPMeanRegressor, seed).release_),
     "histogram": Kind(lambda seed: baseline(DPHistogramRegressor, seed).release_, drawn=False),
@@ -277,6 +288,8 @@ def predicted(release, points):
     if isinstance(release, Release) and has_classes(release):
         latent = release.predict_latent(points)
         return [release.predict_proba(points), latent.mean, latent.sd]
+    if isinstance(release, Release) and isinstance(release.likelihood, QuantileLikelihood):
+        return [release.predict(points), *release.predict_limits(points)]
     return list(release.predict(points, return_std=True))
 
 

@@ -12,7 +12,13 @@ import typer
 from cloakgp.cli import options
 from cloakgp.cli.console import warn
 from cloakgp.criteria import criteria_for
-from cloakgp.fitting.request import Classification, FitRequest, Learn, Regression
+from cloakgp.fitting.request import (
+    Classification,
+    FitRequest,
+    Learn,
+    QuantileRegression,
+    Regression,
+)
 from cloakgp.orders import texts
 from cloakgp.orders.options import Order, SourceTable
 from cloakgp.orders.origin import Origin
@@ -141,6 +147,14 @@ class FitOptions:
             "Learned by default."
         ),
     ] = None
+    quantiles: Annotated[
+        str,
+        typer.Option(
+            help="With --bounds: predict these quantiles, 0.1,0.5,0.9 say, for amounts with long "
+            "tails, or without bounds worth the name. Values are compared with thresholds, and "
+            "clipped to no band."
+        ),
+    ] = ""
     queries: Annotated[
         Path | None,
         typer.Option(help="Table of inputs to predict at; by default the rows of the table."),
@@ -282,7 +296,7 @@ class FitOptions:
             memory=self.memory,
         )
 
-    def _task(self) -> Regression | Classification:
+    def _task(self) -> Regression | QuantileRegression | Classification:
         if (self.bounds is None) == (not self.classes):
             raise ValueError(
                 "give either --bounds LO HI, if the private column holds numbers, or --classes "
@@ -306,15 +320,25 @@ class FitOptions:
             raise ValueError("--transform has no meaning with --counts: leave it out")
         stages = texts.one_of(STAGES, self.stages or "auto", option="--stages")
         interval = texts.one_of(options.INTERVALS, self.interval or "auto", option="--interval")
+        transform = texts.one_of_or_none(
+            TRANSFORMS, "log" if self.log else self.transform, option="--transform"
+        )
+        if self.quantiles:
+            return QuantileRegression(
+                bounds=self.bounds,
+                quantiles=texts.positive_numbers(self.quantiles, option="--quantiles"),
+                mean=self.mean,
+                stages="auto" if stages == "auto" else None,
+                interval="auto" if interval == "auto" else False,
+                output_transform=transform or "auto",
+            )
         return Regression(
             bounds=self.bounds,
             noise_variance=self.noise_variance,
             mean=self.mean,
             stages="auto" if stages == "auto" else None,
             interval="auto" if interval == "auto" else False,
-            output_transform=texts.one_of_or_none(
-                TRANSFORMS, "log" if self.log else self.transform, option="--transform"
-            ),
+            output_transform=transform,
             likelihood="counts" if self.counts else "normal",
             overdispersion=self.overdispersion,
         )
@@ -330,6 +354,7 @@ class FitOptions:
             "--log": self.log or None,
             "--counts": self.counts or None,
             "--overdispersion": self.overdispersion,
+            "--quantiles": self.quantiles or None,
         }
         of_classes: Mapping[str, object] = {
             "--class-rates": self.class_rates or None,
@@ -343,6 +368,10 @@ class FitOptions:
         for name, value in strangers.items():
             if value is not None:
                 raise ValueError(f"{name} goes with {with_what}, and has no meaning here")
+        if self.quantiles:
+            for name in ("--noise-variance", "--counts", "--overdispersion"):
+                if of_numbers[name] is not None:
+                    raise ValueError(f"{name} has no meaning with --quantiles: leave it out")
 
 
 def _class_names(listed: str) -> tuple[str, ...]:

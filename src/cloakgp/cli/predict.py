@@ -69,8 +69,9 @@ def predict(
 
     Writes all columns of the table but the private one, and of numbers the mean, its sd, and 95 %
     limits (lower, upper), within the declared bounds, with --new-output those of --interval 0.95;
-    of classes the most probable one (predicted), and the probability of each (p_no, p_yes). Behind
-    these come intervals, quantiles and probabilities of a new output, if asked for.
+    of classes the most probable one (predicted), and the probability of each (p_no, p_yes); of
+    quantiles each of them, and limits of its curve (q_50, q_50_lower, q_50_upper). Behind these
+    come intervals, quantiles and probabilities of a new output, if asked for.
     """
     suffix = table_suffix(to)
     coverages = shares(interval, option="--interval")

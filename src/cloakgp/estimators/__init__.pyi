@@ -3,11 +3,13 @@ from .classification import DPGPClassifier
 from .grid_search import DPGridSearchCV
 from .multioutput import DPGPMultiOutputRegressor
 from .private_inputs import DPGPRegressorPrivateInputs
+from .quantiles import DPGPQuantileRegressor
 from .regression import DPGPRegressor
 
 __all__ = [
     "DPGPClassifier",
     "DPGPMultiOutputRegressor",
+    "DPGPQuantileRegressor",
     "DPGPRegressor",
     "DPGPRegressorPrivateInputs",
     "DPGridSearchCV",

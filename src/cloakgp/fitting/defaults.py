@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -23,6 +24,7 @@ from cloakgp.models import (
     kmeans_centres,
     scales_by_block,
 )
+from cloakgp.models.likelihoods import QuantileLikelihood
 from cloakgp.models.likelihoods.classes import (
     LATENT_NUGGET,
     ClassLikelihood,
@@ -247,6 +249,66 @@ def choose_rate_prior(
         random_state=random_state,
     )
     return replace(prior, noise_variance=LATENT_NUGGET * mean_latent_variance(prior, X))
+
+
+def choose_quantile_prior(
+    X: Array,
+    *,
+    quantiles: Sequence[float],
+    bounds: OutputBounds,
+    kernel: Kernel | None = None,
+    mean: float | None = None,
+    inducing: int | ArrayLike | None = None,
+    approximation: Approximation = "fitc",
+    input_names: Sequence[str] = (),
+    blocks: Sequence[int] | None = None,
+    random_state: int = 0,
+) -> tuple[ExactPrior | SparsePrior, QuantileLikelihood]:
+    """Return prior and likelihood of quantiles, from inputs and bounds alone.
+
+    Outputs are taken to scatter about their median by a tenth of the bounds' width, as numbers are.
+
+    Parameters
+    ----------
+    X : array of shape (N, D)
+    quantiles : sequence of float
+    bounds : OutputBounds
+        Declared or found, of the outputs as they are asked.
+    kernel, mean, inducing, approximation, random_state
+        As for `DPGPRegressor`; the mean is that of the median.
+    input_names, blocks
+        As for `choose_prior`.
+
+    Raises
+    ------
+    ValueError
+        If a parameter does not make sense.
+
+    Examples
+    --------
+    >>> prior, likelihood = choose_quantile_prior(
+    ...     np.array([[0.0], [8.0]]), quantiles=[0.5, 0.9], bounds=OutputBounds(0.0, 10.0))
+    >>> prior.mean, likelihood.scales
+    (5.0, (1.0, 1.0))
+    """
+    prior = choose_prior(
+        X,
+        bounds=bounds,
+        kernel=kernel,
+        noise_variance=0.0,
+        mean=mean,
+        inducing=inducing,
+        approximation=approximation,
+        input_names=input_names,
+        blocks=blocks,
+        random_state=random_state,
+    )
+    levels = tuple(float(level) for level in quantiles)
+    scale = math.sqrt(default_noise_variance(width=bounds.width))
+    likelihood = QuantileLikelihood(quantiles=levels, scales=(scale,) * len(levels))
+    likelihood.validate()
+    nugget = LATENT_NUGGET * mean_latent_variance(prior, X)
+    return replace(prior, noise_variance=nugget), likelihood
 
 
 def choose_query(X: Array, *, blocks: Sequence[int] | None = None, random_state: int = 0) -> Query:

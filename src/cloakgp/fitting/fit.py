@@ -208,11 +208,11 @@ def _schedule(
     table: Table, plan: Plan, model: Model, *, budget: Budget, spent: float
 ) -> tuple[Step, ...]:
     """Split a budget over the stages, after counts that spent a share of it."""
-    in_bands = model.likelihood.linear or model.likelihood.windowed
-    criterion = criterion_named(plan.settings.criterion, use="numbers" if in_bands else "classes")
+    in_stages = model.likelihood.in_stages
+    criterion = criterion_named(plan.settings.criterion, use="numbers" if in_stages else "classes")
     stages = stages_for(plan.stages, criterion=criterion, noise=budget.noise)
     if isinstance(plan.stages, str) and (
-        not in_bands or not table.needs_stages(model, budget, plan.settings)
+        not in_stages or not table.needs_stages(model, budget, plan.settings)
     ):
         stages = ONE_STAGE
     table.check_stages(stages, model)

@@ -18,7 +18,7 @@ import numpy as np
 
 from cloakgp.criteria import criterion_named
 from cloakgp.data import InputRows
-from cloakgp.fitting.bands import Stage
+from cloakgp.fitting.bands import ONE_STAGE, Stage, Step
 from cloakgp.fitting.calibration import CELLS, MOST_STRATA
 from cloakgp.fitting.held import HeldTable, expected_measurement
 from cloakgp.fitting.interval import BINS
@@ -37,6 +37,7 @@ from cloakgp.fitting.strategies import (
 from cloakgp.fitting.table import Design, DesignSettings, Model
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import Likelihood
+from cloakgp.models.likelihoods.quantiles import quantile_likelihood
 from cloakgp.models.summary import summarise
 from cloakgp.privacy import Guarantee, OutputBounds
 from cloakgp.privacy.groups import Groups
@@ -305,6 +306,43 @@ def forecast_labels(
         budget=budget,
     )
     known = Release(prior=replace(linear, mean=0.0), measurements=(asked,)).posterior
+    return float(np.sqrt(query_shares(query) @ known.variance(query.X)))
+
+
+def forecast_quantiles(
+    X: Array,
+    *,
+    model: Model,
+    query: Query,
+    budget: Budget,
+    groups: Groups | None = None,
+    gap: float = 1e-2,
+) -> float:
+    """Forecast how uncertain the quantile next to the median stays: the root mean square sd.
+
+    After one stage, with the answers that the prior expects. It compares noises. Sees no output.
+
+    Parameters
+    ----------
+    X : array of shape (N, D)
+        Public inputs.
+    model : Model
+        Of quantiles.
+    query : Query
+    budget : Budget
+    groups : array of shape (N,), optional
+        As for `forecast_release`.
+    gap : float
+        Of the design.
+    """
+    release = take_steps(
+        ExpectedTable(X=X, groups=groups),
+        None,
+        model,
+        [Step(stage=ONE_STAGE[0], budget=budget)],
+        settings=DesignSettings(query=query, gap=gap),
+    )
+    known = release.posteriors[quantile_likelihood(model.likelihood).middle]
     return float(np.sqrt(query_shares(query) @ known.variance(query.X)))
 
 

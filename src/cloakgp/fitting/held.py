@@ -28,7 +28,8 @@ from cloakgp.fitting.table import (
 )
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.kernels.coregion import as_entries
-from cloakgp.models.likelihoods import CountLikelihood, Linearisation
+from cloakgp.models.likelihoods import CountLikelihood, Linearisation, QuantileLikelihood
+from cloakgp.models.likelihoods.quantiles import quantile_likelihood
 from cloakgp.models.summary import summarise
 from cloakgp.models.transforms import OutputTransform
 from cloakgp.privacy import Answers, Guarantee, OutputBounds
@@ -38,6 +39,7 @@ from cloakgp.privacy.questions.base import Question
 from cloakgp.privacy.questions.calibration import CalibrationQuestion
 from cloakgp.privacy.questions.counts import CountQuestion
 from cloakgp.privacy.questions.outside import OutsideQuestion
+from cloakgp.privacy.questions.quantiles import QuantileQuestion
 from cloakgp.privacy.questions.scatter import ScatterQuestion
 from cloakgp.privacy.questions.spread import SpreadQuestion
 from cloakgp.privacy.questions.unit import UNIT_INTERVAL
@@ -47,6 +49,7 @@ from cloakgp.release import DenseStrategy, Measurement, Release, Strategy
 from cloakgp.release.bands import account_in_bands, choose_bands, window_of
 from cloakgp.release.posterior.dense import Posterior
 from cloakgp.release.posterior.mixture import Inference, answered_tables
+from cloakgp.release.posterior.quantiles import quantile_posteriors
 from cloakgp.utils.arrays import Array
 
 
@@ -141,6 +144,8 @@ class HeldTable(Table):
             return self._calibration(step.budget, settings, known=known)
         if step.stage is None:
             return self._spread(step.budget, model, settings, known=known)
+        if isinstance(model.likelihood, QuantileLikelihood):
+            return self._of_quantiles(step.budget, model, settings, known=known)
         if model.likelihood.windowed:
             return self._of_counts(step.budget, step.stage.width, model, settings, known=known)
         if not model.likelihood.linear:
@@ -148,6 +153,8 @@ class HeldTable(Table):
         return self._in_bands(step.budget, step.stage.width, model, settings, known=known)
 
     def _first(self, budget: Budget, model: Model, settings: DesignSettings) -> Design:
+        if isinstance(model.likelihood, QuantileLikelihood):
+            return self._of_quantiles(budget, model, settings, known=None)
         if model.likelihood.windowed:
             return self._of_counts(budget, None, model, settings, known=None)
         strategy = choose_strategy(
@@ -273,6 +280,46 @@ class HeldTable(Table):
             question=question,
             expected=expected,
         )
+
+    def _of_quantiles(
+        self, budget: Budget, model: Model, settings: DesignSettings, *, known: Release | None
+    ) -> Design:
+        """Ask which outputs lie at or below their quantiles, as answers so far predict these.
+
+        Questions are chosen by the account of indicators by the quantile nearest to the median.
+        """
+        bounds = model.question.limits
+        assert bounds is not None
+        if known is None:
+            prior, likelihood = model.prior, quantile_likelihood(model.likelihood)
+            posteriors = quantile_posteriors(prior, likelihood, ())
+        else:
+            prior, likelihood = known.fitted_prior, quantile_likelihood(known.fitted.likelihood)
+            posteriors = known.posteriors
+        marginals = [one.marginals(self.X) for one in posteriors]
+        mean = np.stack([one.mean for one in marginals], axis=1)
+        variance = np.stack([one.variance for one in marginals], axis=1)
+        thresholds = np.sort(mean, axis=1)
+        if known is not None:
+            # They cost the same wherever they are: beyond an interval that was found, too.
+            within = reach_of_rows(OutputBounds(*bounds), known.measurements, rows=len(self.X))
+            thresholds = within.clip(thresholds.T).T
+        question = QuantileQuestion(thresholds=thresholds, bounds=bounds)
+        below, _ = likelihood.below(thresholds, mean=mean, variance=variance)
+        strategy = choose_strategy(
+            self.X,
+            prior=prior,
+            question=question,
+            query=settings.query,
+            budget=budget,
+            gap=settings.gap,
+            known=None if known is None else posteriors[likelihood.middle],
+            table=self.number,
+            groups=self.groups,
+            account=likelihood.account(thresholds, mean=mean, variance=variance),
+            progress=settings.progress,
+        )
+        return Design(strategy=strategy, question=question, expected=question.expected(below))
 
     def _log_means(
         self, prior: ExactPrior | SparsePrior, posterior: Posterior | None
@@ -605,15 +652,15 @@ def expected_measurement(
     Parameters
     ----------
     strategy : DenseStrategy
-    values : array of shape (k,)
+    values : array of shape (k,), or (k, C)
         Public: the answers that are expected.
     question : Question
-        Of one channel.
     budget : Budget
     """
     answers = Answers(
-        values=values[:, None],
-        noise_sd=unit_noise_sd(question, budget) * strategy.longest_column(budget.law),
+        values=values.reshape(len(values), -1),
+        noise_sd=unit_noise_sd(question, budget)
+        * strategy.longest_column(budget.law, channels=question.channels),
         guarantee=Guarantee(epsilon=budget.epsilon, delta=budget.delta, mu=0.0),
         insecure=True,
         noise=budget.noise,

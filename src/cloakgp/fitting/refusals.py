@@ -41,6 +41,20 @@ REFUSALS: dict[str, Refusal] = {
         of="classes",
         why="a label has no place in a band: give the stages of classes widths of None",
     ),
+    "bands of quantiles": Refusal(
+        what="stages with bands",
+        of="quantiles",
+        why="outputs are compared with thresholds, and clipped to no band: give the stages of "
+        "quantiles widths of None",
+    ),
+    "quantiles in passes": Refusal(
+        what="plan, extend by rows that are read in passes",
+        of="quantiles",
+        why="indicators are linearised where the answers say that quantiles are, later answers "
+        "move that, and sums over rows that nobody keeps are of one linearisation: fit rows that "
+        "are held",
+        error=WrongKindError,
+    ),
     "stages of labels in passes": Refusal(
         what="several stages, refine",
         of="classes of rows that are read in passes",

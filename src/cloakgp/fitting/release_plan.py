@@ -40,6 +40,10 @@ NOT_OF_CLASSES = (
     "cannot be forecast: the accuracy of predicted classes depends on the labels, which a plan "
     "does not read"
 )
+NOT_OF_QUANTILES = (
+    "cannot be told beforehand: how near quantiles come depends on how values scatter, which "
+    "nobody knows, and nobody looks at them here"
+)
 NOT_IN_PASSES = (
     "is not forecast for a table that is read in passes. Plan for some thousand of its rows, "
     "picked by their inputs alone: predictions from all rows are better than that"

@@ -48,6 +48,9 @@ LEARNING: tuple[Learn | None, ...] = ("map", "average", None)
 # them is not looked for. It would cost more than it saves, and lose places where counts are high.
 NARROW_ROOTS = 20.0
 
+# Of bounds: where the upper is as many times the lower, or more, quantiles are of logarithms.
+LEAST_RATIO = 10.0
+
 Spelling = Callable[..., str]
 """How messages name a parameter, and a value that it has, if one is passed."""
 
@@ -270,6 +273,112 @@ class Regression:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class QuantileRegression:
+    """A fit of quantiles of one number, given the inputs of its row.
+
+    Attributes
+    ----------
+    bounds : (float, float)
+    quantiles : float or sequence of float
+    mean : float or None
+    stages : "auto", None, or sequence of (share, None)
+    interval : "auto" or False
+    output_transform : {"auto", "log", "logit"} or None
+        All as for `DPGPQuantileRegressor`.
+    """
+
+    use: ClassVar[Use] = "numbers"
+
+    bounds: tuple[float, float]
+    quantiles: float | Sequence[float] = (0.1, 0.5, 0.9)
+    mean: float | None = None
+    stages: Stages = "auto"
+    interval: Literal["auto", False] = "auto"
+    output_transform: TransformName | Literal["auto"] | None = "auto"
+
+    @cached_property
+    def declared(self) -> OutputBounds:
+        """The bounds of an output."""
+        from cloakgp.privacy import OutputBounds
+
+        return OutputBounds.checked(self.bounds)
+
+    @cached_property
+    def levels(self) -> tuple[float, ...]:
+        """The quantiles, at least one."""
+        import numpy as np
+
+        levels = np.atleast_1d(np.asarray(self.quantiles, dtype=np.float64))
+        # Written so that NaN fails.
+        fit = levels.ndim == 1 and len(levels) and ((levels > 0) & (levels < 1)).all()
+        if not (fit and (np.diff(levels) > 0).all()):
+            raise ValueError("quantiles must lie between 0 and 1, in order, each once")
+        return tuple(levels.tolist())
+
+    @cached_property
+    def transform(self) -> OutputTransform | None:
+        """The transform of outputs, if there is one: by itself, of amounts, the logarithm."""
+        from cloakgp.models.transforms import OutputTransform
+
+        lo, hi = self.declared.lo, self.declared.hi
+        chosen = self.output_transform
+        if chosen == "auto":
+            chosen = "log" if 0 < LEAST_RATIO * lo <= hi else None
+        return OutputTransform.checked(chosen, (lo, hi))
+
+    @cached_property
+    def limits(self) -> OutputBounds:
+        """The bounds of a transformed output."""
+        from cloakgp.privacy.transforms import transformed_bounds
+
+        return self.declared if self.transform is None else transformed_bounds(self.transform)
+
+    @cached_property
+    def prior_mean(self) -> float | None:
+        """The declared prior mean of the median, transformed."""
+        if self.transform is None or self.mean is None:
+            return self.mean
+        return self.transform.forward_number(self.mean, name="mean")
+
+    def bounds_to_search(self, criterion: Criterion) -> tuple[OutputBounds, ...]:
+        """Return the bounds within which an interval is looked for, if the budget allows it.
+
+        Not in a transformed scale: thresholds find outputs there, at less cost.
+        """
+        from cloakgp.fitting.interval import searches_interval
+
+        looked = searches_interval(
+            self.interval, criterion=criterion, bounds=self.limits, mean=self.prior_mean
+        )
+        return (self.limits,) if looked and self.transform is None else ()
+
+    def asks_calibration(self, criterion: Criterion) -> bool:
+        """Return that outputs are not counted where they were predicted: quantiles say where."""
+        del criterion
+        return False
+
+    def hyperprior(self, learn: Learn | None) -> Hyperprior | None:
+        """Return the hyperparameters that are learned: how outputs scatter is of the likelihood."""
+        return choose_hyperprior(learn, noise_variance=0.0, mean=self.mean)
+
+    def validate(self, criterion: Criterion, *, spelled: Spelling) -> None:
+        """Refuse what makes no sense, whatever the table."""
+        from cloakgp.fitting.bands import checked_stages
+        from cloakgp.fitting.refusals import refuse
+
+        if not (self.mean is None or isinstance(self.mean, Real)):
+            raise ValueError(f"{spelled('mean')} must be a number, got {self.mean!r}")
+        _ = self.levels, self.prior_mean
+        if "stages" not in criterion.uses:
+            raise ValueError(f"questions about quantiles are for {spelled('criterion', 'bayes')}")
+        stages = checked_stages(self.stages)
+        # Widths of the default schedule are those of numbers, and left out here.
+        if not isinstance(self.stages, str) and any(one.width is not None for one in stages):
+            refuse("bands of quantiles")
+        self.bounds_to_search(criterion)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class MultiOutputRegression:
     """A fit of several numbers in every row, in widths of their bounds.
 
@@ -424,7 +533,7 @@ class Classification:
         _ = self.ordered_rates
 
 
-Task = Regression | MultiOutputRegression | Classification
+Task = Regression | QuantileRegression | MultiOutputRegression | Classification
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -433,7 +542,7 @@ class FitRequest:
 
     Attributes
     ----------
-    task : Regression, MultiOutputRegression or Classification
+    task : Regression, QuantileRegression, MultiOutputRegression or Classification
         What outputs are, with the choices that go with these only.
     epsilon, delta : float
     noise : {"auto", "gaussian", "laplace"}

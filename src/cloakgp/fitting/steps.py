@@ -8,6 +8,7 @@ from typing import Any
 
 from cloakgp.fitting.bands import Step
 from cloakgp.fitting.table import Count, Design, DesignSettings, Model, Table, design_given
+from cloakgp.models.likelihoods import QuantileLikelihood
 from cloakgp.privacy.checks import already_warned
 from cloakgp.release import Hyperprior, Measurement, Release
 from cloakgp.utils.passes import OnStep, ignore_step
@@ -90,13 +91,15 @@ def take_steps(
         return table.learn(release, asked, hyperprior=learning.hyperprior, average=learning.average)
 
     release, stages = learned(release), sum(step.stage is not None for step in steps)
+    quantiles = isinstance(model.likelihood, QuantileLikelihood)
+    where = "at predicted quantiles" if quantiles else "in bands"
     for number, step in enumerate(later, start=1):
         on_step(
             "asking how outputs fall where they were predicted"
             if step.calibrates
             else "asking how noisy outputs are"
             if step.stage is None
-            else f"asking again, in bands ({number + 1} of {stages})"
+            else f"asking again, {where} ({number + 1} of {stages})"
         )
         with already_warned():
             design, measurement = take_step(

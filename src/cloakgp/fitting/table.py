@@ -81,7 +81,7 @@ class Design:
         Of rows that are read in passes, for learning from answers about numbers.
     cells : CellQuestions or None
         The same for answers about labels.
-    expected : array of shape (N,) or None
+    expected : array of shape (N,) or (N, C), or None
         Encoded outputs as the answers so far expect them, of a table that is held.
     """
 

@@ -21,7 +21,7 @@ from cloakgp.fitting.steps import take_step
 from cloakgp.fitting.strategies import Budget, Query
 from cloakgp.fitting.table import DesignSettings, Model, Table
 from cloakgp.models import SparsePrior
-from cloakgp.models.likelihoods import CountLikelihood
+from cloakgp.models.likelihoods import CountLikelihood, QuantileLikelihood
 from cloakgp.models.summary import summarise
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.budgets import Pair
@@ -432,6 +432,8 @@ def _check_passes(release: Release, rows: Rows, settings: Settings, *, queried: 
         )
     if not queried and settings.get("query_weight") is not None:
         raise ValueError("query_weight goes with X_query: give both")
+    if isinstance(release.likelihood, QuantileLikelihood):
+        refuse("quantiles in passes")
     if not isinstance(release.measurements[0].question, OutputBounds):
         refuse("labels in passes again")
     if release.likelihood.windowed:

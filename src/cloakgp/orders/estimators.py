@@ -16,9 +16,10 @@ from cloakgp.data import FileRows
 from cloakgp.data.raw import REFUSE, RawRows, RawTable
 from cloakgp.data.tables import People, read_people, read_person_ids, read_public
 from cloakgp.estimators.classification import DPGPClassifier
+from cloakgp.estimators.quantiles import DPGPQuantileRegressor
 from cloakgp.estimators.regression import DPGPRegressor
 from cloakgp.fitting.release_plan import ReleasePlan
-from cloakgp.fitting.request import Regression
+from cloakgp.fitting.request import QuantileRegression, Regression
 from cloakgp.models import default_latent_kernel, matern_kernel
 from cloakgp.models.defaults import LATENT_SD, SIGNAL_SD_SHARE
 from cloakgp.models.summary import Summary, summarise
@@ -61,6 +62,7 @@ def make_release(order: Order, *, reporter: Reporter) -> Release:
         (looked.count, len(raw.schema.names)), queries=None if query is None else query.shape[0]
     )
     if how.by_passes:
+        assert not isinstance(model, DPGPQuantileRegressor)
         how.announce()
         model.fit_rows(rows, query, progress=reporter.gap, on_step=reporter.step)
     else:
@@ -142,11 +144,16 @@ def _look(order: Order, reporter: Reporter) -> _Public:
     )
 
 
-def _estimator(order: Order, *, schema: Schema, ranges: Array) -> DPGPRegressor | DPGPClassifier:
+Estimator = DPGPRegressor | DPGPQuantileRegressor | DPGPClassifier
+
+
+def _estimator(order: Order, *, schema: Schema, ranges: Array) -> Estimator:
     """Return the estimator of an order, for public columns in these ranges."""
     request, task = order.request, order.request.task
-    if isinstance(task, Regression):
-        width = task.log_rates if task.of_counts else task.limits.width
+    if isinstance(task, Regression | QuantileRegression):
+        width = task.limits.width
+        if isinstance(task, Regression) and task.of_counts:
+            width = task.log_rates
         variance = (SIGNAL_SD_SHARE * width) ** 2
         default = partial(matern_kernel, width=width, blocks=schema.groups)
     else:
@@ -156,6 +163,10 @@ def _estimator(order: Order, *, schema: Schema, ranges: Array) -> DPGPRegressor 
     parameters = request.parameters() | {"kernel": kernel, "schema": schema}
     if isinstance(task, Regression):
         return DPGPRegressor(**parameters)
+    if isinstance(task, QuantileRegression):
+        # They know one criterion alone.
+        del parameters["criterion"]
+        return DPGPQuantileRegressor(**parameters)
     return DPGPClassifier(**parameters | {"classes": Classes.checked(list(order.classes))})
 
 

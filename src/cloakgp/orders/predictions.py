@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import IO, Any, BinaryIO
+from typing import IO, TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,10 +30,14 @@ from cloakgp.release.predictions import sensible_digits
 from cloakgp.report.columns import has_classes, input_names, public_columns
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
+from cloakgp.utils.formatting import NORMAL_95
 from cloakgp.utils.names import Estimate
 
 with extra("tables"):
     import pyarrow as pa
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Predicting = Release | MultiOutputRelease | StatisticsRelease
 
@@ -159,8 +163,8 @@ class TablePredictions:
                         np.save(self._spool, values)
                         self._names[str(name)] = text
                         self._words |= set(values.tolist()) if text else set()
-                        if str(name) == "sd" or str(name).endswith("_sd"):
-                            least = min(least, values[values > 0].min(initial=np.inf))
+                    for spread in _spreads(frame):
+                        least = min(least, spread[spread > 0].min(initial=np.inf))
                 done += len(points.known)
         return float(least)
 
@@ -241,6 +245,19 @@ def _numbers(chunk: TableChunk, name: str) -> Array:
     missing, values = as_numbers(chunk.table.column(name))
     check_cells(name, missing, values, first_row=chunk.first_row, place=chunk.place)
     return values
+
+
+def _spreads(frame: pd.DataFrame) -> list[Array]:
+    """Return the sds of what is predicted; of quantiles, which have limits, by these."""
+    columns = {str(name): column.to_numpy() for name, column in frame.items()}
+    sds = [column for name, column in columns.items() if name == "sd" or name.endswith("_sd")]
+    if sds:
+        return sds
+    quantiles = [name.removesuffix("_lower") for name in columns if name.endswith("_lower")]
+    return [
+        (columns[f"{name}_upper"] - columns[f"{name}_lower"]) / (2 * NORMAL_95)
+        for name in quantiles
+    ]
 
 
 def _check_exposure(release: Predicting, asked: DistributionColumns) -> None:

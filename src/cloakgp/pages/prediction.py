@@ -26,6 +26,7 @@ from cloakgp.columns.categories import CORNER, Category
 from cloakgp.columns.dates import MONDAY, PERIODS, Date
 from cloakgp.columns.places import RADIUS, Place
 from cloakgp.models.latent import has_white_noise, white_noise_variance
+from cloakgp.models.likelihoods import CountLikelihood, Likelihood, QuantileLikelihood
 from cloakgp.models.likelihoods.classes import class_likelihood
 from cloakgp.models.scatter import LARGEST_LOG, Scatter
 from cloakgp.pages.rendering import POLICY, SCRIPTS, render
@@ -65,6 +66,10 @@ SMOOTHNESSES = (0.5, 1.5, 2.5, np.inf)
 # Of intervals for one person, in per cent, and the one that is shown first.
 COVERAGES = (50, 80, 90, 95, 99)
 COVERAGE = 95
+NOT_ON_PAGES: dict[type[Likelihood], str] = {
+    CountLikelihood: "counts",
+    QuantileLikelihood: "quantiles",
+}
 # Sections of the sheet that the page shows.
 SHOWN = ("NOT PRIVATE", "Protection", "Predictions", "Guarantee")
 
@@ -80,7 +85,7 @@ def prediction_html(release: Release) -> str:
     Raises
     ------
     ValueError
-        If its kernel cannot be evaluated on a page, or it is about counts.
+        If its kernel cannot be evaluated on a page, or it is about counts or quantiles.
 
     Examples
     --------
@@ -89,8 +94,11 @@ def prediction_html(release: Release) -> str:
     >>> "https://" in prediction_html(model.release_).partition("<script>")[0]
     False
     """
-    if release.likelihood.windowed:
-        raise ValueError("a page cannot predict counts: use `cloakgp predict` for this release")
+    for likelihood, what in NOT_ON_PAGES.items():
+        if isinstance(release.likelihood, likelihood):
+            raise ValueError(
+                f"a page cannot predict {what}: use `cloakgp predict` for this release"
+            )
     controls = controls_of(release)
     described = {
         "output": printable(release.output_name),

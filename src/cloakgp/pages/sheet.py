@@ -10,6 +10,7 @@ import base64
 
 from cloakgp.models.kernels.integral import IntegralRBF
 from cloakgp.models.latent import components
+from cloakgp.models.likelihoods import QuantileLikelihood
 from cloakgp.pages.rendering import POLICY, render
 from cloakgp.plots.figures import figure_bytes
 from cloakgp.plots.plotting import display_of
@@ -50,6 +51,8 @@ def _pictures(release: Describable) -> tuple[str, ...]:
     if not isinstance(release, Release) or any(
         isinstance(kernel, IntegralRBF) for kernel in components(release.prior.kernel)
     ):
+        return ()
+    if isinstance(release.likelihood, QuantileLikelihood):
         return ()
     panels = display_of(release, apart=True).draw_apart()
     drawn = [figure_bytes(figure, suffix=".svg") for figure in panels]

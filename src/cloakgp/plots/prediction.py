@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from cloakgp.models.likelihoods import QuantileLikelihood
 from cloakgp.plots.curves import Band, CurvesDisplay, OverSlice, draw_curve
 from cloakgp.plots.display import Style, styled
 from cloakgp.plots.figures import add_colour_bar, row_mark, title_of
@@ -125,11 +126,13 @@ class PredictionDisplay(CurvesDisplay):
         TypeError
             If it is a release of another kind.
         ValueError
-            If an input is unknown, or inputs are boxes.
+            If an input is unknown, inputs are boxes, or it predicts quantiles.
         """
         pieces = slices_of(release, vary=vary, apart=apart)
         if has_classes(release):
             raise TypeError("a picture of classes is drawn by ClassificationDisplay")
+        if isinstance(release.likelihood, QuantileLikelihood):
+            raise ValueError("there is no picture of quantiles: draw what `predict_frame` returns")
         return cls(release, tuple(Predicted.over(release, each) for each in pieces), unit)
 
     @classmethod

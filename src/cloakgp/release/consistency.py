@@ -9,9 +9,15 @@ import numpy as np
 
 from cloakgp.columns.schema import Schema
 from cloakgp.models import ExactPrior, SparsePrior
-from cloakgp.models.likelihoods import ClassLikelihood, CountLikelihood, Likelihood
+from cloakgp.models.likelihoods import (
+    ClassLikelihood,
+    CountLikelihood,
+    Likelihood,
+    QuantileLikelihood,
+)
 from cloakgp.models.transforms import OutputTransform
 from cloakgp.privacy.questions.classes import Classes
+from cloakgp.privacy.questions.quantiles import QuantileQuestion
 from cloakgp.release.choice import Choice, same_choice
 from cloakgp.release.io.codec import to_tree
 from cloakgp.release.measurement import (
@@ -147,6 +153,8 @@ def check_parts(release: Parts) -> None:
         _check_transform(release.transform, measurements, classified=classified)
     if release.likelihood.windowed:
         _check_counts(release)
+    if isinstance(release.likelihood, QuantileLikelihood):
+        _check_quantiles(release)
     _check_priors(release)
     if release.choice is not None:
         release.choice.check_covers([measurement.guarantee for measurement in measurements])
@@ -178,6 +186,18 @@ def _check_counts(release: Parts) -> None:
         or any(not isinstance(one.strategy, DenseStrategy) for one in release.measurements)
     ):
         raise ValueError("its outputs are not counted as it says")
+
+
+def _check_quantiles(release: Parts) -> None:
+    """Refuse quantiles that other questions were asked about, or of rows that are not kept."""
+    asked = [one for one in release.measurements if one.question.locates]
+    if not all(
+        isinstance(one.question, QuantileQuestion)
+        and one.question.quantiles == release.likelihood.channels
+        and isinstance(one.strategy, DenseStrategy)
+        for one in asked
+    ):
+        raise ValueError("its quantiles were not asked as it says")
 
 
 def _check_priors(release: Parts) -> None:

@@ -164,7 +164,7 @@ class DistributionColumns:
         for coverage in self.interval:
             low, high = central(coverage)
             levels |= {f"lo_{_percent(coverage)}": low, f"hi_{_percent(coverage)}": high}
-        return levels | {f"q_{_percent(quantile)}": quantile for quantile in self.quantiles}
+        return levels | {quantile_column(quantile): quantile for quantile in self.quantiles}
 
     def thresholds_of(self, output: str | None = None) -> tuple[float, ...]:
         """Return the thresholds that are asked about one output.
@@ -180,6 +180,21 @@ class DistributionColumns:
 
 
 NOTHING = DistributionColumns()
+
+
+def quantile_column(quantile: float) -> str:
+    """Return the name of the column of a quantile.
+
+    Parameters
+    ----------
+    quantile : float
+
+    Examples
+    --------
+    >>> quantile_column(0.5)
+    'q_50'
+    """
+    return f"q_{_percent(quantile)}"
 
 
 def _shares(given: ArrayLike | None, *, name: str) -> tuple[float, ...]:

@@ -3,7 +3,9 @@
 Of a release that counted outputs where they were predicted to lie (`cloakgp.release.calibration`)
 these go by the counts; of any other about numbers by the Gaussian predictive distribution, which
 believes its model. Either way they stay within the declared bounds. Of counts, they are those of
-whole numbers (`cloakgp.models.likelihoods.counts.CountMixture`), for any exposure.
+whole numbers (`cloakgp.models.likelihoods.counts.CountMixture`), for any exposure. Of a release of
+quantiles they go through these, and beyond them as normal distributions do
+(`cloakgp.models.likelihoods.quantiles.PredictedQuantiles`).
 """
 
 from __future__ import annotations

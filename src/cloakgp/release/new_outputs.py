@@ -2,7 +2,8 @@
 
 Numbers are distributed by noisy counts where there are any (`cloakgp.release.calibration`), and
 else as the Gaussian predictive distribution says; counts of events by a mixture of whole numbers
-(`cloakgp.models.likelihoods.counts.CountMixture`).
+(`cloakgp.models.likelihoods.counts.CountMixture`); outputs of which quantiles were asked by these,
+and beyond them as normal distributions (`cloakgp.models.likelihoods.quantiles.PredictedQuantiles`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from cloakgp.models.likelihoods.counts import CountMixture
+from cloakgp.models.likelihoods.quantiles import PredictedQuantiles
 from cloakgp.models.transforms import OutputTransform
 from cloakgp.utils.arrays import Array
 
@@ -77,8 +79,7 @@ class NewNumbers:
             else known.quantiles(self.mean, probabilities)
         )
         asked = np.clip(self.mean[:, None] + self.sd[:, None] * steps, *self.declared)
-        found = asked if self.transform is None else self.transform.inverse(asked)
-        return np.clip(found, *self.bounds)
+        return restore(asked, transform=self.transform, bounds=self.bounds)
 
     def above(self, threshold: float) -> Array:
         """Return the probability that each is above a threshold in output units, shape (n,).
@@ -127,6 +128,79 @@ class NewCounts:
         threshold : float
         """
         return self.mixture.above(threshold)
+
+
+@dataclass(frozen=True, eq=False)
+class NewQuantiles:
+    """New outputs whose distribution is known by a few of its quantiles.
+
+    Attributes
+    ----------
+    known : PredictedQuantiles
+        Of outputs as they were asked: before they are transformed back.
+    bounds : (float, float)
+        Declared, in output units. Outputs may lie beyond them: all that do are counted at the ends.
+    transform : OutputTransform or None
+        From output units to those that were asked.
+
+    Examples
+    --------
+    >>> known = PredictedQuantiles(
+    ...     steps=np.array([0.0]), values=np.array([[5.0]]), spread=np.array([[2.0]]))
+    >>> new = NewQuantiles(known, bounds=(0, 8))
+    >>> new.quantiles(np.array([0.1, 0.5, 0.95])).round(2), new.above(7.0).round(2)
+    (array([[2.44, 5.  , 8.  ]]), array([0.16]))
+    """
+
+    known: PredictedQuantiles
+    bounds: tuple[float, float]
+    transform: OutputTransform | None = None
+
+    def quantiles(self, probabilities: Array) -> Array:
+        """Return quantiles in output units, shape (n, Q).
+
+        Parameters
+        ----------
+        probabilities : array of shape (Q,)
+        """
+        found = self.known.quantile(probabilities)
+        return restore(found, transform=self.transform, bounds=self.bounds)
+
+    def above(self, threshold: float) -> Array:
+        """Return the probability that each is above a threshold in output units, shape (n,).
+
+        Parameters
+        ----------
+        threshold : float
+            Beyond the bounds, it is taken to be at their end.
+        """
+        asked = np.clip(float(threshold), *self.bounds)
+        if self.transform is not None:
+            asked = self.transform.forward(np.array(asked))
+        return self.known.above(float(asked))
+
+
+def restore(
+    values: Array, *, transform: OutputTransform | None, bounds: tuple[float, float]
+) -> Array:
+    """Return outputs in output units, within the declared bounds.
+
+    Parameters
+    ----------
+    values : array
+        As they were asked.
+    transform : OutputTransform or None
+        From output units to those that were asked.
+    bounds : (float, float)
+        In output units.
+
+    Examples
+    --------
+    >>> restore(np.array([3.0, 9.0]), transform=None, bounds=(0.0, 8.0))
+    array([3., 8.])
+    """
+    found = values if transform is None else transform.inverse(values)
+    return np.clip(found, *bounds)
 
 
 def check_probabilities(values: ArrayLike, *, name: str) -> Array:

@@ -10,13 +10,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cloakgp.columns.schema import Schema
-from cloakgp.models.likelihoods import CountLikelihood, Likelihood
+from cloakgp.models.likelihoods import CountLikelihood, Likelihood, QuantileLikelihood
+from cloakgp.models.likelihoods.quantiles import quantile_likelihood
 from cloakgp.models.transforms import OutputTransform
 from cloakgp.privacy.questions.classes import Classes, ClassLabel
-from cloakgp.release.distribution_columns import DistributionColumns
+from cloakgp.release.distribution_columns import DistributionColumns, quantile_column
 from cloakgp.release.distributions import PredictedDistributions
 from cloakgp.release.measurement import Measurement, declared_bounds
-from cloakgp.release.new_outputs import NewCounts, NewNumbers, NewOutputs, central
+from cloakgp.release.new_outputs import (
+    NewCounts,
+    NewNumbers,
+    NewOutputs,
+    NewQuantiles,
+    central,
+    restore,
+)
 from cloakgp.release.points import Points, points_of
 from cloakgp.release.posterior.mixture import LatentPrediction, Mixture
 from cloakgp.utils.arrays import Array
@@ -111,7 +119,7 @@ class Predictions(PredictedDistributions):
         -------
         mean : array of shape (P,)
             In output units. Of classes, a list of the most probable ones; of equally probable ones,
-            the first.
+            the first. Of quantiles, shape (P, K): those of a new output, in order.
         std or cov : array
             If asked for. Both include what is due to the privacy noise. NaN, and no class, where a
             row lacks an input without which the schema says that there is no prediction. Of outputs
@@ -128,6 +136,9 @@ class Predictions(PredictedDistributions):
         _check_estimate(estimate)
         points = points_of(self, X)
         asked = {"return_std": return_std, "return_cov": return_cov, "new_output": new_output}
+        if isinstance(self.likelihood, QuantileLikelihood):
+            found = self.likelihood.predict(self._mixture, points.X, **asked)
+            return points.spread(self._restore(found))
         if self.transform is None:
             predicted = self.likelihood.predict(self._mixture, points.X, **asked)
         else:
@@ -210,16 +221,23 @@ class Predictions(PredictedDistributions):
         Returns
         -------
         lower, upper : arrays of shape (P,)
-            In output units.
+            In output units. Of quantiles, shape (P, K): limits of the curve of each.
 
         Raises
         ------
         TypeError
             If outputs are classes.
+        ValueError
+            If quantiles are asked for limits of a new output: these are what they predict.
         """
         if isinstance(self.measurements[0].question, Classes):
             raise TypeError("outputs are classes: these have probabilities, and no limits")
         points = points_of(self, X)
+        if isinstance(self.likelihood, QuantileLikelihood):
+            if new_output:
+                raise ValueError("quantiles of new outputs are what is predicted: see predict")
+            lower, upper = self.likelihood.curve_limits(self._mixture, points.X, reach=NORMAL_95)
+            return points.spread(self._restore(lower)), points.spread(self._restore(upper))
         lower, upper = self._limits(
             points.X,
             *self._marginals(points.X, new_output=new_output),
@@ -227,6 +245,10 @@ class Predictions(PredictedDistributions):
             estimate=estimate,
         )
         return points.spread(lower), points.spread(upper)
+
+    def _restore(self, quantiles: Array) -> Array:
+        """Return quantiles in output units, within the declared bounds, shape (n, K)."""
+        return restore(quantiles, transform=self.transform, bounds=self.output_bounds)
 
     def _curve(
         self, X: Array, mean: Array, sd: Array, *, new_output: bool, estimate: Estimate
@@ -350,11 +372,18 @@ class Predictions(PredictedDistributions):
         return points, self._new_at(points, exposure)
 
     def _new_at(self, points: Points, exposure: ArrayLike | None) -> NewOutputs:
-        """Return new outputs, numbers or counts, at those points that lack nothing."""
-        if isinstance(self.likelihood, CountLikelihood):
+        """Return new outputs at those points that lack nothing."""
+        likelihood = self.likelihood
+        if isinstance(likelihood, CountLikelihood):
             return self._new_counts(points.X, _exposures(exposure, points))
         if exposure is not None:
             raise ValueError("exposure is of counts, and this release is about other outputs")
+        if isinstance(likelihood, QuantileLikelihood):
+            return NewQuantiles(
+                likelihood.predictive(self._mixture, points.X),
+                bounds=self.output_bounds,
+                transform=self.transform,
+            )
         return self._new_numbers(*self._marginals(points.X, new_output=True))
 
     def _new_counts(self, X: Array, exposure: Array) -> NewCounts:
@@ -389,7 +418,8 @@ class Predictions(PredictedDistributions):
         Of numbers: mean, sd, and limits that hold the curve with 95 % (lower, upper), within the
         declared bounds, as is the mean. Of outputs that were transformed, the first column is
         what was asked for, median or mean, and limits are quantiles. Of classes: the most probable
-        one (predicted) and the probability of each.
+        one (predicted) and the probability of each. Of quantiles: each of them (q_50, say), and
+        limits that hold its curve with 95 % (q_50_lower, q_50_upper).
 
         Behind them stands what is asked about the distribution of a new output, as
         `predict_interval`, `predict_quantile` and `probability_above` say it: the interval of 90 %
@@ -445,7 +475,12 @@ class Predictions(PredictedDistributions):
         else:
             _check_estimate(estimate)
             points = points_of(self, X)
-            columns = self._number_columns(points.X, new_output=new_output, estimate=estimate)
+            if isinstance(self.likelihood, QuantileLikelihood):
+                if new_output:
+                    raise ValueError("quantiles are those of new outputs: leave out new_output")
+                columns = self._quantile_columns(points.X)
+            else:
+                columns = self._number_columns(points.X, new_output=new_output, estimate=estimate)
             if asked or exposure is not None:
                 columns |= asked.of(self._new_at(points, exposure))
             frame = pd.DataFrame({name: points.spread(each) for name, each in columns.items()})
@@ -467,6 +502,19 @@ class Predictions(PredictedDistributions):
             "sd": sd,
             "lower": lower,
             "upper": upper,
+        }
+
+    def _quantile_columns(self, X: Array) -> dict[str, Array]:
+        """Return the columns of quantiles at n points, each with limits of its curve."""
+        likelihood = quantile_likelihood(self.likelihood)
+        of_ends = {"": likelihood.predictive(self._mixture, X).values}
+        lower, upper = likelihood.curve_limits(self._mixture, X, reach=NORMAL_95)
+        of_ends |= {"_lower": lower, "_upper": upper}
+        restored = {end: self._restore(values).T for end, values in of_ends.items()}
+        return {
+            f"{quantile_column(level)}{end}": values[number]
+            for number, level in enumerate(likelihood.quantiles)
+            for end, values in restored.items()
         }
 
     def _class_columns(self, X: Any) -> dict[str, NDArray[Any]]:

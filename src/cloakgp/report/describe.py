@@ -12,7 +12,12 @@ from functools import singledispatch
 import numpy as np
 
 from cloakgp.columns import Number, Schema
-from cloakgp.models.likelihoods import ClassLikelihood, CountLikelihood, Likelihood
+from cloakgp.models.likelihoods import (
+    ClassLikelihood,
+    CountLikelihood,
+    Likelihood,
+    QuantileLikelihood,
+)
 from cloakgp.privacy import CloakedPredictions
 from cloakgp.release import (
     MultiOutputRelease,
@@ -37,6 +42,7 @@ from cloakgp.report.facts import Fact, Section
 from cloakgp.report.guarantee import describe_exclusions, guarantee_facts, insecurity
 from cloakgp.report.measurements import describe_answers, prior_facts
 from cloakgp.report.outputs import NumberWords, OutputWords
+from cloakgp.report.quantiles import QuantileWords
 from cloakgp.report.statistics import (
     describe_cloaked,
     describe_histogram,
@@ -97,6 +103,7 @@ def _sections(release: object) -> tuple[Section, ...]:
 WORDS: dict[type[Likelihood], OutputWords] = {
     ClassLikelihood: ClassWords(),
     CountLikelihood: CountWords(),
+    QuantileLikelihood: QuantileWords(),
 }
 
 

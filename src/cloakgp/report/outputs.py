@@ -20,6 +20,12 @@ from cloakgp.report.measurements import (
     prior_facts,
 )
 
+BASIS = Fact(
+    "basis",
+    "these are the release's own estimates; no true value was compared with a prediction. Errors "
+    "are larger if the assumptions of the prior do not hold.",
+)
+
 
 class OutputWords(ABC):
     """How a release about one kind of output is put into words.

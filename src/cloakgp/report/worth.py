@@ -15,11 +15,13 @@ from functools import singledispatch
 
 import numpy as np
 
+from cloakgp.models.likelihoods import QuantileLikelihood
 from cloakgp.release import MultiOutputRelease, Release, StatisticsRelease
 from cloakgp.release.histogram import NoisyHistogram
 from cloakgp.report.clipped import clipped_facts
 from cloakgp.report.columns import has_classes, known_inputs
 from cloakgp.report.facts import Fact, Section
+from cloakgp.report.outputs import BASIS
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.formatting import NORMAL_95
 
@@ -81,7 +83,8 @@ def accuracies(release: object) -> tuple[Accuracy, ...]:
 
 @accuracies.register
 def _of_release(release: Release) -> tuple[Accuracy, ...]:
-    if has_classes(release):
+    # Of quantiles, their words say what each is worth.
+    if has_classes(release) or isinstance(release.likelihood, QuantileLikelihood):
         return ()
     points = np.vstack([measurement.strategy.X_query for measurement in release.measurements])
     mean, sd = _at(release, points)
@@ -173,14 +176,7 @@ def accuracy_section(release: object) -> Section | None:
         facts += clipped_facts(release)
     if isinstance(release, Release) and not has_classes(release):
         facts += calibration_facts(release)
-    facts.append(
-        Fact(
-            "basis",
-            "these are the release's own estimates; no true value was compared with a prediction. "
-            "Errors are larger if the assumptions of the prior do not hold.",
-        )
-    )
-    return Section("Predictions", tuple(facts))
+    return Section("Predictions", (*facts, BASIS))
 
 
 def _errors_are_counted(release: Release) -> bool:

@@ -27,6 +27,7 @@ from typer.testing import CliRunner
 from cloakgp import (
     DPGPClassifier,
     DPGPMultiOutputRegressor,
+    DPGPQuantileRegressor,
     DPGPRegressor,
     DPGPRegressorPrivateInputs,
     DPGridSearchCV,
@@ -64,6 +65,7 @@ SMALL = {
     "stages": None,
     "noise": "gaussian",
 }
+NO_BANDS = [(0.4, None), (0.6, None)]
 TWO_STAGES = [(0.4, None), (0.6, 1.0)]
 FOUR_STAGES = [(0.15, None), (0.2, 2.0), (0.25, 1.5), (0.4, 1.0)]
 
@@ -262,6 +264,24 @@ def of_counts(name: str, *, groups: str = "", **settings: Any) -> Attack:
         model.fit(table.line, counts, groups=whose, exposure=exposure)
         budget = {"epsilon": 0.5, "delta": model.delta, "gap": 0.1}
         return of_release(refine(model.release_, counts, [[2.0]], **budget))
+
+    return Attack(name, neighbourhoods, run, tight=0.01)
+
+
+def of_quantiles(name: str, *, groups: str = "", **settings: Any) -> Attack:
+    """Outputs are compared with thresholds that follow answers, and asked twice."""
+
+    def neighbourhoods(table: Table) -> list[list[np.ndarray]]:
+        if not groups:
+            return one_output_moves(table)
+        return one_group_moves(table.cycled(groups), table.outputs, [BOUNDS] * len(table.line))
+
+    def run(y: np.ndarray, table: Table) -> Outcome:
+        whose = table.cycled(groups) if groups else None
+        model = DPGPQuantileRegressor(**{**BUDGET, "gap": 0.1, **settings})
+        model.fit(table.line, y, groups=whose)
+        budget = {"epsilon": 0.5, "delta": model.delta, "gap": 0.1}
+        return of_release(refine(model.release_, y, [[2.0]], **budget))
 
     return Attack(name, neighbourhoods, run, tight=0.01)
 
@@ -738,6 +758,10 @@ ATTACKS = [
     of_counts("counts and their spread, Laplace", stages=TWO_STAGES, epsilon=40.0, delta=0.0),
     of_counts("counts of groups", groups="aabbccd", stages=None, noise="gaussian", learn=None),
     of_counts("counts of groups, Laplace", groups="aabbccd", delta=0.0, learn=None),
+    of_quantiles("quantiles, asked twice", noise="gaussian", learn=None),
+    of_quantiles("quantiles in two stages, Laplace", stages=NO_BANDS, delta=0.0),
+    of_quantiles("one quantile of groups", groups="aabbccd", quantiles=0.5, noise="gaussian"),
+    of_quantiles("quantiles of groups, Laplace", groups="aabbccd", delta=0.0, learn=None),
     regression("functional", criterion="functional"),
     regression("defaults", kernel=None, noise_variance=None, learn="map", stages="auto"),
     regression("average, small budget", learn="average", epsilon=0.05, stages="auto"),

@@ -10,7 +10,7 @@ import pytest
 from cloakgp.privacy.ask import ask
 from cloakgp.privacy.grid import Sensitivity
 from cloakgp.privacy.noise import NOISES
-from cloakgp.privacy.questions import Classes, CountQuestion, OutputBounds
+from cloakgp.privacy.questions import Classes, CountQuestion, OutputBounds, QuantileQuestion
 
 WHOSE = np.array([0, 0, 0, 1, 1, 2], dtype=np.intp)
 RNG = np.random.default_rng(3)
@@ -18,6 +18,16 @@ QUESTIONS = {
     "bounds": (OutputBounds(-1.0, 2.0), (-1.0, 2.0), RNG.normal(size=(3, 6))),
     "two classes": (Classes(("a", "b")), ("a", "b"), RNG.normal(size=(3, 6))),
     "three classes": (Classes(("a", "b", "c")), ("a", "b", "c"), RNG.uniform(size=(3, 6))),
+    "one quantile": (
+        QuantileQuestion(np.zeros((6, 1)), bounds=(-1.0, 1.0)),
+        (-1.0, 1.0),
+        RNG.normal(size=(3, 6)),
+    ),
+    "two quantiles": (
+        QuantileQuestion(np.tile([0.0, 1.0], (6, 1)), bounds=(-1.0, 2.0)),
+        (-1.0, 0.5, 2.0),
+        RNG.uniform(size=(3, 6)),
+    ),
     "counts": (CountQuestion(np.arange(4.0)), (0.5, 1.5, 2.5), np.ones((1, 6))),
 }
 

@@ -16,9 +16,10 @@ from cloakgp.models.likelihoods.base import (
 from cloakgp.models.likelihoods.classes import ClassLikelihood
 from cloakgp.models.likelihoods.counts import CountLikelihood
 from cloakgp.models.likelihoods.numbers import NUMBERS, Numbers
+from cloakgp.models.likelihoods.quantiles import QuantileLikelihood
 
 LIKELIHOODS: dict[str, type[Likelihood]] = {
-    each.name: each for each in (Numbers, ClassLikelihood, CountLikelihood)
+    each.name: each for each in (Numbers, ClassLikelihood, CountLikelihood, QuantileLikelihood)
 }
 
 __all__ = [
@@ -34,5 +35,6 @@ __all__ = [
     "Likelihood",
     "Linearisation",
     "Numbers",
+    "QuantileLikelihood",
     "Window",
 ]

@@ -165,6 +165,9 @@ class Likelihood(ABC):
     linear : bool
         Whether v = f but for the noise that the prior gives every row: conditioning on answers is
         then exact, and the latent functions are in output units.
+    in_stages : bool
+        Whether later stages ask otherwise than the first, by what was predicted: in bands, or
+        about thresholds.
     windowed : bool
         Whether it has accounts of encoded outputs that are clipped to windows: to an interval that
         was found, and to bands.
@@ -174,6 +177,11 @@ class Likelihood(ABC):
     outputs: ClassVar[Literal["numbers", "classes"]]
     linear: ClassVar[bool] = False
     windowed: ClassVar[bool] = False
+
+    @property
+    def in_stages(self) -> bool:
+        """Whether later stages ask otherwise than the first, by what was predicted."""
+        return self.linear or self.windowed
 
     @property
     def channels(self) -> int:

@@ -9,6 +9,7 @@ from cloakgp.privacy.questions.calibration import CalibrationQuestion
 from cloakgp.privacy.questions.classes import Classes
 from cloakgp.privacy.questions.counts import CountQuestion
 from cloakgp.privacy.questions.outside import OutsideQuestion
+from cloakgp.privacy.questions.quantiles import QuantileQuestion
 from cloakgp.privacy.questions.scatter import ScatterQuestion
 from cloakgp.privacy.questions.spread import SpreadQuestion
 
@@ -22,6 +23,7 @@ QUESTIONS: dict[str, type[Question]] = {
         CountQuestion,
         OutsideQuestion,
         CalibrationQuestion,
+        QuantileQuestion,
         Classes,
     )
 }
@@ -34,6 +36,7 @@ __all__ = [
     "CountQuestion",
     "OutputBounds",
     "OutsideQuestion",
+    "QuantileQuestion",
     "Question",
     "ScatterQuestion",
     "SpreadQuestion",

@@ -13,7 +13,14 @@ from typing import Protocol
 import numpy as np
 
 from cloakgp.models import ExactPrior, SparsePrior
-from cloakgp.models.likelihoods import ClassLikelihood, CountLikelihood, Likelihood, Numbers
+from cloakgp.models.likelihoods import (
+    ClassLikelihood,
+    CountLikelihood,
+    Likelihood,
+    Numbers,
+    QuantileLikelihood,
+)
+from cloakgp.models.likelihoods.quantiles import quantile_likelihood
 from cloakgp.privacy.questions.bounds import OutputBounds
 from cloakgp.release.hyperparameters.classification import (
     LEARNING_CELLS,
@@ -29,6 +36,7 @@ from cloakgp.release.hyperparameters.hyperprior import Hyperprior
 from cloakgp.release.hyperparameters.noise import with_learned_noise
 from cloakgp.release.hyperparameters.overdispersion import with_learned_overdispersion
 from cloakgp.release.hyperparameters.quadrature import posterior_points
+from cloakgp.release.hyperparameters.quantiles import learned_scales
 from cloakgp.release.hyperparameters.regression import NumbersObjective
 from cloakgp.release.hyperparameters.scatter import with_learned_scatter
 from cloakgp.release.measurement import Measurement, answered_measurements, is_in_bands
@@ -43,7 +51,8 @@ from cloakgp.release.posterior.mixture import (
     kept_tables,
     sweeps_of,
 )
-from cloakgp.release.tables import AnsweredTable
+from cloakgp.release.posterior.quantiles import ThresholdAnswers
+from cloakgp.release.tables import AnsweredTable, DenseTable
 from cloakgp.utils.arrays import Array
 
 # Of log rates: an eighth of it is the prior sd of their mean.
@@ -312,11 +321,35 @@ def _of_numbers(
 
 
 @dataclass(frozen=True, eq=False)
-class _CountObjective:
-    """The objective of log rates, with answers linearised under the declared prior."""
+class _LinearisedObjective:
+    """The objective of a latent function, with answers linearised under the declared prior."""
 
     linear: NumbersObjective
     likelihood: Likelihood
+
+    @classmethod
+    def of(
+        cls,
+        declared: WeightedPrior,
+        tables: Sequence[DenseTable],
+        residuals: Array,
+        *,
+        bounds: tuple[float, float],
+        hyperprior: Hyperprior,
+    ) -> _LinearisedObjective:
+        """Return the objective of answers R f + noise, less what they are at the prior mean."""
+        prior = declared.prior
+        totals = np.concatenate([table.questions.sum(axis=1) for table in tables])
+        return cls(
+            linear=NumbersObjective.of(
+                prior,
+                gather(tables, residuals + prior.mean * totals),
+                bounds=bounds,
+                # Latent functions have no noise of their own: outputs scatter by their likelihood.
+                hyperprior=replace(hyperprior, noise_variance=False),
+            ),
+            likelihood=declared.likelihood,
+        )
 
     @property
     def size(self) -> int:
@@ -339,22 +372,38 @@ def _of_counts(
     measurements: Sequence[Measurement],
     hyperprior: Hyperprior,
     sweeps: int,
-) -> _CountObjective:
+) -> _LinearisedObjective:
     del sweeps
     [known] = condition(prior, likelihood, measurements)
-    kept = kept_tables(known.tables)
-    totals = np.concatenate([table.questions.sum(axis=1) for table in kept])
-    # What the posterior is conditioned on: S times its weights, and the mean.
-    linear = known.factor @ (known.factor.T @ known.weights) + prior.mean * totals
-    return _CountObjective(
-        linear=NumbersObjective.of(
-            prior,
-            gather(kept, linear),
-            bounds=(0.0, LOG_RATE_WIDTH),
-            # Log rates have no noise of their own: counts scatter by their likelihood.
-            hyperprior=replace(hyperprior, noise_variance=False),
-        ),
-        likelihood=likelihood,
+    return _LinearisedObjective.of(
+        WeightedPrior(prior=prior, likelihood=likelihood, weight=1.0),
+        kept_tables(known.tables),
+        # What the posterior is conditioned on: S times its weights.
+        known.factor @ (known.factor.T @ known.weights),
+        bounds=(0.0, LOG_RATE_WIDTH),
+        hyperprior=hyperprior,
+    )
+
+
+def _of_quantiles(
+    prior: ExactPrior | SparsePrior,
+    likelihood: Likelihood,
+    measurements: Sequence[Measurement],
+    hyperprior: Hyperprior,
+    sweeps: int,
+) -> _LinearisedObjective:
+    """Return the objective of what latent quantiles have in common, as if that were all."""
+    del sweeps
+    bounds = measurements[0].question.limits
+    assert bounds is not None
+    answers = ThresholdAnswers.of(prior, measurements)
+    scaled, known = learned_scales(answers, quantile_likelihood(likelihood))
+    return _LinearisedObjective.of(
+        WeightedPrior(prior=prior, likelihood=scaled, weight=1.0),
+        known.tables(np.ones(len(known.channels))),
+        known.values,
+        bounds=bounds,
+        hyperprior=hyperprior,
     )
 
 
@@ -382,4 +431,5 @@ OBJECTIVES: dict[type[Likelihood], MakeObjective] = {
     Numbers: _of_numbers,
     ClassLikelihood: _of_classes,
     CountLikelihood: _of_counts,
+    QuantileLikelihood: _of_quantiles,
 }

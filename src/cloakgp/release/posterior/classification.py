@@ -166,18 +166,19 @@ def iterate_linearisation(
             step = max(step / 2, SMALLEST_STEP)
         last = size
         mean, variance = mean + step * moves[0], variance + step * moves[1]
-    return _accelerated(linearised, np.concatenate([mean, variance])) if accelerate else found
+    if not accelerate:
+        return found
+    return _accelerated(linearised, np.concatenate([mean, variance]), count=len(mean))
 
 
 def _accelerated(
-    linearised: Callable[[Array, Array], LinearisedAt], position: Array
+    linearised: Callable[[Array, Array], LinearisedAt], position: Array, *, count: int
 ) -> LinearisedAt:
     """Go on where steps grow smaller and smaller, as some do for many hundreds.
 
     Each step is to where the last few say that marginals would stay, if moves were linear in the
     marginals (Anderson 1965; Walker and Ni 2011).
     """
-    count = len(position) // 2
     steps: list[Array] = []
     turns: list[Array] = []
     before: tuple[Array, Array] | None = None

@@ -9,7 +9,13 @@ from typing import Literal, Protocol
 import numpy as np
 
 from cloakgp.models import ExactPrior, SparsePrior
-from cloakgp.models.likelihoods import LatentJoint, LatentMarginals, Likelihood, Window
+from cloakgp.models.likelihoods import (
+    LatentJoint,
+    LatentMarginals,
+    Likelihood,
+    QuantileLikelihood,
+    Window,
+)
 from cloakgp.release.bands import window_of
 from cloakgp.release.measurement import (
     Measurement,
@@ -21,6 +27,7 @@ from cloakgp.release.posterior.classification import SignAnswers, label_posterio
 from cloakgp.release.posterior.clipped import SWEEPS, clipped_posterior
 from cloakgp.release.posterior.dense import Posterior
 from cloakgp.release.posterior.laplace import NewtonState, iterate_newton
+from cloakgp.release.posterior.quantiles import quantile_posteriors
 from cloakgp.release.streamed_strategy import StreamedStrategy
 from cloakgp.release.tables import AnsweredTable, DenseTable, SummedTable
 from cloakgp.utils.arrays import Array
@@ -108,6 +115,8 @@ def condition(
     tuple of Posterior
         One per channel. Exact where the likelihood is linear, and else by posterior linearisation.
     """
+    if isinstance(likelihood, QuantileLikelihood):
+        return quantile_posteriors(prior, likelihood, measurements)
     priors = [
         prior if mean == prior.mean else replace(prior, mean=mean)
         for mean in likelihood.means(prior)

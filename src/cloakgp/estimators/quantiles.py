@@ -1,0 +1,354 @@
+"""Private quantiles of an output, given the inputs: `DPGPQuantileRegressor`."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.gaussian_process.kernels import Kernel
+
+from cloakgp.columns import Schema
+from cloakgp.design import Progress
+from cloakgp.estimators.base import (
+    DesignMixin,
+    ReleaseMixin,
+    TableLike,
+    column_name,
+    count_queries,
+)
+from cloakgp.estimators.later_visits import LaterVisitsMixin
+from cloakgp.estimators.quantile_planning import QuantilePlanMixin
+from cloakgp.estimators.repetition import warn_of_repetition
+from cloakgp.fitting.bands import Stages
+from cloakgp.fitting.defaults import choose_quantile_prior
+from cloakgp.fitting.forecast import FewRows, forecast_quantiles
+from cloakgp.fitting.held import HeldTable
+from cloakgp.fitting.request import FitRequest, Learn, QuantileRegression
+from cloakgp.fitting.strategies import Budget, Query
+from cloakgp.fitting.table import Model
+from cloakgp.models import Approximation, SparsePrior
+from cloakgp.privacy import Guarantee, OutputBounds
+from cloakgp.privacy.checks import warn_of_parameters
+from cloakgp.privacy.composition import MixedGuarantee
+from cloakgp.privacy.noise_choice import choose_noise
+from cloakgp.privacy.tracebacks import forget_on_failure
+from cloakgp.release import Release
+from cloakgp.utils.arrays import Array
+from cloakgp.utils.names import NoiseChoice, NoiseName, TransformName
+from cloakgp.utils.passes import OnStep, ignore_step
+from cloakgp.utils.threads import OPERATIONS_A_PAIR, suitable_threads
+
+
+class DPGPQuantileRegressor(
+    QuantilePlanMixin,
+    DesignMixin,
+    LaterVisitsMixin,
+    ReleaseMixin[Guarantee | MixedGuarantee],
+    RegressorMixin,
+    BaseEstimator,
+):
+    r"""Quantiles of an output given its inputs, that protect each output.
+
+    For outputs with long tails, or of which no bounds are known that are worth the name: incomes,
+    durations. No output is clipped to an interval: `fit` asks which of them lie at or below
+    thresholds, and thresholds follow the answers, stage by stage. Each quantile is a Gaussian
+    process of its own, that goes with the others; they never cross.
+
+    Parameters
+    ----------
+    quantiles : float, or sequence of float
+        Between 0 and 1, in order. All of them share one set of answers.
+    kernel : sklearn.gaussian_process.kernels.Kernel, optional
+        Covariance of a quantile, in squared units of (transformed) outputs. If not given: as for
+        `DPGPRegressor`.
+    bounds : (float, float)
+        Public range in which outputs matter, as wide as is certain: what lies beyond counts as if
+        it were at the end.
+    epsilon, delta : float
+        The budget of one `fit`. δ may be 0: noise is Laplace noise then.
+    noise : {"auto", "gaussian", "laplace"}
+        As for `DPGPRegressor`.
+    inducing, approximation
+        As for `DPGPRegressor`. Rows are held.
+    mean : float, optional
+        Prior mean of the median, in output units; the middle of the (transformed) bounds if not
+        given.
+    learn : {"map", "average"} or None
+        Fit the hyperparameters that are free, and how outputs scatter near their quantiles, to the
+        published answers, at no cost in privacy.
+    stages : "auto", None, or sequence of (share, None)
+        Shares of the budget of several measurements; "auto": three. None: everything at once, at
+        thresholds that the prior chooses.
+    interval : "auto" or False
+        Whether an interval that holds most outputs is looked for first, as for `DPGPRegressor`.
+        Only the prior is scaled to it. "auto": where outputs are not transformed.
+    output_transform : {"auto", "log", "logit"} or None
+        The scale in which quantiles are smooth, and outputs scatter about alike. They are quantiles
+        in every scale. "auto": the logarithm, where the upper bound is ten times the lower or more,
+        and that is above 0.
+    gap, memory, schema, random_state, insecure_seed
+        As for `DPGPRegressor`.
+
+    Attributes
+    ----------
+    release_ : Release
+        What may be published: save it, predict from it.
+    guarantee_ : Guarantee
+        What the release costs.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        If X had column names.
+
+    Notes
+    -----
+    Mechanism: `cloakgp.privacy.ask` about `cloakgp.privacy.questions.quantiles`, where neighbours,
+    sensitivity, theorem and argument are stated. Mathematics:
+    `cloakgp.models.likelihoods.quantiles`.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(0, 10, size=(300, 1))
+    >>> y = np.exp(8 + X[:, 0] / 10 + rng.normal(size=300))
+    >>> model = DPGPQuantileRegressor(
+    ...     quantiles=(0.1, 0.5, 0.9), bounds=(10, 1e7), epsilon=3.0, gap=0.1)
+    >>> predicted = model.fit(X, y).predict([[2.0], [8.0]])
+    >>> predicted.shape, bool((np.diff(predicted, axis=1) >= 0).all())
+    ((2, 3), True)
+    """
+
+    release_: Release
+    _task = QuantileRegression
+
+    def __init__(
+        self,
+        quantiles: float | Sequence[float] = QuantileRegression.quantiles,
+        kernel: Kernel | None = None,
+        *,
+        bounds: tuple[float, float],
+        epsilon: float,
+        delta: float = FitRequest.delta,
+        noise: NoiseChoice = FitRequest.noise,
+        inducing: int | ArrayLike | None = None,
+        approximation: Approximation = FitRequest.approximation,
+        mean: float | None = None,
+        learn: Learn | None = FitRequest.learn,
+        stages: Stages = QuantileRegression.stages,
+        interval: Literal["auto", False] = QuantileRegression.interval,
+        output_transform: TransformName | Literal["auto"] | None = (
+            QuantileRegression.output_transform
+        ),
+        gap: float = FitRequest.gap,
+        memory: float | None = None,
+        schema: Schema | None = None,
+        random_state: int = FitRequest.random_state,
+        insecure_seed: int | None = None,
+    ) -> None:
+        self.quantiles = quantiles
+        self.kernel = kernel
+        self.bounds = bounds
+        self.epsilon = epsilon
+        self.delta = delta
+        self.noise = noise
+        self.inducing = inducing
+        self.approximation = approximation
+        self.mean = mean
+        self.learn = learn
+        self.stages = stages
+        self.interval = interval
+        self.output_transform = output_transform
+        self.gap = gap
+        self.memory = memory
+        self.schema = schema
+        self.random_state = random_state
+        self.insecure_seed = insecure_seed
+
+    @forget_on_failure
+    def fit(
+        self,
+        X: TableLike,
+        y: ArrayLike,
+        X_query: TableLike | None = None,
+        query_weight: ArrayLike | None = None,
+        *,
+        groups: Iterable[Hashable] | None = None,
+        progress: Progress | None = None,
+        on_step: OnStep = ignore_step,
+    ) -> DPGPQuantileRegressor:
+        """Spend the budget once: ask the outputs, keep the noisy answers.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, D)
+            Public inputs.
+        y : array-like of shape (N,)
+            Private outputs.
+        X_query, query_weight, groups, progress, on_step
+            As for `DPGPRegressor.fit`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For anything that does not make sense; no message quotes an output.
+        """
+        warn_of_repetition()
+        given = self._read(X)
+        inputs, y, groups = given.X, given.of_rows(y), given.of_rows(groups)
+        self._request().validate()
+        task, rows = self._quantiles(), len(inputs)
+        plan = self.plan_fit(inputs.shape, queries=count_queries(X_query))
+        plan.announce()
+        warn_of_parameters(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            rows=rows,
+            bounds=[(task.declared.lo, task.declared.hi)],
+            mean=self.mean,
+        )
+        on_step("choosing where predictions matter")
+        query = self._query(inputs, X_query, query_weight)
+        table = HeldTable.of(
+            inputs,
+            groups=groups,
+            transform=task.transform,
+            input_names=self._names(),
+            output_name=column_name(y),
+        )
+
+        def model(found: Sequence[OutputBounds] | None) -> Model:
+            [within] = (task.limits,) if found is None else found
+            latent, likelihood = choose_quantile_prior(
+                inputs,
+                quantiles=task.levels,
+                bounds=within,
+                kernel=self.kernel,
+                mean=task.prior_mean,
+                inducing=plan.inducing,
+                approximation=self.approximation,
+                input_names=self._names(),
+                blocks=self._blocks(),
+                random_state=self.random_state,
+            )
+            return Model(prior=latent, question=within, likelihood=likelihood)
+
+        declared = model(None)
+        prior = declared.prior
+        width = len(prior.inducing) if isinstance(prior, SparsePrior) else rows
+        with suitable_threads(OPERATIONS_A_PAIR * rows * width):
+            return self._fit_table(
+                table,
+                y,
+                model,
+                query=query,
+                noise=self._noise(inputs, model=declared, query=query),
+                progress=progress,
+                on_step=on_step,
+            )
+
+    def predict(self, X: ArrayLike) -> Array:
+        """Predict quantiles of a new output, at no further cost in privacy.
+
+        Parameters
+        ----------
+        X : array-like of shape (P, D)
+
+        Returns
+        -------
+        array of shape (P, K), or (P,) if ``quantiles`` is one number
+            In order; NaN where a row lacks an input.
+        """
+        predicted: Array = self.release_.predict(self._points(X))
+        return predicted if np.ndim(self.quantiles) else predicted[:, 0]
+
+    def predict_quantile(self, X: ArrayLike, quantiles: ArrayLike) -> Array:
+        """Return any quantiles of a new output, also between those that were asked about.
+
+        Parameters
+        ----------
+        X, quantiles
+            As for `Release.predict_quantile`.
+
+        Returns
+        -------
+        array of shape (P,), or (P, Q)
+        """
+        return self.release_.predict_quantile(self._points(X), quantiles)
+
+    def predict_interval(self, X: ArrayLike, coverage: float = 0.8) -> tuple[Array, Array]:
+        """Return intervals that hold a new output with a given probability.
+
+        Parameters
+        ----------
+        X, coverage
+            As for `Release.predict_interval`.
+
+        Returns
+        -------
+        lower, upper : arrays of shape (P,)
+        """
+        return self.release_.predict_interval(self._points(X), coverage)
+
+    def probability_above(self, X: ArrayLike, threshold: float) -> Array:
+        """Return how probable it is that a new output is above a threshold.
+
+        Parameters
+        ----------
+        X, threshold
+            As for `Release.probability_above`.
+
+        Returns
+        -------
+        array of shape (P,)
+        """
+        return self.release_.probability_above(self._points(X), threshold)
+
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return the share of the pinball loss that predictions save, of that of one constant each.
+
+        The constants are the quantiles of y. 1 is perfect, 0 no better than these. Without noise:
+        the result is private if y is.
+
+        Parameters
+        ----------
+        X : array-like of shape (P, D)
+        y : array-like of shape (P,)
+        sample_weight : array-like of shape (P,), optional
+
+        Returns
+        -------
+        float
+        """
+        from sklearn.metrics import d2_pinball_score
+
+        predicted = self.predict(X).reshape(len(np.asarray(y)), -1)
+        return float(
+            np.mean(
+                [
+                    d2_pinball_score(y, each, sample_weight=sample_weight, alpha=level)
+                    for each, level in zip(predicted.T, self._quantiles().levels, strict=True)
+                ]
+            )
+        )
+
+    def _noise(self, inputs: Array, *, model: Model, query: Query) -> NoiseName:
+        """Return what noise is taken: the one that was asked for, or the better by forecast."""
+        few = FewRows.of(inputs, model.prior)
+        rough = Model(prior=few.prior, question=model.question, likelihood=model.likelihood)
+        return choose_noise(
+            self.noise,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            expected_error=lambda law: forecast_quantiles(
+                few.X,
+                model=rough,
+                query=query,
+                budget=few.budget(Budget(self.epsilon, self.delta, noise=law)),
+            ),
+        )

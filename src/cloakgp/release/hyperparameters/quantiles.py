@@ -1,0 +1,68 @@
+r"""How outputs scatter near their quantiles, from answers about thresholds.
+
+Answers about thresholds away from a quantile, and those about several quantiles, say how fast
+indicators go from 0 to 1: over s_k (`cloakgp.models.likelihoods.quantiles`). All s_k are multiplied
+by one factor, which is taken where the log density of all answers is greatest, with a weak prior
+around the declared value. Indicators are linearised under the last value while the next one is
+looked for, and again under that, until it stays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from scipy import optimize
+
+from cloakgp.models.likelihoods import QuantileLikelihood
+from cloakgp.release.posterior.quantiles import LinearisedThresholds, ThresholdAnswers
+
+# Prior sd of the logarithm of the factor.
+LOG_SCALE_SD = 1.0
+# It is halved, or doubled, while that is more probable, and then looked for within a factor of two.
+STEP, TOLERANCE, ROUNDS = float(np.log(2.0)), 0.05, 2
+
+
+def learned_scales(
+    answers: ThresholdAnswers, likelihood: QuantileLikelihood
+) -> tuple[QuantileLikelihood, LinearisedThresholds]:
+    """Return a likelihood with the scales that the answers make most probable, and its account.
+
+    Parameters
+    ----------
+    answers : ThresholdAnswers
+    likelihood : QuantileLikelihood
+        As declared.
+    """
+
+    def at(position: float) -> QuantileLikelihood:
+        factor = float(np.exp(position))
+        return replace(likelihood, scales=tuple(factor * scale for scale in likelihood.scales))
+
+    def log_posterior(position: float, linear: LinearisedThresholds) -> float:
+        return linear.log_evidence - 0.5 * (position / LOG_SCALE_SD) ** 2
+
+    position, known = 0.0, answers.iterate(likelihood)
+    for step in (-STEP, STEP):
+        while True:
+            tried = answers.iterate(at(position + step), near=known)
+            if log_posterior(position + step, tried) <= log_posterior(position, known):
+                break
+            position, known = position + step, tried
+        if position:
+            break
+    for _ in range(ROUNDS):
+
+        def lost(tried: float, near: LinearisedThresholds = known) -> float:
+            linear = answers.linearise(at(tried), mean=near.mean, covariance=near.covariance)
+            return -log_posterior(tried, linear)
+
+        found = optimize.minimize_scalar(
+            lost,
+            bounds=(position - STEP, position + STEP),
+            method="bounded",
+            options={"xatol": TOLERANCE},
+        )
+        position = float(found.x)
+        known = answers.iterate(at(position), near=known)
+    return at(position), known
