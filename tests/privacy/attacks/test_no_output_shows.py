@@ -59,7 +59,9 @@ def in_chunks(X: Any, y: Any) -> Any:
 
 
 def several_outputs(X: Any, y: Any, *, epsilon: float = 1.0) -> Any:
-    model = DPGPMultiOutputRegressor(**{**GAUSSIAN, "bounds": [(-100.0, 100.0)], "epsilon": epsilon})
+    model = DPGPMultiOutputRegressor(
+        **{**GAUSSIAN, "bounds": [(-100.0, 100.0)], "epsilon": epsilon}
+    )
     single = isinstance(y, list) or (isinstance(y, np.ndarray) and y.ndim == 1)
     return model.fit(X, [[one] for one in y] if single else y)
 
