@@ -137,14 +137,15 @@ def _asymmetry(covariance: Array) -> float:
 def components(kernel: Kernel) -> Iterator[Kernel]:
     """Yield a kernel and every kernel that it is made of."""
     yield kernel
-    for name in _parameter_names(type(kernel)):
+    kind: type = type(kernel)
+    for name in _parameter_names(kind):
         value = getattr(kernel, name, None)
         if isinstance(value, Kernel):
             yield from components(value)
 
 
 @cache
-def _parameter_names(kind: type[Kernel]) -> tuple[str, ...]:
+def _parameter_names(kind: type) -> tuple[str, ...]:
     """Return what a kernel is made with: scikit-learn reads it from the signature each time."""
     return tuple(signature(kind).parameters)
 
