@@ -19,8 +19,9 @@ PYTEST := $(TESTING) $(BIN)/pytest -q $(IN_TWO) --maxfail 12
 KERNELS ?= $(if $(filter x86_64 amd64,$(shell uname -m)),Haswell Nehalem)
 # What solves, factorises and searches. What files hold and words say depends on no last bit, nor
 # do closed forms of covariances and likelihoods: these are left out.
-NUMBERS := tests/test_golden.py tests/design $(wildcard tests/models/test_*.py) tests/release/hyperparameters \
-    tests/release/posterior $(addprefix tests/release/test_,groups.py many_rows.py release.py)
+NUMBERS := tests/test_golden.py tests/design $(wildcard tests/models/test_*.py) \
+    tests/release/hyperparameters tests/release/posterior \
+    $(addprefix tests/release/test_,groups.py many_rows.py release.py)
 # Which questions of equal worth are asked, later stages above all, depends on last bits; here all
 # neighbours of whole fits are tried.
 WHOLE_FITS := $(addprefix tests/privacy/test_,bands.py count_rows.py interval.py \
@@ -49,7 +50,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/lint-imports
 
 unit: $(VENV)/.installed-dev
-	@echo "Tests: some fifteen minutes on two cores, two of them in a browser if there is one."
+	@echo "Tests: some ten minutes on two cores, one of them in a browser if there is one."
 	$(PYTEST)
 
 ## What depends on the last bits, under the kernels that OpenBLAS picks for other processors, and

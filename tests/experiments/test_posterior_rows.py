@@ -133,7 +133,7 @@ def test_declared_priors_without_learning(women, setting, tuned, in_stages, at_o
         kung.heights(women),
         rows=[row for row in kung_rows(setting)[1:] if row.learn is None],
         budget=kung.BUDGET,
-        protocol=Protocol(draws=5, insecure_seed=SEED),
+        protocol=Protocol(draws=2, insecure_seed=SEED),
     )
     assert found["bayes, RBF, sds 25.5 and 6.7 cm"].mean == pytest.approx(tuned, abs=0.4)
     assert found["defaults, learn=None"].mean == pytest.approx(in_stages, abs=0.4)

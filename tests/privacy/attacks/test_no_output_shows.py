@@ -40,6 +40,8 @@ from cloakgp.estimators.baselines import (
 SECRETS = [61.80339887498949, 27.18281828459045, -57.72156649015329, 91.59655941772190]
 WORD = "quinquagenarian"
 BUDGET = {"bounds": (-100.0, 100.0), "epsilon": 1.0, "delta": 1e-4}
+# Which noise is better is forecast from what is public, and is the first of all fits alone.
+GAUSSIAN = {**BUDGET, "noise": "gaussian"}
 LABELS = {"classes": ["no", "yes"], "epsilon": 1.0, "delta": 1e-4}
 X = np.linspace(0, 10, 12)[:, None]
 Y = np.resize(SECRETS, 12)
@@ -52,12 +54,14 @@ def grid_search(**budget: Any) -> DPGridSearchCV:
 
 
 def in_chunks(X: Any, y: Any) -> Any:
-    model = DPGPRegressor(inducing=3, **BUDGET)
+    model = DPGPRegressor(inducing=3, **GAUSSIAN)
     return model.fit_rows(ArrayRows(X, y, chunk_rows=5, jobs=2))
 
 
 def several_outputs(X: Any, y: Any, *, epsilon: float = 1.0) -> Any:
-    model = DPGPMultiOutputRegressor(**{**BUDGET, "bounds": [(-100.0, 100.0)], "epsilon": epsilon})
+    model = DPGPMultiOutputRegressor(
+        **{**GAUSSIAN, "bounds": [(-100.0, 100.0)], "epsilon": epsilon}
+    )
     single = isinstance(y, list) or (isinstance(y, np.ndarray) and y.ndim == 1)
     return model.fit(X, [[one] for one in y] if single else y)
 
@@ -65,11 +69,11 @@ def several_outputs(X: Any, y: Any, *, epsilon: float = 1.0) -> Any:
 # What fits X and y.
 FITS = {
     "bayes": DPGPRegressor(**BUDGET).fit,
-    "trace": DPGPRegressor(criterion="trace", inducing=3, **BUDGET).fit,
-    "functional": DPGPRegressor(criterion="functional", **BUDGET).fit,
-    "one stage": DPGPRegressor(stages=None, **BUDGET).fit,
-    "two stages": DPGPRegressor(stages=[(0.4, None), (0.6, 1.0)], **BUDGET).fit,
-    "stages and the spread": DPGPRegressor(**{**BUDGET, "epsilon": 60.0}).fit,
+    "trace": DPGPRegressor(criterion="trace", inducing=3, **GAUSSIAN).fit,
+    "functional": DPGPRegressor(criterion="functional", **GAUSSIAN).fit,
+    "one stage": DPGPRegressor(stages=None, **GAUSSIAN).fit,
+    "two stages": DPGPRegressor(stages=[(0.4, None), (0.6, 1.0)], **GAUSSIAN).fit,
+    "stages and the spread": DPGPRegressor(**{**GAUSSIAN, "epsilon": 60.0}).fit,
     "in chunks": in_chunks,
     "grid search": grid_search(**BUDGET).fit,
     "rows": DPRowNoiseRegressor(**BUDGET).fit,

@@ -92,12 +92,10 @@ def test_what_no_distribution_has_is_refused(asked):
         PredictRequest(rows=[{"age": 3.0}], **asked)
 
 
-@pytest.mark.parametrize(
-    "rows", [[{"weight": 3.0}], [{"age": "old"}], [{"age": None}], [{}], [{"age": 1e400}]]
-)
-def test_rows_that_lack_an_input_are_refused(analyst, release, rows):
-    with pytest.raises(InvalidError):
-        releases.predict_release(analyst, release, PredictRequest(rows=rows))
+def test_rows_that_lack_an_input_are_refused(analyst, release):
+    for row in ({"weight": 3.0}, {"age": "old"}, {"age": None}, {}, {"age": 1e400}):
+        with pytest.raises(InvalidError):
+            releases.predict_release(analyst, release, PredictRequest(rows=[row]))
 
 
 def test_so_many_rows_at_once(service, analyst, release):
