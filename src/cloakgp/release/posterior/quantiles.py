@@ -163,7 +163,11 @@ class ThresholdAnswers:
         )
 
     def settled(
-        self, likelihood: QuantileLikelihood, *, near: LinearisedThresholds | None = None
+        self,
+        likelihood: QuantileLikelihood,
+        *,
+        near: LinearisedThresholds | None = None,
+        steps: int | None = None,
     ) -> LinearisedThresholds:
         """Linearise indicators at the marginals that come of it, until these stay.
 
@@ -172,6 +176,8 @@ class ThresholdAnswers:
         likelihood : QuantileLikelihood
         near : LinearisedThresholds, optional
             Where to begin; at the prior if not given.
+        steps : int, optional
+            At most so many; as many as it takes if not given.
         """
         # Latent values are brought to sds of order one.
         unit = float(np.mean(likelihood.scales))
@@ -187,7 +193,13 @@ class ThresholdAnswers:
             found = self.linearised(likelihood, mean=mean * unit, covariance=covariance * unit**2)
             return _Step(found, *_packed(found.mean / unit, found.covariance / unit**2))
 
-        return settled(step, mean=begun[0], variance=begun[1], plain=PLAIN_STEPS).found
+        return settled(
+            step,
+            mean=begun[0],
+            variance=begun[1],
+            accelerate=steps is None,
+            plain=PLAIN_STEPS if steps is None else steps,
+        ).found
 
     def linearised(
         self, likelihood: QuantileLikelihood, *, mean: Array, covariance: Array
