@@ -21,6 +21,8 @@ from cloakgp.release.posterior.quantiles import LinearisedThresholds, ThresholdA
 LOG_SCALE_SD = 1.0
 # It is halved, or doubled, while that is more probable, and then looked for within a factor of two.
 STEP, TOLERANCE, ROUNDS = float(np.log(2.0)), 0.05, 2
+# How often indicators are linearised to compare factors: at first, and from the last one on.
+FIRST_STEPS, FURTHER_STEPS = 12, 5
 
 
 def learned_scales(
@@ -42,10 +44,10 @@ def learned_scales(
     def log_posterior(position: float, linear: LinearisedThresholds) -> float:
         return linear.log_evidence - 0.5 * (position / LOG_SCALE_SD) ** 2
 
-    position, known = 0.0, answers.iterate(likelihood)
+    position, known = 0.0, answers.iterate(likelihood, steps=FIRST_STEPS)
     for step in (-STEP, STEP):
         while True:
-            tried = answers.iterate(at(position + step), near=known)
+            tried = answers.iterate(at(position + step), near=known, steps=FURTHER_STEPS)
             if log_posterior(position + step, tried) <= log_posterior(position, known):
                 break
             position, known = position + step, tried
@@ -64,5 +66,5 @@ def learned_scales(
             options={"xatol": TOLERANCE},
         )
         position = float(found.x)
-        known = answers.iterate(at(position), near=known)
-    return at(position), known
+        known = answers.iterate(at(position), near=known, steps=FURTHER_STEPS)
+    return at(position), answers.iterate(at(position), near=known)

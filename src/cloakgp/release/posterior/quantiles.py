@@ -163,7 +163,11 @@ class ThresholdAnswers:
         )
 
     def iterate(
-        self, likelihood: QuantileLikelihood, *, near: LinearisedThresholds | None = None
+        self,
+        likelihood: QuantileLikelihood,
+        *,
+        near: LinearisedThresholds | None = None,
+        steps: int | None = None,
     ) -> LinearisedThresholds:
         """Linearise indicators at the marginals that come of it, until these stay.
 
@@ -172,6 +176,8 @@ class ThresholdAnswers:
         likelihood : QuantileLikelihood
         near : LinearisedThresholds, optional
             Where to begin; at the prior if not given.
+        steps : int, optional
+            At most so many; as many as it takes if not given.
         """
         # Latent values are brought to sds of order one.
         unit = float(np.mean(likelihood.scales))
@@ -188,7 +194,11 @@ class ThresholdAnswers:
             return _Step(found, *_packed(found.mean / unit, found.covariance / unit**2))
 
         return iterate_linearisation(
-            step, mean=begun[0], variance=begun[1], plain=PLAIN_STEPS
+            step,
+            mean=begun[0],
+            variance=begun[1],
+            accelerate=steps is None,
+            plain=PLAIN_STEPS if steps is None else steps,
         ).found
 
     def linearise(
