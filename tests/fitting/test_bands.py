@@ -226,9 +226,9 @@ def test_the_default_schedule_and_perhaps_the_spread(table):
     X = np.repeat(table[0], 8, axis=0)
     many = X, table[1].repeat(8)
     settings = {"noise_variance": None, "interval": False}
-    large = fitted(many, **settings)
+    generous = fitted(many, **settings, epsilon=8.0)
     every = [*kinds, ScatterQuestion, CalibrationQuestion]
-    assert [type(one.question) for one in large.measurements] == every
+    assert [type(one.question) for one in generous.measurements] == every
     large = fitted(many, **settings, calibrate=False)
     assert [type(one.question) for one in large.measurements] == [*kinds, ScatterQuestion]
     # Every row is in one stratum, and few rows, or little budget, are asked about as one.
