@@ -29,6 +29,7 @@ MODELS = {
     "DPGPRegressor": {"bounds": (-1, 1), **BUDGET, **LOOSE},
     "DPGPClassifier": {"classes": [0, 1], **BUDGET, **LOOSE},
     "DPGPMultiOutputRegressor": {"bounds": [(-1, 1), (-2, 2)], **BUDGET, **LOOSE},
+    "DPGPQuantileRegressor": {"quantiles": (0.1, 0.5, 0.9), "bounds": (-1, 1), **BUDGET, **LOOSE},
     "DPGPRegressorPrivateInputs": {"input_bounds": (0, 10), "bounds": (-1, 1), **BUDGET},
     "DPHistogramRegressor": {"bounds": (-1, 1), **BUDGET},
     "DPIntegralHistogramRegressor": {"bounds": (-1, 1), **BUDGET, "learn": None},
@@ -124,7 +125,7 @@ def test_it_tells_the_distributions_that_its_release_tells(name, method, argumen
         getattr(fitted, method)(np.zeros((3, 2)), argument)
 
 
-@pytest.mark.parametrize("name", names_where(DesignMixin))
+@pytest.mark.parametrize("name", [name for name in MODELS if hasattr(model(name), "criterion")])
 def test_query_points_and_their_weights(name):
     X, y = table(name)
     with pytest.raises(ValueError, match="give both"):

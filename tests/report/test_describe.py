@@ -196,5 +196,5 @@ def test_noise_that_varies_with_the_inputs_is_said_with_numbers():
     noise = np.sqrt(prior.observation_noise(prior.scatter.centres))
     assert facts["noise sd"].startswith(f"{noise.min():.3g} to {noise.max():.3g}, of each output")
     text = as_text(describe(release))
-    assert "vary with the inputs" in " ".join(text.split())
+    assert "which varies with the inputs" in " ".join(text.split())
     assert "one question about each part of the rows" in " ".join(text.split())

@@ -14,7 +14,7 @@ from cloakgp.columns import Schema
 from cloakgp.design import Progress
 from cloakgp.estimators.base import (
     DesignMixin,
-    ReleaseMixin,
+    DistributionMixin,
     TableLike,
     column_name,
     count_queries,
@@ -46,7 +46,7 @@ class DPGPQuantileRegressor(
     QuantilePlanMixin,
     DesignMixin,
     LaterVisitsMixin,
-    ReleaseMixin[Guarantee | MixedGuarantee],
+    DistributionMixin[Guarantee | MixedGuarantee],
     RegressorMixin,
     BaseEstimator,
 ):
@@ -264,25 +264,12 @@ class DPGPQuantileRegressor(
         array of shape (P, K), or (P,) if ``quantiles`` is one number
             In order; NaN where a row lacks an input.
         """
-        predicted: Array = self.release_.predict(self._points(X))
+        points = self._points(X)
+        predicted: Array = self.release_.predict(points)
         return predicted if np.ndim(self.quantiles) else predicted[:, 0]
 
-    def predict_quantile(self, X: ArrayLike, quantiles: ArrayLike) -> Array:
-        """Return any quantiles of a new output, also between those that were asked about.
-
-        Parameters
-        ----------
-        X, quantiles
-            As for `Release.predict_quantile`.
-
-        Returns
-        -------
-        array of shape (P,), or (P, Q)
-        """
-        return self.release_.predict_quantile(self._points(X), quantiles)
-
     def predict_interval(self, X: ArrayLike, coverage: float = 0.8) -> tuple[Array, Array]:
-        """Return intervals that hold a new output with a given probability.
+        """Return intervals that hold new outputs with a given probability, each for itself.
 
         Parameters
         ----------
@@ -293,21 +280,7 @@ class DPGPQuantileRegressor(
         -------
         lower, upper : arrays of shape (P,)
         """
-        return self.release_.predict_interval(self._points(X), coverage)
-
-    def probability_above(self, X: ArrayLike, threshold: float) -> Array:
-        """Return how probable it is that a new output is above a threshold.
-
-        Parameters
-        ----------
-        X, threshold
-            As for `Release.probability_above`.
-
-        Returns
-        -------
-        array of shape (P,)
-        """
-        return self.release_.probability_above(self._points(X), threshold)
+        return super().predict_interval(X, coverage)
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the share of the pinball loss that predictions save, of that of one constant each.

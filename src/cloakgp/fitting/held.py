@@ -658,7 +658,7 @@ def expected_measurement(
     budget : Budget
     """
     answers = Answers(
-        values=values.reshape(len(values), -1),
+        values=values.reshape(len(values), question.channels),
         noise_sd=unit_noise_sd(question, budget)
         * strategy.longest_column(budget.law, channels=question.channels),
         guarantee=Guarantee(epsilon=budget.epsilon, delta=budget.delta, mu=0.0),
