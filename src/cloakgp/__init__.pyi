@@ -8,7 +8,7 @@ from .estimators import (
     DPGridSearchCV,
     baselines,
 )
-from .estimators.repetition import RepeatedSpendingWarning
+from .estimators.base import RepeatedSpendingWarning
 from .fitting.planning import SparseModelWarning
 from .fitting.visits import extend, refine
 from .privacy import CloakedPredictions, Guarantee, cloak, compose

@@ -22,11 +22,10 @@ from cloakgp.fitting.bands import (
 from cloakgp.fitting.strategies import Budget
 from cloakgp.privacy import Guarantee, OutputBounds
 from cloakgp.privacy.accounting import exact_noise_multiplier
-from cloakgp.privacy.questions.bands import Bands
+from cloakgp.privacy.questions.bands import UNIT_INTERVAL, Bands
 from cloakgp.privacy.questions.calibration import CalibrationQuestion
 from cloakgp.privacy.questions.scatter import ScatterQuestion
 from cloakgp.privacy.questions.spread import SpreadQuestion
-from cloakgp.privacy.questions.unit import UNIT_INTERVAL
 from cloakgp.release.bands import NARROWEST, account_in_bands, choose_bands
 
 BOUNDS = OutputBounds(-3.0, 7.0)

@@ -15,7 +15,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from cloakgp import DPGPRegressor, Release, refine
 from cloakgp.criteria import criterion_named
-from cloakgp.fitting.bands import DEFAULT_STAGES, default_stages, schedule_stages
+from cloakgp.fitting.bands import DEFAULT_STAGES, default_stages, reach_of_bands, schedule_stages
 from cloakgp.fitting.interval import (
     BINS,
     COUNT_PRECISION,
@@ -29,7 +29,6 @@ from cloakgp.fitting.interval import (
     plan_search,
     searches_interval,
 )
-from cloakgp.fitting.reach import reach_of_bands
 from cloakgp.fitting.strategies import Budget
 from cloakgp.privacy import Answers, Guarantee, OutputBounds
 from cloakgp.privacy.accounting import exact_noise_multiplier

@@ -10,7 +10,13 @@ import pytest
 from fits import find
 
 from cloakgp.design import Certificate
-from cloakgp.fitting.bands import DEFAULT_STAGES, default_stages, schedule_stages
+from cloakgp.fitting.bands import (
+    DEFAULT_STAGES,
+    REACH,
+    default_stages,
+    reach_of_rows,
+    schedule_stages,
+)
 from cloakgp.fitting.held import HeldEntries, HeldTable
 from cloakgp.fitting.interval import (
     COUNT_PRECISION,
@@ -18,7 +24,6 @@ from cloakgp.fitting.interval import (
     NO_SEARCH,
     plan_search,
 )
-from cloakgp.fitting.reach import REACH, reach_of_rows
 from cloakgp.fitting.strategies import Budget, Query
 from cloakgp.models.kernels.coregion import as_entries
 from cloakgp.privacy import OutputBounds

@@ -7,8 +7,8 @@ import pytest
 
 from cloakgp.fitting.strategies import Budget, split_budget
 from cloakgp.privacy.grid import Sensitivity, calibrate
+from cloakgp.privacy.questions.bands import UNIT_INTERVAL
 from cloakgp.privacy.questions.bounds import OutputBounds
-from cloakgp.privacy.questions.unit import UNIT_INTERVAL
 from cloakgp.privacy.sampler import add_discrete_gaussian
 from cloakgp.release.bands import choose_bands
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from sklearn.exceptions import DataConversionWarning
 
+from cloakgp.privacy.entries import read_outputs
 from cloakgp.privacy.questions.bounds import OutputBounds
-from cloakgp.privacy.questions.reading import read_outputs
 
 SECRET = 123.456789
 

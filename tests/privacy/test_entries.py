@@ -15,9 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cloakgp.data import ArrayRows
-from cloakgp.privacy.entries import as_entries, is_missing, read_entries, read_entry
+from cloakgp.privacy.entries import as_entries, is_missing, read_entries, read_entry, read_outputs
 from cloakgp.privacy.inputs import checked_private_inputs
-from cloakgp.privacy.questions.reading import read_outputs
 from cloakgp.privacy.several_outputs import OutputColumns
 
 TEXTS = [

@@ -13,9 +13,9 @@ from cloakgp import DPGPRegressor, DPGridSearchCV
 from cloakgp.models.features import BinBasis, InputBox
 from cloakgp.privacy.accounting import Guarantee
 from cloakgp.privacy.composition import MixedGuarantee
+from cloakgp.privacy.entries import read_outputs
 from cloakgp.privacy.inputs import checked_paired_outputs, checked_private_inputs
 from cloakgp.privacy.questions.classes import Classes
-from cloakgp.privacy.questions.reading import read_outputs
 
 statistics = importlib.import_module("cloakgp.privacy.statistics")
 

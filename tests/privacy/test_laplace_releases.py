@@ -19,7 +19,7 @@ from sklearn.gaussian_process.kernels import Matern
 
 from cloakgp import DPGPClassifier, DPGPMultiOutputRegressor, DPGPRegressor, refine
 from cloakgp.data import ArrayRows
-from cloakgp.design.streaming.remembering import RememberedColumns
+from cloakgp.design.streaming.rules import RememberedColumns
 from cloakgp.privacy.ask import StrategyBound, ask, ask_chunks
 from cloakgp.privacy.noise import LAPLACE
 from cloakgp.privacy.questions.bands import Bands

@@ -24,9 +24,9 @@ from cloakgp.data import ArrayRows
 from cloakgp.fitting import passes as row_fitting
 from cloakgp.fitting.strategies import Query
 from cloakgp.privacy.ask import StrategyBound, ask, ask_chunks
+from cloakgp.privacy.entries import INFINITE, MISSING
 from cloakgp.privacy.grid import Grid, Magnitudes, Sensitivity, calibrate
 from cloakgp.privacy.questions.bounds import OutputBounds
-from cloakgp.privacy.questions.reading import INFINITE, MISSING
 from cloakgp.privacy.rounding import gamma
 from cloakgp.utils.passes import Chunk
 

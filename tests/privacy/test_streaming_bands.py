@@ -19,10 +19,9 @@ from sklearn.gaussian_process.kernels import Matern
 from cloakgp import DPGPRegressor, refine
 from cloakgp.data import ArrayRows
 from cloakgp.privacy.ask import ask_chunks
-from cloakgp.privacy.questions.bands import Bands
+from cloakgp.privacy.questions.bands import Bands, UnitQuestion
 from cloakgp.privacy.questions.bounds import OutputBounds
 from cloakgp.privacy.questions.spread import SpreadQuestion
-from cloakgp.privacy.questions.unit import UnitQuestion
 from cloakgp.release.bands import RowBands
 
 # Budgets are as large as it takes to try them all.

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.gaussian_process.kernels import Kernel
 
 from cloakgp.columns import Schema
@@ -21,29 +21,94 @@ from cloakgp.estimators.base import (
     TableLike,
     column_name,
     count_queries,
+    warn_of_repetition,
 )
-from cloakgp.estimators.class_planning import ClassPlanMixin
-from cloakgp.estimators.repetition import warn_of_repetition
+from cloakgp.estimators.planning import Beforehand, PlanMixin
 from cloakgp.fitting.bands import Stages
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_label_prior
 from cloakgp.fitting.forecast import forecast_labels
 from cloakgp.fitting.held import HeldTable
 from cloakgp.fitting.iteration import release_iteration
 from cloakgp.fitting.passes import LabelTable, Rows, inducing_inputs
+from cloakgp.fitting.release_plan import NOT_OF_CLASSES, ReleasePlan, most_questions
 from cloakgp.fitting.request import Classification, FitRequest, Learn
+from cloakgp.fitting.schedule import whole_guarantee
 from cloakgp.fitting.strategies import Budget, Query
 from cloakgp.fitting.table import Model
 from cloakgp.models import Approximation
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.checks import warn_of_parameters
 from cloakgp.privacy.groups import checked_groups
-from cloakgp.privacy.noise_choice import choose_noise
+from cloakgp.privacy.noise_choice import check_noise, choose_noise, noises_for
 from cloakgp.privacy.questions.classes import Classes
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import LatentPrediction, Release
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import CriterionName, LinkName, NoiseChoice
 from cloakgp.utils.passes import OnStep, ignore_step
+
+
+class ClassPlanMixin(PlanMixin):
+    """Plans of an estimator of classes; nothing is read or spent."""
+
+    classes: object
+    steps: int | None
+
+    def plan(
+        self,
+        X: TableLike | Rows,
+        X_query: TableLike | None = None,
+        *,
+        groups: Iterable[Hashable] | None = None,
+    ) -> ReleasePlan:
+        """Plan a release from public inputs: cost, protection and public parts; nothing is spent.
+
+        How well classes will be told apart is not among that: it depends on the labels.
+
+        Parameters
+        ----------
+        X : array-like or table of shape (N, D), or rows in chunks
+            Public inputs. Of rows in chunks (`cloakgp.data`), no private entry is read.
+        X_query, groups
+            As for `fit`.
+
+        Returns
+        -------
+        ReleasePlan
+            Print it.
+
+        Raises
+        ------
+        ValueError
+            For anything that `fit` would refuse without looking at labels.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from cloakgp import DPGPClassifier
+        >>> model = DPGPClassifier(classes=["no", "yes"], epsilon=1.0)
+        >>> print(model.plan(np.linspace(0, 10, 300)[:, None]))  # doctest: +ELLIPSIS
+        expected error: cannot be forecast: ...
+        """
+        model = clone(self)
+        check_noise(self.noise, epsilon=self.epsilon, delta=self.delta)
+        classes = Classes.checked(self.classes)
+        known: Beforehand = model._beforehand(X, X_query, groups=groups, channels=classes.channels)
+        criterion = self._criterion()
+        balls = criterion.balls_of_rules if known.how.by_passes else criterion.balls
+        possible = noises_for(self.noise, epsilon=self.epsilon, delta=self.delta, balls=balls)
+        chooses = len(possible) > 1
+        budget = Budget(self.epsilon, self.delta, noise=possible[0])
+        return known.plan_of(
+            most_questions(known.table, known.how, queries=known.queries),
+            declared=", ".join(map(str, classes.labels)),
+            epsilon=self.epsilon,
+            delta=self.delta,
+            noise=None if chooses else budget.noise,
+            stages=1 if self.steps is None else self.steps,
+            unknown=NOT_OF_CLASSES,
+            guarantee=None if chooses else whole_guarantee(budget),
+        )
 
 
 class DPGPClassifier(

@@ -19,8 +19,8 @@ from cloakgp.estimators.base import (
     DistributionMixin,
     TableLike,
     count_queries,
+    warn_of_repetition,
 )
-from cloakgp.estimators.repetition import warn_of_repetition
 from cloakgp.fitting.bands import Stages, stages_for
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_prior
 from cloakgp.fitting.fit import Plan, fit

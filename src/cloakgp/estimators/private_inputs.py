@@ -8,8 +8,12 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cloakgp.estimators.base import DistributionMixin, PosteriorMixin, column_name
-from cloakgp.estimators.repetition import warn_of_repetition
+from cloakgp.estimators.base import (
+    DistributionMixin,
+    PosteriorMixin,
+    column_name,
+    warn_of_repetition,
+)
 from cloakgp.models import default_noise_variance, matern_kernel
 from cloakgp.models.features import EigenBasis, InputBox
 from cloakgp.privacy import Guarantee, OutputBounds

@@ -18,10 +18,10 @@ from cloakgp.estimators.base import (
     TableLike,
     column_name,
     count_queries,
+    warn_of_repetition,
 )
 from cloakgp.estimators.later_visits import LaterVisitsMixin
 from cloakgp.estimators.quantile_planning import QuantilePlanMixin
-from cloakgp.estimators.repetition import warn_of_repetition
 from cloakgp.fitting.bands import Stages
 from cloakgp.fitting.defaults import choose_quantile_prior
 from cloakgp.fitting.forecast import FewRows, forecast_quantiles

@@ -21,10 +21,10 @@ from cloakgp.estimators.base import (
     TableLike,
     column_name,
     count_queries,
+    warn_of_repetition,
 )
 from cloakgp.estimators.later_visits import LaterVisitsMixin
 from cloakgp.estimators.planning import ForecastMixin
-from cloakgp.estimators.repetition import warn_of_repetition
 from cloakgp.fitting.bands import Stages
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_prior, choose_rate_prior
 from cloakgp.fitting.held import HeldTable, checked_exposure

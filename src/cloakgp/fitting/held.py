@@ -12,9 +12,8 @@ from cloakgp.criteria import criterion_named
 from cloakgp.data import InputRows
 from cloakgp.design import Certificate
 from cloakgp.design.streaming.binning import Partition
-from cloakgp.fitting.bands import Step
+from cloakgp.fitting.bands import Step, reach_of_rows
 from cloakgp.fitting.calibration import choose_cells, choose_strata, noise_share
-from cloakgp.fitting.reach import reach_of_rows
 from cloakgp.fitting.scatter import choose_strata_of_scatter
 from cloakgp.fitting.strategies import Budget, choose_strategy, query_shares, unit_noise_sd
 from cloakgp.fitting.table import (
@@ -35,6 +34,7 @@ from cloakgp.models.transforms import OutputTransform
 from cloakgp.privacy import Answers, Guarantee, OutputBounds
 from cloakgp.privacy.ask import ask
 from cloakgp.privacy.groups import Groups, checked_groups
+from cloakgp.privacy.questions.bands import UNIT_INTERVAL
 from cloakgp.privacy.questions.base import Question
 from cloakgp.privacy.questions.calibration import CalibrationQuestion
 from cloakgp.privacy.questions.counts import CountQuestion
@@ -42,7 +42,6 @@ from cloakgp.privacy.questions.outside import OutsideQuestion
 from cloakgp.privacy.questions.quantiles import QuantileQuestion
 from cloakgp.privacy.questions.scatter import ScatterQuestion
 from cloakgp.privacy.questions.spread import SpreadQuestion
-from cloakgp.privacy.questions.unit import UNIT_INTERVAL
 from cloakgp.privacy.several_outputs import OutputColumns
 from cloakgp.privacy.transforms import transform_outputs
 from cloakgp.release import DenseStrategy, Measurement, Release, Strategy

@@ -62,7 +62,7 @@ BINS = 16
 COUNT_PRECISION, FINEST_PRECISION = 0.105, 0.03
 # The least share of a round: less is not worth its questions.
 LEAST_ROUND_SHARE = 1e-3
-# The most rounds; what they may cost, a law of noise says (`cloakgp.privacy.noise.shares`).
+# The most rounds; what they may cost, a law of noise says (`cloakgp.privacy.noise.base`).
 MOST_ROUNDS = 6
 # In how many of a round's intervals outputs lie if it has resolved them.
 RESOLVED = 3
@@ -219,7 +219,7 @@ def plan_search(
     Noise on a count has sd √2 g/μ_t, or √2 · 2g/ε_t with Laplace noise, with g the most rows of a
     group; it is to be 0.105 N, or what the cheap share of a round buys, if that is less, though not
     less than 0.03 N. Nothing is counted where a round would cost more than the largest share. There
-    are up to six, for about twice as much together (`cloakgp.privacy.noise.shares`). Of several
+    are up to six, for about twice as much together (`cloakgp.privacy.noise.base`). Of several
     outputs of a person a round counts each, with noise as of one output, and what all of these
     counts cost together is what a round costs.
 

@@ -19,9 +19,8 @@ from cloakgp.design.streaming.grouping import GroupedPasses, sum_grouped
 from cloakgp.design.streaming.rules import EqualRule
 from cloakgp.design.streaming.sums import sum_strategy
 from cloakgp.design.streaming.together import sum_columns
-from cloakgp.fitting.bands import Stage, Step
+from cloakgp.fitting.bands import Stage, Step, reach_of_bands
 from cloakgp.fitting.calibration import choose_cells, choose_strata, noise_share
-from cloakgp.fitting.reach import reach_of_bands
 from cloakgp.fitting.refusals import refuse
 from cloakgp.fitting.row_forecast import LITTLE, RowsForecast, forecast_rows
 from cloakgp.fitting.scatter import choose_strata_of_scatter

@@ -23,8 +23,8 @@ from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.budgets import Pair
 from cloakgp.privacy.groups import Groups
 from cloakgp.privacy.noise import NOISES, Noise
+from cloakgp.privacy.questions.bands import UNIT_INTERVAL, UnitQuestion
 from cloakgp.privacy.questions.base import Question
-from cloakgp.privacy.questions.unit import UNIT_INTERVAL, UnitQuestion
 from cloakgp.release import DenseStrategy
 from cloakgp.release.bands import RowBands
 from cloakgp.release.posterior.dense import Posterior

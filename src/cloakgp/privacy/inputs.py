@@ -10,8 +10,7 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakgp.privacy.entries import as_entries, read_entries
-from cloakgp.privacy.questions.reading import read_outputs
+from cloakgp.privacy.entries import as_entries, read_entries, read_outputs
 from cloakgp.utils.arrays import Array
 
 

@@ -87,9 +87,9 @@ from cloakgp.privacy.cross_validation import (
     deal,
     each_held_out_errors,
 )
+from cloakgp.privacy.entries import read_outputs
 from cloakgp.privacy.questions.bounds import OutputBounds
 from cloakgp.privacy.questions.classes import Classes
-from cloakgp.privacy.questions.reading import read_outputs
 from cloakgp.privacy.rounding import UNIT_ROUNDOFF, gamma
 from cloakgp.privacy.sampler import (
     SelectionNoise,

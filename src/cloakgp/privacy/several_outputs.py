@@ -16,10 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakgp.privacy.entries import read_entries
+from cloakgp.privacy.entries import check_numbers, read_entries
 from cloakgp.privacy.groups import Groups, checked_groups
 from cloakgp.privacy.questions.bounds import OutputBounds
-from cloakgp.privacy.questions.reading import check_numbers
 from cloakgp.utils.arrays import Array
 
 # Of every output once it is measured in widths from the middle of its bounds.

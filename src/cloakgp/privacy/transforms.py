@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cloakgp.models.transforms import OutputTransform
+from cloakgp.privacy.entries import read_outputs
 from cloakgp.privacy.questions.bounds import OutputBounds
-from cloakgp.privacy.questions.reading import read_outputs
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.utils.arrays import Array
 

@@ -20,12 +20,11 @@ from cloakgp.models import SparsePrior
 from cloakgp.models.clipping import linearise_clipped
 from cloakgp.models.likelihoods import Linearisation, Window
 from cloakgp.privacy import OutputBounds
-from cloakgp.privacy.questions.bands import Bands
+from cloakgp.privacy.questions.bands import Bands, UnitQuestion
 from cloakgp.privacy.questions.base import Question
 from cloakgp.privacy.questions.calibration import CalibrationQuestion, CellCounts
 from cloakgp.privacy.questions.scatter import ScatterQuestion, check_strata
 from cloakgp.privacy.questions.spread import SpreadQuestion
-from cloakgp.privacy.questions.unit import UnitQuestion
 from cloakgp.utils.arrays import Array
 
 # The narrowest band, as a share of the bounds' width.

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from cloakgp.design.streaming import remembering
-from cloakgp.design.streaming.remembering import RememberedColumns
-from cloakgp.design.streaming.rules import PartitionRule
+from cloakgp.design.streaming import rules
+from cloakgp.design.streaming.rules import PartitionRule, RememberedColumns
 
 
 def columns_of_one_entry(*, answers, rows, seed=0):
@@ -51,7 +50,7 @@ def test_columns_of_more_entries_are_not_kept():
 
 
 def test_no_more_is_kept_than_there_is_room_for(monkeypatch):
-    monkeypatch.setattr(remembering, "MOST_ROWS", 25)
+    monkeypatch.setattr(rules, "MOST_ROWS", 25)
     remembered = RememberedColumns()
     tables = [np.full((10, 1), float(number)) for number in range(4)]
     for X in tables:

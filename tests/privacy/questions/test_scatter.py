@@ -16,8 +16,8 @@ from private_chunks import PrivateChunks
 from cloakgp.design.streaming.binning import Partition
 from cloakgp.privacy.ask import StrategyBound, ask, ask_chunks
 from cloakgp.privacy.noise import NOISES
+from cloakgp.privacy.questions.bands import UnitQuestion
 from cloakgp.privacy.questions.scatter import ScatterQuestion
-from cloakgp.privacy.questions.unit import UnitQuestion
 from cloakgp.release.streamed_strategy import EqualShares
 
 pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")

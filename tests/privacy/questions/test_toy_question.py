@@ -22,9 +22,9 @@ from cloakgp.models import ExactPrior
 from cloakgp.models.likelihoods import LIKELIHOODS, Likelihood, Linearisation
 from cloakgp.plots import display_of
 from cloakgp.privacy.ask import StrategyBound, ask, ask_chunks
+from cloakgp.privacy.entries import INFINITE, MISSING, number_faults
 from cloakgp.privacy.noise import NOISES
 from cloakgp.privacy.questions import QUESTIONS, Question
-from cloakgp.privacy.questions.reading import INFINITE, MISSING, number_faults
 from cloakgp.report.describe import describe
 
 HALF = 1.0 / 2.0

@@ -18,9 +18,8 @@ from cloakgp.fitting.bands import DEFAULT_STAGES
 from cloakgp.models import APPROXIMATIONS, ExactPrior, SparsePrior
 from cloakgp.models.clipping import OFFSET_SD, linearise_clipped
 from cloakgp.privacy import OutputBounds
-from cloakgp.privacy.questions.bands import Bands
+from cloakgp.privacy.questions.bands import UNIT_INTERVAL, Bands
 from cloakgp.privacy.questions.spread import SpreadQuestion
-from cloakgp.privacy.questions.unit import UNIT_INTERVAL
 from cloakgp.release import Hyperprior, Measurement
 from cloakgp.release.measurement import is_in_bands
 from cloakgp.release.posterior import clipped as clipped_module

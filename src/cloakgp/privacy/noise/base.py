@@ -18,13 +18,63 @@ import numpy as np
 from cloakgp.privacy.accounting import Calibration, Guarantee
 from cloakgp.privacy.budgets import Pair
 from cloakgp.privacy.groups import Groups
-from cloakgp.privacy.noise.shares import Shares
 from cloakgp.privacy.questions.base import Question
 from cloakgp.privacy.rounding import gamma
 from cloakgp.privacy.sampler import Integers
 from cloakgp.privacy.spending import Cost
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import Ball, NoiseName
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Shares of the parts of a release: of μ², or of ε.
+
+    Attributes
+    ----------
+    stages : tuple of float
+        Of the default stages, in order, adding up to 1.
+    spread : float
+        Of the question how noisy outputs are.
+    calibration : float
+        Of counts in cells of predicted distributions, at most. The question how noisy outputs are
+        leaves up to half of its share to these.
+    cheap_round : float
+        What a round of the search for an interval takes to count finely.
+    largest_round, all_rounds : float
+        What one round, and all of them, may take.
+    check : float
+        What it may take at most to ask who lies outside of an interval, by strata.
+    """
+
+    stages: tuple[float, ...]
+    spread: float
+    calibration: float
+    cheap_round: float
+    largest_round: float
+    all_rounds: float
+    check: float
+
+
+OF_SQUARED_MU = Shares(
+    stages=(0.2, 0.3, 0.5),
+    spread=0.05,
+    calibration=0.03,
+    cheap_round=0.02,
+    largest_round=0.15,
+    all_rounds=0.3,
+    check=0.05,
+)
+OF_EPSILON = Shares(
+    stages=(0.25, 0.3, 0.45),
+    spread=0.1,
+    calibration=0.05,
+    cheap_round=0.05,
+    largest_round=0.27,
+    all_rounds=0.55,
+    check=0.1,
+)
+
 
 # A sensitivity in steps for which rounding does not matter.
 WHOLE_STEPS = 2**40

@@ -16,8 +16,7 @@ from cloakgp.privacy.accounting import (
 )
 from cloakgp.privacy.budgets import Pair, check_budget
 from cloakgp.privacy.noise.balls import EuclideanNoise
-from cloakgp.privacy.noise.base import SPLIT_MARGIN, TOLERANCE
-from cloakgp.privacy.noise.shares import OF_SQUARED_MU, Shares
+from cloakgp.privacy.noise.base import OF_SQUARED_MU, SPLIT_MARGIN, TOLERANCE, Shares
 from cloakgp.privacy.rounding import UNIT_ROUNDOFF
 from cloakgp.privacy.sampler import Integers, add_discrete_gaussian, add_insecure_gaussian
 from cloakgp.privacy.spending import Cost

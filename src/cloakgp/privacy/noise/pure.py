@@ -21,8 +21,7 @@ from typing import ClassVar
 
 from cloakgp.privacy.accounting import Calibration, Guarantee, compose
 from cloakgp.privacy.budgets import Pair, check_budget
-from cloakgp.privacy.noise.base import SPLIT_MARGIN, TOLERANCE, Noise
-from cloakgp.privacy.noise.shares import OF_EPSILON, Shares
+from cloakgp.privacy.noise.base import OF_EPSILON, SPLIT_MARGIN, TOLERANCE, Noise, Shares
 from cloakgp.privacy.spending import Cost
 
 # Noise of a smaller ε could leave 64 bits.

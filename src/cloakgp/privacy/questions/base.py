@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakgp.privacy.questions.reading import read_outputs
+from cloakgp.privacy.entries import read_outputs
 from cloakgp.utils.arrays import Array
 
 

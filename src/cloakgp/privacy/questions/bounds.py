@@ -13,8 +13,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from cloakgp.privacy.entries import INFINITE, MISSING, number_faults
 from cloakgp.privacy.questions.base import Question, numbers
-from cloakgp.privacy.questions.reading import INFINITE, MISSING, number_faults
 from cloakgp.privacy.rounding import UNIT_ROUNDOFF
 from cloakgp.utils.arrays import Array
 

@@ -45,9 +45,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cloakgp.privacy.entries import INFINITE, MISSING, number_faults
 from cloakgp.privacy.questions.base import Question
 from cloakgp.privacy.questions.counts import ROOT_HALF
-from cloakgp.privacy.questions.reading import INFINITE, MISSING, number_faults
 from cloakgp.privacy.rounding import UNIT_ROUNDOFF
 from cloakgp.utils.arrays import Array
 

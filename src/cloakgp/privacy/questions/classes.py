@@ -37,9 +37,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakgp.privacy.entries import read_labels
+from cloakgp.privacy.entries import as_column, read_labels
 from cloakgp.privacy.questions.base import Question
-from cloakgp.privacy.questions.reading import as_column
 from cloakgp.privacy.rounding import UNIT_ROUNDOFF
 from cloakgp.utils.arrays import Array
 

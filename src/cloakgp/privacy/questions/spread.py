@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from cloakgp.privacy.questions.unit import UnitQuestion
+from cloakgp.privacy.questions.bands import UnitQuestion
 from cloakgp.utils.arrays import Array
 
 
