@@ -22,7 +22,7 @@ from cloakgp.release import DenseStrategy, StreamedStrategy
 from cloakgp.release.bands import RowBands, RowScatter
 from cloakgp.release.hyperparameters.covariance import gather_sums
 from cloakgp.release.hyperparameters.noise import (
-    likeliest_position,
+    expected_position,
     noise_positions,
     scaled_noise,
 )
@@ -245,22 +245,25 @@ def test_how_noisy_outputs_are_is_learned_as_from_kept_rows(grouped, tables, mon
     people = [number % 26 for number in range(70)] if grouped else None
     monkeypatch.setattr("cloakgp.fitting.bands.NOISIEST_SPREAD", 10.0)
 
-    def spy(evidence, **named):
-        position = likeliest_position(evidence, **named)
-        seen.append((evidence, named, position))
+    def spy(known):
+        position = expected_position(known)
+        seen.append((known, position))
         return position
 
-    monkeypatch.setattr("cloakgp.fitting.passes.likeliest_position", spy)
+    monkeypatch.setattr("cloakgp.fitting.passes.expected_position", spy)
     model = model_of(X, learn="map", mean=None, noise_variance=None, epsilon=30.0)
     release = model.fit_rows(rows_of(X, groups=people), X[::7]).release_
     assert [one.about_spread for one in release.measurements] == [False, False, False, True]
     sizes = None if people is None else np.array([float(people.count(one)) for one in people])
     kept = keeping_rows(release, tables, sizes)
     assert_alike(release, kept)
-    [(evidence, named, position)] = seen
+    [(known, position)] = seen
+    [answer] = known.values
     found = [
-        value + spread_log_density(named["value"], expected=mean, scatter=variance)
-        for value, mean, variance in zip(evidence, named["expected"], named["scatter"], strict=True)
+        value + spread_log_density(answer, expected=mean, scatter=variance)
+        for value, [mean], [variance] in zip(
+            known.evidence, known.expected, known.variance, strict=True
+        )
     ]
     main = scaled_noise(release.fitted_prior, -position)
     expected = [
@@ -286,9 +289,9 @@ def test_where_outputs_scatter_is_learned_as_from_kept_rows(grouped, tables, mon
     monkeypatch.setattr("cloakgp.fitting.scatter.LEAST_ROWS", 6)
     monkeypatch.setattr("cloakgp.fitting.scatter.UNSURE", 9.0)
 
-    def spy(priors, evidence, **named):
-        seen.append((priors[0].prior, evidence, named))
-        return with_noise_in_strata(priors, evidence, **named)
+    def spy(priors, known, **named):
+        seen.append((priors[0].prior, known))
+        return with_noise_in_strata(priors, known, **named)
 
     monkeypatch.setattr("cloakgp.fitting.passes.with_noise_in_strata", spy)
     model = model_of(X, learn="map", mean=None, noise_variance=None, epsilon=30.0)
@@ -302,16 +305,16 @@ def test_where_outputs_scatter_is_learned_as_from_kept_rows(grouped, tables, mon
     # Predictions, with noise that varies with the inputs, too.
     assert np.ptp(release.fitted_prior.observation_noise(X)) > 0.0
     assert_alike(release, kept)
-    [(main, evidence, named)] = seen
+    [(main, known)] = seen
     expected = [
         expected_spread(scaled_noise(main, place), kept.measurements) for place in noise_positions()
     ]
     np.testing.assert_allclose(
-        np.diff(evidence), np.diff([one.evidence for one in expected]), rtol=1e-5, atol=1e-5
+        np.diff(known.evidence), np.diff([one.evidence for one in expected]), rtol=1e-5, atol=1e-5
     )
-    np.testing.assert_allclose(named["expected"], [one.expected for one in expected], atol=1e-4)
-    np.testing.assert_allclose(named["variance"], [one.variance for one in expected], atol=1e-4)
-    np.testing.assert_array_equal(named["values"], last.answers.values[:, 0])
+    np.testing.assert_allclose(known.expected, [one.expected for one in expected], atol=1e-4)
+    np.testing.assert_allclose(known.variance, [one.variance for one in expected], atol=1e-4)
+    np.testing.assert_array_equal(known.values, last.answers.values[:, 0])
     assert "one question about each part of the rows" in as_text(describe(release), width=10_000)
     assert last.strategy.verify(rows_of(X, groups=people), question=last.question) <= 1 + 1e-9
 

@@ -63,7 +63,8 @@ from cloakgp.release.hyperparameters.learning import (
     linear_log_evidence,
 )
 from cloakgp.release.hyperparameters.noise import (
-    likeliest_position,
+    AnswersByNoise,
+    expected_position,
     noise_positions,
     scaled_noise,
 )
@@ -851,7 +852,7 @@ def predict_rows(release: Release) -> RowPrediction:
 def with_noise_of_rows(
     priors: Sequence[WeightedPrior], rows: Passes, *, release: Release
 ) -> tuple[WeightedPrior, ...]:
-    """Return priors with the noise that the answers make most probable.
+    """Return priors with the noise that is expected after the answers.
 
     As `cloakgp.release.hyperparameters.noise.with_learned_noise`, or, by strata,
     `cloakgp.release.hyperparameters.scatter.with_learned_scatter`, for rows that are not kept: the
@@ -886,22 +887,16 @@ def with_noise_of_rows(
         table=strategy.table,
     )
     evidence = np.array([linear_log_evidence(one, stated) for one in candidates])
-    variance = sums.scatter + last.noise_sd**2
-    if isinstance(last.question, RowScatter):
-        return with_noise_in_strata(
-            priors,
-            evidence,
-            values=last.answers.values[:, 0],
-            expected=sums.expected,
-            variance=variance,
-            bumps=Bumps.around([(last.question.centres, last.question.units)]),
-        )
-    position = likeliest_position(
+    by_noise = AnswersByNoise.at_all(
         evidence,
-        value=float(last.answers.values[0, 0]),
-        expected=sums.expected[:, 0],
-        scatter=variance[:, 0],
+        values=last.answers.values[:, 0],
+        expected=sums.expected,
+        variance=sums.scatter + last.noise_sd**2,
     )
+    if isinstance(last.question, RowScatter):
+        bumps = Bumps.around([(last.question.centres, last.question.units)])
+        return with_noise_in_strata(priors, by_noise, bumps=bumps)
+    position = expected_position(by_noise)
     return tuple(replace(one, prior=scaled_noise(one.prior, position)) for one in priors)
 
 

@@ -15,12 +15,13 @@ from cloakgp.models import ExactPrior
 from cloakgp.privacy.questions.scatter import ScatterQuestion
 from cloakgp.privacy.questions.spread import SpreadQuestion
 from cloakgp.release import Hyperprior
-from cloakgp.release.hyperparameters.noise import LOG_NOISE_SD, noise_positions
+from cloakgp.release.hyperparameters.noise import LOG_NOISE_SD, AnswersByNoise, noise_positions
 from cloakgp.release.hyperparameters.scatter import (
     LOG_SCATTER_SD,
     Bumps,
     most_probable,
     with_learned_scatter,
+    with_noise_in_strata,
 )
 from cloakgp.release.posterior.clipped import clipped_posterior
 
@@ -52,19 +53,42 @@ def test_with_moments_that_are_lines_it_solves_least_squares():
     tried, factor = noise_positions(), np.linalg.cholesky(0.3 * np.eye(3) + 0.7)
     slope, offset, variance = np.array([2.0, 3.0, 1.5]), rng.normal(size=3), 0.8
     values = rng.normal(size=3)
-    position, standard = most_probable(
+    known = AnswersByNoise.at_all(
         0.7 * tried,
         values=values,
         expected=offset + tried[:, None] * slope,
         variance=np.full((len(tried), 3), variance),
-        factor=factor,
     )
+    position, standard, covariance = most_probable(known, factor=factor)
     moved = LOG_SCATTER_SD / LOG_NOISE_SD * factor
     design = slope[:, None] * np.column_stack([np.ones(3), moved])
     normal = np.eye(4) + design.T @ design / variance
     side = design.T @ (values - offset) / variance
     side[0] += 0.7
     np.testing.assert_allclose([position, *standard], np.linalg.solve(normal, side), atol=0.01)
+    np.testing.assert_allclose(covariance, np.linalg.inv(normal), rtol=1e-6)
+
+
+def test_variances_are_means_of_lognormal_ones():
+    """Oracle: draws of a Gaussian model's posterior, with moments that are lines."""
+    tried, rng = noise_positions(), np.random.default_rng(5)
+    bumps = Bumps.around([(CENTRES, np.ones(1))])
+    known = AnswersByNoise.at_all(
+        0.0 * tried,
+        values=np.array([0.5, -0.4, 0.2, 0.9]),
+        expected=np.repeat(2.0 * tried[:, None], 4, axis=1),
+        variance=np.full((len(tried), 4), 0.8),
+    )
+    position, standard, covariance = most_probable(known, factor=bumps.factor)
+    draws = rng.multivariate_normal([position, *standard], covariance, size=100_000)
+    log_sds = np.log(0.5) + LOG_NOISE_SD * draws[:, :1]
+    log_sds = log_sds + LOG_SCATTER_SD * draws[:, 1:] @ bumps.factor.T
+    [found] = with_noise_in_strata([weighted(PRIOR)], known, bumps=bumps)
+    np.testing.assert_allclose(
+        found.prior.observation_noise(CENTRES), np.exp(2.0 * log_sds).mean(axis=0), rtol=0.03
+    )
+    level = np.exp(2.0 * (np.log(0.5) + LOG_NOISE_SD * draws[:, 0])).mean()
+    assert found.prior.noise_variance == pytest.approx(level, rel=0.03)
 
 
 def test_noise_that_grows_is_found_where_it_grows():
@@ -78,11 +102,12 @@ def test_noise_that_is_the_same_everywhere_is_left_so():
     np.testing.assert_allclose(found, np.log(0.3), atol=0.15)
 
 
-def test_answers_that_are_all_noise_teach_nothing():
+def test_answers_that_are_all_noise_leave_what_was_expected_before():
     first, strata = asked(0.3)
     blurred = replace(strata, answers=replace(strata.answers, noise_sd=1e5))
     first = replace(first, answers=replace(first.answers, noise_sd=1e4))
-    np.testing.assert_allclose(learned_log_sd([first, blurred]), np.log(0.5), atol=0.02)
+    expected = np.log(0.5) + LOG_NOISE_SD**2 + LOG_SCATTER_SD**2
+    np.testing.assert_allclose(learned_log_sd([first, blurred]), expected, atol=0.02)
 
 
 def test_it_stays_within_reach():

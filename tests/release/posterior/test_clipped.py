@@ -23,7 +23,7 @@ from cloakgp.privacy.questions.spread import SpreadQuestion
 from cloakgp.release import Hyperprior, Measurement
 from cloakgp.release.measurement import is_in_bands
 from cloakgp.release.posterior import clipped as clipped_module
-from cloakgp.release.posterior.clipped import SWEEPS, clipped_posterior, log_evidence
+from cloakgp.release.posterior.clipped import FREEDOM, SWEEPS, clipped_posterior, log_evidence
 from cloakgp.release.posterior.dense import _answer_covariance
 
 KERNEL = ConstantKernel(2.0) * RBF(1.1) + WhiteKernel(0.05)
@@ -388,13 +388,15 @@ def one_row(variance, encoding, *, value, noise_sd):
 
 def integrated(variance, encoding, *, value, noise_sd):
     """Log density of the answer, by integration over the output."""
+    sd = variance**0.5
+    # Of an answer about spread outputs count as Student's, of the same variance.
+    student = stats.t(FREEDOM, 0.2, sd * np.sqrt((FREEDOM - 2) / FREEDOM))
+    law = student if isinstance(encoding, SpreadQuestion) else stats.norm(0.2, sd)
 
     def joint(output):
         placed = encoding.encode(np.array([output]))[0, 0]
-        at = stats.norm.pdf(output, 0.2, variance**0.5)
-        return float(at * stats.norm.pdf(value, placed, noise_sd))
+        return float(law.pdf(output) * stats.norm.pdf(value, placed, noise_sd))
 
-    sd = variance**0.5
     corners = [*getattr(encoding, "lower", [0.2 - 1.5]), *getattr(encoding, "upper", [0.2 + 1.5])]
     return np.log(
         integrate.quad(
@@ -433,7 +435,7 @@ def test_an_answer_about_the_spread_counts_by_the_marginals_of_its_rows(rng):
     prior = ExactPrior(kernel=ConstantKernel(0.1) * RBF(5.0), noise_variance=1.4, mean=0.0)
     asked = SpreadQuestion(mean=rng.normal(size=40) / 3, sd=rng.uniform(0.5, 1.5, size=40))
     made = stage(X, np.ones((1, 40)), np.zeros(40), question=asked, noise_sd=2.0)
-    y = np.sqrt(1.5) * rng.normal(size=(100_000, 40))
+    y = np.sqrt(1.5 * (FREEDOM - 2) / FREEDOM) * rng.standard_t(FREEDOM, size=(100_000, 40))
     share = np.clip((np.abs(y - asked.mean) / asked.sd - 1.5) / 1.5, 0, 1) - 0.5
     expected = share.sum(axis=1).mean()
     scatter = np.square(share.std(axis=0)).sum() + 4.0

@@ -1,37 +1,37 @@
 """The noise of outputs, from answers about the spread of outputs.
 
 Sums of outputs hardly tell their noise from the curve. One answer about their spread does
-(`cloakgp.privacy.questions.spread.SpreadQuestion`): the noise variance is taken where the log
-density of all answers, with a weak prior around the declared value, is greatest.
+(`cloakgp.privacy.questions.spread.SpreadQuestion`). With a weak prior around the declared value of
+log σ, and the density of all answers, σ² is taken at its posterior mean: that is what errors of new
+outputs have as their mean square, where the most probable σ would claim too little.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import interpolate, optimize
+from scipy import interpolate, special
 
 from cloakgp.models import ExactPrior, SparsePrior
-from cloakgp.release.hyperparameters.quadrature import IMPOSSIBLE
 from cloakgp.release.measurement import Measurement
-from cloakgp.release.posterior.clipped import log_evidence, spread_log_density
+from cloakgp.release.posterior.clipped import SpreadMoments, expected_spread
 from cloakgp.release.posterior.mixture import WeightedPrior
 from cloakgp.utils.arrays import Array
 
 # Prior sd of the logarithm of the noise sd around its declared value: a factor of two either way.
 LOG_NOISE_SD = 0.7
-# How far it is looked for, in these sds, and how precisely.
-NOISE_REACH, NOISE_TOLERANCE = 2.5, 0.02
-# At how many places, where that takes passes over rows; and how finely between these.
+# How far it is looked for, in these sds.
+NOISE_REACH = 2.5
+# At how many places, and how finely between these.
 NOISE_TRIED, FINE = 11, 501
 
 
 def with_learned_noise(
     priors: Sequence[WeightedPrior], measurements: Sequence[Measurement], *, sweeps: int = 0
 ) -> tuple[WeightedPrior, ...]:
-    """Return priors with the noise variance that the answers make most probable.
+    """Return priors with the noise variance that is expected after the answers.
 
     Parameters
     ----------
@@ -40,63 +40,101 @@ def with_learned_noise(
     measurements : sequence of Measurement
         With one about the spread of outputs.
     sweeps : int
-        As for `log_evidence`.
+        As for `cloakgp.release.posterior.clipped.log_evidence`.
     """
-    main = max(priors, key=lambda prior: prior.weight).prior
+    position = expected_position(AnswersByNoise.of(priors, measurements, sweeps=sweeps))
+    return tuple(replace(prior, prior=scaled_noise(prior.prior, position)) for prior in priors)
 
-    def minus_log_posterior(position: float) -> float:
-        try:
-            evidence = log_evidence(scaled_noise(main, position), measurements, sweeps=sweeps)
-        except np.linalg.LinAlgError:
-            return IMPOSSIBLE
-        return 0.5 * position**2 - evidence
 
-    found = optimize.minimize_scalar(
-        minus_log_posterior,
-        bounds=(-NOISE_REACH, NOISE_REACH),
-        method="bounded",
-        options={"xatol": NOISE_TOLERANCE},
-    )
-    return tuple(
-        replace(prior, prior=scaled_noise(prior.prior, float(found.x))) for prior in priors
-    )
+@dataclass(frozen=True, eq=False)
+class AnswersByNoise:
+    """Answers about spread, and what is expected of them at a few noises of outputs.
+
+    Attributes
+    ----------
+    positions : array of shape (p,)
+        The noises that leave all other answers possible, of `noise_positions`.
+    evidence : array of shape (p,)
+        The log density of all other answers.
+    values : array of shape (k,)
+    expected, variance : arrays of shape (p, k)
+        Their means, and their variances with noise.
+    """
+
+    positions: Array
+    evidence: Array
+    values: Array
+    expected: Array
+    variance: Array
+
+    @classmethod
+    def at_all(
+        cls, evidence: Array, *, values: Array, expected: Array, variance: Array
+    ) -> AnswersByNoise:
+        """Return what is expected at each of `noise_positions`; evidence may be infinite."""
+        finite = np.isfinite(evidence)
+        return cls(
+            positions=noise_positions()[finite],
+            evidence=evidence[finite],
+            values=values,
+            expected=expected[finite],
+            variance=variance[finite],
+        )
+
+    @classmethod
+    def of(
+        cls, priors: Sequence[WeightedPrior], measurements: Sequence[Measurement], *, sweeps: int
+    ) -> AnswersByNoise:
+        """Return what is expected of answers under the prior of most weight, with other noise."""
+        main = max(priors, key=lambda prior: prior.weight).prior
+        values = np.concatenate(
+            [one.answers.values[:, 0] for one in measurements if one.about_spread]
+        )
+        moments = []
+        for position in noise_positions():
+            try:
+                known = expected_spread(scaled_noise(main, position), measurements, sweeps=sweeps)
+            except np.linalg.LinAlgError:
+                known = SpreadMoments.impossible(len(values))
+            moments.append(known)
+        return cls.at_all(
+            np.array([each.evidence for each in moments]),
+            values=values,
+            expected=np.array([each.expected for each in moments]),
+            variance=np.array([each.variance for each in moments]),
+        )
+
+    def interpolators(self) -> tuple[interpolate.PchipInterpolator, ...]:
+        """Return evidence, means and logarithms of variances as functions of the position."""
+        evidence, expected, logs = (
+            interpolate.PchipInterpolator(self.positions, each)
+            for each in (self.evidence, self.expected, np.log(self.variance))
+        )
+        return evidence, expected, logs
 
 
 def noise_positions() -> Array:
-    """Return the grid of noise of rows that are not kept, in prior sds of its logarithm."""
+    """Return the noises at which answers are compared, in prior sds of the logarithm."""
     return np.linspace(-NOISE_REACH, NOISE_REACH, NOISE_TRIED)
 
 
-def likeliest_position(evidence: Array, *, value: float, expected: Array, scatter: Array) -> float:
-    """Return where the noise is most probable, between the places where it was tried.
+def expected_position(known: AnswersByNoise) -> float:
+    """Return where the noise variance is its posterior mean, in prior sds of log σ.
 
     What an answer is expected to be is smooth in the noise where its density is not: that is
     interpolated, and the density had from it.
 
     Parameters
     ----------
-    evidence : array of shape (p,)
-        The log density of all other answers, at `noise_positions`.
-    value : float
-        The answer about spread.
-    expected, scatter : arrays of shape (p,)
-        Its mean, and its variance with noise.
+    known : AnswersByNoise
     """
-    tried = noise_positions()
-    finite = np.isfinite(evidence)
-    others, mean, spread = (
-        interpolate.PchipInterpolator(tried[finite], each[finite])
-        for each in (evidence, expected, np.log(scatter))
-    )
-
-    def minus_log_posterior(position: float) -> float:
-        density = spread_log_density(
-            value, expected=float(mean(position)), scatter=float(np.exp(spread(position)))
-        )
-        return 0.5 * position**2 - float(others(position)) - density
-
-    fine = np.linspace(tried[finite][0], tried[finite][-1], FINE)
-    return float(fine[np.argmin([minus_log_posterior(float(each)) for each in fine])])
+    fine = np.linspace(known.positions[0], known.positions[-1], FINE)
+    evidence, expected, logs = (each(fine) for each in known.interpolators())
+    misfit = np.square(known.values - expected) / np.exp(logs) + logs
+    log_density = evidence - 0.5 * misfit.sum(axis=1) - 0.5 * fine**2
+    doubled = 2.0 * LOG_NOISE_SD
+    mean = special.logsumexp(log_density + doubled * fine) - special.logsumexp(log_density)
+    return float(mean) / doubled
 
 
 def scaled_noise(prior: ExactPrior | SparsePrior, position: float) -> ExactPrior | SparsePrior:

@@ -3,8 +3,10 @@ r"""Noise that varies with the inputs, from answers of strata about how far outp
 The noise sd at x is σ e^{h(x)}. As for noise that is the same everywhere
 (`cloakgp.release.hyperparameters.noise`), log σ has a weak prior around the declared value; h is a
 Gaussian process of prior sd τ around 0, smooth from the centre of a stratum to the next
-(`cloakgp.models.scatter`), and known by its values h_b at these. Both are taken where the density
-of all answers, with these priors, is greatest.
+(`cloakgp.models.scatter`), and known by its values h_b at these. The density of all answers, with
+these priors, is taken for normal around its greatest value (Laplace's approximation), and σ² e^{2h}
+at every centre for its mean under that: e^{2v} times what is most probable, v the variance of the
+logarithm. So what is not known of the noise counts in the errors that are claimed.
 
 The answer of stratum b (`cloakgp.privacy.questions.scatter.ScatterQuestion`) has a mean and a
 variance under any noise sd. They are computed at a few, alike for all rows, and interpolated; the
@@ -18,13 +20,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import interpolate, linalg, optimize
+from scipy import linalg, optimize
 
 from cloakgp.models.scatter import Scatter, length_between, similarity
 from cloakgp.privacy.questions.scatter import ScatterQuestion
-from cloakgp.release.hyperparameters.noise import LOG_NOISE_SD, noise_positions, scaled_noise
+from cloakgp.release.hyperparameters.noise import LOG_NOISE_SD, AnswersByNoise, scaled_noise
 from cloakgp.release.measurement import Measurement
-from cloakgp.release.posterior.clipped import SpreadMoments, expected_spread
 from cloakgp.release.posterior.mixture import WeightedPrior
 from cloakgp.utils.arrays import Array
 
@@ -86,7 +87,7 @@ class Bumps:
 def with_learned_scatter(
     priors: Sequence[WeightedPrior], measurements: Sequence[Measurement], *, sweeps: int = 0
 ) -> tuple[WeightedPrior, ...]:
-    """Return priors with the noise, of every input, that the answers make most probable.
+    """Return priors with the noise, of every input, that is expected after the answers.
 
     Parameters
     ----------
@@ -97,25 +98,14 @@ def with_learned_scatter(
     sweeps : int
         As for `cloakgp.release.posterior.clipped.log_evidence`.
     """
-    main = max(priors, key=lambda prior: prior.weight).prior
     asked = [one for one in measurements if one.about_spread]
-    moments = []
-    for position in noise_positions():
-        try:
-            known = expected_spread(scaled_noise(main, position), measurements, sweeps=sweeps)
-        except np.linalg.LinAlgError:
-            known = SpreadMoments.impossible(sum(one.strategy.n_answers for one in asked))
-        moments.append(known)
     questions = [one.question for one in asked]
     bumps = Bumps.around(
         [(one.centres, one.units) for one in questions if isinstance(one, ScatterQuestion)]
     )
     return with_noise_in_strata(
         priors,
-        np.array([each.evidence for each in moments]),
-        values=np.concatenate([one.answers.values[:, 0] for one in asked]),
-        expected=np.array([each.expected for each in moments]),
-        variance=np.array([each.variance for each in moments]),
+        AnswersByNoise.of(priors, measurements, sweeps=sweeps),
         bumps=bumps,
         factor=_of_answers(bumps.factor, asked),
     )
@@ -123,35 +113,38 @@ def with_learned_scatter(
 
 def with_noise_in_strata(
     priors: Sequence[WeightedPrior],
-    evidence: Array,
+    known: AnswersByNoise,
     *,
-    values: Array,
-    expected: Array,
-    variance: Array,
     bumps: Bumps,
     factor: Array | None = None,
 ) -> tuple[WeightedPrior, ...]:
-    """Return priors with the most probable noise, from what it makes of answers at a few values.
+    """Return priors with the noise that is expected after answers about strata.
 
     Parameters
     ----------
     priors : sequence of WeightedPrior
-    evidence, values, expected, variance : arrays
-        As for `most_probable`.
+    known : AnswersByNoise
     bumps : Bumps
     factor : array of shape (k, B), optional
         As for `most_probable`; by default every answer is about the stratum of one centre.
     """
-    position, standard = most_probable(
-        evidence,
-        values=values,
-        expected=expected,
-        variance=variance,
-        factor=bumps.factor if factor is None else factor,
+    bumped = bumps.factor
+    position, standard, covariance = most_probable(
+        known, factor=bumped if factor is None else factor
     )
-    scatter = bumps.scatter(standard)
+    level = LOG_NOISE_SD * position
+    # log σ + h at the centres, by position and standard normal numbers.
+    slopes = np.column_stack([np.full(len(bumped), LOG_NOISE_SD), LOG_SCATTER_SD * bumped])
+    log_sds = slopes @ np.concatenate([[position], standard])
+    log_sds += np.einsum("ij,jk,ik->i", slopes, covariance, slopes)
+    level += LOG_NOISE_SD**2 * covariance[0, 0]
+    solved = linalg.solve_triangular(bumped, log_sds - level, lower=True) / LOG_SCATTER_SD
+    scatter = bumps.scatter(solved)
     return tuple(
-        replace(one, prior=replace(scaled_noise(one.prior, position), scatter=scatter))
+        replace(
+            one,
+            prior=replace(scaled_noise(one.prior, level / LOG_NOISE_SD), scatter=scatter),
+        )
         for one in priors
     )
 
@@ -172,19 +165,13 @@ def _of_answers(factor: Array, asked: Sequence[Measurement]) -> Array:
     return np.vstack(rows)
 
 
-def most_probable(
-    evidence: Array, *, values: Array, expected: Array, variance: Array, factor: Array
-) -> tuple[float, Array]:
+def most_probable(known: AnswersByNoise, *, factor: Array) -> tuple[float, Array, Array]:
     """Return the most probable noise: where σ is, and standard normal numbers for h.
 
     Parameters
     ----------
-    evidence : array of shape (p,)
-        The log density of all other answers, at `noise_positions`; not finite where there is none.
-    values : array of shape (k,)
-        The answers about spread.
-    expected, variance : arrays of shape (p, k)
-        Their means, and their variances with noise, at noises alike for all rows.
+    known : AnswersByNoise
+        At noises alike for all rows.
     factor : array of shape (k, B)
         h of the rows of every answer, over τ, by standard normal numbers.
 
@@ -193,25 +180,30 @@ def most_probable(
     position : float
         In prior sds of log σ.
     standard : array of shape (B,)
+    covariance : array of shape (1 + B, 1 + B)
+        Of these numbers, by Laplace's approximation: the curvature of answers counts by their
+        slopes (Gauss and Newton).
     """
-    finite = np.isfinite(evidence)
-    tried = noise_positions()[finite]
-    others, means, logs = (
-        interpolate.PchipInterpolator(tried, each[finite])
-        for each in (evidence, expected, np.log(variance))
-    )
-    which = np.arange(len(values))
-    moved = LOG_SCATTER_SD / LOG_NOISE_SD * factor
+    others, means, logs = known.interpolators()
+    first, last = known.positions[[0, -1]]
+    which = np.arange(len(known.values))
+    moved = np.column_stack([np.ones(len(factor)), LOG_SCATTER_SD / LOG_NOISE_SD * factor])
 
     def minus_log_posterior(free: Array) -> float:
-        level = float(np.clip(free[0], tried[0], tried[-1]))
-        at = np.clip(level + moved @ free[1:], tried[0], tried[-1])
+        level = float(np.clip(free[0], first, last))
+        at = np.clip(moved @ [level, *free[1:]], first, last)
         mean, log_variance = means(at)[which, which], logs(at)[which, which]
-        misfit = np.square(values - mean) / np.exp(log_variance) + log_variance
+        misfit = np.square(known.values - mean) / np.exp(log_variance) + log_variance
         return 0.5 * float(free @ free) + 0.5 * float(misfit.sum()) - float(others(level))
 
-    start = np.zeros(1 + factor.shape[1])
-    alike = [minus_log_posterior(np.concatenate([[one], start[1:]])) for one in tried]
-    start[0] = tried[int(np.argmin(alike))]
+    start = np.zeros(moved.shape[1])
+    alike = [minus_log_posterior(np.concatenate([[one], start[1:]])) for one in known.positions]
+    start[0] = known.positions[int(np.argmin(alike))]
     found = optimize.minimize(minus_log_posterior, start, method="L-BFGS-B").x
-    return float(np.clip(found[0], tried[0], tried[-1])), found[1:]
+    found[0] = np.clip(found[0], first, last)
+    at = np.clip(moved @ found, first, last)
+    slopes = means(at, nu=1)[which, which] / np.exp(logs(at)[which, which] / 2.0)
+    curvature = np.eye(len(found)) + (moved.T * slopes**2) @ moved
+    curvature[0, 0] += max(0.0, -float(others(found[0], nu=2)))
+    covariance = np.asarray(np.linalg.inv(curvature), dtype=np.float64)
+    return float(found[0]), found[1:], covariance

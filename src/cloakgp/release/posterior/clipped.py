@@ -51,8 +51,9 @@ from cloakgp.utils.arrays import Array
 SMALLEST_VARIANCE = 1e-9
 # Sweeps of iterated linearisation. More moved predictions by a few hundredths of their sds.
 SWEEPS = 3
-# Normal quantiles over which what lies outside of an interval is averaged.
-QUANTILES = 201
+# Quantiles over which what lies outside of an interval is averaged, and the degrees of freedom of
+# the law (Student's) whose quantiles these are.
+QUANTILES, FREEDOM = 201, 8
 
 
 def clipped_posterior(
@@ -364,13 +365,18 @@ def moments_of_spread(
 ) -> tuple[Array, Array]:
     """Return mean and variance of the distances of outputs outside, less a half, shapes (n,).
 
+    Outputs count as Student's with `FREEDOM` degrees of freedom, of the given variance: residuals
+    of most tables have longer tails than normal ones, and by a normal law their distances would let
+    the variance seem smaller than it is.
+
     Parameters
     ----------
     question : SpreadQuestion
     mean, variance : arrays of shape (n,)
         Of the outputs.
     """
-    steps = special.ndtri((np.arange(QUANTILES) + 0.5) / QUANTILES)
+    steps = special.stdtrit(FREEDOM, (np.arange(QUANTILES) + 0.5) / QUANTILES)
+    steps *= np.sqrt((FREEDOM - 2) / FREEDOM)
     distances = (mean - question.mean)[:, None] + np.sqrt(variance)[:, None] * steps
     outside = question.outside(np.abs(distances) / question.sd[:, None]) - 0.5
     return outside.mean(axis=1), outside.var(axis=1)
