@@ -218,7 +218,12 @@ def _schedule(
     table.check_stages(stages, model)
     share = 0.0
     if plan.calibrated and table.calibrates(model, average=plan.learning.average):
-        share = calibration_share(budget, rows=table.counted, largest_group=table.most_counted)
+        share = calibration_share(
+            budget,
+            rows=table.counted,
+            largest_group=table.most_counted,
+            outputs=table.outputs,
+        )
     return schedule_stages(
         stages,
         budget=budget,
@@ -228,4 +233,5 @@ def _schedule(
         beside_one=isinstance(plan.stages, str) and "stages" in criterion.uses,
         spent=spent,
         calibration=share,
+        outputs=table.outputs,
     )

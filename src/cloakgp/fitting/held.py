@@ -141,7 +141,7 @@ class HeldTable(Table):
         if known is None:
             return self._first(step.budget, model, settings)
         if step.calibrates:
-            return self._calibration(step.budget, settings, known=known)
+            return self._calibration(step, settings, known=known)
         if step.stage is None:
             return self._spread(step.budget, model, settings, known=known)
         if isinstance(model.likelihood, QuantileLikelihood):
@@ -359,11 +359,12 @@ class HeldTable(Table):
         matrix = strata.cells.membership(self.X).toarray()
         return Design(strategy=replace(strategy, matrix=matrix), question=by_strata)
 
-    def _calibration(self, budget: Budget, settings: DesignSettings, *, known: Release) -> Design:
+    def _calibration(self, step: Step, settings: DesignSettings, *, known: Release) -> Design:
         """Count outputs in cells of their predicted distributions, as those of new outputs."""
         mean, sd = known.predict(self.X, return_std=True, new_output=True)
-        noise = noise_share(budget, rows=self.counted, largest_group=self.most_counted)
-        strata, middles, shares = choose_strata(mean, noise=noise)
+        noise = noise_share(step.budget, rows=self.counted, largest_group=self.most_counted)
+        matrix = self._counting_matrix(step.output, None)
+        strata, middles, shares = choose_strata(mean[matrix[0] > 0], noise=noise)
         question = CalibrationQuestion(
             mean=mean,
             sd=sd,
@@ -373,7 +374,7 @@ class HeldTable(Table):
             sizes=shares * self.counted,
         )
         strategy = self._alike(settings.query.X, settings.query.weights)
-        return Design(strategy=strategy, question=question)
+        return Design(strategy=replace(strategy, matrix=matrix), question=question)
 
     def _alike(self, X_query: Array, query_weights: Array | None) -> DenseStrategy:
         """Return one question about all rows alike."""

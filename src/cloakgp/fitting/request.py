@@ -94,6 +94,22 @@ def check_learning(learn: object) -> None:
         raise ValueError(f"learn must be 'map', 'average' or None, got {learn!r}")
 
 
+def check_calibration(calibrate: object) -> None:
+    """Refuse invalid values of `calibrate`.
+
+    Raises
+    ------
+    ValueError
+        Unless it is "auto" or False.
+
+    Examples
+    --------
+    >>> check_calibration("auto")
+    """
+    if calibrate is not False and calibrate != "auto":
+        raise ValueError(f"calibrate must be 'auto' or False, got {calibrate!r}")
+
+
 def choose_hyperprior(
     learn: object, *, noise_variance: float | None, mean: float | None
 ) -> Hyperprior | None:
@@ -201,8 +217,7 @@ class Regression:
         Raw predictions are published with the whole budget, and one measurement was asked for where
         there are to be no stages; counts have no Gaussian distribution.
         """
-        if self.calibrate is not False and self.calibrate != "auto":
-            raise ValueError(f"calibrate must be 'auto' or False, got {self.calibrate!r}")
+        check_calibration(self.calibrate)
         several = self.stages is not None and "stages" in criterion.uses
         return self.calibrate == "auto" and several and not self.of_counts
 
@@ -386,7 +401,7 @@ class MultiOutputRegression:
     ----------
     bounds : sequence of (float, float)
         Of each output.
-    noise_variance, coregion, stages, interval
+    noise_variance, coregion, stages, interval, calibrate
         As for `DPGPMultiOutputRegressor`.
     """
 
@@ -399,6 +414,7 @@ class MultiOutputRegression:
     coregion: ArrayLike | None = None
     stages: Stages = "auto"
     interval: Literal["auto", False] = "auto"
+    calibrate: Literal["auto", False] = "auto"
 
     @cached_property
     def declared(self) -> tuple[OutputBounds, ...]:
@@ -424,9 +440,12 @@ class MultiOutputRegression:
         return self.declared if all(map(can_be_divided, self.declared)) else ()
 
     def asks_calibration(self, criterion: Criterion) -> bool:
-        """Return that outputs are not counted where they were predicted."""
-        del criterion
-        return False
+        """Return whether outputs are counted where they were predicted, if the budget allows it.
+
+        As for one output.
+        """
+        check_calibration(self.calibrate)
+        return self.calibrate == "auto" and self.stages is not None and "stages" in criterion.uses
 
     def hyperprior(self, learn: Learn | None) -> Hyperprior | None:
         """Return the hyperparameters that are learned: not the mean, the middle of each column."""
@@ -436,6 +455,7 @@ class MultiOutputRegression:
         """Refuse settings that are contradictory for any table."""
         del spelled
         self.bounds_to_search(criterion)
+        self.asks_calibration(criterion)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

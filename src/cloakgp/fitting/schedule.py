@@ -93,7 +93,7 @@ def schedule_release(
     searched : bool
         Whether an interval that holds most outputs is looked for first.
     calibrated : bool
-        Whether outputs are counted in cells of their predicted distributions, of one output.
+        Whether outputs are counted in cells of their predicted distributions.
     outputs : int
         T.
     """
@@ -115,8 +115,14 @@ def schedule_release(
         rows=rows,
         ask_spread=ask_spread,
         spent=search.spent(outputs if search.rounds else 0),
-        calibration=calibration_share(budget, rows=rows, largest_group=most_rows)
+        calibration=calibration_share(
+            budget,
+            rows=rows // outputs,
+            largest_group=max(most_rows // outputs, 1),
+            outputs=outputs,
+        )
         if calibrated
         else 0.0,
+        outputs=outputs,
     )
     return Schedule(budget=budget, search=search, steps=steps)

@@ -203,7 +203,7 @@ class Table(ABC):
             Whether predictions will average over hyperparameters.
         """
         del average
-        return model.likelihood.linear and self.outputs == 1
+        return model.likelihood.linear
 
     @abstractmethod
     def design(

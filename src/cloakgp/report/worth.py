@@ -17,6 +17,7 @@ import numpy as np
 
 from cloakgp.models.likelihoods import QuantileLikelihood
 from cloakgp.release import MultiOutputRelease, Release, StatisticsRelease
+from cloakgp.release.calibration import Calibration
 from cloakgp.release.histogram import NoisyHistogram
 from cloakgp.report.clipped import clipped_facts
 from cloakgp.report.columns import has_classes, known_inputs
@@ -176,6 +177,9 @@ def accuracy_section(release: object) -> Section | None:
         facts += clipped_facts(release)
     if isinstance(release, Release) and not has_classes(release):
         facts += calibration_facts(release)
+    if isinstance(release, MultiOutputRelease):
+        for name, known in zip(release.names, release.calibrated_by, strict=False):
+            facts.append(_calibration_fact(known, label=f"intervals of {name}"))
     return Section("Predictions", (*facts, BASIS))
 
 
@@ -215,22 +219,23 @@ def calibration_facts(release: Release) -> tuple[Fact, ...]:
         Of numbers.
     """
     known = release.calibrated_by
-    if known is None:
-        return ()
+    return () if known is None else (_calibration_fact(known, label="intervals"),)
+
+
+def _calibration_fact(known: Calibration, *, label: str) -> Fact:
+    """Describe the calibration of intervals of new values of one output."""
     strata = len(known.counts)
     parts = f" in each of {strata} parts by predicted value" if strata > 1 else ""
     unsure = 100 * NORMAL_95 * known.coverage_sd(STATED_COVERAGE)
-    return (
-        Fact(
-            "intervals",
-            "those for a new person's own value are calibrated by noisy counts of where the values "
-            f"of {known.question.sizes.sum():,.0f} rows lie around their predictions{parts}. "
-            f"Intervals of {100 * STATED_COVERAGE:g} % aim to hold that share of these values or "
-            "somewhat more (they are narrowed only as far as the noise allows), over all rows "
-            "together and not for each kind of person; noise and the number of rows may leave them "
-            f"up to {unsure:.2g} percentage points short of it (at 95 %). For new people this "
-            "holds nearly: the predictions were fitted to the counted ones.",
-        ),
+    return Fact(
+        label,
+        "those for a new person's own value are calibrated by noisy counts of where the values "
+        f"of {known.question.sizes.sum():,.0f} rows lie around their predictions{parts}. "
+        f"Intervals of {100 * STATED_COVERAGE:g} % aim to hold that share of these values or "
+        "somewhat more (they are narrowed only as far as the noise allows), over all rows "
+        "together and not for each kind of person; noise and the number of rows may leave them "
+        f"up to {unsure:.2g} percentage points short of it (at 95 %). For new people this "
+        "holds nearly: the predictions were fitted to the counted ones.",
     )
 
 
