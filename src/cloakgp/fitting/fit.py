@@ -171,18 +171,20 @@ def fit(table: Table, y: Any, plan: Plan) -> Release:
             plan=search,
             insecure_seed=plan.insecure_seed,
         )
-        outside: tuple[Count, ...] = ()
-        if search.checks:
-            [interval], [declared] = found, plan.searched
-            interval, outside = keep_strata(
+        kept = [
+            keep_strata(
                 partial(table.count, y=y),
                 found=interval,
                 declared=declared,
                 plan=search,
-                strata=partial(table.strata, search.strata),
+                strata=partial(table.strata, search.strata, output=output),
+                output=output,
                 insecure_seed=plan.insecure_seed,
             )
-            found = (interval,)
+            for output, (interval, declared) in enumerate(zip(found, plan.searched, strict=True))
+        ]
+        found = tuple(interval for interval, _ in kept)
+        outside = tuple(one for _, asked in kept for one in asked)
         if found != plan.searched:
             model = plan.model(found)
         table = table.within(found)

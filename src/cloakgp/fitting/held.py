@@ -24,6 +24,7 @@ from cloakgp.fitting.table import (
     Model,
     Strata,
     Table,
+    cells_of_output,
     design_given,
 )
 from cloakgp.models import ExactPrior, SparsePrior
@@ -478,11 +479,10 @@ class HeldTable(Table):
             insecure_seed=insecure_seed,
         )
 
-    def strata(self, count: int) -> Strata:
+    def strata(self, count: int, *, output: int = 0) -> Strata:
         """Return up to a number of strata of similar inputs; public."""
-        summary = summarise(InputRows(self.X))
-        cells = Partition(centres=summary.centres(count)[0], units=summary.units)
-        return Strata(cells=cells, sizes=np.asarray(cells.membership(self.X).sum(axis=1)))
+        del output
+        return strata_of_rows(self.X, count)
 
     def _counting_matrix(self, output: int, strata: Strata | None) -> Array:
         """Return which rows are in which count, shape (S, N) or (1, N)."""
@@ -635,14 +635,30 @@ class HeldEntries(HeldTable):
     def _convert_counted_outputs(self, y: ArrayLike) -> ArrayLike:
         return self.columns.entries(y, rows=self.people)
 
+    def strata(self, count: int, *, output: int = 0) -> Strata:
+        """Return up to a number of strata of the entries of one output, by inputs of their rows."""
+        rows = strata_of_rows(self.X[:: self.outputs, :-1], count)
+        return replace(rows, cells=cells_of_output(rows.cells, output))
+
     def _which(self, output: int) -> NDArray[np.bool_] | None:
         which: NDArray[np.bool_] = np.arange(len(self.X)) % self.outputs == output
         return which
 
     def _in_units(self, count: Count) -> Question:
-        # Of several outputs nobody is counted by strata.
-        assert isinstance(count.question, CountQuestion)
-        return CountQuestion(self.units.places(count.question.edges, output=count.output))
+        return count.question.in_units(self.units.bounds[count.output])
+
+
+def strata_of_rows(X: Array, count: int) -> Strata:
+    """Return up to a number of strata of rows with similar inputs.
+
+    Parameters
+    ----------
+    X : array of shape (N, D)
+    count : int
+    """
+    summary = summarise(InputRows(X))
+    cells = Partition(centres=summary.centres(count)[0], units=summary.units)
+    return Strata(cells=cells, sizes=np.asarray(cells.membership(X).sum(axis=1)))
 
 
 def expected_measurement(

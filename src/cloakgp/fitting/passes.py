@@ -26,7 +26,15 @@ from cloakgp.fitting.refusals import refuse
 from cloakgp.fitting.row_forecast import LITTLE, RowsForecast, forecast_rows
 from cloakgp.fitting.scatter import choose_strata_of_scatter
 from cloakgp.fitting.strategies import Budget, Query, design_rows, query_weights, unit_noise_sd
-from cloakgp.fitting.table import Count, Design, DesignSettings, Model, Strata, Table
+from cloakgp.fitting.table import (
+    Count,
+    Design,
+    DesignSettings,
+    Model,
+    Strata,
+    Table,
+    cells_of_output,
+)
 from cloakgp.models import SparsePrior
 from cloakgp.models.kernels.coregion import CoregionKernel
 from cloakgp.models.likelihoods import ClassLikelihood
@@ -536,11 +544,17 @@ class RowTable(Table):
     def _shares(self, output: int, cells: Partition | None) -> EqualShares:
         return EqualShares(grouped=self.grouped, output=self._which(output), strata=cells)
 
-    def strata(self, count: int) -> Strata:
+    def strata(self, count: int, *, output: int = 0) -> Strata:
         """Return up to a number of strata of similar inputs, after a pass that counts; public."""
-        cells = Partition(centres=self.summary.centres(count)[0], units=self.summary.units)
-        sums = sum_columns(self.passes, self._shares(0, cells), what="looking at groups of inputs")
+        cells = self._cells(count, output=output)
+        asked = self._shares(output, cells)
+        sums = sum_columns(self.passes, asked, what="looking at groups of inputs")
         return Strata(cells=cells, sizes=sums.totals)
+
+    def _cells(self, count: int, *, output: int) -> Partition:
+        """Return up to a number of cells of similar inputs."""
+        del output
+        return Partition(centres=self.summary.centres(count)[0], units=self.summary.units)
 
     def measure_counts(
         self, counts: Sequence[Count], *, first: Strategy
@@ -749,10 +763,13 @@ class EntryTable(RowTable):
     def _which(self, output: int) -> int:
         return output
 
-    def _in_units(self, count: Count) -> CountQuestion:
-        # Of several outputs nobody is counted by strata.
-        assert isinstance(count.question, CountQuestion)
-        return CountQuestion(self.units.places(count.question.edges, output=count.output))
+    def _in_units(self, count: Count) -> CountQuestion | OutsideQuestion:
+        return count.question.in_units(self.units.bounds[count.output])
+
+    def _cells(self, count: int, *, output: int) -> Partition:
+        assert isinstance(self.summary, EntrySummary)
+        rows = self.summary.by_row
+        return cells_of_output(Partition(rows.centres(count)[0], rows.units), output)
 
 
 def _change_units(y: Rows | GroupedRows, units: OutputColumns | None) -> Rows | GroupedRows:

@@ -128,6 +128,22 @@ class Count:
     strata: Strata | None = None
 
 
+def cells_of_output(cells: Partition, output: int) -> Partition:
+    """Return cells of rows as cells of their entries of one output.
+
+    Entries of others belong to some of them, too: who counts leaves these out.
+
+    Parameters
+    ----------
+    cells : Partition
+    output : int
+    """
+    return Partition(
+        centres=np.column_stack([cells.centres, np.full(len(cells.centres), float(output))]),
+        units=np.append(cells.units, 1.0),
+    )
+
+
 class Table(ABC):
     """A table whose outputs are asked; each way to have one is a subclass.
 
@@ -267,8 +283,15 @@ class Table(ABC):
         """Count an output of every row, by strata if given, under (ε, δ)-differential privacy."""
 
     @abstractmethod
-    def strata(self, count: int) -> Strata:
-        """Return up to a number of strata of similar inputs; public."""
+    def strata(self, count: int, *, output: int = 0) -> Strata:
+        """Return up to a number of strata of similar inputs; public.
+
+        Parameters
+        ----------
+        count : int
+        output : int
+            Of several, the one whose entries are to be parted.
+        """
 
     def within(self, found: Sequence[OutputBounds]) -> Table:
         """Return the table with its outputs in units of the intervals that were found."""

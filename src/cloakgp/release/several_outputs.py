@@ -18,6 +18,7 @@ from cloakgp.privacy.questions.base import Question
 from cloakgp.privacy.questions.bounds import OutputBounds
 from cloakgp.privacy.questions.calibration import CellCounts
 from cloakgp.privacy.questions.counts import CountQuestion
+from cloakgp.privacy.questions.outside import OutsideQuestion
 from cloakgp.privacy.several_outputs import STANDARD_BOUNDS, OutputColumns
 from cloakgp.release.calibration import Calibration
 from cloakgp.release.distribution_columns import DistributionColumns
@@ -50,7 +51,7 @@ NOT_ALL = "its entries are not all outputs of each row"
 NOT_TOGETHER = "it does not protect all outputs of a person together"
 DAMAGED_CALIBRATION = "its calibration is damaged"
 # Questions that are about one output at a time.
-COUNTS = (CountQuestion, CellCounts)
+COUNTS = (CountQuestion, OutsideQuestion, CellCounts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -394,7 +395,7 @@ class MultiOutputRelease(SavedRelease):
 
         Returns
         -------
-        (int, CountQuestion or CellCounts) or None
+        (int, CountQuestion, OutsideQuestion or CellCounts) or None
             None if it counted nothing.
         """
         question = measurement.question
@@ -403,8 +404,7 @@ class MultiOutputRelease(SavedRelease):
         output = _counted_output(measurement.strategy, count=len(self.columns.bounds))
         if isinstance(question, CellCounts):
             return output, question
-        limits = self.units.bounds[output]
-        return output, CountQuestion(limits.middle + limits.width * question.edges)
+        return output, question.in_output_units(self.units.bounds[output])
 
     def _check_calibrations(self) -> None:
         """Refuse calibrations that are not by counts of each output in turn."""
@@ -464,9 +464,9 @@ def _counted_output(strategy: Strategy, *, count: int) -> int:
         output = strategy.output
     else:
         assert isinstance(strategy, DenseStrategy)
-        output = int(strategy.matrix[0].argmax())
-        alone = np.arange(strategy.n_rows) % count == output
-        if not np.array_equal(strategy.matrix[0] > 0, alone):
+        counted = (strategy.matrix > 0).any(axis=0)
+        output = int(counted.argmax())
+        if not np.array_equal(counted, np.arange(strategy.n_rows) % count == output):
             output = None
     if output is None or output >= count:
         raise ValueError("its counts are not those of one output")
