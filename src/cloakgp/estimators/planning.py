@@ -416,6 +416,7 @@ class ForecastMixin(PlanMixin):
             ask_spread=hyperprior is not None and hyperprior.noise_variance,
             searched=bool(request.task.bounds_to_search(request.chosen_criterion())),
             calibrated=request.task.asks_calibration(request.chosen_criterion()),
+            kept=request.task.kept,
         )
 
     def _forecast(
@@ -440,6 +441,7 @@ class ForecastMixin(PlanMixin):
             criterion=self.criterion,
             searched=bool(request.task.bounds_to_search(request.chosen_criterion())),
             calibrated=request.task.asks_calibration(request.chosen_criterion()),
+            kept=request.task.kept,
             groups=groups,
         )
 

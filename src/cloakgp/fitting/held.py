@@ -14,7 +14,9 @@ from cloakgp.design import Certificate
 from cloakgp.design.streaming.binning import Partition
 from cloakgp.fitting.bands import Step
 from cloakgp.fitting.calibration import choose_cells, choose_strata, noise_share
+from cloakgp.fitting.margins import choose_kept, margin_cells
 from cloakgp.fitting.reach import reach_of_rows
+from cloakgp.fitting.refusals import refuse
 from cloakgp.fitting.scatter import choose_strata_of_scatter
 from cloakgp.fitting.strategies import Budget, choose_strategy, query_shares, unit_noise_sd
 from cloakgp.fitting.table import (
@@ -39,8 +41,10 @@ from cloakgp.privacy.groups import Groups, checked_groups
 from cloakgp.privacy.questions.base import Question
 from cloakgp.privacy.questions.calibration import CalibrationQuestion
 from cloakgp.privacy.questions.counts import CountQuestion
+from cloakgp.privacy.questions.margins import MarginQuestion
 from cloakgp.privacy.questions.outside import OutsideQuestion
 from cloakgp.privacy.questions.quantiles import QuantileQuestion
+from cloakgp.privacy.questions.reading import read_outputs
 from cloakgp.privacy.questions.scatter import ScatterQuestion
 from cloakgp.privacy.questions.spread import SpreadQuestion
 from cloakgp.privacy.questions.unit import UNIT_INTERVAL
@@ -70,6 +74,9 @@ class HeldTable(Table):
         Names of the columns.
     transform : OutputTransform or None
         Applied to outputs before they are asked.
+    chosen : array of shape (N',) or None
+        Whose rows these are, of a table from which some were kept out: true for N of its rows.
+        Private outputs are those of the whole table.
     exposure : array of shape (N,) or None
         Public: of counts, how much of whatever they are counted in each row had.
     """
@@ -81,6 +88,7 @@ class HeldTable(Table):
     input_names: tuple[str, ...] = ()
     output_name: str = "y"
     transform: OutputTransform | None = None
+    chosen: NDArray[np.bool_] | None = None
     inference: Inference = "iterated"
 
     @classmethod
@@ -449,9 +457,35 @@ class HeldTable(Table):
 
     def _convert_outputs(self, y: ArrayLike) -> ArrayLike:
         """Return private outputs as they are asked."""
-        if self.transform is None:
-            return y
-        return transform_outputs(y, transform=self.transform, rows=len(self.X))
+        rows = len(self.X if self.chosen is None else self.chosen)
+        if self.transform is not None:
+            y = transform_outputs(y, transform=self.transform, rows=rows)
+        return y if self.chosen is None else read_outputs(y, rows=rows)[self.chosen]
+
+    def keep_out(self, share: float, *, random_state: int) -> tuple[HeldTable, HeldTable]:
+        """Return the table without a share of its rows, and these rows as another table."""
+        if self.groups is not None:
+            refuse("margins of groups")
+        kept = choose_kept(len(self.X), share=share, random_state=random_state)
+        return (
+            replace(self, X=self.X[~kept], chosen=~kept),
+            replace(self, X=self.X[kept], chosen=kept, number=self.number + 1),
+        )
+
+    def design_margins(
+        self, budget: Budget, model: Model, settings: DesignSettings, *, known: Release
+    ) -> Design:
+        """Ask how far predictions of these rows are off, as of new outputs."""
+        assert isinstance(model.question, OutputBounds)
+        mean, sd = known.predict(self.X, return_std=True, new_output=True)
+        question = MarginQuestion(
+            mean=mean,
+            sd=sd,
+            within=model.question,
+            cells=margin_cells(budget, rows=len(self.X)),
+        )
+        strategy = self._alike(settings.query.X, settings.query.weights)
+        return Design(strategy=strategy, question=question)
 
     def _convert_counted_outputs(self, y: ArrayLike) -> ArrayLike:
         """Return private outputs as they are counted, in the units of their bounds."""

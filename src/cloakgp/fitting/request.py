@@ -95,7 +95,7 @@ def check_learning(learn: object) -> None:
 
 
 def check_calibration(calibrate: object) -> None:
-    """Refuse invalid values of `calibrate`.
+    """Refuse invalid values of `calibrate` where no rows can be kept out.
 
     Raises
     ------
@@ -146,7 +146,7 @@ class Regression:
     output_transform : {"log", "logit"} or None
     likelihood : {"normal", "counts"}
     overdispersion : float or None
-    calibrate : "auto" or False
+    calibrate : "auto", False or float
         All as for `DPGPRegressor`.
     """
 
@@ -160,7 +160,7 @@ class Regression:
     output_transform: TransformName | None = None
     likelihood: OutputLikelihood = "normal"
     overdispersion: float | None = None
-    calibrate: Literal["auto", False] = "auto"
+    calibrate: Literal["auto", False] | float = "auto"
 
     @property
     def of_counts(self) -> bool:
@@ -217,9 +217,15 @@ class Regression:
         Raw predictions are published with the whole budget, and one measurement was asked for where
         there are to be no stages; counts have no Gaussian distribution.
         """
-        check_calibration(self.calibrate)
         several = self.stages is not None and "stages" in criterion.uses
         return self.calibrate == "auto" and several and not self.of_counts
+
+    @cached_property
+    def kept(self) -> float:
+        """The share of the rows that is kept out of the fit, for margins of intervals."""
+        from cloakgp.fitting.margins import kept_share
+
+        return kept_share(self.calibrate)
 
     def hyperprior(self, learn: Learn | None) -> Hyperprior | None:
         """Return the hyperparameters that are learned."""
@@ -241,7 +247,10 @@ class Regression:
             )
         self._check_counts(criterion, spelled)
         self.bounds_to_search(criterion)
-        self.asks_calibration(criterion)
+        if self.kept and self.of_counts:
+            from cloakgp.fitting.refusals import refuse
+
+            refuse("margins of counts")
 
     def _check_counts(self, criterion: Criterion, spelled: Spelling) -> None:
         """Refuse settings that contradict counts, or need them."""
@@ -287,8 +296,14 @@ class Regression:
         return made
 
 
+class NothingKept:
+    """A task all of whose rows are asked alike."""
+
+    kept: ClassVar[float] = 0.0
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
-class QuantileRegression:
+class QuantileRegression(NothingKept):
     """A fit of quantiles of one number, given the inputs of its row.
 
     Attributes
@@ -394,7 +409,7 @@ class QuantileRegression:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class MultiOutputRegression:
+class MultiOutputRegression(NothingKept):
     """A fit of several numbers in every row, in widths of their bounds.
 
     Attributes
@@ -459,7 +474,7 @@ class MultiOutputRegression:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Classification:
+class Classification(NothingKept):
     """A fit of one class in every row.
 
     Attributes

@@ -298,6 +298,38 @@ class Table(ABC):
         del found
         return self
 
+    def keep_out(self, share: float, *, random_state: int) -> tuple[Table, Table]:
+        """Return the table without a share of its rows, and these rows; drawn from public numbers.
+
+        Parameters
+        ----------
+        share : float
+        random_state : int
+
+        Raises
+        ------
+        ValueError, TypeError
+            If rows cannot be kept out of such a table.
+        """
+        del share, random_state
+        refuse("margins of other tables")
+
+    def design_margins(
+        self, budget: Budget, model: Model, settings: DesignSettings, *, known: Release
+    ) -> Design:
+        """Return the question how far predictions of these rows are off, which were kept out.
+
+        Parameters
+        ----------
+        budget : Budget
+        model : Model
+            Within the declared bounds.
+        settings : DesignSettings
+        known : Release
+        """
+        del budget, model, settings, known
+        refuse("margins of other tables")
+
     @abstractmethod
     def measure_counts(
         self, counts: Sequence[Count], *, first: Strategy

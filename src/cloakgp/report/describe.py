@@ -121,6 +121,7 @@ def _of_release(release: Release) -> tuple[Section, ...]:
                 release.guarantee,
                 output=release.output_name,
                 parts=[measurement.guarantee for measurement in release.measurements],
+                apart=None if release.choice is not None else release.kept,
                 choice=release.choice,
                 grouped=_grouped(release),
                 visits=release.visits,

@@ -19,6 +19,7 @@ from cloakgp.models.likelihoods import QuantileLikelihood
 from cloakgp.release import MultiOutputRelease, Release, StatisticsRelease
 from cloakgp.release.calibration import Calibration
 from cloakgp.release.histogram import NoisyHistogram
+from cloakgp.release.margins import Margins, noise_part
 from cloakgp.report.clipped import clipped_facts
 from cloakgp.report.columns import has_classes, known_inputs
 from cloakgp.report.facts import Fact, Section
@@ -218,6 +219,8 @@ def calibration_facts(release: Release) -> tuple[Fact, ...]:
     release : Release
         Of numbers.
     """
+    if release.margins is not None:
+        return (_margin_fact(release.margins),)
     known = release.calibrated_by
     return () if known is None else (_calibration_fact(known, label="intervals"),)
 
@@ -236,6 +239,28 @@ def _calibration_fact(known: Calibration, *, label: str) -> Fact:
         "together and not for each kind of person; noise and the number of rows may leave them "
         f"up to {unsure:.2g} percentage points short of it (at 95 %). For new people this "
         "holds nearly: the predictions were fitted to the counted ones.",
+    )
+
+
+def _margin_fact(known: Margins) -> Fact:
+    """Describe the coverage of intervals by rows that were kept out of the fit."""
+    stated = f"{100 * STATED_COVERAGE:g} %"
+    whole = (
+        f" That takes more rows than these: an interval of {stated} is all within the bounds."
+        if known.margin(STATED_COVERAGE) == np.inf
+        else " An interval of more than these rows can tell is all within the bounds."
+    )
+    return Fact(
+        "intervals",
+        f"{known.rows:,} rows, drawn at random, were kept out of the fit and counted, with noise, "
+        f"by their distance from predictions. An interval of {stated} holds a new person's own "
+        f"value with a probability of at least {stated}, whatever the model, if new people are "
+        "like those of the table (exchangeable with the rows that were kept out). That is on "
+        "average over people and over draws of all this, and not for each kind of person; that "
+        f"noise makes an interval too short has a probability of at most β = "
+        f"{100 * noise_part(STATED_COVERAGE):.2g} %, and is counted in. Values beyond the declared "
+        f"bounds count as at their ends.{whole} Quantiles and probabilities do not go by this: "
+        "they are the model's.",
     )
 
 

@@ -1,0 +1,119 @@
+"""Conformal margins in a fit: which rows are kept out, in which cells they are counted.
+
+Rows are kept out by a draw that depends on no output. They are asked one question, with the whole
+budget, as no other question is about them. All of this is decided by public numbers; distances end
+where, on simulated scores and at noises of .03 to 3 % of the rows, intervals were narrowest. Cells
+are few where noise is much, since what lies beyond a distance is a sum over cells.
+"""
+
+from __future__ import annotations
+
+from numbers import Real
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cloakgp.fitting.strategies import Budget
+from cloakgp.release.margins import least_count, noise_part, quantile_of_noise
+from cloakgp.utils.arrays import Array
+
+# From which distance to which cells end, in predictive sds, and how many times further each is.
+NEAREST, FURTHEST = 0.1, 8.0
+FINE, COARSE = 1.1, 1.35
+# With more noise on a count, as a share of the rows, they are the coarse ones.
+COARSE_FROM = 0.003
+# The coverage that must be possible if rows are to be kept out.
+LEAST_COVERAGE = 0.9
+# At most this much of a table is kept out.
+MOST_KEPT = 0.5
+
+
+def kept_share(calibrate: object) -> float:
+    """Return the share of the rows that is kept out of a fit; 0 if none is.
+
+    Parameters
+    ----------
+    calibrate : "auto", False or float
+        As for `DPGPRegressor`.
+
+    Raises
+    ------
+    ValueError
+        If it is none of these.
+
+    Examples
+    --------
+    >>> kept_share(0.1), kept_share("auto"), kept_share(False)
+    (0.1, 0.0, 0.0)
+    """
+    if calibrate is False or calibrate == "auto":
+        return 0.0
+    number = isinstance(calibrate, Real) and not isinstance(calibrate, bool)
+    # Written so that NaN fails.
+    if not (number and 0 < float(calibrate) < MOST_KEPT):  # type: ignore[arg-type]
+        raise ValueError(
+            "calibrate must be 'auto', False, or the share of the rows that is kept out of the "
+            f"fit, above 0 and below {MOST_KEPT:g}, got {calibrate!r}"
+        )
+    return float(calibrate)  # type: ignore[arg-type]
+
+
+def choose_kept(rows: int, *, share: float, random_state: int) -> NDArray[np.bool_]:
+    """Return which rows are kept out, shape (N,): that share of them, by a draw.
+
+    Parameters
+    ----------
+    rows : int
+        N.
+    share : float
+    random_state : int
+        Public.
+    """
+    kept = np.zeros(rows, dtype=bool)
+    order = np.random.default_rng(random_state).permutation(rows)
+    kept[order[: max(round(share * rows), 1)]] = True
+    return kept
+
+
+def margin_cells(budget: Budget, *, rows: int) -> Array:
+    """Return where cells of distances end, in predictive sds.
+
+    Parameters
+    ----------
+    budget : Budget
+        Of the question.
+    rows : int
+        That are kept out.
+
+    Examples
+    --------
+    >>> pure = Budget(1.0, 0.0, noise="laplace")
+    >>> len(margin_cells(pure, rows=300)), len(margin_cells(pure, rows=3000))
+    (15, 46)
+    """
+    noise = budget.law.between_indicators * budget.unit_sd() / rows
+    ratio = COARSE if noise > COARSE_FROM else FINE
+    count = int(np.log(FURTHEST / NEAREST) / np.log(ratio)) + 1
+    return np.asarray(FURTHEST * ratio ** np.arange(1.0 - count, 1.0))
+
+
+def check_kept(budget: Budget, *, rows: int) -> None:
+    """Refuse to keep out so few rows that no interval of 90 % can be told from all.
+
+    Parameters
+    ----------
+    budget : Budget
+    rows : int
+        That are kept out.
+
+    Raises
+    ------
+    ValueError
+    """
+    sd = budget.law.between_indicators * budget.unit_sd()
+    reach = sd * quantile_of_noise(budget.law, 1, 1.0 - noise_part(LEAST_COVERAGE))
+    if least_count(LEAST_COVERAGE, rows=rows) - 1 + reach > rows:
+        raise ValueError(
+            f"calibrate keeps {rows:,} rows out of the fit, too few at this budget for intervals "
+            f"of {100 * LEAST_COVERAGE:g} %: keep more, or give calibrate='auto'"
+        )
