@@ -233,7 +233,7 @@ def _with_margins(
     kept: Table, y: Any, release: Release, *, budget: Budget, model: Model, plan: Plan
 ) -> Release:
     """Ask rows that were kept out how far predictions are off, with the whole budget."""
-    design = kept.design_margins(budget, model, plan.settings, known=release)
+    design = kept.design_margins(model, plan.settings, known=release)
     seed = plan.insecure_seed
     measurement = kept.ask(
         design,

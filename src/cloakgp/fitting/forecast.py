@@ -22,7 +22,7 @@ from cloakgp.fitting.bands import ONE_STAGE, Stage, Step
 from cloakgp.fitting.calibration import CELLS, MOST_STRATA
 from cloakgp.fitting.held import HeldTable, expected_measurement
 from cloakgp.fitting.interval import BINS
-from cloakgp.fitting.margins import margin_cells
+from cloakgp.fitting.margins import CELLS as DISTANCES
 from cloakgp.fitting.planning import fit_cost
 from cloakgp.fitting.scatter import choose_count
 from cloakgp.fitting.schedule import schedule_release
@@ -178,7 +178,7 @@ def forecast_release(
     search = schedule.search
     others = (BINS + 2) * len(search.rounds) + search.strata * len(search.checks)
     if schedule.kept:
-        others += len(margin_cells(schedule.budget, rows=schedule.kept)) + 1
+        others += len(DISTANCES) + 1
     for step in schedule.steps:
         if step.calibrates:
             others += MOST_STRATA * (len(CELLS) + 1)

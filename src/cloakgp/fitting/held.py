@@ -14,7 +14,7 @@ from cloakgp.design import Certificate
 from cloakgp.design.streaming.binning import Partition
 from cloakgp.fitting.bands import Step
 from cloakgp.fitting.calibration import choose_cells, choose_strata, noise_share
-from cloakgp.fitting.margins import choose_kept, margin_cells
+from cloakgp.fitting.margins import CELLS, choose_kept
 from cloakgp.fitting.reach import reach_of_rows
 from cloakgp.fitting.refusals import refuse
 from cloakgp.fitting.scatter import choose_strata_of_scatter
@@ -472,9 +472,7 @@ class HeldTable(Table):
             replace(self, X=self.X[kept], chosen=kept, number=self.number + 1),
         )
 
-    def design_margins(
-        self, budget: Budget, model: Model, settings: DesignSettings, *, known: Release
-    ) -> Design:
+    def design_margins(self, model: Model, settings: DesignSettings, *, known: Release) -> Design:
         """Ask how far predictions of these rows are off, as of new outputs."""
         assert isinstance(model.question, OutputBounds)
         mean, sd = known.predict(self.X, return_std=True, new_output=True)
@@ -482,7 +480,7 @@ class HeldTable(Table):
             mean=mean,
             sd=sd,
             within=model.question,
-            cells=margin_cells(budget, rows=len(self.X)),
+            cells=CELLS,
         )
         strategy = self._alike(settings.query.X, settings.query.weights)
         return Design(strategy=strategy, question=question)

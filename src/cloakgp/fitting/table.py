@@ -314,20 +314,17 @@ class Table(ABC):
         del share, random_state
         refuse("margins of other tables")
 
-    def design_margins(
-        self, budget: Budget, model: Model, settings: DesignSettings, *, known: Release
-    ) -> Design:
+    def design_margins(self, model: Model, settings: DesignSettings, *, known: Release) -> Design:
         """Return the question how far predictions of these rows are off, which were kept out.
 
         Parameters
         ----------
-        budget : Budget
         model : Model
             Within the declared bounds.
         settings : DesignSettings
         known : Release
         """
-        del budget, model, settings, known
+        del model, settings, known
         refuse("margins of other tables")
 
     @abstractmethod
