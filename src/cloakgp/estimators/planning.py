@@ -15,6 +15,8 @@ from cloakgp.estimators.base import Inputs, TableLike, count_queries
 from cloakgp.fitting.bands import Stages, stages_for
 from cloakgp.fitting.defaults import INDUCING, LARGEST_DEFAULT_QUERY
 from cloakgp.fitting.forecast import FewRows, Forecast, forecast_release
+from cloakgp.fitting.interval import adaptive_budget
+from cloakgp.fitting.margins import check_kept, count_kept
 from cloakgp.fitting.passes import Rows
 from cloakgp.fitting.planning import FitCost, FitPlan, plan_fit
 from cloakgp.fitting.refusals import refuse
@@ -265,6 +267,8 @@ class ForecastMixin(PlanMixin):
             "forecasts": forecasts,
             "unknown": "" if forecasts else NOT_IN_PASSES,
         }
+        if how.by_passes and self._regression().kept:
+            refuse("margins of other tables")
         own = next((each for each in forecasts if each.epsilon == self.epsilon), None)
         if own is not None:
             return known.plan_of(
@@ -359,17 +363,20 @@ class ForecastMixin(PlanMixin):
     ) -> tuple[Forecast, ...]:
         prior = self._prior(inputs, self._regression().limits, inducing=inducing)
         units = checked_groups(groups, rows=len(inputs))
-        return tuple(
-            self._forecast(
-                inputs,
-                prior=prior,
-                query=query,
-                epsilon=epsilon,
-                groups=units,
-                noise=self._noise(inputs, prior=prior, query=query, epsilon=epsilon),
+        share, found = self._regression().kept, []
+        for epsilon in epsilons:
+            noise = self._noise(inputs, prior=prior, query=query, epsilon=epsilon)
+            if share and units is not None:
+                refuse("margins of groups")
+            if share:
+                budget = adaptive_budget(Budget(epsilon, self.delta, noise=noise))
+                check_kept(budget, rows=count_kept(len(inputs), share=share))
+            found.append(
+                self._forecast(
+                    inputs, prior=prior, query=query, epsilon=epsilon, groups=units, noise=noise
+                )
             )
-            for epsilon in epsilons
-        )
+        return tuple(found)
 
     def _regression(self) -> Regression:
         """Return the regression task of the parameters."""

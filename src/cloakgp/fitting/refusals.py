@@ -127,6 +127,12 @@ REFUSALS: dict[str, Refusal] = {
         why="the candidates are compared on all rows, those that would be kept out too: fit the "
         "chosen one on other rows, or give calibrate='auto'",
     ),
+    "kept rows again": Refusal(
+        what="refine",
+        of="releases for which rows were kept out (calibrate with a share)",
+        why="some rows of this table were kept out of the fit, and margins would not hold after "
+        "another visit to the others: extend by other rows, or fit with calibrate='auto'",
+    ),
     "exact prior in passes": Refusal(
         what="extend by rows that are read in passes",
         of="releases with an exact prior",

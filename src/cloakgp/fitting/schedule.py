@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from cloakgp.fitting.bands import Stage, Step, schedule_stages
 from cloakgp.fitting.calibration import calibration_share
 from cloakgp.fitting.interval import NO_SEARCH, SearchPlan, adaptive_budget
-from cloakgp.fitting.margins import check_kept, choose_kept
+from cloakgp.fitting.margins import count_kept
 from cloakgp.fitting.strata import plan_checked_search
 from cloakgp.fitting.strategies import Budget
 from cloakgp.privacy import Guarantee, OutputBounds
@@ -107,9 +107,8 @@ def schedule_release(
     budget.law.check(*budget.pair)
     search, out = NO_SEARCH, 0
     if kept:
-        out = int(choose_kept(rows, share=kept, random_state=0).sum())
+        out = count_kept(rows, share=kept)
         budget, rows = adaptive_budget(budget), rows - out
-        check_kept(budget, rows=out)
     if searched:
         search = plan_checked_search(
             bounds,

@@ -493,14 +493,17 @@ def compose_parallel(*guarantees: Guarantee) -> Guarantee:
     """
     check_parts(guarantees, kind=Guarantee)
     without_delta = max(part.epsilon_of_parts for part in guarantees)
+    parts = (without_delta,) if without_delta else ()
+    other = any(part.pure for part in guarantees)
     total = Guarantee(
         epsilon=0.0,
         delta=max(part.delta for part in guarantees),
         mu=max(part.mu for part in guarantees),
         answers=max(part.answers for part in guarantees),
         coarseness=max(part.coarseness for part in guarantees),
-        adaptive=any(part.adaptive for part in guarantees),
-        pure=(without_delta,) if without_delta else (),
+        laplace=() if other else parts,
+        adaptive=bool(parts) or any(part.adaptive for part in guarantees),
+        pure=parts if other else (),
     )
     return replace(total, epsilon=total.epsilon_at(total.delta))
 

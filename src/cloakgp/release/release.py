@@ -300,7 +300,8 @@ class Release(SavedRelease, Predictions):
         """
         if self.limit is None:
             return
-        spent = Amount.of_guarantee(self.guarantee)
+        # Later visits may ask anybody: whoever is in one measurement counts as in all.
+        spent = Amount.of_guarantee(replace(self, kept=None).guarantee)
         # Of the filters alone: this visit takes no limit whole that was declared after it.
         rule = filter_of(self.limit)
         if not (rule.accepts(spent) and has_room(spent, later, limit=self.limit)):
