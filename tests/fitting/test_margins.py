@@ -7,6 +7,7 @@ import pytest
 from counting_keeper import Counting
 
 from cloakgp import DPGPRegressor
+from cloakgp.data import ArrayRows
 from cloakgp.fitting.margins import CELLS, check_kept, choose_kept, kept_share
 from cloakgp.fitting.strategies import Budget
 from cloakgp.privacy.spending import counted_by
@@ -85,3 +86,18 @@ def test_an_account_holds_and_counts_both_budgets():
     assert len(held) == 2
     assert sum(one.epsilon for one in held) >= keeper.pure * (1 - 1e-9)
     assert release.guarantee.pure_epsilon == pytest.approx(4.0, rel=1e-4)
+
+
+def test_tables_in_chunks_are_not_planned_either():
+    rows = ArrayRows(np.zeros((9, 1)), np.zeros(9), jobs=1)
+    with pytest.raises(ValueError, match="fit rows that are held"):
+        DPGPRegressor(bounds=(0, 10), epsilon=4.0, calibrate=0.2).plan(rows)
+
+
+def test_tables_of_many_rows_are_held():
+    """Beside others, which are read in passes from 5,000 rows on."""
+    X = np.linspace(0.0, 10.0, 6_000)[:, None]
+    model = DPGPRegressor(bounds=(0, 10), epsilon=4.0, inducing=3, gap=0.3, stages=None, learn=None)
+    assert model.plan_fit(X.shape).by_passes
+    release = model.set_params(calibrate=0.1).fit(X, X[:, 0]).release_
+    assert release.margins.rows == 600

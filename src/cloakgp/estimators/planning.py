@@ -105,6 +105,7 @@ class PlanMixin:
     if TYPE_CHECKING:
         # What the estimator itself brings.
         def _criterion(self) -> Criterion: ...
+        def _request(self) -> FitRequest: ...
 
     def plan_fit(
         self, shape: tuple[int, int], *, queries: int | None = None, grouped: bool = False
@@ -164,6 +165,8 @@ class PlanMixin:
         how = self.plan_fit(
             (table.rows, table.n_inputs), queries=queries, grouped=table.people is not None
         )
+        if inputs is None and self._request().task.kept:
+            refuse("margins of other tables")
         if inputs is None and self._holds_rows:
             refuse("counts in passes")
         if inputs is None:
@@ -267,8 +270,6 @@ class ForecastMixin(PlanMixin):
             "forecasts": forecasts,
             "unknown": "" if forecasts else NOT_IN_PASSES,
         }
-        if how.by_passes and self._regression().kept:
-            refuse("margins of other tables")
         own = next((each for each in forecasts if each.epsilon == self.epsilon), None)
         if own is not None:
             return known.plan_of(

@@ -562,4 +562,4 @@ class DPGPRegressor(
 
     @property
     def _holds_rows(self) -> bool:
-        return self.likelihood == "counts"
+        return self.likelihood == "counts" or self._regression().kept > 0

@@ -12,6 +12,7 @@ from numbers import Real
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import shuffle
 
 from cloakgp.fitting.strategies import Budget
 from cloakgp.release.margins import least_count, noise_part, quantile_of_noise
@@ -83,7 +84,7 @@ def choose_kept(rows: int, *, share: float, random_state: int) -> NDArray[np.boo
         Public.
     """
     kept = np.zeros(rows, dtype=bool)
-    order = np.random.default_rng(random_state).permutation(rows)
+    order = shuffle(np.arange(rows), random_state=random_state)
     kept[order[: count_kept(rows, share=share)]] = True
     return kept
 
