@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF
 from unit_neighbours import spent_over_units
 
@@ -335,3 +336,107 @@ def test_noise_is_chosen_on_few_rows_that_stand_for_many(monkeypatch):
     # Few rows do not tell whose they are.
     model.fit(X, y, X[:20], groups=np.arange(600) // 2)
     assert [rows for rows, _, _ in asked] == [1200, 1200]
+
+
+# Calibrated distributions of each output.
+
+
+def skewed(rows, *, seed):
+    """A skewed output, and one with long tails: neither is normal."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(0, 10, size=(rows, 1))
+    first = 100 + 10 * np.sin(X[:, 0]) + 8 * (rng.gamma(1.0, size=rows) - 1)
+    second = 0.5 * np.cos(X[:, 0]) + 0.1 * rng.standard_t(2, size=rows)
+    return X, np.column_stack([first, second])
+
+
+@pytest.fixture(scope="module")
+def calibrated():
+    X, y = skewed(900, seed=0)
+    settings = {"epsilon": 30.0, "delta": 0.0, "noise": "laplace", "inducing": 10, "gap": 0.05}
+    model = regressor(insecure_seed=1, **settings).fit(X, y)
+    plain = regressor(insecure_seed=1, calibrate=False, **settings).fit(X, y)
+    return model, plain
+
+
+def coverage_of(release, level):
+    X, y = skewed(20_000, seed=1)
+    lower, upper = release.predict_interval(X, level)
+    return ((y >= lower) & (y <= upper)).mean(axis=0)
+
+
+def test_each_output_has_its_own_calibrated_distribution(calibrated):
+    release, plain = (model.release_ for model in calibrated)
+    assert release.is_calibrated
+    assert not plain.is_calibrated
+    assert len(release.calibrated_by) == 2
+    for level in (0.5, 0.9):
+        errors = np.abs(coverage_of(release, level) - level)
+        assert (errors < 0.06).all()
+    # Half of a normal distribution are many more of an exponential one.
+    assert np.abs(coverage_of(plain, 0.5) - 0.5).max() > 0.1
+
+
+def test_probabilities_and_quantiles_of_each_output_agree(calibrated):
+    release = calibrated[0].release_
+    X = np.array([[2.0], [7.0]])
+    levels = np.array([0.2, 0.5, 0.8])
+    quantiles = calibrated[0].predict_quantile(X, levels)
+    assert quantiles.shape == (2, 2, 3)
+    for place, level in enumerate(levels):
+        for row in range(2):
+            above = release.probability_above(X[row : row + 1], quantiles[row, :, place])
+            np.testing.assert_allclose(above, 1 - level, atol=0.02)
+
+
+def test_strata_of_each_output_are_in_its_units(calibrated):
+    for known, (lo, hi), (low, high) in zip(
+        calibrated[0].release_.calibrated_by, PAIRS, [(89.0, 111.0), (-0.6, 0.6)], strict=True
+    ):
+        assert (known.middles >= max(lo, low)).all()
+        assert (known.middles <= min(hi, high)).all()
+        assert np.ptp(known.middles) > 0.3 * (high - low)
+
+
+def test_calibrations_come_back_from_files_and_are_told_of_each_output(calibrated, tmp_path):
+    release = calibrated[0].release_
+    release.save(tmp_path / "calibrated.cloak")
+    loaded = MultiOutputRelease.load(tmp_path / "calibrated.cloak")
+    X = np.array([[2.0], [7.0]])
+    for one, other in zip(loaded.predict_interval(X), release.predict_interval(X), strict=True):
+        np.testing.assert_array_equal(one, other)
+    facts = {fact.label: fact.text for section in describe(loaded) for fact in section.facts}
+    for name in ("y1", "y2"):
+        assert "are calibrated by noisy counts" in facts[f"intervals of {name}"]
+        assert "900 rows" in facts[f"intervals of {name}"]
+    told = [text for label, text in facts.items() if label.startswith("answers")]
+    for name in ("output 1", "output 2"):
+        of_this = [text for text in told if f"{name} lie" in text]
+        assert sum("intervals around their predictions" in text for text in of_this) == 1
+    plain = {fact.label for section in describe(calibrated[1].release_) for fact in section.facts}
+    assert not any(label.startswith("intervals of") for label in plain)
+
+
+@pytest.mark.parametrize("wrong", [(1, 0), (0,), (0, 0), (99, 100), (-2, -1)])
+def test_files_with_calibrations_of_other_outputs_are_refused(calibrated, tmp_path, wrong):
+    release = calibrated[0].release_
+    first = release.calibrations[0]
+    numbers = tuple(first + one for one in wrong)
+    replace(release, calibrations=numbers).save(tmp_path / "forged.cloak")
+    with pytest.raises(ReleaseFileError):
+        MultiOutputRelease.load(tmp_path / "forged.cloak")
+
+
+def test_combined_releases_are_not_calibrated(calibrated):
+    model = calibrated[0]
+    X, y = skewed(900, seed=0)
+    other = clone(model).set_params(insecure_seed=2, interval=False, stages=None).fit(X, y).release_
+    release = replace(model.release_, entries=other.entries, intervals=None, calibrations=())
+    again = clone(model).set_params(insecure_seed=3, interval=False).fit(X, y).release_
+    assert again.is_calibrated
+    assert not again.combine(release).is_calibrated
+
+
+def test_a_calibration_that_is_neither_is_refused(table):
+    with pytest.raises(ValueError, match="calibrate must be"):
+        regressor(calibrate="yes").fit(*table)

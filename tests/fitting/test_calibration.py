@@ -51,6 +51,36 @@ def test_persons_with_many_rows_take_as_many_more():
     assert alone > five
 
 
+@pytest.mark.parametrize("budget", BUDGETS, ids=str)
+@pytest.mark.parametrize("outputs", [2, 3])
+def test_several_outputs_share_what_one_may_take(outputs, budget):
+    most = budget.law.shares.calibration
+    shares = [calibration_share(budget, rows=rows, outputs=outputs) for rows in ROWS]
+    assert shares[0] == 0
+    assert 0 < shares[-1] <= most
+    for rows, share in zip(ROWS, shares, strict=True):
+        assert share >= (calibration_share(budget, rows=rows) if share else 0)
+        if share:
+            [part] = split_budget(budget, shares=[share / outputs])
+            assert noise_share(part, rows=rows) <= NOISIEST * (1 + 1e-3)
+    steps = schedule_stages(
+        DEFAULT_STAGES,
+        budget=budget,
+        rows=9999 * outputs,
+        ask_spread=True,
+        calibration=shares[-1],
+        outputs=outputs,
+    )
+    counts = [step for step in steps if step.calibrates]
+    assert list(steps[-outputs:]) == counts
+    assert [step.output for step in counts] == list(range(outputs))
+    power = budget.law.power
+    spent = sum((budget.unit_sd() / step.budget.unit_sd()) ** power for step in steps)
+    assert spent == pytest.approx(1.0, rel=1e-4)
+    asked = sum((budget.unit_sd() / step.budget.unit_sd()) ** power for step in counts)
+    assert asked == pytest.approx(shares[-1], rel=1e-3)
+
+
 @pytest.mark.parametrize("stages", [ONE_STAGE, DEFAULT_STAGES])
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
 def test_it_comes_last_and_all_parts_are_the_whole(stages, budget):
@@ -89,6 +119,10 @@ def test_strata_are_as_many_as_noise_allows(rng):
     alike = choose_strata(np.repeat([1.0, 1.0, 2.0], 50), noise=0.001)
     np.testing.assert_array_equal(alike[1], [1.0, 2.0])
     assert len(choose_strata(np.ones(50), noise=0.001)[0]) == 0
+    # Quantiles may lie between values, where nobody is.
+    halves = choose_strata(np.repeat([1.0, 2.0], 50), noise=0.014)
+    np.testing.assert_array_equal(halves[1], [1.0, 2.0])
+    np.testing.assert_array_equal(halves[2], [0.5, 0.5])
 
 
 def test_cells_are_few_where_noise_adds_up_over_them():

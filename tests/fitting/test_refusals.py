@@ -99,6 +99,13 @@ CALLS = {
     "groups in passes again": lambda: again(
         in_passes(groups=PEOPLE), Unread(X, Y, groups=PEOPLE, jobs=1)
     ),
+    "margins of other tables": lambda: numbers(calibrate=0.2).fit_rows(Unread(X, Y, jobs=1)),
+    "margins of groups": lambda: numbers(calibrate=0.4, epsilon=30.0).fit(X, Y, groups=PEOPLE),
+    "margins of counts": lambda: counts(calibrate=0.2).fit(X, LABELS),
+    "margins in candidates": lambda: DPGridSearchCV(
+        numbers(calibrate=0.2, noise="gaussian"), {"kernel": [RBF(1.0)]}, selection_epsilon=1.0
+    ).fit(X, Y),
+    "kept rows again": lambda: again(held(calibrate=0.4, epsilon=30.0)),
     "exact prior in passes": lambda: added(held(inducing=None), Unread(X, Y, jobs=1)),
     "passes beside bands": lambda: added(held(stages=BANDS), Unread(X, Y, jobs=1)),
     "bands beside passes": lambda: again(

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cloakgp import DPGPRegressor, Release
+from cloakgp import DPGPMultiOutputRegressor, DPGPRegressor, Release, load
 from cloakgp.data import ArrayRows
 from cloakgp.design.streaming.binning import Partition
 from cloakgp.fitting.interval import SearchPlan
@@ -66,7 +66,21 @@ def test_nobody_asks_where_it_tells_nothing():
     assert few.rounds
     assert not few.checks
     assert not plan_checked_search(DECLARED, budget=pure, rows=60).rounds
-    assert not plan_checked_search(DECLARED, budget=pure, rows=5_000, outputs=2).checks
+    of_two = plan_checked_search(DECLARED, budget=pure, rows=600, outputs=2)
+    assert of_two.rounds
+    assert not of_two.checks
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
+@pytest.mark.parametrize("outputs", [2, 3])
+def test_several_outputs_share_what_one_may_take(outputs, noise):
+    budget = Budget(1.0, 1e-5 if noise == "gaussian" else 0.0, noise=noise)
+    plan = plan_checked_search(DECLARED, budget=budget, rows=20_000, outputs=outputs)
+    assert len(plan.checks) == CHECKS * outputs
+    assert outputs * plan.check_share <= NOISES[noise].shares.check
+    power = budget.law.power
+    parts = [(budget.unit_sd() / part.unit_sd()) ** power for part in plan.checks]
+    assert sum(parts) == pytest.approx(len(plan.checks) * plan.check_share, rel=1e-3)
 
 
 def kept(outside, *, found, noise_sd=1.0):
@@ -215,3 +229,79 @@ def test_words_say_of_which_group_values_were_clipped():
     passed, strategy = standing_out(model.fit_rows(ArrayRows(X, y)).release_)
     told = f"rows around x1 {strategy.strata.centres[1, 0]:.3g} they are about 100 %"
     assert told in said_of(passed)["clipped"]
+
+
+# Several outputs.
+
+
+def two_outputs(rows, *, children, seed=0):
+    """Heights of people, and another output that is alike for all."""
+    X, height = people(rows, children=children, seed=seed)
+    other = np.random.default_rng(seed + 1).normal(5.0, 1.0, size=rows)
+    return X, np.column_stack([other, height])
+
+
+def outside_of(release):
+    counted = [(release.counts_of(one), one) for one in release.entries.measurements]
+    return [
+        (count[0], count[1], one)
+        for count, one in counted
+        if count is not None and isinstance(count[1], OutsideQuestion)
+    ]
+
+
+@pytest.fixture(scope="module", params=["held", "passes", "grouped passes"])
+def two_lost(request):
+    rows = 1_200 if request.param == "held" else 4_000
+    X, y = two_outputs(rows, children=0.1)
+    model = DPGPMultiOutputRegressor(
+        bounds=[(-200, 200), (40, 400)],
+        epsilon=6.0,
+        inducing=8,
+        gap=0.1,
+        learn=None,
+        stages=None,
+        insecure_seed=3,
+    )
+    if request.param == "held":
+        return X, y, model.fit(X, y).release_
+    groups = list(np.arange(rows)) if request.param == "grouped passes" else None
+    return X, y, model.fit_rows(ArrayRows(X, y, groups=groups, chunk_rows=1_500)).release_
+
+
+def test_the_second_of_two_outputs_is_asked_of_too(two_lost, tmp_path):
+    X, y, release = two_lost
+    release.save(tmp_path / "two.cloak")
+    release = load(tmp_path / "two.cloak")
+    asked = outside_of(release)
+    assert {output for output, _, _ in asked} >= {0}
+    assert release.units.bounds[0].width < 100
+    for output, question, one in asked:
+        sizes = one.strategy.totals
+        assert sizes.sum() == pytest.approx(len(X))
+        outside = question.how_many(one.answers.values, sizes)
+        truth = np.sum(question.place(y[:, output]) + 0.5)
+        off = 6 * one.answers.noise_sd * np.sqrt(len(sizes))
+        assert outside.sum() == pytest.approx(truth, abs=off + 1)
+    # Nobody loses the children: their interval reaches down to them, or is the declared one.
+    assert release.units.bounds[1].lo < 120
+
+
+def test_words_say_of_each_output_what_was_clipped(two_lost):
+    _, _, release = two_lost
+    facts = {fact.label: fact.text for section in describe(release) for fact in section.facts}
+    assert "By noisy counts these are about" in facts["output 1"]
+    unasked = replace(
+        release,
+        entries=replace(
+            release.entries,
+            measurements=tuple(
+                one
+                for one in release.entries.measurements
+                if not isinstance(one.question, OutsideQuestion)
+            ),
+        ),
+    )
+    facts = {fact.label: fact.text for section in describe(unasked) for fact in section.facts}
+    assert "is not known: too few rows" in facts["output 1"]
+    assert "clipped, uncounted" not in facts["output 1"]

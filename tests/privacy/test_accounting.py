@@ -14,6 +14,7 @@ from scipy import integrate, stats
 from cloakgp.privacy.accounting import (
     Guarantee,
     compose,
+    compose_parallel,
     discretisation_delta,
     exact_noise_multiplier,
     gaussian_delta,
@@ -190,6 +191,39 @@ def test_impossible_delta(delta):
         check_budget(1, delta)
     with pytest.raises(ValueError, match="delta must be strictly"):
         Guarantee(epsilon=1, delta=0.01, mu=0.5).epsilon_at(delta)
+
+
+PARTS = [
+    Guarantee(epsilon=1.0, delta=1e-5, mu=0.3, answers=7, coarseness=1e-20),
+    Guarantee(epsilon=2.0, delta=1e-6, mu=0.6, answers=3, coarseness=1e-21),
+    Guarantee(epsilon=1.0, delta=0.0, mu=0.0, laplace=(1.0,)),
+    Guarantee(epsilon=1.2, delta=0.0, mu=0.0, laplace=(0.3, 0.4, 0.5), adaptive=True),
+    Guarantee(epsilon=0.9, delta=0.0, mu=0.0, pure=(0.9,)),
+    compose(
+        Guarantee(epsilon=1.0, delta=1e-5, mu=0.3, answers=2, coarseness=1e-20),
+        Guarantee(epsilon=0.4, delta=0.0, mu=0.0, laplace=(0.4,)),
+    ),
+]
+
+
+@pytest.mark.parametrize("one", PARTS, ids=str)
+@pytest.mark.parametrize("other", PARTS, ids=str)
+def test_of_different_people_each_keeps_what_is_stated_of_all(one, other):
+    together = compose_parallel(one, other)
+    for epsilon in (0.0, 0.1, 0.5, 1.0, 1.7, 4.0):
+        for part in (one, other):
+            assert together.delta_at(epsilon) >= part.delta_at(epsilon) * (1 - 1e-9)
+    together.validate()
+    together.check_holds()
+    # And less than if they were the same people.
+    assert together.mu <= compose(one, other).mu
+    assert together.epsilon_of_parts == max(one.epsilon_of_parts, other.epsilon_of_parts)
+
+
+def test_of_alike_gaussian_noise_about_different_people_the_guarantee_is_that_of_one():
+    part = PARTS[0]
+    assert compose_parallel(part, part).mu == part.mu
+    assert compose_parallel(part, part).delta_at(1.0) == part.delta_at(1.0)
 
 
 def test_composing_nothing_is_refused():

@@ -12,9 +12,10 @@ from neighbours import ACHIEVED_SHARE
 from private_chunks import Picked, PrivateChunks, all_cuts, bound_of
 from sklearn.gaussian_process.kernels import Matern
 
-from cloakgp import DPGPRegressor
+from cloakgp import DPGPMultiOutputRegressor, DPGPRegressor
 from cloakgp.data import ArrayRows
 from cloakgp.fitting import calibration as schedule
+from cloakgp.privacy import compose
 from cloakgp.privacy.ask import ask, ask_chunks
 from cloakgp.privacy.noise import NOISES
 from cloakgp.privacy.questions.calibration import CalibrationQuestion, CellCounts
@@ -24,6 +25,7 @@ from cloakgp.release.bands import RowCalibration
 pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
 
 room = importlib.import_module("cloakgp.privacy.ask")
+release_module = importlib.import_module("cloakgp.release.release")
 ROWS = 5
 # Two strata; sds from which residuals overflow, and in which they vanish.
 QUESTION = CalibrationQuestion(
@@ -233,3 +235,127 @@ def test_all_stages_of_a_fit_keep_its_guarantee(passes, grouped):
     assert spent <= whole.mu
     assert whole.epsilon_at(1e-4) <= 60.0 * (1 + 1e-9)
     assert spent >= 0.4 * whole.mu
+
+
+# Several outputs.
+
+PAIRS = [(-3.0, 7.0), (0.0, 1.0)]
+
+
+def counting_both(people, *, law="gaussian"):
+    """Return what counts each of two outputs of people, given entries."""
+    which = np.arange(2 * len(people)) % 2
+    question = CalibrationQuestion(
+        mean=which * 0.5,
+        sd=1.0 + which,
+        cells=QUESTION.cells,
+        strata=np.array([0.25]),
+        middles=np.array([0.0, 0.5]),
+        sizes=np.full(2, float(len(people))),
+    )
+
+    def run(entries):
+        return [
+            ask(
+                (which == output)[None, :].astype(float),
+                entries,
+                question=question,
+                groups=np.repeat(list(people), 2).tolist(),
+                noise=law,
+                **budget_of(law),
+            )
+            for output in range(2)
+        ]
+
+    return run
+
+
+@pytest.mark.parametrize("people", ["abc", "aab"])
+def test_counts_of_two_outputs_together_cost_the_sum_of_both(people):
+    owners = np.repeat(list(people), 2)
+    answers, alone, spent = furthest(
+        counting_both(people),
+        np.zeros(len(owners)),
+        values=lambda _: (-5.0, 0.6, 9.0),
+        together=[np.flatnonzero(owners == one).tolist() for one in sorted(set(people))],
+    )
+    for moved, one in zip(alone, answers, strict=True):
+        assert ACHIEVED_SHARE * one.guarantee.mu <= moved <= one.guarantee.mu
+    mu = compose(*(one.guarantee for one in answers)).mu
+    assert ACHIEVED_SHARE * mu <= spent <= mu
+    # Oracle: one count falls and one rises for each output, in each row of the person with most.
+    rows = max(map(people.count, people))
+    assert answers[0].noise_sd * alone[0] == pytest.approx(rows * np.sqrt(2), rel=1e-6)
+
+
+def test_pure_counts_of_two_outputs_cost_the_sum_of_both():
+    tables = [[np.array([a, b, 0.0, 0.0]) for a in (-5.0, 9.0) for b in (-5.0, 9.0)]]
+    answers, _, spent = furthest_by_laplace(counting_both("ab", law="laplace"), tables)
+    claimed = sum(one.guarantee.pure_epsilon for one in answers)
+    assert claimed == pytest.approx(2.0)
+    assert ACHIEVED_SHARE * claimed <= float(spent) <= claimed
+
+
+def fit_both(entries, *, passes=False, people=None):
+    rows = X[: len(entries) // 2]
+    model = DPGPMultiOutputRegressor(
+        0.06 * Matern(1.0, nu=1.5),
+        0.01,
+        bounds=PAIRS,
+        epsilon=60.0,
+        delta=1e-4,
+        noise="gaussian",
+        stages=STAGES,
+        interval=False,
+        inducing=[[0.5], [2.0], [4.0]],
+    )
+    y = entries.reshape(-1, 2)
+    if passes:
+        return model.fit_rows(ArrayRows(rows, y, groups=people, chunk_rows=2, jobs=1)).release_
+    return model.fit(rows, y, groups=people).release_
+
+
+def published_of_both(release):
+    entries, told = release.entries, []
+    points = np.column_stack([np.repeat(X, 2, axis=0), np.tile([0.0, 1.0], len(X))])
+    for number in release.calibrations:
+        one = entries.measurements[number]
+        question = one.question
+        if isinstance(question, RowCalibration):
+            question = question.of_rows(points)
+        told += [question.mean, question.sd, question.strata, question.sizes, one.answers.values]
+    return told
+
+
+def furthest_of_both(*, passes, people):
+    y = np.array([[0.5, 0.2], [-1.0, 0.9], [3.0, 0.4], [1.0, 0.0]])
+    return furthest(
+        lambda entries: fit_both(entries, passes=passes, people=people),
+        y.ravel(),
+        values=lambda entry: PAIRS[entry % 2],
+        together=[[0, 1, 2, 3] if people else [2, 3]],
+        public=published_of_both,
+    )
+
+
+@pytest.mark.usefixtures("asks_few")
+@pytest.mark.parametrize("passes", [False, True])
+@pytest.mark.parametrize("people", [None, [0, 0, 1, 1]])
+def test_all_stages_of_a_fit_of_two_outputs_keep_its_guarantee(passes, people):
+    release, _, spent = furthest_of_both(passes=passes, people=people)
+    assert release.is_calibrated
+    counted = [release.counts_of(release.entries.measurements[one]) for one in release.calibrations]
+    assert [output for output, _ in counted] == [0, 1]
+    whole = release.guarantee
+    assert spent <= whole.mu
+    assert whole.epsilon_at(1e-4) <= 60.0 * (1 + 1e-9)
+    assert spent >= 0.4 * whole.mu
+
+
+@pytest.mark.usefixtures("asks_few")
+def test_counts_of_the_second_output_that_the_guarantee_forgets_are_caught(monkeypatch):
+    """Mutation: as if a person were in the counts of the first output alone, and in no stage."""
+    whole = release_module.compose
+    monkeypatch.setattr(release_module, "compose", lambda *parts: whole(parts[-2]))
+    release, _, spent = furthest_of_both(passes=False, people=None)
+    assert spent > release.guarantee.mu

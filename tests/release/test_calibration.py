@@ -335,7 +335,7 @@ def test_what_makes_no_sense_is_refused(held):
         release.predict_quantile(X, [0.5, np.nan])
     with pytest.raises(ValueError, match="threshold must be a number"):
         release.probability_above(X, np.inf)
-    with pytest.raises(ValueError, match="calibrate must be 'auto' or False"):
+    with pytest.raises(ValueError, match="calibrate must be 'auto', False, or the share"):
         DPGPRegressor(bounds=(0, 1), epsilon=1.0, calibrate=True).fit(X, X[:, 0] / 10)
     classes = DPGPClassifier(classes=[0, 1], epsilon=1.0).fit([[0.0], [1.0]], [0, 1]).release_
     with pytest.raises(TypeError, match="no quantiles"):

@@ -213,6 +213,15 @@ class FitOptions:
             "interval that holds most values, if there are enough rows; off uses the bounds."
         ),
     ] = ""
+    calibrate: Annotated[
+        str,
+        typer.Option(
+            help="With --bounds: auto (the default) calibrates intervals for new values by noisy "
+            "counts, under the one budget, if there are enough rows; off takes them from the "
+            "model; a share, 0.1, keeps so many rows out of the fit, for intervals that hold what "
+            "they say on average, whatever the model."
+        ),
+    ] = ""
     transform: Annotated[
         str,
         typer.Option(
@@ -341,6 +350,7 @@ class FitOptions:
             output_transform=transform,
             likelihood="counts" if self.counts else "normal",
             overdispersion=self.overdispersion,
+            calibrate=texts.calibration(self.calibrate or "auto", option="--calibrate"),
         )
 
     def _check_company(self) -> None:
@@ -350,6 +360,7 @@ class FitOptions:
             "--mean": self.mean,
             "--stages": self.stages or None,
             "--interval": self.interval or None,
+            "--calibrate": self.calibrate or None,
             "--transform": self.transform or None,
             "--log": self.log or None,
             "--counts": self.counts or None,
@@ -369,7 +380,7 @@ class FitOptions:
             if value is not None:
                 raise ValueError(f"{name} goes with {with_what}, and has no meaning here")
         if self.quantiles:
-            for name in ("--noise-variance", "--counts", "--overdispersion"):
+            for name in ("--noise-variance", "--counts", "--overdispersion", "--calibrate"):
                 if of_numbers[name] is not None:
                     raise ValueError(f"{name} has no meaning with --quantiles: leave it out")
 

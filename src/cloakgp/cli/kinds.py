@@ -71,6 +71,13 @@ def release_several(
             "of each column, if rows suffice; off uses the ranges."
         ),
     ] = "auto",
+    calibrate: Annotated[
+        str,
+        typer.Option(
+            help="auto calibrates intervals for new values by noisy counts of each column, under "
+            "the one budget, if rows suffice; off takes them from the model."
+        ),
+    ] = "auto",
     sql: options.Sql = "",
     counting: Counting,
     overwrite: options.Overwrite = False,
@@ -95,9 +102,12 @@ def release_several(
         query=sql,
     )
     looking = texts.one_of(options.INTERVALS, interval, option="--interval") == "auto"
+    counting_all = texts.one_of(options.CALIBRATIONS, calibrate, option="--calibrate") == "auto"
     request = FitRequest(
         task=MultiOutputRegression(
-            bounds=list(ranges.values()), interval="auto" if looking else False
+            bounds=list(ranges.values()),
+            interval="auto" if looking else False,
+            calibrate="auto" if counting_all else False,
         ),
         epsilon=epsilon,
         delta=delta,

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 # What --interval may be.
 INTERVALS = "auto", "off"
+# What --calibrate may be, of several columns.
+CALIBRATIONS = "auto", "off"
 
 ReleaseFile = Annotated[Path, typer.Argument(help="A release.", metavar="RELEASE")]
 Sql = Annotated[

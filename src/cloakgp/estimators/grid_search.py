@@ -374,6 +374,8 @@ def _worst_of(
         # Of several classes every question has an answer for each.
         return worst_of_schedule(ONE_STAGE, budget=budget, rows=rows, channels=channels)
     schedule = stages_for(first.stages, criterion=first._criterion())
+    if any(each._regression().kept for each in candidates if isinstance(each, DPGPRegressor)):
+        refuse("margins in candidates")
     # Candidates may differ in whether an interval is looked for, in what they learn and count.
     kinds = {
         (

@@ -39,6 +39,7 @@ from cloakgp.privacy.checks import warn_of_parameters
 from cloakgp.privacy.composition import MixedGuarantee
 from cloakgp.privacy.entries import as_entries as as_columns
 from cloakgp.privacy.noise_choice import check_noise, choose_noise
+from cloakgp.privacy.questions.calibration import CellCounts
 from cloakgp.privacy.several_outputs import STANDARD_BOUNDS, OutputColumns
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release.provenance import Provenance
@@ -94,6 +95,11 @@ class DPGPMultiOutputRegressor(
         intervals then; a kernel that is given stays as it is, in squared widths of the bounds.
         "auto": with criterion "bayes" and no given noise variance, where rows are so many that it
         costs little. False: everything goes by the bounds.
+    calibrate : "auto" or False
+        Whether every output is counted, with noise, in cells of its predicted distributions, as for
+        `DPGPRegressor`: the counts then calibrate intervals, quantiles and probabilities of that
+        output. All of these counts together take no more of the budget than those of one output
+        may, so that "auto" asks for them where there are more rows.
 
     Attributes
     ----------
@@ -141,6 +147,7 @@ class DPGPMultiOutputRegressor(
         learn: Learn | None = FitRequest.learn,
         stages: Stages = MultiOutputRegression.stages,
         interval: Literal["auto", False] = MultiOutputRegression.interval,
+        calibrate: Literal["auto", False] = MultiOutputRegression.calibrate,
         gap: float = FitRequest.gap,
         memory: float | None = None,
         schema: Schema | None = None,
@@ -160,6 +167,7 @@ class DPGPMultiOutputRegressor(
         self.learn = learn
         self.stages = stages
         self.interval = interval
+        self.calibrate = calibrate
         self.gap = gap
         self.memory = memory
         self.schema = schema
@@ -364,6 +372,11 @@ class DPGPMultiOutputRegressor(
             schema=self.schema_,
             provenance=Provenance.of(entries.measurements),
             intervals=None if found == columns else found,
+            calibrations=tuple(
+                number
+                for number, one in enumerate(entries.measurements)
+                if isinstance(one.question, CellCounts)
+            ),
         )
         return self
 
@@ -436,6 +449,7 @@ class DPGPMultiOutputRegressor(
                     hyperprior=request.hyperprior,
                     criterion=self.criterion,
                     searched=bool(request.task.bounds_to_search(self._criterion())),
+                    calibrated=request.task.asks_calibration(self._criterion()),
                     outputs=count,
                     groups=units,
                 ).error

@@ -15,6 +15,8 @@ from cloakgp.estimators.base import Inputs, TableLike, count_queries
 from cloakgp.fitting.bands import Stages, stages_for
 from cloakgp.fitting.defaults import INDUCING, LARGEST_DEFAULT_QUERY
 from cloakgp.fitting.forecast import FewRows, Forecast, forecast_release
+from cloakgp.fitting.interval import adaptive_budget
+from cloakgp.fitting.margins import check_kept, count_kept
 from cloakgp.fitting.passes import Rows
 from cloakgp.fitting.planning import FitCost, FitPlan, plan_fit
 from cloakgp.fitting.refusals import refuse
@@ -103,6 +105,7 @@ class PlanMixin:
     if TYPE_CHECKING:
         # What the estimator itself brings.
         def _criterion(self) -> Criterion: ...
+        def _request(self) -> FitRequest: ...
 
     def plan_fit(
         self, shape: tuple[int, int], *, queries: int | None = None, grouped: bool = False
@@ -162,6 +165,8 @@ class PlanMixin:
         how = self.plan_fit(
             (table.rows, table.n_inputs), queries=queries, grouped=table.people is not None
         )
+        if inputs is None and self._request().task.kept:
+            refuse("margins of other tables")
         if inputs is None and self._holds_rows:
             refuse("counts in passes")
         if inputs is None:
@@ -359,17 +364,20 @@ class ForecastMixin(PlanMixin):
     ) -> tuple[Forecast, ...]:
         prior = self._prior(inputs, self._regression().limits, inducing=inducing)
         units = checked_groups(groups, rows=len(inputs))
-        return tuple(
-            self._forecast(
-                inputs,
-                prior=prior,
-                query=query,
-                epsilon=epsilon,
-                groups=units,
-                noise=self._noise(inputs, prior=prior, query=query, epsilon=epsilon),
+        share, found = self._regression().kept, []
+        for epsilon in epsilons:
+            noise = self._noise(inputs, prior=prior, query=query, epsilon=epsilon)
+            if share and units is not None:
+                refuse("margins of groups")
+            if share:
+                budget = adaptive_budget(Budget(epsilon, self.delta, noise=noise))
+                check_kept(budget, rows=count_kept(len(inputs), share=share))
+            found.append(
+                self._forecast(
+                    inputs, prior=prior, query=query, epsilon=epsilon, groups=units, noise=noise
+                )
             )
-            for epsilon in epsilons
-        )
+        return tuple(found)
 
     def _regression(self) -> Regression:
         """Return the regression task of the parameters."""
@@ -416,6 +424,7 @@ class ForecastMixin(PlanMixin):
             ask_spread=hyperprior is not None and hyperprior.noise_variance,
             searched=bool(request.task.bounds_to_search(request.chosen_criterion())),
             calibrated=request.task.asks_calibration(request.chosen_criterion()),
+            kept=request.task.kept,
         )
 
     def _forecast(
@@ -440,6 +449,7 @@ class ForecastMixin(PlanMixin):
             criterion=self.criterion,
             searched=bool(request.task.bounds_to_search(request.chosen_criterion())),
             calibrated=request.task.asks_calibration(request.chosen_criterion()),
+            kept=request.task.kept,
             groups=groups,
         )
 

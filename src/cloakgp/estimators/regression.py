@@ -108,12 +108,17 @@ class DPGPRegressor(
         budget (`docs/adaptive.md`). All later questions clip to it, and the default prior is
         scaled to it. "auto": with criterion "bayes", if rows are enough that it costs little.
         False: the bounds alone.
-    calibrate : "auto" or False
+    calibrate : "auto", False, or float
         Whether outputs are counted, with noise, in cells of their predicted distributions, within
         the one budget: the counts then calibrate intervals, quantiles and probabilities. "auto":
         with criterion "bayes", for at most 5 % of ε (3 % of μ²), where noise on a count is at most
         1.5 % of the rows, and not with ``stages=None``. False: the Gaussian predictive
-        distribution.
+        distribution. A number above 0 and below .5: that share of the rows, drawn by
+        ``random_state``, is kept out of the fit, and asked with the whole budget how far
+        predictions are off. Intervals then hold new outputs with at least the stated probability,
+        on average over rows like these and whatever the model (`cloakgp.release.margins`);
+        quantiles and probabilities are those of the Gaussian. A ledger counts both budgets, as it
+        does not know who is in which rows.
     output_transform : {"log", "logit"}, optional
         For long tails: outputs are clipped to the bounds, and their logarithm is modelled; or of
         shares, between 0 and 1, their log odds. Bounds and mean stay in output units, and so are
@@ -194,7 +199,7 @@ class DPGPRegressor(
         learn: Learn | None = FitRequest.learn,
         stages: Stages = Regression.stages,
         interval: Literal["auto", False] = Regression.interval,
-        calibrate: Literal["auto", False] = Regression.calibrate,
+        calibrate: Literal["auto", False] | float = Regression.calibrate,
         output_transform: TransformName | None = None,
         likelihood: OutputLikelihood = Regression.likelihood,
         overdispersion: float | None = None,
@@ -374,6 +379,8 @@ class DPGPRegressor(
         criterion = criterion_named(self.criterion, use="many rows")
         task = self._regression()
         declared = task.declared
+        if task.kept:
+            refuse("margins of other tables")
         table = RowTable.of(rows, transform=task.transform)
         warn_of_parameters(
             epsilon=self.epsilon,
@@ -555,4 +562,4 @@ class DPGPRegressor(
 
     @property
     def _holds_rows(self) -> bool:
-        return self.likelihood == "counts"
+        return self.likelihood == "counts" or self._regression().kept > 0

@@ -166,11 +166,14 @@ class Step:
     calibrates : bool
         Of these, whether it is how outputs fall in their predicted distributions; else how noisy
         they are.
+    output : int
+        Of several, the one that is counted so, from 0.
     """
 
     stage: Stage | None
     budget: Budget
     calibrates: bool = False
+    output: int = 0
 
 
 def schedule_stages(
@@ -182,6 +185,7 @@ def schedule_stages(
     beside_one: bool = False,
     spent: float = 0.0,
     calibration: float = 0.0,
+    outputs: int = 1,
 ) -> tuple[Step, ...]:
     """Split a budget over stages. Depends on public numbers alone.
 
@@ -209,6 +213,8 @@ def schedule_stages(
         The share for counts in cells of predicted distributions (`cloakgp.fitting.calibration`),
         which come last; 0 for none. The question how noisy outputs are leaves them up to half of
         its own, so that stages keep what they have, or nearly.
+    outputs : int
+        T: each is counted by a question of its own, with an equal part of that.
 
     Examples
     --------
@@ -225,7 +231,8 @@ def schedule_stages(
     if len(stages) > 1 or asked or calibration > 0:
         kept = 1.0 - spent - (share if asked else 0.0) - calibration
         parts: list[tuple[Stage | None, float]] = [(stage, stage.share * kept) for stage in stages]
-        parts += [(None, share)] * asked + [(None, calibration)] * (calibration > 0)
+        counted = outputs if calibration > 0 else 0
+        parts += [(None, share)] * asked + [(None, calibration / outputs)] * counted
         try:
             budgets = split_budget(budget, shares=[share for _, share in parts])
         except ValueError:
@@ -235,8 +242,12 @@ def schedule_stages(
                 Step(stage=stage, budget=part)
                 for (stage, _), part in zip(parts, budgets, strict=True)
             ]
-            steps[-1] = replace(steps[-1], calibrates=calibration > 0)
-            return tuple(steps)
+            first = len(steps) - counted
+            counts = [
+                replace(step, calibrates=True, output=output)
+                for output, step in enumerate(steps[first:])
+            ]
+            return (*steps[:first], *counts)
     [left] = split_budget(budget, shares=[1.0 - spent]) if spent else [budget]
     return (Step(stage=ONE_STAGE[0], budget=left),)
 

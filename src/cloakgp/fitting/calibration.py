@@ -38,31 +38,40 @@ CELLS, COARSE_CELLS = (
 COARSE_FROM = 0.004
 
 
-def calibration_share(budget: Budget, *, rows: int, largest_group: int = 1) -> float:
+def calibration_share(
+    budget: Budget, *, rows: int, largest_group: int = 1, outputs: int = 1
+) -> float:
     """Return the share of a budget for counts in cells of predicted distributions; 0 for none.
+
+    A person is in the counts of every output, so that what these cost adds up: each gets an equal
+    part of the share, which is at most that for one output.
 
     Parameters
     ----------
     budget : Budget
         The whole.
     rows : int
-        What counts add up to.
+        What the counts of one output add up to.
     largest_group : int
-        How much one person adds to counts at most.
+        How much one person adds to these at most.
+    outputs : int
+        T, of every row.
 
     Examples
     --------
     >>> pure = Budget(1.0, 0.0, noise="laplace")
     >>> [round(calibration_share(pure, rows=rows), 3) for rows in (1000, 4000, 50_000)]
     [0.0, 0.05, 0.028]
+    >>> [round(calibration_share(pure, rows=rows, outputs=2), 3) for rows in (4000, 50_000)]
+    [0.0, 0.05]
     """
     law, most = budget.law, budget.law.shares.calibration
     if rows < LEAST_ROWS * largest_group:
         return 0.0
     whole = noise_share(budget, rows=rows, largest_group=largest_group)
-    if (whole / NOISIEST) ** law.power > most:
+    if outputs * (whole / NOISIEST) ** law.power > most:
         return 0.0
-    return float(np.clip((whole / FINEST) ** law.power, LEAST_SHARE, most))
+    return float(np.clip(outputs * (whole / FINEST) ** law.power, LEAST_SHARE, most))
 
 
 def noise_share(budget: Budget, *, rows: int, largest_group: int = 1) -> float:
@@ -117,6 +126,8 @@ def choose_strata(means: Array, *, noise: float) -> tuple[Array, Array, Array]:
     count = int(np.clip(NOISIEST_STRATUM / max(noise, 1e-12), LEAST_STRATA, MOST_STRATA))
     ends = np.unique(np.quantile(means, np.arange(1, count) / count))
     ends = ends[(ends > means.min()) & (ends <= means.max())]
+    # Of ends that part the same rows, one.
+    ends = ends[np.unique(np.searchsorted(np.sort(means), ends), return_index=True)[1]]
     stratum = np.searchsorted(ends, means, side="right")
     middles = [float(np.median(means[stratum == each])) for each in range(len(ends) + 1)]
     return ends, np.array(middles), np.bincount(stratum) / len(means)

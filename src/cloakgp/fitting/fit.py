@@ -13,9 +13,11 @@ from cloakgp.fitting.bands import ONE_STAGE, Stages, Step, schedule_stages, stag
 from cloakgp.fitting.calibration import calibration_share
 from cloakgp.fitting.interval import (
     NO_SEARCH,
+    SEEDS_APART,
     adaptive_budget,
     find_intervals,
 )
+from cloakgp.fitting.margins import check_kept
 from cloakgp.fitting.request import FitRequest
 from cloakgp.fitting.steps import NOTHING, Learning, take_steps
 from cloakgp.fitting.strata import keep_strata, plan_checked_search
@@ -52,6 +54,10 @@ class Plan:
         it, where that costs little; empty if none is.
     calibrated : bool
         Whether outputs are counted in cells of their predicted distributions, where that can tell.
+    kept : float
+        The share of the rows that is kept out of all questions but one, which tells margins.
+    random_state : int
+        Of the draw of these rows.
     transform : OutputTransform or None
         Of outputs; everything else is about the transformed.
     on_step : callable
@@ -67,6 +73,8 @@ class Plan:
     stages: Stages = None
     searched: tuple[OutputBounds, ...] = ()
     calibrated: bool = False
+    kept: float = 0.0
+    random_state: int = 0
     transform: OutputTransform | None = None
     on_step: OnStep = ignore_step
     insecure_seed: int | None = None
@@ -105,6 +113,8 @@ class Plan:
             stages=request.task.stages,
             searched=request.task.bounds_to_search(request.chosen_criterion()),
             calibrated=request.task.asks_calibration(request.chosen_criterion()),
+            kept=request.task.kept,
+            random_state=request.random_state,
             transform=request.task.transform,
             on_step=on_step,
             insecure_seed=request.insecure_seed,
@@ -148,6 +158,12 @@ def fit(table: Table, y: Any, plan: Plan) -> Release:
     """
     checked = plan.budget.law.check(*plan.budget.pair)
     budget, search, model = plan.budget.of(checked), NO_SEARCH, plan.model(None)
+    kept, declared_model = None, model
+    if plan.kept:
+        table, kept = table.keep_out(plan.kept, random_state=plan.random_state)
+        # Of parts without δ only the sum counts, beside others.
+        budget = adaptive_budget(budget)
+        check_kept(budget, rows=kept.rows)
     if plan.searched:
         search = plan_checked_search(
             plan.searched[0],
@@ -160,7 +176,11 @@ def fit(table: Table, y: Any, plan: Plan) -> Release:
         budget = adaptive_budget(budget)
     spent = search.spent(len(search.rounds), checks=len(search.checks))
     steps = _schedule(table, plan, model, budget=budget, spent=spent)
-    hold(whole_of(budget, steps=steps, others=search.parts))
+    held = [whole_of(budget, steps=steps, others=search.parts)]
+    if kept is not None:
+        # An account does not know of rows: to it, whoever is in one question is in all.
+        held.append(whole_of(budget, steps=[Step(stage=None, budget=budget)]))
+    hold(*held)
     counts: tuple[Count, ...] = ()
     if search.rounds:
         plan.on_step("looking for where most outputs lie")
@@ -171,18 +191,20 @@ def fit(table: Table, y: Any, plan: Plan) -> Release:
             plan=search,
             insecure_seed=plan.insecure_seed,
         )
-        outside: tuple[Count, ...] = ()
-        if search.checks:
-            [interval], [declared] = found, plan.searched
-            interval, outside = keep_strata(
+        asked = [
+            keep_strata(
                 partial(table.count, y=y),
                 found=interval,
                 declared=declared,
                 plan=search,
-                strata=partial(table.strata, search.strata),
+                strata=partial(table.strata, search.strata, output=output),
+                output=output,
                 insecure_seed=plan.insecure_seed,
             )
-            found = (interval,)
+            for output, (interval, declared) in enumerate(zip(found, plan.searched, strict=True))
+        ]
+        found = tuple(interval for interval, _ in asked)
+        outside = tuple(one for _, counts_outside in asked for one in counts_outside)
         if found != plan.searched:
             model = plan.model(found)
         table = table.within(found)
@@ -201,7 +223,27 @@ def fit(table: Table, y: Any, plan: Plan) -> Release:
         on_step=plan.on_step,
         insecure_seed=plan.insecure_seed,
     )
+    if kept is not None:
+        plan.on_step("asking the rows that were kept out how far predictions are off")
+        release = _with_margins(kept, y, release, budget=budget, model=declared_model, plan=plan)
     return release if plan.transform is None else replace(release, transform=plan.transform)
+
+
+def _with_margins(
+    kept: Table, y: Any, release: Release, *, budget: Budget, model: Model, plan: Plan
+) -> Release:
+    """Ask rows that were kept out how far predictions are off, with the whole budget."""
+    design = kept.design_margins(model, plan.settings, known=release)
+    seed = plan.insecure_seed
+    measurement = kept.ask(
+        design,
+        y,
+        budget,
+        after_answers=True,
+        insecure_seed=None if seed is None else seed + SEEDS_APART - 1,
+    )
+    asked = (*release.measurements, measurement)
+    return replace(release, measurements=asked, kept=len(asked) - 1)
 
 
 def _schedule(
@@ -218,7 +260,12 @@ def _schedule(
     table.check_stages(stages, model)
     share = 0.0
     if plan.calibrated and table.calibrates(model, average=plan.learning.average):
-        share = calibration_share(budget, rows=table.counted, largest_group=table.most_counted)
+        share = calibration_share(
+            budget,
+            rows=table.counted,
+            largest_group=table.most_counted,
+            outputs=table.outputs,
+        )
     return schedule_stages(
         stages,
         budget=budget,
@@ -228,4 +275,5 @@ def _schedule(
         beside_one=isinstance(plan.stages, str) and "stages" in criterion.uses,
         spent=spent,
         calibration=share,
+        outputs=table.outputs,
     )

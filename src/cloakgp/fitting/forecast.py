@@ -22,6 +22,7 @@ from cloakgp.fitting.bands import ONE_STAGE, Stage, Step
 from cloakgp.fitting.calibration import CELLS, MOST_STRATA
 from cloakgp.fitting.held import HeldTable, expected_measurement
 from cloakgp.fitting.interval import BINS
+from cloakgp.fitting.margins import CELLS as DISTANCES
 from cloakgp.fitting.planning import fit_cost
 from cloakgp.fitting.scatter import choose_count
 from cloakgp.fitting.schedule import schedule_release
@@ -112,6 +113,7 @@ def forecast_release(
     criterion: str = "bayes",
     searched: bool = False,
     calibrated: bool = False,
+    kept: float = 0.0,
     outputs: int = 1,
     groups: Groups | None = None,
     gap: float = 1e-2,
@@ -136,6 +138,9 @@ def forecast_release(
         counted; bounds are taken to be good ones, which one round of each output finds.
     calibrated : bool
         Whether outputs would be counted in cells of their predicted distributions.
+    kept : float
+        The share of the rows that would be kept out of the fit; all are forecast as if they were
+        in it.
     outputs : int
         T: X are the entries of so many outputs of each row.
     groups : array of shape (N,), optional
@@ -157,6 +162,7 @@ def forecast_release(
         ask_spread=hyperprior is not None and hyperprior.noise_variance,
         searched=searched,
         calibrated=calibrated,
+        kept=kept,
         outputs=outputs,
     )
     # What does not ask where outputs are is not forecast: its answers are no predictions.
@@ -171,6 +177,8 @@ def forecast_release(
     # Beside the stages: the question how noisy outputs are, and counts in intervals at most.
     search = schedule.search
     others = (BINS + 2) * len(search.rounds) + search.strata * len(search.checks)
+    if schedule.kept:
+        others += len(DISTANCES) + 1
     for step in schedule.steps:
         if step.calibrates:
             others += MOST_STRATA * (len(CELLS) + 1)

@@ -14,6 +14,8 @@ from cloakgp.design import Certificate
 from cloakgp.design.streaming.binning import Partition
 from cloakgp.fitting.bands import Step, reach_of_rows
 from cloakgp.fitting.calibration import choose_cells, choose_strata, noise_share
+from cloakgp.fitting.margins import CELLS, choose_kept
+from cloakgp.fitting.refusals import refuse
 from cloakgp.fitting.scatter import choose_strata_of_scatter
 from cloakgp.fitting.strategies import Budget, choose_strategy, query_shares, unit_noise_sd
 from cloakgp.fitting.table import (
@@ -23,6 +25,7 @@ from cloakgp.fitting.table import (
     Model,
     Strata,
     Table,
+    cells_of_output,
     design_given,
 )
 from cloakgp.models import ExactPrior, SparsePrior
@@ -33,11 +36,13 @@ from cloakgp.models.summary import summarise
 from cloakgp.models.transforms import OutputTransform
 from cloakgp.privacy import Answers, Guarantee, OutputBounds
 from cloakgp.privacy.ask import ask
+from cloakgp.privacy.entries import read_outputs
 from cloakgp.privacy.groups import Groups, checked_groups
 from cloakgp.privacy.questions.bands import UNIT_INTERVAL
 from cloakgp.privacy.questions.base import Question
 from cloakgp.privacy.questions.calibration import CalibrationQuestion
 from cloakgp.privacy.questions.counts import CountQuestion
+from cloakgp.privacy.questions.margins import MarginQuestion
 from cloakgp.privacy.questions.outside import OutsideQuestion
 from cloakgp.privacy.questions.quantiles import QuantileQuestion
 from cloakgp.privacy.questions.scatter import ScatterQuestion
@@ -68,6 +73,9 @@ class HeldTable(Table):
         Names of the columns.
     transform : OutputTransform or None
         Applied to outputs before they are asked.
+    chosen : array of shape (N',) or None
+        Whose rows these are, of a table from which some were kept out: true for N of its rows.
+        Private outputs are those of the whole table.
     exposure : array of shape (N,) or None
         Public: of counts, how much of whatever they are counted in each row had.
     """
@@ -79,6 +87,7 @@ class HeldTable(Table):
     input_names: tuple[str, ...] = ()
     output_name: str = "y"
     transform: OutputTransform | None = None
+    chosen: NDArray[np.bool_] | None = None
     inference: Inference = "iterated"
 
     @classmethod
@@ -140,7 +149,7 @@ class HeldTable(Table):
         if known is None:
             return self._first(step.budget, model, settings)
         if step.calibrates:
-            return self._calibration(step.budget, settings, known=known)
+            return self._calibration(step, settings, known=known)
         if step.stage is None:
             return self._spread(step.budget, model, settings, known=known)
         if isinstance(model.likelihood, QuantileLikelihood):
@@ -358,11 +367,12 @@ class HeldTable(Table):
         matrix = strata.cells.membership(self.X).toarray()
         return Design(strategy=replace(strategy, matrix=matrix), question=by_strata)
 
-    def _calibration(self, budget: Budget, settings: DesignSettings, *, known: Release) -> Design:
+    def _calibration(self, step: Step, settings: DesignSettings, *, known: Release) -> Design:
         """Count outputs in cells of their predicted distributions, as those of new outputs."""
         mean, sd = known.predict(self.X, return_std=True, new_output=True)
-        noise = noise_share(budget, rows=self.counted, largest_group=self.most_counted)
-        strata, middles, shares = choose_strata(mean, noise=noise)
+        noise = noise_share(step.budget, rows=self.counted, largest_group=self.most_counted)
+        matrix = self._counting_matrix(step.output, None)
+        strata, middles, shares = choose_strata(mean[matrix[0] > 0], noise=noise)
         question = CalibrationQuestion(
             mean=mean,
             sd=sd,
@@ -372,7 +382,7 @@ class HeldTable(Table):
             sizes=shares * self.counted,
         )
         strategy = self._alike(settings.query.X, settings.query.weights)
-        return Design(strategy=strategy, question=question)
+        return Design(strategy=replace(strategy, matrix=matrix), question=question)
 
     def _alike(self, X_query: Array, query_weights: Array | None) -> DenseStrategy:
         """Return one question about all rows alike."""
@@ -446,9 +456,33 @@ class HeldTable(Table):
 
     def _convert_outputs(self, y: ArrayLike) -> ArrayLike:
         """Return private outputs as they are asked."""
-        if self.transform is None:
-            return y
-        return transform_outputs(y, transform=self.transform, rows=len(self.X))
+        rows = len(self.X if self.chosen is None else self.chosen)
+        if self.transform is not None:
+            y = transform_outputs(y, transform=self.transform, rows=rows)
+        return y if self.chosen is None else read_outputs(y, rows=rows)[self.chosen]
+
+    def keep_out(self, share: float, *, random_state: int) -> tuple[HeldTable, HeldTable]:
+        """Return the table without a share of its rows, and these rows as another table."""
+        if self.groups is not None:
+            refuse("margins of groups")
+        kept = choose_kept(len(self.X), share=share, random_state=random_state)
+        return (
+            replace(self, X=self.X[~kept], chosen=~kept),
+            replace(self, X=self.X[kept], chosen=kept, number=self.number + 1),
+        )
+
+    def design_margins(self, model: Model, settings: DesignSettings, *, known: Release) -> Design:
+        """Ask how far predictions of these rows are off, as of new outputs."""
+        assert isinstance(model.question, OutputBounds)
+        mean, sd = known.predict(self.X, return_std=True, new_output=True)
+        question = MarginQuestion(
+            mean=mean,
+            sd=sd,
+            within=model.question,
+            cells=CELLS,
+        )
+        strategy = self._alike(settings.query.X, settings.query.weights)
+        return Design(strategy=strategy, question=question)
 
     def _convert_counted_outputs(self, y: ArrayLike) -> ArrayLike:
         """Return private outputs as they are counted, in the units of their bounds."""
@@ -476,11 +510,10 @@ class HeldTable(Table):
             insecure_seed=insecure_seed,
         )
 
-    def strata(self, count: int) -> Strata:
+    def strata(self, count: int, *, output: int = 0) -> Strata:
         """Return up to a number of strata of similar inputs; public."""
-        summary = summarise(InputRows(self.X))
-        cells = Partition(centres=summary.centres(count)[0], units=summary.units)
-        return Strata(cells=cells, sizes=np.asarray(cells.membership(self.X).sum(axis=1)))
+        del output
+        return strata_of_rows(self.X, count)
 
     def _counting_matrix(self, output: int, strata: Strata | None) -> Array:
         """Return which rows are in which count, shape (S, N) or (1, N)."""
@@ -633,14 +666,30 @@ class HeldEntries(HeldTable):
     def _convert_counted_outputs(self, y: ArrayLike) -> ArrayLike:
         return self.columns.entries(y, rows=self.people)
 
+    def strata(self, count: int, *, output: int = 0) -> Strata:
+        """Return up to a number of strata of the entries of one output, by inputs of their rows."""
+        rows = strata_of_rows(self.X[:: self.outputs, :-1], count)
+        return replace(rows, cells=cells_of_output(rows.cells, output))
+
     def _which(self, output: int) -> NDArray[np.bool_] | None:
         which: NDArray[np.bool_] = np.arange(len(self.X)) % self.outputs == output
         return which
 
     def _in_units(self, count: Count) -> Question:
-        # Of several outputs nobody is counted by strata.
-        assert isinstance(count.question, CountQuestion)
-        return CountQuestion(self.units.places(count.question.edges, output=count.output))
+        return count.question.in_units(self.units.bounds[count.output])
+
+
+def strata_of_rows(X: Array, count: int) -> Strata:
+    """Return up to a number of strata of rows with similar inputs.
+
+    Parameters
+    ----------
+    X : array of shape (N, D)
+    count : int
+    """
+    summary = summarise(InputRows(X))
+    cells = Partition(centres=summary.centres(count)[0], units=summary.units)
+    return Strata(cells=cells, sizes=np.asarray(cells.membership(X).sum(axis=1)))
 
 
 def expected_measurement(

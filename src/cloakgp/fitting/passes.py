@@ -25,7 +25,15 @@ from cloakgp.fitting.refusals import refuse
 from cloakgp.fitting.row_forecast import LITTLE, RowsForecast, forecast_rows
 from cloakgp.fitting.scatter import choose_strata_of_scatter
 from cloakgp.fitting.strategies import Budget, Query, design_rows, query_weights, unit_noise_sd
-from cloakgp.fitting.table import Count, Design, DesignSettings, Model, Strata, Table
+from cloakgp.fitting.table import (
+    Count,
+    Design,
+    DesignSettings,
+    Model,
+    Strata,
+    Table,
+    cells_of_output,
+)
 from cloakgp.models import SparsePrior
 from cloakgp.models.kernels.coregion import CoregionKernel
 from cloakgp.models.likelihoods import ClassLikelihood
@@ -266,7 +274,7 @@ class RowTable(Table):
         if known is None:
             return self._first(step.budget, model, settings)
         if step.calibrates:
-            return self._calibration(step.budget, settings, known=known)
+            return self._calibration(step, settings, known=known)
         if step.stage is None:
             return self._spread(step.budget, model, settings, known=known)
         return self._later(step.budget, step.stage.width, model, settings, known=known)
@@ -361,11 +369,14 @@ class RowTable(Table):
             )
         return self._of_all_alike(question, budget, settings, known=known, strata=strata)
 
-    def _calibration(self, budget: Budget, settings: DesignSettings, *, known: Release) -> Design:
+    def _calibration(self, step: Step, settings: DesignSettings, *, known: Release) -> Design:
         """Count outputs in cells of their predicted distributions; with groups, in shares."""
-        prediction = predict_rows(known)
-        sample = prediction.predicted(*prediction.known(self.summary.sample))[0]
-        noise = noise_share(budget, rows=self.counted, largest_group=self.most_counted)
+        prediction, output = predict_rows(known), self._which(step.output)
+        inputs = self.summary.sample
+        if output is not None:
+            inputs = inputs[inputs[:, -1] == output]
+        sample = prediction.predicted(*prediction.known(inputs))[0]
+        noise = noise_share(step.budget, rows=self.counted, largest_group=self.most_counted)
         strata, middles, shares = choose_strata(sample, noise=noise)
         question = RowCalibration(
             prediction=prediction,
@@ -374,7 +385,11 @@ class RowTable(Table):
             middles=middles,
             sizes=shares * self.counted,
         )
-        return self._of_all_alike(question, budget, settings, known=known)
+        asked = self._of_all_alike(question, step.budget, settings, known=known)
+        if output is None:
+            return asked
+        assert isinstance(asked.strategy, StreamedStrategy)
+        return replace(asked, strategy=self._of_one_output(asked.strategy, output))
 
     def _of_all_alike(
         self,
@@ -529,30 +544,33 @@ class RowTable(Table):
     def _shares(self, output: int, cells: Partition | None) -> EqualShares:
         return EqualShares(grouped=self.grouped, output=self._which(output), strata=cells)
 
-    def strata(self, count: int) -> Strata:
+    def strata(self, count: int, *, output: int = 0) -> Strata:
         """Return up to a number of strata of similar inputs, after a pass that counts; public."""
-        cells = Partition(centres=self.summary.centres(count)[0], units=self.summary.units)
-        sums = sum_columns(self.passes, self._shares(0, cells), what="looking at groups of inputs")
+        cells = self._cells(count, output=output)
+        asked = self._shares(output, cells)
+        sums = sum_columns(self.passes, asked, what="looking at groups of inputs")
         return Strata(cells=cells, sizes=sums.totals)
+
+    def _cells(self, count: int, *, output: int) -> Partition:
+        """Return up to a number of cells of similar inputs."""
+        del output
+        return Partition(centres=self.summary.centres(count)[0], units=self.summary.units)
 
     def measure_counts(
         self, counts: Sequence[Count], *, first: Strategy
     ) -> tuple[Measurement, ...]:
         """Return counts as measurements of a release; they are not about single outputs."""
         assert isinstance(first, StreamedStrategy)
-        grouping, rows = first.grouping, first.n_rows // self.together
         strategy = replace(
             first,
             rule=_equal_rule(first.prior),
             sums=(says_nothing(first.prior, 1),),
-            row_totals=np.array([float(rows if grouping is None else grouping.groups)]),
-            longest=1.0 if grouping is None else _longest(grouping.most_rows),
             reconstruction=None,
             certificate=Certificate(criterion="given", gap=np.inf),
         )
 
         def counted(one: Count) -> StreamedStrategy:
-            which = replace(strategy, output=self._which(one.output))
+            which = self._of_one_output(strategy, self._which(one.output))
             if one.strata is None:
                 return which
             return _by_strata(which, one.strata, prior=first.prior, declared=first.prior)
@@ -560,6 +578,16 @@ class RowTable(Table):
         return tuple(
             Measurement(strategy=counted(one), question=self._in_units(one), answers=one.answers)
             for one in counts
+        )
+
+    def _of_one_output(self, strategy: StreamedStrategy, output: int | None) -> StreamedStrategy:
+        """Return a question about all rows alike as one about their entries of one output."""
+        grouping, rows = strategy.grouping, strategy.n_rows // self.together
+        return replace(
+            strategy,
+            row_totals=np.array([float(rows if grouping is None else grouping.groups)]),
+            longest=1.0 if grouping is None else _longest(grouping.most_rows),
+            output=output,
         )
 
     def _in_units(self, count: Count) -> CountQuestion | OutsideQuestion:
@@ -735,10 +763,13 @@ class EntryTable(RowTable):
     def _which(self, output: int) -> int:
         return output
 
-    def _in_units(self, count: Count) -> CountQuestion:
-        # Of several outputs nobody is counted by strata.
-        assert isinstance(count.question, CountQuestion)
-        return CountQuestion(self.units.places(count.question.edges, output=count.output))
+    def _in_units(self, count: Count) -> CountQuestion | OutsideQuestion:
+        return count.question.in_units(self.units.bounds[count.output])
+
+    def _cells(self, count: int, *, output: int) -> Partition:
+        assert isinstance(self.summary, EntrySummary)
+        rows = self.summary.by_row
+        return cells_of_output(Partition(rows.centres(count)[0], rows.units), output)
 
 
 def _change_units(y: Rows | GroupedRows, units: OutputColumns | None) -> Rows | GroupedRows:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NoReturn
 
 
 class WrongKindError(TypeError):
@@ -30,7 +31,7 @@ class Refusal:
     why: str
     error: type[Exception] = ValueError
 
-    def refuse(self) -> None:
+    def refuse(self) -> NoReturn:
         """Raise the error."""
         raise self.error(self.why)
 
@@ -103,6 +104,35 @@ REFUSALS: dict[str, Refusal] = {
         why="groups of many rows cannot be asked again: guarantees can be summed if the groups are "
         "the same, and a release does not keep the groups of rows",
     ),
+    "margins of other tables": Refusal(
+        what="calibrate with a share of the rows",
+        of="rows that are read in passes, several outputs",
+        why="rows are kept out of the fit for margins of held tables with one output: fit rows "
+        "that are held (fit), or give calibrate='auto'",
+    ),
+    "margins of groups": Refusal(
+        what="calibrate with a share of the rows",
+        of="groups of rows",
+        why="margins hold for rows that are exchangeable, and rows of a person are not so with "
+        "those of others: give calibrate='auto', or one row of each person",
+    ),
+    "margins of counts": Refusal(
+        what="calibrate with a share of the rows",
+        of="counts",
+        why="counts scatter by their likelihood, and not in predictive sds: give calibrate='auto'",
+    ),
+    "margins in candidates": Refusal(
+        what="calibrate with a share of the rows",
+        of="DPGridSearchCV",
+        why="the candidates are compared on all rows, those that would be kept out too: fit the "
+        "chosen one on other rows, or give calibrate='auto'",
+    ),
+    "kept rows again": Refusal(
+        what="refine",
+        of="releases for which rows were kept out (calibrate with a share)",
+        why="some rows of this table were kept out of the fit, and margins would not hold after "
+        "another visit to the others: extend by other rows, or fit with calibrate='auto'",
+    ),
     "exact prior in passes": Refusal(
         what="extend by rows that are read in passes",
         of="releases with an exact prior",
@@ -151,7 +181,7 @@ REFUSALS: dict[str, Refusal] = {
 }
 
 
-def refuse(name: str) -> None:
+def refuse(name: str) -> NoReturn:
     """Raise the error of a refusal.
 
     Parameters

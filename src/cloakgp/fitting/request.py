@@ -94,6 +94,22 @@ def check_learning(learn: object) -> None:
         raise ValueError(f"learn must be 'map', 'average' or None, got {learn!r}")
 
 
+def check_calibration(calibrate: object) -> None:
+    """Refuse invalid values of `calibrate` where no rows can be kept out.
+
+    Raises
+    ------
+    ValueError
+        Unless it is "auto" or False.
+
+    Examples
+    --------
+    >>> check_calibration("auto")
+    """
+    if calibrate is not False and calibrate != "auto":
+        raise ValueError(f"calibrate must be 'auto' or False, got {calibrate!r}")
+
+
 def choose_hyperprior(
     learn: object, *, noise_variance: float | None, mean: float | None
 ) -> Hyperprior | None:
@@ -130,7 +146,7 @@ class Regression:
     output_transform : {"log", "logit"} or None
     likelihood : {"normal", "counts"}
     overdispersion : float or None
-    calibrate : "auto" or False
+    calibrate : "auto", False or float
         All as for `DPGPRegressor`.
     """
 
@@ -144,7 +160,7 @@ class Regression:
     output_transform: TransformName | None = None
     likelihood: OutputLikelihood = "normal"
     overdispersion: float | None = None
-    calibrate: Literal["auto", False] = "auto"
+    calibrate: Literal["auto", False] | float = "auto"
 
     @property
     def of_counts(self) -> bool:
@@ -201,10 +217,15 @@ class Regression:
         Raw predictions are published with the whole budget, and one measurement was asked for where
         there are to be no stages; counts have no Gaussian distribution.
         """
-        if self.calibrate is not False and self.calibrate != "auto":
-            raise ValueError(f"calibrate must be 'auto' or False, got {self.calibrate!r}")
         several = self.stages is not None and "stages" in criterion.uses
         return self.calibrate == "auto" and several and not self.of_counts
+
+    @cached_property
+    def kept(self) -> float:
+        """The share of the rows that is kept out of the fit, for margins of intervals."""
+        from cloakgp.fitting.margins import kept_share
+
+        return kept_share(self.calibrate)
 
     def hyperprior(self, learn: Learn | None) -> Hyperprior | None:
         """Return the hyperparameters that are learned."""
@@ -226,7 +247,10 @@ class Regression:
             )
         self._check_counts(criterion, spelled)
         self.bounds_to_search(criterion)
-        self.asks_calibration(criterion)
+        if self.kept and self.of_counts:
+            from cloakgp.fitting.refusals import refuse
+
+            refuse("margins of counts")
 
     def _check_counts(self, criterion: Criterion, spelled: Spelling) -> None:
         """Refuse settings that contradict counts, or need them."""
@@ -272,8 +296,14 @@ class Regression:
         return made
 
 
+class NothingKept:
+    """A task all of whose rows are asked alike."""
+
+    kept: ClassVar[float] = 0.0
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
-class QuantileRegression:
+class QuantileRegression(NothingKept):
     """A fit of quantiles of one number, given the inputs of its row.
 
     Attributes
@@ -379,14 +409,14 @@ class QuantileRegression:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class MultiOutputRegression:
+class MultiOutputRegression(NothingKept):
     """A fit of several numbers in every row, in widths of their bounds.
 
     Attributes
     ----------
     bounds : sequence of (float, float)
         Of each output.
-    noise_variance, coregion, stages, interval
+    noise_variance, coregion, stages, interval, calibrate
         As for `DPGPMultiOutputRegressor`.
     """
 
@@ -399,6 +429,7 @@ class MultiOutputRegression:
     coregion: ArrayLike | None = None
     stages: Stages = "auto"
     interval: Literal["auto", False] = "auto"
+    calibrate: Literal["auto", False] = "auto"
 
     @cached_property
     def declared(self) -> tuple[OutputBounds, ...]:
@@ -424,9 +455,12 @@ class MultiOutputRegression:
         return self.declared if all(map(can_be_divided, self.declared)) else ()
 
     def asks_calibration(self, criterion: Criterion) -> bool:
-        """Return that outputs are not counted where they were predicted."""
-        del criterion
-        return False
+        """Return whether outputs are counted where they were predicted, if the budget allows it.
+
+        As for one output.
+        """
+        check_calibration(self.calibrate)
+        return self.calibrate == "auto" and self.stages is not None and "stages" in criterion.uses
 
     def hyperprior(self, learn: Learn | None) -> Hyperprior | None:
         """Return the hyperparameters that are learned: not the mean, the middle of each column."""
@@ -436,10 +470,11 @@ class MultiOutputRegression:
         """Refuse settings that are contradictory for any table."""
         del spelled
         self.bounds_to_search(criterion)
+        self.asks_calibration(criterion)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Classification:
+class Classification(NothingKept):
     """A fit of one class in every row.
 
     Attributes

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from cloakgp.fitting.bands import Stage, Step, schedule_stages
 from cloakgp.fitting.calibration import calibration_share
 from cloakgp.fitting.interval import NO_SEARCH, SearchPlan, adaptive_budget
+from cloakgp.fitting.margins import count_kept
 from cloakgp.fitting.strata import plan_checked_search
 from cloakgp.fitting.strategies import Budget
 from cloakgp.privacy import Guarantee, OutputBounds
@@ -40,16 +41,19 @@ class Schedule:
         For an interval that holds most outputs.
     steps : tuple of Step
         If one round of the search is enough for each output.
+    kept : int
+        How many rows are kept out of these, and asked one question with the whole budget.
     """
 
     budget: Budget
     search: SearchPlan
     steps: tuple[Step, ...]
+    kept: int = 0
 
     @property
     def guarantee(self) -> Guarantee:
         """The guarantee that the release will state."""
-        if self.search.rounds:
+        if self.search.rounds or self.kept:
             # Answers decide which parts there are: their sum is the whole.
             return replace(whole_guarantee(self.budget), adaptive=True)
         return self._of_parts(fixed=True)
@@ -57,7 +61,7 @@ class Schedule:
     @property
     def guarantee_of_passes(self) -> Guarantee:
         """The largest guarantee if designs decide later about several stages."""
-        return self.guarantee if self.search.rounds else self._of_parts(fixed=False)
+        return self.guarantee if self.search.rounds or self.kept else self._of_parts(fixed=False)
 
     def _of_parts(self, *, fixed: bool) -> Guarantee:
         parts = [step.budget.pair for step in self.steps]
@@ -74,6 +78,7 @@ def schedule_release(
     ask_spread: bool,
     searched: bool,
     calibrated: bool = False,
+    kept: float = 0.0,
     outputs: int = 1,
 ) -> Schedule:
     """Return the possible draws of a release of numbers.
@@ -93,12 +98,17 @@ def schedule_release(
     searched : bool
         Whether an interval that holds most outputs is looked for first.
     calibrated : bool
-        Whether outputs are counted in cells of their predicted distributions, of one output.
+        Whether outputs are counted in cells of their predicted distributions.
+    kept : float
+        The share of the rows that is kept out.
     outputs : int
         T.
     """
     budget.law.check(*budget.pair)
-    search = NO_SEARCH
+    search, out = NO_SEARCH, 0
+    if kept:
+        out = count_kept(rows, share=kept)
+        budget, rows = adaptive_budget(budget), rows - out
     if searched:
         search = plan_checked_search(
             bounds,
@@ -115,8 +125,14 @@ def schedule_release(
         rows=rows,
         ask_spread=ask_spread,
         spent=search.spent(outputs if search.rounds else 0),
-        calibration=calibration_share(budget, rows=rows, largest_group=most_rows)
+        calibration=calibration_share(
+            budget,
+            rows=rows // outputs,
+            largest_group=max(most_rows // outputs, 1),
+            outputs=outputs,
+        )
         if calibrated
         else 0.0,
+        outputs=outputs,
     )
-    return Schedule(budget=budget, search=search, steps=steps)
+    return Schedule(budget=budget, search=search, steps=steps, kept=out)

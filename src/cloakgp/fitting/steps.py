@@ -113,11 +113,11 @@ def take_steps(
             )
         asked.append((design, measurement))
         release = replace(release, measurements=(*release.measurements, measurement))
-        if step.calibrates:
+        if not step.calibrates:
+            release = learned(release)
+        elif table.outputs == 1:
             # Predictions stay as they are: how these fit is what was asked.
             release = replace(release, calibration=len(release.measurements) - 1)
-        else:
-            release = learned(release)
     return table.finish(release)
 
 

@@ -72,7 +72,8 @@ def plan_checked_search(
 ) -> SearchPlan:
     """Return a search with a check of outputs outside by strata, if that is precise enough.
 
-    Depends on public numbers alone. Of several outputs of a person nobody asks.
+    Depends on public numbers alone. Of several outputs each is asked about, where all of these
+    questions together cost no more than those about one output may.
 
     Parameters
     ----------
@@ -89,16 +90,20 @@ def plan_checked_search(
     2 4 0.1
     2 6 0.071
     2 12 0.007
+    >>> plan = plan_checked_search(bounds, budget=pure, rows=1000, outputs=2)
+    >>> len(plan.checks), plan.strata, round(plan.check_share, 3)
+    (4, 4, 0.05)
     """
     search = plan_search(
         bounds, budget=budget, rows=rows, largest_group=largest_group, outputs=outputs
     )
-    if not search.rounds or outputs > 1:
+    if not search.rounds:
         return search
     law = budget.law
     unit = largest_group * budget.unit_sd() / rows
     fine, finest = ((unit / wanted) ** law.power for wanted in (FINE, FINEST))
-    share = max(min(fine, law.shares.check), min(finest, law.shares.cheap_round), LEAST_ROUND_SHARE)
+    most, cheap = law.shares.check / outputs, law.shares.cheap_round / outputs
+    share = max(min(fine, most), min(finest, cheap), LEAST_ROUND_SHARE)
     precision = unit / share ** (1 / law.power)
     if precision > COARSEST:
         return search
@@ -108,7 +113,7 @@ def plan_checked_search(
         return search
     return replace(
         search,
-        checks=(part,) * CHECKS,
+        checks=(part,) * (CHECKS * outputs),
         check_share=share,
         strata=min(max(round(1 / (ROWS_IN_SDS * precision)), FEWEST), MOST),
     )
@@ -121,6 +126,7 @@ def keep_strata(
     declared: OutputBounds,
     plan: SearchPlan,
     strata: Callable[[], Strata],
+    output: int = 0,
     insecure_seed: int | None = None,
 ) -> tuple[OutputBounds, tuple[Count, ...]]:
     """Return an interval that loses no stratum by noisy counts, and these counts.
@@ -133,6 +139,8 @@ def keep_strata(
     plan : SearchPlan
     strata : callable
         Returns the strata; called if anything is asked.
+    output : int
+        Of several, the one that the interval is of.
     insecure_seed : int, optional
         Makes the noise reproducible and the answers **not private**.
     """
@@ -140,14 +148,14 @@ def keep_strata(
     if found == declared or not plan.checks:
         return found, ()
     parts = strata()
-    for number, budget in enumerate(plan.checks):
+    for number, budget in enumerate(plan.checks[:CHECKS], start=CHECKS * output):
         question = OutsideQuestion(
             lo=found.lo if found.lo > declared.lo else None,
             hi=found.hi if found.hi < declared.hi else None,
         )
         seed = None if insecure_seed is None else insecure_seed + SEEDS_APART // 2 + number
-        answers = ask(question, budget=budget, output=0, insecure_seed=seed, strata=parts)
-        asked.append(Count(output=0, question=question, answers=answers, strata=parts))
+        answers = ask(question, budget=budget, output=output, insecure_seed=seed, strata=parts)
+        asked.append(Count(output=output, question=question, answers=answers, strata=parts))
         outside = question.how_many(answers.values, parts.sizes)
         if not lost(outside, sizes=parts.sizes, noise_sd=answers.noise_sd).any():
             return found, tuple(asked)

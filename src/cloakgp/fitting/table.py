@@ -128,6 +128,22 @@ class Count:
     strata: Strata | None = None
 
 
+def cells_of_output(cells: Partition, output: int) -> Partition:
+    """Return cells of rows as cells of their entries of one output.
+
+    Entries of others belong to some of them, too: who counts leaves these out.
+
+    Parameters
+    ----------
+    cells : Partition
+    output : int
+    """
+    return Partition(
+        centres=np.column_stack([cells.centres, np.full(len(cells.centres), float(output))]),
+        units=np.append(cells.units, 1.0),
+    )
+
+
 class Table(ABC):
     """A table whose outputs are asked; each way to have one is a subclass.
 
@@ -203,7 +219,7 @@ class Table(ABC):
             Whether predictions will average over hyperparameters.
         """
         del average
-        return model.likelihood.linear and self.outputs == 1
+        return model.likelihood.linear
 
     @abstractmethod
     def design(
@@ -267,13 +283,49 @@ class Table(ABC):
         """Count an output of every row, by strata if given, under (ε, δ)-differential privacy."""
 
     @abstractmethod
-    def strata(self, count: int) -> Strata:
-        """Return up to a number of strata of similar inputs; public."""
+    def strata(self, count: int, *, output: int = 0) -> Strata:
+        """Return up to a number of strata of similar inputs; public.
+
+        Parameters
+        ----------
+        count : int
+        output : int
+            Of several, the one whose entries are to be parted.
+        """
 
     def within(self, found: Sequence[OutputBounds]) -> Table:
         """Return the table with its outputs in units of the intervals that were found."""
         del found
         return self
+
+    def keep_out(self, share: float, *, random_state: int) -> tuple[Table, Table]:
+        """Return the table without a share of its rows, and these rows; drawn from public numbers.
+
+        Parameters
+        ----------
+        share : float
+        random_state : int
+
+        Raises
+        ------
+        ValueError, TypeError
+            If rows cannot be kept out of such a table.
+        """
+        del share, random_state
+        refuse("margins of other tables")
+
+    def design_margins(self, model: Model, settings: DesignSettings, *, known: Release) -> Design:
+        """Return the question how far predictions of these rows are off, which were kept out.
+
+        Parameters
+        ----------
+        model : Model
+            Within the declared bounds.
+        settings : DesignSettings
+        known : Release
+        """
+        del model, settings, known
+        refuse("margins of other tables")
 
     @abstractmethod
     def measure_counts(

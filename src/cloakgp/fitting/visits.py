@@ -34,6 +34,7 @@ from cloakgp.privacy.noise_choice import (
     choose_noise,
     noises_for,
 )
+from cloakgp.privacy.questions.margins import MarginQuestion
 from cloakgp.privacy.spending import one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import DenseStrategy, Measurement, Release, StreamedStrategy
@@ -131,6 +132,8 @@ def refine(
     >>> len(first.measurements), len(second.measurements)
     (3, 4)
     """
+    if any(isinstance(one.question, MarginQuestion) for one in release.measurements):
+        refuse("kept rows again")
     visit = _visit_of(release, X_query, settings)
     first = release.measurements[0].strategy
     if visit.query is None:

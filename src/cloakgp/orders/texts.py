@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isfinite
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from cloakgp.utils.names import AUTO, NoiseChoice
 
@@ -115,6 +115,34 @@ def one_of_or_none(choices: Sequence[Name], given: str, *, option: str) -> Name 
     >>> one_of_or_none(("log", "logit"), "", option="--transform")
     """
     return one_of(choices, given, option=option) if given else None
+
+
+def calibration(given: str, *, option: str) -> Literal["auto", False] | float:
+    """Return how intervals are calibrated: by itself, not, or by a share of the rows.
+
+    Parameters
+    ----------
+    given : str
+    option : str
+
+    Examples
+    --------
+    >>> calibration("off", option="--calibrate"), calibration("0.1", option="--calibrate")
+    (False, 0.1)
+    """
+    if given == "auto":
+        return "auto"
+    if given == "off":
+        return False
+    try:
+        share = float(given)
+    except ValueError:
+        raise ValueError(
+            f"{option} is auto, off, or a share of the rows such as 0.1, not {given!r}"
+        ) from None
+    from cloakgp.fitting.margins import kept_share
+
+    return kept_share(share)
 
 
 def positive_numbers(listed: str, *, option: str) -> tuple[float, ...]:

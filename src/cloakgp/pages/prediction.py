@@ -99,6 +99,11 @@ def prediction_html(release: Release) -> str:
             raise ValueError(
                 f"a page cannot predict {what}: use `cloakgp predict` for this release"
             )
+    if release.margins is not None:
+        raise ValueError(
+            "a page cannot predict by margins of rows that were kept out: use `cloakgp predict` "
+            "for this release"
+        )
     controls = controls_of(release)
     described = {
         "output": printable(release.output_name),

@@ -466,6 +466,48 @@ def compose(*guarantees: Guarantee, delta: float | None = None) -> Guarantee:
     return replace(total, epsilon=total.epsilon_at(total.delta))
 
 
+def compose_parallel(*guarantees: Guarantee) -> Guarantee:
+    """Return the joint guarantee of releases about different people, of whom none is in two.
+
+    Parallel composition (McSherry 2009, theorem 4), also where a later release was chosen after
+    reading earlier ones. Neighbours differ in one person, who is in one of the releases. What came
+    before it has the same law for both, and given that it keeps its own guarantee; what comes after
+    it is, given its answers, the same function of the same outputs and of independent noise:
+    post-processing. So all together keep the guarantee of that release, whichever it is, and any
+    that follows from each: the greatest μ, grid, and ε without δ. Of parts without δ nothing is
+    said but their sum.
+
+    Parameters
+    ----------
+    *guarantees : Guarantee
+        At least one.
+
+    Examples
+    --------
+    >>> one = Guarantee(epsilon=1.0, delta=0.01, mu=0.5325)
+    >>> print(compose_parallel(one, Guarantee(epsilon=0.5, delta=0.01, mu=0.3)))
+    (1, 0.01)-differential privacy (mu = 0.5325)
+    >>> pure = Guarantee(epsilon=1.0, delta=0.0, mu=0.0, laplace=(0.4, 0.6))
+    >>> print(compose_parallel(pure, Guarantee(epsilon=0.7, delta=0.0, mu=0.0, laplace=(0.7,))))
+    1-differential privacy
+    """
+    check_parts(guarantees, kind=Guarantee)
+    without_delta = max(part.epsilon_of_parts for part in guarantees)
+    parts = (without_delta,) if without_delta else ()
+    other = any(part.pure for part in guarantees)
+    total = Guarantee(
+        epsilon=0.0,
+        delta=max(part.delta for part in guarantees),
+        mu=max(part.mu for part in guarantees),
+        answers=max(part.answers for part in guarantees),
+        coarseness=max(part.coarseness for part in guarantees),
+        laplace=() if other else parts,
+        adaptive=bool(parts) or any(part.adaptive for part in guarantees),
+        pure=parts if other else (),
+    )
+    return replace(total, epsilon=total.epsilon_at(total.delta))
+
+
 def check_parts(parts: Sequence[object], *, kind: type) -> None:
     """Refuse an empty sum, or parts that are no guarantees of one kind of noise.
 

@@ -157,20 +157,6 @@ class OutputColumns:
         placed = STANDARD_BOUNDS.clip(shares) if within is None else shares
         return np.where(np.isfinite(values), placed, values)
 
-    def places(self, values: Array, *, output: int) -> Array:
-        """Return public values of one output in widths from the middle of its bounds.
-
-        Parameters
-        ----------
-        values : array
-            In output units.
-        output : int
-            Which, from 0.
-        """
-        limits = self.bounds[output]
-        placed: Array = (values - limits.middle) / limits.width
-        return placed
-
     def units(self, groups: Iterable[Hashable] | None, *, rows: int) -> Groups:
         """Return the group of each entry: the outputs of one row, or of all rows of one group.
 

@@ -37,6 +37,7 @@ from numpy.typing import NDArray
 from scipy import optimize, special
 from scipy.stats import qmc
 
+from cloakgp.privacy.questions.bounds import OutputBounds
 from cloakgp.privacy.questions.calibration import CellCounts
 from cloakgp.release.measurement import Measurement
 from cloakgp.utils.arrays import Array
@@ -80,6 +81,8 @@ class Calibration:
         What was counted, in units of outputs as asked.
     noise_sd : float
         Of a count.
+    units : OutputBounds or None
+        In widths of which, from whose middle, outputs were asked; None if in their own units.
 
     Examples
     --------
@@ -98,15 +101,18 @@ class Calibration:
     counts: Array
     question: CellCounts
     noise_sd: float
+    units: OutputBounds | None = None
 
     @classmethod
-    def of(cls, measurement: Measurement) -> Calibration:
+    def of(cls, measurement: Measurement, *, units: OutputBounds | None = None) -> Calibration:
         """Return the calibration from the counts of a measurement.
 
         Parameters
         ----------
         measurement : Measurement
             That counted in cells.
+        units : OutputBounds, optional
+            Of outputs as they were asked.
 
         Raises
         ------
@@ -120,7 +126,14 @@ class Calibration:
             counts=answers.values.reshape(question.shape),
             question=question,
             noise_sd=answers.noise_sd,
+            units=units,
         )
+
+    @property
+    def middles(self) -> Array:
+        """A predicted mean in the midst of each stratum, shape (B,), in output units."""
+        middles, units = self.question.middles, self.units
+        return middles if units is None else units.middle + units.width * middles
 
     def probabilities(self, mean: Array, standardised: Array) -> Array:
         """Return how probable it is that outputs lie below m + s z, shape (P, Q).
@@ -184,7 +197,7 @@ class Calibration:
 
     def _blocks(self, mean: Array) -> Iterator[tuple[slice, Array]]:
         """Yield distribution functions at points, by blocks of them, shape (n, G) each."""
-        middles, curves = self.question.middles, self.curves
+        middles, curves = self.middles, self.curves
         for start in range(0, len(mean), BLOCK):
             block = mean[start : start + BLOCK]
             weights = np.array([np.interp(block, middles, row) for row in np.eye(len(middles))])

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakgp.release.new_outputs import NewOutputs, central, check_probabilities, check_threshold
+from cloakgp.release.new_outputs import NewOutputs, check_probabilities, check_threshold
 from cloakgp.utils.arrays import Array
 
 # Of an interval, a quantile and a threshold, in their names.
@@ -148,23 +148,17 @@ class DistributionColumns:
         -------
         dict from str to array of shape (n,)
         """
-        levels = self._of_quantiles()
         columns: dict[str, Array] = {}
-        if levels:
-            found = new.quantiles(np.array(list(levels.values())))
-            columns = dict(zip(levels, found.T, strict=True))
+        for coverage in self.interval:
+            low, high = new.interval(coverage).T
+            columns |= {f"lo_{_percent(coverage)}": low, f"hi_{_percent(coverage)}": high}
+        if self.quantiles:
+            found = new.quantiles(np.array(self.quantiles))
+            columns |= dict(zip(map(quantile_column, self.quantiles), found.T, strict=True))
         columns |= {_above(each): new.above(each) for each in self.thresholds_of(output)}
         if output is None:
             return columns
         return {f"{output}_{name}": column for name, column in columns.items()}
-
-    def _of_quantiles(self) -> dict[str, float]:
-        """Return the probabilities below what stands in columns, by their names."""
-        levels: dict[str, float] = {}
-        for coverage in self.interval:
-            low, high = central(coverage)
-            levels |= {f"lo_{_percent(coverage)}": low, f"hi_{_percent(coverage)}": high}
-        return levels | {quantile_column(quantile): quantile for quantile in self.quantiles}
 
     def thresholds_of(self, output: str | None = None) -> tuple[float, ...]:
         """Return the thresholds that are asked about one output.

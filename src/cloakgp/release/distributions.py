@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike
 
 from cloakgp.release.new_outputs import (
     NewOutputs,
-    central,
     check_probabilities,
     check_threshold,
 )
@@ -47,6 +46,11 @@ class PredictedDistributions:
         the same source, as far as the curve was not fitted to the table's noise. Not calibrated,
         they hold what they say if the model does. Of counts the ends are whole numbers, and the
         probability is at least that.
+
+        Where rows were kept out of the fit (`Release.margins`), intervals reach as far below the
+        prediction as above, and hold a new output with at least this probability, on average over
+        rows like those of the table, whatever the model (`cloakgp.release.margins`). Where these
+        rows are too few for the coverage, an interval is all within the declared bounds.
 
         Parameters
         ----------
@@ -79,7 +83,8 @@ class PredictedDistributions:
         (True, np.True_)
         """
         check_probabilities(coverage, name="coverage")
-        ends = self.predict_quantile(X, central(coverage), exposure=exposure)
+        points, new = self._new_outputs(X, exposure)
+        ends = points.spread(new.interval(float(coverage)))
         return ends[:, 0], ends[:, 1]
 
     def predict_quantile(
@@ -87,7 +92,9 @@ class PredictedDistributions:
     ) -> Array:
         """Return quantiles of a new output at X; see `predict_interval` for their basis.
 
-        Of counts, the least whole number with that much of the probability at or below it.
+        Margins are those of intervals alone: where there are any, quantiles and probabilities are
+        those of the Gaussian predictive distribution. Of counts, the least whole number with that
+        much of the probability at or below it.
 
         Parameters
         ----------

@@ -8,6 +8,7 @@ and beyond them as normal distributions (`cloakgp.models.likelihoods.quantiles.P
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -22,6 +23,7 @@ from cloakgp.utils.arrays import Array
 
 if TYPE_CHECKING:
     from cloakgp.release.calibration import Calibration
+    from cloakgp.release.margins import Margins
 
 
 class NewOutputs(Protocol):
@@ -30,12 +32,37 @@ class NewOutputs(Protocol):
     def quantiles(self, probabilities: Array) -> Array:
         """Return quantiles in output units, shape (n, Q)."""
 
+    def interval(self, coverage: float) -> Array:
+        """Return the ends of intervals in output units, shape (n, 2)."""
+
     def above(self, threshold: float) -> Array:
         """Return the probability that each is above a threshold in output units, shape (n,)."""
 
 
+class CentralIntervals(ABC):
+    """New outputs whose intervals miss them as often below as above."""
+
+    @abstractmethod
+    def quantiles(self, probabilities: Array) -> Array:
+        """Return quantiles in output units, shape (n, Q).
+
+        Parameters
+        ----------
+        probabilities : array of shape (Q,)
+        """
+
+    def interval(self, coverage: float) -> Array:
+        """Return the ends of intervals in output units, shape (n, 2).
+
+        Parameters
+        ----------
+        coverage : float
+        """
+        return self.quantiles(central(coverage))
+
+
 @dataclass(frozen=True, eq=False)
-class NewNumbers:
+class NewNumbers(CentralIntervals):
     """New outputs that are numbers, within the declared bounds.
 
     Attributes
@@ -50,6 +77,8 @@ class NewNumbers:
     transform : OutputTransform or None
         From output units to those that were asked.
     calibration : Calibration or None
+    margins : Margins or None
+        Of intervals; quantiles and probabilities do not go by them.
 
     Examples
     --------
@@ -64,6 +93,24 @@ class NewNumbers:
     bounds: tuple[float, float]
     transform: OutputTransform | None = None
     calibration: Calibration | None = None
+    margins: Margins | None = None
+
+    def interval(self, coverage: float) -> Array:
+        """Return the ends of intervals in output units, shape (n, 2).
+
+        By margins, as far below the prediction as above; all within the bounds if these are
+        infinite.
+
+        Parameters
+        ----------
+        coverage : float
+        """
+        if self.margins is None:
+            return super().interval(coverage)
+        reach = self.margins.margin(coverage) * self.sd
+        ends = np.stack([self.mean - reach, self.mean + reach], axis=1)
+        asked = np.clip(ends, *self.declared)
+        return restore(asked, transform=self.transform, bounds=self.bounds)
 
     def quantiles(self, probabilities: Array) -> Array:
         """Return quantiles in output units, shape (n, Q).
@@ -101,7 +148,7 @@ class NewNumbers:
 
 
 @dataclass(frozen=True, eq=False)
-class NewCounts:
+class NewCounts(CentralIntervals):
     """New outputs that are counts of events, for some exposure.
 
     Attributes
@@ -131,7 +178,7 @@ class NewCounts:
 
 
 @dataclass(frozen=True, eq=False)
-class NewQuantiles:
+class NewQuantiles(CentralIntervals):
     """New outputs whose distribution is known by a few of its quantiles.
 
     Attributes

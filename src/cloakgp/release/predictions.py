@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from cloakgp.release.calibration import Calibration
+    from cloakgp.release.margins import Margins
 
 # Significant digits of what is shown of a spread.
 DIGITS = 3
@@ -50,6 +51,8 @@ class Predictions(PredictedDistributions):
 
         @property
         def calibrated_by(self) -> Calibration | None: ...  # noqa: D102
+        @property
+        def margins(self) -> Margins | None: ...  # noqa: D102
         @property
         def likelihood(self) -> Likelihood: ...  # noqa: D102
         @property
@@ -282,7 +285,7 @@ class Predictions(PredictedDistributions):
                 low, high = (likelihood.rate_quantile(self._mixture, X, q) for q in ends.tolist())
             return low, high
         if new_output:
-            low, high = self._new_numbers(mean, sd).quantiles(ends).T
+            low, high = self._new_numbers(mean, sd).interval(LIMITS).T
             return low, high
         low, high = (
             np.clip(mean + sign * NORMAL_95 * sd, *self._declared()) for sign in (-1.0, 1.0)
@@ -400,6 +403,7 @@ class Predictions(PredictedDistributions):
             bounds=self.output_bounds,
             transform=self.transform,
             calibration=self.calibrated_by,
+            margins=self.margins,
         )
 
     def predict_frame(

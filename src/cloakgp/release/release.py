@@ -11,6 +11,7 @@ from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import NUMBERS, Likelihood
 from cloakgp.models.transforms import OutputTransform
 from cloakgp.privacy import Guarantee, compose
+from cloakgp.privacy.accounting import compose_parallel
 from cloakgp.privacy.composition import MixedGuarantee
 from cloakgp.privacy.filters import Amount, Costs, checked_limit, filter_of, has_room
 from cloakgp.privacy.questions.classes import ClassLabel
@@ -21,6 +22,8 @@ from cloakgp.release.functional import ReleasedFunction
 from cloakgp.release.hyperparameters.hyperprior import Hyperprior
 from cloakgp.release.hyperparameters.learning import learn
 from cloakgp.release.io.release_file import SavedRelease
+from cloakgp.release.margins import DAMAGED as DAMAGED_MARGINS
+from cloakgp.release.margins import Margins
 from cloakgp.release.measurement import Measurement, Published, merge_measurements, tables_of
 from cloakgp.release.posterior.dense import Posterior
 from cloakgp.release.posterior.mixture import Inference, Mixture, WeightedPrior
@@ -78,6 +81,9 @@ class Release(SavedRelease, Predictions):
     calibration : int or None
         Which measurement counted outputs where they were predicted to lie, if predictions are those
         still; see `predict_interval`. None where none did, or where anything was learned since.
+    kept : int or None
+        Which measurement asked the rows that were kept out of all others, to tell the margins of
+        intervals; None where none were, or where anything was asked since.
     limit : (float, float) or None
         (ε, δ) of all visits together, declared before the first answer was read; see `within`.
 
@@ -112,15 +118,20 @@ class Release(SavedRelease, Predictions):
     visits: int = 1
     limit: tuple[float, float] | None = None
     calibration: int | None = None
+    kept: int | None = None
 
     @property
     def guarantee(self) -> Guarantee | MixedGuarantee:
         """The joint guarantee for a person whose output is in every measurement, and in the choice.
 
         Of several visits whose prices were fixed before any answer was read; without a δ, however
-        they were chosen. Where one was chosen by answers, the `limit` holds instead.
+        they were chosen. Where one was chosen by answers, the `limit` holds instead. Rows that were
+        `kept` out are in one measurement, and no other row is.
         """
         parts = [measurement.guarantee for measurement in self.measurements]
+        if self.kept is not None and self.choice is None:
+            apart = parts.pop(self.kept)
+            return compose_parallel(compose(*parts), apart)
         return compose(*parts) if self.choice is None else self.choice.total(parts)
 
     @property
@@ -289,7 +300,8 @@ class Release(SavedRelease, Predictions):
         """
         if self.limit is None:
             return
-        spent = Amount.of_guarantee(self.guarantee)
+        # Later visits may ask anybody: whoever is in one measurement counts as in all.
+        spent = Amount.of_guarantee(replace(self, kept=None).guarantee)
         # Of the filters alone: this visit takes no limit whole that was declared after it.
         rule = filter_of(self.limit)
         if not (rule.accepts(spent) and has_room(spent, later, limit=self.limit)):
@@ -361,6 +373,7 @@ class Release(SavedRelease, Predictions):
             learned=learned,
             provenance=provenance,
             calibration=None,
+            kept=self.kept if measurements is self.measurements else None,
         )
 
     def verify(self, passes: Passes, *, measurement: int = 0) -> float:
@@ -400,6 +413,7 @@ class Release(SavedRelease, Predictions):
             checked_limit(*self.limit)
             self.check_limit()
         _ = self.calibrated_by
+        self._check_kept()
         if self._keeps_sums:
             # Raises where sums are no covariances, or not those of its priors.
             _ = self._mixture
@@ -418,6 +432,32 @@ class Release(SavedRelease, Predictions):
         if not 0 <= self.calibration < len(self.measurements):
             raise ValueError("its calibration is damaged")
         return Calibration.of(self.measurements[self.calibration])
+
+    @cached_property
+    def margins(self) -> Margins | None:
+        """The conformal margins of intervals, by rows that were kept out, if predictions are those.
+
+        Raises
+        ------
+        ValueError
+            If they go by a measurement that counted nothing of the kind.
+        """
+        return None if self.kept is None else Margins.of(self.measurements[self.kept])
+
+    def _check_kept(self) -> None:
+        """Refuse rows that were kept out and asked again, or of which nothing tells margins."""
+        if self.kept is None:
+            return
+        if not 0 <= self.kept < len(self.measurements) or len(self.measurements) < 2:
+            raise ValueError(DAMAGED_MARGINS)
+        kept, *others = (
+            self.measurements[self.kept],
+            *(one for place, one in enumerate(self.measurements) if place != self.kept),
+        )
+        again = any(one.strategy.table == kept.strategy.table for one in others)
+        if again or kept.strategy.grouped:
+            raise ValueError(DAMAGED_MARGINS)
+        _ = self.margins
 
     @property
     def posterior(self) -> Posterior:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -13,9 +14,13 @@ from cloakgp.columns.schema import Schema
 from cloakgp.models.kernels.coregion import CoregionKernel, as_entries
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.composition import MixedGuarantee
+from cloakgp.privacy.questions.base import Question
 from cloakgp.privacy.questions.bounds import OutputBounds
+from cloakgp.privacy.questions.calibration import CellCounts
 from cloakgp.privacy.questions.counts import CountQuestion
+from cloakgp.privacy.questions.outside import OutsideQuestion
 from cloakgp.privacy.several_outputs import STANDARD_BOUNDS, OutputColumns
+from cloakgp.release.calibration import Calibration
 from cloakgp.release.distribution_columns import DistributionColumns
 from cloakgp.release.io.release_file import SavedRelease
 from cloakgp.release.measurement import Measurement
@@ -44,6 +49,9 @@ ROUNDING = 1e-9
 WHICH_OUTPUT = "number of the output"
 NOT_ALL = "its entries are not all outputs of each row"
 NOT_TOGETHER = "it does not protect all outputs of a person together"
+DAMAGED_CALIBRATION = "its calibration is damaged"
+# Questions that are about one output at a time.
+COUNTS = (CountQuestion, OutsideQuestion, CellCounts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +74,9 @@ class MultiOutputRelease(SavedRelease):
         When and with what it was made.
     intervals : OutputColumns or None
         What was found to hold most of each output, where that is not the declared bounds of all.
+    calibrations : tuple of int
+        Which of the entries' measurements counted each output where it was predicted to lie, in
+        the order of the outputs; empty where none did, or where anything was learned since.
 
     See Also
     --------
@@ -80,6 +91,7 @@ class MultiOutputRelease(SavedRelease):
     schema: Schema | None = None
     provenance: Provenance | None = None
     intervals: OutputColumns | None = None
+    calibrations: tuple[int, ...] = ()
 
     @property
     def units(self) -> OutputColumns:
@@ -106,6 +118,19 @@ class MultiOutputRelease(SavedRelease):
     def insecure(self) -> bool:
         """True if any noise came from a fixed seed: the release is then not private."""
         return self.entries.insecure
+
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether intervals, quantiles and probabilities go by noisy counts of each output."""
+        return bool(self.calibrations)
+
+    @cached_property
+    def calibrated_by(self) -> tuple[Calibration, ...]:
+        """The calibration of each output by its counts; empty if there is none."""
+        return tuple(
+            Calibration.of(self.entries.measurements[number], units=units)
+            for number, units in zip(self.calibrations, self.units.bounds, strict=False)
+        )
 
     @property
     def n_inputs(self) -> int:
@@ -166,8 +191,11 @@ class MultiOutputRelease(SavedRelease):
     def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[Array, Array]:
         """Return intervals that hold new outputs at X with a given probability, each for itself.
 
-        As likely to miss them below as above. They hold what they say if the model does: the
-        Gaussian predictive distribution of each output, within its declared bounds.
+        As likely to miss them below as above, and within the declared bounds. Calibrated
+        (`is_calibrated`), each goes by the noisy counts of its output, as those of
+        `Release.predict_interval`; of all outputs together nothing is said. Not calibrated, they
+        hold what they say if the model does: they are those of the Gaussian predictive distribution
+        of each output.
 
         Parameters
         ----------
@@ -247,10 +275,15 @@ class MultiOutputRelease(SavedRelease):
     def _new_at(self, points: Points) -> list[NewNumbers]:
         """Return new outputs, one by one, at those points that lack nothing."""
         means, sds = self._marginals(points.X, new_output=True)
+        known = self.calibrated_by or (None,) * len(self.columns.bounds)
         return [
-            NewNumbers(mean=mean, sd=sd, declared=ends, bounds=ends)
-            for mean, sd, ends in zip(
-                means.T, sds.T, [(each.lo, each.hi) for each in self.columns.bounds], strict=True
+            NewNumbers(mean=mean, sd=sd, declared=ends, bounds=ends, calibration=calibration)
+            for mean, sd, ends, calibration in zip(
+                means.T,
+                sds.T,
+                [(each.lo, each.hi) for each in self.columns.bounds],
+                known,
+                strict=True,
             )
         ]
 
@@ -326,7 +359,7 @@ class MultiOutputRelease(SavedRelease):
         provenance = None
         if self.provenance is not None:
             provenance = self.provenance.successor(together.measurements)
-        return replace(self, entries=together, provenance=provenance)
+        return replace(self, entries=together, provenance=provenance, calibrations=())
 
     def validate(self) -> None:
         """Refuse entries that are not all outputs of each row, or not protected together.
@@ -350,9 +383,10 @@ class MultiOutputRelease(SavedRelease):
         for measurement in self.entries.measurements:
             _check_entries(measurement, count=count)
         self._check_intervals()
+        self._check_calibrations()
 
-    def counts_of(self, measurement: Measurement) -> tuple[int, CountQuestion] | None:
-        """Return which output was counted, from 0, and in which intervals, in its units.
+    def counts_of(self, measurement: Measurement) -> tuple[int, Question] | None:
+        """Return which output was counted, from 0, and what of it; intervals in its units.
 
         Parameters
         ----------
@@ -361,20 +395,38 @@ class MultiOutputRelease(SavedRelease):
 
         Returns
         -------
-        (int, CountQuestion) or None
+        (int, CountQuestion, OutsideQuestion or CellCounts) or None
             None if it counted nothing.
         """
         question = measurement.question
-        if not isinstance(question, CountQuestion):
+        if not isinstance(question, COUNTS):
             return None
         output = _counted_output(measurement.strategy, count=len(self.columns.bounds))
-        limits = self.units.bounds[output]
-        return output, CountQuestion(limits.middle + limits.width * question.edges)
+        if isinstance(question, CellCounts):
+            return output, question
+        return output, question.in_output_units(self.units.bounds[output])
+
+    def _check_calibrations(self) -> None:
+        """Refuse calibrations that are not by counts of each output in turn."""
+        if not self.calibrations:
+            return
+        measurements = self.entries.measurements
+        if not all(0 <= number < len(measurements) for number in self.calibrations):
+            raise ValueError(DAMAGED_CALIBRATION)
+        counted = [self.counts_of(measurements[number]) for number in self.calibrations]
+        outputs = [one[0] for one in counted if one is not None and isinstance(one[1], CellCounts)]
+        if outputs != list(range(len(self.columns.bounds))):
+            raise ValueError(DAMAGED_CALIBRATION)
+        _ = self.calibrated_by
 
     def _check_intervals(self) -> None:
         """Refuse intervals beyond the declared bounds, or that no counts can have found."""
         counted = [self.counts_of(measurement) for measurement in self.entries.measurements]
-        seen = {one[0]: one[1].ends for one in counted if one is not None}
+        seen = {
+            one[0]: one[1].ends
+            for one in counted
+            if one is not None and isinstance(one[1], CountQuestion)
+        }
         for output, (declared, taken) in enumerate(
             zip(self.columns.bounds, self.units.bounds, strict=True)
         ):
@@ -412,9 +464,9 @@ def _counted_output(strategy: Strategy, *, count: int) -> int:
         output = strategy.output
     else:
         assert isinstance(strategy, DenseStrategy)
-        output = int(strategy.matrix[0].argmax())
-        alone = np.arange(strategy.n_rows) % count == output
-        if not np.array_equal(strategy.matrix[0] > 0, alone):
+        counted = (strategy.matrix > 0).any(axis=0)
+        output = int(counted.argmax())
+        if not np.array_equal(counted, np.arange(strategy.n_rows) % count == output):
             output = None
     if output is None or output >= count:
         raise ValueError("its counts are not those of one output")
@@ -427,7 +479,7 @@ def _check_entries(measurement: Measurement, *, count: int) -> None:
     if isinstance(question, OutputBounds) and question != STANDARD_BOUNDS:
         raise ValueError("its answers are not in widths of the outputs' bounds")
     if isinstance(strategy, StreamedStrategy):
-        _check_streamed(strategy, counts=isinstance(question, CountQuestion), count=count)
+        _check_streamed(strategy, counts=isinstance(question, COUNTS), count=count)
     else:
         assert isinstance(strategy, DenseStrategy)
         _check_kept(strategy, count=count)

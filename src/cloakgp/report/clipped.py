@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -52,7 +53,7 @@ def clipped_facts(release: Release) -> tuple[Fact, ...]:
                 "with like inputs is not known: too few rows, or too small a budget, to ask.",
             ),
         )
-    return (Fact("clipped", f"{what} {_how_many(release, counted[-1])}"),)
+    return (Fact("clipped", f"{what} {how_many_outside(counted[-1], input_names(release))}"),)
 
 
 def _treated(release: Release, *, lo: float | None, hi: float | None) -> str:
@@ -91,7 +92,16 @@ def _weights(end: float, places: Array) -> Array:
     return np.array([np.interp(end, places, row) for row in np.eye(len(places))])
 
 
-def _how_many(release: Release, measurement: Measurement) -> str:
+def how_many_outside(measurement: Measurement, names: Sequence[str]) -> str:
+    """State the number of values outside an interval, and of which group they are.
+
+    Parameters
+    ----------
+    measurement : Measurement
+        That asked who lies outside, by strata.
+    names : sequence of str
+        Of the inputs, the first of each stratum's.
+    """
     question, strategy = measurement.question, measurement.strategy
     assert isinstance(question, OutsideQuestion)
     sizes, noise_sd = strategy.totals, measurement.answers.noise_sd
@@ -106,7 +116,7 @@ def _how_many(release: Release, measurement: Measurement) -> str:
     if outside[worst] <= off:
         return f"{said}; no group of rows with like inputs stands out."
     return (
-        f"{said}; of the {sizes[worst]:,.0f} rows {_where(release, measurement, worst)} they are "
+        f"{said}; of the {sizes[worst]:,.0f} rows {_where(measurement, names, worst)} they are "
         f"{_share(outside[worst] / sizes[worst])}, give or take {_percent(off / sizes[worst])}."
     )
 
@@ -119,20 +129,20 @@ def _percent(share: float) -> str:
     return f"{100 * share:.2g} %" if share < 0.1 else f"{100 * min(share, 1.0):.0f} %"
 
 
-def _where(release: Release, measurement: Measurement, stratum: int) -> str:
+def _where(measurement: Measurement, names: Sequence[str], stratum: int) -> str:
     """Describe the place of the rows of a stratum."""
-    strategy, names = measurement.strategy, input_names(release)
+    strategy, own = measurement.strategy, slice(len(names))
     if isinstance(strategy, DenseStrategy):
-        X = strategy.X[strategy.matrix[stratum] > 0]
+        X = strategy.X[strategy.matrix[stratum] > 0, own]
         ends = np.array([X.min(axis=0), X.max(axis=0)])
-        width = np.ptp(strategy.ranges, axis=0)
+        width = np.ptp(strategy.ranges[:, own], axis=0)
         spans = np.ptp(ends, axis=0) / np.where(width > 0, width, np.inf)
         spans[width == 0] = 1.0
         parts = [f"with {names[place]} {_range(ends[:, place])}" for place in _telling(spans)]
         return " and ".join(parts) or "of one group of like inputs"
     assert isinstance(strategy, StreamedStrategy)
     assert strategy.strata is not None
-    centre = strategy.strata.centres[stratum]
+    centre = strategy.strata.centres[stratum, own]
     return "around " + ", ".join(
         f"{name} {value:.3g}" for name, value in zip(names, centre, strict=True)
     )

@@ -19,6 +19,7 @@ from cloakgp.models.likelihoods import (
     QuantileLikelihood,
 )
 from cloakgp.privacy import CloakedPredictions
+from cloakgp.privacy.questions.outside import OutsideQuestion
 from cloakgp.release import (
     MultiOutputRelease,
     Published,
@@ -31,6 +32,7 @@ from cloakgp.release.histogram import NoisyHistogram
 from cloakgp.release.measurement import tables_of
 from cloakgp.release.open import OpenedRelease
 from cloakgp.report.classification import ClassWords
+from cloakgp.report.clipped import how_many_outside
 from cloakgp.report.columns import (
     input_names,
     input_ranges,
@@ -119,6 +121,7 @@ def _of_release(release: Release) -> tuple[Section, ...]:
                 release.guarantee,
                 output=release.output_name,
                 parts=[measurement.guarantee for measurement in release.measurements],
+                apart=None if release.choice is not None else release.kept,
                 choice=release.choice,
                 grouped=_grouped(release),
                 visits=release.visits,
@@ -343,15 +346,32 @@ def describe_several_outputs(release: MultiOutputRelease) -> tuple[Section, ...]
                         + f", {taken.lo:.6g} to {taken.hi:.6g} of which holds most values, by "
                         "noisy counts"
                         * (taken != limits)
-                        + "; values outside were clipped, uncounted.",
+                        + f"; values outside were clipped{_outside(release, output)}",
                     )
-                    for name, limits, taken in zip(
-                        called, release.columns.bounds, release.units.bounds, strict=True
+                    for output, (name, limits, taken) in enumerate(
+                        zip(called, release.columns.bounds, release.units.bounds, strict=True)
                     )
                 ),
             ),
         ),
     )
+
+
+def _outside(release: MultiOutputRelease, output: int) -> str:
+    """State how many values of an output lie outside what was found, if that was asked."""
+    if release.units.bounds[output] == release.columns.bounds[output]:
+        return ", uncounted."
+    last = None
+    for one in release.entries.measurements:
+        counted = release.counts_of(one)
+        if counted is not None and counted[0] == output and isinstance(counted[1], OutsideQuestion):
+            last = one
+    if last is None:
+        return (
+            ". Whether these are a group of rows with like inputs is not known: too few rows, or "
+            "too small a budget, to ask."
+        )
+    return f". {how_many_outside(last, input_names(release))}"
 
 
 def _of_people(strategy: Strategy, *, count: int) -> bool:

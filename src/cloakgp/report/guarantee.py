@@ -121,6 +121,7 @@ def guarantee_facts(
     grouped: bool = False,
     visits: int = 1,
     limit: Budget | None = None,
+    apart: int | None = None,
 ) -> tuple[Fact, ...]:
     """Return a guarantee in words.
 
@@ -140,6 +141,8 @@ def guarantee_facts(
         How often the private column was asked.
     limit : (float, float) or None
         Of all visits together, declared before the first answer was read.
+    apart : int, optional
+        Which of the parts is about people who are in no other.
 
     Examples
     --------
@@ -151,11 +154,13 @@ def guarantee_facts(
     if isinstance(guarantee, Guarantee) and not guarantee.spent:
         return (Fact("guarantee", "nothing was asked, so nothing depends on any output."),)
     if isinstance(guarantee, Guarantee) and _tells_no_delta(guarantee):
-        facts = _without_delta(guarantee, output=output, parts=parts, grouped=grouped)
+        facts = _without_delta(
+            guarantee, output=output, parts=_parts(parts, apart), grouped=grouped
+        )
         return (*facts, *_visits(visits, limit=limit, pure=True))
     return (
         Fact("guarantee", _pair(guarantee)),
-        *_parts(parts),
+        *_parts(parts, apart),
         *_visits(visits, limit=limit, pure=False),
         *_choice(choice),
         Fact(
@@ -203,13 +208,13 @@ def _pair(guarantee: Guarantee | MixedGuarantee) -> str:
 
 
 def _without_delta(
-    guarantee: Guarantee, *, output: str, parts: Sequence[Guarantee], grouped: bool
+    guarantee: Guarantee, *, output: str, parts: tuple[Fact, ...], grouped: bool
 ) -> tuple[Fact, ...]:
     """Return a guarantee without δ in words."""
     odds = odds_factor(max(guarantee.epsilon, guarantee.pure_epsilon))
     return (
         Fact("guarantee", f"{stated(guarantee)}."),
-        *_parts(parts),
+        *parts,
         Fact(
             "in words",
             f"under any use of this file, no result is more than e^ε = {odds} times as "
@@ -281,10 +286,19 @@ def _choice(choice: Choice | None) -> tuple[Fact, ...]:
     )
 
 
-def _parts(parts: Sequence[Guarantee]) -> tuple[Fact, ...]:
+def _parts(parts: Sequence[Guarantee], apart: int | None) -> tuple[Fact, ...]:
     if len(parts) < 2:
         return ()
     listed = ", ".join(_short(part) for part in parts)
+    if apart is not None:
+        return (
+            Fact(
+                "composition",
+                f"{len(parts)} measurements, of {listed}. The guarantee covers all together: "
+                f"measurement {apart + 1} asked rows that were in no other, and every person with "
+                "one row is either in that or in the others.",
+            ),
+        )
     return (
         Fact(
             "composition",

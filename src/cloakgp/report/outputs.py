@@ -8,6 +8,7 @@ import numpy as np
 
 from cloakgp.privacy.questions.calibration import CellCounts
 from cloakgp.privacy.questions.counts import CountQuestion
+from cloakgp.privacy.questions.margins import MarginQuestion
 from cloakgp.privacy.questions.outside import OutsideQuestion
 from cloakgp.release import Measurement, Release, StreamedStrategy
 from cloakgp.release.measurement import declared_bounds
@@ -113,6 +114,8 @@ class NumberWords(OutputWords):
                 "one question about all rows alike, which calibrates intervals, quantiles and "
                 "probabilities."
             )
+        if isinstance(measurement.question, MarginQuestion):
+            return "one question about all of these rows alike, which tells margins of intervals."
         if measurement.about_scatter:
             return (
                 "one question about each part of the rows, which tells how noisy outputs are, and "

@@ -17,7 +17,9 @@ import numpy as np
 
 from cloakgp.models.likelihoods import QuantileLikelihood
 from cloakgp.release import MultiOutputRelease, Release, StatisticsRelease
+from cloakgp.release.calibration import Calibration
 from cloakgp.release.histogram import NoisyHistogram
+from cloakgp.release.margins import Margins, noise_part
 from cloakgp.report.clipped import clipped_facts
 from cloakgp.report.columns import has_classes, known_inputs
 from cloakgp.report.facts import Fact, Section
@@ -176,6 +178,9 @@ def accuracy_section(release: object) -> Section | None:
         facts += clipped_facts(release)
     if isinstance(release, Release) and not has_classes(release):
         facts += calibration_facts(release)
+    if isinstance(release, MultiOutputRelease):
+        for name, known in zip(release.names, release.calibrated_by, strict=False):
+            facts.append(_calibration_fact(known, label=f"intervals of {name}"))
     return Section("Predictions", (*facts, BASIS))
 
 
@@ -214,23 +219,48 @@ def calibration_facts(release: Release) -> tuple[Fact, ...]:
     release : Release
         Of numbers.
     """
+    if release.margins is not None:
+        return (_margin_fact(release.margins),)
     known = release.calibrated_by
-    if known is None:
-        return ()
+    return () if known is None else (_calibration_fact(known, label="intervals"),)
+
+
+def _calibration_fact(known: Calibration, *, label: str) -> Fact:
+    """Describe the calibration of intervals of new values of one output."""
     strata = len(known.counts)
     parts = f" in each of {strata} parts by predicted value" if strata > 1 else ""
     unsure = 100 * NORMAL_95 * known.coverage_sd(STATED_COVERAGE)
-    return (
-        Fact(
-            "intervals",
-            "those for a new person's own value are calibrated by noisy counts of where the values "
-            f"of {known.question.sizes.sum():,.0f} rows lie around their predictions{parts}. "
-            f"Intervals of {100 * STATED_COVERAGE:g} % aim to hold that share of these values or "
-            "somewhat more (they are narrowed only as far as the noise allows), over all rows "
-            "together and not for each kind of person; noise and the number of rows may leave them "
-            f"up to {unsure:.2g} percentage points short of it (at 95 %). For new people this "
-            "holds nearly: the predictions were fitted to the counted ones.",
-        ),
+    return Fact(
+        label,
+        "those for a new person's own value are calibrated by noisy counts of where the values "
+        f"of {known.question.sizes.sum():,.0f} rows lie around their predictions{parts}. "
+        f"Intervals of {100 * STATED_COVERAGE:g} % aim to hold that share of these values or "
+        "somewhat more (they are narrowed only as far as the noise allows), over all rows "
+        "together and not for each kind of person; noise and the number of rows may leave them "
+        f"up to {unsure:.2g} percentage points short of it (at 95 %). For new people this "
+        "holds nearly: the predictions were fitted to the counted ones.",
+    )
+
+
+def _margin_fact(known: Margins) -> Fact:
+    """Describe the coverage of intervals by rows that were kept out of the fit."""
+    stated = f"{100 * STATED_COVERAGE:g} %"
+    whole = (
+        f" That takes more rows than these: an interval of {stated} is all within the bounds."
+        if known.margin(STATED_COVERAGE) == np.inf
+        else " An interval of more than these rows can tell is all within the bounds."
+    )
+    return Fact(
+        "intervals",
+        f"{known.rows:,} rows, drawn at random, were kept out of the fit and counted, with noise, "
+        f"by their distance from predictions. An interval of {stated} holds a new person's own "
+        f"value with a probability of at least {stated}, whatever the model, if new people are "
+        "like those of the table (exchangeable with the rows that were kept out). That is on "
+        "average over people and over draws of all this, and not for each kind of person; that "
+        f"noise makes an interval too short has a probability of at most β = "
+        f"{100 * noise_part(STATED_COVERAGE):.2g} %, and is counted in. Values beyond the declared "
+        f"bounds count as at their ends.{whole} Quantiles and probabilities do not go by this: "
+        "they are the model's.",
     )
 
 

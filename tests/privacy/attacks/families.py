@@ -215,6 +215,17 @@ def asks_spread(name: str, **settings: Any) -> Attack:
     return Attack(name, neighbourhoods, run, tight=None)
 
 
+def keeps_out(name: str, **settings: Any) -> Attack:
+    """Some rows are kept out, of fewer rows than elsewhere, and asked one question."""
+    whole = regression(name, calibrate=0.3, **settings)
+
+    def run(y: np.ndarray, table: Table) -> Outcome:
+        with mock.patch("cloakgp.fitting.fit.check_kept"):
+            return whole.run(y, table)
+
+    return replace(whole, run=run, tight=1e-4)
+
+
 def asks_scatter(name: str, **settings: Any) -> Attack:
     """The same by strata, of fewer rows than are asked so elsewhere."""
     whole = asks_spread(name, **settings)
@@ -773,6 +784,8 @@ ATTACKS = [
     asks_spread("two stages and the spread", stages=TWO_STAGES),
     asks_spread("an interval, two stages and the spread", stages=TWO_STAGES, epsilon=300.0),
     asks_scatter("two stages and the spread by strata", stages=TWO_STAGES),
+    keeps_out("two stages, and rows that are kept out", stages=TWO_STAGES),
+    keeps_out("rows that are kept out, Laplace", noise="laplace", delta=0.0),
     regression("several inputs", inputs="plane", criterion="trace"),
     regression("fitc", **SPARSE),
     regression("dtc", approximation="dtc", criterion="trace", **SPARSE),

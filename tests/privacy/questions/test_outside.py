@@ -9,6 +9,7 @@ from neighbours import ACHIEVED_SHARE
 from private_chunks import PrivateChunks
 
 from cloakgp.design.streaming.binning import Partition
+from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.ask import StrategyBound, ask, ask_chunks
 from cloakgp.privacy.noise import NOISES
 from cloakgp.privacy.questions.outside import OutsideQuestion
@@ -116,6 +117,54 @@ def test_shares_of_a_group_in_chunks_add_up_to_one_row():
         together=[[0, 2, 3], [1], [4]],
     )
     assert ACHIEVED_SHARE * answers.guarantee.mu <= spent <= answers.guarantee.mu
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
+def test_questions_about_two_outputs_cost_the_sum_of_both(noise):
+    """Entries of two outputs in turn; each is asked about in strata of its own entries."""
+    groups, which = np.repeat(np.arange(2), 2), np.arange(4) % 2
+    apart = np.array([[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]])
+    delta = 1e-4 if noise == "gaussian" else 0.0
+
+    def run(y):
+        return [
+            ask(
+                apart * (which == output),
+                y,
+                question=QUESTION,
+                epsilon=0.7,
+                delta=delta,
+                noise=noise,
+                groups=groups.tolist(),
+            )
+            for output in range(2)
+        ]
+
+    together = [[0, 1], [2, 3]]
+    if noise == "gaussian":
+        answers, _, spent = furthest_gaussian(
+            run, np.zeros(4), values=lambda _: (0.0, 9.0), together=together
+        )
+        claimed = np.sqrt(2) * answers[0].guarantee.mu
+        assert answers[0].noise_sd == pytest.approx(1 / answers[0].guarantee.mu, rel=1e-6)
+    else:
+        y = np.zeros(4)
+        around = ([y, *moved(y, rows, bounds=(0.0, 9.0))] for rows in together)
+        _, _, spent = furthest_laplace(run, around)
+        claimed = 1.4
+    assert ACHIEVED_SHARE * claimed <= spent <= claimed * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("ends", [(-1.0, 2.0), (None, 2.0), (-1.0, None)])
+def test_questions_in_other_units_are_about_the_same_outputs(ends):
+    limits = OutputBounds(-3.0, 5.0)
+    question = OutsideQuestion(*ends)
+    moved_question = question.in_units(limits)
+    y = np.array([-1.5, -0.5, 1.9, 2.1, 7.0])
+    np.testing.assert_array_equal(moved_question.place((y - 1.0) / 8.0), question.place(y))
+    back = moved_question.in_output_units(limits)
+    for told, end in zip((back.lo, back.hi), ends, strict=True):
+        assert told == (None if end is None else pytest.approx(end))
 
 
 def test_half_the_noise_is_caught(monkeypatch):

@@ -327,6 +327,19 @@ class Noise(ABC):
     def sd(self, scale: float) -> float:
         """Return the standard deviation of noise of parameter τ."""
 
+    def quantile_of_sum(self, draws: int, probability: float) -> float:
+        """Return what a sum of independent draws exceeds with 1 − p at most, in sds of one.
+
+        For any law by Cantelli's inequality; a law that knows more says less.
+
+        Parameters
+        ----------
+        draws : int
+        probability : float
+            p, above a half.
+        """
+        return math.sqrt(draws * probability / (1.0 - probability))
+
     @abstractmethod
     def add(
         self, integers: Integers, *, scale: float, sensitivity: int, insecure_seed: int | None

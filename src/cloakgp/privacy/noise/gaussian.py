@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
+from scipy.special import ndtri
+
 from cloakgp.privacy.accounting import (
     Calibration,
     Guarantee,
@@ -153,6 +155,10 @@ class GaussianNoise(EuclideanNoise):
     def sd(self, scale: float) -> float:
         """Return τ."""
         return scale
+
+    def quantile_of_sum(self, draws: int, probability: float) -> float:
+        """Return √n Φ⁻¹(p): the sum of n normal draws is normal."""
+        return math.sqrt(draws) * float(ndtri(probability))
 
     def add(
         self, integers: Integers, *, scale: float, sensitivity: int, insecure_seed: int | None

@@ -8,6 +8,7 @@ from cloakgp.privacy.questions.bounds import OutputBounds
 from cloakgp.privacy.questions.calibration import CalibrationQuestion
 from cloakgp.privacy.questions.classes import Classes
 from cloakgp.privacy.questions.counts import CountQuestion
+from cloakgp.privacy.questions.margins import MarginQuestion
 from cloakgp.privacy.questions.outside import OutsideQuestion
 from cloakgp.privacy.questions.quantiles import QuantileQuestion
 from cloakgp.privacy.questions.scatter import ScatterQuestion
@@ -23,6 +24,7 @@ QUESTIONS: dict[str, type[Question]] = {
         CountQuestion,
         OutsideQuestion,
         CalibrationQuestion,
+        MarginQuestion,
         QuantileQuestion,
         Classes,
     )
@@ -34,6 +36,7 @@ __all__ = [
     "CalibrationQuestion",
     "Classes",
     "CountQuestion",
+    "MarginQuestion",
     "OutputBounds",
     "OutsideQuestion",
     "QuantileQuestion",

@@ -30,6 +30,13 @@ Argument
     Given all earlier answers, means, sds, cells and strata are constants, and this is the mechanism
     of `cloakgp.privacy.ask` on a function of one output each: μ_t-Gaussian DP or ε_t-DP for every
     value of the earlier answers, which is what adaptive composition asks for.
+Several outputs of a person
+    Their entries stand in one column, and every output has counts of its own, of the entries of
+    that output alone: see `cloakgp.privacy.questions.counts`. Means, sds and strata are then those
+    of entries. Neighbours differ in all entries of one person, of whom one row moves the counts of
+    each output by √2, and 2 in ℓ1 norm. Counts of T outputs are T such mechanisms, which compose:
+    their μ_t², or ε_t, add up. (One question with T B K counts would move by √(2T), and 2T: with
+    the noise that the parts of a budget split in T equal ones buy, that is the same.)
 Tables in chunks
     Rows of a chunk get means, sds and strata from their inputs, and earlier answers
     (`cloakgp.release.bands.RowCalibration`); all else is as it stands at
@@ -131,8 +138,8 @@ class CellCounts(Question):
         return number_faults(entries)
 
     def check_weights(self, weights: Array) -> None:
-        """Refuse to count rows otherwise than once each."""
-        if weights.shape[0] != 1 or not np.all(weights == 1.0):
+        """Refuse to count rows otherwise than once each, or not at all: as entries of others."""
+        if weights.shape[0] != 1 or not ((weights == 0.0) | (weights == 1.0)).all():
             raise ValueError("its arrays do not fit each other")
 
     def stratum_of(self, means: Array) -> NDArray[np.intp]:

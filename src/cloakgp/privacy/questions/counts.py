@@ -55,6 +55,7 @@ from numpy.typing import NDArray
 
 from cloakgp.privacy.entries import INFINITE, MISSING, number_faults
 from cloakgp.privacy.questions.base import Question
+from cloakgp.privacy.questions.bounds import OutputBounds
 from cloakgp.privacy.rounding import UNIT_ROUNDOFF
 from cloakgp.utils.arrays import Array
 
@@ -119,6 +120,19 @@ class CountQuestion(Question):
     def intervals(self) -> int:
         """B, their number."""
         return len(self.edges) - 1
+
+    def in_units(self, limits: OutputBounds) -> CountQuestion:
+        """Return the question about outputs in widths of some bounds, from their middle.
+
+        Parameters
+        ----------
+        limits : OutputBounds
+        """
+        return CountQuestion((self.edges - limits.middle) / limits.width)
+
+    def in_output_units(self, limits: OutputBounds) -> CountQuestion:
+        """Return a question that is `in_units` as it was before."""
+        return CountQuestion(limits.middle + limits.width * self.edges)
 
     @property
     def ends(self) -> tuple[float, float]:

@@ -17,6 +17,8 @@ Sensitivity
     of R has a single 1. So one output moves one of the S answers by 1: 1 in ℓ1 and in ℓ2 norm; a
     group moves them by its gauge. Every strategy is measured as it is asked
     (`cloakgp.privacy.ask`).
+    Of several outputs of a person each is asked about by questions of its own, in whose R the
+    entries of other outputs have columns of zeros: see `cloakgp.privacy.questions.counts`.
 Theorem
     As for `cloakgp.privacy.ask`, in S dimensions. Answers decide whether this is asked, and how
     much is left for what comes after: parts that add up to the whole on every path, as at
@@ -38,6 +40,7 @@ import numpy as np
 
 from cloakgp.privacy.questions.bands import UnitQuestion
 from cloakgp.privacy.questions.base import numbers
+from cloakgp.privacy.questions.bounds import OutputBounds
 from cloakgp.utils.arrays import Array
 
 
@@ -74,6 +77,23 @@ class OutsideQuestion(UnitQuestion):
         ends = [end for end in (self.lo, self.hi) if end is not None]
         if not (ends and np.isfinite(ends).all() and (len(ends) < 2 or ends[0] < ends[1])):
             raise ValueError("its interval is damaged")
+
+    def in_units(self, limits: OutputBounds) -> OutsideQuestion:
+        """Return the question about outputs in widths of some bounds, from their middle.
+
+        Parameters
+        ----------
+        limits : OutputBounds
+        """
+        middle, width = limits.middle, limits.width
+        ends = [None if end is None else (end - middle) / width for end in (self.lo, self.hi)]
+        return OutsideQuestion(*ends)
+
+    def in_output_units(self, limits: OutputBounds) -> OutsideQuestion:
+        """Return a question that is `in_units` as it was before."""
+        middle, width = limits.middle, limits.width
+        ends = [None if end is None else middle + width * end for end in (self.lo, self.hi)]
+        return OutsideQuestion(*ends)
 
     def place(self, outputs: Array) -> Array:
         """Return one half for outputs outside, and −½ for those inside."""
