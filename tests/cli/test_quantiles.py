@@ -100,8 +100,6 @@ def test_what_makes_no_sense_is_refused(words: list[str], said: str) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["plot", "out.cloak", "-o", "out.png"], "no picture of quantiles"),
-        (["page", "out.cloak", "-o", "out.html"], "cannot predict quantiles"),
         (["compare", "out.cloak", "out.cloak"], "quantiles have limits, and no sd"),
         (
             ["predict", "out.cloak", "--at", "people.csv", "-o", "a.csv", "--new-output"],
@@ -114,6 +112,22 @@ def test_what_there_is_not_of_quantiles_is_said(words: list[str], said: str) -> 
     asked = run(*words)
     assert asked.exit_code == 1, asked.output
     assert said in " ".join(asked.output.split())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["plot", "out.cloak", "-o", "out.png"],
+        ["plot", "out.cloak", "-o", "out.png", "--kind", "fan"],
+        ["page", "out.cloak", "-o", "out.html"],
+        ["show", "out.cloak", "--html", "out.html"],
+    ],
+)
+def test_quantiles_are_presented(folder: Path, words: list[str]) -> None:
+    assert release("--quantiles", "0.25,0.5", "--stages", "one").exit_code == 0
+    shown = run(*words)
+    assert shown.exit_code == 0, shown.output
+    assert (folder / words[words.index("-o") + 1 if "-o" in words else -1]).stat().st_size > 1000
 
 
 def test_quantiles_go_with_bounds() -> None:
