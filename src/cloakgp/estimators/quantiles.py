@@ -1,4 +1,4 @@
-"""Private quantiles of an output, given the inputs: `DPGPQuantileRegressor`."""
+"""Conditional quantiles of a private output: `DPGPQuantileRegressor`."""
 
 from __future__ import annotations
 
@@ -50,45 +50,45 @@ class DPGPQuantileRegressor(
     RegressorMixin,
     BaseEstimator,
 ):
-    r"""Quantiles of an output given its inputs, that protect each output.
+    r"""Regression of conditional quantiles that protects each output.
 
-    For outputs with long tails, or of which no bounds are known that are worth the name: incomes,
-    durations. No output is clipped to an interval: `fit` asks which of them lie at or below
-    thresholds, and thresholds follow the answers, stage by stage. Each quantile is a Gaussian
-    process of its own, that goes with the others; they never cross.
+    For outputs with long tails, or without narrow bounds: incomes, durations. No output is clipped
+    to an interval: `fit` asks which outputs lie at or below thresholds, and moves the thresholds to
+    the quantiles that the answers imply, stage by stage. Quantiles are correlated Gaussian
+    processes; predicted quantiles never cross.
 
     Parameters
     ----------
     quantiles : float, or sequence of float
-        Between 0 and 1, in order. All of them share one set of answers.
+        Between 0 and 1, in order. One set of answers serves all.
     kernel : sklearn.gaussian_process.kernels.Kernel, optional
         Covariance of a quantile, in squared units of (transformed) outputs. If not given: as for
         `DPGPRegressor`.
     bounds : (float, float)
-        Public range in which outputs matter, as wide as is certain: what lies beyond counts as if
-        it were at the end.
+        Public range in which outputs matter, as wide as is certain. Outputs beyond it are taken to
+        lie at its end.
     epsilon, delta : float
         The budget of one `fit`. δ may be 0: noise is Laplace noise then.
     noise : {"auto", "gaussian", "laplace"}
         As for `DPGPRegressor`.
     inducing, approximation
-        As for `DPGPRegressor`. Rows are held.
+        As for `DPGPRegressor`. Rows are held, and not read in passes.
     mean : float, optional
         Prior mean of the median, in output units; the middle of the (transformed) bounds if not
         given.
     learn : {"map", "average"} or None
-        Fit the hyperparameters that are free, and how outputs scatter near their quantiles, to the
+        Fit the free hyperparameters, and the scatter of outputs near their quantiles, to the
         published answers, at no cost in privacy.
     stages : "auto", None, or sequence of (share, None)
-        Shares of the budget of several measurements; "auto": three. None: everything at once, at
-        thresholds that the prior chooses.
+        Shares of the budget of several measurements; "auto": three. None: one measurement, with
+        thresholds at the quantiles of the prior.
     interval : "auto" or False
-        Whether an interval that holds most outputs is looked for first, as for `DPGPRegressor`.
-        Only the prior is scaled to it. "auto": where outputs are not transformed.
+        Whether to find an interval that holds most outputs first, as for `DPGPRegressor`. Only the
+        prior is scaled to it. "auto": where outputs are not transformed.
     output_transform : {"auto", "log", "logit"} or None
-        The scale in which quantiles are smooth, and outputs scatter about alike. They are quantiles
-        in every scale. "auto": the logarithm, where the upper bound is ten times the lower or more,
-        and that is above 0.
+        The scale in which quantiles are smooth, and outputs scatter alike. Quantiles are the same
+        in every scale. "auto": the logarithm, where the lower bound is above 0 and the upper one
+        at least ten times as high.
     gap, memory, schema, random_state, insecure_seed
         As for `DPGPRegressor`.
 
@@ -196,7 +196,7 @@ class DPGPQuantileRegressor(
         Raises
         ------
         ValueError
-            For anything that does not make sense; no message quotes an output.
+            For invalid arguments; no message quotes an output.
         """
         warn_of_repetition()
         given = self._read(X)
@@ -268,7 +268,7 @@ class DPGPQuantileRegressor(
         return predicted if np.ndim(self.quantiles) else predicted[:, 0]
 
     def predict_quantile(self, X: ArrayLike, quantiles: ArrayLike) -> Array:
-        """Return any quantiles of a new output, also between those that were asked about.
+        """Return any quantiles of a new output, also between those of the release.
 
         Parameters
         ----------
@@ -296,7 +296,7 @@ class DPGPQuantileRegressor(
         return self.release_.predict_interval(self._points(X), coverage)
 
     def probability_above(self, X: ArrayLike, threshold: float) -> Array:
-        """Return how probable it is that a new output is above a threshold.
+        """Return the probability that a new output is above a threshold.
 
         Parameters
         ----------
@@ -310,10 +310,10 @@ class DPGPQuantileRegressor(
         return self.release_.probability_above(self._points(X), threshold)
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Return the share of the pinball loss that predictions save, of that of one constant each.
+        """Return the share by which predictions reduce the pinball loss of constant quantiles.
 
-        The constants are the quantiles of y. 1 is perfect, 0 no better than these. Without noise:
-        the result is private if y is.
+        The constants are the quantiles of y. 1 is perfect, 0 no better than the constants. No noise
+        is added: the result is private if y is.
 
         Parameters
         ----------
@@ -338,7 +338,7 @@ class DPGPQuantileRegressor(
         )
 
     def _noise(self, inputs: Array, *, model: Model, query: Query) -> NoiseName:
-        """Return what noise is taken: the one that was asked for, or the better by forecast."""
+        """Return the chosen noise, or the better one by forecast."""
         few = FewRows.of(inputs, model.prior)
         rough = Model(prior=few.prior, question=model.question, likelihood=model.likelihood)
         return choose_noise(
