@@ -156,6 +156,12 @@ def quantiles(seed, **changes):
     return DPGPQuantileRegressor(**{**settings, **changes}).fit(FRAME, Y).release_
 
 
+def many_quantiles(seed, **changes):
+    rows = ArrayRows(X, Y, input_names=NAMES, chunk_rows=10)
+    settings = {"bounds": (-3.0, 3.0), "gap": 1e-2, **GAUSSIAN, **SPARSE, "insecure_seed": seed}
+    return DPGPQuantileRegressor(**{**settings, **changes}).fit_rows(rows).release_
+
+
 def counts(seed, **changes):
     settings = {"bounds": (0, 9), "gap": 1e-1, **GAUSSIAN, "insecure_seed": seed}
     model = DPGPRegressor(**{**settings, "likelihood": "counts", **changes})
@@ -248,6 +254,10 @@ KINDS = {
     "quantiles": Kind(quantiles),
     "one quantile, Laplace": Kind(
         lambda seed: quantiles(seed, quantiles=0.7, stages=None, **PURE), pure=True
+    ),
+    "many rows, quantiles": Kind(many_quantiles),
+    "many rows, one quantile, Laplace": Kind(
+        lambda seed: many_quantiles(seed, quantiles=0.7, stages=None, **PURE), pure=True
     ),
     "counts": Kind(counts),
     "counts, Poisson, sparse, Laplace": Kind(

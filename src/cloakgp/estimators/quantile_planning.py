@@ -23,14 +23,13 @@ class QuantilePlanMixin(PlanMixin):
     """Plans of an estimator of quantiles; no output is read, and nothing is spent."""
 
     stages: Stages
+    _holds_groups = True
+    # Cells of rows are coarser than rows.
+    _holds_in_room = True
 
     if TYPE_CHECKING:
         # What the estimator itself brings.
         def _request(self) -> FitRequest: ...
-
-    @property
-    def _holds_rows(self) -> bool:
-        return True
 
     def _quantiles(self) -> QuantileRegression:
         """Return the task that the parameters describe."""
@@ -51,8 +50,8 @@ class QuantilePlanMixin(PlanMixin):
 
         Parameters
         ----------
-        X : array-like or table of shape (N, D)
-            Public inputs. Rows in chunks are refused.
+        X : array-like or table of shape (N, D), or rows in chunks
+            Public inputs. Of rows in chunks (`cloakgp.data`), no private entry is read.
         X_query, groups
             As for `fit`.
 
@@ -77,8 +76,8 @@ class QuantilePlanMixin(PlanMixin):
         model: Any = clone(self)
         request = self._request()
         request.validate()
-        if isinstance(X, Rows):
-            refuse("quantiles in passes")
+        if isinstance(X, Rows) and X.grouped:
+            refuse("groups of quantiles in passes")
         task, criterion = self._quantiles(), request.chosen_criterion()
         count = len(task.levels)
         channels = 1 if count == 1 else count + 1

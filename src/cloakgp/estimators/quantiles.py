@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.gaussian_process.kernels import Kernel
 
 from cloakgp.columns import Schema
+from cloakgp.data import ArrayRows
 from cloakgp.design import Progress
 from cloakgp.estimators.base import (
     DesignMixin,
@@ -23,9 +25,11 @@ from cloakgp.estimators.later_visits import LaterVisitsMixin
 from cloakgp.estimators.quantile_planning import QuantilePlanMixin
 from cloakgp.estimators.repetition import warn_of_repetition
 from cloakgp.fitting.bands import Stages
-from cloakgp.fitting.defaults import choose_quantile_prior
+from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_quantile_prior
 from cloakgp.fitting.forecast import FewRows, forecast_quantiles
+from cloakgp.fitting.gathered import GatheredTable
 from cloakgp.fitting.held import HeldTable
+from cloakgp.fitting.passes import Rows, inducing_inputs
 from cloakgp.fitting.request import FitRequest, Learn, QuantileRegression
 from cloakgp.fitting.strategies import Budget, Query
 from cloakgp.fitting.table import Model
@@ -72,7 +76,7 @@ class DPGPQuantileRegressor(
     noise : {"auto", "gaussian", "laplace"}
         As for `DPGPRegressor`.
     inducing, approximation
-        As for `DPGPRegressor`. Rows are held, and not read in passes.
+        As for `DPGPRegressor`.
     mean : float, optional
         Prior mean of the median, in output units; the middle of the (transformed) bounds if not
         given.
@@ -203,8 +207,13 @@ class DPGPQuantileRegressor(
         inputs, y, groups = given.X, given.of_rows(y), given.of_rows(groups)
         self._request().validate()
         task, rows = self._quantiles(), len(inputs)
-        plan = self.plan_fit(inputs.shape, queries=count_queries(X_query))
+        grouped = groups is not None
+        plan = self.plan_fit(inputs.shape, queries=count_queries(X_query), grouped=grouped)
         plan.announce()
+        if plan.by_passes:
+            many = ArrayRows(inputs, y, input_names=self._names(), output_name=column_name(y))
+            many.schema = given.schema
+            return self.fit_rows(many, X_query, query_weight, progress=progress, on_step=on_step)
         warn_of_parameters(
             epsilon=self.epsilon,
             delta=self.delta,
@@ -222,22 +231,7 @@ class DPGPQuantileRegressor(
             output_name=column_name(y),
         )
 
-        def model(found: Sequence[OutputBounds] | None) -> Model:
-            [within] = (task.limits,) if found is None else found
-            latent, likelihood = choose_quantile_prior(
-                inputs,
-                quantiles=task.levels,
-                bounds=within,
-                kernel=self.kernel,
-                mean=task.prior_mean,
-                inducing=plan.inducing,
-                approximation=self.approximation,
-                input_names=self._names(),
-                blocks=self._blocks(),
-                random_state=self.random_state,
-            )
-            return Model(prior=latent, question=within, likelihood=likelihood)
-
+        model = partial(self._model, inputs, plan.inducing)
         declared = model(None)
         prior = declared.prior
         width = len(prior.inducing) if isinstance(prior, SparsePrior) else rows
@@ -251,6 +245,95 @@ class DPGPQuantileRegressor(
                 progress=progress,
                 on_step=on_step,
             )
+
+    @forget_on_failure
+    def fit_rows(
+        self,
+        rows: Rows,
+        X_query: TableLike | None = None,
+        query_weight: ArrayLike | None = None,
+        *,
+        progress: Progress | None = None,
+        on_step: OnStep = ignore_step,
+    ) -> DPGPQuantileRegressor:
+        """Spend the budget once on a table in chunks: files, arrays or a cluster, of any length.
+
+        Rows are gathered in up to 1,000 cells of similar public inputs, and those of a cell are
+        asked alike: see `cloakgp.fitting.gathered`. The size of `release_` does not depend on the
+        number of rows, and it holds none of them.
+
+        Parameters
+        ----------
+        rows : ArrayRows, FileRows or DaskRows
+            From `cloakgp.data`, without groups: every row is protected on its own.
+        X_query, query_weight, progress, on_step
+            As for `fit`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For invalid arguments; no message quotes an output.
+
+        Examples
+        --------
+        >>> from cloakgp.data import ArrayRows
+        >>> X = np.linspace(0, 10, 5000)[:, None]
+        >>> model = DPGPQuantileRegressor(
+        ...     quantiles=0.5, bounds=(-1, 1), epsilon=1.0, inducing=20, gap=0.1)
+        >>> model.fit_rows(ArrayRows(X, np.sin(X).ravel())).release_.n_rows
+        5000
+        """
+        self._look_at(rows)
+        self._request().validate()
+        task = self._quantiles()
+        table = GatheredTable.gather(rows, transform=task.transform)
+        warn_of_parameters(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            rows=table.rows,
+            bounds=[(task.declared.lo, task.declared.hi)],
+            mean=self.mean,
+        )
+        on_step("choosing the prior")
+        summary = table.summary
+        inducing = inducing_inputs(summary, self._inducing_of(rows), random_state=self.random_state)
+        model = partial(self._model, summary.sample, inducing)
+        on_step("choosing the query points")
+        given = self._query_for(rows, X_query, query_weight)
+        query = given or Query(*summary.centres(LARGEST_DEFAULT_QUERY))
+        return self._fit_table(
+            table,
+            table.passes,
+            model,
+            query=query,
+            noise=self._noise(summary.sample, model=model(None), query=query, rows=table.rows),
+            progress=progress,
+            on_step=on_step,
+        )
+
+    def _model(
+        self, X: Array, inducing: int | ArrayLike | None, found: Sequence[OutputBounds] | None
+    ) -> Model:
+        """Return the model of outputs within an interval that was found, or the declared bounds."""
+        task = self._quantiles()
+        [within] = (task.limits,) if found is None else found
+        latent, likelihood = choose_quantile_prior(
+            X,
+            quantiles=task.levels,
+            bounds=within,
+            kernel=self.kernel,
+            mean=task.prior_mean,
+            inducing=inducing,
+            approximation=self.approximation,
+            input_names=self._names(),
+            blocks=self._blocks(),
+            random_state=self.random_state,
+        )
+        return Model(prior=latent, question=within, likelihood=likelihood)
 
     def predict(self, X: ArrayLike) -> Array:
         """Predict quantiles of a new output, at no further cost in privacy.
@@ -337,9 +420,11 @@ class DPGPQuantileRegressor(
             )
         )
 
-    def _noise(self, inputs: Array, *, model: Model, query: Query) -> NoiseName:
+    def _noise(
+        self, inputs: Array, *, model: Model, query: Query, rows: int | None = None
+    ) -> NoiseName:
         """Return the chosen noise, or the better one by forecast."""
-        few = FewRows.of(inputs, model.prior)
+        few = FewRows.of(inputs, model.prior, rows=rows)
         rough = Model(prior=few.prior, question=model.question, likelihood=model.likelihood)
         return choose_noise(
             self.noise,

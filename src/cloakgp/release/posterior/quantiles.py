@@ -33,6 +33,7 @@ from cloakgp.privacy.questions.quantiles import (
     indicator_noise,
     indicator_units,
 )
+from cloakgp.release.gathered_strategy import GatheredStrategy
 from cloakgp.release.measurement import Measurement, linear_measurements
 from cloakgp.release.posterior.classification import iterate_linearisation
 from cloakgp.release.posterior.dense import Posterior, factor_covariance
@@ -104,6 +105,8 @@ class ThresholdAnswers:
         The inverse of a lower factor of the noise's covariance.
     covariance : RowCovariance
         Of one latent quantile at all rows.
+    sizes : array of shape (n,)
+        How many outputs there are at each; more than one in cells of rows that are not kept.
     """
 
     prior: ExactPrior | SparsePrior
@@ -111,6 +114,7 @@ class ThresholdAnswers:
     blocks: tuple[_Block, ...]
     whitening: Array
     covariance: RowCovariance
+    sizes: Array
 
     @classmethod
     def of(
@@ -129,24 +133,28 @@ class ThresholdAnswers:
         TypeError
             If one that locates outputs is not about thresholds of rows that are kept.
         """
-        tables: dict[int, tuple[slice, Array]] = {}
+        tables: dict[int, tuple[slice, Array, Array]] = {}
         blocks, factors, start = [], [], 0
         for one in linear_measurements(measurements):
             question, strategy = one.question, one.strategy
             if not isinstance(question, QuantileQuestion) or not isinstance(
-                strategy, DenseStrategy
+                strategy, DenseStrategy | GatheredStrategy
             ):
                 raise TypeError("these are no answers about thresholds")
             if strategy.table not in tables:
-                tables[strategy.table] = slice(start, start + len(strategy.X)), strategy.X
-                start += len(strategy.X)
-            rows, _ = tables[strategy.table]
+                count = len(strategy.X)
+                own = strategy.sizes if isinstance(strategy, GatheredStrategy) else np.ones(count)
+                tables[strategy.table] = slice(start, start + count), strategy.X, own
+                start += count
+            rows, _, sizes = tables[strategy.table]
+            # About the mean of the outputs at a place.
+            asked = strategy.matrix * sizes
             units, values = indicator_units(question.quantiles), one.residuals()
             for channel in range(question.quantiles):
                 blocks.append(
                     _Block(
                         rows=rows,
-                        questions=strategy.matrix * (units[channel] / one.noise_sd),
+                        questions=asked * (units[channel] / one.noise_sd),
                         thresholds=question.thresholds[:, channel],
                         channel=channel,
                         values=values[:, channel] / one.noise_sd,
@@ -156,10 +164,11 @@ class ThresholdAnswers:
             factors.append(np.kron(np.linalg.inv(factor), np.eye(strategy.n_answers)))
         return cls(
             prior=prior,
-            tables=tuple((number, X) for number, (_, X) in tables.items()),
+            tables=tuple((number, X) for number, (_, X, _) in tables.items()),
             blocks=tuple(blocks),
             whitening=np.asarray(linalg.block_diag(*factors), dtype=np.float64),
-            covariance=prior.output_covariance(np.vstack([X for _, X in tables.values()])),
+            covariance=prior.output_covariance(np.vstack([X for _, X, _ in tables.values()])),
+            sizes=np.concatenate([sizes for _, _, sizes in tables.values()]),
         )
 
     def iterate(
@@ -288,6 +297,7 @@ class ThresholdAnswers:
                 covariance[slice(*rows)],
                 channels=[self.blocks[place].channel for place in own],
             )
+            left = left / self.sizes[slice(*rows), None, None]
             for one, place in enumerate(own):
                 for other, another in enumerate(own):
                     weighted = self.blocks[place].questions * left[:, one, other]
