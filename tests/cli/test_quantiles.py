@@ -65,6 +65,24 @@ def test_small_quantiles_keep_their_digits(folder: Path) -> None:
     np.testing.assert_allclose(written, expected, rtol=0.01)
 
 
+def test_tables_without_room_are_read_in_passes(folder: Path) -> None:
+    rng = np.random.default_rng(4)
+    age = rng.uniform(20, 60, 6000).round(1)
+    pay = np.exp(8 + age / 40 + 0.3 * rng.normal(size=6000)).round(2)
+    pd.DataFrame({"age": age, "pay": pay}).to_csv(folder / "people.csv", index=False)
+    asked = ("--quantiles", "0.5", "--stages", "one", "--memory", "0.01", "--inducing", "5")
+    made = release(*asked)
+    assert made.exit_code == 0, made.output
+    known = load(folder / "out.cloak")
+    assert (known.n_rows, known.input_names) == (6000, ("age",))
+    assert type(known.measurements[0].strategy).__name__ == "GatheredStrategy"
+    shown = run("show", "out.cloak", "--all")
+    assert "cells of similar inputs" in " ".join(shown.output.split())
+    planned = run("plan", "people.csv", *USUAL, *asked)
+    assert planned.exit_code == 0, planned.output
+    assert "rows read in passes" in " ".join(planned.output.split())
+
+
 def test_other_scales_and_kernels(folder: Path) -> None:
     made = release(
         "--quantiles", "0.5", "--lengthscale", "20", "--mean", "5000", "--noise", "laplace"

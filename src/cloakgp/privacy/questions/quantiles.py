@@ -32,6 +32,11 @@ Argument
     value of the earlier answers, which is what adaptive composition asks for. Sums of the columns
     of V are R V 1 = R 1, which is public: what is taken off noisy ones to make them add up, and
     their partial sums, which are about 1[y ≤ t_k], are post-processing.
+Tables in chunks
+    Rows are gathered in public cells by their inputs; all rows of a cell have its thresholds and
+    its column (`cloakgp.fitting.gathered`). So thresholds and column of a row are functions of its
+    public inputs, one output moves the indicators of its own row alone, and all of the above holds
+    with r_j the column of its cell. `cloakgp.privacy.ask` measures every column.
 """
 
 from __future__ import annotations
