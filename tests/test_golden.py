@@ -68,12 +68,17 @@ def assert_predicts(release, expected):
             ),
             "latent": [latent.mean, latent.sd, latent.privacy_sd],
         }
+    elif "quantiles" in known:
+        lower, upper = release.predict_limits(points)
+        found = {"quantiles": release.predict(points), "lower": lower, "upper": upper}
     else:
         found = dict(zip(("mean", "sd"), release.predict(points, return_std=True), strict=True))
         if "sd_of_new_output" in known:
             _, found["sd_of_new_output"] = release.predict(points, return_std=True, new_output=True)
         if "covariance" in known:
             _, found["covariance"] = release.predict(points, return_cov=True)
+    if "quartiles_of_new_output" in known:
+        found["quartiles_of_new_output"] = release.predict_quantile(points, [0.25, 0.75])
     assert found.keys() == known.keys()
     for name, values in known.items():
         if name == "latent":

@@ -11,6 +11,7 @@ ORDER = (
     "three_classes",
     "categories",
     "long_tails",
+    "quantiles",
     "adaptive_bounds",
     "fan",
     "calibration",

@@ -65,6 +65,24 @@ def test_small_quantiles_keep_their_digits(folder: Path) -> None:
     np.testing.assert_allclose(written, expected, rtol=0.01)
 
 
+def test_tables_without_room_are_read_in_passes(folder: Path) -> None:
+    rng = np.random.default_rng(4)
+    age = rng.uniform(20, 60, 6000).round(1)
+    pay = np.exp(8 + age / 40 + 0.3 * rng.normal(size=6000)).round(2)
+    pd.DataFrame({"age": age, "pay": pay}).to_csv(folder / "people.csv", index=False)
+    asked = ("--quantiles", "0.5", "--stages", "one", "--memory", "0.01", "--inducing", "5")
+    made = release(*asked)
+    assert made.exit_code == 0, made.output
+    known = load(folder / "out.cloak")
+    assert (known.n_rows, known.input_names) == (6000, ("age",))
+    assert type(known.measurements[0].strategy).__name__ == "GatheredStrategy"
+    shown = run("show", "out.cloak", "--all")
+    assert "cells of similar inputs" in " ".join(shown.output.split())
+    planned = run("plan", "people.csv", *USUAL, *asked)
+    assert planned.exit_code == 0, planned.output
+    assert "rows read in passes" in " ".join(planned.output.split())
+
+
 def test_other_scales_and_kernels(folder: Path) -> None:
     made = release(
         "--quantiles", "0.5", "--lengthscale", "20", "--mean", "5000", "--noise", "laplace"
@@ -100,8 +118,6 @@ def test_what_makes_no_sense_is_refused(words: list[str], said: str) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["plot", "out.cloak", "-o", "out.png"], "no picture of quantiles"),
-        (["page", "out.cloak", "-o", "out.html"], "cannot predict quantiles"),
         (["compare", "out.cloak", "out.cloak"], "quantiles have limits, and no sd"),
         (
             ["predict", "out.cloak", "--at", "people.csv", "-o", "a.csv", "--new-output"],
@@ -114,6 +130,22 @@ def test_what_there_is_not_of_quantiles_is_said(words: list[str], said: str) -> 
     asked = run(*words)
     assert asked.exit_code == 1, asked.output
     assert said in " ".join(asked.output.split())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["plot", "out.cloak", "-o", "out.png"],
+        ["plot", "out.cloak", "-o", "out.png", "--kind", "fan"],
+        ["page", "out.cloak", "-o", "out.html"],
+        ["show", "out.cloak", "--html", "out.html"],
+    ],
+)
+def test_quantiles_are_presented(folder: Path, words: list[str]) -> None:
+    assert release("--quantiles", "0.25,0.5", "--stages", "one").exit_code == 0
+    shown = run(*words)
+    assert shown.exit_code == 0, shown.output
+    assert (folder / words[words.index("-o") + 1 if "-o" in words else -1]).stat().st_size > 1000
 
 
 def test_quantiles_go_with_bounds() -> None:

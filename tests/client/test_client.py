@@ -90,6 +90,24 @@ def test_from_a_table_to_predictions(clients, tmp_path):
     assert analyst.accounts()[0].mine == pytest.approx(0.5 / 2, rel=1e-3)
 
 
+def test_quantiles_and_counts_are_requested(clients):
+    analyst, reader = clients[Role.ANALYST], clients[Role.READER]
+    table = analyst.table("diabetes")
+    asked = {"epsilon": 0.1, "delta": 1e-5, "inputs": ["bmi"], "purpose": "a test", **QUICK}
+    quantiles = analyst.request(table.id, quantiles=[0.5, 0.9], **asked)
+    rows = [{"bmi": 22.0, "days": 2.0}]
+    found = reader.predict(analyst.wait(quantiles.id).id, rows)
+    assert found.columns[3:] == ["q_90", "q_90_lower", "q_90_upper"]
+    counts = analyst.request(table.id, counts=True, **asked)
+    release = analyst.wait(counts.id).id
+    one, two = (
+        reader.predict(release, rows, quantiles=[0.5], exposure=column).rows[0]
+        for column in ("", "days")
+    )
+    assert one[:4] == two[:4]
+    assert two[4] > one[4]
+
+
 def test_what_is_refused_is_raised_by_its_kind(clients, served):
     analyst = clients[Role.ANALYST]
     table = analyst.table("diabetes")

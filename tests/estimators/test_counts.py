@@ -15,7 +15,6 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from cloakgp import DPGPClassifier, DPGPRegressor, ReleaseFileError, extend, load, refine
 from cloakgp.models.likelihoods import CountLikelihood
-from cloakgp.pages.prediction import prediction_html
 from cloakgp.plots import display_of
 from cloakgp.report.describe import describe
 
@@ -108,8 +107,6 @@ def test_it_is_saved_loaded_told_and_drawn(release, tmp_path):
         release.published()
     with pytest.raises(ValueError, match="no covariance"):
         release.predict(X, return_cov=True)
-    with pytest.raises(ValueError, match="cannot predict counts"):
-        prediction_html(release)
 
 
 def test_files_that_do_not_fit_themselves_are_refused(release, tmp_path):

@@ -9,8 +9,6 @@ from sklearn.gaussian_process.kernels import RBF
 
 from cloakgp import DPGPQuantileRegressor, extend, load, refine
 from cloakgp.columns import Number, Schema
-from cloakgp.pages.prediction import prediction_html
-from cloakgp.plots import display_of
 from cloakgp.report.describe import describe
 
 # Budgets here are as large as each test needs.
@@ -200,10 +198,6 @@ def test_what_quantiles_have_no_answer_to_is_refused(model):
         release.predict_frame(POINTS, new_output=True)
     with pytest.raises(ValueError, match="exposure is of counts"):
         release.predict_quantile(POINTS, 0.5, exposure=1.0)
-    with pytest.raises(ValueError, match="cannot predict quantiles"):
-        prediction_html(release)
-    with pytest.raises(ValueError, match="no picture of quantiles"):
-        display_of(release)
 
 
 def test_in_the_manner_of_scikit_learn():

@@ -12,9 +12,10 @@ import pytest
 from sklearn.gaussian_process import kernels as sk
 from test_every_kind import KINDS, release_of
 
-from cloakgp import DPGPClassifier, DPGPRegressor, Release
+from cloakgp import DPGPClassifier, DPGPQuantileRegressor, DPGPRegressor, Release
 from cloakgp.columns import Boolean, Category, Date, Number, OrderedCategory, Place, Schema
 from cloakgp.models import gibbs_kernel
+from cloakgp.models.likelihoods import QuantileLikelihood
 from cloakgp.models.scatter import Scatter
 from cloakgp.pages import prediction
 from cloakgp.pages.prediction import KERNELS, prediction_html
@@ -59,8 +60,12 @@ def agrees(release, page, *, rtol=1e-8):
             found = page.evaluate("rows => rows.map(Cloak.probabilities)", values.tolist())
             np.testing.assert_allclose(found, release.predict_proba(rows), rtol=rtol)
             return
-        mean, sd = release.predict(rows, return_std=True)
-        _, new_sd = release.predict(rows, return_std=True, new_output=True)
+        of_quantiles = isinstance(release.likelihood, QuantileLikelihood)
+        if of_quantiles:
+            mean = release.predict(rows)
+        else:
+            mean, sd = release.predict(rows, return_std=True)
+            _, new_sd = release.predict(rows, return_std=True, new_output=True)
         limits = [release.predict_limits(rows), release.predict_interval(rows, COVERAGE)]
         thresholds = release.predict_quantile(rows, 0.3)
         above = [
@@ -75,7 +80,10 @@ def agrees(release, page, *, rtol=1e-8):
         [values.tolist(), thresholds.tolist()],
     )
     np.testing.assert_allclose(found, above, rtol=rtol, atol=10 * rtol)
-    middle = np.clip(mean, *bounds(release))
+    if of_quantiles:
+        agree_on_quantiles(told, mean, limits, rtol=rtol)
+        return
+    middle = mean if release.likelihood.windowed else np.clip(mean, *bounds(release))
     np.testing.assert_allclose([each["middle"] for each in told], middle, rtol=rtol, atol=rtol)
     for name, ends in zip(("curve", "person"), limits, strict=True):
         found = [each[name] for each in told]
@@ -86,6 +94,16 @@ def agrees(release, page, *, rtol=1e-8):
     for name, oracle in (("mean", mean), ("sd", sd), ("newSd", new_sd)):
         told = [each[name] for each in found]
         np.testing.assert_allclose(told, oracle, rtol=rtol, atol=rtol)
+
+
+def agree_on_quantiles(told, values, limits, *, rtol):
+    """Expect the page's quantiles, and limits of curves and of a person, to be the release's."""
+    known = [[each["middle"] for each in row["quantiles"]] for row in told]
+    np.testing.assert_allclose(known, values, rtol=rtol, atol=rtol)
+    curves = [[each["curve"] for each in row["quantiles"]] for row in told]
+    np.testing.assert_allclose(curves, np.stack(limits[0], axis=-1), rtol=rtol, atol=rtol)
+    people = [row["person"] for row in told]
+    np.testing.assert_allclose(people, np.column_stack(limits[1]), rtol=rtol, atol=rtol)
 
 
 @pytest.mark.usefixtures("without_pictures")
@@ -105,6 +123,70 @@ def test_what_was_transformed_is_taken_back(transform, opened):
     page = opened(prediction_html(model.fit(X, np.linspace(*ends, 20)).release_))
     agrees(model.release_, page)
     assert "The median of such people" in page.inner_text("#curve")
+
+
+@pytest.mark.usefixtures("without_pictures")
+@pytest.mark.parametrize("learn", ["map", "average"])
+def test_quantiles_are_sorted_and_taken_back_alike(learn, opened):
+    """Of few rows and of steep scales, curves cross; 0.2 and 0.9 have the tails of normal laws."""
+    X = np.linspace(0, 6, 30)[:, None]
+    model = DPGPQuantileRegressor(
+        quantiles=(0.2, 0.45, 0.5, 0.9),
+        bounds=(1.0, 1000.0),
+        learn=learn,
+        inducing=8,
+        gap=0.05,
+        **BUDGET,
+    )
+    release = model.fit(X, np.linspace(1.0, 1000.0, 30)).release_
+    page = opened(prediction_html(release))
+    agrees(release, page, rtol=1e-7)
+    points = np.linspace(0.0, 6.0, 25)[:, None]
+    for coverage in (0.1, 0.5, 0.9, 0.99):
+        told = page.evaluate(
+            "([rows, share]) => rows.map((row) => Cloak.predicted(row, share).person)",
+            [points.tolist(), coverage],
+        )
+        ends = np.column_stack(release.predict_interval(points, coverage))
+        np.testing.assert_allclose(told, ends, rtol=1e-7)
+    for threshold in (0.5, 3.0, 60.0, 400.0, 2000.0):
+        told = page.evaluate(
+            "([rows, limit]) => rows.map((row) => Cloak.above(row, limit))",
+            [points.tolist(), threshold],
+        )
+        above = release.probability_above(points, threshold)
+        np.testing.assert_allclose(told, above, rtol=1e-6, atol=1e-9)
+    text = page.inner_text("#curve")
+    for share in ("20 %", "45 %", "50 %", "90 %"):
+        assert f"{share} of such people are at most" in text
+
+
+@pytest.mark.usefixtures("without_pictures")
+@pytest.mark.parametrize("overdispersion", [0.0, 1e-8, 0.3, 40.0])
+@pytest.mark.parametrize("most", [6, 3000])
+def test_counts_are_mixed_alike(overdispersion, most, opened):
+    X = np.linspace(0, 6, 30)[:, None]
+    model = DPGPRegressor(
+        bounds=(0, most), likelihood="counts", overdispersion=overdispersion, gap=0.1, **BUDGET
+    )
+    release = model.fit(X, np.round(np.linspace(0, most, 30)), exposure=np.full(30, 2.0)).release_
+    page = opened(prediction_html(release))
+    points = np.linspace(0.0, 6.0, 9)[:, None]
+    for coverage, exposure in ((0.5, 1.0), (0.95, 0.03), (0.99, 20.0)):
+        told = page.evaluate(
+            "([rows, share, e]) => rows.map((row) => Cloak.predicted(row, share, e).person)",
+            [points.tolist(), coverage, exposure],
+        )
+        ends = np.column_stack(release.predict_interval(points, coverage, exposure=exposure))
+        np.testing.assert_array_equal(told, ends)
+    for threshold, exposure in ((-0.5, 1.0), (0.0, 0.03), (2.5, 1.0), (most, 20.0)):
+        told = page.evaluate(
+            "([rows, limit, e]) => rows.map((row) => Cloak.above(row, limit, e))",
+            [points.tolist(), threshold, exposure],
+        )
+        above = release.probability_above(points, threshold, exposure=exposure)
+        np.testing.assert_allclose(told, above, rtol=1e-6, atol=1e-9)
+    assert "The rate of such people lies in" in page.inner_text("#curve")
 
 
 @pytest.mark.usefixtures("without_pictures")

@@ -156,6 +156,18 @@ def quantiles(seed, **changes):
     return DPGPQuantileRegressor(**{**settings, **changes}).fit(FRAME, Y).release_
 
 
+def many_quantiles(seed, **changes):
+    rows = ArrayRows(X, Y, input_names=NAMES, chunk_rows=10)
+    settings = {"bounds": (-3.0, 3.0), "gap": 1e-2, **GAUSSIAN, **SPARSE, "insecure_seed": seed}
+    return DPGPQuantileRegressor(**{**settings, **changes}).fit_rows(rows).release_
+
+
+def counts(seed, **changes):
+    settings = {"bounds": (0, 9), "gap": 1e-1, **GAUSSIAN, "insecure_seed": seed}
+    model = DPGPRegressor(**{**settings, "likelihood": "counts", **changes})
+    return model.fit(FRAME, np.floor(3 + Y), exposure=1.0 + X[:, 0]).release_
+
+
 def baseline(model, seed, **changes):
     return model(bounds=(-3.0, 3.0), **{**BUDGET, **changes}, insecure_seed=seed).fit(FRAME, Y)
 
@@ -239,9 +251,17 @@ KINDS = {
     "several outputs, raw": Kind(
         lambda seed: several(seed, criterion="trace", learn=None, noise="gaussian"), drawn=False
     ),
-    "quantiles": Kind(quantiles, drawn=False),
+    "quantiles": Kind(quantiles),
     "one quantile, Laplace": Kind(
-        lambda seed: quantiles(seed, quantiles=0.7, stages=None, **PURE), pure=True, drawn=False
+        lambda seed: quantiles(seed, quantiles=0.7, stages=None, **PURE), pure=True
+    ),
+    "many rows, quantiles": Kind(many_quantiles),
+    "many rows, one quantile, Laplace": Kind(
+        lambda seed: many_quantiles(seed, quantiles=0.7, stages=None, **PURE), pure=True
+    ),
+    "counts": Kind(counts),
+    "counts, Poisson, sparse, Laplace": Kind(
+        lambda seed: counts(seed, overdispersion=0.0, stages=None, **SPARSE, **PURE), pure=True
     ),
     "noise on rows": Kind(lambda seed: baseline(DPRowNoiseRegressor, seed).release_),
     "noise on the mean": Kind(lambda seed: baseline(DPMeanRegressor, seed).release_),

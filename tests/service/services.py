@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
+from pathlib import Path
+from shutil import copy
 
 import numpy as np
 import uvicorn
@@ -112,6 +114,27 @@ def write_people(path, *, seed=0, secret=None):
         lines[3] = f"{age[3]},{secret}"
     path.write_text("age,height\n" + "\n".join(lines) + "\n")
     return path
+
+
+def register_visits(service, token, tmp_path):
+    """A table of counts of visits by age, in years of exposure; pay is no public column of it."""
+    numbers = np.random.default_rng(3)
+    age, years = numbers.uniform(20, 80, ROWS).round(1), numbers.uniform(0.5, 2, ROWS).round(2)
+    visits = numbers.poisson(years * np.exp(age / 40))
+    lines = [f"{a},{e},{v},{100 * a}" for a, e, v in zip(age, years, visits, strict=True)]
+    path = tmp_path / "visits.csv"
+    path.write_text("age,years,visits,pay\n" + "\n".join(lines) + "\n")
+    custodian = work_as(service, token)
+    sent = upload_table(custodian, "visits.csv", received=Path(copy(path, tmp_path / "sent.csv")))
+    table = NewTable(
+        name="visits",
+        account="children",
+        upload=sent.id,
+        output="visits",
+        inputs=["age", "years"],
+        bounds=(0, 40),
+    )
+    return register_table(custodian, table)
 
 
 def register(service, token, tmp_path, **changed):

@@ -267,8 +267,6 @@ class FitOptions:
         ValueError
             For options that contradict each other.
         """
-        if table.exposure and not self.counts:
-            raise ValueError("--exposure goes with --counts, and has no meaning here")
         order = Order(
             source=table.source(),
             request=self.request(epsilon),

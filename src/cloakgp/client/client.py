@@ -183,7 +183,7 @@ class Client:
             Its number.
         epsilon, delta : float
         **choices
-            inputs, noise, inducing and more, as for `request`.
+            inputs, quantiles, counts and more, as for `request`.
         """
         chosen = {"epsilon": epsilon, "delta": delta, **choices}
         return read(Plan, self._json("POST", "/plans", json={"table": table, "choices": chosen}))
@@ -210,7 +210,7 @@ class Client:
         key : str, optional
             Any text: a second call with it returns the same request, and nothing is spent twice.
         **choices
-            inputs, noise, inducing and more, as in the OpenAPI document.
+            inputs, quantiles, counts, exposure, inducing and more, as in the OpenAPI document.
 
         Raises
         ------
@@ -316,6 +316,7 @@ class Client:
         interval: float | None = None,
         quantiles: Sequence[float] = (),
         above: Sequence[float] = (),
+        exposure: str = "",
     ) -> Predictions:
         """Predict rows; costs no privacy.
 
@@ -333,6 +334,8 @@ class Client:
             Of a new output: 0.1 gives q_10.
         above : sequence of float
             The probability that a new output is above each: 180 gives above_180.
+        exposure : str
+            Column of the rows with the exposure of each new count; 1 if empty.
         """
         body = {
             "rows": [dict(row) for row in rows],
@@ -341,6 +344,7 @@ class Client:
             "interval": interval,
             "quantiles": list(quantiles),
             "above": list(above),
+            "exposure": exposure,
         }
         return read(Predictions, self._json("POST", f"/releases/{release}/predict", json=body))
 

@@ -94,8 +94,10 @@ class PlanMixin:
     noise: NoiseChoice
     inducing: Any
     memory: float | None
-    # Whether persons' rows have to be held together, or may be read in passes.
+    # Whether persons' rows have to be held together, or may be read in passes; and whether all rows
+    # are held where there is room.
     _holds_groups = False
+    _holds_in_room = False
 
     @property
     def _holds_rows(self) -> bool:
@@ -148,6 +150,7 @@ class PlanMixin:
             inducing=self.inducing,
             memory=self.memory,
             passes=passes,
+            held=self._holds_in_room,
             at_rows=criterion.at_rows,
         )
 

@@ -1,4 +1,4 @@
-"""Plans of a fit of quantiles: what it will take and make public, from public inputs."""
+"""Plans of a fit of quantiles, from public inputs."""
 
 from __future__ import annotations
 
@@ -20,20 +20,19 @@ from cloakgp.privacy.noise_choice import noises_for
 
 
 class QuantilePlanMixin(PlanMixin):
-    """What an estimator of quantiles says of a fit beforehand; nothing is read or spent."""
+    """Plans of an estimator of quantiles; no output is read, and nothing is spent."""
 
     stages: Stages
+    _holds_groups = True
+    # Cells of rows are coarser than rows.
+    _holds_in_room = True
 
     if TYPE_CHECKING:
         # What the estimator itself brings.
         def _request(self) -> FitRequest: ...
 
-    @property
-    def _holds_rows(self) -> bool:
-        return True
-
     def _quantiles(self) -> QuantileRegression:
-        """Return what the parameters say of outputs."""
+        """Return the task that the parameters describe."""
         task = self._request().task
         assert isinstance(task, QuantileRegression)
         return task
@@ -45,14 +44,14 @@ class QuantilePlanMixin(PlanMixin):
         *,
         groups: Iterable[Hashable] | None = None,
     ) -> ReleasePlan:
-        """Say about a release, before it is made, what public inputs tell; nothing is spent.
+        """Plan a release from public inputs; nothing is spent.
 
-        How near quantiles will come is not among that: it depends on how outputs scatter.
+        Errors of quantiles are not forecast: these depend on the scatter of outputs.
 
         Parameters
         ----------
-        X : array-like or table of shape (N, D)
-            Public inputs. Rows in chunks are refused.
+        X : array-like or table of shape (N, D), or rows in chunks
+            Public inputs. Of rows in chunks (`cloakgp.data`), no private entry is read.
         X_query, groups
             As for `fit`.
 
@@ -64,7 +63,7 @@ class QuantilePlanMixin(PlanMixin):
         Raises
         ------
         ValueError
-            For anything that `fit` would refuse without looking at outputs.
+            For arguments that `fit` refuses before it reads outputs.
 
         Examples
         --------
@@ -72,13 +71,13 @@ class QuantilePlanMixin(PlanMixin):
         >>> from cloakgp import DPGPQuantileRegressor
         >>> model = DPGPQuantileRegressor(bounds=(1, 1e6), epsilon=1.0)
         >>> print(model.plan(np.linspace(0, 10, 300)[:, None]))  # doctest: +ELLIPSIS
-        expected error: cannot be told beforehand: ...
+        expected error: cannot be forecast: ...
         """
         model: Any = clone(self)
         request = self._request()
         request.validate()
-        if isinstance(X, Rows):
-            refuse("quantiles in passes")
+        if isinstance(X, Rows) and X.grouped:
+            refuse("groups of quantiles in passes")
         task, criterion = self._quantiles(), request.chosen_criterion()
         count = len(task.levels)
         channels = 1 if count == 1 else count + 1

@@ -1,8 +1,9 @@
-"""Private quantiles of an output, given the inputs: `DPGPQuantileRegressor`."""
+"""Conditional quantiles of a private output: `DPGPQuantileRegressor`."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.gaussian_process.kernels import Kernel
 
 from cloakgp.columns import Schema
+from cloakgp.data import ArrayRows
 from cloakgp.design import Progress
 from cloakgp.estimators.base import (
     DesignMixin,
@@ -23,9 +25,11 @@ from cloakgp.estimators.base import (
 from cloakgp.estimators.later_visits import LaterVisitsMixin
 from cloakgp.estimators.quantile_planning import QuantilePlanMixin
 from cloakgp.fitting.bands import Stages
-from cloakgp.fitting.defaults import choose_quantile_prior
+from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_quantile_prior
 from cloakgp.fitting.forecast import FewRows, forecast_quantiles
+from cloakgp.fitting.gathered import GatheredTable
 from cloakgp.fitting.held import HeldTable
+from cloakgp.fitting.passes import Rows, inducing_inputs
 from cloakgp.fitting.request import FitRequest, Learn, QuantileRegression
 from cloakgp.fitting.strategies import Budget, Query
 from cloakgp.fitting.table import Model
@@ -50,45 +54,45 @@ class DPGPQuantileRegressor(
     RegressorMixin,
     BaseEstimator,
 ):
-    r"""Quantiles of an output given its inputs, that protect each output.
+    r"""Regression of conditional quantiles that protects each output.
 
-    For outputs with long tails, or of which no bounds are known that are worth the name: incomes,
-    durations. No output is clipped to an interval: `fit` asks which of them lie at or below
-    thresholds, and thresholds follow the answers, stage by stage. Each quantile is a Gaussian
-    process of its own, that goes with the others; they never cross.
+    For outputs with long tails, or without narrow bounds: incomes, durations. No output is clipped
+    to an interval: `fit` asks which outputs lie at or below thresholds, and moves the thresholds to
+    the quantiles that the answers imply, stage by stage. Quantiles are correlated Gaussian
+    processes; predicted quantiles never cross.
 
     Parameters
     ----------
     quantiles : float, or sequence of float
-        Between 0 and 1, in order. All of them share one set of answers.
+        Between 0 and 1, in order. One set of answers serves all.
     kernel : sklearn.gaussian_process.kernels.Kernel, optional
         Covariance of a quantile, in squared units of (transformed) outputs. If not given: as for
         `DPGPRegressor`.
     bounds : (float, float)
-        Public range in which outputs matter, as wide as is certain: what lies beyond counts as if
-        it were at the end.
+        Public range in which outputs matter, as wide as is certain. Outputs beyond it are taken to
+        lie at its end.
     epsilon, delta : float
         The budget of one `fit`. δ may be 0: noise is Laplace noise then.
     noise : {"auto", "gaussian", "laplace"}
         As for `DPGPRegressor`.
     inducing, approximation
-        As for `DPGPRegressor`. Rows are held.
+        As for `DPGPRegressor`.
     mean : float, optional
         Prior mean of the median, in output units; the middle of the (transformed) bounds if not
         given.
     learn : {"map", "average"} or None
-        Fit the hyperparameters that are free, and how outputs scatter near their quantiles, to the
+        Fit the free hyperparameters, and the scatter of outputs near their quantiles, to the
         published answers, at no cost in privacy.
     stages : "auto", None, or sequence of (share, None)
-        Shares of the budget of several measurements; "auto": three. None: everything at once, at
-        thresholds that the prior chooses.
+        Shares of the budget of several measurements; "auto": three. None: one measurement, with
+        thresholds at the quantiles of the prior.
     interval : "auto" or False
-        Whether an interval that holds most outputs is looked for first, as for `DPGPRegressor`.
-        Only the prior is scaled to it. "auto": where outputs are not transformed.
+        Whether to find an interval that holds most outputs first, as for `DPGPRegressor`. Only the
+        prior is scaled to it. "auto": where outputs are not transformed.
     output_transform : {"auto", "log", "logit"} or None
-        The scale in which quantiles are smooth, and outputs scatter about alike. They are quantiles
-        in every scale. "auto": the logarithm, where the upper bound is ten times the lower or more,
-        and that is above 0.
+        The scale in which quantiles are smooth, and outputs scatter alike. Quantiles are the same
+        in every scale. "auto": the logarithm, where the lower bound is above 0 and the upper one
+        at least ten times as high.
     gap, memory, schema, random_state, insecure_seed
         As for `DPGPRegressor`.
 
@@ -196,15 +200,20 @@ class DPGPQuantileRegressor(
         Raises
         ------
         ValueError
-            For anything that does not make sense; no message quotes an output.
+            For invalid arguments; no message quotes an output.
         """
         warn_of_repetition()
         given = self._read(X)
         inputs, y, groups = given.X, given.of_rows(y), given.of_rows(groups)
         self._request().validate()
         task, rows = self._quantiles(), len(inputs)
-        plan = self.plan_fit(inputs.shape, queries=count_queries(X_query))
+        grouped = groups is not None
+        plan = self.plan_fit(inputs.shape, queries=count_queries(X_query), grouped=grouped)
         plan.announce()
+        if plan.by_passes:
+            many = ArrayRows(inputs, y, input_names=self._names(), output_name=column_name(y))
+            many.schema = given.schema
+            return self.fit_rows(many, X_query, query_weight, progress=progress, on_step=on_step)
         warn_of_parameters(
             epsilon=self.epsilon,
             delta=self.delta,
@@ -222,22 +231,7 @@ class DPGPQuantileRegressor(
             output_name=column_name(y),
         )
 
-        def model(found: Sequence[OutputBounds] | None) -> Model:
-            [within] = (task.limits,) if found is None else found
-            latent, likelihood = choose_quantile_prior(
-                inputs,
-                quantiles=task.levels,
-                bounds=within,
-                kernel=self.kernel,
-                mean=task.prior_mean,
-                inducing=plan.inducing,
-                approximation=self.approximation,
-                input_names=self._names(),
-                blocks=self._blocks(),
-                random_state=self.random_state,
-            )
-            return Model(prior=latent, question=within, likelihood=likelihood)
-
+        model = partial(self._model, inputs, plan.inducing)
         declared = model(None)
         prior = declared.prior
         width = len(prior.inducing) if isinstance(prior, SparsePrior) else rows
@@ -251,6 +245,95 @@ class DPGPQuantileRegressor(
                 progress=progress,
                 on_step=on_step,
             )
+
+    @forget_on_failure
+    def fit_rows(
+        self,
+        rows: Rows,
+        X_query: TableLike | None = None,
+        query_weight: ArrayLike | None = None,
+        *,
+        progress: Progress | None = None,
+        on_step: OnStep = ignore_step,
+    ) -> DPGPQuantileRegressor:
+        """Spend the budget once on a table in chunks: files, arrays or a cluster, of any length.
+
+        Rows are gathered in up to 1,000 cells of similar public inputs, and those of a cell are
+        asked alike: see `cloakgp.fitting.gathered`. The size of `release_` does not depend on the
+        number of rows, and it holds none of them.
+
+        Parameters
+        ----------
+        rows : ArrayRows, FileRows or DaskRows
+            From `cloakgp.data`, without groups: every row is protected on its own.
+        X_query, query_weight, progress, on_step
+            As for `fit`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For invalid arguments; no message quotes an output.
+
+        Examples
+        --------
+        >>> from cloakgp.data import ArrayRows
+        >>> X = np.linspace(0, 10, 5000)[:, None]
+        >>> model = DPGPQuantileRegressor(
+        ...     quantiles=0.5, bounds=(-1, 1), epsilon=1.0, inducing=20, gap=0.1)
+        >>> model.fit_rows(ArrayRows(X, np.sin(X).ravel())).release_.n_rows
+        5000
+        """
+        self._look_at(rows)
+        self._request().validate()
+        task = self._quantiles()
+        table = GatheredTable.gather(rows, transform=task.transform)
+        warn_of_parameters(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            rows=table.rows,
+            bounds=[(task.declared.lo, task.declared.hi)],
+            mean=self.mean,
+        )
+        on_step("choosing the prior")
+        summary = table.summary
+        inducing = inducing_inputs(summary, self._inducing_of(rows), random_state=self.random_state)
+        model = partial(self._model, summary.sample, inducing)
+        on_step("choosing the query points")
+        given = self._query_for(rows, X_query, query_weight)
+        query = given or Query(*summary.centres(LARGEST_DEFAULT_QUERY))
+        return self._fit_table(
+            table,
+            table.passes,
+            model,
+            query=query,
+            noise=self._noise(summary.sample, model=model(None), query=query, rows=table.rows),
+            progress=progress,
+            on_step=on_step,
+        )
+
+    def _model(
+        self, X: Array, inducing: int | ArrayLike | None, found: Sequence[OutputBounds] | None
+    ) -> Model:
+        """Return the model of outputs within an interval that was found, or the declared bounds."""
+        task = self._quantiles()
+        [within] = (task.limits,) if found is None else found
+        latent, likelihood = choose_quantile_prior(
+            X,
+            quantiles=task.levels,
+            bounds=within,
+            kernel=self.kernel,
+            mean=task.prior_mean,
+            inducing=inducing,
+            approximation=self.approximation,
+            input_names=self._names(),
+            blocks=self._blocks(),
+            random_state=self.random_state,
+        )
+        return Model(prior=latent, question=within, likelihood=likelihood)
 
     def predict(self, X: ArrayLike) -> Array:
         """Predict quantiles of a new output, at no further cost in privacy.
@@ -283,10 +366,10 @@ class DPGPQuantileRegressor(
         return super().predict_interval(X, coverage)
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Return the share of the pinball loss that predictions save, of that of one constant each.
+        """Return the share by which predictions reduce the pinball loss of constant quantiles.
 
-        The constants are the quantiles of y. 1 is perfect, 0 no better than these. Without noise:
-        the result is private if y is.
+        The constants are the quantiles of y. 1 is perfect, 0 no better than the constants. No noise
+        is added: the result is private if y is.
 
         Parameters
         ----------
@@ -310,9 +393,11 @@ class DPGPQuantileRegressor(
             )
         )
 
-    def _noise(self, inputs: Array, *, model: Model, query: Query) -> NoiseName:
-        """Return what noise is taken: the one that was asked for, or the better by forecast."""
-        few = FewRows.of(inputs, model.prior)
+    def _noise(
+        self, inputs: Array, *, model: Model, query: Query, rows: int | None = None
+    ) -> NoiseName:
+        """Return the chosen noise, or the better one by forecast."""
+        few = FewRows.of(inputs, model.prior, rows=rows)
         rough = Model(prior=few.prior, question=model.question, likelihood=model.likelihood)
         return choose_noise(
             self.noise,

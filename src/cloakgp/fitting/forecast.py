@@ -235,7 +235,14 @@ class FewRows:
     share: float
 
     @classmethod
-    def of(cls, X: Array, prior: ExactPrior | SparsePrior, *, outputs: int = 1) -> FewRows:
+    def of(
+        cls,
+        X: Array,
+        prior: ExactPrior | SparsePrior,
+        *,
+        outputs: int = 1,
+        rows: int | None = None,
+    ) -> FewRows:
         """Take some rows from all over a table; all of them, if they are not many.
 
         Parameters
@@ -245,13 +252,20 @@ class FewRows:
         prior : ExactPrior or SparsePrior
         outputs : int
             T: every row has so many entries, and fewer rows are taken.
+        rows : int, optional
+            N, if X is a sample.
         """
-        size = max(DECIDING_ROWS // outputs, 1)
+        size, count = max(DECIDING_ROWS // outputs, 1), len(X) if rows is None else rows
+        few = X
         if len(X) < FEW_ENOUGH * size:
+            size = len(X)
+        else:
+            few = summarise(InputRows(X), size=size).sample
+        if size == count:
             return cls(X=X, prior=prior, share=1.0)
-        share = len(X) / size
+        share = count / size
         return cls(
-            X=summarise(InputRows(X), size=size).sample,
+            X=few,
             prior=replace(prior, noise_variance=prior.noise_variance / share),
             share=share,
         )

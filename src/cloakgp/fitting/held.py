@@ -324,10 +324,14 @@ class HeldTable(Table):
             known=None if known is None else posteriors[likelihood.middle],
             table=self.number,
             groups=self.groups,
-            account=likelihood.account(thresholds, mean=mean, variance=variance),
+            account=self._of_sums(likelihood.account(thresholds, mean=mean, variance=variance)),
             progress=settings.progress,
         )
         return Design(strategy=strategy, question=question, expected=question.expected(below))
+
+    def _of_sums(self, account: Linearisation) -> Linearisation:
+        """Return the account of what each column of a strategy is about: the output of one row."""
+        return account
 
     def _log_means(
         self, prior: ExactPrior | SparsePrior, posterior: Posterior | None

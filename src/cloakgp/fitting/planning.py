@@ -128,6 +128,7 @@ def plan_fit(
     inducing: int | ArrayLike | None = None,
     memory: float | None = None,
     passes: bool = False,
+    held: bool = False,
     at_rows: bool = False,
     n_outputs: int = 1,
 ) -> FitPlan:
@@ -147,6 +148,8 @@ def plan_fit(
         Gigabytes that the fit may take; half of what is free if not given.
     passes : bool
         Whether a sparse model of more than 5,000 rows can be fitted chunk by chunk.
+    held : bool
+        Whether such rows are held all the same where there is room for them.
     at_rows : bool
         Whether questions are about every row, whatever the query points.
     n_outputs : int
@@ -177,11 +180,14 @@ GB may be used: a sparse one with 200 inducing inputs is fitted instead
 
     def sparse(count: int) -> bool:
         """Return whether a sparse process goes by passes, if there is room for it."""
-        if passes and rows > MANY_ROWS:
+        many = passes and rows > MANY_ROWS
+        if many and not held:
             return True
         queried = entries if at_rows else points
         cost = fit_cost(entries, queries=queried, inducing=count * n_outputs)
         if cost.memory > budget:
+            if many:
+                return True
             raise ValueError(_refusal(rows, cost, budget=budget))
         return False
 

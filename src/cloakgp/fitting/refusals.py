@@ -48,11 +48,18 @@ REFUSALS: dict[str, Refusal] = {
         why="outputs are compared with thresholds, and clipped to no band: give the stages of "
         "quantiles widths of None",
     ),
-    "quantiles in passes": Refusal(
-        what="plan, extend by rows that are read in passes",
+    "groups of quantiles in passes": Refusal(
+        what="fit_rows of persons with several rows",
         of="quantiles",
-        why="indicators are linearised where the answers say that quantiles are, later answers "
-        "move that, and sums over rows that nobody keeps are of one linearisation: fit rows that "
+        why="rows that are read in passes are gathered in cells, and what the rows of one person "
+        "in several cells move together is not bounded there: fit rows that are held, with their "
+        "groups",
+    ),
+    "quantiles in passes again": Refusal(
+        what="refine, extend by rows that are read in passes",
+        of="quantiles",
+        why="rows that are read in passes are gathered in cells, which another reading would "
+        "choose anew: fit other rows on their own (fit_rows), and combine, or extend by rows that "
         "are held",
         error=WrongKindError,
     ),

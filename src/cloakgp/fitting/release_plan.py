@@ -41,8 +41,8 @@ NOT_OF_CLASSES = (
     "does not read"
 )
 NOT_OF_QUANTILES = (
-    "cannot be told beforehand: how near quantiles come depends on how values scatter, which "
-    "nobody knows, and nobody looks at them here"
+    "cannot be forecast: how near quantiles come depends on how values scatter, and a plan reads "
+    "no values"
 )
 NOT_IN_PASSES = (
     "is not forecast for a table that is read in passes. Plan for some thousand of its rows, "

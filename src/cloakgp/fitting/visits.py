@@ -436,7 +436,7 @@ def _check_passes(release: Release, rows: Rows, settings: Settings, *, queried: 
     if not queried and settings.get("query_weight") is not None:
         raise ValueError("query_weight goes with X_query: give both")
     if isinstance(release.likelihood, QuantileLikelihood):
-        refuse("quantiles in passes")
+        refuse("quantiles in passes again")
     if not isinstance(release.measurements[0].question, OutputBounds):
         refuse("labels in passes again")
     if release.likelihood.windowed:

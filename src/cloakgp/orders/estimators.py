@@ -62,7 +62,6 @@ def make_release(order: Order, *, reporter: Reporter) -> Release:
         (looked.count, len(raw.schema.names)), queries=None if query is None else query.shape[0]
     )
     if how.by_passes:
-        assert not isinstance(model, DPGPQuantileRegressor)
         how.announce()
         model.fit_rows(rows, query, progress=reporter.gap, on_step=reporter.step)
     else:

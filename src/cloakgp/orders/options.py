@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from cloakgp.data.limits import UNLIMITED, ReadingLimits
-from cloakgp.fitting.request import Classification, FitRequest, as_option
+from cloakgp.fitting.request import Classification, FitRequest, Regression, as_option
 from cloakgp.orders.origin import Origin
 
 if TYPE_CHECKING:
@@ -203,6 +203,9 @@ class Order:
         ValueError
             In the words of options.
         """
+        task = self.request.task
+        if self.source.exposure and not (isinstance(task, Regression) and task.of_counts):
+            raise ValueError("--exposure goes with --counts, and has no meaning here")
         self.request.validate(spelled=as_option)
         criterion = self.request.chosen_criterion(as_option)
         if not criterion.iterates:

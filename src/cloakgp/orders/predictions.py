@@ -107,7 +107,7 @@ class TablePredictions:
         asked.check_numbers(classes=classified)
         asked.check_outputs(several)
         if exposure:
-            _check_exposure(release, asked)
+            check_exposure(release, asked)
         self._exposure = exposure
         needed = public_columns(release)
         self._table = PublicTable(
@@ -163,7 +163,7 @@ class TablePredictions:
                         np.save(self._spool, values)
                         self._names[str(name)] = text
                         self._words |= set(values.tolist()) if text else set()
-                    for spread in _spreads(frame):
+                    for spread in spreads(frame):
                         least = min(least, spread[spread > 0].min(initial=np.inf))
                 done += len(points.known)
         return float(least)
@@ -247,8 +247,14 @@ def _numbers(chunk: TableChunk, name: str) -> Array:
     return values
 
 
-def _spreads(frame: pd.DataFrame) -> list[Array]:
-    """Return the sds of what is predicted; of quantiles, which have limits, by these."""
+def spreads(frame: pd.DataFrame) -> list[Array]:
+    """Return the sds of what is predicted; of quantiles, which have limits, by these.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Of `Release.predict_frame`.
+    """
     columns = {str(name): column.to_numpy() for name, column in frame.items()}
     sds = [column for name, column in columns.items() if name == "sd" or name.endswith("_sd")]
     if sds:
@@ -260,8 +266,19 @@ def _spreads(frame: pd.DataFrame) -> list[Array]:
     ]
 
 
-def _check_exposure(release: Predicting, asked: DistributionColumns) -> None:
-    """Refuse exposures of what is no count, and where nothing depends on them."""
+def check_exposure(release: Predicting, asked: DistributionColumns) -> None:
+    """Refuse exposures of what is no count, and where nothing depends on them.
+
+    Parameters
+    ----------
+    release : Release, MultiOutputRelease or StatisticsRelease
+    asked : DistributionColumns
+        Of the distribution of new outputs.
+
+    Raises
+    ------
+    ValueError
+    """
     if not (isinstance(release, Release) and release.likelihood.windowed):
         raise ValueError("--exposure goes with releases of counts, and has no meaning here")
     if not asked:

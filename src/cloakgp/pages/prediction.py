@@ -28,6 +28,7 @@ from cloakgp.columns.places import RADIUS, Place
 from cloakgp.models.latent import has_white_noise, white_noise_variance
 from cloakgp.models.likelihoods import CountLikelihood, Likelihood, QuantileLikelihood
 from cloakgp.models.likelihoods.classes import class_likelihood
+from cloakgp.models.likelihoods.counts import HERMITE_NODES, HERMITE_SHARES
 from cloakgp.models.scatter import LARGEST_LOG, Scatter
 from cloakgp.pages.rendering import POLICY, SCRIPTS, render
 from cloakgp.release import Release
@@ -66,10 +67,6 @@ SMOOTHNESSES = (0.5, 1.5, 2.5, np.inf)
 # Of intervals for one person, in per cent, and the one that is shown first.
 COVERAGES = (50, 80, 90, 95, 99)
 COVERAGE = 95
-NOT_ON_PAGES: dict[type[Likelihood], str] = {
-    CountLikelihood: "counts",
-    QuantileLikelihood: "quantiles",
-}
 # Sections of the sheet that the page shows.
 SHOWN = ("NOT PRIVATE", "Protection", "Predictions", "Guarantee")
 
@@ -85,7 +82,7 @@ def prediction_html(release: Release) -> str:
     Raises
     ------
     ValueError
-        If its kernel cannot be evaluated on a page, or it is about counts or quantiles.
+        If its kernel cannot be evaluated on a page.
 
     Examples
     --------
@@ -94,11 +91,6 @@ def prediction_html(release: Release) -> str:
     >>> "https://" in prediction_html(model.release_).partition("<script>")[0]
     False
     """
-    for likelihood, what in NOT_ON_PAGES.items():
-        if isinstance(release.likelihood, likelihood):
-            raise ValueError(
-                f"a page cannot predict {what}: use `cloakgp predict` for this release"
-            )
     if release.margins is not None:
         raise ValueError(
             "a page cannot predict by margins of rows that were kept out: use `cloakgp predict` "
@@ -113,6 +105,8 @@ def prediction_html(release: Release) -> str:
         "bounds": None if has_classes(release) else list(bounds(release)),
         "transform": None if release.transform is None else release.transform.name,
         "link": _link(release),
+        "quantiles": _quantiles(release.likelihood),
+        "counts": _counts(release.likelihood),
         "normal95": NORMAL_95,
         "calibration": _calibration(release),
         "controls": [_control(control) for control in controls],
@@ -125,6 +119,7 @@ def prediction_html(release: Release) -> str:
         headline=headline(release),
         insecure=release.insecure,
         classes=has_classes(release),
+        counts=release.likelihood.windowed,
         controls=tuple(enumerate(controls)),
         coverages=COVERAGES,
         coverage=COVERAGE,
@@ -167,6 +162,7 @@ def _part(part: Coefficients, X: Array) -> dict[str, Any]:
         "allExplained": part.all_explained,
         "noise": part.noise_variance + white,
         "scatter": None if part.scatter is None else _scatter(part.scatter),
+        **_learned(part.likelihood),
         "channels": [
             {
                 "mean": channel.mean,
@@ -186,6 +182,15 @@ def _scatter(scatter: Scatter) -> dict[str, Any]:
         "weights": scatter.weights.tolist(),
         "largest": LARGEST_LOG,
     }
+
+
+def _learned(likelihood: Likelihood) -> dict[str, Any]:
+    """Return what the page takes of a likelihood, beside its latent functions."""
+    if isinstance(likelihood, QuantileLikelihood):
+        return {"scales": list(likelihood.scales)}
+    if isinstance(likelihood, CountLikelihood):
+        return {"overdispersion": likelihood.overdispersion}
+    return {}
 
 
 def _check_kernel(tree: Any) -> None:
@@ -210,6 +215,24 @@ def _link(release: Release) -> dict[str, list[float]] | None:
         return None
     link = class_likelihood(release.fitted.likelihood).link
     return {"scales": link.scales.tolist(), "weights": link.weights.tolist()}
+
+
+def _quantiles(likelihood: Likelihood) -> dict[str, Any] | None:
+    """Return which quantiles are predicted, and which of them is nearest to the median."""
+    if not isinstance(likelihood, QuantileLikelihood):
+        return None
+    return {
+        "levels": list(likelihood.quantiles),
+        "steps": likelihood.steps.tolist(),
+        "middle": likelihood.middle,
+    }
+
+
+def _counts(likelihood: Likelihood) -> dict[str, list[float]] | None:
+    """Return the nodes and shares over which counts are mixed."""
+    if not isinstance(likelihood, CountLikelihood):
+        return None
+    return {"nodes": HERMITE_NODES.tolist(), "shares": HERMITE_SHARES.tolist()}
 
 
 def _calibration(release: Release) -> dict[str, Any] | None:

@@ -7,6 +7,7 @@ script and nothing from elsewhere.
 from __future__ import annotations
 
 import base64
+from typing import Any
 
 from cloakgp.models.kernels.integral import IntegralRBF
 from cloakgp.models.latent import components
@@ -41,6 +42,7 @@ def sheet_html(release: Describable) -> str:
         sections=describe(release),
         pictures=_pictures(release),
         bands=bool(accuracies(release)),
+        quantiles=_of_quantiles(release),
         middle="median" if getattr(release, "transform", None) is not None else "average",
         policy=POLICY,
     )
@@ -52,10 +54,14 @@ def _pictures(release: Describable) -> tuple[str, ...]:
         isinstance(kernel, IntegralRBF) for kernel in components(release.prior.kernel)
     ):
         return ()
-    if isinstance(release.likelihood, QuantileLikelihood):
-        return ()
-    panels = display_of(release, apart=True).draw_apart()
+    # Quantiles are never maps.
+    chosen: dict[str, Any] = {} if _of_quantiles(release) else {"apart": True}
+    panels = display_of(release, **chosen).draw_apart()
     drawn = [figure_bytes(figure, suffix=".svg") for figure in panels]
     return tuple(
         f"data:image/svg+xml;base64,{base64.b64encode(each).decode('ascii')}" for each in drawn
     )
+
+
+def _of_quantiles(release: Describable) -> bool:
+    return isinstance(release, Release) and isinstance(release.likelihood, QuantileLikelihood)

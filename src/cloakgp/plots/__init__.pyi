@@ -7,6 +7,7 @@ from .guarantee import GuaranteeDisplay
 from .plans import PlanDisplay
 from .plotting import display_of, plot
 from .prediction import PredictionDisplay
+from .quantiles import QuantileDisplay
 
 __all__ = [
     "BandsDisplay",
@@ -17,6 +18,7 @@ __all__ = [
     "GuaranteeDisplay",
     "PlanDisplay",
     "PredictionDisplay",
+    "QuantileDisplay",
     "display_of",
     "plot",
 ]

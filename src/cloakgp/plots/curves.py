@@ -165,6 +165,7 @@ def draw_curve(
     label: str,
     theme: Theme,
     styles: Mapping[str, Style],
+    colour: str = "",
 ) -> None:
     """Draw predictions over one input with bands around them; of levels, points with bars.
 
@@ -180,9 +181,11 @@ def draw_curve(
     theme : Theme
     styles : mapping
         ``line_kw`` and ``band_kw``.
+    colour : str
+        Of the curve; that of predictions if empty.
     """
     style = styles.get("line_kw")
-    draw_line(axes, piece, middle, style, color=theme.curve, zorder=2.5, label=label)
+    draw_line(axes, piece, middle, style, color=colour or theme.curve, zorder=2.5, label=label)
     bars = {"width": BAR_WIDTH} if _has_levels(piece) else {}
     for band in bands:
         filling = styled(

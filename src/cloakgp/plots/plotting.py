@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cloakgp.fitting.release_plan import ReleasePlan
+from cloakgp.models.likelihoods import QuantileLikelihood
 from cloakgp.plots.calibration import CalibrationDisplay
 from cloakgp.plots.classification import ClassificationDisplay
 from cloakgp.plots.display import Display
@@ -12,6 +13,7 @@ from cloakgp.plots.fan import FanDisplay
 from cloakgp.plots.guarantee import GuaranteeDisplay
 from cloakgp.plots.plans import PlanDisplay
 from cloakgp.plots.prediction import PredictionDisplay
+from cloakgp.plots.quantiles import QuantileDisplay
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.composition import MixedGuarantee
 from cloakgp.release import Release
@@ -26,8 +28,8 @@ def display_of(drawn: Any, *, kind: PictureKind = "prediction", **chosen: Any) -
     ----------
     drawn : Release, ReleasePlan, Guarantee or MixedGuarantee
     kind : {"prediction", "fan", "calibration"}
-        Of a release: predictions, or probabilities of classes; quantiles of new outputs; or the
-        curve by which these are calibrated.
+        Of a release: predictions, predicted quantiles, or probabilities of classes; quantiles of
+        new outputs; or the curve by which these are calibrated.
     **chosen
         As the display's own ``of`` takes it: ``vary`` and ``unit``, say.
 
@@ -56,6 +58,8 @@ def display_of(drawn: Any, *, kind: PictureKind = "prediction", **chosen: Any) -
         return GuaranteeDisplay.of(drawn, **chosen)
     if isinstance(drawn, Release) and has_classes(drawn):
         return ClassificationDisplay.of(drawn, **chosen)
+    if isinstance(drawn, Release) and isinstance(drawn.likelihood, QuantileLikelihood):
+        return QuantileDisplay.of(drawn, **chosen)
     return PredictionDisplay.of(drawn, **chosen)
 
 

@@ -85,6 +85,7 @@ class PredictionDisplay(CurvesDisplay):
     See Also
     --------
     ClassificationDisplay : The same for classes.
+    QuantileDisplay : The same for quantiles.
 
     Examples
     --------
@@ -124,15 +125,15 @@ class PredictionDisplay(CurvesDisplay):
         Raises
         ------
         TypeError
-            If it is a release of another kind.
+            If it is a release of another kind, of classes, or about quantiles.
         ValueError
-            If an input is unknown, inputs are boxes, or it predicts quantiles.
+            If an input is unknown, or inputs are boxes.
         """
         pieces = slices_of(release, vary=vary, apart=apart)
         if has_classes(release):
             raise TypeError("a picture of classes is drawn by ClassificationDisplay")
         if isinstance(release.likelihood, QuantileLikelihood):
-            raise ValueError("there is no picture of quantiles: draw what `predict_frame` returns")
+            raise TypeError("a picture of quantiles is drawn by QuantileDisplay")
         return cls(release, tuple(Predicted.over(release, each) for each in pieces), unit)
 
     @classmethod

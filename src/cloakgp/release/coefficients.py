@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from cloakgp.models import SparsePrior
+from cloakgp.models.likelihoods import Likelihood
 from cloakgp.models.scatter import Scatter
 from cloakgp.release.posterior.dense import Posterior
 from cloakgp.release.posterior.laplace import NewtonState
@@ -75,6 +76,8 @@ class Coefficients:
     scatter : Scatter or None
         By how much noise, of both kinds, is larger here than there.
     channels : tuple of Channel
+    likelihood : Likelihood
+        How outputs depend on these functions, with what was learned of it.
     """
 
     weight: float
@@ -85,6 +88,7 @@ class Coefficients:
     noise_variance: float
     scatter: Scatter | None
     channels: tuple[Channel, ...]
+    likelihood: Likelihood
 
 
 def coefficients(release: Release) -> tuple[Coefficients, ...]:
@@ -126,6 +130,7 @@ def coefficients(release: Release) -> tuple[Coefficients, ...]:
                 noise_variance=latent.noise_variance,
                 scatter=latent.scatter,
                 channels=channels,
+                likelihood=prior.likelihood,
             )
         )
     return tuple(found)

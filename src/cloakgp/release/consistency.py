@@ -19,6 +19,7 @@ from cloakgp.models.transforms import OutputTransform
 from cloakgp.privacy.questions.classes import Classes
 from cloakgp.privacy.questions.quantiles import QuantileQuestion
 from cloakgp.release.choice import Choice, same_choice
+from cloakgp.release.gathered_strategy import GatheredStrategy
 from cloakgp.release.io.codec import to_tree
 from cloakgp.release.measurement import (
     Measurement,
@@ -189,12 +190,12 @@ def _check_counts(release: Parts) -> None:
 
 
 def _check_quantiles(release: Parts) -> None:
-    """Refuse quantiles that other questions were asked about, or of rows that are not kept."""
+    """Refuse quantiles that other questions were asked about, or of rows in no cells."""
     asked = [one for one in release.measurements if one.question.locates]
     if not all(
         isinstance(one.question, QuantileQuestion)
         and one.question.quantiles == release.likelihood.channels
-        and isinstance(one.strategy, DenseStrategy)
+        and isinstance(one.strategy, DenseStrategy | GatheredStrategy)
         for one in asked
     ):
         raise ValueError("its quantiles were not asked as it says")

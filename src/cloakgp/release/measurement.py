@@ -18,6 +18,7 @@ from cloakgp.privacy.questions.counts import CountQuestion
 from cloakgp.privacy.questions.scatter import ScatterQuestion
 from cloakgp.privacy.questions.spread import SpreadQuestion
 from cloakgp.release.bands import RowBands, RowQuestion, RowScatter, RowSpread
+from cloakgp.release.gathered_strategy import GatheredStrategy
 from cloakgp.release.strategy import MISFIT, DenseStrategy, Strategy
 from cloakgp.release.streamed_strategy import StreamedStrategy
 from cloakgp.utils.arrays import Array
@@ -170,9 +171,10 @@ class Measurement:
 
     def _validate_question(self) -> None:
         question, strategy = self.question, self.strategy
-        if question.rows not in (None, strategy.n_rows):
+        places = len(strategy.X) if isinstance(strategy, GatheredStrategy) else strategy.n_rows
+        if question.rows not in (None, places):
             raise ValueError(MISFIT)
-        if isinstance(strategy, DenseStrategy):
+        if isinstance(strategy, DenseStrategy | GatheredStrategy):
             if isinstance(question, RowQuestion):
                 raise ValueError(MISFIT)
             question.check_weights(strategy.matrix)

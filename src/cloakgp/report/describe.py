@@ -28,6 +28,7 @@ from cloakgp.release import (
     Strategy,
     StreamedStrategy,
 )
+from cloakgp.release.gathered_strategy import GatheredStrategy
 from cloakgp.release.histogram import NoisyHistogram
 from cloakgp.release.measurement import tables_of
 from cloakgp.release.open import OpenedRelease
@@ -214,7 +215,7 @@ def _noise(release: Release, words: OutputWords) -> tuple[Fact, ...]:
             Fact(f"answers{ordinal}", words.describe_answers(measurement, release)),
             Fact(f"design{ordinal}", words.describe_design(measurement, release)),
         ]
-        if isinstance(measurement.strategy, StreamedStrategy):
+        if isinstance(measurement.strategy, StreamedStrategy | GatheredStrategy):
             facts.append(
                 Fact(
                     f"checked{ordinal}",

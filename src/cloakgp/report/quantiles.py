@@ -1,4 +1,4 @@
-"""Releases about quantiles in words: what is predicted, how sure that is, and what it rests on."""
+"""Releases about quantiles in words: predictions, their uncertainty, and the prior."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import numpy as np
 from cloakgp.models.likelihoods.quantiles import QuantileLikelihood, quantile_likelihood
 from cloakgp.privacy.questions.counts import CountQuestion
 from cloakgp.release import Measurement, Release
+from cloakgp.release.gathered_strategy import GatheredStrategy
 from cloakgp.release.io.codec import to_tree
 from cloakgp.release.measurement import declared_bounds
 from cloakgp.report.columns import asked_output
@@ -17,10 +18,10 @@ from cloakgp.utils.formatting import NORMAL_95
 
 
 class QuantileWords(NumberWords):
-    """Releases about quantiles."""
+    """Words for releases about quantiles."""
 
     def predictions(self, release: Release) -> tuple[Fact, ...]:
-        """Say what is predicted, and how far it is typically off."""
+        """Describe predicted quantiles and their typical errors."""
         points = np.vstack([one.strategy.X_query for one in release.measurements])
         levels, name = quantile_likelihood(release.likelihood).quantiles, release.output_name
         lower, upper = release.predict_limits(points)
@@ -52,16 +53,23 @@ class QuantileWords(NumberWords):
         return (*facts, BASIS)
 
     def describe_design(self, measurement: Measurement, release: Release) -> str:
-        """Say what the questions were chosen for."""
+        """Describe the choice of the questions."""
         if isinstance(measurement.question, CountQuestion):
             return (
                 "chosen from the counts before it, to find an interval that holds most values, to "
                 "which the prior is scaled."
             )
-        return super().describe_design(measurement, release)
+        design = super().describe_design(measurement, release)
+        strategy = measurement.strategy
+        if isinstance(strategy, GatheredStrategy):
+            design += (
+                f" Rows are gathered in {len(strategy.X):,} cells of similar inputs, and those of "
+                "a cell are asked alike."
+            )
+        return design
 
     def prior(self, release: Release) -> tuple[Fact, ...]:
-        """Return the prior in words, and where its values come from."""
+        """Return the prior in words, and the origin of its values."""
         fitted, declared = release.fitted, release.prior
         known = quantile_likelihood(fitted.likelihood)
         unit = f"units of {asked_output(release)}"
@@ -88,10 +96,10 @@ class QuantileWords(NumberWords):
         )
 
     def declared(self, release: Release) -> str:
-        """Say what was declared of the private column."""
+        """Describe the declaration of the private column."""
         [(lo, hi), *_] = in_output_units(release, declared_bounds(release.measurements))
         taken = (
-            f" Everything was asked of {asked_output(release)}, of values brought into that range."
+            f" Questions are about {asked_output(release)}, of values clipped to that range."
             if release.transform is not None
             else ""
         )

@@ -46,8 +46,8 @@ Delta = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False), AfterValidator(
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
-# Columns of each kind that can be asked for behind predictions.
-MOST_COLUMNS = 100
+# Columns of each kind that can be asked for behind predictions, and quantiles of one fit.
+MOST_COLUMNS, MOST_QUANTILES = 100, 20
 Quantiles = Annotated[
     list[Share],
     Field(max_length=MOST_COLUMNS, description="Of a new output: 0.1 gives q_10."),
@@ -62,6 +62,10 @@ Thresholds = Annotated[
 Coverage = Annotated[
     Share | None,
     Field(description="Of an interval for a new output: 0.9 gives lo_90 and hi_90."),
+]
+ExposureColumn = Annotated[
+    Line,
+    Field(description="Column with the exposure of each new count; if empty, 1 in each row."),
 ]
 
 
@@ -311,6 +315,20 @@ class Choices(Message):
     stages: Literal["auto", "one"] = "auto"
     interval: Literal["auto", "off"] = "auto"
     transform: TransformName | None = None
+    quantiles: list[Share] = Field(
+        default=[],
+        max_length=MOST_QUANTILES,
+        description="Quantiles to predict in place of a mean, in order.",
+    )
+    counts: bool = Field(
+        default=False, description="Whether numbers are counts of events: rates are predicted."
+    )
+    overdispersion: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    exposure: Line = Field(
+        default="",
+        description="Public column with the exposure of each count, which is then no input; if "
+        "empty, 1 in each row.",
+    )
     class_rates: list[Positive] = []
     link: LinkName | None = None
 
@@ -446,6 +464,7 @@ class PredictRequest(Message):
     interval: Coverage = None
     quantiles: Quantiles = []
     above: Thresholds = []
+    exposure: ExposureColumn = ""
 
 
 class Predictions(Message):

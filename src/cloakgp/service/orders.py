@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 from cloakgp.columns import schema_from_text
-from cloakgp.fitting.request import Classification, FitRequest, Regression
+from cloakgp.fitting.request import Classification, FitRequest, QuantileRegression, Regression
 from cloakgp.orders.options import Order, SourceTable
 from cloakgp.orders.origin import Origin
 from cloakgp.service.errors import InvalidError
 from cloakgp.service.messages import Choices
 from cloakgp.service.models import Table
 from cloakgp.service.settings import Settings
+
+# Choices that go with some outputs only.
+OF_QUANTILES = ("quantiles",)
+OF_COUNTS = ("counts", "overdispersion", "exposure")
+OF_NUMBERS = ("noise_variance", "mean", "transform", *OF_QUANTILES, *OF_COUNTS)
+OF_CLASSES = ("class_rates", "link")
+NOT_OF_QUANTILES = ("noise_variance", *OF_COUNTS)
 
 
 def order_of(
@@ -42,15 +50,21 @@ def order_of(
         If the choices make no sense for the table.
     """
     schema = schema_from_text(table.schema)
+    public = schema.sources
+    if choices.exposure and choices.exposure not in public:
+        # Other columns of the file were not declared to be public.
+        raise InvalidError(f"exposure must be one of {', '.join(public)}")
     try:
         if choices.inputs:
             schema = schema.select(choices.inputs)
+        schema = schema.without(choices.exposure)
         order = Order(
             source=SourceTable(
                 path=Path(table.path),
                 output=table.output,
                 schema=schema,
                 person=table.person,
+                exposure=choices.exposure,
                 missing_output=table.missing_output,
                 query=table.query,
                 limits=replace(settings.table_limits, stopped=stopped),
@@ -59,6 +73,7 @@ def order_of(
             origin=origin or Origin(),
         )
         order.validate()
+        schema.validate()
     except ValueError as error:
         raise InvalidError(without_path(error, table)) from None
     return order
@@ -91,24 +106,41 @@ def request_of(table: Table, choices: Choices, *, memory: float | None) -> FitRe
     )
 
 
-def _task(table: Table, choices: Choices) -> Regression | Classification:
-    of_numbers = (choices.noise_variance, choices.mean, choices.transform)
-    of_classes = (choices.class_rates or None, choices.link)
+def _task(table: Table, choices: Choices) -> Regression | QuantileRegression | Classification:
     if table.low is None or table.high is None:
-        if any(each is not None for each in of_numbers):
-            raise InvalidError("noise_variance, mean and transform go with numbers")
+        _refuse(choices, OF_NUMBERS, "go with numbers")
         return Classification(
             classes=tuple(table.classes),
             class_rates=tuple(choices.class_rates) or None,
             link=choices.link,
         )
-    if any(each is not None for each in of_classes):
-        raise InvalidError("class_rates and link go with classes")
+    _refuse(choices, OF_CLASSES, "go with classes")
+    bounds = table.low, table.high
+    stages: Literal["auto"] | None = "auto" if choices.stages == "auto" else None
+    interval: Literal["auto", False] = "auto" if choices.interval == "auto" else False
+    if choices.quantiles:
+        _refuse(choices, NOT_OF_QUANTILES, "have no meaning with quantiles")
+        return QuantileRegression(
+            bounds=bounds,
+            quantiles=tuple(choices.quantiles),
+            mean=choices.mean,
+            stages=stages,
+            interval=interval,
+            output_transform=choices.transform or "auto",
+        )
     return Regression(
-        bounds=(table.low, table.high),
+        bounds=bounds,
         noise_variance=choices.noise_variance,
         mean=choices.mean,
-        stages="auto" if choices.stages == "auto" else None,
-        interval="auto" if choices.interval == "auto" else False,
+        stages=stages,
+        interval=interval,
         output_transform=choices.transform,
+        likelihood="counts" if choices.counts else "normal",
+        overdispersion=choices.overdispersion,
     )
+
+
+def _refuse(choices: Choices, names: Sequence[str], why: str) -> None:
+    """Refuse choices that differ from their defaults."""
+    if any(getattr(choices, name) != Choices.model_fields[name].default for name in names):
+        raise InvalidError(f"{', '.join(names[:-1])} and {names[-1]} {why}")

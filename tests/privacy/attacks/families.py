@@ -297,6 +297,18 @@ def of_quantiles(name: str, *, groups: str = "", **settings: Any) -> Attack:
     return Attack(name, neighbourhoods, run, tight=0.01)
 
 
+def streamed_quantiles(name: str, **settings: Any) -> Attack:
+    """Outputs of rows in passes are compared with thresholds of cells, of two rows each."""
+
+    def run(y: np.ndarray, table: Table) -> Outcome:
+        places = table.plane[np.arange(len(y)) // 2]
+        chosen = {"gap": 0.1, "inducing": table.plane[:3], "learn": None, **settings}
+        model = DPGPQuantileRegressor(**{**BUDGET, **chosen})
+        return of_model(model.fit_rows(ArrayRows(places, y, chunk_rows=3, jobs=1)))
+
+    return Attack(name, one_output_moves, run, tight=0.01)
+
+
 def grouped(name: str, *, groups: str, **settings: Any) -> Attack:
     def neighbourhoods(table: Table) -> list[list[np.ndarray]]:
         whose = table.cycled(groups)
@@ -773,6 +785,8 @@ ATTACKS = [
     of_quantiles("quantiles in two stages, Laplace", stages=NO_BANDS, delta=0.0),
     of_quantiles("one quantile of groups", groups="aabbccd", quantiles=0.5, noise="gaussian"),
     of_quantiles("quantiles of groups, Laplace", groups="aabbccd", delta=0.0, learn=None),
+    streamed_quantiles("quantiles in passes", noise="gaussian"),
+    streamed_quantiles("one quantile in passes, Laplace", quantiles=0.5, delta=0.0),
     regression("functional", criterion="functional"),
     regression("defaults", kernel=None, noise_variance=None, learn="map", stages="auto"),
     regression("average, small budget", learn="average", epsilon=0.05, stages="auto"),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from conditioning import measured
 from scipy import stats
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
+from cloakgp.design.streaming.binning import Partition
 from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.kernels.coregion import CoregionKernel, as_entries
 from cloakgp.models.likelihoods import QuantileLikelihood
@@ -17,6 +20,7 @@ from cloakgp.privacy.questions.quantiles import (
     indicator_noise,
     indicator_units,
 )
+from cloakgp.release.gathered_strategy import GatheredStrategy
 from cloakgp.release.posterior.quantiles import ThresholdAnswers, quantile_posteriors
 
 KERNEL = ConstantKernel(1.5) * RBF(1.3)
@@ -205,3 +209,33 @@ def test_other_questions_are_refused():
     other = measured(X, asked.strategy.matrix, asked.answers, question=OutputBounds(0.0, 1.0))
     with pytest.raises(TypeError, match="no answers about thresholds"):
         ThresholdAnswers.of(PRIOR, [other])
+
+
+def test_cells_of_rows_at_one_place_are_as_their_rows():
+    """Oracle: the same columns of the same rows, each of its own."""
+    sizes = np.array([1.0, 3.0, 2.0, 5.0])
+    likelihood, exact = likelihood_of(3), replace(PRIOR, noise_variance=1e-9)
+    of_cells = asked_of(X, count=3, seed=4)
+    cells = Partition(centres=X, units=np.ones(1))
+    strategy = of_cells.strategy
+    gathered = GatheredStrategy(
+        cells=cells,
+        sizes=sizes,
+        matrix=strategy.matrix,
+        input_ranges=strategy.ranges,
+        X_query=strategy.X_query,
+        reconstruction=None,
+        certificate=strategy.certificate,
+    )
+    places = np.repeat(np.arange(4), sizes.astype(int))
+    rows = replace(
+        of_cells,
+        strategy=replace(strategy, X=X[places], matrix=strategy.matrix[:, places]),
+        question=replace(of_cells.question, thresholds=of_cells.question.thresholds[places]),
+    )
+    np.testing.assert_allclose(gathered.totals, rows.strategy.totals)
+    found = quantile_posteriors(exact, likelihood, [replace(of_cells, strategy=gathered)])
+    expected = quantile_posteriors(exact, likelihood, [rows])
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one.mean(POINTS), other.mean(POINTS), rtol=1e-5)
+        np.testing.assert_allclose(one.variance(POINTS), other.variance(POINTS), rtol=1e-5)

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from pydantic import ValidationError
-from services import work_as
+from services import register_visits, work_as
 
 from cloakgp.ledger.exports import is_receipt
 from cloakgp.release.distribution_columns import DistributionColumns
@@ -90,6 +90,100 @@ def test_distributions_of_new_outputs_stand_behind(analyst, release, tmp_path):
 def test_what_no_distribution_has_is_refused(asked):
     with pytest.raises(ValidationError):
         PredictRequest(rows=[{"age": 3.0}], **asked)
+
+
+def made_with(analyst, table, **choices):
+    """The number of a release of some choices, and the release itself."""
+    chosen = QUICK.model_copy(update=choices)
+    asked = make_request(analyst, NewRequest(table=table.id, choices=chosen, purpose="a test"))
+    assert asked.release is not None or asked.job.failure == "", asked.job
+    (made, *_) = releases.list_releases(analyst)
+    return made.id, releases.open_release(analyst, made.id)
+
+
+def test_quantiles_are_planned_released_and_predicted(analyst, table):
+    chosen = QUICK.model_copy(update={"quantiles": [0.1, 0.9], "stages": "auto"})
+    plan = plans.make_plan(analyst, PlanRequest(table=table.id, choices=chosen))
+    facts = {fact.label: fact.text for fact in plan.facts}
+    assert "how near quantiles come" in facts["expected error"]
+    number, made = made_with(analyst, table, quantiles=[0.1, 0.9], stages="auto")
+    assert made.likelihood.quantiles == (0.1, 0.9)
+    assert len(made.measurements) == 3
+    rows = [{"age": 3.0}, {"age": 12.5}]
+    found = releases.predict_release(analyst, number, PredictRequest(rows=rows))
+    expected = made.predict_frame([[3.0], [12.5]])
+    assert found.columns == list(expected)
+    assert found.columns[:3] == ["q_10", "q_10_lower", "q_10_upper"]
+    assert found.rows == expected.to_numpy().tolist()
+    drawn = releases.plot_release(analyst, number, vary=["age"], only=None, suffix=".svg")
+    assert drawn.startswith(b"<?xml")
+    assert "Cloak" in releases.page_release(analyst, number)
+    told = {
+        fact.text for section in releases.report_release(analyst, number) for fact in section.facts
+    }
+    assert any("quantile" in text for text in told)
+    with pytest.raises(InvalidError, match="exposure goes with releases of counts"):
+        releases.predict_release(
+            analyst, number, PredictRequest(rows=rows, above=[9.0], exposure="age")
+        )
+
+
+@pytest.fixture
+def visits(service, tokens, tmp_path, table):
+    """A table of counts in the account of the other one."""
+    assert table.account == "children"
+    return register_visits(service, tokens[Role.CUSTODIAN], tmp_path)
+
+
+def test_counts_are_planned_released_and_predicted(analyst, visits, tmp_path):
+    chosen = {"counts": True, "exposure": "years", "overdispersion": 0.1}
+    plan = plans.make_plan(
+        analyst, PlanRequest(table=visits.id, choices=QUICK.model_copy(update=chosen))
+    )
+    assert plan.plan["names"] == ("age",)
+    number, made = made_with(analyst, visits, **chosen)
+    assert made.input_names == ("age",)
+    assert made.likelihood.overdispersion == 0.1
+    years = pd.read_csv(tmp_path / "visits.csv")["years"]
+    np.testing.assert_array_equal(made.measurements[0].strategy.row_exposure, years)
+    rows = [{"age": 30.0, "years": 2}, {"age": 70.0, "years": "0.5"}]
+    questions = {"interval": 0.9, "above": [0.0]}
+    asked = PredictRequest(rows=rows, exposure="years", **questions)
+    found = releases.predict_release(analyst, number, asked)
+    expected = made.predict_frame([[30.0], [70.0]], exposure=[2.0, 0.5], **questions)
+    assert found.columns == list(expected)
+    assert found.rows == expected.to_numpy().tolist()
+    (tmp_path / "new.csv").write_text("age,years\n30,2\n70,0.5\n")
+    content = releases.predict_table(
+        analyst,
+        number,
+        tmp_path / "new.csv",
+        asked=DistributionColumns.asked(**questions),
+        exposure="years",
+    )
+    table = pd.read_csv(io.BytesIO(content))
+    np.testing.assert_array_equal(table[["lo_90", "hi_90"]], expected[["lo_90", "hi_90"]])
+    np.testing.assert_allclose(table["above_0"], expected["above_0"], atol=5.1e-5)
+    assert "Cloak" in releases.page_release(analyst, number)
+    for wrong, told in (
+        ({"exposure": "hours", "above": [0.0]}, "no column hours"),
+        ({"exposure": "years"}, "rates are those of one unit"),
+        ({"exposure": "none", "above": [0.0]}, "positive and finite"),
+    ):
+        short = PredictRequest(rows=[{**row, "none": 0} for row in rows], **wrong)
+        with pytest.raises(InvalidError, match=told):
+            releases.predict_release(analyst, number, short)
+
+
+def test_exposures_are_read_from_public_columns_alone(analyst, visits):
+    for hidden in ("pay", "visits"):
+        chosen = QUICK.model_copy(update={"counts": True, "exposure": hidden})
+        with pytest.raises(InvalidError, match="exposure must be one of age, years"):
+            plans.make_plan(analyst, PlanRequest(table=visits.id, choices=chosen))
+        asked = NewRequest(table=visits.id, choices=chosen, purpose="a test")
+        with pytest.raises(InvalidError, match="exposure must be one of age, years"):
+            make_request(analyst, asked)
+    assert releases.list_releases(analyst) == []
 
 
 def test_rows_that_lack_an_input_are_refused(analyst, release):

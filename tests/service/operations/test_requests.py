@@ -248,12 +248,23 @@ def test_choices_that_make_no_sense_are_refused_before_anything_is_held(office):
         ({"criterion": "best"}, "criterion must be one of"),
         ({"class_rates": [0.5, 0.5]}, "go with classes"),
         ({"transform": "logit"}, "logit"),
+        ({"quantiles": [0.9, 0.5]}, "in order"),
+        ({"quantiles": [0.5], "counts": True}, "no meaning with quantiles"),
+        ({"quantiles": [0.5], "noise_variance": 2.0}, "no meaning with quantiles"),
+        ({"quantiles": [0.5], "criterion": "trace"}, "questions about quantiles"),
+        ({"overdispersion": 0.1}, "overdispersion is of counts"),
+        ({"exposure": "age"}, "exposure goes with --counts"),
+        ({"counts": True, "exposure": "height"}, "exposure must be one of age"),
+        ({"counts": True, "exposure": "age"}, "at least one column"),
+        ({"counts": True, "transform": "log"}, "counts scatter"),
     ):
         with pytest.raises(InvalidError, match=told):
             office.ask(analyst, 0.1, **choices)
         assert list_requests(analyst) == []
     assert office.ask(analyst, 0.1, transform="log").id == 1
     assert office.ask(analyst, 0.1, noise="laplace").id == 2
+    assert office.ask(analyst, 0.1, quantiles=[0.1, 0.9], mean=100.0).id == 3
+    assert office.ask(analyst, 0.1, counts=True, overdispersion=0.0).id == 4
 
 
 def test_nothing_is_asked_of_a_table_that_is_withdrawn(office):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 
 import numpy as np
 import pytest
-from services import ROWS, work_as, write_people
+from services import ROWS, register_visits, work_as, write_people
 from visitors import Page
 
 from cloakgp.service.access import Role
@@ -230,6 +231,79 @@ def test_what_is_predicted_is_what_the_release_predicts(visit, release, service,
         assert told in reader.get(f"{release}/answer", params={"x0": "12.5"} | bad).text
     assert "must be a number" in reader.get(f"{release}/answer", params={"x0": "old"}).text
     assert "must be a number" in reader.get(f"{release}/answer", params={"x0": "inf"}).text
+
+
+def asked_for(visitor, table, **choices):
+    """The address of the page of a release of some choices, asked for by the forms of its pages."""
+    plan = visitor.get(f"/tables/{table.id}/plan", params=QUICK | choices)
+    address = re.search(rf'href="(/tables/{table.id}/request[^"]+)"', plan.text)
+    form = visitor.get(html.unescape(address[1]))
+    hidden = [each for each in Page(form.text).of("input") if each.get("type") == "hidden"]
+    asked = {
+        "purpose": "a test",
+        "inputs": [each["value"] for each in hidden if each["name"] == "inputs"],
+    }
+    asked |= {each["name"]: each["value"] for each in hidden if each["name"] != "inputs"}
+    made = visitor.send(f"/tables/{table.id}/request", asked)
+    return made.text, re.search(r'href="(/releases/\d+)"', made.text)[1]
+
+
+def test_quantiles_are_asked_for_and_predicted(visit, table, service, tokens):
+    analyst, reader = visit(Role.ANALYST), visit(Role.READER)
+    request, release = asked_for(analyst, table, quantiles="0,1; 0.9")
+    assert "<dt>Quantiles</dt><dd>0.1, 0.9</dd>" in request
+    made = open_release(work_as(service, tokens[Role.READER]), int(release.rpartition("/")[2]))
+    found = made.predict_frame({"age": [12.5]})
+    asked = {"x0": "12.5", "coverage": "80", "above": "110,5"}
+    answer = reader.get(f"{release}/answer", params=asked).text
+    for level in (10, 90):
+        told = re.search(
+            rf"<dt>{level} % are at most</dt><dd>([\d.]+); from ([\d.]+) to ([\d.]+), with 95 %",
+            answer,
+        )
+        known = [found[f"q_{level}{end}"][0] for end in ("", "_lower", "_upper")]
+        np.testing.assert_allclose([float(each) for each in told.groups()], known, rtol=1e-2)
+    share = 100 * made.probability_above({"age": [12.5]}, 110.5)[0]
+    assert f"A new person is above 110.5 with {share:.1f} %" in answer
+    assert "on average" not in answer
+    page = reader.get(release).text
+    assert 'name="limits"' not in page
+    files = {"file": ("new.csv", b"age\n5\n10\n", "text/csv")}
+    head = reader.send(f"{release}/table", {"above": "120"}, files=files).text.split()[0]
+    assert head.split(",")[:4] == ["age", "q_10", "q_10_lower", "q_10_upper"]
+    picture = reader.get(f"{release}/picture")
+    assert (picture.status_code, picture.headers["content-type"]) == (200, "image/png")
+
+
+def test_counts_are_asked_for_and_predicted(visit, table, service, tokens, tmp_path):
+    assert table.output == "height"
+    visits = register_visits(service, tokens[Role.CUSTODIAN], tmp_path)
+    analyst, reader = visit(Role.ANALYST), visit(Role.READER)
+    form = analyst.get(f"/tables/{visits.id}/plan").text
+    assert '<option value="years">' in form
+    assert '<option value="pay">' not in form
+    chosen = {"counts": "yes", "exposure": "years", "inputs": ["age", "years"]}
+    request, release = asked_for(analyst, visits, overdispersion="0,1", **chosen)
+    for told in ("<dt>Exposure</dt><dd>years</dd>", "rates of events", "columns</dt><dd>age</dd>"):
+        assert told in request
+    made = open_release(work_as(service, tokens[Role.READER]), int(release.rpartition("/")[2]))
+    assert (made.input_names, made.likelihood.overdispersion) == (("age",), 0.1)
+    assert 'name="exposure"' in reader.get(release).text
+    asked = {"x0": "60", "coverage": "90", "above": "2", "exposure": "0,5"}
+    answer = reader.get(f"{release}/answer", params=asked).text
+    ends = re.search(r"A new person: from ([\d.]+) to ([\d.]+), with 90 %", answer).groups()
+    known = made.predict_interval({"age": [60.0]}, 0.9, exposure=0.5)
+    np.testing.assert_allclose([float(end) for end in ends], np.ravel(known))
+    share = 100 * made.probability_above({"age": [60.0]}, 2, exposure=0.5)[0]
+    assert f"A new person is above 2 with {share:.1f} %" in answer
+    for bad, told in (("x", "exposure must be a number"), ("0", "positive and finite")):
+        assert told in reader.get(f"{release}/answer", params=asked | {"exposure": bad}).text
+        assert reader.get(release, params=asked | {"exposure": bad}).status_code == 422
+    files = {"file": ("new.csv", b"age,years\n30,2\n60,0.5\n", "text/csv")}
+    more = {"above": "2", "exposure": "years"}
+    rows = reader.send(f"{release}/table", more, files=files).text.split()
+    assert rows[0].startswith("age,years,median,sd,lower,upper,above_2")
+    assert float(rows[2].split(",")[-1]) == pytest.approx(share / 100, abs=5.1e-5)
 
 
 def test_a_table_is_predicted(visit, release):

@@ -64,8 +64,8 @@ MOST_OVERDISPERSED, MOST_COUNTED = 1e3, 1e8
 # Share of the latent variance that each row has to itself, so that covariances have factors.
 LATENT_NUGGET = 1e-6
 
-_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(NODES)
-_SHARES = _WEIGHTS / _WEIGHTS.sum()
+HERMITE_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(NODES)
+HERMITE_SHARES = _WEIGHTS / _WEIGHTS.sum()
 
 
 def count_distribution(mean: Array, overdispersion: float) -> stats.distributions.rv_frozen:
@@ -98,13 +98,13 @@ class _Masses:
     def mixed(self, mean: Array, variance: Array) -> tuple[Array, Array]:
         """Return p and q of cells for log means N(mean, variance), shapes (n, K)."""
         sd = np.maximum(np.sqrt(variance), SMALLEST_SD)
-        places = (mean[:, None] + sd[:, None] * _NODES - LOWEST_LOG_MEAN) / LOG_MEAN_STEP
+        places = (mean[:, None] + sd[:, None] * HERMITE_NODES - LOWEST_LOG_MEAN) / LOG_MEAN_STEP
         places = np.clip(places, 0.0, len(self.table) - 1.0)
         below = np.minimum(places.astype(np.intp), len(self.table) - 2)
         above = places - below
         rows = np.repeat(np.arange(len(mean)), NODES)
         mixed = []
-        for shares in (_SHARES, _SHARES * _NODES):
+        for shares in (HERMITE_SHARES, HERMITE_SHARES * HERMITE_NODES):
             entries = np.concatenate([((1 - above) * shares).ravel(), (above * shares).ravel()])
             columns = np.concatenate([below.ravel(), below.ravel() + 1])
             shape = (len(mean), len(self.table))
@@ -321,7 +321,7 @@ class CountLikelihood(Likelihood):
             own = part.likelihood
             assert isinstance(own, CountLikelihood)
             sd = np.sqrt(part.variance[:, 0])[:, None]
-            log_means = part.mean[:, :1] + np.log(exposure)[:, None] + sd * _NODES
+            log_means = part.mean[:, :1] + np.log(exposure)[:, None] + sd * HERMITE_NODES
             parts.append((part.weight, np.exp(log_means), own.overdispersion))
         return CountMixture(parts=tuple(parts))
 
@@ -367,7 +367,7 @@ class CountMixture:
 
     def _averaged(self, of_one: Callable[[stats.distributions.rv_frozen], Array]) -> Array:
         total = sum(
-            weight * (of_one(count_distribution(means, own)) @ _SHARES)
+            weight * (of_one(count_distribution(means, own)) @ HERMITE_SHARES)
             for weight, means, own in self.parts
         )
         return np.asarray(total, dtype=np.float64)

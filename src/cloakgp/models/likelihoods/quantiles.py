@@ -1,26 +1,26 @@
-r"""Likelihood of quantiles: which thresholds outputs lie at or below, by latent quantiles.
+r"""Likelihood of latent quantiles: probabilities that outputs lie at or below thresholds.
 
 The τ_k-quantile of outputs at x is a Gaussian process q_k(x), k = 1 … K. All have one kernel, and
 functions of different k are correlated by ρ: with f common to all and d_k of each,
 
     q_k = m + s_k z_k + √ρ f + √(1 − ρ) d_k,    z_k = Φ⁻¹(τ_k),
 
-so that quantiles rise and fall together where answers do not tell otherwise. Near its τ_k-quantile,
-an output is taken to scatter as a normal one of sd s_k would,
+so that quantiles rise and fall together unless answers differ. Near its τ_k-quantile, the
+distribution of an output is taken to be normal with sd s_k,
 
     P(y ≤ t | q_k) = Φ((t − q_k)/s_k + z_k),
 
-which at t = q_k is τ_k, whatever s_k is: what is asked at predicted quantiles decides where they
-are, and s_k only how fast they move. For q_k ~ N(μ, v), with u = √(s_k² + v),
+which at t = q_k is τ_k, whatever s_k is: answers about thresholds at predicted quantiles determine
+where quantiles are, and s_k only how fast they move. For q_k ~ N(μ, v), with u = √(s_k² + v),
 
     e = E P = Φ((t − μ + s_k z_k)/u),    cov(q_k, P)/v = −φ((t − μ + s_k z_k)/u)/u.
 
 Two indicators of one output have covariance min(e, e') − e e', of which slopes account for
-A A' cov(q_k, q_k'). Quantiles are the same in every increasing scale, so that any can be chosen in
-which outputs scatter about alike: `cloakgp.models.transforms`.
+A A' cov(q_k, q_k'). Quantiles are the same in every increasing scale: one is chosen in which
+outputs scatter alike (`cloakgp.models.transforms`).
 
-What is predicted of a new output is a quantile of its predictive distribution: q_k is not known
-exactly, which scatters outputs further about their prediction, to u in place of s_k. Predictions
+Predictions are quantiles of the predictive distribution of a new output: the uncertainty of q_k
+adds to the scatter of outputs, which is u in place of s_k. Predictions
 that cross are sorted, which brings them nearer to the true ones, whatever these are (Chernozhukov,
 Fernández-Val and Galichon 2010). Between them, and beyond, quantiles are linear in z.
 """
@@ -45,7 +45,7 @@ from cloakgp.utils.arrays import Array
 
 # ρ: how much of the prior variance of a quantile's curve is common to all of them.
 IN_COMMON = 0.9
-# Beyond these a quantile is told by too few outputs to be one of a table.
+# Beyond these too few outputs of a table determine a quantile.
 LOWEST, HIGHEST = 1e-3, 1.0 - 1e-3
 
 
@@ -58,7 +58,7 @@ class QuantileLikelihood(Likelihood):
     quantiles : tuple of float
         τ_k, increasing.
     scales : tuple of float
-        s_k: as what sd outputs scatter near each.
+        s_k: the sd of outputs near each.
     in_common : float
         ρ.
 
@@ -115,7 +115,7 @@ class QuantileLikelihood(Likelihood):
 
     @property
     def middle(self) -> int:
-        """Which quantile is nearest to the median."""
+        """The number of the quantile nearest to the median."""
         return int(np.abs(self.steps).argmin())
 
     @property
@@ -181,14 +181,14 @@ class QuantileLikelihood(Likelihood):
         Raises
         ------
         ValueError
-            If a spread is asked for.
+            If an sd or a covariance is requested.
         """
         if return_std or return_cov or new_output:
             raise ValueError("quantiles have limits, and no sd: ask for predict_limits")
         return self.predictive(functions, X).values
 
     def predictive(self, functions: LatentFunctions, X: Array) -> PredictedQuantiles:
-        """Return what is predicted of the distribution of a new output at P points.
+        """Return the predicted distribution of a new output at P points.
 
         Parameters
         ----------

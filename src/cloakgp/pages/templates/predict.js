@@ -176,6 +176,19 @@ const Cloak = (() => {
       sum + each.weight * (each.variance + noise * each.noise + (each.mean - mean) ** 2), 0));
     return { mean, sd: spread(0), newSd: spread(1) };
   };
+  // Of each quantile mean, sd and scale of its curve, averaged over priors, as
+  // cloakgp.models.likelihoods.quantiles has them.
+  const curves = (values) => {
+    const x = encode(values);
+    const found = release.parts.map((part) => ({ weight: part.weight, scales: part.scales, latent: latent(part, x) }));
+    const averaged = (of) => found.reduce((sum, part) => sum + part.weight * of(part), 0);
+    return release.quantiles.steps.map((step, k) => {
+      const mean = averaged((part) => part.latent[k].mean), scale = averaged((part) => part.scales[k]);
+      const variance = averaged((part) => part.latent[k].variance + (part.latent[k].mean - mean) ** 2);
+      return { step, mean, scale, sd: Math.sqrt(variance), newSd: Math.sqrt(scale * scale + variance) };
+    });
+  };
+  const sorted = (found) => found.sort((one, other) => one - other);
   // Between points in ascending order, as NumPy's interp.
   const interpolated = (x, points, heights) => {
     const last = points.length - 1;
@@ -209,6 +222,19 @@ const Cloak = (() => {
     }
     return normalQuantiles.get(probability);
   };
+  // Between quantiles that are predicted, and beyond them normally: in z, linearly.
+  const betweenQuantiles = (found) => {
+    const steps = found.map((each) => each.step), last = steps.length - 1;
+    const heights = sorted(found.map((each) => each.mean + (each.newSd - each.scale) * each.step));
+    const first = found[0].newSd, end = found[last].newSd;
+    return {
+      heights,
+      quantile: (z) => interpolated(z, steps, heights)
+        + Math.min(z - steps[0], 0) * first + Math.max(z - steps[last], 0) * end,
+      step: (y) => interpolated(y, heights, steps)
+        + Math.min(y - heights[0], 0) / first + Math.max(y - heights[last], 0) / end,
+    };
+  };
   const steps = (mean, shares) => {
     if (!calibration) return shares.map(normalQuantile);
     const below = curve(mean);
@@ -221,17 +247,118 @@ const Cloak = (() => {
   const forwards = { log: Math.log, logit: (y) => Math.log(y / (1 - y)) };
   const forward = forwards[release.transform] || ((y) => y);
   const within = (value) => Math.min(Math.max(inverse(value), release.bounds[0]), release.bounds[1]);
-  const predicted = (values, coverage) => {
-    const { mean, sd, newSd } = numbers(values);
+  // Counts of events for some exposure, as cloakgp.models.likelihoods.counts has them: Poisson or
+  // negative binomial, mixed over nodes of the log rate. Their shares up to a number are incomplete
+  // gamma and beta functions, by continued fractions (Lentz); log Γ after Lanczos.
+  const LANCZOS = [57.1562356658629235, -59.5979603554754912, 14.1360979747417471, -0.491913816097620199,
+    0.339946499848118887e-4, 0.465236289270485756e-4, -0.983744753048795646e-4, 0.158088703224912494e-3,
+    -0.210264441724104883e-3, 0.217439618115212643e-3, -0.164318106536763890e-3, 0.844182239838527433e-4,
+    -0.261908384015814087e-4, 0.368991826595316234e-5];
+  const logGamma = (x) => {
+    const high = x + 5.2421875;
+    const sum = LANCZOS.reduce((rest, each, i) => rest + each / (x + 1 + i), 0.999999999999997092);
+    return (x + 0.5) * Math.log(high) - high + Math.log(2.5066282746310005 * sum / x);
+  };
+  const MOST_TERMS = 100000, PRECISION = 1e-15;
+  const fraction = (first, next) => {
+    const away = (value) => (Math.abs(value) < 1e-300 ? 1e-300 : value);
+    let c = 1 / 1e-300, d = 1 / away(first), value = d;
+    for (let i = 1; i < MOST_TERMS; i++) {
+      const [above, below] = next(i);
+      d = 1 / away(below + above * d);
+      c = away(below + above / c);
+      value *= c * d;
+      if (Math.abs(c * d - 1) < PRECISION) break;
+    }
+    return value;
+  };
+  // P(y ≤ count) of a Poisson count: the upper incomplete gamma function.
+  const poisson = (count, mean) => {
+    const a = count + 1, scale = Math.exp(a * Math.log(mean) - mean - logGamma(a));
+    if (mean < a) {
+      let term = 1 / a, sum = term;
+      for (let n = a + 1; term > PRECISION * sum; n++) { term *= mean / n; sum += term; }
+      return 1 - scale * sum;
+    }
+    return scale * fraction(mean + 1 - a, (i) => [-i * (i - a), mean + 2 * i + 1 - a]);
+  };
+  // log Γ(a + b) − log Γ(a), after Stirling where both are too large for their difference.
+  const logRise = (a, b) => (a < 1e5 ? logGamma(a + b) - logGamma(a)
+    : (a - 0.5) * Math.log1p(b / a) + b * (Math.log(a + b) - 1) + (1 / (a + b) - 1 / a) / 12);
+  const logOf = (share, other) => (share > 0.5 ? Math.log1p(-other) : Math.log(share));
+  const beta = (x, rest, a, b) => {
+    if (x > (a + 1) / (a + b + 2)) return 1 - beta(rest, x, b, a);
+    const [large, small] = a > b ? [a, b] : [b, a];
+    const scale = Math.exp(logRise(large, small) - logGamma(small) + a * logOf(x, rest) + b * logOf(rest, x));
+    return scale / a * fraction(1, (i) => {
+      const m = i >> 1, even = i % 2 === 0;
+      return [(even ? m * (b - m) : -(a + m) * (a + b + m)) * x / ((a + i - 1) * (a + i)), 1];
+    });
+  };
+  const upTo = (count, mean, own) => {
+    // Poisson counts are the same but for rounding errors, and quicker.
+    if (own * mean < 1e-9) return poisson(count, mean);
+    const p = 1 / (1 + own * mean);
+    return beta(p, own * mean * p, 1 / own, count + 1);
+  };
+  const counted = (values, exposure) => {
+    const x = encode(values), { nodes, shares } = release.counts, found = [];
+    for (const part of release.parts) {
+      const [{ mean, variance }] = latent(part, x);
+      nodes.forEach((node, i) => found.push({
+        share: part.weight * shares[i],
+        mean: exposure * Math.exp(mean + Math.sqrt(variance) * node),
+        own: part.overdispersion,
+      }));
+    }
+    return (count) => (count < 0 ? 0
+      : found.reduce((sum, each) => sum + each.share * upTo(count, each.mean, each.own), 0));
+  };
+  const countQuantile = (below, share) => {
+    let low = -1, high = 1;
+    while (below(high) < share) { low = high; high *= 2; }
+    while (high - low > 1) {
+      const middle = Math.floor((low + high) / 2);
+      if (below(middle) >= share) high = middle; else low = middle;
+    }
+    return high;
+  };
+  const predictedCounts = (values, tails, exposure) => {
+    const { mean, sd } = numbers(values), below = counted(values, exposure);
+    return {
+      middle: Math.exp(mean),
+      curve: [-1, 1].map((sign) => Math.exp(mean + sign * release.normal95 * sd)),
+      person: tails.map((tail) => countQuantile(below, tail)),
+    };
+  };
+  const predictedQuantiles = (values, tails) => {
+    const found = curves(values), { heights, quantile } = betweenQuantiles(found);
+    const [lower, upper] = [-1, 1].map((sign) =>
+      sorted(found.map((each) => each.mean + sign * release.normal95 * each.sd)));
+    const quantiles = heights.map((height, k) => ({
+      middle: within(height), curve: [within(lower[k]), within(upper[k])],
+    }));
+    const person = tails.map((tail) => within(quantile(normalQuantile(tail))));
+    return { ...quantiles[release.quantiles.middle], quantiles, person };
+  };
+  const predicted = (values, coverage, exposure = 1) => {
     const tails = [0.5 - coverage / 2, 0.5 + coverage / 2];
+    if (release.counts) return predictedCounts(values, tails, exposure);
+    if (release.quantiles) return predictedQuantiles(values, tails);
+    const { mean, sd, newSd } = numbers(values);
     return {
       middle: within(mean),
       curve: [-1, 1].map((sign) => within(mean + sign * release.normal95 * sd)),
       person: steps(mean, tails).map((step) => within(mean + step * newSd)),
     };
   };
-  const above = (values, threshold) => {
+  const above = (values, threshold, exposure = 1) => {
     const [lowest, highest] = release.bounds;
+    if (release.counts) return 1 - counted(values, exposure)(Math.floor(threshold));
+    if (release.quantiles) {
+      const asked = forward(Math.min(Math.max(threshold, lowest), highest));
+      return normal(-betweenQuantiles(curves(values)).step(asked));
+    }
     if (threshold < lowest) return 1;
     if (threshold >= highest) return 0;
     const { mean, newSd } = numbers(values), step = (forward(threshold) - mean) / newSd;
@@ -265,7 +392,7 @@ const Cloak = (() => {
   const colours = ["#1f6f8b", "#d1772e", "#7a5195", "#58913f", "#b3261e", "#7b8794", "#0f4c5c", "#c9a227"];
   const values = release.controls.map((control) => control.typical);
   const find = (id) => document.getElementById(id);
-  let over = 0, percent = release.classes ? 0 : Number(find("coverage").value), threshold = null;
+  let over = 0, percent = release.classes ? 0 : Number(find("coverage").value), threshold = null, exposure = 1;
 
   const digits = (span) => Math.max(0, 2 - Math.floor(Math.log10(span || 1)));
   const number = (value, span) => value.toLocaleString("en", { maximumFractionDigits: digits(span) });
@@ -277,8 +404,12 @@ const Cloak = (() => {
     return control.unit ? `${text} ${control.unit}` : text;
   };
   const escaped = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
-  const span = release.bounds ? release.bounds[1] - release.bounds[0] : 1;
-  const middle = release.transform ? "median" : "average";
+  const middle = release.counts ? "rate" : release.transform ? "median" : "average";
+  // Digits of numbers go by the bounds, or by how unsure a rate or a quantile is.
+  const width = ([low, high]) => high - low;
+  const spanOf = (found) => (found.quantiles ? Math.min(...found.quantiles.map((each) => width(each.curve)))
+    : release.counts ? width(found.curve) : width(release.bounds));
+  const percents = release.quantiles ? release.quantiles.levels.map((level) => Number((100 * level).toPrecision(6))) : [];
 
   const tell = () => {
     if (release.classes) {
@@ -290,13 +421,16 @@ const Cloak = (() => {
       find("person").textContent = "";
       return;
     }
-    const found = Cloak.predicted(values, percent / 100);
+    const found = Cloak.predicted(values, percent / 100, exposure), span = spanOf(found);
     const text = (ends) => ends.map((end) => number(end, span)).join(" to ");
     find("prediction").textContent = number(found.middle, span);
-    find("curve").textContent = `The ${middle} of such people lies in ${text(found.curve)}, with 95 %.`;
+    find("curve").textContent = found.quantiles
+      ? found.quantiles.map((each, k) => `${percents[k]} % of such people are at most `
+        + `${number(each.middle, span)}: from ${text(each.curve)}, with 95 %.`).join("\n")
+      : `The ${middle} of such people lies in ${text(found.curve)}, with 95 %.`;
     find("person").textContent = `One such person lies in ${text(found.person)}, with ${percent} %.`;
     find("beyond").textContent = threshold === null ? ""
-      : `One such person is above ${threshold} with ${(100 * Cloak.above(values, threshold)).toFixed(1)} %.`;
+      : `One such person is above ${threshold} with ${(100 * Cloak.above(values, threshold, exposure)).toFixed(1)} %.`;
   };
 
   const grid = (control) => {
@@ -332,18 +466,26 @@ const Cloak = (() => {
           line: { color: colour, width: 3 }, marker: { color: colour, size: 11 } });
       });
     } else {
-      const found = points.map((value) => Cloak.predicted(at(value), percent / 100));
-      for (const [name, key, colour] of [[`one person, ${percent} %`, "person", "rgba(90,169,196,.2)"],
-        [`${middle}, 95 %`, "curve", "rgba(90,169,196,.5)"]]) {
-        const ends = found.map((each) => each[key]);
+      const found = points.map((value) => Cloak.predicted(at(value), percent / 100, exposure));
+      const band = (name, ends, fillcolor) => {
         const low = ends.map((end) => end[0]), high = ends.map((end) => end[1]);
         if (level) traces.push({ type: "bar", x: xs, y: high.map((end, i) => end - low[i]), base: low,
-          name, marker: { color: colour }, width: 0.5, hoverinfo: "skip" });
+          name, marker: { color: fillcolor }, width: 0.5, hoverinfo: "skip" });
         else traces.push({ x: [...xs, ...xs.slice().reverse()], y: [...high, ...low.slice().reverse()],
-          fill: "toself", fillcolor: colour, line: { width: 0 }, mode: "lines", name, hoverinfo: "skip" });
+          fill: "toself", fillcolor, line: { width: 0 }, mode: "lines", name, hoverinfo: "skip" });
+      };
+      const line = (name, y, color) =>
+        traces.push({ x: xs, y, name, ...mark, line: { color, width: 3 }, marker: { color, size: 11 } });
+      band(`one person, ${percent} %`, found.map((each) => each.person), "rgba(90,169,196,.2)");
+      if (release.quantiles) percents.forEach((share, k) => {
+        const colour = colours[k % colours.length], own = found.map((each) => each.quantiles[k]);
+        band(`${share} %, its 95 %`, own.map((each) => each.curve), `${colour}40`);
+        line(`${share} %`, own.map((each) => each.middle), colour);
+      });
+      else {
+        band(`${middle}, 95 %`, found.map((each) => each.curve), "rgba(90,169,196,.5)");
+        line("prediction", found.map((each) => each.middle), "#1f6f8b");
       }
-      traces.push({ x: xs, y: found.map((each) => each.middle), name: "prediction", ...mark,
-        line: { color: "#1f6f8b", width: 3 }, marker: { color: "#1f6f8b", size: 11 } });
     }
     const chosen = across([values[over]])[0];
     const label = escaped(control.label) + (control.unit ? ` (${escaped(control.unit)})` : "");
@@ -353,6 +495,7 @@ const Cloak = (() => {
       xaxis: { title: { text: label }, type: level ? "category" : control.kind === "date" ? "date" : "linear",
         automargin: true, zeroline: false, showgrid: false },
       yaxis: { title: { text: release.classes ? "probability" : escaped(release.output) }, automargin: true,
+        type: release.quantiles && release.transform === "log" ? "log" : "linear",
         zeroline: false, gridcolor: "#e6eaed", range: release.classes ? [-0.03, 1.03] : undefined },
       legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { size: 12 } },
       shapes: [{ type: "line", x0: chosen, x1: chosen, y0: 0, y1: 1, yref: "paper",
@@ -400,6 +543,13 @@ const Cloak = (() => {
     find("above").addEventListener("input", (event) => {
       const given = event.target.value.trim().replace(",", "."), number = Number(given);
       threshold = given && Number.isFinite(number) ? number : null;
+      update();
+    });
+  }
+  if (release.counts) {
+    find("exposure").addEventListener("input", (event) => {
+      const number = Number(event.target.value.trim().replace(",", "."));
+      exposure = number > 0 && Number.isFinite(number) ? number : 1;
       update();
     });
   }

@@ -1,4 +1,4 @@
-r"""Quantiles: which of the thresholds of its row an output lies at or below.
+r"""Question about quantiles: the cell between thresholds of its row that an output lies in.
 
 Mechanism
 ---------
@@ -7,9 +7,9 @@ publish R V + s Z, with Z independent noise on a grid (Gaussian or Laplace). Wit
 has one column, ½ where y_j ≤ t_j and −½ elsewhere. With more, row j of V has K + 1 entries: a one
 in the cell between thresholds that y_j lies in, and zeros.
 
-Where thresholds are predicted τ-quantiles, R 1[y ≤ t] is expected to be R 1 τ: how answers differ
-from that says in which direction predictions are off. No output is clipped, and how far from its
-thresholds one lies is not seen.
+Where thresholds are predicted τ-quantiles, R 1[y ≤ t] is expected to be R 1 τ: the difference of
+answers from that gives the direction in which predictions are off. No output is clipped, and
+answers do not depend on its distance from thresholds.
 
 Neighbours
     One output changes, to any number; everything else is equal. With groups, all outputs of one
@@ -32,6 +32,11 @@ Argument
     value of the earlier answers, which is what adaptive composition asks for. Sums of the columns
     of V are R V 1 = R 1, which is public: what is taken off noisy ones to make them add up, and
     their partial sums, which are about 1[y ≤ t_k], are post-processing.
+Tables in chunks
+    Rows are gathered in public cells by their inputs; all rows of a cell have its thresholds and
+    its column (`cloakgp.fitting.gathered`). So thresholds and column of a row are functions of its
+    public inputs, one output moves the indicators of its own row alone, and all of the above holds
+    with r_j the column of its cell. `cloakgp.privacy.ask` measures every column.
 """
 
 from __future__ import annotations
@@ -51,14 +56,14 @@ from cloakgp.utils.arrays import Array
 
 @dataclass(frozen=True, eq=False)
 class QuantileQuestion(Question):
-    """Which of the thresholds of its row an output lies at or below.
+    """The cell between the thresholds of its row that an output lies in.
 
     Attributes
     ----------
     thresholds : array of shape (N, K)
         In output units, in order in every row.
     bounds : (float, float)
-        Declared; they say where outputs matter, and clip none.
+        Declared: where outputs matter. They clip none.
 
     Examples
     --------
@@ -76,12 +81,12 @@ class QuantileQuestion(Question):
     bounds: tuple[float, float]
 
     def validate(self) -> None:
-        """Refuse thresholds that are none.
+        """Refuse invalid thresholds.
 
         Raises
         ------
         ValueError
-            If they are missing, infinite, or not in order, or bounds are.
+            If thresholds or bounds are missing, infinite, or not in order.
         """
         fit = self.thresholds.ndim == 2 and self.thresholds.shape[1] > 0
         lo, hi = self.bounds
@@ -112,7 +117,7 @@ class QuantileQuestion(Question):
 
     @property
     def distance(self) -> float:
-        """How far a row of V moves, rounded up."""
+        """The largest change of a row of V, rounded up."""
         return 1.0 if self.channels == 1 else 2.0 * ROOT_HALF
 
     @property
@@ -136,7 +141,7 @@ class QuantileQuestion(Question):
         return number_faults(entries)
 
     def encode(self, entries: Array) -> Array:
-        """Return which thresholds outputs lie at or below, or between, shape (N, channels).
+        """Return indicators of the cells of outputs, shape (N, channels).
 
         Parameters
         ----------
@@ -149,26 +154,26 @@ class QuantileQuestion(Question):
         return np.asarray(above[:, None] == np.arange(self.channels), dtype=np.float64)
 
     def expected(self, below: Array) -> Array:
-        """Return V as it is expected to be, shape (N, channels).
+        """Return the expected V, shape (N, channels).
 
         Parameters
         ----------
         below : array of shape (N, K)
-            Public: how probable it is that outputs lie at or below thresholds.
+            Public: the probabilities that outputs lie at or below thresholds.
         """
         if self.channels == 1:
             return below - 0.5
         return np.diff(below, axis=1, prepend=0.0, append=1.0)
 
     def about_outputs(self, values: Array, totals: Array, *means: float) -> Array:
-        """Return answers about 1[y ≤ t_k], each in a unit in which its noise is the same.
+        """Return answers about 1[y ≤ t_k], in units of equal noise.
 
         Shape (k, K). The unit of the k-th is `indicator_units`.
         """
         if self.channels == 1:
             below = values + totals[:, None] / 2
         else:
-            # They add up to what is known.
+            # Their sum is public.
             excess = (values.sum(axis=1) - totals) / self.channels
             below = np.cumsum(values - excess[:, None], axis=1)[:, :-1]
         units = indicator_units(self.quantiles)
@@ -176,7 +181,7 @@ class QuantileQuestion(Question):
         return np.asarray(below * units - expected, dtype=np.float64)
 
     def describe_answers(self, count: int, *, noise: Callable[[str], str], output: str) -> str:
-        """Say that outputs at or below thresholds were summed up."""
+        """Describe sums of indicators of cells."""
         about = f"which values of {output} lie at or below "
         if self.channels == 1:
             about += "a threshold of their row"
@@ -187,10 +192,10 @@ class QuantileQuestion(Question):
 
 
 def indicator_units(quantiles: int) -> Array:
-    """Return what indicators 1[y ≤ t_k] are multiplied by so that noise is the same, shape (K,).
+    """Return factors of indicators 1[y ≤ t_k] that make their noise equal, shape (K,).
 
-    Cells have noise of variance σ² each, and add up to a number that is known: partial sums of k of
-    K + 1 have noise of variance σ² k (K + 1 − k)/(K + 1).
+    Cells have noise of variance σ² each, and a public sum: partial sums of k of K + 1 have noise of
+    variance σ² k (K + 1 − k)/(K + 1).
 
     Parameters
     ----------
@@ -211,8 +216,8 @@ def indicator_units(quantiles: int) -> Array:
 def indicator_noise(quantiles: int) -> Array:
     """Return the covariance of the noise of answers about 1[y ≤ t_k], in their units: (K, K).
 
-    With a diagonal of ones: partial sums of k and l ≥ k of K + 1 cells that add up to a number that
-    is known have covariance σ² k (K + 1 − l)/(K + 1).
+    With a diagonal of ones: partial sums of k and l ≥ k of K + 1 cells with a public sum have
+    covariance σ² k (K + 1 − l)/(K + 1).
 
     Parameters
     ----------

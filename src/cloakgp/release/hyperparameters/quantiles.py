@@ -1,10 +1,10 @@
-r"""How outputs scatter near their quantiles, from answers about thresholds.
+r"""Scales of outputs near their quantiles, from answers about thresholds.
 
-Answers about thresholds away from a quantile, and those about several quantiles, say how fast
-indicators go from 0 to 1: over s_k (`cloakgp.models.likelihoods.quantiles`). All s_k are multiplied
-by one factor, which is taken where the log density of all answers is greatest, with a weak prior
-around the declared value. Indicators are linearised under the last value while the next one is
-looked for, and again under that, until it stays.
+Answers about thresholds away from a quantile, and those about several quantiles, depend on s_k
+(`cloakgp.models.likelihoods.quantiles`), over which indicators go from 0 to 1. All s_k are
+multiplied by one factor: that of the greatest log density of all answers, with a weak prior around
+the declared value. Indicators are linearised under the last factor during the search for the next
+one, and again under that, until it stays.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cloakgp.release.posterior.quantiles import LinearisedThresholds, ThresholdA
 
 # Prior sd of the logarithm of the factor.
 LOG_SCALE_SD = 1.0
-# It is halved, or doubled, while that is more probable, and then looked for within a factor of two.
+# It is halved or doubled while the log posterior rises, and then refined within a factor of two.
 STEP, TOLERANCE, ROUNDS = float(np.log(2.0)), 0.05, 2
 # How often indicators are linearised to compare factors: at first, and from the last one on.
 FIRST_STEPS, FURTHER_STEPS = 12, 5
@@ -28,7 +28,7 @@ FIRST_STEPS, FURTHER_STEPS = 12, 5
 def learned_scales(
     answers: ThresholdAnswers, likelihood: QuantileLikelihood
 ) -> tuple[QuantileLikelihood, LinearisedThresholds]:
-    """Return a likelihood with the scales that the answers make most probable, and its account.
+    """Return a likelihood with the most probable scales, and its linearisation.
 
     Parameters
     ----------

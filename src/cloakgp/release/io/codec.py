@@ -25,6 +25,7 @@ from cloakgp.models.features import BinBasis, EigenBasis
 from cloakgp.models.likelihoods import LIKELIHOODS
 from cloakgp.privacy.questions import QUESTIONS
 from cloakgp.release.bands import ROW_QUESTIONS
+from cloakgp.release.gathered_strategy import GatheredStrategy
 from cloakgp.release.io.kernel_tree import kernel_from_tree, kernel_to_tree
 from cloakgp.release.strategy import DenseStrategy
 from cloakgp.release.streamed_strategy import StreamedStrategy
@@ -37,6 +38,7 @@ TYPES: dict[str, type] = {
     "sparse": SparsePrior,
     "dense": DenseStrategy,
     "streamed": StreamedStrategy,
+    "gathered": GatheredStrategy,
     "linear rule": LinearRule,
     "ball rule": BallRule,
     "partition rule": PartitionRule,

@@ -1,4 +1,4 @@
-r"""Latent quantiles, given noisy answers about which thresholds outputs lie at or below.
+r"""Posterior of latent quantiles, given noisy answers about thresholds.
 
 Answers are about sums of indicators, a_k = R 1[y ≤ t_k] + noise, for k = 1 … K, one threshold of
 each for every row and stage. As for labels (`cloakgp.release.posterior.classification`), every
@@ -9,12 +9,12 @@ K quantiles are conditioned on all answers: with B their correlation,
     cov(a_k, a_l) = B_kl R A_k K A_l Rᵀ + R Λ_kl Rᵀ + N_kl,
 
 where Λ is what accounts leave out of two indicators of one row, of one stage or of two, and N the
-covariance of the noise, which is common to quantiles of one stage
+covariance of the noise, which the quantiles of one stage share
 (`cloakgp.privacy.questions.quantiles`).
 
-Answers are brought to independent noise of unit variance by the inverse of a factor of N. What is
-known of one quantile is then a posterior like any other (`cloakgp.release.posterior.dense`), whose
-questions are those about it, and about the others as far as they go with it.
+The inverse of a factor of N makes the noise of answers independent, with unit variance. The
+posterior of one quantile is then one of `cloakgp.release.posterior.dense`, whose questions are
+those about it, and those about the others times their correlation with it.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from cloakgp.privacy.questions.quantiles import (
     indicator_noise,
     indicator_units,
 )
+from cloakgp.release.gathered_strategy import GatheredStrategy
 from cloakgp.release.measurement import Measurement, linear_measurements
 from cloakgp.release.posterior.classification import iterate_linearisation
 from cloakgp.release.posterior.dense import Posterior, factor_covariance
@@ -49,14 +50,14 @@ def quantile_posteriors(
     likelihood: QuantileLikelihood,
     measurements: Sequence[Measurement],
 ) -> tuple[Posterior, ...]:
-    """Return what is known of every latent quantile, given all answers.
+    """Return the posterior of every latent quantile, given all answers.
 
     Parameters
     ----------
     prior : ExactPrior or SparsePrior
     likelihood : QuantileLikelihood
     measurements : sequence of Measurement
-        Those that asked nothing, or about no thresholds, are passed over.
+        Those without questions, or about no thresholds, are passed over.
     """
     if not linear_measurements(measurements):
         return tuple(
@@ -68,7 +69,7 @@ def quantile_posteriors(
 
 @dataclass(frozen=True, eq=False)
 class _Block:
-    """One quantile of one measurement: its questions, thresholds, and answers.
+    """The questions, thresholds and answers about one quantile in one measurement.
 
     Attributes
     ----------
@@ -78,7 +79,7 @@ class _Block:
         Divided by the noise sd, in units in which noise is alike.
     thresholds : array of shape (N,)
     channel : int
-        Which quantile.
+        The number of the quantile.
     values : array of shape (k,)
     """
 
@@ -104,6 +105,8 @@ class ThresholdAnswers:
         The inverse of a lower factor of the noise's covariance.
     covariance : RowCovariance
         Of one latent quantile at all rows.
+    sizes : array of shape (n,)
+        How many outputs there are at each; more than one in cells of rows that are not kept.
     """
 
     prior: ExactPrior | SparsePrior
@@ -111,6 +114,7 @@ class ThresholdAnswers:
     blocks: tuple[_Block, ...]
     whitening: Array
     covariance: RowCovariance
+    sizes: Array
 
     @classmethod
     def of(
@@ -122,31 +126,35 @@ class ThresholdAnswers:
         ----------
         prior : ExactPrior or SparsePrior
         measurements : sequence of Measurement
-            At least one that tells where outputs are.
+            At least one that locates outputs.
 
         Raises
         ------
         TypeError
-            If one that tells where outputs are is not about thresholds of rows that are kept.
+            If one that locates outputs is not about thresholds of rows that are kept.
         """
-        tables: dict[int, tuple[slice, Array]] = {}
+        tables: dict[int, tuple[slice, Array, Array]] = {}
         blocks, factors, start = [], [], 0
         for one in linear_measurements(measurements):
             question, strategy = one.question, one.strategy
             if not isinstance(question, QuantileQuestion) or not isinstance(
-                strategy, DenseStrategy
+                strategy, DenseStrategy | GatheredStrategy
             ):
                 raise TypeError("these are no answers about thresholds")
             if strategy.table not in tables:
-                tables[strategy.table] = slice(start, start + len(strategy.X)), strategy.X
-                start += len(strategy.X)
-            rows, _ = tables[strategy.table]
+                count = len(strategy.X)
+                own = strategy.sizes if isinstance(strategy, GatheredStrategy) else np.ones(count)
+                tables[strategy.table] = slice(start, start + count), strategy.X, own
+                start += count
+            rows, _, sizes = tables[strategy.table]
+            # About the mean of the outputs at a place.
+            asked = strategy.matrix * sizes
             units, values = indicator_units(question.quantiles), one.residuals()
             for channel in range(question.quantiles):
                 blocks.append(
                     _Block(
                         rows=rows,
-                        questions=strategy.matrix * (units[channel] / one.noise_sd),
+                        questions=asked * (units[channel] / one.noise_sd),
                         thresholds=question.thresholds[:, channel],
                         channel=channel,
                         values=values[:, channel] / one.noise_sd,
@@ -156,10 +164,11 @@ class ThresholdAnswers:
             factors.append(np.kron(np.linalg.inv(factor), np.eye(strategy.n_answers)))
         return cls(
             prior=prior,
-            tables=tuple((number, X) for number, (_, X) in tables.items()),
+            tables=tuple((number, X) for number, (_, X, _) in tables.items()),
             blocks=tuple(blocks),
             whitening=np.asarray(linalg.block_diag(*factors), dtype=np.float64),
-            covariance=prior.output_covariance(np.vstack([X for _, X in tables.values()])),
+            covariance=prior.output_covariance(np.vstack([X for _, X, _ in tables.values()])),
+            sizes=np.concatenate([sizes for _, _, sizes in tables.values()]),
         )
 
     def iterate(
@@ -169,7 +178,7 @@ class ThresholdAnswers:
         near: LinearisedThresholds | None = None,
         steps: int | None = None,
     ) -> LinearisedThresholds:
-        """Linearise indicators at the marginals that come of it, until these stay.
+        """Linearise indicators at the resulting marginals, until these stay.
 
         Parameters
         ----------
@@ -177,7 +186,7 @@ class ThresholdAnswers:
         near : LinearisedThresholds, optional
             Where to begin; at the prior if not given.
         steps : int, optional
-            At most so many; as many as it takes if not given.
+            The most steps; until marginals stay if not given.
         """
         # Latent values are brought to sds of order one.
         unit = float(np.mean(likelihood.scales))
@@ -238,7 +247,7 @@ class ThresholdAnswers:
         factor = factor_covariance(answered)
         whitened = whitening @ values
         weights = np.asarray(linalg.cho_solve((factor, True), whitened))
-        told = whitening.T @ weights
+        projected = whitening.T @ weights
         of_channel = [crossed * alike[channel, channels] for channel in range(len(means))]
         explained = [
             linalg.solve_triangular(factor, whitening @ one.T, lower=True) for one in of_channel
@@ -249,7 +258,7 @@ class ThresholdAnswers:
                 left[:, one, other] -= (root * others).sum(axis=0)
         diagonal = np.arange(len(means))
         left[:, diagonal, diagonal] = np.maximum(left[:, diagonal, diagonal], 0.0)
-        moved = means + np.stack([one @ told for one in of_channel], axis=1)
+        moved = means + np.stack([one @ projected for one in of_channel], axis=1)
         return LinearisedThresholds(
             answers=self,
             questions=questions,
@@ -288,6 +297,7 @@ class ThresholdAnswers:
                 covariance[slice(*rows)],
                 channels=[self.blocks[place].channel for place in own],
             )
+            left = left / self.sizes[slice(*rows), None, None]
             for one, place in enumerate(own):
                 for other, another in enumerate(own):
                     weighted = self.blocks[place].questions * left[:, one, other]
@@ -303,8 +313,8 @@ def _left_of_rows(
 ) -> Array:
     """Return Λ of every row, shape (n, b, b), for b indicators of each.
 
-    Each quantile has a law of outputs of its own, and these need not go together. Where they leave
-    less than nothing, nothing is left: Λ is the nearest covariance.
+    Each quantile has a law of outputs of its own, and these laws may contradict each other: Λ is
+    the nearest covariance.
 
     Parameters
     ----------
@@ -329,11 +339,11 @@ class LinearisedThresholds:
     questions : array of shape (k, n)
         R A of all answers, over all rows.
     channels : array of shape (k,)
-        About which quantile each is.
+        The number of the quantile of each.
     residual : array of shape (k, k)
-        What accounts leave out; as all below, where noise is independent and of unit variance.
+        What accounts leave out; in units of independent noise of unit variance, as all below.
     values : array of shape (k,)
-        Answers, less what they would be at the prior means.
+        Answers, less their values at the prior means.
     factor : array of shape (k, k)
         Lower Cholesky factor of the answers' covariance.
     weights : array of shape (k,)
@@ -358,7 +368,7 @@ class LinearisedThresholds:
         return -misfit - float(np.log(np.diag(self.factor)).sum())
 
     def posteriors(self, likelihood: QuantileLikelihood) -> tuple[Posterior, ...]:
-        """Return what is known of each latent quantile.
+        """Return the posterior of each latent quantile.
 
         Parameters
         ----------
@@ -376,14 +386,14 @@ class LinearisedThresholds:
         )
 
     def tables(self, shares: Array) -> tuple[DenseTable, ...]:
-        """Return what was asked of the rows of each table, of a function in common.
+        """Return the questions about the rows of each table, as questions about one function.
 
         Parameters
         ----------
         shares : array of shape (k,)
-            How far what each answer is about goes with it.
+            The correlation with it of the function that each answer is about.
         """
-        told = self.answers.whitening @ (self.questions * shares[:, None])
+        asked = self.answers.whitening @ (self.questions * shares[:, None])
         made, answered, rows = [], 0, 0
         for number, X in self.answers.tables:
             own = slice(rows, rows + len(X))
@@ -393,7 +403,7 @@ class LinearisedThresholds:
                 DenseTable(
                     number=number,
                     X=X,
-                    questions=told[span, own],
+                    questions=asked[span, own],
                     residual=self.residual[span, span],
                 )
             )

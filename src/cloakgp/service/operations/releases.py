@@ -23,7 +23,7 @@ from cloakgp.data.schema import table_suffix
 from cloakgp.ledger import schema
 from cloakgp.ledger.accounts import open_content
 from cloakgp.ledger.exports import receipt_of
-from cloakgp.orders.predictions import TablePredictions
+from cloakgp.orders.predictions import TablePredictions, check_exposure
 from cloakgp.orders.progress import Reporter
 from cloakgp.pages.prediction import prediction_html
 from cloakgp.plots.figures import figure_bytes
@@ -46,6 +46,7 @@ from cloakgp.service.messages import (
     SectionView,
 )
 from cloakgp.service.models import MadeRelease
+from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import Estimate
 
 # Formats of tables to predict.
@@ -127,14 +128,18 @@ def predict_release(work: Work, release: Id, request: PredictRequest) -> Predict
     if len(request.rows) > work.service.settings.rows:
         raise InvalidError(f"at most {work.service.settings.rows} rows are predicted at once")
     made = open_release(work, release)
+    rows = pd.DataFrame.from_records(request.rows)
+    asked: dict[str, Any] = {
+        "interval": request.interval,
+        "quantiles": request.quantiles,
+        "above": request.above,
+    }
     try:
+        if request.exposure:
+            check_exposure(made, DistributionColumns.asked(**asked))
+            asked["exposure"] = _exposures(rows, request.exposure)
         frame = made.predict_frame(
-            pd.DataFrame.from_records(request.rows),
-            new_output=request.new_output,
-            estimate=request.estimate,
-            interval=request.interval,
-            quantiles=request.quantiles,
-            above=request.above,
+            rows, new_output=request.new_output, estimate=request.estimate, **asked
         )
     except (ValueError, TypeError) as error:
         raise InvalidError(str(error)) from None
@@ -153,6 +158,7 @@ def predict_table(
     new_output: bool = False,
     estimate: Estimate = "median",
     asked: DistributionColumns = NOTHING,
+    exposure: str = "",
 ) -> bytes:
     """Predict the rows of a table, and return it as CSV with predictions behind its columns.
 
@@ -165,6 +171,8 @@ def predict_table(
         As for `Release.predict_frame`.
     asked : DistributionColumns
         Of the distribution of new outputs.
+    exposure : str
+        The column with the exposures of new counts, which are 1 if it is empty.
 
     Raises
     ------
@@ -186,6 +194,7 @@ def predict_table(
             new_output=new_output,
             estimate=estimate,
             asked=asked,
+            exposure=exposure,
             limits=work.service.settings.predict_limits,
         )
     except (ValueError, OSError) as error:
@@ -256,6 +265,7 @@ def _predict(
     new_output: bool,
     estimate: Estimate,
     asked: DistributionColumns,
+    exposure: str,
     limits: ReadingLimits,
 ) -> bytes:
     made = open_content(content)
@@ -271,6 +281,7 @@ def _predict(
             new_output=new_output,
             estimate=estimate,
             asked=asked,
+            exposure=exposure,
             reporter=Reporter(show=lambda _: None),
             notify=lambda _: None,
             limits=limits,
@@ -278,6 +289,13 @@ def _predict(
         written = BytesIO()
         predictions.write(written)
     return written.getvalue()
+
+
+def _exposures(rows: pd.DataFrame, name: str) -> Array:
+    """Return the exposures of new counts."""
+    if name not in rows:
+        raise ValueError(f"there is no column {name}")
+    return np.asarray(pd.to_numeric(rows[name]), dtype=np.float64)
 
 
 def suffix_of_sent(name: str) -> str:

@@ -34,9 +34,17 @@ FIELD_NAMES = {
     "days": "days",
     "roles": "roles",
 }
-NUMBERS = ("epsilon", "delta", "signal_variance", "noise_variance", "mean", "inducing")
-LISTS = ("lengthscale", "class_rates")
-WORDS = ("noise", "criterion", "learn", "stages", "interval", "transform", "link")
+NUMBERS = (
+    "epsilon",
+    "delta",
+    "signal_variance",
+    "noise_variance",
+    "overdispersion",
+    "mean",
+    "inducing",
+)
+LISTS = ("lengthscale", "class_rates", "quantiles")
+WORDS = ("noise", "criterion", "learn", "stages", "interval", "transform", "link", "exposure")
 Fields = FormData | QueryParams
 
 
@@ -150,6 +158,7 @@ def choices_of(fields: Fields) -> Choices:
         if numbers := numbers_of(fields, name, called=name.replace("_", " ")):
             values[name] = numbers
     values |= {name: text for name in WORDS if (text := text_of(fields, name))}
+    values["counts"] = bool(text_of(fields, "counts"))
     values["inputs"] = [each for each in fields.getlist("inputs") if isinstance(each, str)]
     return Choices.model_validate(values)
 
@@ -168,6 +177,8 @@ def fields_of(choices: Choices) -> list[tuple[str, str]]:
             fields += [(name, each) for each in value]
         elif isinstance(value, list):
             fields += [(name, ";".join(f"{each!r}" for each in value))] if value else []
+        elif isinstance(value, bool):
+            fields += [(name, "yes")] if value else []
         else:
             fields.append((name, str(value)))
     return fields

@@ -15,9 +15,11 @@ from fastapi import APIRouter
 from fastapi.responses import Response
 from starlette.datastructures import QueryParams, UploadFile
 
+from cloakgp.models.likelihoods import QuantileLikelihood
+from cloakgp.orders.predictions import spreads
 from cloakgp.pages.rendering import POLICY, SCRIPTS
 from cloakgp.release import Release
-from cloakgp.release.distribution_columns import NOTHING, DistributionColumns
+from cloakgp.release.distribution_columns import NOTHING, DistributionColumns, quantile_column
 from cloakgp.release.predictions import sensible_digits
 from cloakgp.report.columns import has_classes, input_names
 from cloakgp.report.controls import Control, controls_of, raw_rows
@@ -84,6 +86,8 @@ class Answer:
         Of that interval, in per cent.
     above : tuple of (str, str)
         Thresholds, and how probable it is that a new person is above, in per cent.
+    quantiles : tuple of (str, str, (str, str))
+        Predicted quantiles by their per cent, and ends of the interval of 95 % for each curve.
     shares : tuple of (str, float)
         Probabilities of classes.
     """
@@ -93,6 +97,7 @@ class Answer:
     person: tuple[str, str] = ("", "")
     coverage: str = ""
     above: tuple[tuple[str, str], ...] = ()
+    quantiles: tuple[tuple[str, str, tuple[str, str]], ...] = ()
     shares: tuple[tuple[str, float], ...] = ()
 
 
@@ -122,10 +127,12 @@ def show_release(page: Page, release: Id) -> Response:
         varied=varied(page),
         predicts=predicts,
         chosen=chosen,
-        answer=answer_of(made, chosen, distribution_of(fields)) if predicts else None,
+        answer=_answer(made, chosen, fields) if predicts else None,
         coverages=COVERAGES,
         coverage=text_of(fields, "coverage") or COVERAGE,
         above=text_of(fields, "above"),
+        counts=made.likelihood.windowed,
+        exposure=text_of(fields, "exposure"),
         problem="",
     )
 
@@ -138,7 +145,7 @@ def show_answer(page: Page, release: Id) -> Response:
     made = releases.open_release(work, release)
     fields = page.request.query_params
     try:
-        answer, problem = answer_of(made, chosen_of(made, fields), distribution_of(fields)), ""
+        answer, problem = _answer(made, chosen_of(made, fields), fields), ""
     except InvalidError as error:
         answer, problem = None, str(error)
     return page.show("release_answer.html", about=about, answer=answer, problem=problem)
@@ -175,7 +182,9 @@ def predict_table(form: RowsForm, release: Id) -> Response:
             copyfileobj(file.file, target)
         new = form.text("limits") == "person"
         asked = distribution_of(form.fields)
-        content = releases.predict_table(work, release, path, new_output=new, asked=asked)
+        content = releases.predict_table(
+            work, release, path, new_output=new, asked=asked, exposure=form.text("exposure")
+        )
     named = {"Content-Disposition": f'attachment; filename="predicted-{release}.csv"'}
     return Response(content, media_type="text/csv", headers=named)
 
@@ -201,7 +210,11 @@ def chosen_of(release: Release, fields: QueryParams) -> tuple[Chosen, ...]:
 
 
 def answer_of(
-    release: Release, chosen: tuple[Chosen, ...], asked: DistributionColumns = NOTHING
+    release: Release,
+    chosen: tuple[Chosen, ...],
+    asked: DistributionColumns = NOTHING,
+    *,
+    exposure: float | None = None,
 ) -> Answer:
     """Return the prediction of one row.
 
@@ -212,6 +225,13 @@ def answer_of(
     asked : DistributionColumns
         The first interval is that of a new person, of `COVERAGE` % if there is none. Of numbers
         only.
+    exposure : float, optional
+        Of a new count.
+
+    Raises
+    ------
+    InvalidError
+        If the exposure is none.
     """
     controls = tuple(each.control for each in chosen)
     values = {each.control.name: np.array([each.value]) for each in chosen}
@@ -221,23 +241,47 @@ def answer_of(
         shares = [(str(name)[2:], float(classes[name])) for name in classes if name != "predicted"]
         return Answer(middle=str(classes["predicted"]), shares=tuple(shares))
     coverage = (*asked.interval, float(COVERAGE) / 100)[0]
-    found = release.predict_frame(row).iloc[0]
-    (low,), (high,) = release.predict_interval(row, coverage)
-    digits = sensible_digits(np.array([found["sd"]]))
+    found = release.predict_frame(row)
+    digits = sensible_digits(np.concatenate(spreads(found)))
 
     def shown(value: Any) -> str:
         return f"{round(float(value), digits):,.{max(digits, 0)}f}"
 
-    return Answer(
-        middle=shown(found.iloc[0]),
-        average=(shown(found["lower"]), shown(found["upper"])),
-        person=(shown(low), shown(high)),
-        coverage=f"{100 * coverage:.6g}",
-        above=tuple(
-            (f"{each:.6g}", f"{100 * float(release.probability_above(row, each)[0]):.1f}")
+    def at(name: str) -> str:
+        return shown(found[name].iloc[0])
+
+    try:
+        (low,), (high,) = release.predict_interval(row, coverage, exposure=exposure)
+        above = tuple(
+            (
+                f"{each:.6g}",
+                f"{100 * float(release.probability_above(row, each, exposure=exposure)[0]):.1f}",
+            )
             for each in asked.thresholds_of()
-        ),
-    )
+        )
+    except ValueError as error:
+        raise InvalidError(str(error)) from None
+    beyond: dict[str, Any] = {
+        "person": (shown(low), shown(high)),
+        "coverage": f"{100 * coverage:.6g}",
+        "above": above,
+    }
+    likelihood = release.likelihood
+    if isinstance(likelihood, QuantileLikelihood):
+        names = [quantile_column(level) for level in likelihood.quantiles]
+        quantiles = tuple(
+            (f"{100 * level:g}", at(name), (at(f"{name}_lower"), at(f"{name}_upper")))
+            for level, name in zip(likelihood.quantiles, names, strict=True)
+        )
+        return Answer(middle=quantiles[likelihood.middle][1], quantiles=quantiles, **beyond)
+    return Answer(middle=shown(found.iloc[0, 0]), average=(at("lower"), at("upper")), **beyond)
+
+
+def _answer(release: Release, chosen: tuple[Chosen, ...], fields: QueryParams) -> Answer:
+    """Return the prediction of one row, as fields ask for it."""
+    text = text_of(fields, "exposure")
+    exposure = number_of(text, called="exposure") if text else None
+    return answer_of(release, chosen, distribution_of(fields), exposure=exposure)
 
 
 def _chosen(control: Control, text: str) -> Chosen:

@@ -9,7 +9,7 @@ from fastapi.concurrency import run_in_threadpool
 
 from cloakgp.release.distribution_columns import DistributionColumns
 from cloakgp.service.guards import Working
-from cloakgp.service.messages import Coverage, Id, Quantiles, Thresholds
+from cloakgp.service.messages import Coverage, ExposureColumn, Id, Quantiles, Thresholds
 from cloakgp.service.operations import releases
 from cloakgp.service.routes.endpoints import GuardedRoute, add, add_list, received
 from cloakgp.service.routes.requests import PICTURE, PICTURES
@@ -81,6 +81,7 @@ async def predict_table(
     interval: Annotated[Coverage, Query()] = None,
     quantiles: Annotated[Quantiles, Query()] = [],  # noqa: B006
     above: Annotated[Thresholds, Query()] = [],  # noqa: B006
+    exposure: Annotated[ExposureColumn, Query()] = "",
 ) -> Response:
     """Predict the rows of a table, whose name tells the format; the answer is CSV."""
     asked = DistributionColumns.asked(interval=interval, quantiles=quantiles, above=above)
@@ -95,6 +96,7 @@ async def predict_table(
             new_output=new_output,
             estimate=estimate,
             asked=asked,
+            exposure=exposure,
         )
     return Response(content, media_type="text/csv")
 
