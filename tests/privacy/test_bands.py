@@ -172,13 +172,13 @@ def test_rounding_does_not_take_encoded_outputs_beyond_a_half():
     sd=st.floats(5e-324, 1e300),
     output=st.floats(allow_nan=False, allow_infinity=False),
 )
-def test_how_far_outside_an_output_lies(mean, sd, output):
+def test_how_far_from_its_mean_an_output_lies(mean, sd, output):
     asked = SpreadQuestion(mean=np.array([mean]), sd=np.array([sd]))
     asked.validate()
     [placed] = asked.encode(np.array([output]))
     distance = abs(Fraction(output) - Fraction(mean)) / Fraction(sd)
-    exact = min(max((distance - Fraction(3, 2)) / Fraction(3, 2), Fraction(0)), Fraction(1))
-    assert placed == pytest.approx(float(exact) - 0.5, abs=1e-9)
+    octaves = math.log2(8 * min(max(distance, Fraction(1, 8)), Fraction(2)))
+    assert placed == pytest.approx(octaves / 4 - 0.5, abs=1e-9)
 
 
 def test_answers_are_unbiased_with_the_stated_noise():
@@ -268,7 +268,7 @@ def test_outputs_that_are_not_brought_into_their_bands_are_caught(monkeypatch):
 def test_a_row_that_counts_more_than_one_is_caught(monkeypatch):
     spent, claimed = stage_that_forgets(
         monkeypatch,
-        lambda self, outputs: 2 * self.outside(np.abs(outputs - self.mean) / self.sd),
+        lambda self, outputs: 2 * self.share_of(np.abs(outputs - self.mean) / self.sd),
         bands=SpreadQuestion(mean=np.zeros(2), sd=np.ones(2)),
         y=np.zeros(2),
     )

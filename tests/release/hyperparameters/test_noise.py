@@ -59,7 +59,8 @@ def log_posterior(position, first, spread):
     draws *= np.sqrt((FREEDOM - 2) / FREEDOM)
     y = mean + draws * np.sqrt(np.diag(covariance))
     question = spread.question
-    share = np.clip((np.abs(y - question.mean) / question.sd - 1.5) / 1.5, 0, 1) - 0.5
+    octaves = np.log2(8 * np.abs(y - question.mean) / question.sd)
+    share = np.clip(octaves / 4, 0, 1) - 0.5
     law = stats.norm(
         share.sum(axis=1).mean(), np.sqrt(share.var(axis=0).sum() + spread.noise_sd**2)
     )

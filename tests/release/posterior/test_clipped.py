@@ -436,7 +436,7 @@ def test_an_answer_about_the_spread_counts_by_the_marginals_of_its_rows(rng):
     asked = SpreadQuestion(mean=rng.normal(size=40) / 3, sd=rng.uniform(0.5, 1.5, size=40))
     made = stage(X, np.ones((1, 40)), np.zeros(40), question=asked, noise_sd=2.0)
     y = np.sqrt(1.5 * (FREEDOM - 2) / FREEDOM) * rng.standard_t(FREEDOM, size=(100_000, 40))
-    share = np.clip((np.abs(y - asked.mean) / asked.sd - 1.5) / 1.5, 0, 1) - 0.5
+    share = np.clip(np.log2(8 * np.abs(y - asked.mean) / asked.sd) / 4, 0, 1) - 0.5
     expected = share.sum(axis=1).mean()
     scatter = np.square(share.std(axis=0)).sum() + 4.0
     for value in (expected - 5, expected, expected + 3):

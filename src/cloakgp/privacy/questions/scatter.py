@@ -3,20 +3,13 @@ r"""Scatter: how far from their predicted means outputs lie, added up in each of
 Mechanism
 ---------
 Every row j has a public predicted mean m_j and sd s_j > 0 of its output, and belongs to one of B
-public strata: to the cell of the nearest of B public centres. With
-
-    v_j = min(max(log(8 |y_j − m_j|/s_j)/log 16, 0), 1) − ½,  brought into [−½, ½],
-
-publish a_b = Σ_{j in b} v_j + s Z_b for every stratum b, with independent noise on a grid
-(Gaussian or Laplace): R v + s Z with the matrix R whose column of a row is the unit vector of its
-stratum.
+public strata: to the cell of the nearest of B public centres. With v_j ∈ [−½, ½], the logarithm of
+its distance from the mean as at `cloakgp.privacy.questions.spread`, publish a_b = Σ_{j in b} v_j +
+s Z_b for every stratum b, with independent noise on a grid (Gaussian or Laplace): R v + s Z with
+the matrix R whose column of a row is the unit vector of its stratum.
 
 Sums of strata tell where outputs scatter more and where less
-(`cloakgp.release.hyperparameters.scatter`), for what one sum over all rows costs. Distances count
-by their logarithm, from an eighth of a predictive sd to two: of Gaussian outputs the mean grows by
-.31 with the logarithm of their sd where that is predicted right, and by .14 and more from a seventh
-to three and a half times of it. (For `cloakgp.privacy.questions.spread` it is .17, and next to
-nothing where outputs are half as noisy as predicted.)
+(`cloakgp.release.hyperparameters.scatter`), for what one sum over all rows costs.
 
 Neighbours
     One output changes, to any number; everything else is equal. With groups, all outputs of one
@@ -47,7 +40,7 @@ from typing import ClassVar
 import numpy as np
 
 from cloakgp.privacy.questions.base import numbers
-from cloakgp.privacy.questions.spread import SpreadQuestion
+from cloakgp.privacy.questions.spread import COUNTED, SpreadQuestion
 from cloakgp.utils.arrays import Array
 
 DAMAGED = "its strata are damaged"
@@ -97,8 +90,6 @@ class ScatterQuestion(SpreadQuestion):
     """
 
     name: ClassVar[str] = "scatter"
-    begins: ClassVar[float] = 1 / 8
-    full: ClassVar[float] = 2.0
 
     centres: Array
     units: Array
@@ -113,18 +104,6 @@ class ScatterQuestion(SpreadQuestion):
         """
         super().validate()
         check_strata(self.centres, self.units)
-
-    def outside(self, distances: Array) -> Array:
-        """Return how far a distance from the mean is, from 0 to 1, by its logarithm.
-
-        Parameters
-        ----------
-        distances : array
-            In predictive sds; not negative.
-        """
-        octaves = np.log(np.clip(distances, self.begins, self.full) / self.begins)
-        share: Array = octaves / np.log(self.full / self.begins)
-        return share
 
     def check_weights(self, weights: Array) -> None:
         """Refuse to count a row otherwise than once, in one stratum."""
@@ -149,7 +128,6 @@ def describe_strata(count: int, *, noise: Callable[[str], str], output: str) -> 
     """
     return (
         f"{numbers(count)} about the rows of one of {count} parts of the table with like inputs: "
-        f"how far values of {output} lie, in all, from what was predicted of them (a row counts "
-        f"from {ScatterQuestion.begins:g} of a predictive sd, in full from "
-        f"{ScatterQuestion.full:g}, a quarter more for every doubling), with {noise(' rows')}."
+        f"how far values of {output} lie, in all, from what was predicted of them {COUNTED}, with "
+        f"{noise(' rows')}."
     )

@@ -1,8 +1,16 @@
-r"""Spread: the distance of an output outside its predicted interval, at most 1.
+r"""Spread: how far from their predicted means outputs lie, by the logarithm of the distance.
 
-Its mean over the rows tells how noisy outputs are, which sums of outputs hardly do. Predictions
-come from answers that were published before: given these it is a function of one output, and all
-that stands at `cloakgp.privacy.questions.bands` holds.
+With a public predicted mean m_j and sd s_j > 0 of the output of every row j,
+
+    v_j = min(max(log(8 |y_j − m_j|/s_j)/log 16, 0), 1) − ½,  brought into [−½, ½].
+
+The sum over the rows tells how noisy outputs are, which sums of outputs hardly do. Distances count
+by their logarithm, from an eighth of a predictive sd to two: of Gaussian outputs the mean of v_j
+grows by .31 with the logarithm of their sd where that is predicted right, and by .14 and more from
+a seventh to three and a half times of it.
+
+Predictions come from answers that were published before: given these it is a function of one
+output, and all that stands at `cloakgp.privacy.questions.bands` holds.
 """
 
 from __future__ import annotations
@@ -19,9 +27,10 @@ from cloakgp.utils.arrays import Array
 
 @dataclass(frozen=True, eq=False)
 class SpreadQuestion(UnitQuestion):
-    """The distance of the output of every row outside its predicted interval.
+    """How far from its predicted mean the output of every row lies, to be added up.
 
-    0 within 1.5 predictive sds of its predicted mean, 1 beyond 3, and in between along a line.
+    0 within an eighth of a predictive sd of its predicted mean, 1 beyond 2, and a quarter more for
+    every doubling in between.
 
     Attributes
     ----------
@@ -31,15 +40,15 @@ class SpreadQuestion(UnitQuestion):
     Examples
     --------
     >>> question = SpreadQuestion(mean=np.zeros(3), sd=np.ones(3))
-    >>> question.place(np.array([0.0, -2.25, 9.0]))
+    >>> question.place(np.array([0.1, -0.5, 9.0]))
     array([-0.5,  0. ,  0.5])
     """
 
     name: ClassVar[str] = "spread"
     locates: ClassVar[bool] = False
-    # In predictive sds: where outputs begin to count as outside, and where they are wholly so.
-    begins: ClassVar[float] = 1.5
-    full: ClassVar[float] = 3.0
+    # In predictive sds: below which distances outputs count as 0, and from which as 1.
+    begins: ClassVar[float] = 1 / 8
+    full: ClassVar[float] = 2.0
 
     mean: Array
     sd: Array
@@ -56,15 +65,16 @@ class SpreadQuestion(UnitQuestion):
         if not (fit and np.isfinite((self.mean, self.sd)).all() and (self.sd > 0).all()):
             raise ValueError("its predicted intervals are damaged")
 
-    def outside(self, distances: Array) -> Array:
-        """Return the excess of a distance from the mean over the interval, from 0 to 1.
+    def share_of(self, distances: Array) -> Array:
+        """Return how far a distance from the mean is, from 0 to 1, by its logarithm.
 
         Parameters
         ----------
         distances : array
             In predictive sds; not negative.
         """
-        share: Array = np.clip((distances - self.begins) / (self.full - self.begins), 0.0, 1.0)
+        octaves = np.log(np.clip(distances, self.begins, self.full) / self.begins)
+        share: Array = octaves / np.log(self.full / self.begins)
         return share
 
     @property
@@ -73,23 +83,28 @@ class SpreadQuestion(UnitQuestion):
         return len(self.mean)
 
     def describe_answers(self, count: int, *, noise: Callable[[str], str], output: str) -> str:
-        """Describe a count of rows outside of their predicted intervals."""
-        del count, output
+        """Say that distances from predicted means were added up."""
+        del count
         return (
-            "1 number: on how many rows, in all, values lie outside of the predictions from the "
-            f"answers before (counting from {self.begins:g} predictive sds, in full from "
-            f"{self.full:g}), with {noise(' rows')}."
+            f"1 number: how far values of {output} lie, in all, from what was predicted of them "
+            f"{COUNTED}, with {noise(' rows')}."
         )
 
     def place(self, outputs: Array) -> Array:
-        """Return the distances of outputs outside, less a half."""
+        """Return how far from their predicted means outputs lie, less a half."""
         # Finite outputs far from the mean may overflow: infinitely far outside is outside.
         with np.errstate(over="ignore"):
             distances = np.abs(outputs - self.mean) / self.sd
-        placed: Array = self.outside(distances) - 0.5
+        placed: Array = self.share_of(distances) - 0.5
         return placed
 
     def check_weights(self, weights: Array) -> None:
         """Refuse more than one number about the rows."""
         if len(weights) != 1:
             raise ValueError("its arrays do not fit each other")
+
+
+COUNTED = (
+    f"(a row counts from {SpreadQuestion.begins:g} of a predictive sd, in full from "
+    f"{SpreadQuestion.full:g}, a quarter more for every doubling)"
+)

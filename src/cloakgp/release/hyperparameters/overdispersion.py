@@ -83,9 +83,9 @@ def _log_density(
         mean = mean + np.log(strategy.row_exposure)
     masses = likelihood.masses(mean, variance)
     distances = np.abs(likelihood.roots - question.mean[:, None]) / question.sd[:, None]
-    outside = question.outside(distances) - 0.5
-    expected = (masses * outside).sum(axis=1)
-    scatter = (masses * np.square(outside)).sum(axis=1) - np.square(expected)
+    shares = question.share_of(distances) - 0.5
+    expected = (masses * shares).sum(axis=1)
+    scatter = (masses * np.square(shares)).sum(axis=1) - np.square(expected)
     [weights], [[value]] = strategy.matrix, measurement.answers.values
     return spread_log_density(
         float(value),

@@ -51,7 +51,7 @@ from cloakgp.utils.arrays import Array
 SMALLEST_VARIANCE = 1e-9
 # Sweeps of iterated linearisation. More moved predictions by a few hundredths of their sds.
 SWEEPS = 3
-# Quantiles over which what lies outside of an interval is averaged, and the degrees of freedom of
+# Quantiles over which distances from predicted means are averaged, and the degrees of freedom of
 # the law (Student's) whose quantiles these are.
 QUANTILES, FREEDOM = 201, 8
 
@@ -363,7 +363,7 @@ def log_evidence(
 def moments_of_spread(
     question: SpreadQuestion, *, mean: Array, variance: Array
 ) -> tuple[Array, Array]:
-    """Return mean and variance of the distances of outputs outside, less a half, shapes (n,).
+    """Return mean and variance of what outputs count for by their distances, shapes (n,).
 
     Outputs count as Student's with `FREEDOM` degrees of freedom, of the given variance: residuals
     of most tables have longer tails than normal ones, and by a normal law their distances would let
@@ -378,8 +378,8 @@ def moments_of_spread(
     steps = special.stdtrit(FREEDOM, (np.arange(QUANTILES) + 0.5) / QUANTILES)
     steps *= np.sqrt((FREEDOM - 2) / FREEDOM)
     distances = (mean - question.mean)[:, None] + np.sqrt(variance)[:, None] * steps
-    outside = question.outside(np.abs(distances) / question.sd[:, None]) - 0.5
-    return outside.mean(axis=1), outside.var(axis=1)
+    shares = question.share_of(np.abs(distances) / question.sd[:, None]) - 0.5
+    return shares.mean(axis=1), shares.var(axis=1)
 
 
 def spread_log_density(value: float, *, expected: float, scatter: float) -> float:
