@@ -396,7 +396,7 @@ def test_files_keep_stages_and_go_on_from_there(tables, tmp_path):
 @pytest.mark.filterwarnings("ignore::cloakgp.design.strategy.DesignGapWarning")
 def test_a_file_does_not_grow_with_the_rows(tmp_path):
     sizes = []
-    for rows in (500, 5000):
+    for rows in (3000, 12_000):
         X = np.random.default_rng(0).uniform(0, 4, size=(rows, 2))
         release = model_of(X).fit_rows(rows_of(X, chunk_rows=2000), POINTS).release_
         release.save(tmp_path / f"{rows}.cloak")
