@@ -67,9 +67,9 @@ class Summary:
 
     @cached_property
     def units(self) -> Array:
-        """The scale of every input, as of the default kernel, or 1 where it never varies, shape (D,).
+        """The scale of every input, or 1 where it never varies, shape (D,).
 
-        Not its range: one extreme row would bring all others together.
+        As in the default kernel. By its range, one extreme row would bring all others together.
         """
         varies = np.ptp(self.sample, axis=0) > 0
         return np.where(varies, input_scales(self.sample), 1.0)
