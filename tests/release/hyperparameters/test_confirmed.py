@@ -31,7 +31,22 @@ def weighted(lengthscale, weight=1.0):
     ("gained", "kept"),
     [(EVIDENCE + 0.1, True), (EVIDENCE - 0.1, False), (-5.0, False), (np.nan, False)],
 )
-def test_it_counts_if_it_makes_answers_more_probable_by_a_nat(gained, kept):
+def test_a_maximum_counts_if_it_makes_answers_more_probable_by_a_nat(gained, kept):
+    declared, learned = weighted(1.0), weighted(2.0)
+    evidence = {1.0: 7.0, 2.0: 7.0 + gained}
+    found = confirmed(
+        (learned,),
+        declared=declared,
+        log_evidence=lambda prior: evidence[prior.kernel.length_scale],
+    )
+    assert found == ((learned,) if kept else (declared,))
+
+
+@pytest.mark.parametrize(
+    ("gained", "kept"),
+    [(EVIDENCE, True), (0.1 - EVIDENCE, True), (-0.1 - EVIDENCE, False), (np.nan, False)],
+)
+def test_an_average_counts_unless_its_main_part_is_less_probable_by_a_nat(gained, kept):
     declared, light, heavy = weighted(1.0), weighted(3.0, 0.2), weighted(2.0, 0.8)
     evidence = {1.0: 7.0, 2.0: 7.0 + gained, 3.0: 99.0}
     found = confirmed(

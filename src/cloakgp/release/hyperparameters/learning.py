@@ -234,7 +234,8 @@ def confirmed(
     """Return learned priors, or the declared one if it makes the answers as probable.
 
     Learning moves many rows to few points. What it finds there counts where it holds with every
-    row at its own place: if answers are more probable by a nat, as learning itself demands.
+    row at its own place: if answers are more probable by a nat, as learning itself demands. An
+    average need not be more probable, and is set aside where its main part is less so by a nat.
 
     Parameters
     ----------
@@ -252,7 +253,7 @@ def confirmed(
     except np.linalg.LinAlgError:
         return (declared,)
     # Written so that NaN fails.
-    return learned if gained >= EVIDENCE else (declared,)
+    return learned if gained >= (EVIDENCE if len(learned) == 1 else -EVIDENCE) else (declared,)
 
 
 def reweighed(
