@@ -334,6 +334,22 @@ def test_many_rows_are_asked_once_and_few_in_stages():
     assert counts == {300: 3, 30_000: 1}
 
 
+@pytest.mark.filterwarnings("ignore::cloakgp.design.strategy.DesignGapWarning")
+def test_many_rows_are_asked_again_as_finely_as_was_learned():
+    """A curve steeper than declared: what was learned decides what the second stage asks."""
+    X, steps = np.random.default_rng(0).uniform(0, 4, size=(20_000, 1)), []
+    model = model_of(X, stages="auto", epsilon=1.0, learn="map", kernel=RBF(1.0), inducing=X[:30])
+    rows = ArrayRows(X, np.sin(5 * X[:, 0]), chunk_rows=10_000, jobs=1)
+    release = model.fit_rows(rows, X[:30], on_step=steps.append).release_
+    located = [one for one in release.measurements if one.question.locates]
+    assert [isinstance(one.question, RowBands) for one in located] == [False, False]
+    assert located[0].strategy.prior is release.prior
+    # It was chosen under another prior, by which it asks more.
+    assert located[1].strategy.prior.kernel != release.prior.kernel
+    assert located[1].strategy.n_answers > located[0].strategy.n_answers
+    assert "asking again, as finely as learned (2 of 2)" in steps
+
+
 @pytest.mark.parametrize("grouped", [False, True])
 def test_what_privacy_costs_is_that_of_the_posterior(grouped, tables):
     """Oracle: dense matrices, with the design's own questions; every row is a cell of its own."""

@@ -64,9 +64,18 @@ def test_the_sample_is_spread_over_the_table(chunk, period):
     assert shares.min() >= 0.6
 
 
-def test_units_are_ranges_or_one():
-    X = np.array([[1.0, 5.0], [4.0, 5.0]])
-    np.testing.assert_array_equal(summarise(Chunks(X)).units, [3.0, 1.0])
+def test_units_are_those_of_the_default_kernel_or_one():
+    X = np.array([[1.0, 5.0, 0.0], [4.0, 5.0, 1.0], [1.0, 5.0, 5.0]])
+    np.testing.assert_allclose(summarise(Chunks(X)).units, [1.5, 1.0, X[:, 2].std()])
+
+
+def test_one_extreme_row_does_not_bring_all_others_together():
+    """In units of the range, all but one of a thousand rows would share a few of ten cells."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.uniform(size=1000), rng.uniform(size=1000)])
+    X[0, 0] = 1000.0
+    centres, _ = summarise(Chunks(X)).centres(50)
+    assert len(np.unique(centres[:, 0].round(1))) > 2
 
 
 @given(table=cut_tables(), count=st.integers(1, 10))

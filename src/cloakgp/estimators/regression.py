@@ -99,10 +99,12 @@ class DPGPRegressor(
         Each stage spends its share of μ² and clips outputs to bands of its width, in predictive sds
         on either side of earlier predictions; the first has no band, so its width is None. "auto":
         three stages, (0.2, None), (0.3, 1.5) and (0.5, 1), with criterion "bayes" (shares of ε, a
-        quarter for the first, with Laplace noise); one for tables that are read in passes, where
-        privacy is not expected to add more than 1 % to the error of new outputs anyway. None:
-        one stage. Of several stages, 5 % (10 % of ε) are for a question about the noise of
-        outputs, if that is learned and rows suffice.
+        quarter for the first, with Laplace noise). For tables that are read in passes, where
+        privacy is not expected to add more than 1 % to the error of new outputs anyway, two without
+        bands, (0.3, None) and (0.7, None), the second at the resolution that was learned from the
+        first; one if nothing is learned. None: one stage. Of several stages, 5 % (10 % of ε) are
+        for a question about the noise of outputs, if that is learned and rows suffice; of those
+        without bands, no more than makes it precise.
     interval : "auto" or False
         Whether noisy counts first find an interval that holds most outputs, within the one
         budget (`docs/adaptive.md`). All later questions clip to it, and the default prior is

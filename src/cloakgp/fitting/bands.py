@@ -34,7 +34,8 @@ from cloakgp.utils.names import NoiseName
 
 # The most noise, on a share of the rows, with which it is worth asking how noisy outputs are.
 NOISIEST_SPREAD = 0.1
-# Beside one stage it is asked so precisely, for no more than elsewhere and no less than this share.
+# Beside stages without bands it is asked so precisely, for no more than elsewhere and no less than
+# this share.
 PRECISE_SPREAD, LEAST_SPREAD_SHARE = 0.01, 1e-3
 
 
@@ -55,6 +56,9 @@ class Stage:
 
 
 ONE_STAGE = (Stage(share=1.0),)
+# Where privacy costs little, and lengthscales are learned: what the first stage tells of these
+# decides at which resolution the second asks. Bands would buy nothing.
+RESOLVING_STAGES = (Stage(share=0.3), Stage(share=0.7))
 # To how many predictive sds on either side outputs are clipped in the default stages.
 DEFAULT_WIDTHS = (None, 1.5, 1.0)
 Stages = Sequence[tuple[float, float | None]] | Literal["auto"] | None
@@ -190,8 +194,8 @@ def schedule_stages(
     """Split a budget over stages. Depends on public numbers alone.
 
     How noisy outputs are is asked last, and not at all where the answer would be mostly noise:
-    beside one stage, where the share that it has beside several does not buy noise of a hundredth
-    of the rows.
+    beside stages without bands, where the share that it has beside others does not buy noise of a
+    hundredth of the rows.
     (Asked earlier, so that later bands suit it, it made predictions no better and intervals too
     short.) Where the budget is so small that every stage would have ε = 0 at this δ, there is one
     stage.
@@ -206,7 +210,7 @@ def schedule_stages(
     ask_spread : bool
         Whether outputs' noise is to be learned.
     beside_one : bool
-        Whether that is asked beside one stage, too, if precisely for little.
+        Whether that is asked beside stages without bands, too, if precisely for little.
     spent : float
         The share of μ² that was for something before (`cloakgp.fitting.interval`).
     calibration : float
@@ -225,8 +229,9 @@ def schedule_stages(
     >>> [round(step.budget.epsilon, 2) for step in steps]
     [0.4, 0.5, 0.67, 0.2]
     """
-    whole = _spread_share(stages, budget=budget, rows=rows, beside_one=beside_one)
-    share = whole if len(stages) == 1 else max(whole - calibration, whole / 2)
+    precise = beside_one and all(stage.width is None for stage in stages)
+    whole = _spread_share(stages, budget=budget, rows=rows, precise=precise)
+    share = whole if precise or len(stages) == 1 else max(whole - calibration, whole / 2)
     asked = ask_spread and share > 0
     if len(stages) > 1 or asked or calibration > 0:
         kept = 1.0 - spent - (share if asked else 0.0) - calibration
@@ -252,16 +257,15 @@ def schedule_stages(
     return (Step(stage=ONE_STAGE[0], budget=left),)
 
 
-def _spread_share(stages: Sequence[Stage], *, budget: Budget, rows: int, beside_one: bool) -> float:
+def _spread_share(stages: Sequence[Stage], *, budget: Budget, rows: int, precise: bool) -> float:
     """Return the cost of the question about spread; 0 where it is not worth it."""
     law = budget.law
     most = law.shares.spread
-    if len(stages) > 1:
+    if len(stages) > 1 and not precise:
         noise_sd = law.sd_of_share(*budget.pair, share=most)
         return most if noise_sd / rows <= NOISIEST_SPREAD else 0.0
-    precise = (budget.unit_sd() / rows / PRECISE_SPREAD) ** law.power
-    share = max(precise, LEAST_SPREAD_SHARE)
-    return share if beside_one and share <= most else 0.0
+    share = max((budget.unit_sd() / rows / PRECISE_SPREAD) ** law.power, LEAST_SPREAD_SHARE)
+    return share if precise and share <= most else 0.0
 
 
 def whole_of(

@@ -9,7 +9,15 @@ from typing import Any
 
 from cloakgp.criteria import criterion_named
 from cloakgp.design import Progress
-from cloakgp.fitting.bands import ONE_STAGE, Stages, Step, schedule_stages, stages_for, whole_of
+from cloakgp.fitting.bands import (
+    ONE_STAGE,
+    RESOLVING_STAGES,
+    Stages,
+    Step,
+    schedule_stages,
+    stages_for,
+    whole_of,
+)
 from cloakgp.fitting.calibration import calibration_share
 from cloakgp.fitting.interval import (
     NO_SEARCH,
@@ -253,10 +261,11 @@ def _schedule(
     in_stages = model.likelihood.in_stages
     criterion = criterion_named(plan.settings.criterion, use="numbers" if in_stages else "classes")
     stages = stages_for(plan.stages, criterion=criterion, noise=budget.noise)
-    if isinstance(plan.stages, str) and (
-        not in_stages or not table.needs_stages(model, budget, plan.settings)
-    ):
-        stages = ONE_STAGE
+    if isinstance(plan.stages, str) and len(stages) > 1:
+        if not in_stages:
+            stages = ONE_STAGE
+        elif not table.needs_stages(model, budget, plan.settings):
+            stages = ONE_STAGE if plan.learning.hyperprior is None else RESOLVING_STAGES
     table.check_stages(stages, model)
     share = 0.0
     if plan.calibrated and table.calibrates(model, average=plan.learning.average):

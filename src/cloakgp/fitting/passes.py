@@ -36,7 +36,7 @@ from cloakgp.fitting.table import (
 )
 from cloakgp.models import SparsePrior
 from cloakgp.models.kernels.coregion import CoregionKernel
-from cloakgp.models.likelihoods import ClassLikelihood
+from cloakgp.models.likelihoods import NUMBERS, ClassLikelihood
 from cloakgp.models.summary import EntrySummary, Summary, summarise
 from cloakgp.models.transforms import OutputTransform
 from cloakgp.privacy import Answers, OutputBounds
@@ -66,6 +66,7 @@ from cloakgp.release.bands import (
 )
 from cloakgp.release.hyperparameters.covariance import gather_sums
 from cloakgp.release.hyperparameters.learning import (
+    confirmed,
     learn_classes,
     learn_numbers,
     linear_log_evidence,
@@ -93,8 +94,9 @@ from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import Ball
 from cloakgp.utils.passes import Passes
 
-# Of the points that kernels are learned at.
-LEARNING_CELLS = 400
+# Of the points that kernels are learned at. With 400, rows lay so far from them on some tables that
+# learning took how curves vary within cells for short lengthscales, and predictions became worse.
+LEARNING_CELLS = 2000
 # In which questions about labels are kept: see `cloakgp.design.streaming.condensing`.
 LABEL_CELLS = 500
 # Rows that say how others differ from the centres of their cells: at most so many, and one in so
@@ -627,36 +629,36 @@ class RowTable(Table):
         assert isinstance(prior, SparsePrior)
         assert isinstance(bounds, OutputBounds)
         declared = [under_alone(one, prior) for one in release.measurements]
-        release = replace(release, measurements=tuple(declared))
+        release = replace(release, learned=(), measurements=tuple(declared))
         stages = [
             (design.sums, measurement)
             for design, measurement in asked
             if design.sums is not None and measurement.noise_sd > 0
         ]
-        learned: tuple[WeightedPrior, ...] = ()
-        if hyperprior is not None and stages:
-            asks_spread = declared[-1].about_spread
-            # Sums of outputs say little of their noise: where that was asked, it is learned alone.
-            noise = hyperprior.noise_variance and not asks_spread
-            learned = learn_numbers(
-                prior,
-                gather_sums(stages, mean=prior.mean, points=self.cells.centres),
-                bounds=(bounds.lo, bounds.hi),
-                hyperprior=replace(hyperprior, noise_variance=noise),
-                average=average,
-            )
-            if asks_spread:
-                learned = with_noise_of_rows(learned, self.passes, release=release)
-        others = [
-            one.prior
-            for one in learned
-            if one.prior is not prior and isinstance(one.prior, SparsePrior)
-        ]
-        return replace(
-            release,
-            learned=learned,
-            measurements=restate(self.passes, others, measurements=declared),
+        if hyperprior is None or not stages:
+            return release
+        asks_spread = declared[-1].about_spread
+        # Sums of outputs say little of their noise: where that was asked, it is learned alone.
+        noise = hyperprior.noise_variance and not asks_spread
+        learned = learn_numbers(
+            prior,
+            gather_sums(stages, mean=prior.mean, points=self.cells.centres),
+            bounds=(bounds.lo, bounds.hi),
+            hyperprior=replace(hyperprior, noise_variance=noise),
+            average=average,
         )
+        stated = restate(self.passes, _others(learned, prior), measurements=declared)
+        confirming = confirmed(
+            learned,
+            declared=WeightedPrior(prior=prior, likelihood=NUMBERS, weight=1.0),
+            log_evidence=lambda one: linear_log_evidence(one, stated),
+        )
+        if confirming is not learned:
+            learned, stated = confirming, tuple(declared)
+        if asks_spread:
+            learned = with_noise_of_rows(learned, self.passes, release=release)
+            stated = restate(self.passes, _others(learned, prior), measurements=declared)
+        return replace(release, learned=learned, measurements=stated)
 
     def finish(self, release: Release) -> Release:
         """Return the release, and free the memory of columns of rows."""
@@ -929,6 +931,12 @@ def with_noise_of_rows(
         return with_noise_in_strata(priors, by_noise, bumps=bumps)
     position = expected_position(by_noise)
     return tuple(replace(one, prior=scaled_noise(one.prior, position)) for one in priors)
+
+
+def _others(learned: Sequence[WeightedPrior], prior: SparsePrior) -> list[SparsePrior]:
+    """Return the learned priors other than the declared one."""
+    priors = (one.prior for one in learned)
+    return [one for one in priors if one is not prior and isinstance(one, SparsePrior)]
 
 
 def _equal_rule(prior: SparsePrior, *, answers: int = 1) -> EqualRule:

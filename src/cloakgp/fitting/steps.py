@@ -92,7 +92,10 @@ def take_steps(
 
     release, stages = learned(release), sum(step.stage is not None for step in steps)
     quantiles = isinstance(model.likelihood, QuantileLikelihood)
-    where = "at predicted quantiles" if quantiles else "in bands"
+    banded = any(step.stage is not None and step.stage.width is not None for step in later)
+    where = (
+        "at predicted quantiles" if quantiles else "in bands" if banded else "as finely as learned"
+    )
     for number, step in enumerate(later, start=1):
         on_step(
             "asking how outputs fall where they were predicted"

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from cloakgp.models.defaults import input_scales
 from cloakgp.models.kernels.coregion import as_entries
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import Chunk, Passes
@@ -64,16 +65,19 @@ class Summary:
         """The corners of the box that holds all inputs, shape (2, D)."""
         return np.vstack([self.lowest, self.highest])
 
-    @property
+    @cached_property
     def units(self) -> Array:
-        """The range of every input, or 1 where it never varies, shape (D,)."""
-        spread = self.highest - self.lowest
-        return np.where(spread > 0, spread, 1.0)
+        """The scale of every input, or 1 where it never varies, shape (D,).
+
+        As in the default kernel. By its range, one extreme row would bring all others together.
+        """
+        varies = np.ptp(self.sample, axis=0) > 0
+        return np.where(varies, input_scales(self.sample), 1.0)
 
     def centres(self, count: int, *, random_state: int = 0) -> tuple[Array, Array]:
         """Return mini-batch k-means centres of the sample, and the number of rows of each.
 
-        Distances are in units of each input's range: near in age is not near in income.
+        Distances are in scales of each input: near in age is not near in income.
 
         Parameters
         ----------
@@ -164,9 +168,9 @@ class EntrySummary(Summary):
             outputs=count,
         )
 
-    @property
+    @cached_property
     def units(self) -> Array:
-        """The range of every input; of the last so little that no cell holds two outputs."""
+        """The scale of every input; of the last so little that no cell holds two outputs."""
         return np.append(self.by_row.units, OUTPUTS_APART)
 
     def centres(self, count: int, *, random_state: int = 0) -> tuple[Array, Array]:

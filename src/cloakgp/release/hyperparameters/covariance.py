@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_limits
 from cloakgp.design.streaming.condensing import CellQuestions
 from cloakgp.design.streaming.sums import StrategySums
 from cloakgp.models.clipping import OFFSET_SD
+from cloakgp.models.defaults import input_scales
 from cloakgp.release.measurement import Measurement
 from cloakgp.release.tables import DenseTable
 from cloakgp.utils.arrays import Array
@@ -302,9 +303,8 @@ def _learning_points(
     distinct, positions = np.unique(X, axis=0, return_inverse=True)
     if len(distinct) <= most:
         return distinct, positions.ravel()
-    # In units of each input's range: near in age is not near in income.
-    ranges = np.ptp(X, axis=0)
-    units = np.where(ranges > 0, ranges, 1.0)
+    # In scales of each input: near in age is not near in income.
+    units = input_scales(X)
     clusters = KMeans(n_clusters=most, n_init=1, random_state=0)
     with threadpool_limits(limits=1):
         positions = clusters.fit_predict(X / units).astype(np.intp)

@@ -27,6 +27,7 @@ from cloakgp.release.hyperparameters.classification import (
     LEARNING_POINTS,
     LabelObjective,
 )
+from cloakgp.release.hyperparameters.covariance import LEARNING_POINTS as MOST_POINTS
 from cloakgp.release.hyperparameters.covariance import (
     LearningAnswers,
     LearningQuestions,
@@ -35,7 +36,7 @@ from cloakgp.release.hyperparameters.covariance import (
 from cloakgp.release.hyperparameters.hyperprior import Hyperprior
 from cloakgp.release.hyperparameters.noise import with_learned_noise
 from cloakgp.release.hyperparameters.overdispersion import with_learned_overdispersion
-from cloakgp.release.hyperparameters.quadrature import posterior_points
+from cloakgp.release.hyperparameters.quadrature import EVIDENCE, posterior_points
 from cloakgp.release.hyperparameters.quantiles import learned_scales
 from cloakgp.release.hyperparameters.regression import NumbersObjective
 from cloakgp.release.hyperparameters.scatter import with_learned_scatter
@@ -133,6 +134,13 @@ def learn(
     if is_in_bands(answered):
         # They were learned with outputs in bands linearised under the declared prior.
         learned = _conditionable(learned, answered, sweeps=sweeps) or (declared,)
+    if any(each.strategy.n_rows > MOST_POINTS for each in answered):
+        located = [each for each in answered if not each.about_spread]
+        learned = confirmed(
+            learned,
+            declared=declared,
+            log_evidence=lambda one: log_evidence(one, located, sweeps=sweeps),
+        )
     if hyperprior.noise_variance and _asks_spread(answered):
         in_strata = any(each.about_scatter for each in answered)
         of_noise = with_learned_scatter if in_strata else with_learned_noise
@@ -215,6 +223,37 @@ def learn_classes(
         means=hyperprior.mean,
     )
     return minimise(objective, declared=declared, average=average)
+
+
+def confirmed(
+    learned: tuple[WeightedPrior, ...],
+    *,
+    declared: WeightedPrior,
+    log_evidence: Callable[[ExactPrior | SparsePrior], float],
+) -> tuple[WeightedPrior, ...]:
+    """Return learned priors, or the declared one if it makes the answers as probable.
+
+    Learning moves many rows to few points. What it finds there counts where it holds with every
+    row at its own place: if answers are more probable by a nat, as learning itself demands. An
+    average need not be more probable, and is set aside where its main part is less so by a nat.
+
+    Parameters
+    ----------
+    learned : tuple of WeightedPrior
+        Judged by the one of most weight.
+    declared : WeightedPrior
+    log_evidence : callable
+        The log density of the answers under a prior, of all rows as they are.
+    """
+    main = max(learned, key=lambda one: one.weight)
+    if main.prior is declared.prior:
+        return learned
+    try:
+        gained = log_evidence(main.prior) - log_evidence(declared.prior)
+    except np.linalg.LinAlgError:
+        return (declared,)
+    # Written so that NaN fails.
+    return learned if gained >= (EVIDENCE if len(learned) == 1 else -EVIDENCE) else (declared,)
 
 
 def reweighed(

@@ -24,7 +24,13 @@ from cloakgp.models.clipping import offset_per_sd
 from cloakgp.models.likelihoods import NUMBERS
 from cloakgp.release.bands import RowBands
 from cloakgp.release.measurement import Measurement
-from cloakgp.release.posterior.row_stages import AskedOfRows, RowStage, RowStages, is_stage_of
+from cloakgp.release.posterior.row_stages import (
+    AskedOfRows,
+    RowStage,
+    RowStages,
+    features_under,
+    is_stage_of,
+)
 from cloakgp.release.streamed_strategy import RuleColumns, StreamedStrategy
 from cloakgp.release.sums import ChannelSums, PriorSums
 from cloakgp.utils.arrays import Array
@@ -193,9 +199,7 @@ class _AskingOutputs:
     def __call__(self, chunk: Chunk) -> _Several:
         asked = self.columns.summable_columns(chunk.X)
         membership = None if self.cells is None else self.cells.membership(chunk.X)
-        known = (
-            prior.features_and_noise(chunk.X[:, : prior.inducing.shape[1]]) for prior in self.priors
-        )
+        known = features_under(self.priors, chunk.X)
         return _Several(
             parts=tuple(
                 sums_of_rows(asked, features, noise, membership=membership)

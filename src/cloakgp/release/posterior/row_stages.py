@@ -232,14 +232,8 @@ class RowStages:
         """
         columns = [stage.columns(X) for stage in self.stages]
         bands = [None if stage.bands is None else stage.bands.of_rows(X) for stage in self.stages]
-        seen: tuple[SparsePrior, Array, Array] | None = None
-        for prior, knowledge in zip(self.priors, self.knowledge, strict=True):
-            if seen is not None and same_features(prior, seen[0]):
-                features = seen[1]
-                noise = seen[2] + (prior.noise_variance - seen[0].noise_variance)
-            else:
-                features, noise = prior.features_and_noise(X[:, : prior.inducing.shape[1]])
-            seen = prior, features, noise
+        known_of_rows = features_under(self.priors, X)
+        for (features, noise), knowledge in zip(known_of_rows, self.knowledge, strict=True):
             asked: list[AskedOfRows] = []
             for stage, column, band, known in zip(
                 self.stages, columns, bands, knowledge, strict=True
@@ -262,6 +256,26 @@ class RowStages:
                     )
                 )
             yield features, noise, asked
+
+
+def features_under(priors: Sequence[SparsePrior], X: Array) -> Iterator[tuple[Array, Array]]:
+    """Return features and noise of some rows under each prior; of those alike, computed once.
+
+    Parameters
+    ----------
+    priors : sequence of SparsePrior
+        Those alike next to each other.
+    X : array of shape (n, D), or with the sizes of groups
+    """
+    seen: tuple[SparsePrior, Array, Array] | None = None
+    for prior in priors:
+        if seen is not None and same_features(prior, seen[0]):
+            features = seen[1]
+            noise = seen[2] + (prior.noise_variance - seen[0].noise_variance)
+        else:
+            features, noise = prior.features_and_noise(X[:, : prior.inducing.shape[1]])
+        seen = prior, features, noise
+        yield features, noise
 
 
 def same_features(one: SparsePrior, other: SparsePrior) -> bool:
