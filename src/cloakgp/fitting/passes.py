@@ -648,13 +648,14 @@ class RowTable(Table):
             average=average,
         )
         stated = restate(self.passes, _others(learned, prior), measurements=declared)
-        confirming = confirmed(
-            learned,
-            declared=WeightedPrior(prior=prior, likelihood=NUMBERS, weight=1.0),
-            log_evidence=lambda one: linear_log_evidence(one, stated),
-        )
-        if confirming is not learned:
-            learned, stated = confirming, tuple(declared)
+        if self.rows > LEARNING_CELLS:
+            confirming = confirmed(
+                learned,
+                declared=WeightedPrior(prior=prior, likelihood=NUMBERS, weight=1.0),
+                log_evidence=lambda one: linear_log_evidence(one, stated),
+            )
+            if confirming is not learned:
+                learned, stated = confirming, tuple(declared)
         if asks_spread:
             learned = with_noise_of_rows(learned, self.passes, release=release)
             stated = restate(self.passes, _others(learned, prior), measurements=declared)

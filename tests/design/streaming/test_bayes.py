@@ -56,7 +56,7 @@ def test_certified_against_the_design_that_sees_every_row(task):
     # The best is known to its own gap from above, and never beaten by more.
     assert -best.certificate.gap - 1e-9 <= excess <= design.certificate.gap
     # Nearly nothing is lost, and not too much is said to be.
-    assert excess <= 2e-3
+    assert excess <= 3e-3
     assert design.certificate.gap <= 0.1
 
 

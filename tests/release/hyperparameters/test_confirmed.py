@@ -95,6 +95,7 @@ def test_rows_in_passes_keep_the_declared_prior_rather_than_a_worse_one(
         return (WeightedPrior(prior=worse, likelihood=Numbers(), weight=1.0),)
 
     monkeypatch.setattr(passes, "learn_numbers", misled)
+    monkeypatch.setattr(passes, "LEARNING_CELLS", 100)
     if not checked:
         monkeypatch.setattr(learning, "EVIDENCE", -np.inf)
     model = DPGPRegressor(**SETTINGS, inducing=np.linspace(0, 1, 25)[:, None])
