@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
 
 from cloakgp.criteria import criterion_named
 from cloakgp.criteria.base import ChosenRule
@@ -35,6 +36,7 @@ from cloakgp.fitting.table import (
     cells_of_output,
 )
 from cloakgp.models import SparsePrior
+from cloakgp.models.kernels.adjoint import has_adjoint
 from cloakgp.models.kernels.coregion import CoregionKernel
 from cloakgp.models.likelihoods import NUMBERS, ClassLikelihood
 from cloakgp.models.summary import EntrySummary, Summary, summarise
@@ -97,6 +99,8 @@ from cloakgp.utils.passes import Passes
 # Of the points that kernels are learned at. With 400, rows lay so far from them on some tables that
 # learning took how curves vary within cells for short lengthscales, and predictions became worse.
 LEARNING_CELLS = 2000
+# Of a kernel whose gradient takes a matrix between all of them for every hyperparameter.
+SLOW_LEARNING_CELLS = 400
 # In which questions about labels are kept: see `cloakgp.design.streaming.condensing`.
 LABEL_CELLS = 500
 # Rows that say how others differ from the centres of their cells: at most so many, and one in so
@@ -215,10 +219,17 @@ class RowTable(Table):
         del model, ball
         return 1.0
 
+    def cells_for(self, kernel: Kernel) -> Partition:
+        """Return the cells of summed questions, at whose centres a kernel is learned."""
+        most = most_cells(kernel)
+        if most not in self._kept_cells:
+            centres, _ = self.summary.centres(most)
+            self._kept_cells[most] = Partition(centres=centres, units=self.summary.units)
+        return self._kept_cells[most]
+
     @cached_property
-    def cells(self) -> Partition:
-        """The cells of summed questions, for learning."""
-        return Partition(centres=self.summary.centres(LEARNING_CELLS)[0], units=self.summary.units)
+    def _kept_cells(self) -> dict[int, Partition]:
+        return {}
 
     def forecast(self, model: Model, budget: Budget, query: Query) -> RowsForecast:
         """Forecast one stage with a budget."""
@@ -293,7 +304,7 @@ class RowTable(Table):
             noise=budget.noise,
             criterion=settings.criterion,
             gap=settings.gap,
-            tally=self.cells,
+            tally=self.cells_for(prior.kernel),
             together=self.together,
             progress=settings.progress,
         )
@@ -340,7 +351,7 @@ class RowTable(Table):
             bands=bands,
             known=known.measurements,
             table=self.number,
-            cells=self.cells,
+            cells=self.cells_for(known.prior.kernel),
         )
         kept = [as_kept(*each, shared=places) for each in zip(priors, sums, strict=True)]
         return Design(strategy=replace(strategy, sums=tuple(kept)), question=question, sums=sums[0])
@@ -642,13 +653,13 @@ class RowTable(Table):
         noise = hyperprior.noise_variance and not asks_spread
         learned = learn_numbers(
             prior,
-            gather_sums(stages, mean=prior.mean, points=self.cells.centres),
+            gather_sums(stages, mean=prior.mean, points=self.cells_for(prior.kernel).centres),
             bounds=(bounds.lo, bounds.hi),
             hyperprior=replace(hyperprior, noise_variance=noise),
             average=average,
         )
         stated = restate(self.passes, _others(learned, prior), measurements=declared)
-        if self.rows > LEARNING_CELLS:
+        if self.rows > most_cells(prior.kernel):
             confirming = confirmed(
                 learned,
                 declared=WeightedPrior(prior=prior, likelihood=NUMBERS, weight=1.0),
@@ -932,6 +943,11 @@ def with_noise_of_rows(
         return with_noise_in_strata(priors, by_noise, bumps=bumps)
     position = expected_position(by_noise)
     return tuple(replace(one, prior=scaled_noise(one.prior, position)) for one in priors)
+
+
+def most_cells(kernel: Kernel) -> int:
+    """Return at how many points a kernel is learned, at most."""
+    return LEARNING_CELLS if has_adjoint(kernel) else SLOW_LEARNING_CELLS
 
 
 def _others(learned: Sequence[WeightedPrior], prior: SparsePrior) -> list[SparsePrior]:

@@ -15,6 +15,7 @@ from sklearn.gaussian_process.kernels import (
 
 from cloakgp.models.kernels.adjoint import has_adjoint, pull_back, pull_back_diagonal
 from cloakgp.models.kernels.blocks import BlockMatern
+from cloakgp.models.kernels.coregion import CoregionKernel, as_entries
 from cloakgp.models.kernels.linear import LinearKernel
 
 KERNELS = {
@@ -53,10 +54,27 @@ def test_sums_are_those_of_derivative_matrices(name, offset, rng):
     )
 
 
+def test_sums_of_a_kernel_between_outputs_are_those_of_derivative_matrices(rng):
+    kernel = CoregionKernel(KERNELS["default"], coregion=((2.0, 0.6), (0.6, 1.0)))
+    X = as_entries(rng.normal(size=(4, 3)), count=2)
+    _, derivatives = kernel(X, eval_gradient=True)
+    weights, own = rng.normal(size=(8, 8)), rng.normal(size=8)
+    assert has_adjoint(kernel)
+    np.testing.assert_allclose(
+        pull_back(kernel, X[:5], X, weights[:5]),
+        np.einsum("ij,ijp->p", weights[:5], derivatives[:5]),
+        rtol=1e-9,
+    )
+    np.testing.assert_allclose(
+        pull_back_diagonal(kernel, X, own), np.einsum("i,iip->p", own, derivatives), atol=1e-12
+    )
+
+
 @pytest.mark.parametrize(
     "kernel",
     [
         RBF() + WhiteKernel(),
+        CoregionKernel(RBF() + WhiteKernel(), coregion=((1.0,),)),
         DotProduct(),
         RationalQuadratic(),
         Matern(nu=0.7),

@@ -16,6 +16,7 @@ from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern, Product, Sum
 
 from cloakgp.models.kernels.blocks import BlockMatern
+from cloakgp.models.kernels.coregion import CoregionKernel
 from cloakgp.models.kernels.linear import LinearKernel
 from cloakgp.models.latent import components
 from cloakgp.utils.arrays import Array
@@ -28,7 +29,7 @@ _FACTORS: dict[float, Callable[[Array], Array]] = {
     2.5: lambda s: 5.0 / 3.0 * (1.0 + np.sqrt(5.0) * s) * np.exp(-np.sqrt(5.0) * s),
     np.inf: lambda s: np.exp(-np.square(s) / 2.0),
 }
-_KNOWN = (Sum, Product, ConstantKernel, LinearKernel, BlockMatern, RBF, Matern)
+_KNOWN = (Sum, Product, ConstantKernel, LinearKernel, BlockMatern, RBF, Matern, CoregionKernel)
 
 
 def has_adjoint(kernel: Kernel) -> bool:
@@ -79,6 +80,9 @@ def pull_back(kernel: Kernel, X: Array, Z: Array, weights: Array) -> Array:
         )
     if not kernel.n_dims:
         return np.zeros(0)
+    if isinstance(kernel, CoregionKernel):
+        (rows, which), (others, across) = kernel.split(X), kernel.split(Z)
+        return pull_back(kernel.kernel, rows, others, weights * kernel.matrix()[which][:, across])
     if isinstance(kernel, ConstantKernel):
         return np.array([kernel.constant_value * float(weights.sum())])
     many = isinstance(kernel, BlockMatern)
@@ -115,6 +119,9 @@ def pull_back_diagonal(kernel: Kernel, X: Array, weights: Array) -> Array:
                 pull_back_diagonal(second, X, weights * first.diag(X)),
             ]
         )
+    if isinstance(kernel, CoregionKernel):
+        rows, which = kernel.split(X)
+        return pull_back_diagonal(kernel.kernel, rows, weights * np.diag(kernel.matrix())[which])
     if isinstance(kernel, ConstantKernel) and kernel.n_dims:
         return np.array([kernel.constant_value * float(weights.sum())])
     # The others have no hyperparameter, or one that does not matter at distance 0.

@@ -89,36 +89,38 @@ class CoregionKernel(Kernel):  # type: ignore[misc]
         eval_gradient : bool
             Only without Y.
         """
-        rows, which = self._split(X)
+        rows, which = self.split(X)
         if Y is None:
-            among = self._matrix()[np.ix_(which, which)]
+            among = self.matrix()[np.ix_(which, which)]
             if not eval_gradient:
                 return np.asarray(self.kernel(rows) * among, dtype=np.float64)
             covariance, gradient = self.kernel(rows, eval_gradient=True)
             return covariance * among, gradient * among[:, :, None]
         if eval_gradient:
             raise ValueError("the gradient is for one set of inputs: leave Y out")
-        others, across = self._split(Y)
-        covariance = self.kernel(rows, others) * self._matrix()[np.ix_(which, across)]
+        others, across = self.split(Y)
+        covariance = self.kernel(rows, others) * self.matrix()[np.ix_(which, across)]
         return np.asarray(covariance, dtype=np.float64)
 
     def diag(self, X: ArrayLike) -> Array:
         """Return the variances, shape (n,)."""
-        rows, which = self._split(X)
-        return np.asarray(self.kernel.diag(rows) * np.diag(self._matrix())[which])
+        rows, which = self.split(X)
+        return np.asarray(self.kernel.diag(rows) * np.diag(self.matrix())[which])
 
     def is_stationary(self) -> bool:
         """Return False: variances may differ between outputs."""
         return False
 
-    def _split(self, X: ArrayLike) -> tuple[Array, np.ndarray[tuple[int], np.dtype[np.intp]]]:
+    def split(self, X: ArrayLike) -> tuple[Array, np.ndarray[tuple[int], np.dtype[np.intp]]]:
+        """Return inputs of entries, shape (n, D), and of which output each is, shape (n,)."""
         entries = as_matrix(X, name="X")
         which = np.rint(entries[:, -1]).astype(np.intp)
         if which.min() < 0 or which.max() >= len(np.asarray(self.coregion)):
             raise ValueError("the last column must say which output an entry is, from 0")
         return np.ascontiguousarray(entries[:, :-1]), which
 
-    def _matrix(self) -> Array:
+    def matrix(self) -> Array:
+        """Return the covariances between outputs, shape (T, T)."""
         return checked_coregion(self.coregion, count=len(np.asarray(self.coregion)))
 
     def __eq__(self, other: object) -> bool:
