@@ -7,7 +7,6 @@ by wrk where that is installed, and by httpx, which takes more of the processor 
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import re
@@ -17,6 +16,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
@@ -185,22 +185,20 @@ def _by_wrk(path: str, token: str, body: str, *, connections: int, seconds: floa
 
 
 def _by_httpx(path: str, token: str, body: str, *, connections: int, seconds: float) -> Load:
-    times: list[float] = []
-    failed = 0
+    end = time.monotonic() + seconds
 
-    async def ask(client: httpx.AsyncClient, end: float) -> None:
-        nonlocal failed
-        while (began := time.monotonic()) < end:
-            answer = await client.post(path, content=body)
-            times.append(time.monotonic() - began)
-            failed += answer.is_error
+    def ask(_: int) -> list[tuple[float, bool]]:
+        asked = []
+        with httpx.Client(headers=_headers(token), timeout=30) as client:
+            while (began := time.monotonic()) < end:
+                answer = client.post(path, content=body)
+                asked.append((time.monotonic() - began, answer.is_error))
+        return asked
 
-    async def ask_all() -> None:
-        async with httpx.AsyncClient(headers=_headers(token), timeout=30) as client:
-            end = time.monotonic() + seconds
-            await asyncio.gather(*(ask(client, end) for _ in range(connections)))
-
-    asyncio.run(ask_all())
+    with ThreadPoolExecutor(connections) as threads:
+        answers = [one for asked in threads.map(ask, range(connections)) for one in asked]
+    times = [seconds_taken for seconds_taken, _ in answers]
+    failed = sum(is_error for _, is_error in answers)
     return Load(
         rows=0,
         connections=connections,
