@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -658,19 +658,21 @@ class RowTable(Table):
             hyperprior=replace(hyperprior, noise_variance=noise),
             average=average,
         )
-        stated = restate(self.passes, _others(learned, prior), measurements=declared)
+        stated: Sequence[Measurement] | None = None
         if self.rows > most_cells(prior.kernel):
+            stated = restate(self.passes, _others(learned, prior), measurements=declared)
             confirming = confirmed(
                 learned,
                 declared=WeightedPrior(prior=prior, likelihood=NUMBERS, weight=1.0),
-                log_evidence=lambda one: linear_log_evidence(one, stated),
+                log_evidence=partial(linear_log_evidence, measurements=stated),
             )
             if confirming is not learned:
                 learned, stated = confirming, tuple(declared)
         if asks_spread:
-            learned = with_noise_of_rows(learned, self.passes, release=release)
+            learned, stated = with_noise_of_rows(learned, self.passes, release=release), None
+        if stated is None:
             stated = restate(self.passes, _others(learned, prior), measurements=declared)
-        return replace(release, learned=learned, measurements=stated)
+        return replace(release, learned=learned, measurements=tuple(stated))
 
     def finish(self, release: Release) -> Release:
         """Return the release, and free the memory of columns of rows."""
