@@ -52,16 +52,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cloakgp.privacy.entries import INFINITE, MISSING, number_faults
-from cloakgp.privacy.questions.base import Question
-from cloakgp.privacy.questions.counts import ROOT_HALF
-from cloakgp.privacy.rounding import UNIT_ROUNDOFF
+from cloakgp.privacy.questions.counts import IndicatorQuestion
 from cloakgp.utils.arrays import Array
 
 DAMAGED = "its cells are damaged"
 
 
-class CellCounts(Question):
+class CellCounts(IndicatorQuestion):
     """Counts of outputs in cells of their predicted distributions, by strata of the means.
 
     Attributes
@@ -76,10 +73,7 @@ class CellCounts(Question):
         What the counts of each stratum add up to; of rows that are read in passes, nearly.
     """
 
-    locates: ClassVar[bool] = False
     follows_answers: ClassVar[bool] = True
-    complaints: ClassVar[tuple[str, ...]] = (MISSING, INFINITE)
-    largest: ClassVar[float] = 1.0
 
     cells: Array
     strata: Array
@@ -118,25 +112,6 @@ class CellCounts(Question):
         strata, cells = self.shape
         return strata * cells
 
-    @property
-    def distance(self) -> float:
-        """The largest change of an output's indicators, rounded up: one falls, another rises."""
-        return 2.0 * ROOT_HALF
-
-    @property
-    def absolute_distance(self) -> float:
-        """The same in ℓ1 norm."""
-        return 2.0 * (1 + 4 * UNIT_ROUNDOFF)
-
-    @property
-    def limits(self) -> None:
-        """None: counts do not locate single outputs."""
-        return
-
-    def faults(self, entries: Array) -> tuple[bool, ...]:
-        """Return whether outputs are missing, and whether any is infinite."""
-        return number_faults(entries)
-
     def check_weights(self, weights: Array) -> None:
         """Refuse to count rows otherwise than once each, or not at all: as entries of others."""
         if weights.shape[0] != 1 or not ((weights == 0.0) | (weights == 1.0)).all():
@@ -145,11 +120,6 @@ class CellCounts(Question):
     def stratum_of(self, means: Array) -> NDArray[np.intp]:
         """Return in which stratum predicted means lie, from 0, shape (n,)."""
         return np.searchsorted(self.strata, means, side="right")
-
-    def about_outputs(self, values: Array, totals: Array, *means: float) -> Array:
-        """Return the counts: they do not locate single outputs."""
-        del totals, means
-        return values
 
     def describe_answers(self, count: int, *, noise: Callable[[str], str], output: str) -> str:
         """Describe counts of outputs in cells of their predicted distributions."""

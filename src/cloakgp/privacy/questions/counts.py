@@ -62,8 +62,46 @@ from cloakgp.utils.arrays import Array
 ROOT_HALF = math.sqrt(0.5) * (1 + 4 * UNIT_ROUNDOFF)
 
 
+class IndicatorQuestion(Question):
+    """A question with indicators: of each output a single one, in the cell that it lies in."""
+
+    locates: ClassVar[bool] = False
+    complaints: ClassVar[tuple[str, ...]] = (MISSING, INFINITE)
+    largest: ClassVar[float] = 1.0
+
+    @property
+    def distance(self) -> float:
+        """The largest change of an output's indicators, rounded up: one falls, another rises."""
+        return 2.0 * ROOT_HALF
+
+    @property
+    def absolute_distance(self) -> float:
+        """The same in ℓ1 norm."""
+        return 2.0 * (1 + 4 * UNIT_ROUNDOFF)
+
+    @property
+    def limits(self) -> None:
+        """None: counts do not locate single outputs."""
+        return
+
+    def faults(self, entries: Array) -> tuple[bool, ...]:
+        """Return whether outputs are missing, and whether any is infinite.
+
+        Parameters
+        ----------
+        entries : array of shape (n,)
+            Private.
+        """
+        return number_faults(entries)
+
+    def about_outputs(self, values: Array, totals: Array, *means: float) -> Array:
+        """Return the counts: they do not locate single outputs."""
+        del totals, means
+        return values
+
+
 @dataclass(frozen=True, eq=False)
-class CountQuestion(Question):
+class CountQuestion(IndicatorQuestion):
     """Counts of outputs in several intervals.
 
     Of each output an indicator of the interval that it lies in.
@@ -82,10 +120,7 @@ class CountQuestion(Question):
     """
 
     name: ClassVar[str] = "counts"
-    locates: ClassVar[bool] = False
     precedes_choice: ClassVar[bool] = True
-    complaints: ClassVar[tuple[str, ...]] = (MISSING, INFINITE)
-    largest: ClassVar[float] = 1.0
 
     edges: Array
 
@@ -105,16 +140,6 @@ class CountQuestion(Question):
     def channels(self) -> int:
         """B, the number of indicators."""
         return self.intervals
-
-    @property
-    def distance(self) -> float:
-        """The largest change of an output's indicators, rounded up: one falls, another rises."""
-        return 2.0 * ROOT_HALF
-
-    @property
-    def absolute_distance(self) -> float:
-        """The same in ℓ1 norm."""
-        return 2.0 * (1 + 4 * UNIT_ROUNDOFF)
 
     @property
     def intervals(self) -> int:
@@ -138,16 +163,6 @@ class CountQuestion(Question):
     def ends(self) -> tuple[float, float]:
         """The first and the last end: the declared bounds, in output units."""
         return float(self.edges[0]), float(self.edges[-1])
-
-    def faults(self, entries: Array) -> tuple[bool, ...]:
-        """Return whether outputs are missing, and whether any is infinite.
-
-        Parameters
-        ----------
-        entries : array of shape (n,)
-            Private.
-        """
-        return number_faults(entries)
 
     def encode(self, entries: Array) -> Array:
         """Return indicators of the intervals that outputs lie in, shape (n, B).
@@ -180,13 +195,3 @@ class CountQuestion(Question):
             f"{self.intervals} numbers: how many values of {output} lie in each of so many "
             f"intervals{between}, each with {noise(' rows')}."
         )
-
-    @property
-    def limits(self) -> None:
-        """None: counts do not locate single outputs."""
-        return
-
-    def about_outputs(self, values: Array, totals: Array, *means: float) -> Array:
-        """Return the counts: they do not locate single outputs."""
-        del totals, means
-        return values

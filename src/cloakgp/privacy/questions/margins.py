@@ -36,16 +36,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from cloakgp.privacy.entries import INFINITE, MISSING, number_faults
-from cloakgp.privacy.questions.base import Question
 from cloakgp.privacy.questions.bounds import OutputBounds
-from cloakgp.privacy.questions.counts import ROOT_HALF
-from cloakgp.privacy.rounding import UNIT_ROUNDOFF
+from cloakgp.privacy.questions.counts import IndicatorQuestion
 from cloakgp.utils.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)
-class MarginQuestion(Question):
+class MarginQuestion(IndicatorQuestion):
     """How far from its predicted mean the output of every row lies, in predictive sds.
 
     Attributes
@@ -69,10 +66,7 @@ class MarginQuestion(Question):
     """
 
     name: ClassVar[str] = "margins"
-    locates: ClassVar[bool] = False
     follows_answers: ClassVar[bool] = True
-    complaints: ClassVar[tuple[str, ...]] = (MISSING, INFINITE)
-    largest: ClassVar[float] = 1.0
 
     mean: Array
     sd: Array
@@ -104,28 +98,9 @@ class MarginQuestion(Question):
         return len(self.cells) + 1
 
     @property
-    def distance(self) -> float:
-        """The largest change of an output's indicators, rounded up: one falls, another rises."""
-        return 2.0 * ROOT_HALF
-
-    @property
-    def absolute_distance(self) -> float:
-        """The same in ℓ1 norm."""
-        return 2.0 * (1 + 4 * UNIT_ROUNDOFF)
-
-    @property
-    def limits(self) -> None:
-        """None: counts do not locate single outputs."""
-        return
-
-    @property
     def rows(self) -> int:
         """N."""
         return len(self.mean)
-
-    def faults(self, entries: Array) -> tuple[bool, ...]:
-        """Return whether outputs are missing, and whether any is infinite."""
-        return number_faults(entries)
 
     def encode(self, entries: Array) -> Array:
         """Return indicators of cells, shape (n, J + 1).
@@ -145,11 +120,6 @@ class MarginQuestion(Question):
         """Refuse to count rows otherwise than once each."""
         if weights.shape[0] != 1 or not np.all(weights == 1.0):
             raise ValueError("its arrays do not fit each other")
-
-    def about_outputs(self, values: Array, totals: Array, *means: float) -> Array:
-        """Return the counts: they do not locate single outputs."""
-        del totals, means
-        return values
 
     def describe_answers(self, count: int, *, noise: Callable[[str], str], output: str) -> str:
         """Describe counts of outputs by their distance from predictions."""
