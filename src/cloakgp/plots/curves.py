@@ -5,9 +5,10 @@ These have panels on one scale, with the bounds and the same labels.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from cloakgp.plots.display import ReleaseDisplay, Style, styled
 from cloakgp.plots.figures import DASHES, draw_band, draw_rug, rug_mark, share_limits, tidy
@@ -20,6 +21,7 @@ from cloakgp.plots.slices import (
     write_held,
 )
 from cloakgp.plots.themes import Theme, theme_of
+from cloakgp.release import Release
 from cloakgp.report.columns import what_inputs_are
 from cloakgp.report.outputs import bounds
 from cloakgp.utils.arrays import Array
@@ -122,6 +124,52 @@ class CurvesDisplay(ReleaseDisplay):
         if any(len(part.piece.varied[0].known) for part in self.parts):
             handles.append(rug_mark(what_inputs_are(self.release), theme=theme))
         return handles
+
+
+class QuantilesDisplay(CurvesDisplay):
+    """Quantiles over each input that varies."""
+
+    @classmethod
+    @abstractmethod
+    def of(cls, release: Release, *, vary: Sequence[str] = (), unit: str = "") -> Self:
+        """Compute the numbers of a picture, without drawing it."""
+
+    @classmethod
+    def from_release(
+        cls,
+        release: Release,
+        *,
+        vary: Sequence[str] = (),
+        unit: str = "",
+        ax: Axes | Sequence[Axes] | None = None,
+        **styles: Style,
+    ) -> Self:
+        """Compute and draw a picture of a release. Costs no privacy.
+
+        Parameters
+        ----------
+        release, vary, unit
+            As for `of`.
+        ax
+            As for `plot`.
+        **styles
+            ``line_kw``, ``band_kw`` and ``rows_kw``: keywords of matplotlib's ``plot``,
+            ``fill_between`` and ``plot``.
+        """
+        return cls.of(release, vary=vary, unit=unit).plot(ax, **styles)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        vary: Sequence[str] = (),
+        unit: str = "",
+        ax: Axes | Sequence[Axes] | None = None,
+        **styles: Style,
+    ) -> Self:
+        """Compute and draw a picture of a fitted estimator's release: see `from_release`."""
+        return cls.from_release(estimator.release_, vary=vary, unit=unit, ax=ax, **styles)
 
 
 def draw_line(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from cloakgp.plots.curves import Band, CurvesDisplay, OverSlice, draw_curve
+from cloakgp.plots.curves import Band, OverSlice, QuantilesDisplay, draw_curve
 from cloakgp.plots.display import Style
 from cloakgp.plots.figures import title_of
 from cloakgp.plots.slices import Slice, join_frames, predicting, slices_of
@@ -53,7 +53,7 @@ class Quantiles(OverSlice):
 
 
 @dataclass(eq=False, repr=False)
-class FanDisplay(CurvesDisplay):
+class FanDisplay(QuantilesDisplay):
     """Quantiles of a new output as nested bands: over one input, or over each of several.
 
     They are those of `Release.predict_quantile`: calibrated by noisy counts where there are any,
@@ -113,43 +113,6 @@ class FanDisplay(CurvesDisplay):
         if has_classes(release):
             raise TypeError("quantiles are of numbers: classes have probabilities")
         return cls(release, tuple(Quantiles.over(release, each) for each in pieces), unit)
-
-    @classmethod
-    def from_release(
-        cls,
-        release: Release,
-        *,
-        vary: Sequence[str] = (),
-        unit: str = "",
-        ax: Axes | Sequence[Axes] | None = None,
-        **styles: Style,
-    ) -> Self:
-        """Compute and draw a picture of a release. Costs no privacy.
-
-        Parameters
-        ----------
-        release, vary, unit
-            As for `of`.
-        ax
-            As for `plot`.
-        **styles
-            ``line_kw``, ``band_kw`` and ``rows_kw``: keywords of matplotlib's ``plot``,
-            ``fill_between`` and ``plot``.
-        """
-        return cls.of(release, vary=vary, unit=unit).plot(ax, **styles)
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        *,
-        vary: Sequence[str] = (),
-        unit: str = "",
-        ax: Axes | Sequence[Axes] | None = None,
-        **styles: Style,
-    ) -> Self:
-        """Compute and draw a picture of a fitted estimator's release: see `from_release`."""
-        return cls.from_release(estimator.release_, vary=vary, unit=unit, ax=ax, **styles)
 
     @property
     def title(self) -> str:

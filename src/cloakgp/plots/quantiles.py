@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from cloakgp.models.likelihoods.quantiles import quantile_likelihood
-from cloakgp.plots.curves import Band, CurvesDisplay, OverSlice, draw_curve
+from cloakgp.plots.curves import Band, OverSlice, QuantilesDisplay, draw_curve
 from cloakgp.plots.display import Style
 from cloakgp.plots.figures import title_of
 from cloakgp.plots.slices import Slice, join_frames, predicting, slices_of
@@ -48,7 +48,7 @@ class QuantileCurves(OverSlice):
 
 
 @dataclass(eq=False, repr=False)
-class QuantileDisplay(CurvesDisplay):
+class QuantileDisplay(QuantilesDisplay):
     """Predicted quantiles, each a curve with 95 % limits: over one input, or each of several.
 
     The axis of the output is logarithmic where quantiles are of its logarithm.
@@ -107,43 +107,6 @@ class QuantileDisplay(CurvesDisplay):
         pieces = slices_of(release, vary=vary, apart=True)
         quantile_likelihood(release.likelihood)
         return cls(release, tuple(QuantileCurves.over(release, each) for each in pieces), unit)
-
-    @classmethod
-    def from_release(
-        cls,
-        release: Release,
-        *,
-        vary: Sequence[str] = (),
-        unit: str = "",
-        ax: Axes | Sequence[Axes] | None = None,
-        **styles: Style,
-    ) -> Self:
-        """Compute and draw a picture of a release. Costs no privacy.
-
-        Parameters
-        ----------
-        release, vary, unit
-            As for `of`.
-        ax
-            As for `plot`.
-        **styles
-            ``line_kw``, ``band_kw`` and ``rows_kw``: keywords of matplotlib's ``plot``,
-            ``fill_between`` and ``plot``.
-        """
-        return cls.of(release, vary=vary, unit=unit).plot(ax, **styles)
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        *,
-        vary: Sequence[str] = (),
-        unit: str = "",
-        ax: Axes | Sequence[Axes] | None = None,
-        **styles: Style,
-    ) -> Self:
-        """Compute and draw a picture of a fitted estimator's release: see `from_release`."""
-        return cls.from_release(estimator.release_, vary=vary, unit=unit, ax=ax, **styles)
 
     @property
     def title(self) -> str:
