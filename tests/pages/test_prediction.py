@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from playwright.sync_api import expect
 from sklearn.gaussian_process import kernels as sk
 from test_every_kind import KINDS, release_of
 
@@ -231,16 +232,14 @@ def test_coverage_and_threshold_are_chosen_on_the_page(opened):
     assert "with 95 %." in page.inner_text("#person")
     assert page.inner_text("#beyond") == ""
     page.select_option("#coverage", "80")
-    page.wait_for_function("document.querySelector('#person').textContent.includes('80 %')")
+    expect(page.locator("#person")).to_contain_text("80 %")
     typical = [control.typical for control in controls_of(release)]
     for given, share in (("2,5", release.probability_above([typical], 2.5)[0]), ("9", 0.0)):
         page.fill("#above", given)
         expected = f"above {given.replace(',', '.')} with {100 * share:.1f} %"
-        page.wait_for_function(
-            "text => document.querySelector('#beyond').textContent.includes(text)", arg=expected
-        )
+        expect(page.locator("#beyond")).to_contain_text(expected)
     page.fill("#above", "tall")
-    page.wait_for_function("document.querySelector('#beyond').textContent === ''")
+    expect(page.locator("#beyond")).to_have_text("")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
@@ -350,9 +349,7 @@ def test_moving_an_input_moves_the_prediction(width, table, opened):
     said = page.inner_text("#prediction")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.fill("#input-0", "40")
-    page.wait_for_function(
-        "before => document.querySelector('#prediction').textContent !== before", arg=said
-    )
+    expect(page.locator("#prediction")).not_to_have_text(said)
     expected = page.evaluate(
         "Cloak.numbers([40, ...Cloak.release.controls.slice(1).map((each) => each.typical)]).mean"
     )
@@ -361,9 +358,7 @@ def test_moving_an_input_moves_the_prediction(width, table, opened):
     page.fill("#input-2", "2021-03-04")
     for over in columns:
         page.select_option("#over", label=over)
-        page.wait_for_function(
-            "over => document.querySelector('#picture .xtitle')?.textContent === over", arg=over
-        )
+        expect(page.locator("#picture .xtitle")).to_have_text(over)
     text = page.inner_text("body")
     assert "NOT PRIVATE" in text.upper()
     assert "e^ε" in text
