@@ -167,7 +167,7 @@ def log(
         ]
         about += [
             str(content[name])
-            for name in ("account", "mechanism", "call", "column", "purpose", "reason")
+            for name in ("account", "mechanism", "call", "column", "purpose", "people", "reason")
             if content.get(name)
         ]
         about += notes.get(entry.number, {}).get("columns", [])

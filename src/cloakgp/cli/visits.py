@@ -58,6 +58,28 @@ class VisitOptions:
             "persons.",
         ),
     ] = False
+    people: Annotated[
+        str,
+        typer.Option(
+            help="With extend: overlapping, if anybody in the tables so far may be in the new one, "
+            "or disjoint, if nobody is: then each person pays for their own table alone. That is "
+            "your word, and a ledger notes it."
+        ),
+    ] = "overlapping"
+    id_column: Annotated[
+        str,
+        typer.Option(
+            "--id",
+            help="With extend: column of ids of people, in the table and in all of --earlier. Ids "
+            "are compared and not kept; visits add up by person.",
+        ),
+    ] = ""
+    earlier: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="With --id: a table that was asked before. Once for each, in their order."
+        ),
+    ] = None
     missing_output: Annotated[
         str, typer.Option(help="Meaning of an empty private cell, as for release.")
     ] = "refuse"
@@ -100,7 +122,8 @@ def extend(
     """Ask new rows, starting from a release. Spends about the people in the table.
 
     Writes a release that combines both tables. Its guarantee sums up both visits, as if everyone
-    were in both tables; if these are other people, only their own visit counts for each.
+    were in both tables; if these are other people, say --people disjoint: then only their own visit
+    counts for each.
     """
     _pay(release_file, visit, counting, to=to, overwrite=overwrite, ask=_extend)
 
@@ -118,24 +141,37 @@ def combine(
             "same places (other); auto compares inputs."
         ),
     ] = "auto",
+    people: Annotated[
+        str,
+        typer.Option(
+            help="overlapping, if anybody may be in the tables of several, or disjoint, if nobody "
+            "is. That is your word: the file cannot show it."
+        ),
+    ] = "overlapping",
     overwrite: options.Overwrite = False,
 ) -> None:
     """Combine releases with the same prior and columns into one. Costs no privacy.
 
-    Its guarantee covers all of them together, for a person who is in every one.
+    Its guarantee covers all of them together, for a person who is in every one; with --people
+    disjoint, for a person who is in one.
     """
     if len(releases) < 2:
         raise ValueError("name two releases at least")
     said = texts.one_of(tuple(SAME), rows, option="--rows")
     with reserve_file(to, overwrite=overwrite, inputs=releases) as target:
-        made = _together([options.open_combinable(path) for path in releases], same_rows=SAME[said])
+        made = _together(
+            [options.open_combinable(path) for path in releases],
+            same_rows=SAME[said],
+            disjoint=texts.one_of(("overlapping", "disjoint"), people, option="--people")
+            == "disjoint",
+        )
         target.write(made.to_bytes())
     say(f"Wrote {to}, of {len(releases)} releases.", style="green")
     say(f"  all together: {made.guarantee}")
 
 
 def _together(
-    releases: Sequence[Release | MultiOutputRelease], *, same_rows: bool | None
+    releases: Sequence[Release | MultiOutputRelease], *, same_rows: bool | None, disjoint: bool
 ) -> Release | MultiOutputRelease:
     """Return one release that combines all."""
     from cloakgp.release import MultiOutputRelease, Release
@@ -145,10 +181,12 @@ def _together(
     if single and several:
         raise ValueError("releases of one private column and of several are not combined")
     if single:
-        return single[0].combine(*single[1:], same_rows=same_rows)
+        return single[0].combine(
+            *single[1:], same_rows=same_rows, people="disjoint" if disjoint else "overlapping"
+        )
     if same_rows is not None:
         raise ValueError("--rows goes with releases of one private column")
-    return several[0].combine(*several[1:])
+    return several[0].combine(*several[1:], people="disjoint" if disjoint else "overlapping")
 
 
 def _pay(
@@ -207,6 +245,8 @@ def _refine(known: Release, visit: VisitOptions, noise: NoiseChoice, reporter: R
 
     if visit.by_rows:
         raise ValueError("rows that are asked again keep whose they are: leave out --by-rows")
+    if visit.people != "overlapping" or visit.id_column or visit.earlier:
+        raise ValueError("--people, --id and --earlier are about new rows: take cloakgp extend")
     raw = _raw_rows(known, visit)
     queries, settings = _query_points(known, visit), _settings(visit, noise, reporter)
     strategy = known.measurements[0].strategy
@@ -231,13 +271,30 @@ def _extend(known: Release, visit: VisitOptions, noise: NoiseChoice, reporter: R
             "the release protects all rows of a person together: name the column that says whose "
             "the new rows are, --person, or say --by-rows to protect each row on its own"
         )
-    raw = _raw_rows(known, visit)
+    raw, about = _raw_rows(known, visit), _whose(visit)
     queries, settings = _query_points(known, visit), _settings(visit, noise, reporter)
     if not all(isinstance(each.strategy, DenseStrategy) for each in known.measurements):
         rows = _file_rows(known, visit, raw, reporter)
-        return ask_new(known, rows, None, queries, by_rows=visit.by_rows, **settings)
+        return ask_new(known, rows, None, queries, **about, **settings)
     X, private, settings["groups"] = _read(known, visit, raw)
-    return ask_new(known, X, private, queries, by_rows=visit.by_rows, **settings)
+    return ask_new(known, X, private, queries, **about, **settings)
+
+
+def _whose(visit: VisitOptions) -> dict[str, Any]:
+    """Return whose the new rows are, beside those of the tables before."""
+    from cloakgp.data.tables import read_person_ids
+    from cloakgp.privacy.cohorts import DISJOINT, OVERLAPPING
+
+    people = texts.one_of((OVERLAPPING, DISJOINT), visit.people, option="--people")
+    if bool(visit.id_column) != bool(visit.earlier):
+        raise ValueError("--id and --earlier go together: the column, and each table before")
+    ids = None
+    if visit.id_column:
+        ids = [read_person_ids(path, name=visit.id_column) for path in visit.earlier or ()]
+        ids.append(
+            read_person_ids(visit.table, name=visit.id_column, table_format=visit.table_format)
+        )
+    return {"by_rows": visit.by_rows, "people": people, "ids": ids}
 
 
 def _read(

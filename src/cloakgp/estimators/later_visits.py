@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Self, Unpack
 
 from numpy.typing import ArrayLike
@@ -9,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cloakgp.fitting.passes import Rows
 from cloakgp.fitting.visits import Settings, extend, refine
+from cloakgp.privacy.cohorts import OVERLAPPING, People
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import Release
 
@@ -58,6 +60,8 @@ class LaterVisitsMixin:
         X_query: ArrayLike | None = None,
         *,
         by_rows: bool = False,
+        people: People = OVERLAPPING,
+        ids: Sequence[Iterable[Hashable]] | None = None,
         **settings: Unpack[Settings],
     ) -> Self:
         """Ask new rows, given the release; see `cloakgp.extend`.
@@ -69,7 +73,7 @@ class LaterVisitsMixin:
         y : array-like of shape (N,), optional
             Their private outputs, unless X has them.
         X_query : array-like or table of shape (P, D), optional
-        by_rows : bool
+        by_rows, people, ids
             As for `cloakgp.extend`.
         **settings
             ``epsilon`` and ``delta``, on top of what was spent, and others of `cloakgp.extend`.
@@ -80,5 +84,7 @@ class LaterVisitsMixin:
             With a `release_` that knows both tables.
         """
         check_is_fitted(self)
-        self.release_ = extend(self.release_, X, y, X_query, by_rows=by_rows, **settings)
+        self.release_ = extend(
+            self.release_, X, y, X_query, by_rows=by_rows, people=people, ids=ids, **settings
+        )
         return self

@@ -33,10 +33,12 @@ from cloakgp.fitting.strategies import Budget, Query
 from cloakgp.fitting.table import Count, DesignSettings, Model, Table
 from cloakgp.models.transforms import OutputTransform
 from cloakgp.privacy import OutputBounds
+from cloakgp.privacy.cohorts import largest_cohorts
 from cloakgp.privacy.noise import NOISES
 from cloakgp.privacy.spending import hold, one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import Release
+from cloakgp.release.measurement import tables_of
 from cloakgp.utils.names import NoiseName
 from cloakgp.utils.passes import OnStep, ignore_step
 
@@ -251,7 +253,8 @@ def _with_margins(
         insecure_seed=None if seed is None else seed + SEEDS_APART - 1,
     )
     asked = (*release.measurements, measurement)
-    return replace(release, measurements=asked, kept=len(asked) - 1)
+    apart = (tables_of(release.measurements), (measurement.strategy.table,))
+    return replace(release, measurements=asked, kept=len(asked) - 1, cohorts=largest_cohorts(apart))
 
 
 def _schedule(

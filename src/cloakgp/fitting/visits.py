@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Required, TypedDict, Unpack
@@ -26,6 +26,14 @@ from cloakgp.models.summary import summarise
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.budgets import Pair
 from cloakgp.privacy.checks import warn_of_parameters
+from cloakgp.privacy.cohorts import (
+    DISJOINT,
+    OVERLAPPING,
+    Cohorts,
+    People,
+    compare_ids,
+    join_cohorts,
+)
 from cloakgp.privacy.filters import costs_of_release
 from cloakgp.privacy.groups import checked_groups
 from cloakgp.privacy.noise_choice import (
@@ -39,9 +47,13 @@ from cloakgp.privacy.spending import one_charge
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import DenseStrategy, Measurement, Release, StreamedStrategy
 from cloakgp.release.hyperparameters.learning import reweighed
-from cloakgp.release.measurement import is_in_bands, same_groups
+from cloakgp.release.measurement import is_in_bands, same_groups, tables_of
 from cloakgp.release.points import complete_points
 from cloakgp.utils.names import AUTO, DEFAULT_GAP, NoiseChoice, NoiseName
+
+# What accounts note of the people in a new table.
+ALL_OTHERS = "in none of the tables before, as the caller says"
+COMPARED = "compared with those of the tables before by the caller's ids"
 
 
 class Settings(TypedDict, total=False):
@@ -134,8 +146,8 @@ def refine(
     """
     if any(isinstance(one.question, MarginQuestion) for one in release.measurements):
         refuse("kept rows again")
-    visit = _visit_of(release, X_query, settings)
     first = release.measurements[0].strategy
+    visit = replace(_visit_of(release, X_query, settings), table=first.table)
     if visit.query is None:
         weights = settings.get("query_weight")
         given = first.query_weights if weights is None else np.asarray(weights, dtype=np.float64)
@@ -173,15 +185,19 @@ def extend(
     X_query: ArrayLike | None = None,
     *,
     by_rows: bool = False,
+    people: People = OVERLAPPING,
+    ids: Sequence[Iterable[Hashable]] | None = None,
     **settings: Unpack[Settings],
 ) -> Release:
     """Ask new rows, given a release, and return a release that combines both.
 
     The guarantee stated afterwards adds up all measurements, as if everybody were in every table,
     at prices that were fixed before any answer was read; see `Release.within` for others.
-    If the new rows are other people, each person is protected by the measurements of their own
-    table alone. If the release protects all rows of a person together, new rows must say whose they
-    are; with ``by_rows=True`` each is protected on its own, and so is what the release then states.
+    If the new rows are other people, say ``people="disjoint"``: each person is protected by the
+    measurements of their own table alone, and that is stated (`cloakgp.privacy.cohorts`). With
+    ``ids``, measurements add up by person. If the release protects all rows of a person together,
+    new rows must say whose they are; with ``by_rows=True`` each is protected on its own, and so is
+    what the release then states.
 
     Parameters
     ----------
@@ -197,6 +213,13 @@ def extend(
         Query points; by default the new rows, or k-means centres of many.
     by_rows : bool
         That each new row is protected on its own, though the release protects persons.
+    people : {"overlapping", "disjoint"}
+        Whether anybody in the tables so far may be in the new one. That nobody is, is the word of
+        the caller, and stands in what an account in force notes.
+    ids : sequence of iterables of texts or whole numbers, optional
+        Whose each row is, of each table in the order in which they were asked, and of the new one
+        at the end. Not kept. People who are in several tables are found; if they were said to be
+        disjoint, that is refused before anything is drawn.
     **settings
         ``epsilon`` and ``delta``, and what else `Settings` lists.
 
@@ -219,6 +242,9 @@ def extend(
     >>> both = extend(first, X + 10, X[:, 0] / 10, epsilon=0.5, delta=1e-3)
     >>> [one.strategy.table for one in both.measurements]
     [0, 0, 0, 1]
+    >>> others = extend(first, X + 10, X[:, 0] / 10, people="disjoint", epsilon=0.5, delta=1e-3)
+    >>> round(both.guarantee.epsilon, 1), round(others.guarantee.epsilon, 1)
+    (1.0, 0.5)
     """
     _check_whose(
         release,
@@ -255,7 +281,9 @@ def extend(
         if visit.query is None:
             visit = replace(visit, query=Query(*summary.centres(LARGEST_DEFAULT_QUERY)))
         table = RowTable.of(rows, transform=release.transform, summary=summary, number=number)
-        return ask_again(release, table, table.passes, visit)
+        return ask_again(
+            release, table, table.passes, _among(visit, release, table, people=people, ids=ids)
+        )
     _check_held(release)
     assert y is not None
     exposure = settings.get("exposure")
@@ -266,7 +294,8 @@ def extend(
         weights = settings.get("query_weight")
         chosen = None if weights is None else np.asarray(weights, dtype=np.float64)
         visit = replace(visit, query=Query(X=inputs, weights=chosen))
-    return ask_again(release, replace(held, number=number), y, visit)
+    held = replace(held, number=number)
+    return ask_again(release, held, y, _among(visit, release, held, people=people, ids=ids))
 
 
 def protects_persons(release: Release) -> bool:
@@ -286,6 +315,12 @@ class Visit:
     gap : float
     progress : callable or None
     insecure_seed : int or None
+    cohorts : tuple of tuples of int
+        Of the tables, with those that this visit asks.
+    table : int
+        The number of that which this visit asks.
+    people : str
+        What the caller says of whose they are.
     """
 
     budget: Budget
@@ -294,6 +329,9 @@ class Visit:
     gap: float
     progress: Progress | None
     insecure_seed: int | None
+    cohorts: Cohorts
+    table: int = 0
+    people: str = ""
 
 
 def _visit_of(release: Release, X_query: ArrayLike | None, settings: Settings) -> Visit:
@@ -323,7 +361,40 @@ def _visit_of(release: Release, X_query: ArrayLike | None, settings: Settings) -
         gap=settings.get("gap", DEFAULT_GAP),
         progress=settings.get("progress"),
         insecure_seed=settings.get("insecure_seed"),
+        cohorts=release.cohorts,
     )
+
+
+def _among(
+    visit: Visit,
+    release: Release,
+    table: RowTable | HeldTable,
+    *,
+    people: People,
+    ids: Sequence[Iterable[Hashable]] | None,
+) -> Visit:
+    """Return a visit to a new table that says which people are in which tables.
+
+    Raises
+    ------
+    ValueError
+        If ids contradict that.
+    """
+    known = tables_of(release.measurements)
+    cohorts = join_cohorts(release.cohorts, (), tables=(known, [table.number]), people=people)
+    if ids is None:
+        said = ALL_OTHERS if people == DISJOINT else ""
+        return replace(visit, cohorts=cohorts, table=table.number, people=said)
+    compared = compare_ids(
+        ids,
+        rows={**{each: one.n_rows for each, one in known.items()}, table.number: table.rows},
+        groups={
+            **{each: one.groups for each, one in known.items() if one.grouped},
+            **({table.number: getattr(table, "groups", None)} if table.grouped else {}),
+        },
+        apart=[known, [table.number]] if people == DISJOINT else (),
+    )
+    return replace(visit, cohorts=compared, table=table.number, people=COMPARED)
 
 
 @forget_on_failure
@@ -366,7 +437,11 @@ def ask_again(release: Release, table: Table, y: Any, visit: Visit) -> Release:
         ),
     )
     if release.limit is not None:
-        release.check_limit(costs_of_release(epsilon, delta, noise=noise))
+        release.check_limit(
+            costs_of_release(epsilon, delta, noise=noise),
+            table=visit.table,
+            cohorts=visit.cohorts,
+        )
     _, measurement = take_step(
         table,
         y,
@@ -379,7 +454,7 @@ def ask_again(release: Release, table: Table, y: Any, visit: Visit) -> Release:
     together = (*release.measurements, measurement)
     relearned = isinstance(table, HeldTable) and not streamed and release.hyperprior is not None
     later = release.with_measurements(together) if relearned else _added(release, measurement)
-    return replace(table.finish(later), visits=release.visits + 1)
+    return replace(table.finish(later), visits=release.visits + 1, cohorts=visit.cohorts)
 
 
 def _added(release: Release, measurement: Measurement) -> Release:
@@ -395,6 +470,7 @@ def _added(release: Release, measurement: Measurement) -> Release:
         learned=reweighed(release.learned, before=release.measurements, after=together),
         hyperprior=None,
         calibration=None,
+        kept=None,
         provenance=None if release.provenance is None else release.provenance.successor(together),
     )
 

@@ -83,6 +83,7 @@ class LedgerCharge:
             "unit": spender.unit,
             "epsilon": spender.epsilon,
             "delta": spender.delta,
+            **({"people": spender.people} if spender.people else {}),
         }
         self._note = note
         self._drawing = 0

@@ -23,7 +23,7 @@ from cloakgp.ledger.ledger import Ledger
 
 # Columns of the CSV, in order; missing values are empty.
 FIELDS = (
-    *("number", "when", "who", "kind", "account", "charge", "purpose", "call", "unit"),
+    *("number", "when", "who", "kind", "account", "charge", "purpose", "call", "unit", "people"),
     *("mechanism", "epsilon", "delta", "mu", "pure_epsilon", "pure_mu", "answers", "coarseness"),
     *("column", "approved_by", "draws", "release", "key", "reason", "version"),
     *("digest", "signature"),

@@ -492,6 +492,8 @@ def compose_parallel(*guarantees: Guarantee) -> Guarantee:
     1-differential privacy
     """
     check_parts(guarantees, kind=Guarantee)
+    if len(set(guarantees)) == 1:
+        return guarantees[0]
     without_delta = max(part.epsilon_of_parts for part in guarantees)
     parts = (without_delta,) if without_delta else ()
     other = any(part.pure for part in guarantees)

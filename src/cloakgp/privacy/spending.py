@@ -121,6 +121,9 @@ class Spender:
         The budget that it was given.
     fingerprint : callable
         A key → the keyed fingerprint of the private column, None where there is no column.
+    people : str
+        What the caller says of the people asked, beside those who were asked before; empty if
+        nothing.
     """
 
     call: str
@@ -128,6 +131,7 @@ class Spender:
     epsilon: float | None
     delta: float | None
     fingerprint: Callable[[bytes], str | None]
+    people: str = ""
 
 
 class Charge(Protocol):
@@ -369,6 +373,7 @@ def _spender(call: str, given: Mapping[str, Any]) -> Spender:
         epsilon=_number(settings.get("epsilon", getattr(budget, "epsilon", None))),
         delta=_number(settings.get("delta", getattr(budget, "delta", None))),
         fingerprint=lambda key: fingerprint_column(private, key=key),
+        people=getattr(planned, "people", ""),
     )
 
 

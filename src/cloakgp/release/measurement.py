@@ -232,10 +232,11 @@ def check_tables(measurements: Sequence[Measurement]) -> None:
 
 def merge_measurements(
     parts: Sequence[Sequence[Measurement]], *, same_rows: bool | None
-) -> tuple[Measurement, ...]:
+) -> tuple[tuple[Measurement, ...], list[dict[int, int]]]:
     """Put measurements of several releases together, numbering their tables anew.
 
-    Answers that are already there (the same release twice) are not counted twice.
+    Answers that are already there (the same release twice) are not counted twice. Returns also the
+    new numbers of the tables of each part.
 
     Parameters
     ----------
@@ -250,8 +251,10 @@ def merge_measurements(
         copies of one visit are to be about different rows.
     """
     together = list(parts[0])
+    renamed = [{table: table for table in tables_of(together)}]
     for part in parts[1:]:
         numbers = renumbered(tables_of(together), tables_of(part), same_rows=same_rows)
+        renamed.append(numbers)
         for one in part:
             moved = replace(one, strategy=one.strategy.renumber(numbers[one.strategy.table]))
             for known in together:
@@ -260,7 +263,7 @@ def merge_measurements(
                 _check_groups_are_kept(moved, together)
                 together.append(moved)
     check_kept_where_in_bands(together)
-    return tuple(together)
+    return tuple(together), renamed
 
 
 def declared_bounds(measurements: Sequence[Measurement]) -> list[tuple[float, float]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -11,7 +11,17 @@ from cloakgp.models import ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import NUMBERS, Likelihood
 from cloakgp.models.transforms import OutputTransform
 from cloakgp.privacy import Guarantee, compose
-from cloakgp.privacy.accounting import compose_parallel
+from cloakgp.privacy.cohorts import (
+    DISJOINT,
+    OVERLAPPING,
+    Cohorts,
+    People,
+    asked_of,
+    check_cohorts,
+    compare_ids,
+    guarantee_of_cohorts,
+    join_cohorts,
+)
 from cloakgp.privacy.composition import MixedGuarantee
 from cloakgp.privacy.filters import Amount, Costs, checked_limit, filter_of, has_room
 from cloakgp.privacy.questions.classes import ClassLabel
@@ -84,6 +94,9 @@ class Release(SavedRelease, Predictions):
     kept : int or None
         Which measurement asked the rows that were kept out of all others, to tell the margins of
         intervals; None where none were, or where anything was asked since.
+    cohorts : tuple of tuples of int
+        Sets of tables that one person may be in together, by their numbers; empty if anybody may be
+        in all. See `cloakgp.privacy.cohorts`.
     limit : (float, float) or None
         (ε, δ) of all visits together, declared before the first answer was read; see `within`.
 
@@ -119,20 +132,22 @@ class Release(SavedRelease, Predictions):
     limit: tuple[float, float] | None = None
     calibration: int | None = None
     kept: int | None = None
+    cohorts: Cohorts = ()
 
     @property
     def guarantee(self) -> Guarantee | MixedGuarantee:
-        """The joint guarantee for a person whose output is in every measurement, and in the choice.
+        """The joint guarantee of all measurements and of the choice, for whoever is asked most.
 
-        Of several visits whose prices were fixed before any answer was read; without a δ, however
-        they were chosen. Where one was chosen by answers, the `limit` holds instead. Rows that were
-        `kept` out are in one measurement, and no other row is.
+        Anybody may be in every table, unless the `cohorts` say who is in which; with a private
+        choice of the prior all measurements add up in any case. Of several visits whose prices were
+        fixed before any answer was read; without a δ, however they were chosen. Where one was
+        chosen by answers, the `limit` holds instead.
         """
-        parts = [measurement.guarantee for measurement in self.measurements]
-        if self.kept is not None and self.choice is None:
-            apart = parts.pop(self.kept)
-            return compose_parallel(compose(*parts), apart)
-        return compose(*parts) if self.choice is None else self.choice.total(parts)
+        if self.choice is not None:
+            return self.choice.total([one.guarantee for one in self.measurements])
+        return guarantee_of_cohorts(
+            self.cohorts, [(one.strategy.table, one.guarantee) for one in self.measurements]
+        )
 
     @property
     def insecure(self) -> bool:
@@ -198,10 +213,17 @@ class Release(SavedRelease, Predictions):
             self.prior, self.measurements[measurement], input_names=self.input_names
         )
 
-    def combine(self, *others: Release, same_rows: bool | None = None) -> Release:
+    def combine(
+        self,
+        *others: Release,
+        same_rows: bool | None = None,
+        people: People = OVERLAPPING,
+        ids: Sequence[Iterable[Hashable]] | None = None,
+    ) -> Release:
         """Return one release that combines this and others.
 
-        The guarantee is that of all together, for somebody whose output was in every one of them.
+        The guarantee is that of all together, for somebody whose output was in every one of them,
+        unless it is said that people are in few of them (`cloakgp.privacy.cohorts`).
         Predictions are by the posterior, also where parts were made for the papers' iteration.
         Hyperparameters that were learned while many rows were there are set aside.
 
@@ -214,6 +236,13 @@ class Release(SavedRelease, Predictions):
             the same observation noise) or other rows at the same places. If not given, equal inputs
             are taken to be the same rows; of tables that are not kept, as many rows within the same
             ranges.
+        people : {"overlapping", "disjoint"}
+            Whether anybody may be in two of the releases. That nobody is, is the word of the
+            caller; tables with equal inputs are then other rows.
+        ids : sequence of iterables of texts or whole numbers, optional
+            Whose each row is, of each table: those of this release in the order in which they were
+            asked, then those of the others that are not the same rows. Not kept. Measurements add
+            up by person, and nobody may be in two releases that were said to be disjoint.
 
         Raises
         ------
@@ -221,7 +250,8 @@ class Release(SavedRelease, Predictions):
             If priors, classes or columns differ, one was made within a limit, ``same_rows=True``
             and the inputs differ,
             ``same_rows=False`` and parts are copies of one visit, or the same rows were asked
-            different questions and are not kept.
+            different questions and are not kept; if people are said to be disjoint and are not, or
+            ids do not go with the tables.
 
         Examples
         --------
@@ -232,6 +262,8 @@ class Release(SavedRelease, Predictions):
         >>> first, second = (model.fit(X, np.sin(X).ravel()).release_ for _ in range(2))
         >>> round(first.combine(second).guarantee.epsilon, 2)
         1.51
+        >>> round(first.combine(second, people="disjoint").guarantee.epsilon, 2)
+        1.0
         """
         for other in others:
             check_alike(self, other)
@@ -241,9 +273,30 @@ class Release(SavedRelease, Predictions):
                 "what the others spent before it was drawn. A ledger keeps a limit of all"
             )
         parts = (self.measurements, *(other.measurements for other in others))
-        together = merge_measurements(parts, same_rows=same_rows)
+        if people == DISJOINT:
+            if same_rows:
+                raise ValueError("same_rows=True says that people are in both: leave it out")
+            same_rows = False
+        together, renamed = merge_measurements(parts, same_rows=same_rows)
+        cohorts = self.cohorts
+        for number, (other, numbers) in enumerate(zip(others, renamed[1:], strict=True), 1):
+            known = {table for part in renamed[:number] for table in part.values()}
+            cohorts = join_cohorts(
+                cohorts,
+                tuple(tuple(numbers[table] for table in cohort) for cohort in other.cohorts),
+                tables=(known, numbers.values()),
+                people=people,
+            )
+        if ids is not None:
+            strategies = tables_of(together)
+            cohorts = compare_ids(
+                ids,
+                rows={number: one.n_rows for number, one in strategies.items()},
+                groups={number: one.groups for number, one in strategies.items() if one.grouped},
+                apart=[part.values() for part in renamed] if people == DISJOINT else (),
+            )
         inference: Inference = "iterated" if self.inference == "iterated" else "posterior"
-        made = replace(self, inference=inference).with_measurements(together)
+        made = replace(self, inference=inference, cohorts=cohorts).with_measurements(together)
         visits = self.visits + sum(other.visits for other in others)
         made = replace(made, visits=visits)
         if made.provenance is None:
@@ -286,13 +339,20 @@ class Release(SavedRelease, Predictions):
         made.check_limit()
         return made
 
-    def check_limit(self, *later: Costs) -> None:
+    def check_limit(
+        self, *later: Costs, table: int | None = None, cohorts: Cohorts | None = None
+    ) -> None:
         """Refuse visits beyond the limit, if one was declared.
 
         Parameters
         ----------
         *later : Costs
             Of visits that are to come.
+        table : int, optional
+            The number of the table that they ask; whoever is in none of its cohorts is not asked.
+            By default they ask everybody.
+        cohorts : tuple of tuples of int, optional
+            The cohorts with them; by default those that there are.
 
         Raises
         ------
@@ -300,15 +360,27 @@ class Release(SavedRelease, Predictions):
         """
         if self.limit is None:
             return
-        # Later visits may ask anybody: whoever is in one measurement counts as in all.
-        spent = Amount.of_guarantee(replace(self, kept=None).guarantee)
         # Of the filters alone: this visit takes no limit whole that was declared after it.
         rule = filter_of(self.limit)
-        if not (rule.accepts(spent) and has_room(spent, later, limit=self.limit)):
+        for cohort, spent in self._spent_by_cohort(self.cohorts if cohorts is None else cohorts):
+            asked = later if table is None or not cohort or table in cohort else ()
+            if rule.accepts(spent) and has_room(spent, asked, limit=self.limit):
+                continue
             raise ValueError(
                 f"the limit of ({self.limit[0]:g}, {self.limit[1]:g}) that this release was made "
                 "within has no room for this: nothing was drawn"
             )
+
+    def _spent_by_cohort(self, cohorts: Cohorts) -> list[tuple[tuple[int, ...], Amount]]:
+        """Return what was spent on people of each cohort; of none, if anybody is in all tables."""
+        if not cohorts or self.choice is not None:
+            return [((), Amount.of_guarantee(replace(self, cohorts=()).guarantee))]
+        parts = [(one.strategy.table, one.guarantee) for one in self.measurements]
+        spent = []
+        for cohort in cohorts:
+            asked = asked_of(cohort, parts)
+            spent.append((cohort, Amount.of_guarantee(compose(*asked)) if asked else Amount()))
+        return spent
 
     def learn(self, hyperprior: Hyperprior | None = None, *, average: bool = False) -> Release:
         """Return the same answers with hyperparameters fitted to them, at no cost in privacy.
@@ -409,6 +481,7 @@ class Release(SavedRelease, Predictions):
         check_parts(self)
         if self.visits < 1:
             raise ValueError("how often outputs were asked is damaged")
+        check_cohorts(self.cohorts, tables_of(self.measurements))
         if self.limit is not None:
             checked_limit(*self.limit)
             self.check_limit()

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from cloakgp.columns.schema import Schema
 from cloakgp.models.kernels.coregion import CoregionKernel, as_entries
 from cloakgp.privacy import Guarantee
+from cloakgp.privacy.cohorts import OVERLAPPING, People
 from cloakgp.privacy.composition import MixedGuarantee
 from cloakgp.privacy.questions.base import Question
 from cloakgp.privacy.questions.bounds import OutputBounds
@@ -334,8 +335,17 @@ class MultiOutputRelease(SavedRelease):
             index=index if isinstance(index, pd.Index) else None,
         )
 
-    def combine(self, *others: MultiOutputRelease) -> MultiOutputRelease:
+    def combine(
+        self, *others: MultiOutputRelease, people: People = OVERLAPPING
+    ) -> MultiOutputRelease:
         """Return one release that combines this and others; see `Release.combine`.
+
+        Parameters
+        ----------
+        *others : MultiOutputRelease
+            With the same prior and columns.
+        people : {"overlapping", "disjoint"}
+            Whether anybody may be in two of the releases.
 
         Raises
         ------
@@ -355,7 +365,7 @@ class MultiOutputRelease(SavedRelease):
             for other in others
         ):
             raise ValueError("releases about different columns cannot be combined")
-        together = self.entries.combine(*(other.entries for other in others))
+        together = self.entries.combine(*(other.entries for other in others), people=people)
         provenance = None
         if self.provenance is not None:
             provenance = self.provenance.successor(together.measurements)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from statistics import NormalDist
 
 from cloakgp.privacy import Guarantee
+from cloakgp.privacy.cohorts import Cohorts
 from cloakgp.privacy.composition import MixedGuarantee
 from cloakgp.privacy.person_ids import COMPARED
 from cloakgp.privacy.spending import Budget
@@ -21,6 +22,8 @@ NORMAL = NormalDist()
 # The δ at which the guarantee is told as well.
 OTHER_DELTAS = (1e-2, 1e-3, 1e-4, 1e-6, 1e-9)
 FALSE_ALARMS = 0.05
+# Of sets of tables, those listed.
+MOST_COHORTS = 12
 NOT_PRIVATE = "INSECURE: the noise came from a fixed seed, so this release is NOT PRIVATE"
 
 
@@ -121,7 +124,9 @@ def guarantee_facts(
     grouped: bool = False,
     visits: int = 1,
     limit: Budget | None = None,
-    apart: int | None = None,
+    cohorts: Cohorts = (),
+    tables: Sequence[int] = (),
+    kept: int | None = None,
 ) -> tuple[Fact, ...]:
     """Return a guarantee in words.
 
@@ -141,8 +146,12 @@ def guarantee_facts(
         How often the private column was asked.
     limit : (float, float) or None
         Of all visits together, declared before the first answer was read.
-    apart : int, optional
-        Which of the parts is about people who are in no other.
+    cohorts : tuple of tuples of int
+        Sets of tables that one person may be in together; empty if anybody may be in all.
+    tables : sequence of int
+        Which table each of the parts asked; needed with cohorts.
+    kept : int, optional
+        Which of the parts asked rows that were kept out of all others.
 
     Examples
     --------
@@ -153,14 +162,13 @@ def guarantee_facts(
     """
     if isinstance(guarantee, Guarantee) and not guarantee.spent:
         return (Fact("guarantee", "nothing was asked, so nothing depends on any output."),)
+    composition = _parts(parts, cohorts=cohorts, tables=tables, kept=kept)
     if isinstance(guarantee, Guarantee) and _tells_no_delta(guarantee):
-        facts = _without_delta(
-            guarantee, output=output, parts=_parts(parts, apart), grouped=grouped
-        )
+        facts = _without_delta(guarantee, output=output, parts=composition, grouped=grouped)
         return (*facts, *_visits(visits, limit=limit, pure=True))
     return (
         Fact("guarantee", _pair(guarantee)),
-        *_parts(parts, apart),
+        *composition,
         *_visits(visits, limit=limit, pure=False),
         *_choice(choice),
         Fact(
@@ -286,25 +294,62 @@ def _choice(choice: Choice | None) -> tuple[Fact, ...]:
     )
 
 
-def _parts(parts: Sequence[Guarantee], apart: int | None) -> tuple[Fact, ...]:
+def _parts(
+    parts: Sequence[Guarantee], *, cohorts: Cohorts, tables: Sequence[int], kept: int | None
+) -> tuple[Fact, ...]:
     if len(parts) < 2:
         return ()
-    listed = ", ".join(_short(part) for part in parts)
-    if apart is not None:
+    listed = f"{len(parts)} measurements, of {', '.join(_short(part) for part in parts)}. "
+    if not cohorts:
+        text = f"{listed}The guarantee covers all together, for a person whose output is in every "
+        return (Fact("composition", f"{text}one."),)
+    if kept is not None:
         return (
             Fact(
                 "composition",
-                f"{len(parts)} measurements, of {listed}. The guarantee covers all together: "
-                f"measurement {apart + 1} asked rows that were in no other, and every person with "
-                "one row is either in that or in the others.",
+                f"{listed}The guarantee covers all together: measurement {kept + 1} asked rows "
+                "that were in no other, and every person with one row is either in that or in the "
+                "others.",
             ),
         )
     return (
+        Fact("composition", listed + _of_cohorts(cohorts, tables=tables)),
         Fact(
-            "composition",
-            f"{len(parts)} measurements, of {listed}. The guarantee covers all together, "
-            "for a person whose output is in every one.",
+            "assumption",
+            f"{_WHO[all(len(one) == 1 for one in cohorts)]} This is the word of whoever asked the "
+            "tables; the file cannot show it. For somebody who is in more of them the measurements "
+            "of all of these add up.",
         ),
+    )
+
+
+_WHO = {
+    True: "no person is in two of the tables.",
+    False: "no person is in other tables together than those listed.",
+}
+
+
+def _of_cohorts(cohorts: Cohorts, *, tables: Sequence[int]) -> str:
+    """Say which measurements add up for whom: a person is in the tables of one cohort alone."""
+    order = list(dict.fromkeys(tables))
+    asked = {
+        table: [place for place, number in enumerate(tables, 1) if number == table]
+        for table in order
+    }
+    if all(len(one) == 1 for one in cohorts):
+        return (
+            f"They asked {len(order)} tables, and a person is in one of them: the guarantee is "
+            "that of the table that was asked most."
+        )
+    sets = [" and ".join(str(order.index(number) + 1) for number in one) for one in cohorts]
+    shown = "; ".join(sets[:MOST_COHORTS]) + ("; …" if len(sets) > MOST_COHORTS else "")
+    measured = ", ".join(
+        f"{order.index(table) + 1} ({len(places)} measurement{'s' if len(places) > 1 else ''})"
+        for table, places in asked.items()
+    )
+    return (
+        f"They asked tables {measured}, and a person is at most in these together: {shown}. The "
+        "guarantee is that of those who are asked most."
     )
 
 
