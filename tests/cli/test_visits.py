@@ -199,3 +199,35 @@ def test_classes_of_rows_that_are_not_kept_say_why_they_are_not_asked_again():
     refused = run("refine", "first.cloak", "people.csv", *BUDGET, "-o", "x.cloak")
     assert refused.exit_code == 1
     assert "linearised at the latent" in refused.output
+
+
+def test_other_people_pay_for_their_own_table():
+    first()
+    ask = ["extend", "first.cloak", "others.csv", *BUDGET]
+    summed = done(*ask, "-o", "both.cloak").output
+    apart = done(*ask, "--people", "disjoint", "-o", "apart.cloak").output
+    assert Release.load("apart.cloak").cohorts == ((0,), (1,))
+    assert "all visits together: ε = 1, with no δ" in " ".join(apart.split()), apart
+    assert "all visits together: ε = 1," not in " ".join(summed.split())
+    refused = run("refine", "first.cloak", "people.csv", *BUDGET, "--people", "disjoint", "-o", "x")
+    assert refused.exit_code != 0
+    assert "--people, --id and --earlier are about new rows" in refused.output
+
+
+def test_ids_of_people_are_compared_and_not_kept():
+    first("--person", "id")
+    ask = ["extend", "first.cloak", "others.csv", *BUDGET, "--person", "id", "--id", "id"]
+    refused = run(*ask, "--earlier", "people.csv", "--people", "disjoint", "-o", "x.cloak")
+    assert refused.exit_code != 0
+    assert "20 people are in two tables" in " ".join(refused.output.split())
+    assert not Path("x.cloak").exists()
+    done(*ask, "--earlier", "people.csv", "-o", "both.cloak")
+    assert Release.load("both.cloak").cohorts == ()
+    others = table(3)
+    others["id"] = [f"q{number // 2}" for number in range(len(others))]
+    others.to_csv("others.csv", index=False)
+    done(*ask, "--earlier", "people.csv", "--people", "disjoint", "-o", "apart.cloak")
+    assert Release.load("apart.cloak").cohorts == ((0,), (1,))
+    assert b"q17" not in Path("apart.cloak").read_bytes()
+    alone = run(*ask, "-o", "y.cloak")
+    assert "--id and --earlier go together" in " ".join(alone.output.split())
