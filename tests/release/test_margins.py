@@ -219,14 +219,16 @@ def test_files_come_back_and_forged_ones_are_refused(model, tmp_path):
             load(path)
 
 
-def test_later_visits_give_up_margins_and_the_guarantee_of_two_groups(model):
+def test_later_visits_give_up_margins_and_keep_who_was_asked_what(model):
     release = model.release_
     assert release.learn().guarantee == release.guarantee
     assert release.learn().margins is not None
     X, y = table(100, seed=5)
     more = extend(release, X, y, epsilon=1.0, delta=0.0, insecure_seed=4)
     assert more.margins is None
-    assert more.guarantee.pure_epsilon == pytest.approx(2.0 + 2.0 + 1.0, rel=1e-4)
+    # A person is among the rows that were fitted or among those kept out, and maybe in the new.
+    assert more.cohorts == ((0, 2), (1, 2))
+    assert more.guarantee.pure_epsilon == pytest.approx(2.0 + 1.0, rel=1e-4)
 
 
 def test_words_state_which_guarantee_is_meant(model):
