@@ -14,7 +14,7 @@ from neighbours import ACHIEVED_SHARE
 from sklearn.gaussian_process.kernels import RBF
 
 from cloakgp import DPGPMultiOutputRegressor
-from cloakgp.privacy import OutputBounds, compose
+from cloakgp.privacy import OutputBounds, cohorts, compose
 from cloakgp.privacy.ask import ask
 from cloakgp.privacy.noise import GAUSSIAN
 from cloakgp.privacy.questions.bands import Bands
@@ -34,7 +34,6 @@ WHOLE = {"gaussian": 1e-4, "laplace": 0.0}
 
 search_module = importlib.import_module("cloakgp.fitting.interval")
 fit_module = importlib.import_module("cloakgp.fitting.fit")
-release_module = importlib.import_module("cloakgp.release.release")
 
 
 def together(people):
@@ -280,8 +279,8 @@ def test_pure_counts_and_stages_spend_what_the_release_states(people):
 @pytest.mark.usefixtures("few_rounds")
 def test_counts_of_an_output_that_the_guarantee_forgets_are_caught(monkeypatch):
     """Mutation: as if a person were in the counts of the first output alone."""
-    whole = release_module.compose
-    monkeypatch.setattr(release_module, "compose", lambda *parts: whole(*parts[:2], *parts[-2:]))
+    whole = cohorts.compose
+    monkeypatch.setattr(cohorts, "compose", lambda *parts: whole(*parts[:2], *parts[-2:]))
     release, _, spent = band_neighbours.furthest(
         searching(), lowest("abcd"), values=ends, together=[[0, 1]], public=published_with
     )

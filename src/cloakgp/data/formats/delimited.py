@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 # Bytes that are split into cells at a time, and that a row can have at most.
 BLOCK = 2**20
-# In bytes: a first line that is longer is no header.
+# In bytes: names of columns that are not over by then are no header, whatever lines there are.
 LONGEST_HEADER = 2**20
 # What the last row holds that is read, in every cell. A quote that was opened and never closed
 # swallows all rows below it: then this is not found.
@@ -309,11 +309,11 @@ def _read_header(path: Path, *, limits: ReadingLimits) -> tuple[list[str], str]:
 
 
 def _read_lines(file: Any, read: list[str]) -> Iterator[str]:
-    first = True
-    while line := bytes(file.readline(LONGEST_HEADER)):
-        if first:
+    left = LONGEST_HEADER
+    while line := bytes(file.readline(left)):
+        if not read:
             line = line.removeprefix(codecs.BOM_UTF8)
-        first = False
+        left -= len(line)
         read.append(read_bytes(line))
         yield read[-1]
     raise ValueError("there is no line of column names")
