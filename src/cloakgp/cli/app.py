@@ -9,6 +9,7 @@ import typer
 from cloakgp import __version__
 from cloakgp.cli.console import exit_on_signals, replace_what_cannot_be_shown, say
 from cloakgp.cli.demo import demo
+from cloakgp.cli.example import example
 from cloakgp.cli.kinds import release_chosen, release_private_inputs, release_several
 from cloakgp.cli.ledger import ledger
 from cloakgp.cli.plan import plan, schema
@@ -64,6 +65,7 @@ for command in (
     compare,
     serve,
     demo,
+    example,
 ):
     app.command()(command)
 for name, kind in (

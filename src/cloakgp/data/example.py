@@ -1,0 +1,138 @@
+"""Example tables: simulated people, to try the commands on. Nobody in them exists."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cloakgp.utils.arrays import Array
+from cloakgp.utils.extras import extra
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ROWS, NEW_ROWS, SEED = 400, 10, 2026
+SURVEYED = dt.date(2026, 3, 2)
+JOBS = ("clerk", "cook", "driver", "farmer", "nurse", "teacher")
+# Of adults: what share did not say what they do.
+UNSAID = 0.06
+ADULT, OLDEST, YOUNGEST = 18, 89, 2
+# Shares of households by how many people of them are in the table.
+SIZES = (0.45, 0.25, 0.2, 0.1)
+
+
+def example_people(rows: int = ROWS, *, seed: int = SEED) -> pd.DataFrame:
+    """Return a table of simulated people.
+
+    Heights follow a growth curve in children and the sex in adults, with an sd of 6 cm in these;
+    weights follow heights, and illness follows age and weight.
+
+    Parameters
+    ----------
+    rows : int
+        N.
+    seed : int
+        Public: equal seeds make equal tables.
+
+    Returns
+    -------
+    pandas.DataFrame of N rows
+        household (text), sex, job (text, with gaps), born (dates), age in years, weight in kg,
+        height in cm, and ill (yes or no).
+
+    Examples
+    --------
+    >>> people = example_people(3)
+    >>> list(people)
+    ['household', 'sex', 'job', 'born', 'age', 'weight', 'height', 'ill']
+    """
+    with extra("tables"):
+        import pandas as pd
+    rng = np.random.default_rng(seed)
+    sizes = rng.choice(np.arange(1, len(SIZES) + 1), size=rows, p=SIZES)
+    households = np.repeat(np.arange(1, rows + 1), sizes)[:rows]
+    days = (365.25 * (YOUNGEST + (OLDEST - YOUNGEST) * rng.beta(1.3, 1.7, size=rows))).astype(int)
+    age = np.floor(days / 365.25)
+    woman = rng.uniform(size=rows) < 0.5
+    height = _heights(age, woman) + rng.normal(size=rows) * np.where(age < ADULT, 4.5, 6.0)
+    bmi = 15.5 + 9.0 * (1.0 - np.exp(-age / 20.0)) + rng.gamma(4.0, 0.9, size=rows) - 3.0
+    odds = -4.5 + 0.05 * age + 0.08 * (bmi - 22.0)
+    said = (age >= ADULT) & (rng.uniform(size=rows) >= UNSAID)
+    job = np.where(said, rng.choice(JOBS, size=rows), "")
+    return pd.DataFrame(
+        {
+            "household": [f"H{number:03d}" for number in households],
+            "sex": np.where(woman, "woman", "man"),
+            "job": pd.Series(job).mask(~said),
+            "born": [SURVEYED - dt.timedelta(days=int(each)) for each in days],
+            "age": age.astype(int),
+            "weight": np.round(bmi * (height / 100.0) ** 2, 1),
+            "height": np.round(height, 1),
+            "ill": np.where(rng.uniform(size=rows) < 1.0 / (1.0 + np.exp(-odds)), "yes", "no"),
+        }
+    )
+
+
+def example_care(rows: int = ROWS, *, seed: int = SEED) -> pd.DataFrame:
+    """Return a table of other simulated people, with amounts and counts.
+
+    Pay has a long tail; visits to a doctor are more the older people are, in the years in which
+    each was observed.
+
+    Parameters
+    ----------
+    rows : int
+    seed : int
+
+    Returns
+    -------
+    pandas.DataFrame of N rows
+        age in years, pay a year, visits in years that each person was observed, and these years.
+
+    Examples
+    --------
+    >>> list(example_care(3))
+    ['age', 'years', 'visits', 'pay']
+    """
+    with extra("tables"):
+        import pandas as pd
+    rng = np.random.default_rng(seed + 2)
+    age = rng.integers(ADULT, OLDEST, size=rows)
+    years = rng.integers(1, 6, size=rows)
+    rate = years * np.exp(-0.5 + age / 50.0)
+    pay = np.exp(10.2 + 0.5 * np.sin((age - 18) / 20.0) + 0.5 * rng.normal(size=rows))
+    return pd.DataFrame(
+        {
+            "age": age,
+            "years": years,
+            "visits": rng.poisson(rate * rng.gamma(3.0, 1.0 / 3.0, size=rows)),
+            "pay": np.round(pay, -1),
+        }
+    )
+
+
+def _heights(age: Array, woman: NDArray[np.bool_]) -> Array:
+    """Return mean heights in cm: to those of adults along a growth curve."""
+    grown = np.where(woman, 165.0, 178.0)
+    missing: Array = (grown - 84.0) * np.clip((ADULT - age) / (ADULT - YOUNGEST), 0.0, 1.0) ** 1.1
+    return grown - missing
+
+
+def new_people(rows: int = NEW_ROWS, *, seed: int = SEED) -> pd.DataFrame:
+    """Return the public columns of further people, from whom nothing was asked.
+
+    Parameters
+    ----------
+    rows : int
+    seed : int
+
+    Examples
+    --------
+    >>> list(new_people(2))
+    ['sex', 'job', 'born', 'age', 'weight', 'years']
+    """
+    people = example_people(rows, seed=seed + 1)
+    return people.drop(columns=["household", "height", "ill"]).assign(years=1)
