@@ -63,10 +63,20 @@ def test_the_demonstration_has_somebody_of_every_role(start, patience):
     assert httpx.get(f"{address}/health").json()["status"] == "ok"
     with Client(address, tokens["analyst"]) as client:
         assert [table.name for table in client.tables()] == ["diabetes"]
+    # In a browser, whoever has the link enters as anybody, and nobody else does.
+    [link] = re.findall(rf"{address}/sign-in\?demonstration=\S+", said)
+    shown = httpx.get(link).text
+    assert all(f'value="{token}"' in shown for token in tokens.values())
+    for other in (f"{address}/sign-in", f"{link[:-1]}", f"{link}x"):
+        assert not any(token in httpx.get(other).text for token in tokens.values())
+    entered = httpx.post(
+        f"{address}/sign-in", data={"token": tokens["custodian"]}, headers={"origin": address}
+    )
+    assert (entered.status_code, entered.headers["location"]) == (303, "/")
     process.send_signal(signal.SIGTERM)
     _, noted = process.communicate(timeout=patience)
     assert "GET list_tables 200" in noted
-    assert not any(token in noted for token in tokens.values())
+    assert not any(token in noted for token in (*tokens.values(), link.partition("=")[2]))
 
 
 def test_the_first_administrators_token_is_in_a_file_and_no_log(start, tmp_path, patience):
@@ -131,8 +141,10 @@ def test_a_demonstration_is_prepared_again(tmp_path, monkeypatch):
     settings = Settings(ledger=str(tmp_path / "l.db"), data=tmp_path / "data", workers=0)
     prepared = prepare(settings, demonstration=True)
     again = prepare_demonstration(prepared.service)
-    assert [each.role for each in again] == [each.role for each in prepared.introduced]
-    assert {each.token for each in again}.isdisjoint(each.token for each in prepared.introduced)
+    assert [each.role for each in again] == [each.role for each in prepared.demonstration.people]
+    assert {each.token for each in again}.isdisjoint(
+        each.token for each in prepared.demonstration.people
+    )
     prepared.service.close()
 
 

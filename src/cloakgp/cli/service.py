@@ -149,10 +149,15 @@ def _check_own(context: typer.Context) -> None:
 
 
 def _introduce(prepared: Prepared, address: str) -> None:
-    for each in prepared.introduced:
-        say(f"  {each.name:<6} {each.role!s:<14} {each.token}")
-    if prepared.introduced:
-        explain("Tokens of the demonstration's people, valid for a day: enter as any of them.")
+    shown = prepared.demonstration
+    if shown is not None:
+        for each in shown.people:
+            say(f"  {each.name:<6} {each.role!s:<14} {each.token}")
+        explain(
+            "Tokens of the demonstration's people, valid for a day, for programs. In a browser, "
+            "enter as any of them; whoever has this link can, too:"
+        )
+        say(f"  {address}{shown.link}", style="green")
     if prepared.administrator is not None:
         say(f"  {prepared.administrator}")
         explain(

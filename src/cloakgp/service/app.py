@@ -25,6 +25,7 @@ from cloakgp import __version__
 from cloakgp.privacy.spending import SpendingError
 from cloakgp.service.confined import prepare_processes
 from cloakgp.service.context import Service
+from cloakgp.service.demonstration import Demonstration
 from cloakgp.service.errors import LEDGER_FAILS, ServiceError, TooManyError
 from cloakgp.service.health import Readiness, Rounds
 from cloakgp.service.messages import ErrorMessage
@@ -66,7 +67,12 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def create_app(service: Service, *, begin: Callable[[], None] | None = None) -> FastAPI:
+def create_app(
+    service: Service,
+    *,
+    begin: Callable[[], None] | None = None,
+    demonstration: Demonstration | None = None,
+) -> FastAPI:
     """Return the application of a service.
 
     Parameters
@@ -75,6 +81,8 @@ def create_app(service: Service, *, begin: Callable[[], None] | None = None) -> 
         With a dispatcher; the application closes it in the end.
     begin : callable, optional
         Called when the application begins to answer.
+    demonstration : Demonstration, optional
+        Its people, as any of whom whoever has its link may sign in.
     """
     metrics, readiness = Metrics(), Readiness(service)
     rounds = Rounds(service, metrics, readiness, threading.Event())
@@ -107,7 +115,7 @@ def create_app(service: Service, *, begin: Callable[[], None] | None = None) -> 
         responses=PROBLEMS,
     )
     app.state.service, app.state.metrics = service, metrics
-    app.state.readiness = readiness
+    app.state.readiness, app.state.demonstration = readiness, demonstration
     for router in (
         tables.accounts_router,
         administration.people_router,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from sklearn.datasets import load_diabetes
@@ -12,6 +12,7 @@ from sqlalchemy import select
 
 from cloakgp.service.access import Role
 from cloakgp.service.context import Service, Work
+from cloakgp.service.credentials import is_same, new_token
 from cloakgp.service.messages import NewAccount, NewPerson, NewTable, PrivacyBudget
 from cloakgp.service.models import Person, Table
 from cloakgp.service.operations.accounts import open_account
@@ -19,6 +20,7 @@ from cloakgp.service.operations.people import create_person
 from cloakgp.service.operations.sessions import actor_by_token
 from cloakgp.service.operations.tables import register_table, upload_table
 from cloakgp.service.operations.tokens import create_token
+from cloakgp.service.settings import SIGN_IN
 
 PEOPLE = {
     "Clara": Role.CUSTODIAN,
@@ -58,6 +60,29 @@ class Introduced:
     name: str
     role: Role
     token: str
+
+
+@dataclass(frozen=True)
+class Demonstration:
+    """People of a demonstration, and the secret of the link that shows them.
+
+    Attributes
+    ----------
+    people : tuple of Introduced
+    secret : str
+    """
+
+    people: tuple[Introduced, ...]
+    secret: str = field(default_factory=new_token, repr=False)
+
+    @property
+    def link(self) -> str:
+        """The address, below that of the service, of a page to sign in as any of them."""
+        return f"{SIGN_IN}?demonstration={self.secret}"
+
+    def people_for(self, secret: str) -> tuple[Introduced, ...]:
+        """Return the people for whoever has the link, and none for others."""
+        return self.people if is_same(secret, self.secret) else ()
 
 
 def prepare_demonstration(service: Service) -> list[Introduced]:

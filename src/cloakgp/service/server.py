@@ -18,7 +18,7 @@ from cloakgp.ledger.engines import key_file, parse_url
 from cloakgp.release.points import UnseenLevelWarning
 from cloakgp.service.app import create_app
 from cloakgp.service.context import Service
-from cloakgp.service.demonstration import Introduced, prepare_demonstration
+from cloakgp.service.demonstration import Demonstration, prepare_demonstration
 from cloakgp.service.dispatch import dispatcher_of
 from cloakgp.service.maintenance import TOKEN_FILE, first_token, write_token
 from cloakgp.service.settings import Settings
@@ -37,13 +37,12 @@ class Prepared:
         Without a dispatcher.
     administrator : Path or None
         File of the first administrator's token, if there were no people.
-    introduced : tuple of Introduced
-        People of a demonstration.
+    demonstration : Demonstration or None
     """
 
     service: Service
     administrator: Path | None
-    introduced: tuple[Introduced, ...]
+    demonstration: Demonstration | None = None
 
 
 def prepare(settings: Settings, *, demonstration: bool) -> Prepared:
@@ -72,14 +71,14 @@ def prepare(settings: Settings, *, demonstration: bool) -> Prepared:
     # In an older copy, tokens that were revoked since are valid again.
     service.ledger.database.check_anchor()
     if demonstration:
-        introduced = tuple(prepare_demonstration(service))
-        return Prepared(service=service, administrator=None, introduced=introduced)
+        shown = Demonstration(people=tuple(prepare_demonstration(service)))
+        return Prepared(service=service, administrator=None, demonstration=shown)
     first = first_token(service.database, days=settings.token_days)
     if first is None:
-        return Prepared(service=service, administrator=None, introduced=())
+        return Prepared(service=service, administrator=None)
     path = settings.data / TOKEN_FILE
     write_token(path, first)
-    return Prepared(service=service, administrator=path, introduced=())
+    return Prepared(service=service, administrator=path)
 
 
 def serve(prepared: Prepared, *, begun: Callable[[str], None]) -> None:
@@ -100,7 +99,11 @@ def serve(prepared: Prepared, *, begun: Callable[[str], None]) -> None:
     host, port = listening.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     service = prepared.service.with_dispatcher(dispatcher_of(settings))
-    app = create_app(service, begin=lambda: begun(f"http://{shown}:{port}"))
+    app = create_app(
+        service,
+        begin=lambda: begun(f"http://{shown}:{port}"),
+        demonstration=prepared.demonstration,
+    )
     config = uvicorn.Config(
         app,
         # Paths hold names; `metrics` logs requests without them.

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from cloakgp.data.limits import ReadingLimits
 from cloakgp.service.access import Role
 
+SIGN_IN = "/sign-in"
 CALLBACK = "/sign-in/callback"
 
 

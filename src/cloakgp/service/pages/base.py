@@ -36,6 +36,7 @@ from cloakgp.service.guards import (
 )
 from cloakgp.service.pages.fields import FIELD_NAMES, text_of
 from cloakgp.service.pages.rendering import html
+from cloakgp.service.settings import SIGN_IN
 
 Item = TypeVar("Item")
 FORM_TOKEN = "form_token"
@@ -43,7 +44,7 @@ FORM_TOKEN = "form_token"
 MOST_FIELDS = 20_000
 # Items of a list on one page.
 SHOWN = 50
-SIGN_IN = "/sign-in"
+
 TITLES = {
     403: "Not allowed",
     404: "Not found",

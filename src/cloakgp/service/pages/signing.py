@@ -11,6 +11,7 @@ from fastapi.responses import Response
 
 from cloakgp.service.context import Service
 from cloakgp.service.credentials import derived, is_same, new_token
+from cloakgp.service.demonstration import Demonstration
 from cloakgp.service.errors import (
     NotFoundError,
     ServiceError,
@@ -33,7 +34,6 @@ from cloakgp.service.oidc import STATE, ProviderClient, ProviderError, SignedIn
 from cloakgp.service.operations.sessions import log_out
 from cloakgp.service.operations.sessions import sign_in as begin_session_of
 from cloakgp.service.pages.base import (
-    SIGN_IN,
     Form,
     Page,
     PageRoute,
@@ -42,7 +42,7 @@ from cloakgp.service.pages.base import (
 )
 from cloakgp.service.pages.glossary import GLOSSARY, ROLES
 from cloakgp.service.pages.rendering import MENU, STATIC, html, static_content
-from cloakgp.service.settings import CALLBACK
+from cloakgp.service.settings import CALLBACK, SIGN_IN
 
 router = APIRouter(route_class=PageRoute)
 # Seconds for which browsers keep static files, whose addresses change with their content.
@@ -59,9 +59,13 @@ def show_first(page: Page) -> Response:
 
 
 @router.get(SIGN_IN, name="page: sign in")
-def show_sign_in(request: Request, next: Annotated[str, Query(max_length=2000)] = "/") -> Response:
-    """Ask for a token."""
-    return _sign_in_page(request, next)
+def show_sign_in(
+    request: Request,
+    next: Annotated[str, Query(max_length=2000)] = "/",
+    demonstration: Annotated[str, Query(max_length=LONGEST_TOKEN)] = "",
+) -> Response:
+    """Ask for a token; or, with the link of a demonstration, as whom to enter it."""
+    return _sign_in_page(request, next, demonstration=demonstration)
 
 
 @router.post(SIGN_IN, name="page: sign in")
@@ -199,8 +203,9 @@ def _of_begun(service: Service) -> Attributes:
 
 
 def _sign_in_page(
-    request: Request, wanted: str, *, status: int = 200, problem: str = ""
+    request: Request, wanted: str, *, status: int = 200, problem: str = "", demonstration: str = ""
 ) -> Response:
+    shown: Demonstration | None = request.app.state.demonstration
     return html(
         "sign_in.html",
         actor=None,
@@ -209,6 +214,7 @@ def _sign_in_page(
         next=wanted if _is_ours(wanted) else "/",
         problem=problem,
         provider=service_of(request).settings.provider,
+        people=() if shown is None else shown.people_for(demonstration),
     )
 
 
