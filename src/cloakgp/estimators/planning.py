@@ -170,8 +170,6 @@ class PlanMixin:
         )
         if inputs is None and self._request().task.kept:
             refuse("margins of other tables")
-        if inputs is None and self._holds_rows:
-            refuse("counts in passes")
         if inputs is None:
             how = replace(how, inducing=how.inducing or INDUCING, by_passes=True)
         count = queries or min(table.rows, LARGEST_DEFAULT_QUERY)
@@ -395,10 +393,11 @@ class ForecastMixin(PlanMixin):
         prior: ExactPrior | SparsePrior,
         query: Query,
         epsilon: float | None = None,
+        rows: int | None = None,
     ) -> NoiseName:
         """Return the noise: the requested one, or the better by forecast."""
         spent = self.epsilon if epsilon is None else epsilon
-        few = FewRows.of(inputs, prior)
+        few = FewRows.of(inputs, prior, rows=rows)
         return choose_noise(
             self.noise,
             epsilon=spent,
