@@ -12,6 +12,7 @@ from cloakgp.privacy.questions.bounds import OutputBounds
 from cloakgp.privacy.questions.counts import CountQuestion
 from cloakgp.privacy.questions.outside import OutsideQuestion
 from cloakgp.release import DenseStrategy, Measurement, Release, StreamedStrategy
+from cloakgp.release.gathered_strategy import GatheredStrategy
 from cloakgp.release.measurement import declared_bounds
 from cloakgp.report.columns import input_names
 from cloakgp.report.facts import Fact
@@ -132,7 +133,7 @@ def _percent(share: float) -> str:
 def _where(measurement: Measurement, names: Sequence[str], stratum: int) -> str:
     """Describe the place of the rows of a stratum."""
     strategy, own = measurement.strategy, slice(len(names))
-    if isinstance(strategy, DenseStrategy):
+    if isinstance(strategy, DenseStrategy | GatheredStrategy):
         X = strategy.X[strategy.matrix[stratum] > 0, own]
         ends = np.array([X.min(axis=0), X.max(axis=0)])
         width = np.ptp(strategy.ranges[:, own], axis=0)
