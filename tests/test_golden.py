@@ -79,6 +79,8 @@ def assert_predicts(release, expected):
             _, found["covariance"] = release.predict(points, return_cov=True)
     if "quartiles_of_new_output" in known:
         found["quartiles_of_new_output"] = release.predict_quantile(points, [0.25, 0.75])
+    if "interval_of_new_output" in known:
+        found["interval_of_new_output"] = release.predict_interval(points, 0.8)
     assert found.keys() == known.keys()
     for name, values in known.items():
         if name == "latent":

@@ -11,6 +11,8 @@ from typer.testing import CliRunner, Result
 
 from cloakgp import load
 from cloakgp.cli import app
+from cloakgp.fitting import planning
+from cloakgp.release.gathered_strategy import GatheredStrategy
 
 
 @pytest.fixture(autouse=True)
@@ -48,6 +50,24 @@ def test_an_exposure_column_is_read_and_kept(folder: Path) -> None:
     )
     assert predicted.exit_code == 0, predicted.output
     assert {"median", "lower", "upper"} <= set(pd.read_csv(folder / "rates.csv"))
+
+
+def test_large_tables_are_read_in_passes_with_their_exposures(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planning, "MANY_ROWS", 50)
+    words = ["--counts", "--exposure", "years", "--inducing", "5"]
+    made = release("people.csv", *words)
+    assert made.exit_code == 0, made.output
+    known = load(folder / "out.cloak")
+    strategy = known.measurements[0].strategy
+    assert isinstance(strategy, GatheredStrategy)
+    assert known.input_names == ("age",)
+    years = pd.read_csv(folder / "people.csv")["years"]
+    np.testing.assert_allclose(np.sort(strategy.row_exposure), np.sort(years), rtol=1e-12)
+    refused = release("none.csv", *words, "--overwrite")
+    assert refused.exit_code != 0
+    assert "exposure must be positive" in refused.output
 
 
 def test_new_counts_have_the_exposure_of_their_rows() -> None:

@@ -108,6 +108,17 @@ def test_quantiles_and_counts_are_requested(clients):
     assert two[4] > one[4]
 
 
+def test_rows_are_kept_out_on_request(clients):
+    """As a choice like others, which its request shows."""
+    analyst = clients[Role.ANALYST]
+    table = analyst.table("diabetes")
+    asked = {"epsilon": 0.01, "delta": 1e-5, "inputs": ["bmi"], "purpose": "a test", **QUICK}
+    with pytest.raises(InvalidError, match=r"calibrate.*less than 0\.5"):
+        analyst.request(table.id, calibrate=0.6, **asked)
+    request = analyst.request(table.id, calibrate=0.1, **asked)
+    assert analyst.show_request(request.id).choices["calibrate"] == 0.1
+
+
 def test_what_is_refused_is_raised_by_its_kind(clients, served):
     analyst = clients[Role.ANALYST]
     table = analyst.table("diabetes")

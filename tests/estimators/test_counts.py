@@ -176,7 +176,8 @@ def test_groups_are_protected_together():
 def test_plans_are_of_roots():
     plan = model().plan(X, epsilons=[])
     assert "of the square root of a count" in str(plan)
-    assert not model(memory=4.0).plan_fit((40_000, 2)).by_passes
+    assert model(memory=4.0).plan_fit((40_000, 2)).by_passes
+    assert not model(memory=4.0).plan_fit((40_000, 2), grouped=True).by_passes
 
 
 @pytest.mark.parametrize(

@@ -101,3 +101,14 @@ def test_tables_of_many_rows_are_held():
     assert model.plan_fit(X.shape).by_passes
     release = model.set_params(calibrate=0.1).fit(X, X[:, 0]).release_
     assert release.margins.rows == 600
+
+
+def test_plans_leave_out_other_budgets_at_which_too_few_rows_are_kept_out():
+    model = DPGPRegressor(
+        bounds=(0, 1), epsilon=1.0, noise="laplace", calibrate=0.3, stages=None, inducing=5
+    )
+    X = np.linspace(0, 1, 400)[:, None]
+    # 120 rows are enough at an ε of 1, and not at a half of it.
+    assert [one.epsilon for one in model.plan(X).forecasts] == [1.0, 2.0, 4.0]
+    with pytest.raises(ValueError, match="too few at this budget"):
+        model.plan(X, epsilons=[0.1])

@@ -87,13 +87,7 @@ CALLS = {
         classes().fit_rows(rows(LABELS)).release_, Unread(X, LABELS, jobs=1)
     ),
     "bands of quantiles": lambda: quantiles(stages=BANDS).fit(X, Y),
-    "quantiles in passes again": lambda: added(
-        quantiles().fit(X, Y).release_, Unread(X, Y, jobs=1)
-    ),
-    "groups of quantiles in passes": lambda: quantiles().fit_rows(
-        Unread(X, Y, groups=PEOPLE, jobs=1)
-    ),
-    "counts in passes": lambda: counts().fit_rows(Unread(X, Y, jobs=1)),
+    "cells in passes again": lambda: added(quantiles().fit(X, Y).release_, Unread(X, Y, jobs=1)),
     "counts in candidates": lambda: DPGridSearchCV(
         counts(noise="gaussian"), {"kernel": [RBF(1.0)]}, selection_epsilon=1.0
     ).fit(X, LABELS),
@@ -123,19 +117,10 @@ CALLS = {
 }
 
 
-def test_counts_in_passes_are_not_planned_either():
-    with pytest.raises(TypeError, match=re.escape(REFUSALS["counts in passes"].why)):
-        counts().plan(Unread(X, Y, jobs=1))
-
-
-def test_groups_of_quantiles_in_passes_are_not_planned_either():
-    with pytest.raises(ValueError, match=re.escape(REFUSALS["groups of quantiles in passes"].why)):
-        quantiles().plan(Unread(X, Y, groups=PEOPLE, jobs=1))
-
-
-def test_quantiles_of_rows_in_passes_are_not_asked_again():
-    release = quantiles().fit_rows(rows()).release_
-    with pytest.raises(TypeError, match=re.escape(REFUSALS["quantiles in passes again"].why)):
+@pytest.mark.parametrize("model", [quantiles, counts])
+def test_cells_of_rows_in_passes_are_not_asked_again(model):
+    release = model().fit_rows(rows(LABELS)).release_
+    with pytest.raises(TypeError, match=re.escape(REFUSALS["cells in passes again"].why)):
         again(release, Unread(X, Y, jobs=1))
     with pytest.raises(TypeError, match=re.escape(REFUSALS["rows are not kept"].why)):
         again(release)

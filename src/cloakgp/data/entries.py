@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cloakgp.columns.schema import Schema
 from cloakgp.design.streaming.grouping import GroupedPasses, weighed
 from cloakgp.models.kernels.coregion import as_entries
 from cloakgp.models.transforms import OutputTransform
@@ -23,6 +24,7 @@ from cloakgp.utils.arrays import Array
 from cloakgp.utils.passes import Chunk, PartOf
 
 Work = Callable[[Chunk, Array], Any]
+POSITIVE_EXPOSURE = "exposure must be positive and finite in every row"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -109,6 +111,125 @@ class TransformedRows(_OtherRows, _OtherEntries):
 
 def _transformed(work: Work, transform: OutputTransform, chunk: Chunk, entries: Array) -> Any:
     return work(chunk, transform_entries(entries, transform))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ExposedRows(_OtherRows):
+    """Rows of which one public column is no input: how much of something each was counted in.
+
+    Their inputs are all others; behind them, chunks have the logarithm of exposures.
+
+    Attributes
+    ----------
+    passes : LocalRows or DaskRows
+    place : int
+        Of the column, from 0.
+
+    Examples
+    --------
+    >>> from cloakgp.data import ArrayRows
+    >>> rows = ArrayRows(np.array([[5.0, 1.0], [6.0, 2.0]]), [3, 4], input_names=("age", "years"))
+    >>> ExposedRows.of(rows, "years").input_names
+    ('age',)
+    """
+
+    place: int
+
+    @classmethod
+    def of(cls, rows: Any, exposure: str | int) -> ExposedRows:
+        """Return rows with one of their public columns set apart.
+
+        Parameters
+        ----------
+        rows : LocalRows or DaskRows
+        exposure : str or int
+            The name of the column, or its place, from 0.
+
+        Raises
+        ------
+        ValueError
+            If there is no such column, or no other.
+        """
+        names = tuple(rows.input_names)
+        place = exposure
+        if isinstance(place, str):
+            if place not in names:
+                raise ValueError(f"exposure {place!r} is none of the public columns of the rows")
+            place = names.index(place)
+        if not 0 <= place < rows.n_inputs:
+            raise ValueError(f"exposure is one of {rows.n_inputs} public columns, counted from 0")
+        if rows.n_inputs < 2:
+            raise ValueError("the rows have no public column beside their exposure")
+        return cls(passes=rows, place=int(place))
+
+    @property
+    def n_inputs(self) -> int:
+        """D, without exposures."""
+        return int(self.passes.n_inputs) - 1
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """Names of the public columns, without that of exposures."""
+        names = tuple(self.passes.input_names)
+        return (*names[: self.place], *names[self.place + 1 :])
+
+    @property
+    def schema(self) -> Schema | None:
+        """The schema of the inputs, if rows have one."""
+        schema: Schema | None = getattr(self.passes, "schema", None)
+        names = self.passes.input_names
+        return None if schema is None else schema.without(names[self.place])
+
+    def over_inputs(self, work: Callable[[Chunk], PartOf], *, what: str) -> PartOf:
+        """Do some work on every chunk, and merge the parts in the order of the table."""
+        found: PartOf = self.passes.over_inputs(partial(_on_exposed, work, self.place), what=what)
+        return found
+
+    def over_rows(
+        self,
+        work: Callable[[Chunk, Array], PartOf],
+        *,
+        what: str,
+        labels: tuple[object, ...] | None = None,
+    ) -> PartOf:
+        """Do some work on every chunk and its private entries: for `cloakgp.privacy`."""
+        asked = partial(_on_exposed_rows, work, self.place)
+        found: PartOf = self.passes.over_rows(asked, what=what, labels=labels)
+        return found
+
+
+def exposed(chunk: Chunk, *, place: int) -> Chunk:
+    """Return a chunk whose exposures come last, by their logarithm.
+
+    Parameters
+    ----------
+    chunk : Chunk
+    place : int
+        Of the column of exposures.
+
+    Raises
+    ------
+    ValueError
+        Unless they are positive.
+
+    Examples
+    --------
+    >>> exposed(Chunk(number=0, X=np.array([[1.0, 7.0]])), place=0).X.tolist()
+    [[7.0, 0.0]]
+    """
+    exposures = chunk.X[:, place]
+    if not (exposures > 0).all():
+        raise ValueError(POSITIVE_EXPOSURE)
+    inputs = np.delete(chunk.X, place, axis=1)
+    return replace(chunk, X=np.column_stack([inputs, np.log(exposures)]))
+
+
+def _on_exposed(work: Callable[[Chunk], Any], place: int, chunk: Chunk) -> Any:
+    return work(exposed(chunk, place=place))
+
+
+def _on_exposed_rows(work: Work, place: int, chunk: Chunk, entries: Array) -> Any:
+    return work(exposed(chunk, place=place), entries)
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,14 +18,18 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from cloakgp.columns import Schema, infer_schema
 from cloakgp.columns.problems import FROM_ZERO
 from cloakgp.criteria import Criterion, criteria_for
+from cloakgp.data.entries import ExposedRows
 from cloakgp.design import Progress
-from cloakgp.fitting.defaults import INDUCING, choose_query
+from cloakgp.fitting.defaults import INDUCING, LARGEST_DEFAULT_QUERY, choose_query
 from cloakgp.fitting.fit import ModelWithin, Plan, fit
-from cloakgp.fitting.passes import Rows
+from cloakgp.fitting.gathered import GatheredTable
+from cloakgp.fitting.passes import Rows, inducing_inputs
 from cloakgp.fitting.request import FitRequest, Regression, Task
 from cloakgp.fitting.strategies import Query
 from cloakgp.fitting.table import Table
-from cloakgp.privacy.checks import warn_caller
+from cloakgp.models.transforms import OutputTransform
+from cloakgp.privacy import OutputBounds
+from cloakgp.privacy.checks import warn_caller, warn_of_parameters
 from cloakgp.release import Release
 from cloakgp.release.provenance import Provenance
 from cloakgp.utils.arrays import Array, as_inputs, check_unmasked, column_names
@@ -365,6 +369,8 @@ class DesignMixin(BaseEstimator):
 
     criterion: Any
     inducing: Any
+    epsilon: float
+    delta: float
     random_state: int
     schema: Schema | None
     n_features_in_: int
@@ -424,7 +430,36 @@ class DesignMixin(BaseEstimator):
         self.release_ = replace(release, schema=self.schema_, provenance=provenance)
         return self
 
-    def _look_at(self, rows: Rows) -> None:
+    def _gather(
+        self,
+        rows: Rows | ExposedRows,
+        X_query: TableLike | None,
+        query_weight: ArrayLike | None,
+        *,
+        bounds: OutputBounds,
+        transform: OutputTransform | None,
+        mean: float | None,
+        on_step: OnStep,
+    ) -> tuple[GatheredTable, int | Array, Query]:
+        """Return the cells of a table in chunks, inducing inputs and query points for it."""
+        on_step("gathering rows in cells")
+        table = GatheredTable.gather(rows, transform=transform)
+        warn_of_parameters(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            rows=table.rows,
+            bounds=[(bounds.lo, bounds.hi)],
+            mean=mean,
+        )
+        on_step("choosing the prior")
+        inducing = inducing_inputs(
+            table.summary, self._inducing_of(rows), random_state=self.random_state
+        )
+        on_step("choosing the query points")
+        given = self._query_for(rows, X_query, query_weight)
+        return table, inducing, given or Query(*table.summary.centres(LARGEST_DEFAULT_QUERY))
+
+    def _look_at(self, rows: Rows | ExposedRows) -> None:
         """Take names and number of inputs from a table in chunks."""
         self._keep_schema(getattr(rows, "schema", None))
         self.n_features_in_ = rows.n_inputs
@@ -433,7 +468,7 @@ class DesignMixin(BaseEstimator):
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
-    def _inducing_of(self, rows: Rows) -> int | Array:
+    def _inducing_of(self, rows: Rows | ExposedRows) -> int | Array:
         """Return the inducing inputs for a table in chunks, or their number."""
         if self.inducing is None:
             return INDUCING
@@ -444,7 +479,10 @@ class DesignMixin(BaseEstimator):
         )
 
     def _query_for(
-        self, rows: Rows, X_query: TableLike | None, query_weight: ArrayLike | None
+        self,
+        rows: Rows | ExposedRows,
+        X_query: TableLike | None,
+        query_weight: ArrayLike | None,
     ) -> Query | None:
         """Return the query points given to `fit_rows`, or None: tables in chunks choose."""
         if X_query is None and query_weight is None:

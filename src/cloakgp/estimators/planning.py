@@ -170,8 +170,6 @@ class PlanMixin:
         )
         if inputs is None and self._request().task.kept:
             refuse("margins of other tables")
-        if inputs is None and self._holds_rows:
-            refuse("counts in passes")
         if inputs is None:
             how = replace(how, inducing=how.inducing or INDUCING, by_passes=True)
         count = queries or min(table.rows, LARGEST_DEFAULT_QUERY)
@@ -263,6 +261,7 @@ class ForecastMixin(PlanMixin):
                 inducing=how.inducing,
                 query=model._query(given.X, X_query, query_weight),
                 epsilons=budgets,
+                chosen=epsilons is not None,
             )
         said: dict[str, Any] = {
             "declared": f"{limits.lo:g} to {limits.hi:g}",
@@ -364,7 +363,9 @@ class ForecastMixin(PlanMixin):
         inducing: int | ArrayLike | None,
         query: Query,
         epsilons: Sequence[float],
+        chosen: bool = True,
     ) -> tuple[Forecast, ...]:
+        """Forecast budgets; of those that nobody chose, those at which enough rows are kept out."""
         prior = self._prior(inputs, self._regression().limits, inducing=inducing)
         units = checked_groups(groups, rows=len(inputs))
         share, found = self._regression().kept, []
@@ -374,7 +375,12 @@ class ForecastMixin(PlanMixin):
                 refuse("margins of groups")
             if share:
                 budget = adaptive_budget(Budget(epsilon, self.delta, noise=noise))
-                check_kept(budget, rows=count_kept(len(inputs), share=share))
+                try:
+                    check_kept(budget, rows=count_kept(len(inputs), share=share))
+                except ValueError:
+                    if chosen or epsilon == self.epsilon:
+                        raise
+                    continue
             found.append(
                 self._forecast(
                     inputs, prior=prior, query=query, epsilon=epsilon, groups=units, noise=noise
@@ -395,10 +401,11 @@ class ForecastMixin(PlanMixin):
         prior: ExactPrior | SparsePrior,
         query: Query,
         epsilon: float | None = None,
+        rows: int | None = None,
     ) -> NoiseName:
         """Return the noise: the requested one, or the better by forecast."""
         spent = self.epsilon if epsilon is None else epsilon
-        few = FewRows.of(inputs, prior)
+        few = FewRows.of(inputs, prior, rows=rows)
         return choose_noise(
             self.noise,
             epsilon=spent,

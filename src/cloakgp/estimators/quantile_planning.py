@@ -11,7 +11,6 @@ from cloakgp.estimators.base import TableLike
 from cloakgp.estimators.planning import Beforehand, PlanMixin
 from cloakgp.fitting.bands import Stages, stages_for
 from cloakgp.fitting.passes import Rows
-from cloakgp.fitting.refusals import refuse
 from cloakgp.fitting.release_plan import NOT_OF_QUANTILES, ReleasePlan, most_questions
 from cloakgp.fitting.request import FitRequest, QuantileRegression
 from cloakgp.fitting.schedule import schedule_release
@@ -76,8 +75,6 @@ class QuantilePlanMixin(PlanMixin):
         model: Any = clone(self)
         request = self._request()
         request.validate()
-        if isinstance(X, Rows) and X.grouped:
-            refuse("groups of quantiles in passes")
         task, criterion = self._quantiles(), request.chosen_criterion()
         count = len(task.levels)
         channels = 1 if count == 1 else count + 1

@@ -25,11 +25,10 @@ from cloakgp.estimators.base import (
 from cloakgp.estimators.later_visits import LaterVisitsMixin
 from cloakgp.estimators.quantile_planning import QuantilePlanMixin
 from cloakgp.fitting.bands import Stages
-from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_quantile_prior
+from cloakgp.fitting.defaults import choose_quantile_prior
 from cloakgp.fitting.forecast import FewRows, forecast_quantiles
-from cloakgp.fitting.gathered import GatheredTable
 from cloakgp.fitting.held import HeldTable
-from cloakgp.fitting.passes import Rows, inducing_inputs
+from cloakgp.fitting.passes import Rows
 from cloakgp.fitting.request import FitRequest, Learn, QuantileRegression
 from cloakgp.fitting.strategies import Budget, Query
 from cloakgp.fitting.table import Model
@@ -265,7 +264,8 @@ class DPGPQuantileRegressor(
         Parameters
         ----------
         rows : ArrayRows, FileRows or DaskRows
-            From `cloakgp.data`, without groups: every row is protected on its own.
+            From `cloakgp.data`. Every row is protected on its own, unless they were given
+            ``groups``: then all rows of one group are protected together.
         X_query, query_weight, progress, on_step
             As for `fit`.
 
@@ -290,27 +290,23 @@ class DPGPQuantileRegressor(
         self._look_at(rows)
         self._request().validate()
         task = self._quantiles()
-        table = GatheredTable.gather(rows, transform=task.transform)
-        warn_of_parameters(
-            epsilon=self.epsilon,
-            delta=self.delta,
-            rows=table.rows,
-            bounds=[(task.declared.lo, task.declared.hi)],
+        table, inducing, query = self._gather(
+            rows,
+            X_query,
+            query_weight,
+            bounds=task.declared,
+            transform=task.transform,
             mean=self.mean,
+            on_step=on_step,
         )
-        on_step("choosing the prior")
-        summary = table.summary
-        inducing = inducing_inputs(summary, self._inducing_of(rows), random_state=self.random_state)
-        model = partial(self._model, summary.sample, inducing)
-        on_step("choosing the query points")
-        given = self._query_for(rows, X_query, query_weight)
-        query = given or Query(*summary.centres(LARGEST_DEFAULT_QUERY))
+        sample = table.summary.sample
+        model = partial(self._model, sample, inducing)
         return self._fit_table(
             table,
             table.passes,
             model,
             query=query,
-            noise=self._noise(summary.sample, model=model(None), query=query, rows=table.rows),
+            noise=self._noise(sample, model=model(None), query=query, rows=table.rows),
             progress=progress,
             on_step=on_step,
         )

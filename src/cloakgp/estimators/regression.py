@@ -14,6 +14,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from cloakgp.columns import Schema
 from cloakgp.criteria import criterion_named
 from cloakgp.data import ArrayRows
+from cloakgp.data.entries import ExposedRows
 from cloakgp.design import Progress
 from cloakgp.estimators.base import (
     DesignMixin,
@@ -46,6 +47,8 @@ from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import Estimate, NoiseChoice, OutputLikelihood, TransformName
 from cloakgp.utils.passes import OnStep, ignore_step
 from cloakgp.utils.threads import OPERATIONS_A_PAIR, suitable_threads
+
+EXPOSURE_OF_COUNTS = "exposure is of counts: it goes with likelihood='counts'"
 
 
 class DPGPRegressor(
@@ -289,15 +292,21 @@ class DPGPRegressor(
         task = self._regression()
         exposures = checked_exposure(given.of_rows(exposure), rows=len(inputs))
         if exposures is not None and not task.of_counts:
-            raise ValueError("exposure is of counts: it goes with likelihood='counts'")
+            raise ValueError(EXPOSURE_OF_COUNTS)
         declared, limits = task.declared, task.limits
         grouped, queries = groups is not None, count_queries(X_query)
         plan = self.plan_fit(inputs.shape, queries=queries, grouped=grouped)
         plan.announce()
         if plan.by_passes:
-            many = ArrayRows(inputs, y, input_names=self._names(), output_name=column_name(y))
+            names, columns, place = self._names(), inputs, None
+            if exposures is not None:
+                columns, place = np.column_stack([inputs, exposures]), inputs.shape[1]
+                names = (*names, "exposure") if names else ()
+            many = ArrayRows(columns, y, input_names=names, output_name=column_name(y))
             many.schema = given.schema
-            return self.fit_rows(many, X_query, query_weight, progress=progress, on_step=on_step)
+            return self.fit_rows(
+                many, X_query, query_weight, exposure=place, progress=progress, on_step=on_step
+            )
         bounds, rows = [(declared.lo, declared.hi)], len(inputs)
         warn_of_parameters(
             epsilon=self.epsilon, delta=self.delta, rows=rows, bounds=bounds, mean=self.mean
@@ -318,7 +327,10 @@ class DPGPRegressor(
         prior_within = partial(self._prior, inputs, inducing=plan.inducing)
         if task.of_counts:
             prior_within = partial(
-                self._rate_prior, inputs, exposure=exposures, inducing=plan.inducing
+                self._rate_prior,
+                inputs,
+                typical=1.0 if exposures is None else float(exposures.mean()),
+                inducing=plan.inducing,
             )
         with suitable_threads(OPERATIONS_A_PAIR * rows * width):
             return self._fit_table(
@@ -338,13 +350,16 @@ class DPGPRegressor(
         X_query: TableLike | None = None,
         query_weight: ArrayLike | None = None,
         *,
+        exposure: str | int | None = None,
         progress: Progress | None = None,
         on_step: OnStep = ignore_step,
     ) -> DPGPRegressor:
         """Spend the budget once on a table in chunks: files, arrays or a cluster, of any length.
 
         The table is read a few times, chunk by chunk; its outputs once for each stage. The size of
-        `release_` does not depend on the number of rows then, and it holds none of them.
+        `release_` does not depend on the number of rows then, and it holds none of them. For counts
+        rows are gathered in up to 1,000 cells of similar public inputs and exposures, and those of
+        a cell are asked alike: see `cloakgp.fitting.gathered`.
 
         Parameters
         ----------
@@ -353,6 +368,9 @@ class DPGPRegressor(
             ``groups``: then all rows of one group are protected together.
         X_query, query_weight
             As for `fit`.
+        exposure : str or int, optional
+            Of counts: the name of the public column of the rows, or its place, that is no input but
+            says in how much each row was counted.
         progress, on_step
             As for `fit`.
 
@@ -369,20 +387,24 @@ class DPGPRegressor(
         --------
         >>> import numpy as np
         >>> from cloakgp.data import ArrayRows
+        from cloakgp.data.entries import ExposedRows
         >>> X = np.linspace(0, 10, 5000)[:, None]
         >>> model = DPGPRegressor(bounds=(-1, 1), epsilon=1.0, delta=1e-5, inducing=20)
         >>> model.fit_rows(ArrayRows(X, np.sin(X).ravel())).release_.n_rows
         5000
         """
-        self._look_at(rows)
+        seen = rows if exposure is None else ExposedRows.of(rows, exposure)
+        self._look_at(seen)
         self._request().validate()
-        if self._regression().of_counts:
-            refuse("counts in passes")
-        criterion = criterion_named(self.criterion, use="many rows")
         task = self._regression()
         declared = task.declared
+        if exposure is not None and not task.of_counts:
+            raise ValueError(EXPOSURE_OF_COUNTS)
         if task.kept:
             refuse("margins of other tables")
+        if task.of_counts:
+            return self._fit_cells(seen, X_query, query_weight, progress=progress, on_step=on_step)
+        criterion = criterion_named(self.criterion, use="many rows")
         table = RowTable.of(rows, transform=task.transform)
         warn_of_parameters(
             epsilon=self.epsilon,
@@ -419,6 +441,41 @@ class DPGPRegressor(
             model,
             query=points,
             noise=noise,
+            progress=progress,
+            on_step=on_step,
+        )
+
+    def _fit_cells(
+        self,
+        rows: Rows | ExposedRows,
+        X_query: TableLike | None,
+        query_weight: ArrayLike | None,
+        *,
+        progress: Progress | None,
+        on_step: OnStep,
+    ) -> DPGPRegressor:
+        """Fit counts in cells of rows that are read in passes."""
+        task = self._regression()
+        table, inducing, query = self._gather(
+            rows,
+            X_query,
+            query_weight,
+            bounds=task.declared,
+            transform=task.transform,
+            mean=self.mean,
+            on_step=on_step,
+        )
+        sample = table.summary.sample
+        prior_within = partial(
+            self._rate_prior, sample, typical=table.typical_exposure, inducing=inducing
+        )
+        rough = self._prior(sample, task.limits, inducing=inducing)
+        return self._fit_table(
+            table,
+            table.passes,
+            partial(self._model_within, prior_within),
+            query=query,
+            noise=self._noise(sample, prior=rough, query=query, rows=table.rows),
             progress=progress,
             on_step=on_step,
         )
@@ -543,7 +600,7 @@ class DPGPRegressor(
         inputs: Array,
         roots: OutputBounds,
         *,
-        exposure: Array | None,
+        typical: float,
         inducing: int | ArrayLike | None,
     ) -> ExactPrior | SparsePrior:
         task = self._regression()
@@ -552,7 +609,7 @@ class DPGPRegressor(
         return choose_rate_prior(
             inputs,
             counts=(float(lo), float(hi)),
-            exposure=exposure,
+            typical=typical,
             kernel=self.kernel,
             mean=self.mean,
             inducing=inducing,
@@ -564,4 +621,4 @@ class DPGPRegressor(
 
     @property
     def _holds_rows(self) -> bool:
-        return self.likelihood == "counts" or self._regression().kept > 0
+        return self._regression().kept > 0

@@ -195,7 +195,7 @@ def choose_rate_prior(
     X: Array,
     *,
     counts: tuple[float, float],
-    exposure: Array | None = None,
+    typical: float = 1.0,
     kernel: Kernel | None = None,
     mean: float | None = None,
     inducing: int | ArrayLike | None = None,
@@ -214,8 +214,8 @@ def choose_rate_prior(
     X : array of shape (N, D)
     counts : (float, float)
         Bounds of a count, declared or found.
-    exposure : array of shape (N,), optional
-        1 of every row if not given.
+    typical : float
+        The average exposure of rows.
     kernel, inducing, approximation, random_state
         As for `DPGPRegressor`; the kernel is that of the log rate.
     mean : float, optional
@@ -233,7 +233,6 @@ def choose_rate_prior(
     >>> round(choose_rate_prior(np.array([[0.0], [8.0]]), counts=(0, 49)).mean, 3)
     1.604
     """
-    typical = 1.0 if exposure is None else float(np.mean(exposure))
     lo, hi = (float(np.log((max(end, 0.0) + HALF_COUNT) / typical)) for end in counts)
     middle = (lo + hi) / 2
     prior = choose_prior(

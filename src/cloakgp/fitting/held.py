@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cloakgp.criteria import criterion_named
 from cloakgp.data import InputRows
+from cloakgp.data.entries import POSITIVE_EXPOSURE
 from cloakgp.design import Certificate
 from cloakgp.design.streaming.binning import Partition
 from cloakgp.fitting.bands import Step, reach_of_rows
@@ -266,7 +267,9 @@ class HeldTable(Table):
             )
             asked = UNIT_INTERVAL
         accounts = likelihood.accounts(mean, variance, [window_of(question)])
-        account = Linearisation(accounts.expected[0], accounts.slope[0], accounts.residual[0, 0])
+        account = self._of_sums(
+            Linearisation(accounts.expected[0], accounts.slope[0], accounts.residual[0, 0])
+        )
         strategy = choose_strategy(
             self.X,
             prior=prior,
@@ -280,11 +283,11 @@ class HeldTable(Table):
             account=account,
             progress=settings.progress,
         )
-        expected = account.expected
+        expected = accounts.expected[0]
         if width is None:
             expected = expected - bounds.middle
         return Design(
-            strategy=replace(strategy, row_exposure=self.exposure),
+            strategy=self._kept(replace(strategy, row_exposure=self.exposure)),
             question=question,
             expected=expected,
         )
@@ -327,7 +330,13 @@ class HeldTable(Table):
             account=self._of_sums(likelihood.account(thresholds, mean=mean, variance=variance)),
             progress=settings.progress,
         )
-        return Design(strategy=strategy, question=question, expected=question.expected(below))
+        return Design(
+            strategy=self._kept(strategy), question=question, expected=question.expected(below)
+        )
+
+    def _kept(self, strategy: DenseStrategy) -> Strategy:
+        """Return a strategy as the release keeps it."""
+        return strategy
 
     def _of_sums(self, account: Linearisation) -> Linearisation:
         """Return the account of what each column of a strategy is about: the output of one row."""
@@ -361,7 +370,7 @@ class HeldTable(Table):
         strategy = self._alike(settings.query.X, settings.query.weights)
         strata = choose_strata_of_scatter(self, budget, model.likelihood)
         if strata is None:
-            return Design(strategy=strategy, question=question)
+            return Design(strategy=self._kept(strategy), question=question)
         by_strata = ScatterQuestion(
             mean=question.mean,
             sd=question.sd,
@@ -369,7 +378,7 @@ class HeldTable(Table):
             units=strata.cells.units,
         )
         matrix = strata.cells.membership(self.X).toarray()
-        return Design(strategy=replace(strategy, matrix=matrix), question=by_strata)
+        return Design(strategy=self._kept(replace(strategy, matrix=matrix)), question=by_strata)
 
     def _calibration(self, step: Step, settings: DesignSettings, *, known: Release) -> Design:
         """Count outputs in cells of their predicted distributions, as those of new outputs."""
@@ -534,9 +543,11 @@ class HeldTable(Table):
         """Return counts as measurements of a release."""
         return tuple(
             Measurement(
-                strategy=replace(
-                    self._alike(first.X_query, first.query_weights),
-                    matrix=self._counting_matrix(one.output, one.strata),
+                strategy=self._kept(
+                    replace(
+                        self._alike(first.X_query, first.query_weights),
+                        matrix=self._counting_matrix(one.output, one.strata),
+                    )
                 ),
                 question=self._in_units(one),
                 answers=one.answers,
@@ -575,7 +586,7 @@ def checked_exposure(exposure: ArrayLike | None, *, rows: int) -> Array | None:
     if numbers.shape != (rows,):
         raise ValueError(f"exposure must be one number for each of {rows} rows")
     if not (np.isfinite(numbers) & (numbers > 0)).all():
-        raise ValueError("exposure must be positive and finite in every row")
+        raise ValueError(POSITIVE_EXPOSURE)
     return numbers
 
 

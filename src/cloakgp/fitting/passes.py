@@ -48,7 +48,7 @@ from cloakgp.privacy.questions.base import Question
 from cloakgp.privacy.questions.classes import Classes
 from cloakgp.privacy.questions.counts import CountQuestion
 from cloakgp.privacy.questions.outside import OutsideQuestion
-from cloakgp.privacy.rounding import gamma
+from cloakgp.privacy.rounding import sum_of_shares
 from cloakgp.privacy.several_outputs import OutputColumns
 from cloakgp.release import (
     Hyperprior,
@@ -543,7 +543,7 @@ class RowTable(Table):
         )
         if isinstance(self.passes, GroupedRows):
             most = int(self.passes.counts.max())
-            bound = replace(bound, longest=_longest(most), group_rows=most, chunks=self.rows)
+            bound = replace(bound, longest=sum_of_shares(most), group_rows=most, chunks=self.rows)
         return ask_chunks(
             self._convert_counted_outputs(y),
             self._shares(output, None if strata is None else strata.cells),
@@ -599,7 +599,7 @@ class RowTable(Table):
         return replace(
             strategy,
             row_totals=np.array([float(rows if grouping is None else grouping.groups)]),
-            longest=1.0 if grouping is None else _longest(grouping.most_rows),
+            longest=1.0 if grouping is None else sum_of_shares(grouping.most_rows),
             output=output,
         )
 
@@ -977,11 +977,6 @@ def _by_strata(
         row_totals=strata.sizes,
         strata=strata.cells,
     )
-
-
-def _longest(most_rows: int) -> float:
-    """Return an upper bound of the sum of the rounded shares of a group's rows, in any order."""
-    return 1.0 + 8 * gamma(2 * most_rows + 2)
 
 
 def _different(strategies: Sequence[Strategy]) -> list[int]:

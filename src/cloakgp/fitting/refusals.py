@@ -48,16 +48,9 @@ REFUSALS: dict[str, Refusal] = {
         why="outputs are compared with thresholds, and clipped to no band: give the stages of "
         "quantiles widths of None",
     ),
-    "groups of quantiles in passes": Refusal(
-        what="fit_rows of persons with several rows",
-        of="quantiles",
-        why="rows that are read in passes are gathered in cells, and what the rows of one person "
-        "in several cells move together is not bounded there: fit rows that are held, with their "
-        "groups",
-    ),
-    "quantiles in passes again": Refusal(
+    "cells in passes again": Refusal(
         what="refine, extend by rows that are read in passes",
-        of="quantiles",
+        of="quantiles, counts",
         why="rows that are read in passes are gathered in cells, which another reading would "
         "choose anew: fit other rows on their own (fit_rows), and combine, or extend by rows that "
         "are held",
@@ -76,14 +69,6 @@ REFUSALS: dict[str, Refusal] = {
         why="this release cannot be measured again: labels were linearised at the latent "
         "values that its answers imply, later answers move these, and to linearise anew takes the "
         "first rows. Fit other rows on their own (fit_rows), and combine",
-        error=WrongKindError,
-    ),
-    "counts in passes": Refusal(
-        what="fit_rows, extend by rows that are read in passes",
-        of="counts",
-        why="counts are linearised at the rates that the answers imply, later answers move these, "
-        "and sums over rows that are not kept are of one linearisation: fit rows that are held "
-        "(fit), with inducing inputs where they are many",
         error=WrongKindError,
     ),
     "counts in candidates": Refusal(

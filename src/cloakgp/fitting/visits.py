@@ -511,12 +511,10 @@ def _check_passes(release: Release, rows: Rows, settings: Settings, *, queried: 
         )
     if not queried and settings.get("query_weight") is not None:
         raise ValueError("query_weight goes with X_query: give both")
-    if isinstance(release.likelihood, QuantileLikelihood):
-        refuse("quantiles in passes again")
+    if isinstance(release.likelihood, QuantileLikelihood | CountLikelihood):
+        refuse("cells in passes again")
     if not isinstance(release.measurements[0].question, OutputBounds):
         refuse("labels in passes again")
-    if release.likelihood.windowed:
-        refuse("counts in passes")
     if not isinstance(release.fitted_prior, SparsePrior):
         refuse("exact prior in passes")
     if rows.n_inputs != release.n_inputs:

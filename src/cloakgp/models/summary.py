@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -178,6 +178,41 @@ class EntrySummary(Summary):
         rows = max(count // self.outputs, 1)
         centres, sizes = self.by_row.centres(rows, random_state=random_state)
         return as_entries(centres, count=self.outputs), np.repeat(sizes, self.outputs)
+
+
+@dataclass(frozen=True, eq=False)
+class ExposedSummary(Summary):
+    """The summary of rows whose last input is the logarithm of their exposure.
+
+    Attributes
+    ----------
+    by_row : Summary
+        Of the other inputs.
+    """
+
+    by_row: Summary
+
+    @classmethod
+    def of(cls, exposed: Summary) -> ExposedSummary:
+        """Return the summary of rows with exposures.
+
+        Parameters
+        ----------
+        exposed : Summary
+            As any other, in which exposures are an input.
+        """
+        rows = replace(
+            exposed,
+            lowest=exposed.lowest[:-1],
+            highest=exposed.highest[:-1],
+            sample=np.ascontiguousarray(exposed.sample[:, :-1]),
+        )
+        return cls(**vars(exposed), by_row=rows)
+
+    @cached_property
+    def units(self) -> Array:
+        """The scale of every input; of exposures a factor of e, as far as rates are apart then."""
+        return np.append(self.by_row.units, 1.0)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from cloakgp.columns import Schema
+from cloakgp.columns.numbers import Number
 from cloakgp.data import FileRows
 from cloakgp.data.raw import REFUSE, RawRows, RawTable
 from cloakgp.data.tables import People, read_people, read_person_ids, read_public
@@ -63,7 +64,16 @@ def make_release(order: Order, *, reporter: Reporter) -> Release:
     )
     if how.by_passes:
         how.announce()
-        model.fit_rows(rows, query, progress=reporter.gap, on_step=reporter.step)
+        exposure = order.source.exposure
+        if exposure:
+            rows = _rows(order, _with_number(raw, exposure)).report_to(reporter.rows)
+        model.fit_rows(
+            rows,
+            query,
+            progress=reporter.gap,
+            on_step=reporter.step,
+            **({"exposure": exposure} if exposure else {}),
+        )
     else:
         people = _people(order, raw)
         model.fit(
@@ -178,6 +188,12 @@ def _public_columns(order: Order, schema: Schema) -> tuple[RawTable, list[str] |
     return columns, read_person_ids(
         order.source.path, name=order.source.person, table_format=table_format
     )
+
+
+def _with_number(raw: RawRows, name: str) -> RawRows:
+    """Return raw rows with one more public column, of numbers none of which may be missing."""
+    columns = (*raw.schema.columns, Number(name=name))
+    return replace(raw, schema=replace(raw.schema, columns=columns))
 
 
 def _rows(order: Order, raw: RawRows) -> FileRows:

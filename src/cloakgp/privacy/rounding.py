@@ -26,6 +26,22 @@ def gamma(operations: int) -> float:
     return operations * UNIT_ROUNDOFF / (1 - operations * UNIT_ROUNDOFF)
 
 
+def sum_of_shares(rows: int) -> float:
+    """Return at least what n rounded shares 1/n add up to, in any order.
+
+    Parameters
+    ----------
+    rows : int
+        n.
+
+    Examples
+    --------
+    >>> sum_of_shares(10) >= sum([1 / 10] * 10)
+    True
+    """
+    return 1.0 + 8 * gamma(2 * rows + 2)
+
+
 def round_up(exact: Fraction) -> float:
     """Return the least float64 that is at least as large.
 

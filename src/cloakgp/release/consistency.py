@@ -156,6 +156,10 @@ def check_parts(release: Parts) -> None:
         _check_counts(release)
     if isinstance(release.likelihood, QuantileLikelihood):
         _check_quantiles(release)
+    elif not release.likelihood.windowed and any(
+        isinstance(one.strategy, GatheredStrategy) for one in measurements
+    ):
+        raise ValueError("its rows were not gathered as it says")
     _check_priors(release)
     if release.choice is not None:
         release.choice.check_covers([measurement.guarantee for measurement in measurements])
@@ -184,7 +188,10 @@ def _check_counts(release: Parts) -> None:
         or transform is None
         or transform.name != "root"
         or transform.bounds[1] != likelihood.largest
-        or any(not isinstance(one.strategy, DenseStrategy) for one in release.measurements)
+        or not all(
+            isinstance(one.strategy, DenseStrategy | GatheredStrategy)
+            for one in release.measurements
+        )
     ):
         raise ValueError("its outputs are not counted as it says")
 

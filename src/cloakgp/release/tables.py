@@ -86,12 +86,15 @@ class DenseTable(AnsweredTable):
         questions leave out of outputs that were clipped (`cloakgp.release.posterior.clipped`).
     offset : array of shape (N,) or None
         What each row's latent value has beside the function: log exposures of counts.
+    sizes : array of shape (N,) or None
+        Of how many outputs each row stands for the mean, of which questions are; one each if None.
     """
 
     X: Array
     questions: Array
     residual: Array | None = None
     offset: Array | None = None
+    sizes: Array | None = None
 
     @property
     def n_answers(self) -> int:

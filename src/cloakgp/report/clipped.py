@@ -8,12 +8,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from cloakgp.fitting.interval import estimate_below
+from cloakgp.privacy.questions.bands import Bands
 from cloakgp.privacy.questions.bounds import OutputBounds
 from cloakgp.privacy.questions.counts import CountQuestion
 from cloakgp.privacy.questions.outside import OutsideQuestion
+from cloakgp.privacy.questions.scatter import ScatterQuestion
 from cloakgp.release import DenseStrategy, Measurement, Release, StreamedStrategy
+from cloakgp.release.bands import RowBands, RowScatter
+from cloakgp.release.gathered_strategy import GatheredStrategy
 from cloakgp.release.measurement import declared_bounds
-from cloakgp.report.columns import input_names
+from cloakgp.report.columns import asked_output, input_names
 from cloakgp.report.facts import Fact
 from cloakgp.utils.arrays import Array
 
@@ -54,6 +58,50 @@ def clipped_facts(release: Release) -> tuple[Fact, ...]:
             ),
         )
     return (Fact("clipped", f"{what} {how_many_outside(counted[-1], input_names(release))}"),)
+
+
+def band_facts(release: Release) -> tuple[Fact, ...]:
+    """Say whether bands of later questions may have lost a group, as far as answers tell.
+
+    Parameters
+    ----------
+    release : Release
+    """
+    questions = [one.question for one in release.measurements]
+    if not any(isinstance(one, Bands | RowBands) for one in questions):
+        return ()
+    what = "later questions clipped values to bands around predictions, uncounted."
+    asked = [one for one in release.measurements if one.about_scatter]
+    if not asked:
+        learned, few = release.hyperprior, ""
+        if release.likelihood.linear and learned is not None and learned.noise_variance:
+            few = ": too few rows, or too small a budget"
+        return (
+            Fact(
+                "bands",
+                f"{what} Whether the values outside are a group of rows with like inputs was not "
+                f"asked{few}.",
+            ),
+        )
+    question, sizes = asked[-1].question, asked[-1].strategy.totals
+    assert isinstance(question, ScatterQuestion | RowScatter)
+    noise = np.sqrt(release.fitted_prior.observation_noise(question.centres))
+    most = int(np.argmax(noise))
+    others = np.delete(noise, most)
+    place = ", ".join(
+        f"{name} {value:.3g}"
+        for name, value in zip(input_names(release), question.centres[most], strict=True)
+    )
+    return (
+        Fact(
+            "bands",
+            f"{what} Then it was asked how far values lie from predictions, in {len(noise)} groups "
+            f"of rows with like inputs. By noisy answers {asked_output(release)} scatters most "
+            f"around {place}: with an sd of {noise[most]:.3g} among {sizes[most]:,.0f} rows, and "
+            f"of {others.min():.3g} to {others.max():.3g} elsewhere. What bands lost of a group "
+            "counts as scatter.",
+        ),
+    )
 
 
 def _treated(release: Release, *, lo: float | None, hi: float | None) -> str:
@@ -132,7 +180,7 @@ def _percent(share: float) -> str:
 def _where(measurement: Measurement, names: Sequence[str], stratum: int) -> str:
     """Describe the place of the rows of a stratum."""
     strategy, own = measurement.strategy, slice(len(names))
-    if isinstance(strategy, DenseStrategy):
+    if isinstance(strategy, DenseStrategy | GatheredStrategy):
         X = strategy.X[strategy.matrix[stratum] > 0, own]
         ends = np.array([X.min(axis=0), X.max(axis=0)])
         width = np.ptp(strategy.ranges[:, own], axis=0)

@@ -8,6 +8,7 @@ import numpy as np
 
 from cloakgp.models.likelihoods import CountLikelihood
 from cloakgp.release import DenseStrategy, Release
+from cloakgp.release.gathered_strategy import GatheredStrategy
 from cloakgp.release.io.codec import to_tree
 from cloakgp.release.measurement import tables_of
 from cloakgp.report.facts import Fact
@@ -72,7 +73,8 @@ def _exposures(release: Release) -> str:
     ranges = [
         (strategy.row_exposure.min(), strategy.row_exposure.max())
         for strategy in tables_of(release.measurements).values()
-        if isinstance(strategy, DenseStrategy) and strategy.row_exposure is not None
+        if isinstance(strategy, DenseStrategy | GatheredStrategy)
+        and strategy.row_exposure is not None
     ]
     if not ranges:
         return ", which every row had"

@@ -164,7 +164,7 @@ def _groups(release: Release) -> list[str]:
         if groups is not None:
             count, most = int(groups.max()) + 1, int(np.bincount(groups).max())
             said.append(f"{count:,} people with up to {most:,} rows each")
-        elif isinstance(strategy, StreamedStrategy) and strategy.grouping is not None:
+        elif isinstance(strategy, StreamedStrategy | GatheredStrategy) and strategy.grouping:
             known = strategy.grouping
             said.append(
                 f"at least {known.groups:,} people with up to {known.most_rows:,} rows each"

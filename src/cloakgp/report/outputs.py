@@ -11,6 +11,7 @@ from cloakgp.privacy.questions.counts import CountQuestion
 from cloakgp.privacy.questions.margins import MarginQuestion
 from cloakgp.privacy.questions.outside import OutsideQuestion
 from cloakgp.release import Measurement, Release, StreamedStrategy
+from cloakgp.release.gathered_strategy import GatheredStrategy
 from cloakgp.release.measurement import declared_bounds
 from cloakgp.report.columns import asked_output
 from cloakgp.report.facts import Fact
@@ -130,6 +131,12 @@ class NumberWords(OutputWords):
                 f"{said} Both hold for new rows at the places of these, which had been asked "
                 "before: that their earlier answers hold some of the rows' own noise was left out "
                 "of the design, and is in the predictions."
+            )
+        if isinstance(strategy, GatheredStrategy):
+            alike = " and exposures" if strategy.row_exposure is not None else ""
+            said += (
+                f" Rows are gathered in {len(strategy.X):,} cells of similar inputs{alike}, and "
+                "those of a cell are asked alike."
             )
         return said
 

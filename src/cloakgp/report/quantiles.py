@@ -7,7 +7,6 @@ import numpy as np
 from cloakgp.models.likelihoods.quantiles import QuantileLikelihood, quantile_likelihood
 from cloakgp.privacy.questions.counts import CountQuestion
 from cloakgp.release import Measurement, Release
-from cloakgp.release.gathered_strategy import GatheredStrategy
 from cloakgp.release.io.codec import to_tree
 from cloakgp.release.measurement import declared_bounds
 from cloakgp.report.columns import asked_output
@@ -59,14 +58,7 @@ class QuantileWords(NumberWords):
                 "chosen from the counts before it, to find an interval that holds most values, to "
                 "which the prior is scaled."
             )
-        design = super().describe_design(measurement, release)
-        strategy = measurement.strategy
-        if isinstance(strategy, GatheredStrategy):
-            design += (
-                f" Rows are gathered in {len(strategy.X):,} cells of similar inputs, and those of "
-                "a cell are asked alike."
-            )
-        return design
+        return super().describe_design(measurement, release)
 
     def prior(self, release: Release) -> tuple[Fact, ...]:
         """Return the prior in words, and the origin of its values."""

@@ -20,7 +20,7 @@ from cloakgp.release import MultiOutputRelease, Release, StatisticsRelease
 from cloakgp.release.calibration import Calibration
 from cloakgp.release.histogram import NoisyHistogram
 from cloakgp.release.margins import Margins, noise_part
-from cloakgp.report.clipped import clipped_facts
+from cloakgp.report.clipped import band_facts, clipped_facts
 from cloakgp.report.columns import has_classes, known_inputs
 from cloakgp.report.facts import Fact, Section
 from cloakgp.report.outputs import BASIS
@@ -175,7 +175,7 @@ def accuracy_section(release: object) -> Section | None:
                 )
             )
     if isinstance(release, Release):
-        facts += clipped_facts(release)
+        facts += (*clipped_facts(release), *band_facts(release))
     if isinstance(release, Release) and not has_classes(release):
         facts += calibration_facts(release)
     if isinstance(release, MultiOutputRelease):

@@ -46,6 +46,7 @@ Delta = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False), AfterValidator(
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
+KeptShare = Annotated[float, Field(gt=0, lt=0.5, allow_inf_nan=False)]
 # Columns of each kind that can be asked for behind predictions, and quantiles of one fit.
 MOST_COLUMNS, MOST_QUANTILES = 100, 20
 Quantiles = Annotated[
@@ -314,6 +315,12 @@ class Choices(Message):
     mean: Finite | None = None
     stages: Literal["auto", "one"] = "auto"
     interval: Literal["auto", "off"] = "auto"
+    calibrate: Literal["auto", "off"] | KeptShare = Field(
+        default="auto",
+        description="How intervals for new values are calibrated: by counts of the rows that were "
+        "asked, where these suffice (auto); not at all (off); or by margins, from the share of the "
+        "rows that this number keeps out of the fit. An account counts such a release twice.",
+    )
     transform: TransformName | None = None
     quantiles: list[Share] = Field(
         default=[],

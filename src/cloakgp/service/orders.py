@@ -19,9 +19,9 @@ from cloakgp.service.settings import Settings
 # Choices that go with some outputs only.
 OF_QUANTILES = ("quantiles",)
 OF_COUNTS = ("counts", "overdispersion", "exposure")
-OF_NUMBERS = ("noise_variance", "mean", "transform", *OF_QUANTILES, *OF_COUNTS)
+OF_NUMBERS = ("noise_variance", "mean", "transform", "calibrate", *OF_QUANTILES, *OF_COUNTS)
 OF_CLASSES = ("class_rates", "link")
-NOT_OF_QUANTILES = ("noise_variance", *OF_COUNTS)
+NOT_OF_QUANTILES = ("noise_variance", "calibrate", *OF_COUNTS)
 
 
 def order_of(
@@ -134,6 +134,7 @@ def _task(table: Table, choices: Choices) -> Regression | QuantileRegression | C
         mean=choices.mean,
         stages=stages,
         interval=interval,
+        calibrate=False if choices.calibrate == "off" else choices.calibrate,
         output_transform=choices.transform,
         likelihood="counts" if choices.counts else "normal",
         overdispersion=choices.overdispersion,

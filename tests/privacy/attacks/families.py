@@ -297,16 +297,28 @@ def of_quantiles(name: str, *, groups: str = "", **settings: Any) -> Attack:
     return Attack(name, neighbourhoods, run, tight=0.01)
 
 
-def streamed_quantiles(name: str, **settings: Any) -> Attack:
-    """Outputs of rows in passes are compared with thresholds of cells, of two rows each."""
+def gathered(name: str, *, counts: bool = False, groups: str = "", **settings: Any) -> Attack:
+    """Outputs of rows in passes are asked by cells of two rows each: quantiles, or counts."""
+
+    def neighbourhoods(table: Table) -> list[list[np.ndarray]]:
+        if not groups:
+            return one_output_moves(table)
+        return one_group_moves(table.cycled(groups), table.outputs, [BOUNDS] * len(table.line))
 
     def run(y: np.ndarray, table: Table) -> Outcome:
         places = table.plane[np.arange(len(y)) // 2]
         chosen = {"gap": 0.1, "inducing": table.plane[:3], "learn": None, **settings}
-        model = DPGPQuantileRegressor(**{**BUDGET, **chosen})
-        return of_model(model.fit_rows(ArrayRows(places, y, chunk_rows=3, jobs=1)))
+        whose = {"groups": table.cycled(groups) if groups else None, "chunk_rows": 3, "jobs": 1}
+        if not counts:
+            quantiles = DPGPQuantileRegressor(**{**BUDGET, **chosen})
+            return of_model(quantiles.fit_rows(ArrayRows(places, y, **whose)))
+        columns = np.column_stack([places, np.repeat([0.5, 1.0, 2.0, 2.0], 2)[: len(y)]])
+        moved = (y - BOUNDS[0]) * (30 / (BOUNDS[1] - BOUNDS[0]))
+        model = DPGPRegressor(**{**BUDGET, "bounds": (0, 30), "likelihood": "counts", **chosen})
+        return of_model(model.fit_rows(ArrayRows(columns, moved, **whose), exposure=2))
 
-    return Attack(name, one_output_moves, run, tight=0.01)
+    # A person's rows may be in several cells, whose columns point in other directions.
+    return Attack(name, neighbourhoods, run, tight=None if groups else 0.01)
 
 
 def grouped(name: str, *, groups: str, **settings: Any) -> Attack:
@@ -788,8 +800,12 @@ ATTACKS = [
     of_quantiles("quantiles in two stages, Laplace", stages=NO_BANDS, delta=0.0),
     of_quantiles("one quantile of groups", groups="aabbccd", quantiles=0.5, noise="gaussian"),
     of_quantiles("quantiles of groups, Laplace", groups="aabbccd", delta=0.0, learn=None),
-    streamed_quantiles("quantiles in passes", noise="gaussian"),
-    streamed_quantiles("one quantile in passes, Laplace", quantiles=0.5, delta=0.0),
+    gathered("quantiles in passes", noise="gaussian"),
+    gathered("one quantile in passes, Laplace", quantiles=0.5, delta=0.0),
+    gathered("quantiles of groups in passes, Laplace", groups="aabbccd", delta=0.0),
+    gathered("counts in passes", counts=True, stages=TWO_STAGES, noise="gaussian"),
+    gathered("counts in passes, Laplace", counts=True, delta=0.0),
+    gathered("counts of groups in passes", counts=True, groups="aabbcca", noise="gaussian"),
     regression("functional", criterion="functional"),
     regression("defaults", kernel=None, noise_variance=None, learn="map", stages="auto"),
     regression("average, small budget", learn="average", epsilon=0.05, stages="auto"),

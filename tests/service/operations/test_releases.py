@@ -11,8 +11,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+import services
 from pydantic import ValidationError
-from services import register_visits, work_as
+from services import register, register_visits, work_as
 
 from cloakgp.ledger.exports import is_receipt
 from cloakgp.release.distribution_columns import DistributionColumns
@@ -99,6 +100,29 @@ def made_with(analyst, table, **choices):
     assert asked.release is not None or asked.job.failure == "", asked.job
     (made, *_) = releases.list_releases(analyst)
     return made.id, releases.open_release(analyst, made.id)
+
+
+def test_rows_are_kept_out_for_margins_and_counted_twice(
+    analyst, service, tokens, tmp_path, monkeypatch
+):
+    """An account does not know of rows: the one question about these is added to all others."""
+    monkeypatch.setattr(services, "ROWS", 600)
+    table = register(service, tokens[Role.CUSTODIAN], tmp_path)
+    chosen = QUICK.model_copy(update={"epsilon": 0.45, "noise": "laplace", "calibrate": 0.4})
+    plan = plans.make_plan(analyst, PlanRequest(table=table.id, choices=chosen))
+    assert (plan.releases_left, plan.needs_approval) == (3, False)
+    number, made = made_with(analyst, table, **chosen.model_dump())
+    assert made.kept == len(made.measurements) - 1
+    assert made.guarantee.epsilon == pytest.approx(0.45)
+    assert list_accounts(analyst)[0].mine == pytest.approx(2 * 0.45 / 2, rel=1e-3)
+    found = releases.predict_release(
+        analyst, number, PredictRequest(rows=[{"age": 3.0}], interval=0.5)
+    )
+    low, high = made.predict_interval([[3.0]], 0.5)
+    assert found.rows[0][-2:] == [low[0], high[0]]
+    again = PlanRequest(table=table.id, choices=chosen)
+    # Two of these need the approval that one alone does not.
+    assert plans.make_plan(analyst, again).needs_approval
 
 
 def test_quantiles_are_planned_released_and_predicted(analyst, table):

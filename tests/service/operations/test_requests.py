@@ -257,6 +257,8 @@ def test_choices_that_make_no_sense_are_refused_before_anything_is_held(office):
         ({"counts": True, "exposure": "height"}, "exposure must be one of age"),
         ({"counts": True, "exposure": "age"}, "at least one column"),
         ({"counts": True, "transform": "log"}, "counts scatter"),
+        ({"counts": True, "calibrate": 0.2}, "counts scatter by their likelihood"),
+        ({"quantiles": [0.5], "calibrate": 0.2}, "no meaning with quantiles"),
     ):
         with pytest.raises(InvalidError, match=told):
             office.ask(analyst, 0.1, **choices)

@@ -248,6 +248,20 @@ def asked_for(visitor, table, **choices):
     return made.text, re.search(r'href="(/releases/\d+)"', made.text)[1]
 
 
+def test_rows_that_are_kept_out_are_a_field_of_plans(visit, table):
+    analyst = visit(Role.ANALYST)
+    plan = analyst.get(f"/tables/{table.id}/plan", params=QUICK | {"calibrate": "0,4"}).text
+    # Of 24 rows as many as that are too few, and the plan says so.
+    assert "calibrate keeps 10 rows out of the fit, too few" in plan
+    assert 'name="calibrate" inputmode="decimal" autocomplete="off" value="0,4"' in plan
+    assert "The account counts such a release twice." in plan
+    for bad, told in (("0.7", "less than 0.5"), ("much", "rows kept out must be a number")):
+        refused = analyst.get(f"/tables/{table.id}/plan", params=QUICK | {"calibrate": bad}).text
+        assert told in refused
+    request, _ = asked_for(analyst, table, calibrate="off")
+    assert "<dt>Rows kept out</dt><dd>off</dd>" in request
+
+
 def test_quantiles_are_asked_for_and_predicted(visit, table, service, tokens):
     analyst, reader = visit(Role.ANALYST), visit(Role.READER)
     request, release = asked_for(analyst, table, quantiles="0,1; 0.9")

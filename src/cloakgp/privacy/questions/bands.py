@@ -36,6 +36,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cloakgp.privacy.entries import INFINITE, MISSING, number_faults
 from cloakgp.privacy.questions.base import Question, numbers
@@ -140,6 +141,10 @@ class Bands(UnitQuestion):
     def rows(self) -> int:
         """N."""
         return len(self.lower)
+
+    def at(self, places: NDArray[np.intp]) -> Bands:
+        """Return the bands of rows at some places."""
+        return Bands(lower=self.lower[places], upper=self.upper[places])
 
     def describe_answers(self, count: int, *, noise: Callable[[str], str], output: str) -> str:
         """Describe published sums of outputs within bands."""

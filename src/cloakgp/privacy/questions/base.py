@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from cloakgp.privacy.entries import read_outputs
 from cloakgp.utils.arrays import Array
@@ -127,6 +127,23 @@ class Question(ABC):
     def of_rows(self, X: Array) -> Question:
         """Return the question about rows of a chunk, from their public inputs of shape (n, D)."""
         del X
+        return self
+
+    def at(self, places: NDArray[np.intp]) -> Question:
+        """Return the question that rows at some places have, in this order.
+
+        Parameters
+        ----------
+        places : array of shape (n,)
+
+        Raises
+        ------
+        TypeError
+            If rows have a question each, and are not asked by cells.
+        """
+        del places
+        if self.rows is not None:
+            raise TypeError("this question is asked of rows that are held")
         return self
 
     def read(self, y: ArrayLike, *, rows: int) -> Array:

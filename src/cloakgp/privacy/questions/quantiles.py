@@ -33,10 +33,7 @@ Argument
     of V are R V 1 = R 1, which is public: what is taken off noisy ones to make them add up, and
     their partial sums, which are about 1[y ≤ t_k], are post-processing.
 Tables in chunks
-    Rows are gathered in public cells by their inputs; all rows of a cell have its thresholds and
-    its column (`cloakgp.fitting.gathered`). So thresholds and column of a row are functions of its
-    public inputs, one output moves the indicators of its own row alone, and all of the above holds
-    with r_j the column of its cell. `cloakgp.privacy.ask` measures every column.
+    Rows are gathered in public cells: `cloakgp.privacy.questions.gathered`.
 """
 
 from __future__ import annotations
@@ -46,6 +43,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cloakgp.privacy.entries import INFINITE, MISSING, number_faults
 from cloakgp.privacy.questions.base import Question, numbers
@@ -104,6 +102,10 @@ class QuantileQuestion(Question):
     def rows(self) -> int:
         """N."""
         return len(self.thresholds)
+
+    def at(self, places: NDArray[np.intp]) -> QuantileQuestion:
+        """Return the question about rows at some places."""
+        return QuantileQuestion(self.thresholds[places], self.bounds)
 
     @property
     def quantiles(self) -> int:

@@ -16,10 +16,11 @@ output, and all that stands at `cloakgp.privacy.questions.bands` holds.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cloakgp.privacy.questions.bands import UnitQuestion
 from cloakgp.utils.arrays import Array
@@ -81,6 +82,10 @@ class SpreadQuestion(UnitQuestion):
     def rows(self) -> int:
         """N."""
         return len(self.mean)
+
+    def at(self, places: NDArray[np.intp]) -> SpreadQuestion:
+        """Return the question about rows at some places."""
+        return replace(self, mean=self.mean[places], sd=self.sd[places])
 
     def describe_answers(self, count: int, *, noise: Callable[[str], str], output: str) -> str:
         """Say that distances from predicted means were added up."""

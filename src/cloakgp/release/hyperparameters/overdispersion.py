@@ -17,10 +17,12 @@ from scipy import optimize
 
 from cloakgp.models.likelihoods import CountLikelihood
 from cloakgp.privacy.questions.spread import SpreadQuestion
+from cloakgp.release.gathered_strategy import GatheredStrategy
 from cloakgp.release.measurement import Measurement
 from cloakgp.release.posterior.clipped import spread_log_density
 from cloakgp.release.posterior.mixture import WeightedPrior, condition
 from cloakgp.release.strategy import DenseStrategy
+from cloakgp.utils.arrays import Array
 
 # Prior sd of the logarithm of α around its declared value, and how far it is looked for.
 LOG_OVERDISPERSION_SD, REACH, TOLERANCE = 1.5, 3.0, 0.05
@@ -75,7 +77,7 @@ def _log_density(
     """
     question, strategy, likelihood = measurement.question, measurement.strategy, one.likelihood
     assert isinstance(question, SpreadQuestion)
-    assert isinstance(strategy, DenseStrategy)
+    assert isinstance(strategy, DenseStrategy | GatheredStrategy)
     assert isinstance(likelihood, CountLikelihood)
     [posterior] = condition(one.prior, likelihood, measurements)
     mean, variance = posterior.outputs(strategy.X, table=strategy.table)
@@ -87,8 +89,11 @@ def _log_density(
     expected = (masses * shares).sum(axis=1)
     scatter = (masses * np.square(shares)).sum(axis=1) - np.square(expected)
     [weights], [[value]] = strategy.matrix, measurement.answers.values
+    sizes: Array | float = 1.0
+    if isinstance(strategy, GatheredStrategy):
+        weights, sizes = weights * strategy.cell_weights, strategy.effective_sizes
     return spread_log_density(
         float(value),
         expected=float(weights @ expected),
-        scatter=float(np.square(weights) @ scatter) + measurement.answers.noise_sd**2,
+        scatter=float(np.square(weights) @ (scatter / sizes)) + measurement.answers.noise_sd**2,
     )

@@ -23,7 +23,10 @@ matter of how sharp predictions are, not of privacy.
 
 Counts go the same way (`cloakgp.models.likelihoods.counts`), with an offset of every row, its log
 exposure, and with stages that clip them differently: each has an account of its own, and what these
-leave out of one row is correlated between stages.
+leave out of one row is correlated between stages. Where rows are gathered in cells
+(`cloakgp.release.gathered_strategy`), a row here stands for the mean of n outputs with one latent
+value: its account has the same h and A, and 1/n of the variance of e, as if the row had been
+there n times.
 """
 
 from __future__ import annotations
@@ -216,6 +219,7 @@ class _Part:
 
     rows: slice
     offset: Array | float
+    sizes: Array | float
     stages: tuple[tuple[slice, Window | None], ...]
 
 
@@ -265,7 +269,8 @@ class _Rows:
                 asked[span, rows] = questions * slope
                 shift[span] = questions @ (accounts.expected[stage] - slope * away)
                 for other, (others, _) in enumerate(part.stages):
-                    left_out = questions * accounts.residual[stage, other]
+                    # What accounts leave out of outputs of one row is independent.
+                    left_out = questions * (accounts.residual[stage, other] / part.sizes)
                     residual[span, others] = left_out @ self.questions[others, rows].T
         return _Account(questions=asked, shift=shift, residual=residual)
 
@@ -301,7 +306,13 @@ def _parts(answers: SignAnswers) -> tuple[_Part, ...]:
             stages.append((slice(first, first + count), window))
             first += count
         own = slice(rows, rows + len(table.X))
-        offset = 0.0 if table.offset is None else table.offset
-        parts.append(_Part(rows=own, offset=offset, stages=tuple(stages)))
+        parts.append(
+            _Part(
+                rows=own,
+                offset=0.0 if table.offset is None else table.offset,
+                sizes=1.0 if table.sizes is None else table.sizes,
+                stages=tuple(stages),
+            )
+        )
         rows = own.stop
     return tuple(parts)

@@ -106,7 +106,8 @@ class ThresholdAnswers:
     covariance : RowCovariance
         Of one latent quantile at all rows.
     sizes : array of shape (n,)
-        How many outputs there are at each; more than one in cells of rows that are not kept.
+        Of how many outputs there the mean is asked; more than one in cells of rows that are not
+        kept.
     """
 
     prior: ExactPrior | SparsePrior
@@ -143,12 +144,16 @@ class ThresholdAnswers:
                 raise TypeError("these are no answers about thresholds")
             if strategy.table not in tables:
                 count = len(strategy.X)
-                own = strategy.sizes if isinstance(strategy, GatheredStrategy) else np.ones(count)
+                own = np.ones(count)
+                if isinstance(strategy, GatheredStrategy):
+                    own = strategy.effective_sizes
                 tables[strategy.table] = slice(start, start + count), strategy.X, own
                 start += count
-            rows, _, sizes = tables[strategy.table]
-            # About the mean of the outputs at a place.
-            asked = strategy.matrix * sizes
+            rows = tables[strategy.table][0]
+            asked = strategy.matrix
+            if isinstance(strategy, GatheredStrategy):
+                # About the mean of the outputs at a place.
+                asked = asked * strategy.cell_weights
             units, values = indicator_units(question.quantiles), one.residuals()
             for channel in range(question.quantiles):
                 blocks.append(

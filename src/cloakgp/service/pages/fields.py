@@ -158,6 +158,9 @@ def choices_of(fields: Fields) -> Choices:
         if numbers := numbers_of(fields, name, called=name.replace("_", " ")):
             values[name] = numbers
     values |= {name: text for name in WORDS if (text := text_of(fields, name))}
+    if calibrate := text_of(fields, "calibrate"):
+        words = calibrate in ("auto", "off")
+        values["calibrate"] = calibrate if words else number_of(calibrate, called="rows kept out")
     values["counts"] = bool(text_of(fields, "counts"))
     values["inputs"] = [each for each in fields.getlist("inputs") if isinstance(each, str)]
     return Choices.model_validate(values)
