@@ -74,13 +74,10 @@ class Told:
     @classmethod
     def by(cls, release: Release, X: Array) -> Told:
         """Return what a release predicts."""
-        mean, sd = release.predict(X, return_std=True, new_output=True)
-        known = release.calibrated_by
-        square = 1.0 if known is None else known.mean_square(mean)
         return cls(
-            mean=mean,
+            mean=release.predict(X),
             quantiles=release.predict_quantile(X, LEVELS),
-            claimed=float(np.sqrt(np.mean(np.square(sd) * square))),
+            claimed=root_mean_square(release.typical_errors(X)),
             calibrated=release.is_calibrated,
         )
 
@@ -324,7 +321,7 @@ class Claims(Experiment[Found]):
 
     name: ClassVar[str] = "claims"
     small: ClassVar[Mapping[str, Any]] = MappingProxyType(
-        {"draws": 1, "rows": (400,), "epsilons": (10.0,), "names": ("skewed", "counts")}
+        {"draws": 1, "rows": (600,), "epsilons": (10.0,), "names": ("skewed", "counts")}
     )
 
     draws: Annotated[int, typer.Option(min=1, help="Splits, or draws of rows, and of noise.")] = (
