@@ -20,9 +20,9 @@ jumps.
 
 Intervals get wider as far as counts tell, and narrower only as far as noise lets it be told: where
 a quantile of Ĝ lies nearer to the median than predicted, it is moved outwards as far as a quantile
-of its posterior, that at the probability ½ + .6 (τ − ½) for the quantile at τ, lies from the smooth
+of its posterior, that at the probability ½ + .5 (τ − ½) for the quantile at τ, lies from the smooth
 estimate, but no further than a normal law has it. So an end of a 90 % interval is where the
-posterior has it with .77. For this the posterior counts that outputs do not scatter alike within a
+posterior has it with .725. For this the posterior counts that outputs do not scatter alike within a
 stratum: log scales vary by a quarter, less the weight of the isotone estimate.
 
 Errors that are claimed go by the smooth estimate alone, with no caution: the noise of a count
@@ -57,7 +57,7 @@ NARROWER = (-1.0, -2.0)
 # By how much log scales vary within a stratum.
 WITHIN = 0.25
 # How far the posterior probability at which a quantile is taken follows that of the quantile.
-CAUTION = 0.6
+CAUTION = 0.5
 # Probabilities at which quantiles are compared: these normal ones.
 LEVELS = special.ndtr(np.linspace(-6.0, 6.0, 301))
 # What a share of noise counts against the isotone estimate; see above.
