@@ -74,13 +74,10 @@ class Told:
     @classmethod
     def by(cls, release: Release, X: Array) -> Told:
         """Return what a release predicts."""
-        mean, sd = release.predict(X, return_std=True, new_output=True)
-        known = release.calibrated_by
-        square = 1.0 if known is None else known.mean_square(mean)
         return cls(
-            mean=mean,
+            mean=release.predict(X),
             quantiles=release.predict_quantile(X, LEVELS),
-            claimed=float(np.sqrt(np.mean(np.square(sd) * square))),
+            claimed=root_mean_square(release.typical_errors(X)),
             calibrated=release.is_calibrated,
         )
 
@@ -318,13 +315,38 @@ PRINTED: Mapping[str, Mapping[str, Figure]] = MappingProxyType(
 WANTED = 0.85
 
 
+def _within(figure: Figure, low: float, high: float = np.inf) -> Target:
+    return lambda draws, _: low <= figure(draws)[0] <= high
+
+
+# What is wanted of the draws of a cell, beside those of the same releases without calibration.
+Target = Callable[[Sequence[Figures], Sequence[Figures]], bool]
+TARGETS: Mapping[str, Target] = MappingProxyType(
+    {
+        "claimed .85 to 1.15": _within(COVERAGES["measured ÷ claimed"], 0.85, 1.15),
+        ".75 to 1.25 in every draw": lambda draws, _: all(
+            0.75 <= one["over claimed"] <= 1.25 for one in draws
+        ),
+        "90 %: 88 to 93": _within(COVERAGES["90 %"], 0.88, 0.93),
+        "95 %: 93 to 97": _within(COVERAGES["95 %"], 0.93, 0.97),
+        "fifth: 85": _within(COVERAGES["fifth"], WANTED),
+        "fifth of 95 %: 90": _within(COVERAGES["fifth of it"], 0.9),
+        "stratum: 85": _within(COVERAGES["stratum"], WANTED),
+        "stratum of 95 %: 90": _within(COVERAGES["stratum of it"], 0.9),
+        "RMSE within 1 %": lambda draws, plain: (
+            SCORES["RMSE"](draws)[0] <= 1.01 * SCORES["RMSE"](plain)[0]
+        ),
+    }
+)
+
+
 @dataclass(frozen=True)
 class Claims(Experiment[Found]):
     """Compare what releases claim of their errors with what is measured, on tables and shapes."""
 
     name: ClassVar[str] = "claims"
     small: ClassVar[Mapping[str, Any]] = MappingProxyType(
-        {"draws": 1, "rows": (400,), "epsilons": (10.0,), "names": ("skewed", "counts")}
+        {"draws": 1, "rows": (600,), "epsilons": (10.0,), "names": ("skewed", "counts")}
     )
 
     draws: Annotated[int, typer.Option(min=1, help="Splits, or draws of rows, and of noise.")] = (
@@ -342,12 +364,11 @@ class Claims(Experiment[Found]):
 
     def compute(self, progress: Progress) -> Found:
         """Measure every draw of every cell."""
-        rows = (*(self.rows or ROWS), *((LARGE,) if self.large else ()))
         epsilons = self.epsilons or EPSILONS
         cells = [
             (source, size, epsilon)
             for source in sources(self.names)
-            for size in source.sizes(rows)
+            for size in source.sizes(self._sizes)
             for epsilon in epsilons
         ]
         kept = JsonFile(self.kept)
@@ -400,6 +421,11 @@ class Claims(Experiment[Found]):
                             table.add_row(name, f"{rows:,}", way, *cells)
                 yield table
         yield from means_over_cells(found)
+        yield targets_met(found, limits=self._sizes)
+
+    @property
+    def _sizes(self) -> tuple[int, ...]:
+        return (*(self.rows or ROWS), *((LARGE,) if self.large else ()))
 
 
 def is_calibrated(ways: Mapping[str, Sequence[Figures]]) -> bool:
@@ -440,6 +466,42 @@ def means_over_cells(found: Found) -> Iterable[Printed]:
                 table.add_row(f"{epsilon:g}", way, str(len(cells)), *means, str(short))
         if table.row_count:
             yield table
+
+
+def targets_met(found: Found, *, limits: Sequence[int]) -> Printed:
+    """Lay out in how many cells each target is met, by ε and the number of rows.
+
+    Parameters
+    ----------
+    found : Found
+    limits : sequence of int
+        How many rows were fitted, at most: a cell counts for the least that holds its rows.
+    """
+    table = table_titled(
+        "In how many cells a target is met; in how many calibration is asked",
+        "ε",
+        "rows, at most",
+        "way",
+        right=("cells", "asked", "measured ÷ claimed", *TARGETS),
+    )
+    ratio = COVERAGES["measured ÷ claimed"]
+    groups: dict[tuple[float, int], list[Mapping[str, Sequence[Figures]]]] = {}
+    for (_, rows, epsilon), ways in found.cells.items():
+        limit = min(each for each in limits if each >= rows)
+        groups.setdefault((epsilon, limit), []).append(ways)
+    for (epsilon, limit), cells in sorted(groups.items()):
+        asked = sum(map(is_calibrated, cells))
+        for way in (CALIBRATED, PLAIN) if asked else (PLAIN,):
+            ratios = np.array([ratio(ways[way])[0] for ways in cells])
+            span = f"{np.median(ratios):.2f} ({ratios.min():.2f} to {ratios.max():.2f})"
+            met = [
+                sum(is_met(ways[way], ways[PLAIN]) for ways in cells) for is_met in TARGETS.values()
+            ]
+            shown = str(asked) if way == CALIBRATED else ""
+            table.add_row(
+                f"{epsilon:g}", f"{limit:,}", way, str(len(cells)), shown, span, *map(str, met)
+            )
+    return table
 
 
 def _mean_of(figure: Figure, cells: Sequence[Sequence[Figures]]) -> str:

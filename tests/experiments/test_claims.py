@@ -10,7 +10,19 @@ from typer.testing import CliRunner
 from cloakgp.privacy import OutputBounds
 from experiments import __main__ as command_line
 from experiments import claims
-from experiments.claims import LEVELS, Told, by_forest, measured, share_of, worst_of
+from experiments.claims import (
+    CALIBRATED,
+    LEVELS,
+    PLAIN,
+    TARGETS,
+    Found,
+    Told,
+    by_forest,
+    measured,
+    share_of,
+    targets_met,
+    worst_of,
+)
 from experiments.claims_samples import SHAPES, STRATA, PublicTable, Sample, public_tables, sources
 from experiments.datasets import DatasetUnavailableError
 
@@ -67,6 +79,28 @@ def test_the_worst_stratum_is_where_least_is_held():
     assert share_of([figures], "strata 90") == (0.75, None)
 
 
+def test_targets_are_met_by_what_is_true_and_missed_by_what_is_not(rng):
+    law, rows = stats.norm(2.0, 3.0), 40_000
+    sample = sample_of(law.rvs(rows, random_state=rng))
+    true, wide, narrow = (
+        measured(told_of(stats.norm(2.0, 3.0 * by), rows, claimed=3.0 * by), sample)
+        for by in (1.0, 1.3, 0.7)
+    )
+    met = {
+        key: [name for name, is_met in TARGETS.items() if is_met([figures], [true])]
+        for key, figures in (("true", true), ("wide", wide), ("narrow", narrow))
+    }
+    assert met["true"] == list(TARGETS)
+    worst = [name for name in TARGETS if name.startswith(("fifth", "stratum"))]
+    assert met["wide"] == [".75 to 1.25 in every draw", *worst, "RMSE within 1 %"]
+    assert met["narrow"] == ["RMSE within 1 %"]
+    worse = {**true, "error": 1.02 * true["error"]}
+    assert not TARGETS["RMSE within 1 %"]([worse], [true])
+    cells = {("a", 90, 1.0): {PLAIN: [true], CALIBRATED: [true]}}
+    table = targets_met(Found(cells), limits=(200, 1000))
+    assert list(table.columns[1].cells) == ["200"]
+
+
 def test_a_forest_holds_what_it_says(rng):
     X, noise = rng.uniform(size=(3000, 1)), rng.normal(size=3000)
     known = Sample(
@@ -121,6 +155,7 @@ def test_the_command_keeps_what_it_measured(tmp_path, monkeypatch):
     assert first.exit_code == 0, first.output
     assert "not calibrated" in first.output
     assert "below 85%" in first.output
+    assert "In how many cells a target is met" in first.output
 
     def never(*_, **__):
         raise AssertionError

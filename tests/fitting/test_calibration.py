@@ -44,8 +44,8 @@ def test_what_it_buys_is_precise_enough_and_no_more(budget):
 
 def test_persons_with_many_rows_take_as_many_more():
     budget = BUDGETS[0]
-    assert calibration_share(budget, rows=4000) > 0
-    assert calibration_share(budget, rows=4000, largest_group=5) == 0
+    assert calibration_share(budget, rows=6000) > 0
+    assert calibration_share(budget, rows=6000, largest_group=5) == 0
     alone, five = (calibration_share(budget, rows=rows * 10**5) for rows in (1, 5))
     assert calibration_share(budget, rows=5 * 10**5, largest_group=5) == pytest.approx(alone)
     assert alone > five
@@ -84,9 +84,9 @@ def test_several_outputs_share_what_one_may_take(outputs, budget):
 @pytest.mark.parametrize("stages", [ONE_STAGE, DEFAULT_STAGES])
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
 def test_it_comes_last_and_all_parts_are_the_whole(stages, budget):
-    share = calibration_share(budget, rows=5000)
+    share = calibration_share(budget, rows=6000)
     steps = schedule_stages(
-        stages, budget=budget, rows=5000, ask_spread=True, spent=0.2, calibration=share
+        stages, budget=budget, rows=6000, ask_spread=True, spent=0.2, calibration=share
     )
     assert [step.calibrates for step in steps] == [False] * (len(steps) - 1) + [True]
     power = budget.law.power
@@ -99,7 +99,7 @@ def test_it_comes_last_and_all_parts_are_the_whole(stages, budget):
 
 def test_stages_keep_what_they_have_where_spread_is_asked():
     for budget in BUDGETS:
-        share = calibration_share(budget, rows=5000)
+        share = calibration_share(budget, rows=6000)
         plan = {"budget": budget, "rows": 5000, "ask_spread": True}
         with_counts = schedule_stages(DEFAULT_STAGES, **plan, calibration=share)
         without = schedule_stages(DEFAULT_STAGES, **plan)
@@ -144,7 +144,7 @@ def test_little_tables_and_raw_predictions_keep_the_whole_budget():
 
 
 def test_the_plan_counts_what_the_fit_publishes():
-    X = np.linspace(0.0, 10.0, 1000)[:, None]
+    X = np.linspace(0.0, 10.0, 1500)[:, None]
     model = DPGPRegressor(
         bounds=(0, 10), epsilon=4.0, inducing=5, interval=False, gap=0.05, insecure_seed=0
     )

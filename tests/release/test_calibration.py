@@ -11,9 +11,12 @@ from scipy import stats
 
 from cloakgp import DPGPClassifier, DPGPRegressor, ReleaseFileError, load, refine
 from cloakgp.data import ArrayRows
-from cloakgp.fitting.calibration import CELLS
+from cloakgp.fitting.calibration import CELLS, COARSE_CELLS
+from cloakgp.models.transforms import OutputTransform
 from cloakgp.privacy.questions.calibration import CalibrationQuestion, CellCounts
-from cloakgp.release.calibration import Calibration
+from cloakgp.release.calibration import CENTRE, Calibration
+from cloakgp.release.new_outputs import NewNumbers
+from cloakgp.release.posterior.clipped import FREEDOM
 from cloakgp.report.describe import describe
 from cloakgp.report.worth import accuracies
 
@@ -38,8 +41,8 @@ def question(middles, sizes, strata=()):
     )
 
 
-def counts_of(law, rows, rng, *, noise=0.0):
-    shares = np.diff(np.concatenate([[0.0], law.cdf(CELLS), [1.0]]))
+def counts_of(law, rows, rng, *, noise=0.0, cells=CELLS):
+    shares = np.diff(np.concatenate([[0.0], law.cdf(cells), [1.0]]))
     return rng.multinomial(rows, shares) + noise * rng.laplace(size=len(shares)) / np.sqrt(2)
 
 
@@ -54,10 +57,56 @@ def test_many_rows_tell_the_law(name, rng):
     z = known.quantiles(np.zeros(1), LEVELS)
     np.testing.assert_allclose(law.cdf(z[0]), LEVELS, atol=0.012)
     np.testing.assert_allclose(known.probabilities(np.zeros(1), z)[0], LEVELS, atol=1e-3)
-    if name != "long tails":
-        [square] = known.mean_square(np.zeros(1))
-        assert square == pytest.approx(law.var() + law.mean() ** 2, rel=0.06)
     assert known.coverage_sd(0.9) < 0.004
+
+
+def typical_error(known):
+    ends = (-100.0, 100.0)
+    new = NewNumbers(np.zeros(1), np.ones(1), declared=ends, bounds=ends, calibration=known)
+    return new.typical_errors()[0]
+
+
+@pytest.mark.parametrize("name", [each for each in LAWS if each != "long tails"])
+@pytest.mark.parametrize(
+    ("rows", "noise", "cells", "off"),
+    [(200_000, 28.0, CELLS, 0.06), (1000, 4.0, CELLS, 0.06), (1000, 10.0, COARSE_CELLS, 0.12)],
+)
+def test_errors_are_expected_neither_too_large_nor_too_small(name, rows, noise, cells, off, rng):
+    """Root mean squares over draws of rows and noise; caution would make the last ones larger."""
+    law, claimed = LAWS[name], []
+    for _ in range(1 if rows > 1000 else 8):
+        counts = counts_of(law, rows, rng, noise=noise, cells=cells)[None, :]
+        asked = replace(question([0.0], [rows]), cells=cells)
+        claimed.append(typical_error(Calibration(counts, asked, noise)))
+    truth = np.sqrt(law.var() + law.mean() ** 2)
+    assert np.sqrt(np.mean(np.square(claimed))) == pytest.approx(truth, rel=off)
+
+
+def test_errors_of_transformed_outputs_are_from_the_median_within_the_bounds():
+    transform = OutputTransform("log", (1.0, 50.0))
+    new = NewNumbers(
+        mean=np.array([1.0, 3.0]),
+        sd=np.array([0.5, 2.0]),
+        declared=transform.ends,
+        bounds=transform.bounds,
+        transform=transform,
+    )
+    for mean, sd, typical in zip(new.mean, new.sd, new.typical_errors(), strict=True):
+        square = stats.norm.expect(
+            lambda z, m=mean: np.square(np.exp(np.clip(z, 0.0, np.log(50.0))) - np.exp(m)),
+            loc=mean,
+            scale=sd,
+            limit=200,
+        )
+        assert typical == pytest.approx(np.sqrt(square), rel=1e-3)
+
+
+def test_the_tails_before_any_count_are_those_of_residuals_where_noise_is_learned():
+    levels = np.linspace(0.01, 0.99, 99)
+    student = stats.t.ppf(levels, FREEDOM) * np.sqrt((FREEDOM - 2) / FREEDOM)
+    location, log_scale, skewness, log_tail = CENTRE
+    bent = np.sinh(np.exp(-log_tail) * (np.arcsinh(stats.norm.ppf(levels)) + skewness))
+    np.testing.assert_allclose(location + np.exp(log_scale) * bent, student, rtol=0.03, atol=0.02)
 
 
 @pytest.mark.parametrize("name", LAWS)
@@ -310,7 +359,7 @@ def test_transformed_outputs_have_quantiles_in_their_units(rng):
     y = np.exp(3.0 + 0.3 * np.sin(X[:, 0]) + 0.2 * rng.normal(size=1500))
     model = DPGPRegressor(
         bounds=(1.0, 1000.0),
-        epsilon=3.0,
+        epsilon=4.0,
         inducing=10,
         gap=0.05,
         output_transform="log",
@@ -325,6 +374,11 @@ def test_transformed_outputs_have_quantiles_in_their_units(rng):
     assert (release.probability_above(X[:3], 2000.0) == 0).all()
     assert (release.probability_above(X[:3], 0.5) == 1).all()
     check_limits(release, X[:50])
+    # How far a new person is off is told in these units, by the counts.
+    [told] = accuracies(release)
+    measured = np.sqrt(np.mean(np.square(release.predict(X) - y)))
+    assert told.new_error == pytest.approx(measured, rel=0.1)
+    assert "noisy counts" in told.sure
 
 
 def test_what_makes_no_sense_is_refused(held):

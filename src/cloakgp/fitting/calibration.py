@@ -9,7 +9,7 @@ there, which the predictions that they replace, a little too wide on the whole, 
 the largest share would leave counts too noisy for four strata, nothing is asked. Noise adds up
 over cells, so that there are few while noise is more than a small part of the rows. All of this was
 chosen on releases of tables and of simulated outputs, at noises of .2 to 5 % of the rows
-(``python -m experiments claims``).
+(``python -m experiments claims``): with more than one per cent predictions scored no better.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from cloakgp.fitting.strategies import Budget
 from cloakgp.utils.arrays import Array
 
 # The noise of a count as a share of the rows: with more nothing is asked, and less is not paid for.
-NOISIEST, FINEST = 0.015, 0.002
+NOISIEST, FINEST = 0.01, 0.002
 # Fewer rows tell little of their distribution, whatever the noise.
 LEAST_ROWS = 100
 # The least share of a budget.
@@ -60,9 +60,9 @@ def calibration_share(
     Examples
     --------
     >>> pure = Budget(1.0, 0.0, noise="laplace")
-    >>> [round(calibration_share(pure, rows=rows), 3) for rows in (1000, 4000, 50_000)]
+    >>> [round(calibration_share(pure, rows=rows), 3) for rows in (1000, 6000, 50_000)]
     [0.0, 0.05, 0.028]
-    >>> [round(calibration_share(pure, rows=rows, outputs=2), 3) for rows in (4000, 50_000)]
+    >>> [round(calibration_share(pure, rows=rows, outputs=2), 3) for rows in (6000, 50_000)]
     [0.0, 0.05]
     """
     law, most = budget.law, budget.law.shares.calibration
@@ -120,7 +120,7 @@ def choose_strata(means: Array, *, noise: float) -> tuple[Array, Array, Array]:
 
     Examples
     --------
-    >>> choose_strata(np.arange(8.0), noise=0.014)
+    >>> choose_strata(np.arange(8.0), noise=0.01)
     (array([1.75, 3.5 , 5.25]), array([0.5, 2.5, 4.5, 6.5]), array([0.25, 0.25, 0.25, 0.25]))
     """
     count = int(np.clip(NOISIEST_STRATUM / max(noise, 1e-12), LEAST_STRATA, MOST_STRATA))

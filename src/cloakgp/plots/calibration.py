@@ -88,7 +88,7 @@ class CalibrationDisplay(ReleaseDisplay):
     >>> import numpy as np
     >>> from cloakgp import DPGPRegressor
     >>> X = np.linspace(0, 10, 2000)[:, None]
-    >>> model = DPGPRegressor(bounds=(-2, 2), epsilon=2.0, gap=0.1, inducing=5)
+    >>> model = DPGPRegressor(bounds=(-2, 2), epsilon=3.0, gap=0.1, inducing=5)
     >>> display = CalibrationDisplay.of(model.fit(X, np.sin(X).ravel()).release_)
     >>> figure = display.draw()
     >>> list(display.to_frame().columns)

@@ -1,18 +1,18 @@
 r"""Calibration: predictive distributions corrected by noisy counts of where outputs lie in them.
 
-An output at x has a predicted mean m and sd s, as Gaussian as the model. Counts in cells of
+An output at x has a predicted mean m and sd s. Counts in cells of
 z = (y − m)/s (`cloakgp.privacy.questions.calibration`) tell the distribution function Ĝ of z over
 the rows of a table, and a new output is predicted to lie below m + s z with probability Ĝ(z).
 
 Ĝ is found in two steps. First a smooth one: Jones and Pewsey's (2009) sinh-arcsinh distribution,
-Φ(sinh(e^ld asinh(w) − e)) with w = (z − a)/e^lb, four numbers with weak priors around the standard
-normal law; its likelihood is that of the counts with their noise, and Ĝ its mean over the
-posterior (in Laplace's approximation), so that few or noisy counts make wider intervals, and none
-would leave the predicted ones. Then an isotone one, from the counts alone: the nearest counts that
-are not negative and add up to the rows (their sums are the isotone distribution function that
-pooling gives, for noise that is alike in each cell), spread within a cell as the smooth one is.
-They are mixed with weight 1/(1 + (100 t)²) on the second, t being the noise of a count as a share
-of the rows: half where noise is one per cent.
+Φ(sinh(e^ld asinh(w) − e)) with w = (z − a)/e^lb, four numbers with weak priors around a law whose
+tails are those of residuals where noise is learned (`cloakgp.release.posterior.clipped`); its
+likelihood is that of the counts with their noise, and Ĝ its mean over the posterior (in Laplace's
+approximation), so that few or noisy counts make wider intervals. Then an isotone one, from the
+counts alone: the nearest counts that are not negative and add up to the rows (their sums are the
+isotone distribution function that pooling gives, for noise that is alike in each cell), spread
+within a cell as the smooth one is. They are mixed with weight 1/(1 + (100 t)²) on the second, t
+being the noise of a count as a share of the rows: half where noise is one per cent.
 
 In each stratum of predicted means the same is done with priors around what all strata tell
 together; between the middles of strata distribution functions are mixed linearly, so that nothing
@@ -20,10 +20,13 @@ jumps.
 
 Intervals get wider as far as counts tell, and narrower only as far as noise lets it be told: where
 a quantile of Ĝ lies nearer to the median than predicted, it is moved outwards as far as a quantile
-of its posterior, that at the probability ½ + .7 (τ − ½) for the quantile at τ, lies from the smooth
-estimate, but no further than it was predicted. So an end of a 90 % interval is where the posterior
-has it with .815. For this the posterior counts that outputs do not scatter alike within a stratum:
-log scales vary by a quarter, less the weight of the isotone estimate.
+of its posterior, that at the probability ½ + .5 (τ − ½) for the quantile at τ, lies from the smooth
+estimate, but no further than a normal law has it. So an end of a 90 % interval is where the
+posterior has it with .725. For this the posterior counts that outputs do not scatter alike within a
+stratum: log scales vary by a quarter, less the weight of the isotone estimate.
+
+Errors that are claimed go by the smooth estimate alone, with no caution: the noise of a count
+beyond all outputs leaves the isotone one some of them there, where squares are large.
 """
 
 from __future__ import annotations
@@ -42,17 +45,19 @@ from cloakgp.privacy.questions.calibration import CellCounts
 from cloakgp.release.measurement import Measurement
 from cloakgp.utils.arrays import Array
 
-# Prior sds of location, log scale, skewness and log tail weight around the standard normal law,
-# and of those of a stratum around those of all.
-WEAK = np.array([0.5, 1.0, 0.5, 0.3])
-OF_STRATUM = np.array([0.3, 0.5, 0.3, 0.2])
-NORMAL, LOG_SCALE = np.zeros(4), np.array([0.0, 1.0, 0.0, 0.0])
+# Location, log scale, skewness and log tail weight of the law nearest to Student's with eight
+# degrees of freedom and variance 1 (`cloakgp.release.posterior.clipped.FREEDOM`); prior sds around
+# it, in which that with four degrees and the normal law are one away; and of a stratum around all.
+CENTRE = np.array([0.0, -0.38, 0.0, -0.23])
+WEAK = np.array([0.5, 1.0, 0.5, 0.2])
+OF_STRATUM = np.array([0.3, 0.3, 0.3, 0.1])
+LOG_SCALE = np.array([0.0, 1.0, 0.0, 0.0])
 # Where the search for the most probable begins, beside the centre of its prior: narrower laws.
 NARROWER = (-1.0, -2.0)
 # By how much log scales vary within a stratum.
 WITHIN = 0.25
 # How far the posterior probability at which a quantile is taken follows that of the quantile.
-CAUTION = 0.7
+CAUTION = 0.5
 # Probabilities at which quantiles are compared: these normal ones.
 LEVELS = special.ndtr(np.linspace(-6.0, 6.0, 301))
 # What a share of noise counts against the isotone estimate; see above.
@@ -60,6 +65,9 @@ NOISE_WEIGHT = 100.0
 # Points at which distribution functions are kept: dense at the centre, to 40 predictive sds.
 POINTS = 401
 FURTHEST, FINEST = 40.0, 0.05
+GRID: Array = FINEST * np.sinh(np.linspace(-1.0, 1.0, POINTS) * np.arcsinh(FURTHEST / FINEST))
+# Standardised residuals that stand for all between two of these points, and beyond the last.
+PLACES: Array = np.concatenate([GRID[:1], (GRID[1:] + GRID[:-1]) / 2, GRID[-1:]])
 # Over which the posterior of the four numbers is averaged.
 DRAWS = 128
 STEP = 1e-4
@@ -148,7 +156,7 @@ class Calibration:
         found = np.empty(standardised.shape)
         for rows, curves in self._blocks(mean):
             for place, curve in zip(range(rows.start, rows.stop), curves, strict=True):
-                found[place] = np.interp(standardised[place], _grid(), curve, left=0.0, right=1.0)
+                found[place] = np.interp(standardised[place], GRID, curve, left=0.0, right=1.0)
         return found
 
     def quantiles(self, mean: Array, probabilities: Array) -> Array:
@@ -163,19 +171,21 @@ class Calibration:
         found = np.empty((len(mean), len(probabilities)))
         for rows, curves in self._blocks(mean):
             for place, curve in zip(range(rows.start, rows.stop), curves, strict=True):
-                found[place] = np.interp(probabilities, curve, _grid())
+                found[place] = np.interp(probabilities, curve, GRID)
         return found
 
-    def mean_square(self, mean: Array) -> Array:
-        """Return E[z²] of outputs with such predicted means, shape (P,)."""
-        grid = _grid()
-        middles = np.square(np.concatenate([grid[:1], (grid[1:] + grid[:-1]) / 2, grid[-1:]]))
-        found = np.empty(len(mean))
-        for rows, curves in self._blocks(mean):
-            padded = np.pad(curves, ((0, 0), (1, 1)), constant_values=(0.0, 1.0))
-            padded[:, 0], padded[:, -1] = 0.0, 1.0
-            found[rows] = np.diff(padded, axis=1) @ middles
-        return found
+    def shares(self, mean: Array) -> Array:
+        """Return how many outputs are expected to lie at each of `PLACES`, shape (P, G + 1).
+
+        With no caution: errors that are claimed shall be neither too large nor too small.
+
+        Parameters
+        ----------
+        mean : array of shape (P,)
+            m.
+        """
+        expected = np.array([each.expected for each in self._strata])
+        return self._weights(mean) @ np.diff(expected, axis=1, prepend=0.0, append=1.0)
 
     def coverage_sd(self, coverage: float) -> float:
         """Return how unsure the share of rows is that a central interval of all strata holds.
@@ -189,7 +199,7 @@ class Calibration:
         """
         fitted, cells = self._fitted, self.question.cells
         levels = np.array([0.5 - coverage / 2, 0.5 + coverage / 2])
-        ends = np.interp(levels, fitted.below, _grid())
+        ends = np.interp(levels, fitted.below, GRID)
         held = np.array([np.diff(_below(ends, law)) for law in fitted.laws])
         within = np.diff(np.searchsorted(cells, ends))
         parts = (np.arange(len(cells) + 1) < within)[None, :].astype(np.float64)
@@ -197,11 +207,15 @@ class Calibration:
 
     def _blocks(self, mean: Array) -> Iterator[tuple[slice, Array]]:
         """Yield distribution functions at points, by blocks of them, shape (n, G) each."""
-        middles, curves = self.middles, self.curves
+        curves = self.curves
         for start in range(0, len(mean), BLOCK):
             block = mean[start : start + BLOCK]
-            weights = np.array([np.interp(block, middles, row) for row in np.eye(len(middles))])
-            yield slice(start, start + len(block)), weights.T @ curves
+            yield slice(start, start + len(block)), self._weights(block) @ curves
+
+    def _weights(self, mean: Array) -> Array:
+        """Return how much each stratum counts for outputs with such predicted means, (P, B)."""
+        middles = self.middles
+        return np.array([np.interp(mean, middles, row) for row in np.eye(len(middles))]).T
 
     @cached_property
     def _fitted(self) -> _Fitted:
@@ -211,14 +225,14 @@ class Calibration:
             self.question.cells,
             rows=float(self.question.sizes.sum()),
             noise=self.noise_sd * float(np.sqrt(len(self.counts))),
-            centre=NORMAL,
+            centre=CENTRE,
             sds=WEAK,
         )
 
     @property
     def grid(self) -> Array:
         """The standardised residuals at which distribution functions are kept, shape (G,)."""
-        return _grid()
+        return GRID
 
     @property
     def together(self) -> Array:
@@ -271,8 +285,10 @@ class _Fitted:
         The most probable one.
     laws : array of shape (n, 4)
         Some of its posterior.
+    expected : array of shape (G,)
+        The smooth distribution function on the grid, its mean over the posterior.
     below : array of shape (G,)
-        The distribution function on the grid.
+        That by which intervals go, as narrow as noise allows.
     weight : float
         Of the isotone estimate.
     rows, noise : float
@@ -281,6 +297,7 @@ class _Fitted:
 
     law: Array
     laws: Array
+    expected: Array
     below: Array
     weight: float
     rows: float
@@ -306,14 +323,22 @@ class _Fitted:
         known = counts + (rows - counts.sum()) / len(counts)
         posterior = _Posterior(known, cells, rows=rows, noise=noise, centre=centre, sds=sds)
         law, laws, scores = posterior.approximated()
-        grid, share = _grid(), noise / rows
+        grid, share = GRID, noise / rows
         smooth = np.mean([_below(grid, each) for each in laws], axis=0)
         weight = 1.0 / (1.0 + (NOISE_WEIGHT * share) ** 2)
         isotone = _within_cells(_nearest_counts(known, rows) / rows, cells, grid, smooth)
         told = np.maximum.accumulate((1.0 - weight) * smooth + weight * isotone)
         parts = laws + (1.0 - weight) * WITHIN * scores * LOG_SCALE
         below = _cautious(told, smooth, parts, grid)
-        return cls(law=law, laws=laws, below=below, weight=weight, rows=rows, noise=share)
+        return cls(
+            law=law,
+            laws=laws,
+            expected=smooth,
+            below=below,
+            weight=weight,
+            rows=rows,
+            noise=share,
+        )
 
     def below_sd(self, cells: Array) -> Array:
         """Return how unsure the distribution function is on the grid, an sd, shape (G,).
@@ -322,9 +347,8 @@ class _Fitted:
         ----------
         cells : array of shape (K − 1,)
         """
-        grid = _grid()
-        held = np.array([_below(grid, law) for law in self.laws])
-        cell, inside = _part_of_cell(cells, grid, held.mean(axis=0))
+        held = np.array([_below(GRID, law) for law in self.laws])
+        cell, inside = _part_of_cell(cells, GRID, held.mean(axis=0))
         parts = np.clip(cell[:, None] + inside[:, None] - np.arange(len(cells) + 1), 0.0, 1.0)
         return self.share_sd(held, parts, self.below)
 
@@ -388,12 +412,6 @@ class _Posterior:
         draws = special.ndtri(qmc.Sobol(5, scramble=False).random(DRAWS)[1:])
         laws = self.centre + self.sds * (best + draws[:, :4] @ root.T)
         return self.centre + self.sds * best, laws, draws[:, 4:]
-
-
-def _grid() -> Array:
-    """Return the standardised residuals at which distribution functions are kept, shape (G,)."""
-    grid: Array = FINEST * np.sinh(np.linspace(-1.0, 1.0, POINTS) * np.arcsinh(FURTHEST / FINEST))
-    return grid
 
 
 def _below(z: Array, law: Array) -> Array:

@@ -19,10 +19,10 @@ from scipy import special
 from cloakgp.models.likelihoods.counts import CountMixture
 from cloakgp.models.likelihoods.quantiles import PredictedQuantiles
 from cloakgp.models.transforms import OutputTransform
+from cloakgp.release.calibration import BLOCK, GRID, PLACES, Calibration
 from cloakgp.utils.arrays import Array
 
 if TYPE_CHECKING:
-    from cloakgp.release.calibration import Calibration
     from cloakgp.release.margins import Margins
 
 
@@ -109,8 +109,7 @@ class NewNumbers(CentralIntervals):
             return super().interval(coverage)
         reach = self.margins.margin(coverage) * self.sd
         ends = np.stack([self.mean - reach, self.mean + reach], axis=1)
-        asked = np.clip(ends, *self.declared)
-        return restore(asked, transform=self.transform, bounds=self.bounds)
+        return self._restored(ends)
 
     def quantiles(self, probabilities: Array) -> Array:
         """Return quantiles in output units, shape (n, Q).
@@ -125,8 +124,29 @@ class NewNumbers(CentralIntervals):
             if known is None
             else known.quantiles(self.mean, probabilities)
         )
-        asked = np.clip(self.mean[:, None] + self.sd[:, None] * steps, *self.declared)
-        return restore(asked, transform=self.transform, bounds=self.bounds)
+        return self._restored(self.mean[:, None] + self.sd[:, None] * steps)
+
+    def typical_errors(self) -> Array:
+        """Return the root of the mean square of each one's distance from its prediction, (n,).
+
+        In output units. The prediction is that of `cloakgp.Release.predict`: the median of
+        outputs that are transformed, which lie within the bounds. Of others all of the predictive
+        distribution counts, as in its sd.
+        """
+        if self.calibration is None and self.transform is None:
+            return self.sd
+        found = np.empty(len(self.mean))
+        normal = np.diff(special.ndtr(GRID), prepend=0.0, append=1.0)
+        for start in range(0, len(found), BLOCK):
+            rows = slice(start, start + BLOCK)
+            mean, sd, known = self.mean[rows], self.sd[rows], self.calibration
+            shares = normal if known is None else known.shares(mean)
+            distances = sd[:, None] * PLACES
+            if self.transform is not None:
+                outputs = self._restored(mean[:, None] + distances)
+                distances = outputs - self._restored(mean)[:, None]
+            found[rows] = np.sqrt(np.sum(shares * np.square(distances), axis=1))
+        return found
 
     def above(self, threshold: float) -> Array:
         """Return the probability that each is above a threshold in output units, shape (n,).
@@ -145,6 +165,11 @@ class NewNumbers(CentralIntervals):
         if self.calibration is None:
             return np.asarray(special.ndtr(-steps))
         return 1.0 - self.calibration.probabilities(self.mean, steps[:, None])[:, 0]
+
+    def _restored(self, asked: Array) -> Array:
+        """Return numbers as they were asked in output units, within the declared bounds."""
+        within = np.clip(asked, *self.declared)
+        return restore(within, transform=self.transform, bounds=self.bounds)
 
 
 @dataclass(frozen=True, eq=False)

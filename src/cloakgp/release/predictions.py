@@ -249,6 +249,44 @@ class Predictions(PredictedDistributions):
         )
         return points.spread(lower), points.spread(upper)
 
+    def typical_errors(self, X: Any) -> Array:
+        """Return how far a new output at X typically lies from its prediction, shape (P,).
+
+        The root of the expected mean square of its distance from `predict`. Calibrated
+        (`is_calibrated`), it goes by the noisy counts, and else by the Gaussian predictive
+        distribution. It is what is expected, where calibrated intervals are somewhat cautious.
+
+        Parameters
+        ----------
+        X : array-like or table of shape (P, D)
+            As for `predict`.
+
+        Returns
+        -------
+        array of shape (P,)
+            In output units. NaN where a row lacks an input.
+
+        Raises
+        ------
+        TypeError
+            If outputs are no numbers.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from cloakgp import DPGPRegressor
+        >>> X = np.linspace(0, 10, 200)[:, None]
+        >>> model = DPGPRegressor(bounds=(-1, 1), epsilon=1.0, gap=0.1, insecure_seed=0)
+        >>> release = model.fit(X, np.sin(X).ravel()).release_
+        >>> _, sd = release.predict([[3.0]], return_std=True)
+        >>> bool(release.typical_errors([[3.0]])[0] > sd[0])
+        True
+        """
+        points, new = self._new_outputs(X)
+        if not isinstance(new, NewNumbers):
+            raise TypeError("typical errors are of numbers: of others, see predict")
+        return points.spread(new.typical_errors())
+
     def _restore(self, quantiles: Array) -> Array:
         """Return quantiles in output units, within the declared bounds, shape (n, K)."""
         return restore(quantiles, transform=self.transform, bounds=self.output_bounds)

@@ -15,7 +15,7 @@ from functools import singledispatch
 
 import numpy as np
 
-from cloakgp.models.likelihoods import QuantileLikelihood
+from cloakgp.models.likelihoods import Numbers, QuantileLikelihood
 from cloakgp.release import MultiOutputRelease, Release, StatisticsRelease
 from cloakgp.release.calibration import Calibration
 from cloakgp.release.histogram import NoisyHistogram
@@ -90,10 +90,10 @@ def _of_release(release: Release) -> tuple[Accuracy, ...]:
         return ()
     points = np.vstack([measurement.strategy.X_query for measurement in release.measurements])
     mean, sd = _at(release, points)
-    _, new_sd = _at(release, points, new_output=True)
-    if _errors_are_counted(release):
-        assert release.calibrated_by is not None
-        new_sd = new_sd * np.sqrt(release.calibrated_by.mean_square(mean))
+    if isinstance(release.likelihood, Numbers):
+        new_sd = release.typical_errors(points)
+    else:
+        _, new_sd = _at(release, points, new_output=True)
     before = None
     if release.transform is None:
         before = _mean_root(np.sqrt(release.prior.query_variance(points)))
@@ -184,14 +184,9 @@ def accuracy_section(release: object) -> Section | None:
     return Section("Predictions", (*facts, BASIS))
 
 
-def _errors_are_counted(release: Release) -> bool:
-    """Return whether counts tell how far outputs lie from predictions, in the units of both."""
-    return release.is_calibrated and release.transform is None
-
-
 def _how_sure(release: Release) -> str:
     """Name the source of the spread between people with the same inputs."""
-    if _errors_are_counted(release):
+    if release.is_calibrated:
         return " That rests on noisy counts of the distances of values from their predictions."
     if release.fitted_prior.scatter is not None:
         return (
