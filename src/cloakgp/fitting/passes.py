@@ -12,13 +12,14 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from cloakgp.criteria import criterion_named
 from cloakgp.criteria.base import ChosenRule
+from cloakgp.data import InputRows
 from cloakgp.data.entries import EntryRows, GroupedRows, TransformedRows
 from cloakgp.design import Certificate
 from cloakgp.design.streaming.binning import Partition
 from cloakgp.design.streaming.condensing import condense
 from cloakgp.design.streaming.grouping import GroupedPasses, sum_grouped
 from cloakgp.design.streaming.rules import EqualRule
-from cloakgp.design.streaming.sums import sum_strategy
+from cloakgp.design.streaming.sums import StrategySums
 from cloakgp.design.streaming.together import sum_columns
 from cloakgp.fitting.bands import Stage, Step, reach_of_bands
 from cloakgp.fitting.calibration import choose_cells, choose_strata, noise_share
@@ -106,6 +107,9 @@ LABEL_CELLS = 500
 # Rows that say how others differ from the centres of their cells: at most so many, and one in so
 # many, as a search over more would cost what it spares.
 LABEL_SAMPLE, SAMPLED_ONE_IN = 2**14, 16
+# Rows that say how far outputs are expected to scatter, and the fewest in each stratum: what they
+# may be off by moves the noise that is learned by less than a hundredth.
+SPREAD_ROWS, FEWEST_SAMPLED = 2**14, 100
 
 
 @runtime_checkable
@@ -422,9 +426,7 @@ class RowTable(Table):
                 self.passes, [prior], model=question, rule=rule, ball=budget.law.ball
             )
         else:
-            sums = sum_strategy(self.passes, model=question, rule=rule)
-            # All entries of a row are in the one question.
-            sums = replace(sums, longest=sums.longest * self.together)
+            sums = self._sums_of_all_alike(known.measurements[0].strategy)
         chosen = ChosenRule(
             rule=rule,
             sums=sums,
@@ -440,6 +442,19 @@ class RowTable(Table):
         if strata is not None:
             strategy = _by_strata(strategy, strata, prior=prior, declared=declared)
         return Design(strategy=strategy, question=question)
+
+    def _sums_of_all_alike(self, first: Strategy) -> StrategySums:
+        """Return the sums of a question about all rows alike, by the first about these rows."""
+        assert isinstance(first, StreamedStrategy)
+        return StrategySums(
+            features=np.zeros((1, len(first.prior.inducing))),
+            noise=np.zeros((1, 1)),
+            totals=np.array([float(first.rows)]),
+            count=first.rows,
+            chunk_rows=first.chunk_rows,
+            # All entries of a row are in the one question.
+            longest=float(self.together),
+        )
 
     def _kept(
         self,
@@ -669,10 +684,22 @@ class RowTable(Table):
             if confirming is not learned:
                 learned, stated = confirming, tuple(declared)
         if asks_spread:
-            learned, stated = with_noise_of_rows(learned, self.passes, release=release), None
+            learned = with_noise_of_rows(
+                learned, self.passes, release=release, sample=self._spread_sample()
+            )
+            stated = None
         if stated is None:
             stated = restate(self.passes, _others(learned, prior), measurements=declared)
         return replace(release, learned=learned, measurements=tuple(stated))
+
+    def _spread_sample(self) -> InputRows | None:
+        """Return some rows that tell how far outputs are expected to scatter; None for all.
+
+        With groups, rows weigh by how many there are of each, which a sample does not know.
+        """
+        if self.grouped or self.rows <= SPREAD_ROWS:
+            return None
+        return InputRows(self.summary.sample[:SPREAD_ROWS])
 
     def finish(self, release: Release) -> Release:
         """Return the release, and free the memory of columns of rows."""
@@ -897,7 +924,11 @@ def predict_rows(release: Release) -> RowPrediction:
 
 
 def with_noise_of_rows(
-    priors: Sequence[WeightedPrior], rows: Passes, *, release: Release
+    priors: Sequence[WeightedPrior],
+    rows: Passes,
+    *,
+    release: Release,
+    sample: Passes | None = None,
 ) -> tuple[WeightedPrior, ...]:
     """Return priors with the noise that is expected after the answers.
 
@@ -912,6 +943,8 @@ def with_noise_of_rows(
     rows : Passes
     release : Release
         With one measurement about the spread of outputs, the last.
+    sample : Passes, optional
+        Over some of the rows, by which the answer is expected where each part of it has enough.
     """
     main, declared = max(priors, key=lambda one: one.weight).prior, release.prior
     assert isinstance(declared, SparsePrior)
@@ -925,14 +958,18 @@ def with_noise_of_rows(
         assert isinstance(candidate, SparsePrior)
         candidates.append(candidate)
     stated = restate(rows, candidates, measurements=[under_alone(one, declared) for one in known])
-    sums = sum_spread(
-        rows,
-        candidates,
+    expect = partial(
+        sum_spread,
+        priors=candidates,
         columns=strategy.columns(last.question),
         spread=last.question,
         known=stated,
         table=strategy.table,
     )
+    sums = expect(rows if sample is None else sample)
+    if sample is not None:
+        enough = (sums.totals >= FEWEST_SAMPLED).all()
+        sums = sums.over_all(strategy.row_totals) if enough else expect(rows)
     evidence = np.array([linear_log_evidence(one, stated) for one in candidates])
     by_noise = AnswersByNoise.at_all(
         evidence,
