@@ -24,6 +24,7 @@ from cloakgp.design.streaming.together import sum_columns
 from cloakgp.fitting.bands import Stage, Step, reach_of_bands
 from cloakgp.fitting.calibration import choose_cells, choose_strata, noise_share
 from cloakgp.fitting.refusals import refuse
+from cloakgp.fitting.resolution import resolve
 from cloakgp.fitting.row_forecast import LITTLE, RowsForecast, forecast_rows
 from cloakgp.fitting.scatter import choose_strata_of_scatter
 from cloakgp.fitting.strategies import Budget, Query, design_rows, query_weights, unit_noise_sd
@@ -36,7 +37,7 @@ from cloakgp.fitting.table import (
     Table,
     cells_of_output,
 )
-from cloakgp.models import SparsePrior
+from cloakgp.models import ExactPrior, NotPositiveDefiniteError, SparsePrior
 from cloakgp.models.kernels.adjoint import has_adjoint
 from cloakgp.models.kernels.coregion import CoregionKernel
 from cloakgp.models.likelihoods import NUMBERS, ClassLikelihood
@@ -143,6 +144,8 @@ class RowTable(Table):
         Of the table, in the release.
     input_names, output_name
         Names of the columns.
+    resolves : bool
+        Whether inducing inputs are chosen anew for the kernel that is learned first.
     """
 
     passes: Rows | GroupedRows
@@ -150,6 +153,7 @@ class RowTable(Table):
     number: int = 0
     input_names: tuple[str, ...] = ()
     output_name: str = "y"
+    resolves: bool = False
     _forecasts: dict[tuple[Question, Budget], RowsForecast] = field(default_factory=dict)
 
     @classmethod
@@ -160,6 +164,7 @@ class RowTable(Table):
         transform: OutputTransform | None = None,
         summary: Summary | None = None,
         number: int = 0,
+        resolves: bool = False,
     ) -> Self:
         """Return a table, after a pass over its public inputs.
 
@@ -172,6 +177,7 @@ class RowTable(Table):
         summary : Summary, optional
             If it is there already.
         number : int
+        resolves : bool
         """
         if getattr(rows, "n_outputs", 1) != 1:
             raise ValueError(
@@ -186,6 +192,7 @@ class RowTable(Table):
             number=number,
             input_names=tuple(rows.input_names),
             output_name=rows.output_name,
+            resolves=resolves,
         )
 
     @property
@@ -316,6 +323,60 @@ class RowTable(Table):
             chosen, settings.query, budget, prior=prior, sums=[as_kept(prior, chosen.sums)]
         )
         return Design(strategy=strategy, question=model.question, sums=chosen.sums)
+
+    def resolve(
+        self, release: Release, step: Step, model: Model, settings: DesignSettings
+    ) -> Release:
+        """Return a release with inducing inputs for the kernel that was learned first.
+
+        All that was asked is restated in these. A kernel that is no covariance there keeps those
+        that it was learned with.
+        """
+        located = stages_of(release.measurements, self.number)
+        if not self.resolves or step.stage is None or len(located) != 1:
+            return release
+        fitted, declared = release.fitted_prior, release.prior
+        assert isinstance(fitted, SparsePrior)
+        assert isinstance(declared, SparsePrior)
+        inducing = resolve(
+            fitted,
+            self.summary.sample,
+            rows=self.rows,
+            noise_sd=self._answer_noise(step, model, prior=fitted),
+            answers=len(settings.query.X),
+        )
+        try:
+            return self._restated(release, inducing)
+        except (NotPositiveDefiniteError, np.linalg.LinAlgError):
+            return release
+
+    def _answer_noise(self, step: Step, model: Model, *, prior: SparsePrior) -> float:
+        """Return the noise sd of the answers of a stage, as narrow as its bands will be."""
+        assert step.stage is not None
+        assert isinstance(model.question, OutputBounds)
+        width = model.question.width
+        if step.stage.width is not None:
+            _, noise = prior.features_and_noise(self.summary.sample[:SPREAD_ROWS])
+            width = min(width, 2.0 * step.stage.width * float(np.sqrt(noise.mean())))
+        return width * step.budget.unit_sd() * self.price(model, step.budget.law.ball)
+
+    def _restated(self, release: Release, inducing: Array) -> Release:
+        """Return a release with sums over rows under its priors on other inducing inputs alone."""
+        declared = _on(release.prior, inducing)
+        learned = tuple(
+            replace(one, prior=declared if one.prior is release.prior else _on(one.prior, inducing))
+            for one in release.learned
+        )
+        priors = [declared, *_others(learned, declared)]
+        found = restate(self.passes, priors, measurements=release.measurements)
+        measurements = []
+        for one in found:
+            assert isinstance(one.strategy, StreamedStrategy)
+            kept = replace(one.strategy, sums=one.strategy.sums[-len(priors) :])
+            measurements.append(replace(one, strategy=kept))
+        moved = replace(release, prior=declared, learned=learned, measurements=tuple(measurements))
+        _ = moved.posteriors
+        return moved
 
     def _later(
         self,
@@ -666,12 +727,20 @@ class RowTable(Table):
         asks_spread = declared[-1].about_spread
         # Sums of outputs say little of their noise: where that was asked, it is learned alone.
         noise = hyperprior.noise_variance and not asks_spread
+        # Inducing inputs that were chosen for a kernel do not serve to learn another, and are more.
+        first = release.measurements[0].strategy
+        assert isinstance(first, StreamedStrategy)
+        coarse = replace(prior, inducing=first.prior.inducing)
         learned = learn_numbers(
-            prior,
+            coarse,
             gather_sums(stages, mean=prior.mean, points=self.cells_for(prior.kernel).centres),
             bounds=(bounds.lo, bounds.hi),
             hyperprior=replace(hyperprior, noise_variance=noise),
             average=average,
+        )
+        learned = tuple(
+            replace(one, prior=prior if one.prior is coarse else _on(one.prior, prior.inducing))
+            for one in learned
         )
         stated: Sequence[Measurement] | None = None
         if self.rows > most_cells(prior.kernel):
@@ -982,6 +1051,11 @@ def with_noise_of_rows(
         return with_noise_in_strata(priors, by_noise, bumps=bumps)
     position = expected_position(by_noise)
     return tuple(replace(one, prior=scaled_noise(one.prior, position)) for one in priors)
+
+
+def _on(prior: ExactPrior | SparsePrior, inducing: Array) -> SparsePrior:
+    assert isinstance(prior, SparsePrior)
+    return replace(prior, inducing=inducing)
 
 
 def most_cells(kernel: Kernel) -> int:
