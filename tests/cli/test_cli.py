@@ -178,6 +178,7 @@ def test_bounds_may_be_negative():
         ({"criterion": "best"}, "must be one of bayes, trace, logdet"),
         ({"learn": "all"}, "must be one of map, average, none"),
         ({"inducing": 0}, "at least 1"),
+        ({"inducing": "many"}, "--inducing must be a whole number or auto"),
         ({"lengthscale": "long"}, "--lengthscale takes positive numbers"),
         ({"lengthscale": "-1"}, "--lengthscale takes positive numbers"),
         ({"lengthscale": "1,2,3"}, "has 3 numbers and --inputs 2 parts"),

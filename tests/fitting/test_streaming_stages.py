@@ -38,6 +38,7 @@ KERNEL = 1.5 * RBF([1.5, 4.0]) + WhiteKernel(0.05)
 POINTS = np.array([[0.2, 1.0], [3.0, 3.0], [1.5, 0.1], [6.0, 2.0], [40.0, -7.0]])
 SPENDING = {"epsilon": 2.0, "delta": 1e-3, "gap": 0.05}
 THREE = [(0.2, None), (0.3, 1.5), (0.5, 1.0)]
+TWO_WITHOUT_BANDS = [(0.4, None), (0.6, None)]
 
 
 def outputs_at(X, *, seed=0):
@@ -281,8 +282,11 @@ def test_how_noisy_outputs_are_is_learned_as_from_kept_rows(grouped, tables, mon
 
 
 @pytest.mark.usefixtures("any_evidence")
-@pytest.mark.parametrize("grouped", [False, True])
-def test_where_outputs_scatter_is_learned_as_from_kept_rows(grouped, tables, monkeypatch):
+@pytest.mark.parametrize(
+    ("grouped", "stages"),
+    [(False, THREE), (True, THREE), (False, TWO_WITHOUT_BANDS), (True, TWO_WITHOUT_BANDS)],
+)
+def test_where_outputs_scatter_is_learned_as_from_kept_rows(grouped, stages, tables, monkeypatch):
     """Oracle: what a dense release expects of the answers, at every noise that is tried."""
     X, seen = tables[0], []
     people = [number % 26 for number in range(70)] if grouped else None
@@ -294,7 +298,7 @@ def test_where_outputs_scatter_is_learned_as_from_kept_rows(grouped, tables, mon
         return with_noise_in_strata(priors, known, **named)
 
     monkeypatch.setattr("cloakgp.fitting.passes.with_noise_in_strata", spy)
-    model = model_of(X, learn="map", mean=None, noise_variance=None, epsilon=30.0)
+    model = model_of(X, learn="map", mean=None, noise_variance=None, epsilon=30.0, stages=stages)
     release = model.fit_rows(rows_of(X, groups=people), X[::7]).release_
     last = release.measurements[-1]
     assert isinstance(last.question, RowScatter)
@@ -317,6 +321,36 @@ def test_where_outputs_scatter_is_learned_as_from_kept_rows(grouped, tables, mon
     np.testing.assert_array_equal(known.values, last.answers.values[:, 0])
     assert "one question about each part of the rows" in as_text(describe(release), width=10_000)
     assert last.strategy.verify(rows_of(X, groups=people), question=last.question) <= 1 + 1e-9
+
+
+@pytest.mark.usefixtures("any_evidence")
+def test_a_sample_of_the_rows_tells_how_far_outputs_are_expected_to_scatter(monkeypatch):
+    """All rows are gone through where a stratum has too few in the sample."""
+    X, seen = np.random.default_rng(1).uniform(0, 4, size=(600, 2)), []
+    monkeypatch.setattr("cloakgp.fitting.scatter.LEAST_ROWS", 100)
+
+    def spy(priors, known, **named):
+        seen.append(known)
+        return with_noise_in_strata(priors, known, **named)
+
+    monkeypatch.setattr("cloakgp.fitting.passes.with_noise_in_strata", spy)
+    model = model_of(
+        X, learn="map", mean=None, noise_variance=None, epsilon=30.0, stages=TWO_WITHOUT_BANDS
+    )
+    for most, fewest in ((600, 1), (200, 300), (200, 10)):
+        monkeypatch.setattr("cloakgp.fitting.passes.SPREAD_ROWS", most)
+        monkeypatch.setattr("cloakgp.fitting.passes.FEWEST_SAMPLED", fewest)
+        model.fit_rows(rows_of(X, chunk_rows=100), X[::60])
+    every, too_few, sampled = seen
+    np.testing.assert_array_equal(too_few.expected, every.expected)
+    assert np.ptp(sampled.expected - every.expected) > 0
+    sizes = every.expected.max(axis=0)
+    np.testing.assert_allclose(sampled.expected / sizes, every.expected / sizes, atol=0.02)
+    # What a sample may be off by is counted.
+    more = sampled.variance - every.variance
+    off = np.square(sampled.expected - every.expected)
+    assert (more > -0.02 * every.variance).all()
+    assert off.mean() < 2 * more.mean()
 
 
 # The rule that leaves stages out.

@@ -178,7 +178,11 @@ class FitOptions:
         ),
     ] = "map"
     inducing: Annotated[
-        int | None, typer.Option(help="Number of inducing inputs of a sparse model.")
+        str | None,
+        typer.Option(
+            help="Number of inducing inputs of a sparse model, or auto: as many as the kernel that "
+            "is learned is worth."
+        ),
     ] = None
     lengthscale: Annotated[
         str,
@@ -295,7 +299,7 @@ class FitOptions:
             delta=self.delta,
             noise=texts.noise_choice(self.noise, option="--noise"),
             criterion=self.criterion,
-            inducing=self.inducing,
+            inducing=texts.count_or_auto(self.inducing, option="--inducing"),
             learn=LEARNING[texts.one_of(tuple(LEARNING), self.learn, option="--learn")],
             lengthscale=texts.positive_numbers(self.lengthscale, option="--lengthscale"),
             signal_variance=self.signal_variance,

@@ -92,7 +92,9 @@ class _Bayes(Criterion):
         if conditioned is None:
             return ChosenRule(design.rule, design.sums, design.certificate, reconstruction=None)
         rule = conditioned.unconditioned(design.rule)
-        sums = sum_strategy(problem.rows, model=model, rule=rule, cells=problem.tally)
+        sums = sum_strategy(
+            problem.rows, model=model, rule=rule, cells=problem.tally, remember=True
+        )
         return ChosenRule(rule, sums, design.certificate, reconstruction=None)
 
     def prior_over_outputs(

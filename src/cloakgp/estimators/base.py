@@ -24,6 +24,7 @@ from cloakgp.fitting.defaults import INDUCING, LARGEST_DEFAULT_QUERY, choose_que
 from cloakgp.fitting.fit import ModelWithin, Plan, fit
 from cloakgp.fitting.gathered import GatheredTable
 from cloakgp.fitting.passes import Rows, inducing_inputs
+from cloakgp.fitting.planning import resolves_inducing
 from cloakgp.fitting.request import FitRequest, Regression, Task
 from cloakgp.fitting.strategies import Query
 from cloakgp.fitting.table import Table
@@ -468,9 +469,14 @@ class DesignMixin(BaseEstimator):
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
+    @property
+    def _resolves(self) -> bool:
+        """Whether inducing inputs are chosen anew for the kernel that is learned."""
+        return resolves_inducing(self.inducing)
+
     def _inducing_of(self, rows: Rows | ExposedRows) -> int | Array:
         """Return the inducing inputs for a table in chunks, or their number."""
-        if self.inducing is None:
+        if self.inducing is None or self._resolves:
             return INDUCING
         if isinstance(self.inducing, int | np.integer) and not isinstance(self.inducing, bool):
             return int(self.inducing)

@@ -18,7 +18,7 @@ from cloakgp.fitting.forecast import FewRows, Forecast, forecast_release
 from cloakgp.fitting.interval import adaptive_budget
 from cloakgp.fitting.margins import check_kept, count_kept
 from cloakgp.fitting.passes import Rows
-from cloakgp.fitting.planning import FitCost, FitPlan, plan_fit
+from cloakgp.fitting.planning import FitCost, FitPlan, plan_fit, resolves_inducing
 from cloakgp.fitting.refusals import refuse
 from cloakgp.fitting.release_plan import (
     NOT_IN_PASSES,
@@ -171,7 +171,8 @@ class PlanMixin:
         if inputs is None and self._request().task.kept:
             refuse("margins of other tables")
         if inputs is None:
-            how = replace(how, inducing=how.inducing or INDUCING, by_passes=True)
+            resolves = resolves_inducing(self.inducing)
+            how = replace(how, inducing=how.inducing or INDUCING, by_passes=True, resolves=resolves)
         count = queries or min(table.rows, LARGEST_DEFAULT_QUERY)
         cost = cost_of(table, how, queries=count, channels=channels)
         return Beforehand(table, inputs, how, queries=count, cost=cost, channels=channels)

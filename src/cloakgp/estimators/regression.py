@@ -86,8 +86,11 @@ class DPGPRegressor(
         least mean squared noise on the non-private predictions there; the least volume of that
         noise (the papers' choice); or the whole function, wherever it may be queried (2018 paper,
         section 2), at a price: its noise is the same everywhere. `Release.function` evaluates it.
-    inducing : int or array-like of shape (M, D), optional
+    inducing : int, array-like of shape (M, D) or "auto", optional
         Sparse model with this number of inducing inputs, placed by k-means on X, or with these.
+        "auto", of more than 5,000 rows: 200 in the first stage, and in the second as many as the
+        kernel that was learned is worth, up to 1,000, placed for it; a process of every row, of
+        fewer.
     approximation : {"fitc", "dtc", "sor"}
         Of the sparse model.
     mean : float, optional
@@ -405,7 +408,7 @@ class DPGPRegressor(
         if task.of_counts:
             return self._fit_cells(seen, X_query, query_weight, progress=progress, on_step=on_step)
         criterion = criterion_named(self.criterion, use="many rows")
-        table = RowTable.of(rows, transform=task.transform)
+        table = RowTable.of(rows, transform=task.transform, resolves=self._resolves)
         warn_of_parameters(
             epsilon=self.epsilon,
             delta=self.delta,

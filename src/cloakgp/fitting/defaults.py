@@ -109,6 +109,8 @@ def choose_prior(
         return ExactPrior(kernel=clone(kernel), noise_variance=float(noise_variance), mean=centre)
     if isinstance(inducing, bool):
         raise ValueError("inducing must be a count or an array of inputs, not a truth value")
+    if isinstance(inducing, str):
+        raise ValueError(f"inducing must be a count or an array of inputs here, got {inducing!r}")
     if isinstance(inducing, int | np.integer):
         centres, _ = _centres(X, int(inducing), blocks=blocks, random_state=random_state)
     else:

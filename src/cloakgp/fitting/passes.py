@@ -12,17 +12,19 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from cloakgp.criteria import criterion_named
 from cloakgp.criteria.base import ChosenRule
+from cloakgp.data import InputRows
 from cloakgp.data.entries import EntryRows, GroupedRows, TransformedRows
 from cloakgp.design import Certificate
 from cloakgp.design.streaming.binning import Partition
 from cloakgp.design.streaming.condensing import condense
 from cloakgp.design.streaming.grouping import GroupedPasses, sum_grouped
 from cloakgp.design.streaming.rules import EqualRule
-from cloakgp.design.streaming.sums import sum_strategy
+from cloakgp.design.streaming.sums import StrategySums
 from cloakgp.design.streaming.together import sum_columns
 from cloakgp.fitting.bands import Stage, Step, reach_of_bands
 from cloakgp.fitting.calibration import choose_cells, choose_strata, noise_share
 from cloakgp.fitting.refusals import refuse
+from cloakgp.fitting.resolution import resolve
 from cloakgp.fitting.row_forecast import LITTLE, RowsForecast, forecast_rows
 from cloakgp.fitting.scatter import choose_strata_of_scatter
 from cloakgp.fitting.strategies import Budget, Query, design_rows, query_weights, unit_noise_sd
@@ -35,7 +37,7 @@ from cloakgp.fitting.table import (
     Table,
     cells_of_output,
 )
-from cloakgp.models import SparsePrior
+from cloakgp.models import ExactPrior, NotPositiveDefiniteError, SparsePrior
 from cloakgp.models.kernels.adjoint import has_adjoint
 from cloakgp.models.kernels.coregion import CoregionKernel
 from cloakgp.models.likelihoods import NUMBERS, ClassLikelihood
@@ -106,6 +108,9 @@ LABEL_CELLS = 500
 # Rows that say how others differ from the centres of their cells: at most so many, and one in so
 # many, as a search over more would cost what it spares.
 LABEL_SAMPLE, SAMPLED_ONE_IN = 2**14, 16
+# Rows that say how far outputs are expected to scatter, and the fewest in each stratum: what they
+# may be off by moves the noise that is learned by less than a hundredth.
+SPREAD_ROWS, FEWEST_SAMPLED = 2**14, 100
 
 
 @runtime_checkable
@@ -139,6 +144,8 @@ class RowTable(Table):
         Of the table, in the release.
     input_names, output_name
         Names of the columns.
+    resolves : bool
+        Whether inducing inputs are chosen anew for the kernel that is learned first.
     """
 
     passes: Rows | GroupedRows
@@ -146,6 +153,7 @@ class RowTable(Table):
     number: int = 0
     input_names: tuple[str, ...] = ()
     output_name: str = "y"
+    resolves: bool = False
     _forecasts: dict[tuple[Question, Budget], RowsForecast] = field(default_factory=dict)
 
     @classmethod
@@ -156,6 +164,7 @@ class RowTable(Table):
         transform: OutputTransform | None = None,
         summary: Summary | None = None,
         number: int = 0,
+        resolves: bool = False,
     ) -> Self:
         """Return a table, after a pass over its public inputs.
 
@@ -168,6 +177,7 @@ class RowTable(Table):
         summary : Summary, optional
             If it is there already.
         number : int
+        resolves : bool
         """
         if getattr(rows, "n_outputs", 1) != 1:
             raise ValueError(
@@ -182,6 +192,7 @@ class RowTable(Table):
             number=number,
             input_names=tuple(rows.input_names),
             output_name=rows.output_name,
+            resolves=resolves,
         )
 
     @property
@@ -313,6 +324,60 @@ class RowTable(Table):
         )
         return Design(strategy=strategy, question=model.question, sums=chosen.sums)
 
+    def resolve(
+        self, release: Release, step: Step, model: Model, settings: DesignSettings
+    ) -> Release:
+        """Return a release with inducing inputs for the kernel that was learned first.
+
+        All that was asked is restated in these. A kernel that is no covariance there keeps those
+        that it was learned with.
+        """
+        located = stages_of(release.measurements, self.number)
+        if not self.resolves or step.stage is None or len(located) != 1:
+            return release
+        fitted, declared = release.fitted_prior, release.prior
+        assert isinstance(fitted, SparsePrior)
+        assert isinstance(declared, SparsePrior)
+        inducing = resolve(
+            fitted,
+            self.summary.sample,
+            rows=self.rows,
+            noise_sd=self._answer_noise(step, model, prior=fitted),
+            answers=len(settings.query.X),
+        )
+        try:
+            return self._restated(release, inducing)
+        except (NotPositiveDefiniteError, np.linalg.LinAlgError):
+            return release
+
+    def _answer_noise(self, step: Step, model: Model, *, prior: SparsePrior) -> float:
+        """Return the noise sd of the answers of a stage, as narrow as its bands will be."""
+        assert step.stage is not None
+        assert isinstance(model.question, OutputBounds)
+        width = model.question.width
+        if step.stage.width is not None:
+            _, noise = prior.features_and_noise(self.summary.sample[:SPREAD_ROWS])
+            width = min(width, 2.0 * step.stage.width * float(np.sqrt(noise.mean())))
+        return width * step.budget.unit_sd() * self.price(model, step.budget.law.ball)
+
+    def _restated(self, release: Release, inducing: Array) -> Release:
+        """Return a release with sums over rows under its priors on other inducing inputs alone."""
+        declared = _on(release.prior, inducing)
+        learned = tuple(
+            replace(one, prior=declared if one.prior is release.prior else _on(one.prior, inducing))
+            for one in release.learned
+        )
+        priors = [declared, *_others(learned, declared)]
+        found = restate(self.passes, priors, measurements=release.measurements)
+        measurements = []
+        for one in found:
+            assert isinstance(one.strategy, StreamedStrategy)
+            kept = replace(one.strategy, sums=one.strategy.sums[-len(priors) :])
+            measurements.append(replace(one, strategy=kept))
+        moved = replace(release, prior=declared, learned=learned, measurements=tuple(measurements))
+        _ = moved.posteriors
+        return moved
+
     def _later(
         self,
         budget: Budget,
@@ -422,9 +487,7 @@ class RowTable(Table):
                 self.passes, [prior], model=question, rule=rule, ball=budget.law.ball
             )
         else:
-            sums = sum_strategy(self.passes, model=question, rule=rule)
-            # All entries of a row are in the one question.
-            sums = replace(sums, longest=sums.longest * self.together)
+            sums = self._sums_of_all_alike(known.measurements[0].strategy)
         chosen = ChosenRule(
             rule=rule,
             sums=sums,
@@ -440,6 +503,19 @@ class RowTable(Table):
         if strata is not None:
             strategy = _by_strata(strategy, strata, prior=prior, declared=declared)
         return Design(strategy=strategy, question=question)
+
+    def _sums_of_all_alike(self, first: Strategy) -> StrategySums:
+        """Return the sums of a question about all rows alike, by the first about these rows."""
+        assert isinstance(first, StreamedStrategy)
+        return StrategySums(
+            features=np.zeros((1, len(first.prior.inducing))),
+            noise=np.zeros((1, 1)),
+            totals=np.array([float(first.rows)]),
+            count=first.rows,
+            chunk_rows=first.chunk_rows,
+            # All entries of a row are in the one question.
+            longest=float(self.together),
+        )
 
     def _kept(
         self,
@@ -651,12 +727,20 @@ class RowTable(Table):
         asks_spread = declared[-1].about_spread
         # Sums of outputs say little of their noise: where that was asked, it is learned alone.
         noise = hyperprior.noise_variance and not asks_spread
+        # Inducing inputs that were chosen for a kernel do not serve to learn another, and are more.
+        first = release.measurements[0].strategy
+        assert isinstance(first, StreamedStrategy)
+        coarse = replace(prior, inducing=first.prior.inducing)
         learned = learn_numbers(
-            prior,
+            coarse,
             gather_sums(stages, mean=prior.mean, points=self.cells_for(prior.kernel).centres),
             bounds=(bounds.lo, bounds.hi),
             hyperprior=replace(hyperprior, noise_variance=noise),
             average=average,
+        )
+        learned = tuple(
+            replace(one, prior=prior if one.prior is coarse else _on(one.prior, prior.inducing))
+            for one in learned
         )
         stated: Sequence[Measurement] | None = None
         if self.rows > most_cells(prior.kernel):
@@ -669,10 +753,22 @@ class RowTable(Table):
             if confirming is not learned:
                 learned, stated = confirming, tuple(declared)
         if asks_spread:
-            learned, stated = with_noise_of_rows(learned, self.passes, release=release), None
+            learned = with_noise_of_rows(
+                learned, self.passes, release=release, sample=self._spread_sample()
+            )
+            stated = None
         if stated is None:
             stated = restate(self.passes, _others(learned, prior), measurements=declared)
         return replace(release, learned=learned, measurements=tuple(stated))
+
+    def _spread_sample(self) -> InputRows | None:
+        """Return some rows that tell how far outputs are expected to scatter; None for all.
+
+        With groups, rows weigh by how many there are of each, which a sample does not know.
+        """
+        if self.grouped or self.rows <= SPREAD_ROWS:
+            return None
+        return InputRows(self.summary.sample[:SPREAD_ROWS])
 
     def finish(self, release: Release) -> Release:
         """Return the release, and free the memory of columns of rows."""
@@ -897,7 +993,11 @@ def predict_rows(release: Release) -> RowPrediction:
 
 
 def with_noise_of_rows(
-    priors: Sequence[WeightedPrior], rows: Passes, *, release: Release
+    priors: Sequence[WeightedPrior],
+    rows: Passes,
+    *,
+    release: Release,
+    sample: Passes | None = None,
 ) -> tuple[WeightedPrior, ...]:
     """Return priors with the noise that is expected after the answers.
 
@@ -912,6 +1012,8 @@ def with_noise_of_rows(
     rows : Passes
     release : Release
         With one measurement about the spread of outputs, the last.
+    sample : Passes, optional
+        Over some of the rows, by which the answer is expected where each part of it has enough.
     """
     main, declared = max(priors, key=lambda one: one.weight).prior, release.prior
     assert isinstance(declared, SparsePrior)
@@ -925,14 +1027,18 @@ def with_noise_of_rows(
         assert isinstance(candidate, SparsePrior)
         candidates.append(candidate)
     stated = restate(rows, candidates, measurements=[under_alone(one, declared) for one in known])
-    sums = sum_spread(
-        rows,
-        candidates,
+    expect = partial(
+        sum_spread,
+        priors=candidates,
         columns=strategy.columns(last.question),
         spread=last.question,
         known=stated,
         table=strategy.table,
     )
+    sums = expect(rows if sample is None else sample)
+    if sample is not None:
+        enough = (sums.totals >= FEWEST_SAMPLED).all()
+        sums = sums.over_all(strategy.row_totals) if enough else expect(rows)
     evidence = np.array([linear_log_evidence(one, stated) for one in candidates])
     by_noise = AnswersByNoise.at_all(
         evidence,
@@ -945,6 +1051,11 @@ def with_noise_of_rows(
         return with_noise_in_strata(priors, by_noise, bumps=bumps)
     position = expected_position(by_noise)
     return tuple(replace(one, prior=scaled_noise(one.prior, position)) for one in priors)
+
+
+def _on(prior: ExactPrior | SparsePrior, inducing: Array) -> SparsePrior:
+    assert isinstance(prior, SparsePrior)
+    return replace(prior, inducing=inducing)
 
 
 def most_cells(kernel: Kernel) -> int:

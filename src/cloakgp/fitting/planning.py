@@ -17,6 +17,7 @@ from cloakgp.fitting.strategies import MANY_ROWS
 from cloakgp.privacy.checks import warn_caller
 from cloakgp.utils.arrays import as_matrix
 from cloakgp.utils.memory import GIGABYTE, memory_budget
+from cloakgp.utils.names import AUTO
 
 # A sparse model that is taken unasked has no more inducing inputs than one for so many rows.
 ROWS_PER_INDUCING = 10
@@ -103,11 +104,14 @@ class FitPlan:
         Whether the rows are gone through chunk by chunk, so that memory does not grow with them.
     notice : str
         Why this is not what was declared; empty if it is.
+    resolves : bool
+        Whether inducing inputs are chosen anew, and more of them, for the kernel that is learned.
     """
 
     inducing: int | ArrayLike | None
     by_passes: bool
     notice: str = ""
+    resolves: bool = False
 
     def announce(self) -> None:
         """Warn, at the line that called this package, if a sparse model was taken unasked.
@@ -142,8 +146,9 @@ def plan_fit(
         D.
     queries : int, optional
         P; one per row, and at most 500, if not given.
-    inducing : int or array of shape (M, D), optional
-        As declared; None for an exact process if there is room for it.
+    inducing : int, array of shape (M, D) or "auto", optional
+        As declared; None for an exact process if there is room for it, and "auto" for that of few
+        rows, and for passes over more.
     memory : float, optional
         Gigabytes that the fit may take; half of what is free if not given.
     passes : bool
@@ -191,6 +196,10 @@ GB may be used: a sparse one with 200 inducing inputs is fitted instead
             raise ValueError(_refusal(rows, cost, budget=budget))
         return False
 
+    if resolves_inducing(inducing):
+        if passes and rows > MANY_ROWS and not held:
+            return FitPlan(inducing=INDUCING, by_passes=True, resolves=True)
+        inducing = None
     if inducing is not None:
         return FitPlan(inducing=inducing, by_passes=sparse(_count(inducing, columns=n_inputs)))
     exact = fit_cost(entries, queries=entries if at_rows else points)
@@ -203,6 +212,16 @@ GB may be used: a sparse one with 200 inducing inputs is fitted instead
         notice=f"{_demand(rows, exact)}, and {_gigabytes(budget)} may be used: a sparse one with "
         f"{count} inducing inputs is fitted instead",
     )
+
+
+def resolves_inducing(inducing: int | ArrayLike | None) -> bool:
+    """Return whether inducing inputs are to be chosen for the kernel that is learned.
+
+    Parameters
+    ----------
+    inducing : int, array-like of shape (M, D), "auto" or None
+    """
+    return isinstance(inducing, str) and inducing == AUTO
 
 
 def check_exact(

@@ -18,6 +18,7 @@ from cloakgp.criteria import CRITERIA
 from cloakgp.design.strategy import CLOSE_GAP
 from cloakgp.fitting.forecast import Forecast
 from cloakgp.fitting.planning import FitCost, FitPlan, fit_cost
+from cloakgp.fitting.resolution import most_inducing
 from cloakgp.privacy import Guarantee
 from cloakgp.privacy.noise import NOISES
 from cloakgp.utils.formatting import bytes_in_words, pair_in_words, percent, seconds_in_words
@@ -25,8 +26,8 @@ from cloakgp.utils.markup import html_table
 from cloakgp.utils.names import NoiseName, ScaleName
 
 # Of a table that is read in passes: seconds of a core a row and inducing input, and bytes that are
-# held, as measured; both within a factor of three.
-PASS_SECONDS, PASS_BYTES = 2e-6, 6e8
+# held, at any rate and for each inducing input, as measured; within a factor of three.
+PASS_SECONDS, PASS_BYTES, PASS_BYTES_EACH = 2e-6, 5e8, 1.2e6
 # Bytes of a number in a file, and of what a file holds beside numbers.
 NUMBER_BYTES, FRAME_BYTES = 8, 2e4
 # What other budgets are forecast, as multiples of the one asked about.
@@ -261,6 +262,12 @@ class ReleasePlan:
         kind = "a Gaussian process that holds every row"
         if count is not None:
             kind = f"a sparse Gaussian process, with {count:,} inducing inputs"
+            if self.how.resolves:
+                most = most_inducing(self.table.rows, least=count)
+                kind += (
+                    f" in the first stage; those of a second are placed for the kernel that is "
+                    f"learned, up to {most:,} as are worth it"
+                )
         notice = f" Why: {self.how.notice}." if self.how.notice else ""
         return f"{kind}{', over rows read in passes' * self.how.by_passes}.{notice}"
 
@@ -294,6 +301,7 @@ class ReleasePlan:
             "noise": self.noise,
             "guess": self.guess,
             "inducing": _inducing(self.how),
+            "most_inducing": _most_inducing(self.table, self.how),
             "by_passes": self.how.by_passes,
             "notice": self.how.notice,
             "stages": self.stages,
@@ -410,7 +418,7 @@ def most_questions(table: TableFacts, how: FitPlan, *, queries: int) -> int:
     >>> most_questions(TableFacts(100, (), 2), FitPlan(30, False), queries=500)
     30
     """
-    return min(queries, table.rows, _inducing(how) or table.rows)
+    return min(queries, table.rows, _most_inducing(table, how) or table.rows)
 
 
 def cost_of(table: TableFacts, how: FitPlan, *, queries: int, channels: int = 1) -> FitCost:
@@ -432,10 +440,12 @@ def cost_of(table: TableFacts, how: FitPlan, *, queries: int, channels: int = 1)
     >>> 100 < cost.seconds < 1000
     True
     """
-    count = _inducing(how)
+    count = _most_inducing(table, how)
     if how.by_passes:
+        each = count or 1
         return FitCost(
-            memory=PASS_BYTES, seconds=PASS_SECONDS * table.rows * (count or 1) * channels
+            memory=PASS_BYTES + PASS_BYTES_EACH * each,
+            seconds=PASS_SECONDS * table.rows * each * channels,
         )
     return fit_cost(table.rows, queries=queries, inducing=count)
 
@@ -461,11 +471,17 @@ def file_size(
     """
     inputs = table.n_inputs
     if how.by_passes:
-        count = _inducing(how) or 1
+        count = _most_inducing(table, how) or 1
         numbers = queries * inputs + count * (inputs + questions * (1 + channels))
     else:
         numbers = (table.rows + queries) * (inputs + questions)
     return FRAME_BYTES + NUMBER_BYTES * numbers
+
+
+def _most_inducing(table: TableFacts, how: FitPlan) -> int | None:
+    """Return the most inducing inputs that a fit may have, None for an exact process."""
+    count = _inducing(how)
+    return most_inducing(table.rows, least=count) if count and how.resolves else count
 
 
 def _inducing(how: FitPlan) -> int | None:

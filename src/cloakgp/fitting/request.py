@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from cloakgp.criteria import Criterion, Use, criterion_named
 from cloakgp.criteria.newton import NEWTON
 from cloakgp.utils.names import (
+    AUTO,
     CRITERIA,
     DEFAULT_GAP,
     HALF_COUNT,
@@ -583,7 +584,7 @@ class FitRequest:
     noise : {"auto", "gaussian", "laplace"}
     criterion : str
         One of `cloakgp.criteria`.
-    inducing : int, array-like of shape (M, D) or None
+    inducing : int, array-like of shape (M, D), "auto" or None
     approximation : {"fitc", "dtc", "sor"}
     learn : {"map", "average"} or None
     kernel : Kernel or None
@@ -663,8 +664,22 @@ class FitRequest:
                 raise ValueError(f"{spelled(name)} must be positive and finite, got {value}")
         if self.memory is not None and not self.memory > 0:
             raise ValueError(f"{spelled('memory')} must be positive, got {self.memory}")
+        self._check_inducing(spelled)
         self.task.validate(criterion, spelled=spelled)
         # What draws noise is imported last.
         from cloakgp.privacy.noise_choice import check_noise
 
         check_noise(self.noise, epsilon=self.epsilon, delta=self.delta)
+
+    def _check_inducing(self, spelled: Spelling) -> None:
+        """Refuse words other than "auto", and that where nothing follows what was learned."""
+        if not isinstance(self.inducing, str):
+            return
+        if self.inducing != AUTO:
+            raise ValueError(
+                f"{spelled('inducing')} must be a number, {AUTO} or inputs, got {self.inducing!r}"
+            )
+        if not isinstance(self.task, Regression) or self.task.of_counts:
+            raise ValueError(
+                f"{spelled('inducing', AUTO)} is for one output of numbers: give a number"
+            )

@@ -105,6 +105,7 @@ def take_steps(
             else f"asking again, {where} ({number + 1} of {stages})"
         )
         with already_warned():
+            release = table.resolve(release, step, model, settings)
             design, measurement = take_step(
                 table,
                 y,

@@ -236,6 +236,22 @@ class Table(ABC):
             None before anything was asked.
         """
 
+    def resolve(
+        self, release: Release, step: Step, model: Model, settings: DesignSettings
+    ) -> Release:
+        """Return a release as finely as a later step is to ask, by what was learned.
+
+        Parameters
+        ----------
+        release : Release
+        step : Step
+            To come.
+        model : Model
+        settings : DesignSettings
+        """
+        del step, model, settings
+        return release
+
     @abstractmethod
     def expected_error(
         self, step: Step, model: Model, settings: DesignSettings, *, known: Release

@@ -76,6 +76,28 @@ def noise_choice(given: str, *, option: str) -> NoiseChoice:
     return one_of((AUTO, *NOISES), given, option=option)
 
 
+def count_or_auto(given: str | None, *, option: str) -> int | str | None:
+    """Return a whole number, "auto", or None if nothing was given.
+
+    Parameters
+    ----------
+    given : str or None
+    option : str
+        That it was given for.
+
+    Examples
+    --------
+    >>> count_or_auto("200", option="--inducing"), count_or_auto("auto", option="--inducing")
+    (200, 'auto')
+    """
+    if given is None or given == AUTO:
+        return given
+    try:
+        return int(given)
+    except ValueError:
+        raise ValueError(f"{option} must be a whole number or {AUTO}, got {given!r}") from None
+
+
 def declared_ranges(given: Sequence[str], *, option: str) -> dict[str, tuple[float, float]]:
     """Return columns with their declared ranges, in the order given.
 

@@ -349,9 +349,13 @@ class StreamedStrategy(Strategy):
         fit = (
             self.row_totals.shape == (answers,)
             and self.rule.matrix.shape == (answers, inducing)
-            and all(one.prior.inducing.shape == (inducing, self.n_inputs) for one in self.sums)
+            and all(one.prior.inducing.shape[1:] == (self.n_inputs,) for one in self.sums)
             and all(len(one.channels) == one.likelihood.channels for one in self.sums)
-            and all(each.features.shape == (answers, inducing) for each in self._channels())
+            and all(
+                each.features.shape == (answers, len(one.prior.inducing))
+                for one in self.sums
+                for each in one.channels
+            )
             and all(each.noise.shape == (answers, answers) for each in self._channels())
             and all(
                 each is None or each.shape == (answers,)

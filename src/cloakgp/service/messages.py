@@ -308,7 +308,7 @@ class Choices(Message):
     noise: Name = Field(default=AUTO, description="A noise, or auto for the best by forecast.")
     criterion: Name = "bayes"
     learn: Literal["map", "average", "none"] = "map"
-    inducing: Annotated[int, Field(ge=1, le=5000)] | None = None
+    inducing: Annotated[int, Field(ge=1, le=5000)] | Literal["auto"] | None = None
     lengthscale: list[Positive] = []
     signal_variance: Positive | None = None
     noise_variance: Positive | None = None

@@ -7,7 +7,8 @@ function at a point of features v_*. So A, B and R 1 say all that predictions ne
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
@@ -87,6 +88,23 @@ class StrategySums:
     shared: tuple[Array, ...] = ()
     clipped: ClippedSums | None = None
 
+    def with_noise(self, more: float, *, products: Sequence[Array]) -> StrategySums:
+        """Return the sums of rows that have more noise, each as much.
+
+        Parameters
+        ----------
+        more : float
+            In squared output units.
+        products : sequence of arrays
+            R Rᵀ, and R R'ᵀ with what was asked earlier.
+        """
+        own, *others = products
+        return replace(
+            self,
+            noise=self.noise + more * own,
+            shared=tuple(each + more * one for each, one in zip(self.shared, others, strict=True)),
+        )
+
     def merge(self, other: StrategySums) -> StrategySums:
         """Return the sums over the rows of both."""
         return StrategySums(
@@ -110,8 +128,29 @@ def _added(mine: Array | None, theirs: Array | None) -> Array | None:
     return None if mine is None or theirs is None else mine + theirs
 
 
+def weighted_products(columns: Columns, others: Columns, *, weights: Array | float) -> Array:
+    """Return R diag(weights) R'ᵀ, shape (k, k').
+
+    Parameters
+    ----------
+    columns : array or sparse array of shape (k, n)
+        R.
+    others : array or sparse array of shape (k', n)
+        R'.
+    weights : array of shape (n,), or float
+    """
+    products = (columns * weights) @ others.T
+    dense: Array = products.toarray() if sparse.issparse(products) else products
+    return dense
+
+
 def sums_of_rows(
-    columns: Columns, features: Array, noise: Array, *, membership: sparse.csr_array | None = None
+    columns: Columns,
+    features: Array,
+    noise: Array,
+    *,
+    membership: sparse.csr_array | None = None,
+    earlier: Sequence[Columns] = (),
 ) -> StrategySums:
     """Return the sums over some rows.
 
@@ -125,11 +164,12 @@ def sums_of_rows(
         Λ.
     membership : sparse array of shape (cells, n), optional
         Sum over the rows of each cell, too: see `Partition.membership`.
+    earlier : sequence of arrays or sparse arrays of shape (k', n)
+        What earlier stages asked of these rows.
     """
     if isinstance(columns, sparse.csr_array):
         squares = np.asarray(columns.power(2).sum(axis=0), dtype=np.float64)
-        products = (columns * noise) @ columns.T
-        spread = products.toarray()
+        spread = weighted_products(columns, columns, weights=noise)
         cells = None if membership is None else (columns @ membership.T).toarray()
     else:
         squares = np.einsum("kn,kn->n", columns, columns)
@@ -146,6 +186,7 @@ def sums_of_rows(
         longest=float(np.sqrt(squares.max(initial=0.0))),
         cells=cells,
         squares=None if membership is None else membership @ squares,
+        shared=tuple(weighted_products(columns, one, weights=noise) for one in earlier),
     )
 
 
@@ -156,11 +197,15 @@ class _Asking:
     model: RowModel
     rule: Rule
     cells: Partition | None
+    remember: bool
 
     def __call__(self, chunk: Chunk) -> StrategySums:
         features, noise = self.model.features_and_noise(chunk.X)
+        columns = self.rule.summable_columns(features, noise)
+        if self.remember and isinstance(columns, sparse.csr_array):
+            self.rule.remembered.keep(chunk.X, columns)
         return sums_of_rows(
-            self.rule.summable_columns(features, noise),
+            columns,
             features,
             noise,
             membership=None if self.cells is None else self.cells.membership(chunk.X),
@@ -173,6 +218,7 @@ def sum_strategy(
     model: RowModel,
     rule: Rule,
     cells: Partition | None = None,
+    remember: bool = False,
     what: str = "summing questions",
 ) -> StrategySums:
     """Sum the columns of all rows under a rule, in one pass.
@@ -184,7 +230,10 @@ def sum_strategy(
     rule : Rule
     cells : Partition, optional
         Sum over the rows of each of these, too.
+    remember : bool
+        Keep columns of one entry each for further passes (`Rule.remembered`).
     what : str
         Shown to whoever waits.
     """
-    return passes.over_inputs(_Asking(model=model, rule=rule, cells=cells), what=what)
+    asking = _Asking(model=model, rule=rule, cells=cells, remember=remember)
+    return passes.over_inputs(asking, what=what)

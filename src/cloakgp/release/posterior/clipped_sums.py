@@ -18,7 +18,12 @@ from functools import reduce
 import numpy as np
 
 from cloakgp.design.streaming.binning import Partition
-from cloakgp.design.streaming.sums import ClippedSums, StrategySums, sums_of_rows
+from cloakgp.design.streaming.sums import (
+    ClippedSums,
+    StrategySums,
+    sums_of_rows,
+    weighted_products,
+)
 from cloakgp.models import SparsePrior
 from cloakgp.models.clipping import offset_per_sd
 from cloakgp.models.likelihoods import NUMBERS
@@ -30,6 +35,7 @@ from cloakgp.release.posterior.row_stages import (
     RowStages,
     features_under,
     is_stage_of,
+    same_features,
 )
 from cloakgp.release.streamed_strategy import RuleColumns, StreamedStrategy
 from cloakgp.release.sums import ChannelSums, PriorSums
@@ -76,8 +82,14 @@ def sum_stage(
     tuple of StrategySums
         One for each prior, with what is shared with each stage in `stages_of` (known, table).
     """
-    if bands is None and not stages_of(known, table):
-        asking = _AskingOutputs(columns=columns, priors=tuple(priors), cells=cells)
+    before = [RowStage.of(one) for one in stages_of(known, table)]
+    if bands is None and all(stage.bands is None for stage in before):
+        asking = _AskingOutputs(
+            columns=columns,
+            earlier=tuple(stage.columns for stage in before),
+            priors=tuple(priors),
+            cells=cells,
+        )
         return passes.over_inputs(asking, what=what).parts
     stages = RowStages.given(
         priors, known, table=table, last=RowStage(columns=columns, bands=bands, scale=1.0)
@@ -190,27 +202,41 @@ class _Several:
 
 @dataclass(frozen=True, eq=False)
 class _AskingOutputs:
-    """The sums of one chunk in a first stage, without earlier answers."""
+    """The sums of one chunk where outputs themselves are asked, as in all stages before.
+
+    Rows that have more noise, each as much, have as much more of R Rᵀ in their sums: priors that
+    differ in nothing else cost no more than one.
+    """
 
     columns: RuleColumns
+    earlier: tuple[RuleColumns, ...]
     priors: tuple[SparsePrior, ...]
     cells: Partition | None
 
     def __call__(self, chunk: Chunk) -> _Several:
         asked = self.columns.summable_columns(chunk.X)
+        earlier = [one.summable_columns(chunk.X) for one in self.earlier]
         membership = None if self.cells is None else self.cells.membership(chunk.X)
-        known = features_under(self.priors, chunk.X)
-        return _Several(
-            parts=tuple(
-                sums_of_rows(asked, features, noise, membership=membership)
-                for features, noise in known
+        parts: list[StrategySums] = []
+        products: list[Array] = []
+        for place, (features, noise) in enumerate(features_under(self.priors, chunk.X)):
+            prior, last = self.priors[place], self.priors[place - 1]
+            if place and same_features(prior, last):
+                products = products or [
+                    weighted_products(asked, one, weights=1.0) for one in (asked, *earlier)
+                ]
+                more = prior.noise_variance - last.noise_variance
+                parts.append(parts[-1].with_noise(more, products=products))
+                continue
+            parts.append(
+                sums_of_rows(asked, features, noise, membership=membership, earlier=earlier)
             )
-        )
+        return _Several(parts=tuple(parts))
 
 
 @dataclass(frozen=True, eq=False)
 class _Summing:
-    """The sums of one chunk, of the last of some stages."""
+    """The sums of one chunk, of the last of some stages, any of which may be in bands."""
 
     stages: RowStages
     cells: Partition | None

@@ -4,12 +4,15 @@ How far outside of its predicted interval an output lies has a mean and a varian
 given what is known of the row (`cloakgp.release.posterior.row_stages`). Rows count as independent
 given the process, so means and variances of their sums are sums over rows: two numbers for each
 prior and answer, from one pass over public inputs.
+
+They vary little from row to row, so that some rows tell as much as all: `SpreadSums.over_all`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
@@ -33,15 +36,52 @@ class SpreadSums:
     Attributes
     ----------
     expected, scatter : arrays of shape (p, k)
+    squares : array of shape (p, k)
+        Of the rows' means, as often as each counts.
+    totals : array of shape (k,)
+        How much all rows count.
     """
 
     expected: Array
     scatter: Array
+    squares: Array
+    totals: Array
 
     def merge(self, other: SpreadSums) -> SpreadSums:
         """Return the sums over the rows of both."""
         return SpreadSums(
-            expected=self.expected + other.expected, scatter=self.scatter + other.scatter
+            expected=self.expected + other.expected,
+            scatter=self.scatter + other.scatter,
+            squares=self.squares + other.squares,
+            totals=self.totals + other.totals,
+        )
+
+    def over_all(self, totals: Array) -> SpreadSums:
+        """Return the sums over all rows of a table, of which these are a sample.
+
+        The error of means of samples adds to the variance (Cochran 1977, theorem 2.2).
+
+        Parameters
+        ----------
+        totals : array of shape (k,)
+            How much all of them count. Every answer is to have rows in the sample.
+
+        Examples
+        --------
+        >>> known = SpreadSums(expected=np.array([[3.0]]), scatter=np.array([[0.4]]),
+        ...                    squares=np.array([[5.0]]), totals=np.array([2.0]))
+        >>> everywhere = known.over_all(np.array([20.0]))
+        >>> float(everywhere.expected[0, 0]), float(everywhere.scatter[0, 0])
+        (30.0, 54.0)
+        """
+        share = totals / self.totals
+        means = self.expected / self.totals
+        between = np.maximum(self.squares / self.totals - means**2, 0.0)
+        return SpreadSums(
+            expected=share * self.expected,
+            scatter=share * self.scatter + totals**2 * between / self.totals,
+            squares=share * self.squares,
+            totals=totals,
         )
 
 
@@ -86,20 +126,24 @@ class _Spreading:
     spread: RowSpread
 
     def __call__(self, chunk: Chunk) -> SpreadSums:
-        shape = len(self.knowledge), self.columns.rule.answers
-        total = SpreadSums(expected=np.zeros(shape), scatter=np.zeros(shape))
-        for start in range(0, len(chunk.X), BLOCK_ROWS):
-            total = total.merge(self._of_block(chunk.X[start : start + BLOCK_ROWS]))
-        return total
+        starts = range(0, len(chunk.X), BLOCK_ROWS)
+        parts = [self._of_block(chunk.X[start : start + BLOCK_ROWS]) for start in starts]
+        return reduce(SpreadSums.merge, parts)
 
     def _of_block(self, X: Array) -> SpreadSums:
         weights, question = self.columns(X), self.spread.of_rows(X)
-        expected, scatter = [], []
+        expected, scatter, squares = [], [], []
         for (features, noise, asked), known in zip(
             self.stages.over(X), self.knowledge, strict=True
         ):
             mean, variance = known.outputs(features, noise, [one.scaled for one in asked])
             means, variances = moments_of_spread(question, mean=mean, variance=variance)
-            expected.append([float(row @ means) for row in weights])
-            scatter.append([float(np.square(row) @ variances) for row in weights])
-        return SpreadSums(expected=np.array(expected), scatter=np.array(scatter))
+            expected.append(weights @ means)
+            scatter.append(np.square(weights) @ variances)
+            squares.append(weights @ np.square(means))
+        return SpreadSums(
+            expected=np.array(expected),
+            scatter=np.array(scatter),
+            squares=np.array(squares),
+            totals=weights.sum(axis=1),
+        )

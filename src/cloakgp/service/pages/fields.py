@@ -11,6 +11,7 @@ from cloakgp.privacy.noise import NOISES
 from cloakgp.release.distribution_columns import DistributionColumns
 from cloakgp.service.errors import InvalidError
 from cloakgp.service.messages import Choices, PrivacyBudget, TableView
+from cloakgp.utils.names import AUTO
 
 # Labels of the fields of messages.
 FIELD_NAMES = {
@@ -147,11 +148,15 @@ def choices_of(fields: Fields) -> Choices:
     --------
     >>> choices_of(QueryParams("epsilon=0.5&delta=&inputs=age&inputs=sex")).inputs
     ['age', 'sex']
+    >>> choices_of(QueryParams("epsilon=0.5&inducing=auto")).inducing
+    'auto'
     """
     values: dict[str, Any] = {}
     for name in NUMBERS:
         text = text_of(fields, name)
-        if text:
+        if name == "inducing" and text == AUTO:
+            values[name] = text
+        elif text:
             number = number_of(text, called=FIELD_NAMES.get(name, name.replace("_", " ")))
             values[name] = int(number) if name == "inducing" and number == int(number) else number
     for name in LISTS:

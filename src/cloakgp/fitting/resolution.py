@@ -1,0 +1,194 @@
+r"""Inducing inputs for a kernel that was learned: how many are worth it, and where they lie.
+
+Fit with few inducing inputs, a sparse model learns at which lengthscales outputs vary; and then
+inducing inputs can follow. Both are post-processing of public inputs and published answers:
+
+* where: rows of a public sample, drawn one by one with the probability that is proportional to the
+  variance of its latent value given those of the others, which is Cholesky's factorisation with
+  random pivots (Chen, Epperly, Tropp and Webber 2025, *Randomly pivoted Cholesky*): for any kernel,
+  nested, and near the least variance that so many can leave on average over rows. (The row of the
+  largest variance each time goes after rows far from all others, and leaves more.)
+* how many: with M of them, the mean squared error of the curve is expected to be
+
+      u(M) + Σ_i λ_i s² / (s² + N λ_i),    s² = σ² + u(M) + ν² min(M, k)/N,
+
+  u the variance that they leave unexplained, on average over rows, λ_i the eigenvalues of the
+  covariance that they explain, over rows, and s² the noise of a row: its own, and its share of that
+  of k answers of variance ν², each about one k-th of the rows. More of them explain more, and are
+  asked in more parts. The fewest are taken with which the root of that is within a twentieth of the
+  least.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from cloakgp.models import SparsePrior
+from cloakgp.models.latent import latent_covariance, latent_variance
+from cloakgp.utils.arrays import Array
+
+# Rows among which inducing inputs are chosen.
+CANDIDATES = 4096
+# The most of them, whatever is unexplained; and rows times their square, by which the time of
+# passes grows.
+MOST_INDUCING, MOST_WORK = 1000, 1e11
+# Counts that are compared: each so many times the one before.
+GROWTH = 2**0.5
+# By how much an error may be larger than the least of these, for fewer inducing inputs.
+NEAR = 0.05
+# Where less than this share of the variance is left, kernels are known to rounding.
+EXPLAINED = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Pivots:
+    """Rows in an order in which they explain much of the others, and what each count of them does.
+
+    Attributes
+    ----------
+    places : array of int, shape (m,)
+        The rows, of n.
+    factor : array of shape (n, m)
+        L, whose first columns L_M give what the first M explain: K ≈ L_M L_Mᵀ.
+    unexplained : array of shape (m + 1,)
+        Mean variance that the first rows leave unexplained, of the others.
+    """
+
+    places: NDArray[np.intp]
+    factor: Array
+    unexplained: Array
+
+    @classmethod
+    def of(cls, prior: SparsePrior, X: Array, *, most: int) -> Pivots:
+        """Draw rows one by one, always the same.
+
+        Parameters
+        ----------
+        prior : SparsePrior
+            Whose kernel counts.
+        X : array of shape (n, D)
+            Public inputs, of which none need be distinct.
+        most : int
+
+        Examples
+        --------
+        >>> from sklearn.gaussian_process.kernels import RBF
+        >>> prior = SparsePrior(RBF(), 1.0, 0.0, np.zeros((1, 1)))
+        >>> found = Pivots.of(prior, np.array([[0.0], [0.1], [9.0], [9.1]]), most=2)
+        >>> sorted((found.places // 2).tolist()), found.unexplained.round(2).tolist()
+        ([0, 1], [1.0, 0.67, 0.01])
+        """
+        kernel, rows, draws = prior.kernel, len(X), np.random.default_rng(0)
+        left = latent_variance(kernel, X)
+        floor = EXPLAINED * float(left.max())
+        factor = np.zeros((rows, min(most, rows)), order="F")
+        places: list[int] = []
+        unexplained = [float(left.mean())]
+        for place in range(factor.shape[1]):
+            if not left.max() > floor:
+                break
+            pivot = int(draws.choice(rows, p=left / left.sum()))
+            column = latent_covariance(kernel, X, X[[pivot]])[:, 0]
+            column -= factor[:, :place] @ factor[pivot, :place]
+            factor[:, place] = column / np.sqrt(left[pivot])
+            left = np.maximum(left - np.square(factor[:, place]), 0.0)
+            left[pivot] = 0.0
+            places.append(pivot)
+            unexplained.append(float(left.sum()) / max(rows - place - 1, 1))
+        return cls(
+            places=np.array(places, dtype=np.intp),
+            factor=factor[:, : len(places)],
+            unexplained=np.array(unexplained),
+        )
+
+    def expected_variance(
+        self, count: int, *, rows: int, noise_variance: float, answer_variance: float, answers: int
+    ) -> float:
+        """Return the expected squared error of the curve with so many inducing inputs.
+
+        Parameters
+        ----------
+        count : int
+            M.
+        rows : int
+            N.
+        noise_variance : float
+            σ², of an output.
+        answer_variance : float
+            ν², of the noise on an answer when columns have norm 1, in squared output units.
+        answers : int
+            The most answers.
+        """
+        features = self.factor[:, :count]
+        explained = linalg.eigvalsh(features.T @ features / len(features))
+        explained = np.maximum(explained, 0.0)
+        own = noise_variance + self.unexplained[count]
+        each = own + answer_variance * min(count, answers) / rows
+        return float(self.unexplained[count] + (explained * each / (each + rows * explained)).sum())
+
+
+def most_inducing(rows: int, *, least: int) -> int:
+    """Return the most inducing inputs that a table is given by itself.
+
+    Parameters
+    ----------
+    rows : int
+        N.
+    least : int
+        With which it begins.
+
+    Examples
+    --------
+    >>> [most_inducing(rows, least=200) for rows in (6_000, 50_000, 1_000_000, 10_000_000)]
+    [600, 1000, 316, 200]
+    """
+    by_work = int((MOST_WORK / rows) ** 0.5)
+    return max(min(MOST_INDUCING, rows // 10, by_work), least)
+
+
+def resolve(
+    prior: SparsePrior, sample: Array, *, rows: int, noise_sd: float, answers: int
+) -> Array:
+    """Return the inducing inputs that a kernel is worth: fewer than there are if those explain all.
+
+    Parameters
+    ----------
+    prior : SparsePrior
+        Learned, with the inducing inputs that there are.
+    sample : array of shape (n, D)
+        Public inputs of some rows.
+    rows : int
+        N.
+    noise_sd : float
+        ν, of the next answers, in output units.
+    answers : int
+        The most of these.
+
+    Returns
+    -------
+    array of shape (M, D)
+    """
+    least, candidates = len(prior.inducing), sample[:CANDIDATES]
+    pivots = Pivots.of(prior, candidates, most=most_inducing(rows, least=least))
+    most = len(pivots.places)
+    counts = [min(least, most)]
+    while counts[-1] < most:
+        counts.append(min(round(counts[-1] * GROWTH), most))
+    noise_variance = float(prior.observation_noise(candidates).mean())
+    expected = [
+        pivots.expected_variance(
+            count,
+            rows=rows,
+            noise_variance=noise_variance,
+            answer_variance=noise_sd**2,
+            answers=answers,
+        )
+        for count in counts
+    ]
+    enough = (1.0 + NEAR) ** 2 * min(expected)
+    chosen = next(count for count, value in zip(counts, expected, strict=True) if value <= enough)
+    return candidates[pivots.places[:chosen]]

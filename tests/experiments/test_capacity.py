@@ -1,0 +1,44 @@
+"""More inducing inputs, beside boosted trees: the small version of its command."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import experiments.__main__ as command_line
+from experiments import capacity
+
+
+def test_errors_are_of_rows_that_were_held_out():
+    """Oracle: a straight line through rows that lie on one, and through noise alone."""
+    X = np.linspace(0.0, 1.0, 200)[:, None]
+    held_out = {"draw": 0, "held_out": 50, "options": {}}
+    straight = capacity.cost_of(
+        capacity.fit_line, capacity.Rows(X, 2 * X[:, 0], (0.0, 2.0)), **held_out
+    )
+    noise = np.random.default_rng(0).normal(size=200)
+    noisy = capacity.cost_of(capacity.fit_line, capacity.Rows(X, noise, (-9.0, 9.0)), **held_out)
+    assert straight.error < 1e-12
+    assert 0.9 < noisy.error < 1.2
+    assert straight.megabytes > 10
+
+
+def test_friedmans_function_is_what_it_says():
+    table = capacity.friedman(20_000)
+    X, rest = table.X, table.y - 10 * np.sin(np.pi * table.X[:, 0] * table.X[:, 1])
+    rest -= 20 * (X[:, 2] - 0.5) ** 2 + 10 * X[:, 3] + 5 * X[:, 4]
+    assert rest.std() == pytest.approx(1.0, abs=0.02)
+    assert table.bounds[0] < table.y.min()
+    assert table.y.max() < table.bounds[1]
+
+
+@pytest.mark.slow
+def test_the_small_version_lays_out_every_way(tmp_path):
+    done = CliRunner().invoke(
+        command_line.app, ["capacity", "--fast", "--output-dir", str(tmp_path)]
+    )
+    assert done.exit_code == 0, done.output
+    for way in ("boosted trees", "straight line", "ours, 200", "ours, auto"):
+        assert way in done.output
+    assert capacity.NOT_THERE not in done.output

@@ -1,0 +1,213 @@
+"""Inducing inputs for a kernel that was learned: where they lie, how many, and fits with them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.gaussian_process.kernels import RBF
+
+from cloakgp import DPGPClassifier, DPGPRegressor, Release
+from cloakgp.data import ArrayRows
+from cloakgp.fitting.resolution import Pivots, most_inducing, resolve
+from cloakgp.models import NotPositiveDefiniteError, SparsePrior
+from cloakgp.release import DenseStrategy
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning"),
+    pytest.mark.filterwarnings("ignore::cloakgp.design.strategy.DesignGapWarning"),
+]
+
+POINTS = np.array([[0.2], [1.7], [3.3]])
+
+
+def prior_on(inducing, *, length=0.5, noise_variance=0.1):
+    return SparsePrior(
+        kernel=2.0 * RBF(length), noise_variance=noise_variance, mean=0.0, inducing=inducing
+    )
+
+
+@given(seed=st.integers(0, 2**32 - 1), most=st.integers(1, 12))
+def test_each_row_leaves_what_a_sparse_model_on_those_so_far_leaves(seed, most):
+    """Oracle: variances of a sparse model whose inducing inputs are these rows."""
+    X = np.random.default_rng(seed).uniform(0, 4, size=(15, 2))
+    prior = prior_on(X[:1])
+    found = Pivots.of(prior, X, most=most)
+    assert len(set(found.places)) == len(found.places) == most
+    for count in range(1, most + 1):
+        chosen = replace(prior, inducing=X[found.places[:count]])
+        left = prior.query_variance(X) - np.square(chosen.features(X)).sum(axis=0)
+        np.testing.assert_allclose(found.unexplained[count], left.sum() / (15 - count), atol=1e-4)
+
+
+def test_rows_are_drawn_where_much_is_left_and_none_where_nothing_is():
+    """Of hundreds of rows that are alike one is taken, and those apart come soon."""
+    X = np.vstack([np.zeros((500, 1)), np.linspace(5.0, 50.0, 10)[:, None]])
+    found = Pivots.of(prior_on(X[:1]), X, most=12)
+    assert len(found.places) == 11
+    assert (found.places < 500).sum() == 1
+
+
+def test_rows_that_are_alike_are_taken_once():
+    X = np.repeat([[0.0], [9.0]], 5, axis=0)
+    assert len(Pivots.of(prior_on(X[:1]), X, most=4).places) == 2
+
+
+def test_the_expected_error_is_that_of_rows_asked_in_parts(rng):
+    """Oracle: the posterior of a process given means of parts of the rows, which share inputs."""
+    X = np.sort(rng.uniform(0, 4, size=(8, 1)), axis=0)
+    prior, rows, noise_sd = prior_on(X), 400, 3.0
+    pivots = Pivots.of(prior, X, most=8)
+    found = pivots.expected_variance(
+        8, rows=rows, noise_variance=0.1, answer_variance=noise_sd**2, answers=8
+    )
+    latent = prior.kernel(X)
+    own = 0.1 / (rows / 8) + noise_sd**2 / (rows / 8) ** 2
+    after = latent - latent @ np.linalg.solve(latent + own * np.eye(8), latent)
+    assert found == pytest.approx(np.trace(after) / 8, rel=1e-6)
+
+
+def test_more_are_taken_where_more_can_be_told(rng):
+    X = rng.uniform(0, 4, size=(900, 2))
+    counts = {}
+    for name, noise_sd, length in (
+        ("usual", 1.0, 0.5),
+        ("noisy", 30_000.0, 0.5),
+        ("smooth", 1.0, 8.0),
+    ):
+        prior = prior_on(X[:20], length=length)
+        found = resolve(prior, X, rows=100_000, noise_sd=noise_sd, answers=300)
+        counts[name] = len(found)
+        assert {tuple(one) for one in found} <= {tuple(one) for one in X}
+    assert counts["noisy"] == 20 < counts["usual"]
+    # Fewer explain everything.
+    assert counts["smooth"] <= 20
+    # What is not taken would have gained less than a twentieth.
+    pivots = Pivots.of(prior_on(X[:20]), X, most=800)
+    settings = {"rows": 100_000, "noise_variance": 0.1, "answer_variance": 1.0, "answers": 300}
+    assert pivots.expected_variance(counts["usual"], **settings) <= 1.05**2 * min(
+        pivots.expected_variance(count, **settings) for count in (100, 200, 300)
+    )
+
+
+def test_counts_are_limited_by_time_and_rows():
+    for rows in (5_001, 60_000, 10**6, 10**8):
+        most = most_inducing(rows, least=50)
+        assert 50 <= most <= 1000
+        assert most == 50 or (most <= rows / 10 and rows * most**2 <= 1e11)
+
+
+def steep(rows=1_500):
+    X = np.random.default_rng(0).uniform(0, 4, size=(rows, 1))
+    return X, np.sin(6 * X[:, 0])
+
+
+def model_of(**changes):
+    settings = {
+        "bounds": (-1.5, 1.5),
+        "epsilon": 20.0,
+        "delta": 1e-6,
+        "gap": 0.05,
+        "kernel": RBF(1.0),
+        "interval": False,
+        "inducing": "auto",
+        "insecure_seed": 0,
+    }
+    return DPGPRegressor(**(settings | changes))
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Few inducing inputs at first, so that more are needed."""
+    monkeypatch.setattr("cloakgp.estimators.base.INDUCING", 8)
+
+
+@pytest.mark.usefixtures("few")
+def test_a_second_stage_has_inducing_inputs_for_the_learned_kernel(tmp_path):
+    X, y = steep()
+    release = model_of().fit_rows(ArrayRows(X, y, jobs=1), X[:40]).release_
+    first, second = (one.strategy for one in release.measurements if one.question.locates)
+    assert len(first.prior.inducing) == 8 < len(second.prior.inducing)
+    assert second.prior.inducing is release.prior.inducing
+    # Every answer is known under the priors on these, and no others.
+    for one in release.measurements:
+        for sums in one.strategy.sums:
+            np.testing.assert_array_equal(sums.prior.inducing, release.prior.inducing)
+    # Oracle: a release that keeps every row.
+    dense = [
+        replace(
+            one,
+            strategy=DenseStrategy(
+                X=X,
+                matrix=one.strategy.columns(one.question)(X),
+                X_query=one.strategy.X_query,
+                reconstruction=None,
+                certificate=one.strategy.certificate,
+            ),
+        )
+        for one in release.measurements
+        if one.question.locates
+    ]
+    kept = replace(release, measurements=tuple(dense), calibration=None)
+    np.testing.assert_allclose(release.predict(POINTS), kept.predict(POINTS), atol=1e-6)
+    # A file like all others, whose questions can be verified.
+    release.save(tmp_path / "resolved.cloak")
+    loaded = Release.load(tmp_path / "resolved.cloak")
+    np.testing.assert_array_equal(loaded.predict(POINTS), release.predict(POINTS))
+    for number in range(len(release.measurements)):
+        assert loaded.verify(ArrayRows(X, y, jobs=1), measurement=number) <= 1.0 + 1e-9
+    coarse = model_of(inducing=8).fit_rows(ArrayRows(X, y, jobs=1), X[:40]).release_
+    truth = np.sin(6 * X[:500, 0])
+    ours, theirs = (
+        np.sqrt(np.mean((one.predict(X[:500]) - truth) ** 2)) for one in (release, coarse)
+    )
+    assert ours < 0.8 * theirs
+
+
+@pytest.mark.usefixtures("few")
+def test_bands_and_groups_go_by_them_too():
+    X, y = steep()
+    people = np.arange(len(X)) // 2
+    rows = ArrayRows(X, y, groups=people, jobs=1)
+    model = model_of(stages=[(0.3, None), (0.7, 1.5)], learn=None, kernel=RBF(0.2))
+    release = model.fit_rows(rows, X[:40]).release_
+    assert len(release.prior.inducing) > 8
+    assert np.square(release.predict(X[:300]) - y[:300]).mean() < 0.2 * y.var()
+
+
+@pytest.mark.usefixtures("few")
+def test_a_kernel_that_is_no_covariance_there_keeps_what_it_has(monkeypatch):
+    def fails(*_, **__):
+        raise NotPositiveDefiniteError(RBF())
+
+    monkeypatch.setattr("cloakgp.fitting.passes.RowTable._restated", fails)
+    X, y = steep()
+    release = model_of().fit_rows(ArrayRows(X, y, jobs=1), X[:40]).release_
+    assert len(release.prior.inducing) == 8
+
+
+def test_few_rows_are_held_and_many_planned_for():
+    assert model_of().plan_fit((300, 2)).inducing is None
+    plan = model_of().plan_fit((50_000, 2))
+    assert plan.by_passes
+    assert plan.resolves
+    told = model_of().plan(ArrayRows(np.zeros((50_000, 2)), np.zeros(50_000)))
+    assert "up to 1,000 as are worth it" in str(told)
+    fixed = model_of(inducing=200).plan(ArrayRows(np.zeros((50_000, 2)), np.zeros(50_000)))
+    assert "as are worth it" not in str(fixed)
+    assert told.seconds == pytest.approx(5 * fixed.seconds)
+    assert told.questions > fixed.questions
+    facts = json.loads(json.dumps(told.to_dict()))
+    assert (facts["inducing"], facts["most_inducing"]) == (200, 1000)
+
+
+def test_words_other_than_auto_and_other_outputs_are_refused():
+    X, y = steep(rows=20)
+    with pytest.raises(ValueError, match="a number, auto or inputs"):
+        model_of(inducing="many").fit(X, y)
+    with pytest.raises(ValueError, match="one output of numbers"):
+        DPGPClassifier(classes=[0, 1], epsilon=1.0, delta=0.01, inducing="auto").fit(X, y > 0)
