@@ -225,7 +225,8 @@ def test_the_default_schedule_and_perhaps_the_spread(table):
     X = np.repeat(table[0], 8, axis=0)
     many = X, table[1].repeat(8)
     settings = {"noise_variance": None, "interval": False}
-    generous = fitted(many, **settings, epsilon=8.0)
+    more = np.repeat(table[0], 12, axis=0), table[1].repeat(12)
+    generous = fitted(more, **settings, epsilon=8.0)
     every = [*kinds, ScatterQuestion, CalibrationQuestion]
     assert [type(one.question) for one in generous.measurements] == every
     large = fitted(many, **settings, calibrate=False)
