@@ -114,7 +114,7 @@ def _transformed(work: Work, transform: OutputTransform, chunk: Chunk, entries: 
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ExposedRows(_OtherRows):
+class ExposedRows(_OtherRows, _OtherEntries):
     """Rows of which one public column is no input: how much of something each was counted in.
 
     Their inputs are all others; behind them, chunks have the logarithm of exposures.
@@ -185,17 +185,8 @@ class ExposedRows(_OtherRows):
         found: PartOf = self.passes.over_inputs(partial(_on_exposed, work, self.place), what=what)
         return found
 
-    def over_rows(
-        self,
-        work: Callable[[Chunk, Array], PartOf],
-        *,
-        what: str,
-        labels: tuple[object, ...] | None = None,
-    ) -> PartOf:
-        """Do some work on every chunk and its private entries: for `cloakgp.privacy`."""
-        asked = partial(_on_exposed_rows, work, self.place)
-        found: PartOf = self.passes.over_rows(asked, what=what, labels=labels)
-        return found
+    def _on_entries(self, work: Work) -> Work:
+        return partial(_on_exposed_rows, work, self.place)
 
 
 def exposed(chunk: Chunk, *, place: int) -> Chunk:

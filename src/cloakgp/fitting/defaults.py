@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -237,11 +238,10 @@ def choose_rate_prior(
     """
     lo, hi = (float(np.log((max(end, 0.0) + HALF_COUNT) / typical)) for end in counts)
     middle = (lo + hi) / 2
-    prior = choose_prior(
+    return _latent_prior(
         X,
         bounds=OutputBounds(middle - LOG_RATE_WIDTH / 2, middle + LOG_RATE_WIDTH / 2),
         kernel=kernel,
-        noise_variance=0.0,
         mean=None if mean is None else float(np.log(mean)),
         inducing=inducing,
         approximation=approximation,
@@ -249,7 +249,6 @@ def choose_rate_prior(
         blocks=blocks,
         random_state=random_state,
     )
-    return replace(prior, noise_variance=LATENT_NUGGET * mean_latent_variance(prior, X))
 
 
 def choose_quantile_prior(
@@ -292,11 +291,10 @@ def choose_quantile_prior(
     >>> prior.mean, likelihood.scales
     (5.0, (1.0, 1.0))
     """
-    prior = choose_prior(
+    prior = _latent_prior(
         X,
         bounds=bounds,
         kernel=kernel,
-        noise_variance=0.0,
         mean=mean,
         inducing=inducing,
         approximation=approximation,
@@ -308,8 +306,13 @@ def choose_quantile_prior(
     scale = math.sqrt(default_noise_variance(width=bounds.width))
     likelihood = QuantileLikelihood(quantiles=levels, scales=(scale,) * len(levels))
     likelihood.validate()
-    nugget = LATENT_NUGGET * mean_latent_variance(prior, X)
-    return replace(prior, noise_variance=nugget), likelihood
+    return prior, likelihood
+
+
+def _latent_prior(X: Array, **chosen: Any) -> ExactPrior | SparsePrior:
+    """Return the prior of what outputs scatter about by a likelihood: all its noise is a nugget."""
+    prior = choose_prior(X, noise_variance=0.0, **chosen)
+    return replace(prior, noise_variance=LATENT_NUGGET * mean_latent_variance(prior, X))
 
 
 def choose_query(X: Array, *, blocks: Sequence[int] | None = None, random_state: int = 0) -> Query:
