@@ -16,6 +16,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from cloakgp import DPGPRegressor, Guarantee, Release, compose, extend, refine
 from cloakgp.data import ArrayRows
 from cloakgp.ledger import Ledger
+from cloakgp.privacy.checks import PrivacyParameterWarning
 from cloakgp.privacy.cohorts import (
     check_cohorts,
     compare_ids,
@@ -95,7 +96,7 @@ def test_ids_that_do_not_go_with_the_tables_are_refused():
     rows = {0: 2, 1: 2}
     with pytest.raises(ValueError, match="one list for each of 2 tables"):
         compare_ids([["a", "b"]], rows=rows, groups={})
-    with pytest.raises(ValueError, match="a group for each of 2 rows"):
+    with pytest.raises(ValueError, match="table 2 has 2 rows that were asked and 1 ids"):
         compare_ids([["a", "b"], ["c"]], rows=rows, groups={})
     with pytest.raises(ValueError, match="occurs twice in table 2"):
         compare_ids([["a", "b"], ["c", "c"]], rows=rows, groups={})
@@ -259,7 +260,7 @@ def test_combined_releases_of_other_people(rng):
         parts[0].combine(parts[0], people="disjoint")
     with pytest.raises(ValueError, match="2 people are in two tables"):
         parts[0].combine(parts[1], people="disjoint", ids=[list("abcde"), list("adxyz")])
-    two = apart.combine(year(rng, months=1)[0])
+    two = apart.combine(year(rng, months=1)[0], same_rows=False)
     assert two.cohorts == ((0, 3), (1, 3), (2, 3))
 
 
@@ -314,3 +315,74 @@ def test_the_ledger_notes_what_was_said_of_the_people(rng, tmp_path):
     assert [account.standing.charges for account in accounts] == [1, 1]
     assert release.guarantee.epsilon < 1.0
     ledger.verify()
+
+
+def other_people(X, y, **settings):
+    """Return a release of months of other people at the same places, in one prior."""
+    model = DPGPRegressor(
+        ConstantKernel(4.0) * RBF(2.0) + WhiteKernel(0.1),
+        bounds=BOUNDS,
+        delta=0.0,
+        interval=False,
+        learn=None,
+        stages=None,
+        **settings,
+    )
+    return model.fit(X, y).release_
+
+
+def test_no_guess_says_which_table_people_are_in(rng):
+    """Tables with equal inputs may hold the same rows: of which of two would be a guess."""
+    X, y = month(rng)
+    cheap, dear, again = (other_people(X, y, epsilon=each) for each in (0.2, 1.0, 1.0))
+    apart = cheap.combine(dear, people="disjoint")
+    for one, other in ((apart, again), (again, apart)):
+        with pytest.raises(ValueError, match="say whether tables with equal inputs"):
+            one.combine(other)
+        assert one.combine(other, same_rows=False).guarantee.pure_epsilon == pytest.approx(2.0)
+    with pytest.raises(ValueError, match="several tables have these inputs"):
+        apart.combine(again, same_rows=True)
+    with pytest.raises(ValueError, match="say whether"):
+        dear.combine(again, ids=[list("abcde")])
+    same = dear.combine(again, same_rows=True, ids=[list("abcde")])
+    assert same.guarantee.pure_epsilon == pytest.approx(2.0)
+
+
+def test_ids_beside_groups_that_are_not_kept_are_refused(rng):
+    X, y = rng.uniform(0, 5, size=(60, 1)), rng.uniform(*BOUNDS, size=60)
+    homes = [f"h{row // 3}" for row in range(60)]
+    model = DPGPRegressor(bounds=BOUNDS, epsilon=1.0, inducing=5, stages=None, interval=False)
+    release = model.fit_rows(ArrayRows(X, y, groups=homes)).release_
+    later = ArrayRows(X + 1, y, groups=homes)
+    ids = [[f"{who}{row}" for row in range(60)] for who in "ab"]
+    with pytest.raises(ValueError, match="the groups of table 1 are not kept"):
+        extend(release, later, ids=ids, epsilon=1.0, delta=0.0)
+
+
+def test_persons_in_passes_are_combined_with_others(rng):
+    """Each part has several measurements of one table; of the other it is no table."""
+    X, y = rng.uniform(0, 5, size=(900, 1)), rng.uniform(*BOUNDS, size=900)
+    parts = []
+    for name in "ab":
+        model = DPGPRegressor(RBF(2.0), bounds=BOUNDS, epsilon=4.0, inducing=X[:5], interval=False)
+        groups = [f"{name}{row // 2}" for row in range(900)]
+        parts.append(model.fit_rows(ArrayRows(X, y, groups=groups)).release_)
+    assert len(parts[0].measurements) > 1
+    both = parts[0].combine(parts[1], people="disjoint")
+    assert both.cohorts == ((0,), (1,))
+    assert both.guarantee.pure_epsilon == pytest.approx(4.0, rel=1e-3)
+
+
+def test_the_same_rows_said_to_be_other_people_are_warned_of(rng):
+    X, y = month(rng)
+    release = other_people(X, y, epsilon=1.0)
+    with pytest.warns(PrivacyParameterWarning, match="the inputs of one before"):
+        extend(release, X, y, people="disjoint", epsilon=1.0, delta=0.0)
+
+
+def test_rows_that_were_kept_out_have_no_ids(rng):
+    X, y = rng.uniform(0, 5, size=(300, 1)), rng.uniform(*BOUNDS, size=300)
+    model = DPGPRegressor(bounds=BOUNDS, epsilon=4.0, inducing=5, stages=None, calibrate=0.4)
+    release = model.fit(X, y).release_
+    with pytest.raises(ValueError, match="kept out by a draw"):
+        extend(release, X[:5], y[:5], ids=[range(300), range(5)], epsilon=1.0, delta=0.0)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from cloakgp.data.raw import RawRows
     from cloakgp.fitting.visits import Settings
     from cloakgp.orders.progress import Reporter
+    from cloakgp.privacy.cohorts import People
     from cloakgp.release import MultiOutputRelease, Release
     from cloakgp.utils.arrays import Array
 
@@ -162,8 +163,7 @@ def combine(
         made = _together(
             [options.open_combinable(path) for path in releases],
             same_rows=SAME[said],
-            disjoint=texts.one_of(("overlapping", "disjoint"), people, option="--people")
-            == "disjoint",
+            people=_people(people),
         )
         target.write(made.to_bytes())
     say(f"Wrote {to}, of {len(releases)} releases.", style="green")
@@ -171,7 +171,7 @@ def combine(
 
 
 def _together(
-    releases: Sequence[Release | MultiOutputRelease], *, same_rows: bool | None, disjoint: bool
+    releases: Sequence[Release | MultiOutputRelease], *, same_rows: bool | None, people: People
 ) -> Release | MultiOutputRelease:
     """Return one release that combines all."""
     from cloakgp.release import MultiOutputRelease, Release
@@ -181,12 +181,8 @@ def _together(
     if single and several:
         raise ValueError("releases of one private column and of several are not combined")
     if single:
-        return single[0].combine(
-            *single[1:], same_rows=same_rows, people="disjoint" if disjoint else "overlapping"
-        )
-    if same_rows is not None:
-        raise ValueError("--rows goes with releases of one private column")
-    return several[0].combine(*several[1:], people="disjoint" if disjoint else "overlapping")
+        return single[0].combine(*single[1:], same_rows=same_rows, people=people)
+    return several[0].combine(*several[1:], same_rows=same_rows, people=people)
 
 
 def _pay(
@@ -280,12 +276,18 @@ def _extend(known: Release, visit: VisitOptions, noise: NoiseChoice, reporter: R
     return ask_new(known, X, private, queries, **about, **settings)
 
 
+def _people(text: str) -> People:
+    """Return whether people of a table may be in others."""
+    from cloakgp.privacy.cohorts import DISJOINT, OVERLAPPING
+
+    return texts.one_of((OVERLAPPING, DISJOINT), text, option="--people")
+
+
 def _whose(visit: VisitOptions) -> dict[str, Any]:
     """Return whose the new rows are, beside those of the tables before."""
     from cloakgp.data.tables import read_person_ids
-    from cloakgp.privacy.cohorts import DISJOINT, OVERLAPPING
 
-    people = texts.one_of((OVERLAPPING, DISJOINT), visit.people, option="--people")
+    people = _people(visit.people)
     if bool(visit.id_column) != bool(visit.earlier):
         raise ValueError("--id and --earlier go together: the column, and each table before")
     ids = None

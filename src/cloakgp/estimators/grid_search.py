@@ -19,7 +19,7 @@ from cloakgp.estimators.classification import DPGPClassifier
 from cloakgp.estimators.regression import DPGPRegressor
 from cloakgp.fitting.bands import ONE_STAGE, stages_for
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_label_prior, choose_prior
-from cloakgp.fitting.planning import check_exact
+from cloakgp.fitting.planning import check_exact, resolves_inducing
 from cloakgp.fitting.refusals import refuse
 from cloakgp.fitting.strategies import MANY_ROWS, Budget
 from cloakgp.fitting.worst_schedule import worst_of_schedule
@@ -187,6 +187,11 @@ class DPGridSearchCV(MetaEstimatorMixin, BaseEstimator):
         # Each candidate might choose another noise by forecast; the total is stated for all.
         alike = clone(budget).set_params(noise="gaussian")
         candidates = [clone(alike).set_params(**clone(params, safe=False)) for params in grid]
+        if any(resolves_inducing(candidate.inducing) for candidate in candidates):
+            raise ValueError(
+                "candidates are compared in one stage, in which nothing is learned: give a number "
+                "of inducing inputs in place of 'auto'"
+            )
         if len(inputs) > MANY_ROWS and any(
             candidate.inducing is not None for candidate in candidates
         ):

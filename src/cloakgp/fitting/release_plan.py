@@ -265,8 +265,8 @@ class ReleasePlan:
             if self.how.resolves:
                 most = most_inducing(self.table.rows, least=count)
                 kind += (
-                    f" in the first stage; those of a second are placed for the kernel that is "
-                    f"learned, up to {most:,} as are worth it"
+                    " in the first stage; those of a second, if there is one, are placed for the "
+                    f"kernel that is learned by then, as many as are worth it up to {most:,}"
                 )
         notice = f" Why: {self.how.notice}." if self.how.notice else ""
         return f"{kind}{', over rows read in passes' * self.how.by_passes}.{notice}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -25,7 +26,7 @@ from cloakgp.models.likelihoods import CountLikelihood, QuantileLikelihood
 from cloakgp.models.summary import summarise
 from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.budgets import Pair
-from cloakgp.privacy.checks import warn_of_parameters
+from cloakgp.privacy.checks import PrivacyParameterWarning, warn_of_parameters
 from cloakgp.privacy.cohorts import (
     DISJOINT,
     OVERLAPPING,
@@ -49,6 +50,7 @@ from cloakgp.release import DenseStrategy, Measurement, Release, StreamedStrateg
 from cloakgp.release.hyperparameters.learning import reweighed
 from cloakgp.release.measurement import is_in_bands, same_groups, tables_of
 from cloakgp.release.points import complete_points
+from cloakgp.release.strategy import Strategy
 from cloakgp.utils.names import AUTO, DEFAULT_GAP, NoiseChoice, NoiseName
 
 # What accounts note of the people in a new table.
@@ -384,7 +386,18 @@ def _among(
     cohorts = join_cohorts(release.cohorts, (), tables=(known, [table.number]), people=people)
     if ids is None:
         said = ALL_OTHERS if people == DISJOINT else ""
+        if said and any(_has_inputs_of(table, strategy) for strategy in known.values()):
+            warnings.warn(
+                "the new table has the inputs of one before: people='disjoint' says that these are "
+                "other people at the same places. The same people asked again pay for both",
+                PrivacyParameterWarning,
+                stacklevel=3,
+            )
         return replace(visit, cohorts=cohorts, table=table.number, people=said)
+    if any(isinstance(one.question, MarginQuestion) for one in release.measurements):
+        raise ValueError(
+            "ids cannot be compared with those of rows that were kept out by a draw: leave out ids"
+        )
     compared = compare_ids(
         ids,
         rows={**{each: one.n_rows for each, one in known.items()}, table.number: table.rows},
@@ -395,6 +408,17 @@ def _among(
         apart=[known, [table.number]] if people == DISJOINT else (),
     )
     return replace(visit, cohorts=compared, table=table.number, people=COMPARED)
+
+
+def _has_inputs_of(table: RowTable | HeldTable, strategy: Strategy) -> bool:
+    """Return whether a table looks like one that was asked, by its public inputs."""
+    if isinstance(table, HeldTable):
+        return isinstance(strategy, DenseStrategy) and np.array_equal(table.X, strategy.X)
+    return (
+        isinstance(strategy, StreamedStrategy)
+        and strategy.rows == table.rows
+        and np.array_equal(strategy.input_ranges, table.summary.ranges)
+    )
 
 
 @forget_on_failure
@@ -425,7 +449,13 @@ def ask_again(release: Release, table: Table, y: Any, visit: Visit) -> Release:
     @cache
     def budgets() -> dict[NoiseName, Pair]:
         names = noises_for(visit.budget.noise, epsilon=epsilon, delta=delta)
-        spent = [one.guarantee for one in release.measurements]
+        # By people of the table that is asked.
+        others = {table for cohort in visit.cohorts if visit.table in cohort for table in cohort}
+        spent = [
+            one.guarantee
+            for one in release.measurements
+            if not visit.cohorts or one.strategy.table in others
+        ]
         return budgets_at_equal_total(names, epsilon=epsilon, delta=delta, spent=spent)
 
     noise = choose_noise(

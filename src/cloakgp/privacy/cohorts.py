@@ -136,8 +136,8 @@ def compare_ids(
     rows : mapping of int to int
         How many rows each table has, by its number, in order.
     groups : mapping of int to array of shape (N,) or None
-        Of tables in which all rows of a person are protected together: which rows these are, where
-        that is kept.
+        Of tables in which all rows of a person are protected together: which rows these are, None
+        where that is not kept.
     apart : sequence of iterables of int
         Sets of tables; no person may be in two of these sets.
 
@@ -145,7 +145,8 @@ def compare_ids(
     ------
     ValueError
         If there is not one id for each row of each table, ids put other rows together than are
-        protected together, or a person is in two sets that were said to be apart.
+        protected together or nothing shows that they do not, or a person is in two sets that were
+        said to be apart.
 
     Examples
     --------
@@ -161,7 +162,14 @@ def compare_ids(
             f"asked, got {len(ids)}"
         )
     whole = {}
-    for place, ((number, count), owners) in enumerate(zip(rows.items(), ids, strict=True), 1):
+    for place, ((number, count), owners) in enumerate(
+        zip(rows.items(), map(list, ids), strict=True), 1
+    ):
+        if len(owners) != count:
+            raise ValueError(
+                f"table {place} has {count:,} rows that were asked and {len(owners):,} ids: give "
+                "one for each of them, and none for rows that were left out"
+            )
         named = list(person_ids(owners, rows=count))
         whole[number] = set(named)
         if number not in groups and len(whole[number]) < count:
@@ -169,8 +177,16 @@ def compare_ids(
                 f"an id occurs twice in table {place}, whose rows are protected one by one: "
                 "give groups, so that all rows of a person are protected together"
             )
-        kept, named_groups = groups.get(number), checked_groups(named, rows=count)
-        if kept is not None and not np.array_equal(np.asarray(named_groups), kept):
+        if number not in groups:
+            continue
+        kept, named_groups = groups[number], checked_groups(named, rows=count)
+        if kept is None:
+            raise ValueError(
+                f"the groups of table {place} are not kept, so nothing shows that these ids put "
+                "the same rows together: leave out ids, and say people='disjoint' if nobody is in "
+                "two tables"
+            )
+        if not np.array_equal(np.asarray(named_groups), kept):
             raise ValueError(
                 f"the ids of table {place} are not those of its groups: other rows are protected "
                 "together"

@@ -255,12 +255,13 @@ def merge_measurements(
     for part in parts[1:]:
         numbers = renumbered(tables_of(together), tables_of(part), same_rows=same_rows)
         renamed.append(numbers)
+        before = tuple(together)
         for one in part:
             moved = replace(one, strategy=one.strategy.renumber(numbers[one.strategy.table]))
             for known in together:
                 _check_together(moved, known)
             if not any(_same_answers(moved, known) for known in together):
-                _check_groups_are_kept(moved, together)
+                _check_groups_are_kept(moved, before)
                 together.append(moved)
     check_kept_where_in_bands(together)
     return tuple(together), renamed
@@ -324,7 +325,7 @@ def renumbered(
     Raises
     ------
     ValueError
-        If ``same_rows`` is True and the inputs differ.
+        If ``same_rows`` is True and the inputs of none of these tables, or of several, are alike.
     """
     numbers: dict[int, int] = {}
     for table, strategy in added.items():
@@ -338,6 +339,8 @@ def renumbered(
         ]
         if same_rows and not alike:
             raise ValueError("same_rows=True, but the releases have different inputs")
+        if same_rows and len(alike) > 1:
+            raise ValueError("same_rows=True, and several tables have these inputs: which is it?")
         numbers[table] = alike[0] if alike else 1 + max([*known, *numbers.values()])
     return numbers
 

@@ -248,7 +248,7 @@ class Release(SavedRelease, Predictions):
         ------
         ValueError
             If priors, classes or columns differ, one was made within a limit, ``same_rows=True``
-            and the inputs differ,
+            and the inputs differ, or same_rows is not given where a release has cohorts or ids are,
             ``same_rows=False`` and parts are copies of one visit, or the same rows were asked
             different questions and are not kept; if people are said to be disjoint and are not, or
             ids do not go with the tables.
@@ -277,6 +277,12 @@ class Release(SavedRelease, Predictions):
             if same_rows:
                 raise ValueError("same_rows=True says that people are in both: leave it out")
             same_rows = False
+        elif same_rows is None and (ids is not None or any(one.cohorts for one in (self, *others))):
+            # A guess that two tables are one would leave out what people of the other were asked.
+            raise ValueError(
+                "a person is in few of the tables: say whether tables with equal inputs are the "
+                "same rows, same_rows=True (--rows same), or others, same_rows=False (--rows other)"
+            )
         together, renamed = merge_measurements(parts, same_rows=same_rows)
         cohorts = self.cohorts
         for number, (other, numbers) in enumerate(zip(others, renamed[1:], strict=True), 1):

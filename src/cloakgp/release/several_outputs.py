@@ -336,7 +336,10 @@ class MultiOutputRelease(SavedRelease):
         )
 
     def combine(
-        self, *others: MultiOutputRelease, people: People = OVERLAPPING
+        self,
+        *others: MultiOutputRelease,
+        same_rows: bool | None = None,
+        people: People = OVERLAPPING,
     ) -> MultiOutputRelease:
         """Return one release that combines this and others; see `Release.combine`.
 
@@ -344,8 +347,8 @@ class MultiOutputRelease(SavedRelease):
         ----------
         *others : MultiOutputRelease
             With the same prior and columns.
-        people : {"overlapping", "disjoint"}
-            Whether anybody may be in two of the releases.
+        same_rows, people
+            As there.
 
         Raises
         ------
@@ -365,7 +368,8 @@ class MultiOutputRelease(SavedRelease):
             for other in others
         ):
             raise ValueError("releases about different columns cannot be combined")
-        together = self.entries.combine(*(other.entries for other in others), people=people)
+        entries = (other.entries for other in others)
+        together = self.entries.combine(*entries, same_rows=same_rows, people=people)
         provenance = None
         if self.provenance is not None:
             provenance = self.provenance.successor(together.measurements)

@@ -83,7 +83,9 @@ def band_facts(release: Release) -> tuple[Fact, ...]:
                 f"asked{few}.",
             ),
         )
-    question, sizes = asked[-1].question, asked[-1].strategy.totals
+    question = asked[-1].question
+    if release.fitted_prior.scatter is None:
+        return (Fact("bands", f"{what} Where values scatter most is not told of this release."),)
     assert isinstance(question, ScatterQuestion | RowScatter)
     noise = np.sqrt(release.fitted_prior.observation_noise(question.centres))
     most = int(np.argmax(noise))
@@ -97,9 +99,8 @@ def band_facts(release: Release) -> tuple[Fact, ...]:
             "bands",
             f"{what} Then it was asked how far values lie from predictions, in {len(noise)} groups "
             f"of rows with like inputs. By noisy answers {asked_output(release)} scatters most "
-            f"around {place}: with an sd of {noise[most]:.3g} among {sizes[most]:,.0f} rows, and "
-            f"of {others.min():.3g} to {others.max():.3g} elsewhere. What bands lost of a group "
-            "counts as scatter.",
+            f"around {place}: with an sd of {noise[most]:.3g}, and of {others.min():.3g} to "
+            f"{others.max():.3g} elsewhere. What bands lost of a group counts as scatter.",
         ),
     )
 
