@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF
 
-from cloakgp import DPGPClassifier, DPGPRegressor, Release
+from cloakgp import DPGPClassifier, DPGPRegressor, DPGridSearchCV, Release
 from cloakgp.data import ArrayRows
 from cloakgp.fitting.resolution import Pivots, most_inducing, resolve
 from cloakgp.models import NotPositiveDefiniteError, SparsePrior
@@ -196,7 +196,7 @@ def test_few_rows_are_held_and_many_planned_for():
     assert plan.by_passes
     assert plan.resolves
     told = model_of().plan(ArrayRows(np.zeros((50_000, 2)), np.zeros(50_000)))
-    assert "up to 1,000 as are worth it" in str(told)
+    assert "as many as are worth it up to 1,000" in str(told)
     fixed = model_of(inducing=200).plan(ArrayRows(np.zeros((50_000, 2)), np.zeros(50_000)))
     assert "as are worth it" not in str(fixed)
     assert told.seconds == pytest.approx(5 * fixed.seconds)
@@ -209,5 +209,10 @@ def test_words_other_than_auto_and_other_outputs_are_refused():
     X, y = steep(rows=20)
     with pytest.raises(ValueError, match="a number, auto or inputs"):
         model_of(inducing="many").fit(X, y)
+    for one_stage in ({"stages": None}, {"calibrate": 0.1}):
+        with pytest.raises(ValueError, match="one stage, or rows are kept out"):
+            model_of(**one_stage).fit(X, y)
+    with pytest.raises(ValueError, match="in place of 'auto'"):
+        DPGridSearchCV(model_of(), {"kernel": [RBF(1.0)]}, selection_epsilon=1.0).fit(X, y)
     with pytest.raises(ValueError, match="one output of numbers"):
         DPGPClassifier(classes=[0, 1], epsilon=1.0, delta=0.01, inducing="auto").fit(X, y > 0)

@@ -266,7 +266,7 @@ class ReleasePlan:
                 most = most_inducing(self.table.rows, least=count)
                 kind += (
                     " in the first stage; those of a second, if there is one, are placed for the "
-                    f"kernel that is learned by then, as many as are worth it up to {most:,}"
+                    f"kernel that is known by then, as many as are worth it up to {most:,}"
                 )
         notice = f" Why: {self.how.notice}." if self.how.notice else ""
         return f"{kind}{', over rows read in passes' * self.how.by_passes}.{notice}"

@@ -683,9 +683,9 @@ class FitRequest:
             raise ValueError(
                 f"{spelled('inducing', AUTO)} is for one output of numbers: give a number"
             )
-        if self.task.stages is None or self.learn is None or self.task.kept:
+        if self.task.stages is None or self.task.kept:
             raise ValueError(
                 f"{spelled('inducing', AUTO)} places those of a second stage for the kernel that "
-                "the first one taught, in tables that are read in passes: where there is one "
-                "stage, nothing is learned, or rows are kept out, give a number"
+                "is known by then, in tables that are read in passes: where there is one stage, or "
+                "rows are kept out, give a number"
             )
