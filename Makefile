@@ -50,7 +50,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/lint-imports
 
 unit: $(VENV)/.installed-dev
-	@echo "Tests: some ten minutes on two cores, one of them in a browser if there is one."
+	@echo "Tests: some twenty minutes on two cores, one of them in a browser if there is one."
 	$(PYTEST)
 
 ## What depends on the last bits, under the kernels that OpenBLAS picks for other processors, and
