@@ -108,6 +108,8 @@ def serving() -> Iterator[tuple[str, dict[Role, str], psutil.Process]]:
     with tempfile.TemporaryDirectory() as folder:
         process = context.Process(target=_serve, args=(folder, there))
         process.start()
+        # Held here as well, it would be open, and waited on, when the process has ended.
+        there.close()
         try:
             address, tokens = here.recv()
             yield address, tokens, psutil.Process(process.pid)
@@ -132,7 +134,8 @@ def _serve(folder: str, there: Connection) -> None:
         rates=dict.fromkeys(RATES, OFTEN),
     )
     prepared = prepare(settings, demonstration=True)
-    tokens = {each.role: each.token for each in prepared.introduced}
+    assert prepared.demonstration is not None
+    tokens = {each.role: each.token for each in prepared.demonstration.people}
     serve(prepared, begun=lambda address: there.send((address, tokens)))
 
 
