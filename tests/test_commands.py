@@ -14,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 import cloakgp
+from cloakgp import Release
 from cloakgp.cli import app
 
 PROJECT = Path(cloakgp.__file__).parents[2]
@@ -56,6 +57,17 @@ def test_the_commands_of_a_page_run(page, tmp_path, monkeypatch):
         for option in ("-o", "--html"):
             if option in words:
                 assert Path(words[words.index(option) + 1]).stat().st_size > 0
+
+
+def test_persons_of_the_readme_are_protected_together(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for command in ["cloakgp example", *commands("README.md")]:
+        if command == "cloakgp example" or "people.xlsx" in command:
+            done = CliRunner().invoke(app, shlex.split(command)[1:])
+            assert done.exit_code == 0, done.output
+    release = Release.load("households.cloak")
+    assert "household" not in release.schema.sources
+    assert release.measurements[0].strategy.grouped
 
 
 def test_the_tables_are_what_the_documents_say(tmp_path, monkeypatch):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import shlex
 import sqlite3
 from pathlib import Path
 
@@ -56,37 +55,6 @@ def run(*words):
     assert SECRET not in result.output
     assert "unforeseen" not in result.output
     return result
-
-
-def test_what_the_readme_says_of_tables_works_word_for_word():
-    rng = np.random.default_rng(5)
-    age = rng.integers(4, 80, 60)
-    frame = pd.DataFrame(
-        {
-            "household": [f"h{number // 3}" for number in range(60)],
-            "age": age,
-            "job": rng.choice(["cook", "clerk"], 60),
-            "born": pd.Timestamp("2020-06-01") - pd.to_timedelta(age * 365.25, "D").floor("D"),
-            "height": (100 + age).clip(0, 175) + rng.integers(0, 9, 60),
-        }
-    )
-    frame.to_excel("people.xlsx", index=False)
-    frame.drop(columns="height").head(5).to_csv("new.csv", index=False)
-    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    section = readme.partition("### Tables as they are")[2]
-    commands = section.partition("```sh\n")[2].partition("```")[0].replace("\\\n", " ")
-    ran = []
-    for line in commands.splitlines():
-        program, *words = shlex.split(line, comments=True)
-        assert program == "cloakgp"
-        result = run(*words)
-        assert result.exit_code == 0, (line, result.output)
-        ran.append(words[0])
-    assert ran == ["schema", "release", "predict"]
-    release = Release.load("heights.cloak")
-    assert "household" not in release.schema.sources
-    assert release.measurements[0].strategy.grouped
-    assert len(pd.read_csv("out.csv")) == 5
 
 
 def test_the_person_is_no_input_unless_inputs_say_so(people):

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning
 
 LIMITS = (-3.0, 7.0)
 FAR = (-1.7e308, -1e20, -5e-324, 0.0, 5e-324, 1e-9, 1e20, 1.7e308)
-release_module = importlib.import_module("cloakgp.release.release")
+cohorts_module = importlib.import_module("cloakgp.privacy.cohorts")
 steps_module = importlib.import_module("cloakgp.fitting.steps")
 held_module = importlib.import_module("cloakgp.fitting.held")
 bands_module = importlib.import_module("cloakgp.privacy.questions.bands")
@@ -392,8 +392,8 @@ def test_bands_from_outputs_are_caught(monkeypatch):
 
 def test_a_stage_that_the_guarantee_forgets_is_caught(monkeypatch):
     """Mutation: all but the last are counted."""
-    whole = release_module.compose
-    monkeypatch.setattr(release_module, "compose", lambda *parts: whole(*parts[:-1]))
+    whole = cohorts_module.compose
+    monkeypatch.setattr(cohorts_module, "compose", lambda *parts: whole(*parts[:-1]))
     release, _, together = attacked()
     assert together > release.guarantee.mu
 

@@ -25,7 +25,7 @@ from cloakgp.release.bands import RowCalibration
 pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
 
 room = importlib.import_module("cloakgp.privacy.ask")
-release_module = importlib.import_module("cloakgp.release.release")
+cohorts_module = importlib.import_module("cloakgp.privacy.cohorts")
 ROWS = 5
 # Two strata; sds from which residuals overflow, and in which they vanish.
 QUESTION = CalibrationQuestion(
@@ -355,7 +355,7 @@ def test_all_stages_of_a_fit_of_two_outputs_keep_its_guarantee(passes, people):
 @pytest.mark.usefixtures("asks_few")
 def test_counts_of_the_second_output_that_the_guarantee_forgets_are_caught(monkeypatch):
     """Mutation: as if a person were in the counts of the first output alone, and in no stage."""
-    whole = release_module.compose
-    monkeypatch.setattr(release_module, "compose", lambda *parts: whole(parts[-2]))
+    whole = cohorts_module.compose
+    monkeypatch.setattr(cohorts_module, "compose", lambda *parts: whole(parts[-2]))
     release, _, spent = furthest_of_both(passes=False, people=None)
     assert spent > release.guarantee.mu

@@ -31,7 +31,7 @@ FAR = (-1.7e308, -1e20, -5e-324, 0.0, 5e-324, 1e20, 1.7e308)
 search_module = importlib.import_module("cloakgp.fitting.interval")
 strata_module = importlib.import_module("cloakgp.fitting.strata")
 fit_module = importlib.import_module("cloakgp.fitting.fit")
-release_module = importlib.import_module("cloakgp.release.release")
+cohorts_module = importlib.import_module("cloakgp.privacy.cohorts")
 
 
 def on_and_around(edges):
@@ -293,8 +293,8 @@ def test_an_interval_from_outputs_is_caught(monkeypatch):
 
 def test_counts_that_the_guarantee_forgets_are_caught(monkeypatch):
     """Mutation: what was counted is left out of the sum."""
-    whole = release_module.compose
-    monkeypatch.setattr(release_module, "compose", lambda *parts: whole(parts[0], *parts[-2:]))
+    whole = cohorts_module.compose
+    monkeypatch.setattr(cohorts_module, "compose", lambda *parts: whole(parts[0], *parts[-2:]))
     release, _, together = attacked()
     assert together > release.guarantee.mu
 

@@ -330,12 +330,12 @@ MUTATIONS = {
         "bayes",
     ),
     "a measurement forgotten": (
-        "release.release",
+        "privacy.cohorts",
         "compose",
         forgetful,
         "refine, extend and combine",
     ),
-    "a step forgotten": ("release.release", "compose", forgetful, "classes combined"),
+    "a step forgotten": ("privacy.cohorts", "compose", forgetful, "classes combined"),
     "a chunk counted twice": (
         "privacy.ask",
         "_Answered.merge",
@@ -379,13 +379,13 @@ MUTATIONS = {
         "Laplace, three classes",
     ),
     "a stage with Laplace noise forgotten": (
-        "release.release",
+        "privacy.cohorts",
         "compose",
         forgetful,
         "Laplace, two stages",
     ),
     "a visit with Gaussian noise forgotten": (
-        "release.release",
+        "privacy.cohorts",
         "compose",
         forgetful,
         "Laplace, then Gaussian",

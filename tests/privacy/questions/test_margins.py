@@ -21,7 +21,6 @@ from cloakgp.privacy.questions.margins import MarginQuestion
 # Budgets are as large as it takes to try them all.
 pytestmark = pytest.mark.filterwarnings("ignore::cloakgp.PrivacyParameterWarning")
 
-release_module = importlib.import_module("cloakgp.release.release")
 ROWS = 4
 # Sds with which scores overflow, and in which they vanish.
 QUESTION = MarginQuestion(
