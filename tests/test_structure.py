@@ -26,9 +26,9 @@ READER = "privacy.ask"
 
 RANDOM_MODULES = {"random", "secrets", "opendp", "uuid"}
 SAMPLER = "privacy.sampler"
-# These shuffle, split and draw samples of published data, or simulate people; they never draw
-# privacy noise.
-SPLITTERS = ("cli.demonstration", "data.example", "experiments")
+# These shuffle, split and draw samples of published data, draw places among public inputs, or
+# simulate people; they never draw privacy noise.
+SPLITTERS = ("cli.demonstration", "data.example", "experiments", "fitting.resolution")
 # Draw the key of a ledger, and tokens, which must not be guessed.
 KEYS = ("ledger.keys", "service.credentials")
 

@@ -197,7 +197,7 @@ class _Asking:
     model: RowModel
     rule: Rule
     cells: Partition | None
-    remember: bool
+    remember: bool = False
 
     def __call__(self, chunk: Chunk) -> StrategySums:
         features, noise = self.model.features_and_noise(chunk.X)
