@@ -390,7 +390,6 @@ class DPGPRegressor(
         --------
         >>> import numpy as np
         >>> from cloakgp.data import ArrayRows
-        from cloakgp.data.entries import ExposedRows
         >>> X = np.linspace(0, 10, 5000)[:, None]
         >>> model = DPGPRegressor(bounds=(-1, 1), epsilon=1.0, delta=1e-5, inducing=20)
         >>> model.fit_rows(ArrayRows(X, np.sin(X).ravel())).release_.n_rows
