@@ -253,8 +253,8 @@ class ReleasePlan:
         each = self.table.rows / self.table.people
         return (
             f"{self.table.rows:,} of {self.table.people:,} people: {each:.3g} each on average, and "
-            f"{self.table.most_rows:,} at most. The one with most rows decides how much noise "
-            "protects them all."
+            f"{self.table.most_rows:,} at most. The noise hides all rows together "
+            "of whichever person weighs most in the questions."
         )
 
     def _model(self) -> str:
