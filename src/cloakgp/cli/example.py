@@ -21,22 +21,32 @@ def example(
     What the README and the tutorials say can be tried on them as it stands there. Where Excel's
     package is not installed, people.xlsx is left out.
     """
+    import io
+
+    import pyarrow as pa
+
+    from cloakgp.data import format_of
     from cloakgp.data.example import example_care, example_people, new_people
+    from cloakgp.utils.extras import MissingExtraError
     from cloakgp.utils.files import write_file
 
     folder.mkdir(parents=True, exist_ok=True)
     people, new = example_people(), new_people()
-    contents = {
-        "people.csv": people.to_csv(index=False).encode(),
-        "care.csv": example_care().to_csv(index=False).encode(),
-        "new.csv": new.to_csv(index=False).encode(),
+    tables = {
+        "people.csv": people,
+        "people.xlsx": people.drop(columns="ill"),
+        "care.csv": example_care(),
+        "new.csv": new,
     }
-    sheet = _as_excel(people.drop(columns="ill"))
-    if sheet is not None:
-        contents["people.xlsx"] = sheet
-    for name, content in contents.items():
-        write_file(folder / name, content, overwrite=overwrite)
-        say(f"Wrote {folder / name}", style="green")
+    for name, table in tables.items():
+        path, file = folder / name, io.BytesIO()
+        rows = pa.Table.from_pandas(table, preserve_index=False)
+        try:
+            format_of(path).write(iter([rows]), file, suffix=path.suffix)
+        except MissingExtraError:
+            continue
+        write_file(path, file.getvalue(), overwrite=overwrite)
+        say(f"Wrote {path}", style="green")
     explain(
         f"{len(people)} simulated people with households, text, dates and gaps, and {len(new)} "
         "new ones without private columns. Nobody in them exists. Begin with:"
@@ -45,18 +55,3 @@ def example(
         f"  cloakgp plan {folder / 'people.csv'} --inputs age,weight --output height "
         "--bounds 40 200 --epsilon 1"
     )
-
-
-def _as_excel(people: object) -> bytes | None:
-    """Return a sheet, or None where nothing can write one."""
-    import io
-
-    import pandas as pd
-
-    assert isinstance(people, pd.DataFrame)
-    file = io.BytesIO()
-    try:
-        people.to_excel(file, index=False)
-    except ImportError:
-        return None
-    return file.getvalue()
