@@ -15,7 +15,7 @@ from cloakgp import DPGPRegressor
 from cloakgp.models.likelihoods.counts import count_distribution
 from cloakgp.utils.arrays import Array
 from experiments.framework import Experiment, Progress, RowDraws, Rows, table_titled
-from experiments.spread import standard_error, with_error
+from experiments.spread import draw_by_draw, means_with_errors
 
 BOUNDS, COVERAGE, NEW = (0, 200), 0.9, 2000
 # Rates from 0.2 to 20 about their middle; with r of a negative binomial, and Poisson.
@@ -118,24 +118,19 @@ class Rates(Experiment[Found]):
 
     def compute(self, progress: Progress) -> Found:
         """Return what is measured, draw by draw."""
-        found: Found = {}
+
+        def measure(overdispersion: float, draw: int) -> dict[str, tuple[float, ...]]:
+            return measured(
+                self.rows, overdispersion=overdispersion, epsilon=self.epsilon, draw=draw
+            )
+
         with progress("rates", steps=len(OVERDISPERSIONS) * self.draws) as tick:
-            for overdispersion in OVERDISPERSIONS:
-                for draw in range(self.draws):
-                    each = measured(
-                        self.rows, overdispersion=overdispersion, epsilon=self.epsilon, draw=draw
-                    )
-                    for way, values in each.items():
-                        found.setdefault((overdispersion, way), []).append(values)
-                    tick()
-        return found
+            return draw_by_draw(OVERDISPERSIONS, draws=self.draws, measure=measure, tick=tick)
 
     def tables(self, found: Found) -> Iterable[Table | str]:
         """Lay out means over draws with their standard errors."""
         table = table_titled(f"Rates of {self.rows:,} rows", "truth", "way", right=MEASURES)
         for (overdispersion, way), draws in found.items():
-            columns = np.array(draws).T
-            cells = [with_error(float(one.mean()), standard_error(one)) for one in columns]
             truth = f"r = {1 / overdispersion:g}" if overdispersion else "Poisson"
-            table.add_row(truth, way, *cells)
+            table.add_row(truth, way, *means_with_errors(draws))
         yield table

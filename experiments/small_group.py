@@ -14,7 +14,7 @@ from rich.table import Table
 from cloakgp import DPGPRegressor
 from cloakgp.utils.arrays import Array
 from experiments.framework import Experiment, Progress, RowDraws, Rows, table_titled
-from experiments.spread import standard_error, with_error
+from experiments.spread import draw_by_draw, means_with_errors
 
 BOUNDS, INDUCING, COVERAGE = (-25, 25), 60, 0.95
 # Of the rows, and by how many sds of the scatter, which is 1.
@@ -102,15 +102,12 @@ class SmallGroup(Experiment[Found]):
 
     def compute(self, progress: Progress) -> Found:
         """Return what is measured, draw by draw."""
-        found: Found = {}
+
+        def measure(place: str, draw: int) -> dict[str, tuple[float, ...]]:
+            return measured(self.rows, place=place, epsilon=self.epsilon, draw=draw)
+
         with progress("groups", steps=len(PLACES) * self.draws) as tick:
-            for place in PLACES:
-                for draw in range(self.draws):
-                    each = measured(self.rows, place=place, epsilon=self.epsilon, draw=draw)
-                    for way, values in each.items():
-                        found.setdefault((place, way), []).append(values)
-                    tick()
-        return found
+            return draw_by_draw(PLACES, draws=self.draws, measure=measure, tick=tick)
 
     def tables(self, found: Found) -> Iterable[Table | str]:
         """Lay out means over draws with their standard errors."""
@@ -118,7 +115,5 @@ class SmallGroup(Experiment[Found]):
             f"A group of a tenth of {self.rows:,} rows", "told by", "bands", right=MEASURES
         )
         for (place, way), draws in found.items():
-            columns = np.array(draws).T
-            cells = [with_error(float(one.mean()), standard_error(one)) for one in columns]
-            table.add_row(place, way, *cells)
+            table.add_row(place, way, *means_with_errors(draws))
         yield table

@@ -6,6 +6,9 @@ should be in one case of three.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
 import numpy as np
 
 from cloakgp.utils.arrays import Array
@@ -70,3 +73,55 @@ def with_error(mean: float, error: float | None, form: str = ".2f") -> str:
     ('+0.25 (0.12)', '0.25')
     """
     return f"{mean:{form}}" if error is None else f"{mean:{form}} ({error:{form.lstrip('+')}})"
+
+
+Case = TypeVar("Case")
+
+
+def draw_by_draw(
+    cases: Sequence[Case],
+    *,
+    draws: int,
+    measure: Callable[[Case, int], Mapping[str, tuple[float, ...]]],
+    tick: Callable[[], object],
+) -> dict[tuple[Case, str], list[tuple[float, ...]]]:
+    """Return what each way measures of each case, draw by draw.
+
+    Parameters
+    ----------
+    cases : sequence
+    draws : int
+    measure : callable
+        A case and the number of a draw → the measures of each way.
+    tick : callable
+        Called after each draw.
+
+    Examples
+    --------
+    >>> draw_by_draw("a", draws=2, measure=lambda _, draw: {"way": (draw,)}, tick=lambda: None)
+    {('a', 'way'): [(0,), (1,)]}
+    """
+    found: dict[tuple[Case, str], list[tuple[float, ...]]] = {}
+    for case in cases:
+        for draw in range(draws):
+            for way, values in measure(case, draw).items():
+                found.setdefault((case, way), []).append(values)
+            tick()
+    return found
+
+
+def means_with_errors(draws: Sequence[Sequence[float]]) -> list[str]:
+    """Return means of measures over draws, each with its standard error.
+
+    Parameters
+    ----------
+    draws : sequence of sequences of float
+        The measures of each draw.
+
+    Examples
+    --------
+    >>> means_with_errors([(1.0, 2.0), (3.0, 2.0)])
+    ['2.00', '2.00']
+    """
+    columns = np.array(draws).T
+    return [with_error(float(one.mean()), standard_error(one)) for one in columns]
