@@ -87,7 +87,9 @@ def test_groups_are_counted_and_cost_error():
     alone, together = (model.plan(X, groups=whose, epsilons=()) for whose in (None, PEOPLE))
     assert together.forecast.error > 1.2 * alone.forecast.error
     assert (together.table.people, together.table.most_rows) == (20, 4)
-    assert "80 of 20 people: 4 each on average, and 4 at most" in facts(together)["rows"]
+    told = facts(together)["rows"]
+    assert "80 of 20 people: 4 each on average, and 4 at most" in told
+    assert told.endswith("of whichever person weighs most in the questions.")
     assert "which rows are the same person" in facts(together)["becomes public"]
 
 

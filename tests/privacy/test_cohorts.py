@@ -298,7 +298,8 @@ def test_words_say_who_pays_what_and_whose_word_it_is(rng):
 
 def test_the_ledger_notes_what_was_said_of_the_people(rng, tmp_path):
     ledger = Ledger.create(tmp_path / "people.db")
-    accounts = [ledger.open_account(name, epsilon=1.0, delta=1e-4) for name in ("may", "june")]
+    names = ("may", "june", "july")
+    accounts = [ledger.open_account(name, epsilon=1.0, delta=1e-4) for name in names]
     tables = [month(rng) for _ in accounts]
     budget = {"epsilon": 0.9, "delta": 1e-5}
     with accounts[0]:
@@ -306,13 +307,20 @@ def test_the_ledger_notes_what_was_said_of_the_people(rng, tmp_path):
         release = model.fit(*tables[0]).release_
     with accounts[1]:
         release = extend(release, *tables[1], people="disjoint", **budget)
+    ids = [[f"{month}{row}" for row in range(5)] for month in names]
+    with accounts[2]:
+        extend(release, *tables[2], people="disjoint", ids=ids, **budget)
     said = [
         entry.content.get("people")
         for entry in ledger.entries()
         if entry.content["kind"] == "reserved"
     ]
-    assert said == [None, "in none of the tables before, as the caller says"]
-    assert [account.standing.charges for account in accounts] == [1, 1]
+    assert said == [
+        None,
+        "in none of the tables before, as the caller says",
+        "compared with those of the tables before by the caller's ids",
+    ]
+    assert [account.standing.charges for account in accounts] == [1, 1, 1]
     assert release.guarantee.epsilon < 1.0
     ledger.verify()
 

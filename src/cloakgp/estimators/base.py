@@ -25,11 +25,9 @@ from cloakgp.fitting.fit import ModelWithin, Plan, fit
 from cloakgp.fitting.gathered import GatheredTable
 from cloakgp.fitting.passes import Rows, inducing_inputs
 from cloakgp.fitting.planning import resolves_inducing
-from cloakgp.fitting.request import FitRequest, Regression, Task
+from cloakgp.fitting.request import FitRequest, QuantileRegression, Regression, Task
 from cloakgp.fitting.strategies import Query
 from cloakgp.fitting.table import Table
-from cloakgp.models.transforms import OutputTransform
-from cloakgp.privacy import OutputBounds
 from cloakgp.privacy.checks import warn_caller, warn_of_parameters
 from cloakgp.release import Release
 from cloakgp.release.provenance import Provenance
@@ -437,20 +435,18 @@ class DesignMixin(BaseEstimator):
         X_query: TableLike | None,
         query_weight: ArrayLike | None,
         *,
-        bounds: OutputBounds,
-        transform: OutputTransform | None,
-        mean: float | None,
+        task: Regression | QuantileRegression,
         on_step: OnStep,
     ) -> tuple[GatheredTable, int | Array, Query]:
         """Return the cells of a table in chunks, inducing inputs and query points for it."""
         on_step("gathering rows in cells")
-        table = GatheredTable.gather(rows, transform=transform)
+        table = GatheredTable.gather(rows, transform=task.transform)
         warn_of_parameters(
             epsilon=self.epsilon,
             delta=self.delta,
             rows=table.rows,
-            bounds=[(bounds.lo, bounds.hi)],
-            mean=mean,
+            bounds=[(task.declared.lo, task.declared.hi)],
+            mean=task.mean,
         )
         on_step("choosing the prior")
         inducing = inducing_inputs(

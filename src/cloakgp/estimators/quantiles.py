@@ -291,13 +291,7 @@ class DPGPQuantileRegressor(
         self._request().validate()
         task = self._quantiles()
         table, inducing, query = self._gather(
-            rows,
-            X_query,
-            query_weight,
-            bounds=task.declared,
-            transform=task.transform,
-            mean=self.mean,
-            on_step=on_step,
+            rows, X_query, query_weight, task=task, on_step=on_step
         )
         sample = table.summary.sample
         model = partial(self._model, sample, inducing)

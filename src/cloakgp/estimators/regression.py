@@ -459,13 +459,7 @@ class DPGPRegressor(
         """Fit counts in cells of rows that are read in passes."""
         task = self._regression()
         table, inducing, query = self._gather(
-            rows,
-            X_query,
-            query_weight,
-            bounds=task.declared,
-            transform=task.transform,
-            mean=self.mean,
-            on_step=on_step,
+            rows, X_query, query_weight, task=task, on_step=on_step
         )
         sample = table.summary.sample
         prior_within = partial(

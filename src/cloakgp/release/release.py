@@ -145,9 +145,12 @@ class Release(SavedRelease, Predictions):
         """
         if self.choice is not None:
             return self.choice.total([one.guarantee for one in self.measurements])
-        return guarantee_of_cohorts(
-            self.cohorts, [(one.strategy.table, one.guarantee) for one in self.measurements]
-        )
+        return guarantee_of_cohorts(self.cohorts, self._asked)
+
+    @property
+    def _asked(self) -> list[tuple[int, Guarantee]]:
+        """The table that each measurement asked, and its guarantee."""
+        return [(one.strategy.table, one.guarantee) for one in self.measurements]
 
     @property
     def insecure(self) -> bool:
@@ -381,10 +384,9 @@ class Release(SavedRelease, Predictions):
         """Return what was spent on people of each cohort; of none, if anybody is in all tables."""
         if not cohorts or self.choice is not None:
             return [((), Amount.of_guarantee(replace(self, cohorts=()).guarantee))]
-        parts = [(one.strategy.table, one.guarantee) for one in self.measurements]
         spent = []
         for cohort in cohorts:
-            asked = asked_of(cohort, parts)
+            asked = asked_of(cohort, self._asked)
             spent.append((cohort, Amount.of_guarantee(compose(*asked)) if asked else Amount()))
         return spent
 
