@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+from cloakgp import DPGPRegressor
 from cloakgp.design import Certificate, design_strategy
+from cloakgp.models.scatter import Scatter
 from cloakgp.privacy import Answers, Guarantee, OutputBounds
 from cloakgp.privacy.accounting import gaussian_epsilon
 from cloakgp.release import DenseStrategy, Measurement, Release
@@ -157,3 +160,36 @@ def any_evidence(monkeypatch):
     """Learn whatever the answers say, however faintly."""
     monkeypatch.setattr("cloakgp.release.hyperparameters.quadrature.EVIDENCE", 0.0)
     monkeypatch.setattr("cloakgp.release.hyperparameters.learning.EVIDENCE", -np.inf)
+
+
+@pytest.fixture(scope="session")
+def calibrated():
+    """A release whose intervals go by noisy counts, in more than one stratum."""
+    rng = np.random.default_rng(2)
+    X = rng.uniform(0.0, 10.0, size=(3000, 1))
+    skewed = (1.0 + X[:, 0] / 5) * (rng.gamma(1.0, size=3000) - 1.0)
+    y = 30.0 + 2.0 * np.sin(X[:, 0]) + 0.3 * skewed
+    model = DPGPRegressor(
+        bounds=(26.0, 37.0),
+        epsilon=3.0,
+        inducing=10,
+        interval=False,
+        gap=0.05,
+        insecure_seed=1,
+    )
+    release = model.fit(X, y).release_
+    assert len(release.calibrated_by.curves) > 1
+    return release
+
+
+@pytest.fixture(scope="session")
+def scattered():
+    """A release whose noise varies with the inputs."""
+    X = np.random.default_rng(8).uniform(1, 5, size=(20, 2))
+    model = DPGPRegressor(bounds=(20, 40), epsilon=2.0, delta=1e-3, insecure_seed=3)
+    release = model.fit(X, np.linspace(25, 35, 20)).release_
+    scatter = Scatter(
+        centres=X[:3], units=np.array([1.0, 2.0]), length=1.5, weights=np.array([1.0, -0.5, 7.0])
+    )
+    learned = [replace(one, prior=replace(one.prior, scatter=scatter)) for one in release.learned]
+    return replace(release, learned=tuple(learned))

@@ -30,7 +30,7 @@ from cloakgp.utils.arrays import Array
 if TYPE_CHECKING:
     from sklearn.gaussian_process.kernels import Kernel
 
-    from cloakgp.release.release import Release
+    from cloakgp.release.predictions import Predictions
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +91,7 @@ class Coefficients:
     likelihood: Likelihood
 
 
-def coefficients(release: Release) -> tuple[Coefficients, ...]:
+def coefficients(release: Predictions) -> tuple[Coefficients, ...]:
     """Return the coefficients of predictions, one for each prior that a release averages over.
 
     Parameters
@@ -163,9 +163,16 @@ def _channel(posterior: Posterior, places: NDArray[np.intp], *, count: int) -> C
     return Channel(
         mean=float(prior.mean),
         weights=np.asarray(asked.T @ posterior.weights, dtype=np.float64),
-        subtracted=np.asarray(root, dtype=np.float64),
+        subtracted=_shortened(np.asarray(root, dtype=np.float64)),
         added=np.zeros((0, count)),
     )
+
+
+def _shortened(root: Array) -> Array:
+    """Return a root with no more rows than columns, which has the same squared lengths."""
+    if root.shape[0] <= root.shape[1]:
+        return root
+    return np.asarray(np.linalg.qr(root, mode="r"), dtype=np.float64)
 
 
 def _of_iteration(state: NewtonState) -> Channel:
@@ -177,6 +184,6 @@ def _of_iteration(state: NewtonState) -> Channel:
     return Channel(
         mean=state.prior_mean,
         weights=interpolation @ (state.latent - state.prior_mean),
-        subtracted=root,
+        subtracted=_shortened(root),
         added=state.noise_root.T @ interpolation.T,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 from cloakgp.columns.schema import Schema
 from cloakgp.models import ExactPrior, SparsePrior
@@ -31,6 +32,7 @@ from cloakgp.release.consistency import check_alike, check_parts, declared_class
 from cloakgp.release.functional import ReleasedFunction
 from cloakgp.release.hyperparameters.hyperprior import Hyperprior
 from cloakgp.release.hyperparameters.learning import learn
+from cloakgp.release.io.bundle import Store
 from cloakgp.release.io.release_file import SavedRelease
 from cloakgp.release.margins import DAMAGED as DAMAGED_MARGINS
 from cloakgp.release.margins import Margins
@@ -38,6 +40,7 @@ from cloakgp.release.measurement import Measurement, Published, merge_measuremen
 from cloakgp.release.posterior.dense import Posterior
 from cloakgp.release.posterior.mixture import Inference, Mixture, WeightedPrior
 from cloakgp.release.predictions import Predictions
+from cloakgp.release.predictor import predictor_tree
 from cloakgp.release.provenance import Provenance
 from cloakgp.release.streamed_strategy import StreamedStrategy
 from cloakgp.utils.formatting import short_form
@@ -573,6 +576,9 @@ class Release(SavedRelease, Predictions):
         return Mixture.given(
             self.learned or (declared,), self.measurements, inference=self.inference
         )
+
+    def _predictor(self, stored: Store) -> dict[str, Any]:
+        return predictor_tree(self, stored=stored)
 
     def __repr__(self) -> str:
         answers = sum(measurement.answers.values.size for measurement in self.measurements)

@@ -14,7 +14,15 @@ import re
 from pathlib import Path
 from typing import Any
 
-from cloakgp.release.io.bundle import Load, Store, bundle_bytes, kind_of, read_bundle
+from cloakgp import load
+from cloakgp.release.io.bundle import (
+    PREDICTOR,
+    Load,
+    Store,
+    bundle_bytes,
+    kind_of,
+    read_bundle,
+)
 
 ARRAY = re.compile(r"array_\d+\.npy")
 
@@ -38,10 +46,20 @@ def rewrite(path: Path) -> None:
     """Write a golden file in the new form."""
     kind = kind_of(path)
     entries, loaded = read_bundle(path, kind=kind, parse=lambda *parts: parts)
-    content = bundle_bytes(
-        kind=kind, tree=lambda stored: stored_again(changed(entries), loaded, stored)
-    )
-    path.write_bytes(content)
+
+    def tree(stored: Store) -> dict[str, Any]:
+        made: dict[str, Any] = stored_again(changed(entries), loaded, stored)
+        return made
+
+    path.write_bytes(bundle_bytes(kind=kind, tree=tree))
+    # What predicts in other languages is computed from the rest.
+    release = load(path)
+
+    def whole(stored: Store) -> dict[str, Any]:
+        predictor = release._predictor(stored)
+        return tree(stored) | ({} if predictor is None else {PREDICTOR: predictor})
+
+    path.write_bytes(bundle_bytes(kind=kind, tree=whole))
 
 
 if __name__ == "__main__":

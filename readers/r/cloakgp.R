@@ -1,0 +1,632 @@
+# Predictions from a release file of cloakgp, in R: one file, with base R and jsonlite alone.
+#
+#   source("cloakgp.R")
+#   release <- read_release("height.cloak")
+#   predict(release, data.frame(age = c(20, 40), sex = c("f", "m")))
+#   predict_interval(release, data.frame(age = 20, sex = "f"), coverage = 0.9)
+#   probability_above(release, data.frame(age = 20, sex = "f"), threshold = 160)
+#
+# What cannot be told here is refused by name. The file is described in docs/file-format.md. Its
+# SHA-256 digests are compared where R has them (4.5 and later), or the package digest; `checked` of a
+# release says whether they were. They find damage, and are no signature.
+
+# ---- The archive ----
+
+.cloak_refuse <- function(...) stop("this is no release file that can be read here: ", ..., call. = FALSE)
+
+.cloak_sha256 <- function(path) {
+  if (exists("sha256sum", envir = asNamespace("tools"), inherits = FALSE))
+    return(unname(get("sha256sum", envir = asNamespace("tools"))(path)))
+  if (requireNamespace("digest", quietly = TRUE)) return(digest::digest(path, algo = "sha256", file = TRUE))
+  NULL
+}
+
+.cloak_array <- function(path) {
+  content <- readBin(path, "raw", file.size(path))
+  magic <- as.raw(c(0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59, 1, 0))
+  if (length(content) < 10 || !identical(content[1:8], magic)) .cloak_refuse("an array is written in another way")
+  start <- 10 + as.integer(content[9]) + 256L * as.integer(content[10])
+  header <- rawToChar(content[11:start])
+  pattern <- "^\\{'descr': '<f8', 'fortran_order': False, 'shape': \\(([0-9, ]*)\\), \\} *\n$"
+  if (!grepl(pattern, header)) .cloak_refuse("an array is written in another way")
+  parts <- trimws(strsplit(sub(pattern, "\\1", header), ",")[[1]])
+  shape <- as.numeric(parts[nzchar(parts)])
+  size <- prod(shape)
+  if (length(content) - start != 8 * size) .cloak_refuse("an array has another size than it says")
+  values <- readBin(content[-seq_len(start)], "double", size, size = 8, endian = "little")
+  if (!all(is.finite(values))) .cloak_refuse("an array is not of finite numbers")
+  if (length(shape) == 2) matrix(values, shape[1], shape[2], byrow = TRUE) else values
+}
+
+.cloak_open <- function(path) {
+  if (!file.exists(path)) stop("there is no file ", path, call. = FALSE)
+  listed <- tryCatch(utils::unzip(path, list = TRUE), error = function(e) NULL, warning = function(w) NULL)
+  if (is.null(listed)) .cloak_refuse("it is no ZIP file, or was cut off")
+  if (anyDuplicated(listed$Name) || !all(grepl("^(array_[0-9]+\\.npy|manifest\\.(json|sha256))$", listed$Name)))
+    .cloak_refuse("it has members that no release has")
+  if (sum(listed$Length) > 2^28) .cloak_refuse("it would unpack to more than 256 MiB")
+  folder <- tempfile("cloak")
+  on.exit(unlink(folder, recursive = TRUE))
+  utils::unzip(path, exdir = folder)
+  at <- function(name) file.path(folder, name)
+  if (!all(file.exists(at(c("manifest.json", "manifest.sha256", listed$Name))))) .cloak_refuse("it has no manifest")
+  text <- rawToChar(readBin(at("manifest.json"), "raw", file.size(at("manifest.json"))))
+  # Python writes infinite bounds of hyperparameters, which JSON has not.
+  if (grepl("Infinity|NaN", text))
+    text <- gsub("\"(?:[^\"\\\\]|\\\\.)*+\"(*SKIP)(*FAIL)|-?Infinity|NaN", "null", text, perl = TRUE)
+  manifest <- jsonlite::fromJSON(text, simplifyVector = FALSE)
+  if (!identical(manifest$format, "cloakgp release")) .cloak_refuse("its manifest is of something else")
+  if (!identical(as.numeric(manifest$version), 1))
+    .cloak_refuse("it has format version ", manifest$version, ", and this reads version 1")
+  names <- names(manifest$sha256)
+  edited <- "it was changed after it was written: get it again from its publisher"
+  if (!setequal(listed$Name, c(names, "manifest.json", "manifest.sha256"))) .cloak_refuse(edited)
+  stated <- c(readLines(at("manifest.sha256"), warn = FALSE), unlist(manifest$sha256))
+  found <- lapply(at(c("manifest.json", names)), .cloak_sha256)
+  checked <- !any(vapply(found, is.null, logical(1)))
+  if (checked && !identical(unname(stated), unlist(found))) .cloak_refuse(edited)
+  arrays <- lapply(stats::setNames(names, names), function(name) .cloak_array(at(name)))
+  list(manifest = manifest, arrays = arrays, checked = checked)
+}
+
+# ---- Covariances, as scikit-learn and cloakgp.models.kernels define them ----
+
+.cloak_numbers <- function(value) {
+  if (is.list(value) && !is.null(value$array)) unlist(value$array) else unlist(value)
+}
+.cloak_matrix <- function(rows) do.call(rbind, lapply(rows, unlist))
+.cloak_scaled <- function(X, scale) {
+  sweep(X, 2, rep(scale, length.out = ncol(X)), "/")
+}
+.cloak_squared <- function(X, Z) {
+  found <- matrix(0, nrow(X), nrow(Z))
+  for (d in seq_len(ncol(X))) found <- found + outer(X[, d], Z[, d], "-")^2
+  found
+}
+.cloak_matern <- function(r, nu) {
+  if (nu == 0.5) return(exp(-r))
+  s <- if (nu == 1.5) sqrt(3) * r else sqrt(5) * r
+  if (nu == 1.5) (1 + s) * exp(-s) else (1 + s + s * s / 3) * exp(-s)
+}
+
+.cloak_kernel <- function(tree) {
+  name <- tree$kernel
+  p <- tree$parameters
+  distances <- function(X, Z, scale) .cloak_squared(.cloak_scaled(X, scale), .cloak_scaled(Z, scale))
+  constant <- function(value) function(X, Z) matrix(value, nrow(X), nrow(Z))
+  if (name == "Matern" && !(p$nu %in% c(0.5, 1.5, 2.5))) name <- "Matern of this smoothness"
+  switch(name,
+    Sum = { a <- .cloak_kernel(p$k1); b <- .cloak_kernel(p$k2); function(X, Z) a(X, Z) + b(X, Z) },
+    Product = { a <- .cloak_kernel(p$k1); b <- .cloak_kernel(p$k2); function(X, Z) a(X, Z) * b(X, Z) },
+    Exponentiation = { a <- .cloak_kernel(p$kernel); function(X, Z) a(X, Z)^p$exponent },
+    ConstantKernel = constant(p$constant_value),
+    WhiteKernel = constant(0),
+    RBF = { l <- .cloak_numbers(p$length_scale); function(X, Z) exp(-distances(X, Z, l) / 2) },
+    Matern = {
+      l <- .cloak_numbers(p$length_scale)
+      function(X, Z) .cloak_matern(sqrt(distances(X, Z, l)), p$nu)
+    },
+    BlockMatern = {
+      own <- .cloak_numbers(p$length_scale)
+      blocks <- .cloak_numbers(p$blocks) + 1
+      l <- if (length(own) > 1) own[blocks] else own
+      function(X, Z) .cloak_matern(sqrt(distances(X, Z, l)), 1.5)
+    },
+    RationalQuadratic = function(X, Z)
+      (1 + .cloak_squared(X, Z) / (2 * p$alpha * p$length_scale^2))^(-p$alpha),
+    ExpSineSquared = function(X, Z)
+      exp(-2 * (sin(pi * sqrt(.cloak_squared(X, Z)) / p$periodicity) / p$length_scale)^2),
+    DotProduct = function(X, Z) p$sigma_0^2 + X %*% t(Z),
+    LinearKernel = {
+      centre <- .cloak_numbers(p$centre)
+      scale <- .cloak_numbers(p$scale)
+      moved <- function(X) .cloak_scaled(sweep(X, 2, rep(centre, length.out = ncol(X))), scale)
+      function(X, Z) moved(X) %*% t(moved(Z)) / ncol(X)
+    },
+    # Of several outputs: which it is stands last among the inputs.
+    CoregionKernel = {
+      among <- .cloak_matrix(p$coregion$array)
+      inner <- .cloak_kernel(p$kernel)
+      function(X, Z) {
+        last <- ncol(X)
+        inner(X[, -last, drop = FALSE], Z[, -last, drop = FALSE]) *
+          among[round(X[, last]) + 1, round(Z[, last]) + 1, drop = FALSE]
+      }
+    },
+    stop("the kernel ", tree$kernel, " cannot be evaluated here: predict in Python", call. = FALSE)
+  )
+}
+
+# ---- Latent functions: see cloakgp/release/coefficients.py ----
+
+.cloak_part <- function(part, arrays) {
+  if (is.null(part$noise))
+    stop("noise that varies with the inputs cannot be told here: predict in Python", call. = FALSE)
+  part$kernel <- .cloak_kernel(part$kernel)
+  part$centres <- arrays[[part$centres]]
+  if (!is.null(part$factor)) part$factor <- arrays[[part$factor]]
+  part$channels <- lapply(part$channels, function(channel) {
+    for (name in c("weights", "subtracted", "added")) channel[[name]] <- arrays[[channel[[name]]]]
+    channel
+  })
+  part
+}
+
+# Means and variances of each latent function at the rows of X, matrices of a column for each.
+.cloak_latent <- function(part, X) {
+  none <- nrow(part$centres) == 0
+  b <- if (none) matrix(0, 0, nrow(X)) else t(part$kernel(X, part$centres))
+  if (!is.null(part$factor)) b <- forwardsolve(part$factor, b)
+  alone <- function(i) part$kernel(X[i, , drop = FALSE], X[i, , drop = FALSE])[1, 1]
+  own <- if (part$all_explained) colSums(b^2) else vapply(seq_len(nrow(X)), alone, numeric(1))
+  lengths <- function(root) if (none || nrow(root) == 0) 0 else colSums((root %*% b)^2)
+  mean <- vapply(part$channels, function(channel)
+    channel$mean + if (none) numeric(nrow(X)) else as.vector(channel$weights %*% b), numeric(nrow(X)))
+  variance <- vapply(part$channels, function(channel)
+    pmax(own - lengths(channel$subtracted), 0) + lengths(channel$added), numeric(nrow(X)))
+  list(mean = matrix(mean, nrow(X)), variance = matrix(variance, nrow(X)))
+}
+
+.cloak_noise <- function(part, X) {
+  if (is.null(part$scatter)) return(rep(part$noise, nrow(X)))
+  scales <- unlist(part$scatter$scales)
+  bumps <- exp(-.cloak_squared(.cloak_scaled(X, scales),
+    .cloak_scaled(.cloak_matrix(part$scatter$centres), scales)) / 2)
+  log <- as.vector(bumps %*% unlist(part$scatter$weights))
+  part$noise * exp(2 * pmin(pmax(log, -part$scatter$largest), part$scatter$largest))
+}
+
+# Mean, sd, and sd of a new output, averaged over priors.
+.cloak_moments <- function(release, X) {
+  weights <- vapply(release$parts, function(part) part$weight, numeric(1))
+  found <- lapply(release$parts, function(part) .cloak_latent(part, X))
+  averaged <- function(values) Reduce(`+`, Map(`*`, weights, values))
+  means <- lapply(found, function(each) each$mean[, 1])
+  mean <- averaged(means)
+  variances <- lapply(found, function(each) each$variance[, 1])
+  apart <- averaged(Map(function(variance, own) variance + (own - mean)^2, variances, means))
+  noise <- averaged(lapply(release$parts, function(part) .cloak_noise(part, X)))
+  list(mean = mean, sd = sqrt(apart), new_sd = sqrt(apart + noise))
+}
+
+.cloak_curves <- function(release, X) {
+  weights <- vapply(release$parts, function(part) part$weight, numeric(1))
+  found <- lapply(release$parts, function(part) .cloak_latent(part, X))
+  averaged <- function(values) Reduce(`+`, Map(`*`, weights, values))
+  mean <- averaged(lapply(found, function(each) each$mean))
+  variance <- averaged(lapply(found, function(each) each$variance + (each$mean - mean)^2))
+  scale <- averaged(lapply(release$parts, function(part) unlist(part$scales)))
+  scale <- matrix(scale, nrow(X), length(scale), byrow = TRUE)
+  list(mean = mean, scale = scale, sd = sqrt(variance), new_sd = sqrt(scale^2 + variance))
+}
+
+# ---- Outputs ----
+
+.cloak_inverse <- function(release) {
+  name <- if (is.null(release$transform) || release$outputs == "counts") "none" else release$transform
+  back <- switch(name, none = identity, log = exp, logit = stats::plogis,
+    stop("outputs were transformed by ", name, ", which cannot be taken back here", call. = FALSE))
+  bounds <- unlist(release$bounds)
+  function(values) pmin(pmax(back(values), bounds[1]), bounds[2])
+}
+.cloak_forward <- function(release, value) {
+  switch(if (is.null(release$transform)) "none" else release$transform, none = value, log = log(value),
+    logit = stats::qlogis(value))
+}
+
+# The distribution function of standardised outputs where their mean is predicted, on the grid.
+.cloak_curve <- function(calibration, mean) {
+  middles <- unlist(calibration$middles)
+  place <- if (length(middles) > 1)
+    stats::approx(middles, seq_along(middles), mean, rule = 2)$y else 1
+  low <- floor(place)
+  share <- place - low
+  if (share == 0) return(calibration$curves[low, ])
+  (1 - share) * calibration$curves[low, ] + share * calibration$curves[low + 1, ]
+}
+# As NumPy's interp: of equal points, the last.
+.cloak_between <- function(x, points, heights) {
+  i <- findInterval(x, points)
+  last <- length(points)
+  if (i == 0) return(heights[1])
+  if (i >= last) return(heights[last])
+  heights[i] + (heights[i + 1] - heights[i]) / (points[i + 1] - points[i]) * (x - points[i])
+}
+
+# Where between quantiles a new output lies, and beyond them normally: in z, linearly.
+.cloak_beyond <- function(release, curves, row) {
+  steps <- unlist(release$quantiles$steps)
+  heights <- sort(curves$mean[row, ] + (curves$new_sd[row, ] - curves$scale[row, ]) * steps)
+  sds <- curves$new_sd[row, c(1, length(steps))]
+  ends <- function(x, points) c(min(x - points[1], 0), max(x - points[length(points)], 0))
+  list(
+    heights = heights,
+    quantile = function(z) .cloak_between(z, steps, heights) + sum(ends(z, steps) * sds),
+    step = function(y) .cloak_between(y, heights, steps) + sum(ends(y, heights) / sds)
+  )
+}
+
+# The distribution function of new counts at one row.
+.cloak_counted <- function(release, X, row, exposure) {
+  nodes <- unlist(release$counts$nodes)
+  shares <- unlist(release$counts$shares)
+  mixed <- lapply(release$parts, function(part) {
+    found <- .cloak_latent(part, X[row, , drop = FALSE])
+    means <- exposure * exp(found$mean[1, 1] + sqrt(found$variance[1, 1]) * nodes)
+    own <- part$overdispersion
+    function(count) {
+      poisson <- own * means < 1e-9
+      below <- stats::ppois(count, means)
+      if (!all(poisson)) below[!poisson] <- stats::pnbinom(count, size = 1 / own, mu = means[!poisson])
+      part$weight * sum(shares * below)
+    }
+  })
+  function(count) if (count < 0) 0 else sum(vapply(mixed, function(each) each(count), numeric(1)))
+}
+.cloak_count_quantile <- function(below, share) {
+  low <- -1
+  high <- 1
+  while (below(high) < share) { low <- high; high <- 2 * high }
+  while (high - low > 1) {
+    middle <- floor((low + high) / 2)
+    if (below(middle) >= share) high <- middle else low <- middle
+  }
+  high
+}
+
+.cloak_probabilities <- function(release, X) {
+  scales <- unlist(release$link$scales)
+  weights <- unlist(release$link$weights)
+  total <- matrix(0, nrow(X), length(release$classes))
+  for (part in release$parts) {
+    found <- .cloak_latent(part, X)
+    shares <- found$mean * 0
+    for (i in seq_along(scales))
+      shares <- shares + weights[i] * stats::pnorm(found$mean / sqrt(scales[i]^2 + found$variance + part$noise))
+    shares <- if (ncol(shares) == 1) cbind(1 - shares, shares) else shares / rowSums(shares)
+    total <- total + part$weight * shares
+  }
+  total
+}
+
+# ---- From a table to inputs, as cloakgp.columns encodes it ----
+
+.cloak_fault <- function(name, rows, what) {
+  if (any(rows, na.rm = TRUE))
+    stop("column ", name, ", row ", which(rows)[1], ": ", what, call. = FALSE)
+}
+.cloak_text <- function(cells) trimws(as.character(cells))
+
+.cloak_read_number <- function(column, name, cells, gaps) {
+  if (is.numeric(cells)) return(as.numeric(cells))
+  text <- .cloak_text(cells)
+  decimal <- if (is.null(column$decimal)) "." else column$decimal
+  thousands <- if (is.null(column$thousands)) "" else column$thousands
+  number <- "[+-]?([0-9]+\\.?[0-9]*|\\.[0-9]+)([eE][+-]?[0-9]+)?"
+  for (i in which(!gaps)) {
+    part <- strsplit(text[i], decimal, fixed = TRUE)[[1]]
+    if (nzchar(thousands) && grepl(thousands, text[i], fixed = TRUE)) {
+      groups <- strsplit(part[1], thousands, fixed = TRUE)[[1]]
+      fit <- grepl("^[+-]?[0-9]{1,3}$", groups[1]) && all(grepl("^[0-9]{3}$", groups[-1]))
+      .cloak_fault(name, seq_along(text) == i & !fit, "is not a number")
+      part[1] <- paste(groups, collapse = "")
+    }
+    .cloak_fault(name, seq_along(text) == i & decimal != "." & any(grepl(".", part, fixed = TRUE)), "is not a number")
+    text[i] <- paste(part, collapse = ".")
+  }
+  .cloak_fault(name, !gaps & !grepl(paste0("^", number, "$"), text), "is not a number")
+  suppressWarnings(as.numeric(text))
+}
+.cloak_read_days <- function(name, cells, gaps) {
+  if (inherits(cells, "Date")) return(as.numeric(cells))
+  if (inherits(cells, "POSIXt")) return(as.numeric(as.POSIXct(cells)) / 86400)
+  text <- .cloak_text(cells)
+  iso <- "^([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2}(?:\\.[0-9]+)?))?)?(Z|[+-][0-9]{2}:?[0-9]{2})?$"
+  .cloak_fault(name, !gaps & !grepl(iso, text, perl = TRUE), "is no Date, no time and no date after ISO 8601")
+  parts <- regmatches(text, regexec(iso, text, perl = TRUE))
+  part <- function(i) vapply(parts, function(each) if (length(each)) each[i] else NA_character_, character(1))
+  number <- function(texts) ifelse(is.na(texts) | !nzchar(texts), 0, suppressWarnings(as.numeric(texts)))
+  midnight <- as.numeric(as.Date(part(2), format = "%Y-%m-%d"))
+  .cloak_fault(name, !gaps & is.na(midnight), "is no date")
+  zone <- part(6)
+  sign <- ifelse(startsWith(ifelse(is.na(zone), "", zone), "-"), -1, 1)
+  digits <- gsub("[^0-9]", "", ifelse(is.na(zone), "", zone))
+  ahead <- sign * (60 * number(substr(digits, 1, 2)) + number(substr(digits, 3, 4)))
+  midnight + (3600 * number(part(3)) + 60 * (number(part(4)) - ahead) + number(part(5))) / 86400
+}
+
+.cloak_or <- function(value, other) if (is.null(value)) other else value
+.cloak_sources <- function(column)
+  if (column$type == "place") c(column$latitude, column$longitude) else column$name
+
+# The inputs of a column, a matrix; rows that lack it are NA where such rows are left out.
+.cloak_encode_column <- function(column, table, codes) {
+  sources <- .cloak_sources(column)
+  lacking <- setdiff(sources, names(table))
+  if (length(lacking)) stop("there is no column ", paste(lacking, collapse = ", "), call. = FALSE)
+  levels <- unlist(column$levels)
+  gap <- function(cells) is.na(cells) | (.cloak_text(cells) %in% setdiff(codes, levels))
+  gaps <- Reduce(`|`, lapply(sources, function(name) gap(table[[name]])))
+  cells <- table[[sources[1]]]
+  name <- paste(sources, collapse = " and ")
+  places <- function() match(.cloak_text(cells), levels) - 1
+  values <- switch(column$type,
+    number = .cloak_read_number(column, name, cells, gaps),
+    date = .cloak_read_days(name, cells, gaps),
+    boolean = {
+      word <- tolower(.cloak_text(cells))
+      yes <- word %in% c("true", tolower(unlist(column$true_values)))
+      if (!is.logical(cells)) yes <- word %in% tolower(unlist(column$true_values))
+      no <- word %in% tolower(unlist(column$false_values)) | (is.logical(cells) & !yes)
+      .cloak_fault(name, !gaps & !yes & !no, "is neither yes nor no")
+      ifelse(yes, 1, 0)
+    },
+    category = {
+      found <- places()
+      if (!column$other) .cloak_fault(name, !gaps & is.na(found), "is a level that is not declared")
+      ifelse(is.na(found), length(levels), found)
+    },
+    `ordered category` = {
+      found <- places()
+      if (column$missing == "refuse") .cloak_fault(name, !gaps & is.na(found), "is a level that is not declared")
+      gaps <- gaps | is.na(found)
+      found
+    },
+    place = {
+      both <- vapply(sources, function(each) .cloak_read_number(list(), each, table[[each]], gaps), numeric(nrow(table)))
+      both <- matrix(both, nrow(table))
+      far <- !gaps & (abs(both[, 1]) > 90 | abs(both[, 2]) > 360)
+      .cloak_fault(name, far, "is no latitude and longitude in degrees")
+      both
+    },
+    stop("a column of the kind ", column$type, " cannot be read here", call. = FALSE)
+  )
+  values <- as.matrix(values)
+  .cloak_fault(name, !gaps & !apply(is.finite(values), 1, all), "is not a finite number")
+  if (column$missing == "refuse") .cloak_fault(name, gaps, "is empty")
+  filling <- switch(column$type, boolean = 0.5, place = unlist(column$centre),
+    category = length(levels) + if (isTRUE(column$other)) 1 else 0, column$fill)
+  for (i in seq_along(filling)) values[gaps, i] <- if (column$missing == "drop") NA else filling[i]
+  X <- .cloak_expand(column, values)
+  if (column$missing == "impute") X <- cbind(X, as.numeric(gaps))
+  X
+}
+
+.cloak_expand <- function(column, values) {
+  radians <- function(degrees) degrees * pi / 180
+  switch(column$type,
+    category = {
+      slots <- length(column$levels) + isTRUE(column$other) + (column$missing == "category")
+      X <- outer(values[, 1], seq_len(slots) - 1, "==") * sqrt(0.5)
+      matrix(X, nrow(values))
+    },
+    date = {
+      parts <- if (isTRUE(column$linear)) list(values[, 1]) else list()
+      for (cycle in unlist(column$cycles)) {
+        angle <- 2 * pi * (values[, 1] - 4) / c(day = 1, week = 7, year = 365.2425)[[cycle]]
+        parts <- c(parts, list(cos(angle), sin(angle)))
+      }
+      do.call(cbind, parts)
+    },
+    place = {
+      radius <- 6371.0088
+      latitude <- radians(values[, 1])
+      longitude <- radians(values[, 2])
+      if (column$projection == "sphere")
+        radius * cbind(cos(latitude) * cos(longitude), cos(latitude) * sin(longitude), sin(latitude))
+      else {
+        centre <- radians(unlist(column$centre))
+        turn <- (longitude - centre[2] + pi) %% (2 * pi) - pi
+        radius * cbind(latitude - centre[1], cos(centre[1]) * turn)
+      }
+    },
+    values
+  )
+}
+
+.cloak_inputs <- function(release, newdata) {
+  names <- release$input_names
+  if (is.data.frame(newdata) && !is.null(release$schema)) {
+    codes <- c("", unlist(release$schema$missing_values))
+    used <- Filter(function(column) column$type != "identifier", release$schema$columns)
+    return(do.call(cbind, lapply(used, .cloak_encode_column, table = newdata, codes = codes)))
+  }
+  if (is.data.frame(newdata)) {
+    lacking <- setdiff(names, names(newdata))
+    if (length(lacking)) stop("there is no column ", paste(lacking, collapse = ", "), call. = FALSE)
+    newdata <- as.matrix(newdata[names])
+  }
+  if (is.null(dim(newdata))) newdata <- matrix(newdata, nrow = 1)
+  if (ncol(newdata) != length(names) || !is.numeric(newdata) || !all(is.finite(newdata)))
+    stop("inputs are ", length(names), " columns of finite numbers: ", paste(names, collapse = ", "), call. = FALSE)
+  unname(newdata)
+}
+
+# Of rows that lack nothing; NA for the others.
+.cloak_for_rows <- function(release, newdata, told) {
+  X <- .cloak_inputs(release, newdata)
+  known <- !apply(is.na(X), 1, any)
+  found <- told(X[known, , drop = FALSE])
+  row <- rep(NA_integer_, length(known))
+  row[known] <- seq_len(sum(known))
+  if (is.null(dim(found))) found[row] else {
+    found <- found[row, , drop = FALSE]
+    rownames(found) <- NULL
+    found
+  }
+}
+
+# ---- What is offered ----
+
+# Read a release from its file.
+read_release <- function(path) {
+  opened <- .cloak_open(path)
+  manifest <- opened$manifest
+  arrays <- opened$arrays
+  if (manifest$kind == "histogram") return(.cloak_histogram(opened))
+  if (!(manifest$kind %in% c("one output", "regression of several outputs")))
+    stop("a release of ", manifest$kind, " cannot be read here: predict in Python", call. = FALSE)
+  release <- manifest$predictor
+  if (is.null(release))
+    stop("it was written without what programs in other languages predict by: open it in Python and save it again",
+      call. = FALSE)
+  release$parts <- lapply(release$parts, .cloak_part, arrays = arrays)
+  for (name in c("grid", "curves"))
+    if (!is.null(release$calibration)) release$calibration[[name]] <- arrays[[release$calibration[[name]]]]
+  names <- unlist((if (is.null(manifest$entries)) manifest else manifest$entries)$input_names)
+  release$input_names <- if (length(names)) names[seq_len(release$inputs)] else paste0("x", seq_len(release$inputs))
+  release$schema <- manifest$schema
+  release$kind <- manifest$kind
+  release$output_names <- if (is.null(release$several)) manifest$output_name
+    else vapply(release$several, function(each) each$name, character(1))
+  release$checked <- opened$checked
+  if (is.null(release$several) && release$outputs != "classes") .cloak_inverse(release)
+  structure(release, class = "cloakgp_release")
+}
+
+print.cloakgp_release <- function(x, ...) {
+  cat("Release about ", paste(x$output_names, collapse = ", "), ", of ", x$outputs,
+    if (isTRUE(x$insecure)) "; NOT PRIVATE: its noise came from a fixed seed",
+    if (!x$checked) "; its digests were not compared, for which R is 4.5 or has the package digest", "\n", sep = "")
+  invisible(x)
+}
+
+# Predict, a row of the result for a row of a table: of numbers mean, sd and new_sd, which is that of
+# a new output (of several outputs, of each); of transformed numbers the median, and of counts the
+# rate, with limits that hold the curve with 95 %; quantiles with such limits; of classes the most
+# probable one, and the probability of each.
+predict.cloakgp_release <- function(object, newdata, ...) {
+  .cloak_for_rows(object, newdata, function(X) {
+    if (object$outputs == "classes") {
+      shares <- .cloak_probabilities(object, X)
+      labels <- unlist(object$classes)[max.col(shares, "first")]
+      colnames(shares) <- paste0("p_", vapply(object$classes, as.character, character(1)))
+      return(data.frame(predicted = labels, shares, check.names = FALSE))
+    }
+    if (!is.null(object$several)) {
+      each <- lapply(seq_along(object$several), function(which) {
+        own <- object$several[[which]]
+        found <- .cloak_moments(object, cbind(X, which - 1))
+        found <- data.frame(own$middle + own$width * found$mean, own$width * found$sd, own$width * found$new_sd)
+        stats::setNames(found, paste0(own$name, c("", "_sd", "_new_sd")))
+      })
+      return(do.call(cbind, each))
+    }
+    if (object$outputs == "quantiles") {
+      within <- .cloak_inverse(object)
+      curves <- .cloak_curves(object, X)
+      rows <- seq_len(nrow(X))
+      sorted <- function(values) t(apply(values, 1, sort))
+      reach <- stats::qnorm(0.975) * curves$sd
+      middle <- lapply(rows, function(row) .cloak_beyond(object, curves, row)$heights)
+      ends <- list(do.call(rbind, middle), sorted(curves$mean - reach), sorted(curves$mean + reach))
+      levels <- paste0("q_", 100 * unlist(object$quantiles$levels))
+      each <- lapply(seq_along(levels), function(k) {
+        found <- data.frame(lapply(ends, function(values) within(matrix(values, nrow(X))[, k])))
+        stats::setNames(found, paste0(levels[k], c("", "_lower", "_upper")))
+      })
+      return(do.call(cbind, each))
+    }
+    found <- .cloak_moments(object, X)
+    reach <- stats::qnorm(0.975) * found$sd
+    if (object$outputs == "counts")
+      return(data.frame(rate = exp(found$mean), lower = exp(found$mean - reach), upper = exp(found$mean + reach)))
+    if (is.null(object$transform)) return(data.frame(found))
+    within <- .cloak_inverse(object)
+    data.frame(median = within(found$mean), lower = within(found$mean - reach), upper = within(found$mean + reach))
+  })
+}
+
+.cloak_check_one <- function(release) {
+  if (release$outputs == "classes" || !is.null(release$several))
+    stop("intervals, and probabilities above a threshold, are told of releases of one number", call. = FALSE)
+}
+
+# What holds one new output with a probability: columns lower and upper.
+predict_interval <- function(release, newdata, coverage = 0.9, exposure = 1) {
+  .cloak_check_one(release)
+  if (isTRUE(release$margins))
+    stop("intervals by margins of rows that were kept out cannot be told here: predict in Python", call. = FALSE)
+  stopifnot(coverage > 0, coverage < 1, exposure > 0)
+  tails <- c(0.5 - coverage / 2, 0.5 + coverage / 2)
+  within <- .cloak_inverse(release)
+  .cloak_for_rows(release, newdata, function(X) {
+    if (release$outputs == "quantiles") curves <- .cloak_curves(release, X)
+    else if (release$outputs != "counts") found <- .cloak_moments(release, X)
+    ends <- vapply(seq_len(nrow(X)), function(row) {
+      if (release$outputs == "counts") {
+        below <- .cloak_counted(release, X, row, exposure)
+        return(vapply(tails, function(tail) .cloak_count_quantile(below, tail), numeric(1)))
+      }
+      if (release$outputs == "quantiles") {
+        beyond <- .cloak_beyond(release, curves, row)
+        return(within(vapply(stats::qnorm(tails), beyond$quantile, numeric(1))))
+      }
+      steps <- stats::qnorm(tails)
+      if (!is.null(release$calibration)) {
+        curve <- .cloak_curve(release$calibration, found$mean[row])
+        steps <- vapply(tails, .cloak_between, numeric(1), points = curve, heights = as.vector(release$calibration$grid))
+      }
+      within(found$mean[row] + steps * found$new_sd[row])
+    }, numeric(2))
+    data.frame(lower = ends[1, ], upper = ends[2, ])
+  })
+}
+
+# How probable it is that one new output lies above a threshold.
+probability_above <- function(release, newdata, threshold, exposure = 1) {
+  .cloak_check_one(release)
+  stopifnot(is.finite(threshold), exposure > 0)
+  bounds <- unlist(release$bounds)
+  .cloak_for_rows(release, newdata, function(X) {
+    rows <- seq_len(nrow(X))
+    if (release$outputs == "counts")
+      return(vapply(rows, function(row) 1 - .cloak_counted(release, X, row, exposure)(floor(threshold)), numeric(1)))
+    if (release$outputs == "quantiles") {
+      curves <- .cloak_curves(release, X)
+      asked <- .cloak_forward(release, min(max(threshold, bounds[1]), bounds[2]))
+      return(vapply(rows, function(row) stats::pnorm(-.cloak_beyond(release, curves, row)$step(asked)), numeric(1)))
+    }
+    if (threshold < bounds[1]) return(rep(1, nrow(X)))
+    if (threshold >= bounds[2]) return(rep(0, nrow(X)))
+    found <- .cloak_moments(release, X)
+    step <- (.cloak_forward(release, threshold) - found$mean) / found$new_sd
+    if (is.null(release$calibration)) return(stats::pnorm(-step))
+    grid <- as.vector(release$calibration$grid)
+    vapply(rows, function(row) {
+      if (step[row] < grid[1]) return(1)
+      if (step[row] > grid[length(grid)]) return(0)
+      1 - .cloak_between(step[row], grid, .cloak_curve(release$calibration, found$mean[row]))
+    }, numeric(1))
+  })
+}
+
+# Noisy means in boxes of a grid; a row outside it belongs to the nearest.
+.cloak_histogram <- function(opened) {
+  manifest <- opened$manifest
+  edges <- lapply(manifest$bins$edges, function(name) as.vector(opened$arrays[[name]]))
+  names <- unlist(manifest$input_names)
+  structure(list(
+    kind = "histogram", outputs = "numbers", output_names = "y", insecure = manifest$insecure, checked = opened$checked,
+    input_names = if (length(names)) names else paste0("x", seq_along(edges)), edges = edges,
+    bounds = unlist(manifest$bounds), noise_sd = manifest$noise_sd, places = opened$arrays[[manifest$places]],
+    counts = opened$arrays[[manifest$counts]], sums = opened$arrays[[manifest$sums]]
+  ), class = c("cloakgp_histogram", "cloakgp_release"))
+}
+
+predict.cloakgp_histogram <- function(object, newdata, ...) {
+  X <- .cloak_inputs(object, newdata)
+  cell <- function(places) do.call(paste, as.data.frame(places))
+  at <- vapply(seq_along(object$edges), function(d) {
+    edges <- object$edges[[d]]
+    pmin(pmax(findInterval(X[, d], edges) - 1, 0), length(edges) - 2)
+  }, numeric(nrow(X)))
+  found <- match(cell(matrix(at, nrow(X))), cell(object$places))
+  mean <- mean(object$bounds) + object$sums / object$counts
+  mean <- pmin(pmax(mean, object$bounds[1]), object$bounds[2])[found]
+  sd <- (object$noise_sd / object$counts)[found]
+  data.frame(
+    mean = ifelse(is.na(found), mean(object$bounds), mean),
+    sd = ifelse(is.na(found), diff(object$bounds) / sqrt(12), sd)
+  )
+}

@@ -1,0 +1,368 @@
+"""Readers of release files in other languages say what `release.predict` says."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import cloakgp
+from cloakgp import DPGPClassifier, DPGPQuantileRegressor, DPGPRegressor
+from cloakgp.columns import Boolean, Category, Date, Number, OrderedCategory, Place, Schema
+
+PROJECT = Path(__file__).parents[1]
+JAVASCRIPT, R = PROJECT / "readers" / "javascript", PROJECT / "readers" / "r"
+GOLDEN = PROJECT / "tests" / "data" / "golden"
+BUDGET = {"epsilon": 4.0, "delta": 1e-3, "gap": 0.05, "insecure_seed": 3}
+THRESHOLD, COVERAGE = 31.5, 0.8
+# Of a table of raw cells: every prediction, an interval, and a share above a threshold.
+WITH_NODE = """
+import { readFileSync } from "node:fs";
+import { readRelease } from "./index.js";
+const [file, table] = process.argv.slice(1);
+const release = await readRelease(readFileSync(file)), rows = JSON.parse(readFileSync(table));
+const told = (what) => { try { return rows.map(what); } catch (error) { return error.message; } };
+console.log(JSON.stringify({
+  predict: told((row) => release.predict(row)),
+  interval: told((row) => release.interval(row, 0.8)),
+  above: told((row) => release.above(row, 31.5)),
+}));
+"""
+WITH_R = """
+source("cloakgp.R")
+given <- commandArgs(trailingOnly = TRUE)
+release <- read_release(given[1])
+rows <- jsonlite::fromJSON(given[2])
+told <- function(what) tryCatch(what(), error = function(e) jsonlite::unbox(conditionMessage(e)))
+cat(jsonlite::toJSON(list(
+  predict = told(function() predict(release, rows)),
+  interval = told(function() predict_interval(release, rows, 0.8)),
+  above = told(function() probability_above(release, rows, 31.5))
+), digits = NA, na = "null", dataframe = "columns"))
+"""
+
+
+@pytest.fixture(scope="module")
+def node():
+    found = shutil.which("node")
+    if found is None:
+        pytest.skip("there is no node (on Debian, apt-get install nodejs)")
+    run([found, "build.js"], JAVASCRIPT)
+    return found
+
+
+@pytest.fixture(scope="module")
+def rscript():
+    found = shutil.which("Rscript")
+    if found is None:
+        pytest.skip("there is no Rscript (on Debian, apt-get install r-base-core r-cran-jsonlite)")
+    asked = [found, "-e", "stopifnot(requireNamespace('jsonlite', quietly = TRUE))"]
+    if subprocess.run(asked, capture_output=True, check=False).returncode:
+        pytest.skip("R lacks jsonlite (on Debian, apt-get install r-cran-jsonlite)")
+    return found
+
+
+def run(command, folder):
+    made = subprocess.run(
+        [str(part) for part in command], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert made.returncode == 0, made.stdout + made.stderr
+    return made.stdout
+
+
+def test_javascript_predicts_every_kept_kind_alike(node):
+    said = run([node, "--test", "test/"], JAVASCRIPT)
+    passed = int(re.search(r"^# pass (\d+)$", said, re.M)[1])
+    assert passed >= len(list(GOLDEN.glob("*.cloak")))
+
+
+def test_r_predicts_every_kept_kind_alike(rscript):
+    said = run([rscript, "golden.R", GOLDEN], R)
+    alike, refused = map(int, re.findall(r"\d+", said))
+    assert alike + refused == len(list(GOLDEN.glob("*.cloak")))
+    assert refused < 10
+
+
+def test_the_package_is_ready_for_npm(node, tmp_path):
+    stated = json.loads((JAVASCRIPT / "package.json").read_text(encoding="utf-8"))
+    assert stated["version"] == cloakgp.__version__
+    assert not {"dependencies", "peerDependencies", "optionalDependencies"} & set(stated)
+    npm = shutil.which("npm")
+    if npm is None:
+        pytest.skip("there is no npm (on Debian, apt-get install npm)")
+    run(
+        [npm, "pack", "--offline", "--cache", tmp_path / "cache", "--pack-destination", tmp_path],
+        JAVASCRIPT,
+    )
+    [packed] = tmp_path.glob("*.tgz")
+    shutil.unpack_archive(packed, tmp_path, filter="data")
+    held = {path.name for path in (tmp_path / "package").iterdir()}
+    assert held == {*stated["files"], "package.json", "README.md"}
+    shared = PROJECT / "src" / "cloakgp" / "pages" / "templates" / "predictor.js"
+    assert (tmp_path / "package" / "predictor.js").read_bytes() == shared.read_bytes()
+    # Away from the repository it reads files as well.
+    script = WITH_NODE.replace("./index.js", str(tmp_path / "package" / "index.js"))
+    (tmp_path / "rows.json").write_text("[[1.0, 2.0]]")
+    told = run(
+        [
+            node,
+            "--input-type=module",
+            "-e",
+            script,
+            GOLDEN / "numbers.cloak",
+            tmp_path / "rows.json",
+        ],
+        tmp_path,
+    )
+    assert set(json.loads(told)["predict"][0]) == {"mean", "sd", "newSd"}
+
+
+SCHEMA = Schema(
+    (
+        Number("age", missing="impute", fill=30.0),
+        Number("weight", decimal=",", thousands="."),
+        Category("job", levels=("clerk", "cook"), missing="category"),
+        Category("sex", levels=("f", "m"), missing="drop", other=False),
+        OrderedCategory("grade", levels=("low", "middle", "high"), missing="impute", fill=1.0),
+        Boolean("smoker", true_values=("yes",), false_values=("no",), missing="impute"),
+        Date("when", cycles=("day", "week", "year")),
+        Date("born", linear=False, cycles=("year",), missing="impute", fill=100.5),
+        Place("home", latitude="lat", longitude="lon", projection="plane", centre=(51.5, -0.1)),
+        Place(
+            "far",
+            latitude="lat2",
+            longitude="lon2",
+            projection="sphere",
+            centre=(3.0, 4.0),
+            missing="impute",
+        ),
+    )
+)
+
+
+def raw_table(count=40):
+    rng = np.random.default_rng(4)
+    days = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, count), "D")
+    ages = rng.uniform(20, 80, count).round(2)
+    table = pd.DataFrame(
+        {
+            "age": ages,
+            "weight": [f"1.{kilograms:03d},25" for kilograms in rng.integers(0, 999, count)],
+            "job": rng.choice(["cook", "clerk", "smith"], count),
+            "sex": rng.choice(["f", "m"], count),
+            "grade": rng.choice(["low", "middle", "high"], count),
+            "smoker": rng.choice(["yes", "NO"], count),
+            "when": [
+                f"{day:%Y-%m-%d}T{hour:02d}:30"
+                for day, hour in zip(days, rng.integers(0, 24, count), strict=True)
+            ],
+            "born": [f"{day:%Y-%m-%d}" for day in days],
+            "lat": rng.uniform(51.3, 51.6, count),
+            "lon": rng.uniform(-0.3, 0.1, count),
+            "lat2": rng.uniform(-60, 60, count),
+            "lon2": rng.uniform(-170, 170, count),
+        }
+    ).astype(object)
+    return table, ages
+
+
+@pytest.fixture(scope="module")
+def table():
+    return raw_table()
+
+
+def gaps(table):
+    """Rows with a gap each where one is allowed, and with what was not declared."""
+    rows = table.head(10).copy()
+    for place, column in enumerate(("age", "job", "sex", "grade", "smoker", "born", "lat2")):
+        rows.loc[place, column] = None
+    rows.loc[7, "job"] = "baker"
+    rows.loc[7, "grade"] = "unheard of"
+    rows.loc[8, "when"] = "2021-03-04T23:15:30+02:00"
+    return rows
+
+
+def models(ages):
+    bounds = {"bounds": (10.0, 90.0), "schema": SCHEMA}
+    yield "numbers", DPGPRegressor(**bounds, **BUDGET), ages
+    yield "logarithms", DPGPRegressor(**bounds, output_transform="log", **BUDGET), ages
+    yield "counts", DPGPRegressor(**bounds, likelihood="counts", **BUDGET), np.round(ages)
+    quantiles = DPGPQuantileRegressor(quantiles=(0.2, 0.5, 0.9), inducing=10, **bounds, **BUDGET)
+    yield "quantiles", quantiles, ages
+    classes = DPGPClassifier(classes=["a", "b", "c"], schema=SCHEMA, **BUDGET)
+    yield "classes", classes, np.array(["a", "b", "c"])[np.arange(len(ages)) % 3]
+
+
+NAMES = ("numbers", "logarithms", "counts", "quantiles", "classes")
+PLAIN = ("calibrated", "scattered")
+
+
+@pytest.fixture(scope="module")
+def releases(table):
+    return {name: model.fit(table[0], y).release_ for name, model, y in models(table[1])}
+
+
+def oracle(release, rows):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        frame = release.predict_frame(rows)
+        if release.likelihood.outputs == "classes":
+            return frame, None, None
+        interval = np.column_stack(release.predict_interval(rows, COVERAGE))
+        return frame, interval, release.probability_above(rows, THRESHOLD)
+
+
+def saved(release, rows, folder):
+    release.save(folder / "release.cloak")
+    (folder / "rows.json").write_text(rows.to_json(orient="records"))
+    return folder / "release.cloak", folder / "rows.json"
+
+
+def close(found, expected):
+    found, expected = np.asarray(found, dtype=float), np.asarray(expected, dtype=float)
+    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_javascript_reads_raw_columns_alike(name, releases, table, node, tmp_path):
+    release, rows = releases[name], gaps(table[0])
+    command = [node, "--input-type=module", "-e", WITH_NODE, *saved(release, rows, tmp_path)]
+    told = json.loads(run(command, JAVASCRIPT))
+    frame, interval, above = oracle(release, rows)
+    known = [place for place, each in enumerate(told["predict"]) if each is not None]
+    # The row that lacks its sex has no prediction, here or there.
+    assert known == [0, 1, *range(3, 10)]
+    assert frame.iloc[2].isna().all()
+    rows = [told["predict"][place] for place in known]
+    frame = frame.iloc[known]
+    if name == "classes":
+        close([row["probabilities"] for row in rows], frame[["p_a", "p_b", "p_c"]])
+        assert [row["label"] for row in rows] == frame["predicted"].tolist()
+        assert "are told of releases of one number" in told["interval"]
+        return
+    close([told["interval"][place] for place in known], interval[known])
+    close([told["above"][place] for place in known], above[known])
+    if name == "quantiles":
+        flat = [[each[end] for each in row for end in ("value", "lower", "upper")] for row in rows]
+        close(flat, frame)
+    elif name == "numbers":
+        close([row["sd"] for row in rows], frame["sd"])
+        close(np.clip([row["mean"] for row in rows], 10, 90), frame["mean"])
+    else:
+        middle = "rate" if name == "counts" else "median"
+        close(
+            [[row[key] for key in (middle, "lower", "upper")] for row in rows],
+            frame[["median", "lower", "upper"]],
+        )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_r_reads_raw_columns_alike(name, releases, table, rscript, tmp_path):
+    release, rows = releases[name], gaps(table[0])
+    told = json.loads(run([rscript, "-e", WITH_R, *saved(release, rows, tmp_path)], R))
+    frame, interval, above = oracle(release, rows)
+    found = pd.DataFrame(told["predict"])
+    assert found.iloc[2].isna().all()
+    assert frame.iloc[2].isna().all()
+    if name == "classes":
+        close(found[["p_a", "p_b", "p_c"]], frame[["p_a", "p_b", "p_c"]])
+        known = frame.index != 2
+        assert found["predicted"][known].tolist() == frame["predicted"][known].tolist()
+        assert "are told of releases of one number" in told["interval"]
+        return
+    close(pd.DataFrame(told["interval"]), interval)
+    close(told["above"], above)
+    if name == "numbers":
+        close(found["sd"], frame["sd"])
+        close(found["mean"].clip(10, 90), frame["mean"])
+    else:
+        close(found, frame if name == "quantiles" else frame[["median", "lower", "upper"]])
+
+
+@pytest.mark.parametrize("language", ["javascript", "r"])
+@pytest.mark.parametrize("name", PLAIN)
+def test_calibration_and_noise_that_varies_are_told_alike(name, language, tmp_path, request):
+    release = request.getfixturevalue(name)
+    rows = pd.DataFrame(release.measurements[0].strategy.X_query[:7])
+    paths = saved(release, rows, tmp_path)
+    paths[1].write_text(json.dumps(rows.to_numpy().tolist()))
+    if language == "javascript":
+        node = request.getfixturevalue("node")
+        told = json.loads(run([node, "--input-type=module", "-e", WITH_NODE, *paths], JAVASCRIPT))
+        found = pd.DataFrame(told["predict"]).to_numpy()
+    else:
+        rscript = request.getfixturevalue("rscript")
+        told = json.loads(run([rscript, "-e", WITH_R, *paths], R))
+        found = pd.DataFrame(told["predict"]).to_numpy()
+    mean, sd = release.predict(rows.to_numpy(), return_std=True)
+    _, new_sd = release.predict(rows.to_numpy(), return_std=True, new_output=True)
+    close(found, np.column_stack([mean, sd, new_sd]))
+    interval = np.column_stack(release.predict_interval(rows.to_numpy(), COVERAGE))
+    close(pd.DataFrame(told["interval"]), interval)
+    close(told["above"], release.probability_above(rows.to_numpy(), THRESHOLD))
+
+
+FAULTS = {
+    "age": "twelve",
+    "weight": "1.2,5",
+    "sex": "x",
+    "smoker": "perhaps",
+    "when": "03.04.2020",
+    "lat": 95.0,
+    "lon": None,
+}
+
+
+@pytest.mark.parametrize("column", FAULTS)
+@pytest.mark.parametrize("language", ["javascript", "r"])
+def test_cells_at_fault_are_refused_and_named(column, language, releases, table, tmp_path, request):
+    rows = table[0].head(1).copy()
+    rows.loc[0, column] = FAULTS[column]
+    paths = saved(releases["numbers"], rows, tmp_path)
+    if language == "javascript":
+        node = request.getfixturevalue("node")
+        told = run([node, "--input-type=module", "-e", WITH_NODE, *paths], JAVASCRIPT)
+    else:
+        told = run([request.getfixturevalue("rscript"), "-e", WITH_R, *paths], R)
+    said = json.loads(told)["predict"]
+    assert isinstance(said, str)
+    assert column in said
+
+
+def compares_digests(rscript):
+    """Whether R has SHA-256; a release says of itself whether its digests were compared."""
+    script = f'source("cloakgp.R"); cat(read_release("{GOLDEN / "numbers.cloak"}")$checked)'
+    return run([rscript, "-e", script], R) == "TRUE"
+
+
+@pytest.mark.parametrize("language", ["javascript", "r"])
+@pytest.mark.parametrize("cut", ["short", "edited"])
+def test_damaged_files_are_refused(language, cut, tmp_path, request):
+    content = bytearray((GOLDEN / "numbers.cloak").read_bytes())
+    if cut == "short":
+        del content[-200:]
+    else:
+        place = content.index(b"PK\x01\x02") - 20
+        content[place] ^= 1
+    (tmp_path / "damaged.cloak").write_bytes(content)
+    (tmp_path / "rows.json").write_text("[[1.0, 2.0]]")
+    paths = (tmp_path / "damaged.cloak", tmp_path / "rows.json")
+    if language == "javascript":
+        command = [request.getfixturevalue("node"), "--input-type=module", "-e", WITH_NODE, *paths]
+        folder = JAVASCRIPT
+    else:
+        command, folder = [request.getfixturevalue("rscript"), "-e", WITH_R, *paths], R
+    made = subprocess.run(
+        [str(part) for part in command], cwd=folder, capture_output=True, text=True, check=False
+    )
+    if language == "r" and cut == "edited" and not compares_digests(command[0]):
+        pytest.skip("R before 4.5 lacks SHA-256 (on Debian, apt-get install r-cran-digest)")
+    assert made.returncode != 0
+    assert "this is no release file that can be read here" in made.stderr
