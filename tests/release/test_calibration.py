@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from forging import write_forged
 from scipy import stats
 
 from cloakgp import DPGPClassifier, DPGPRegressor, ReleaseFileError, load, refine
@@ -300,7 +301,7 @@ def test_it_is_in_the_file(held, tmp_path):
 @pytest.mark.parametrize("place", [-1, 0, 99])
 def test_a_calibration_by_other_answers_is_refused(held, tmp_path, place):
     release, _, _ = held
-    replace(release, calibration=place).save(tmp_path / "one.cloak")
+    write_forged(replace(release, calibration=place), tmp_path / "one.cloak")
     with pytest.raises(ReleaseFileError, match="calibration is damaged"):
         load(tmp_path / "one.cloak")
 

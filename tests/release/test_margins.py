@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from forging import write_forged
 from scipy import stats
 
 from cloakgp import DPGPRegressor, ReleaseFileError, extend, load
@@ -214,7 +215,7 @@ def test_files_come_back_and_forged_ones_are_refused(model, tmp_path):
     ]
     for number, one in enumerate(forged):
         path = tmp_path / f"forged{number}.cloak"
-        one.save(path)
+        write_forged(one, path)
         with pytest.raises(ReleaseFileError):
             load(path)
 
