@@ -37,6 +37,8 @@ templates_path = ["_templates"]
 html_theme = "furo"
 html_title = "cloakgp"
 html_static_path = ["_static", "../experiments/reproduction/kept/pictures"]
+# JSON Schemas of what commands write, beside the pages.
+html_extra_path = ["../src/cloakgp/report/schemas"]
 html_css_files = ["site.css"]
 html_show_sphinx = False
 html_copy_source = False

@@ -39,7 +39,10 @@ def test_text_json_and_page_say_the_same(kind):
     release.save("some.cloak")
     sections = describe(release)
     short, long = (run("show", "some.cloak", *more).stdout for more in ((), ("--all",)))
-    told = json.loads(run("show", "some.cloak", "--json").stdout)
+    told = {
+        section["title"]: {fact["label"]: fact["text"] for fact in section["facts"]}
+        for section in json.loads(run("show", "some.cloak", "--json").stdout)["words"]
+    }
     written = run("show", "some.cloak", "--html", "some.html")
     assert written.exit_code == 0, written.output
     page = html.unescape(re.sub(r"<[^>]+>", "", Path("some.html").read_text(encoding="utf-8")))

@@ -10,12 +10,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from jsonschema_rs import Draft202012Validator
 from typer.testing import CliRunner
 
 from cloakgp.cli import app
 from cloakgp.cli import release as making
 from cloakgp.cli.fit_options import FitOptions, TableOptions
 from cloakgp.cli.plan import plan
+from cloakgp.report.summary import json_schema
 
 SECRET = "the text of somebody"
 
@@ -67,6 +69,16 @@ def test_a_private_column_full_of_text_is_not_read(table, missing):
     assert run("release", table, *NUMBERS, "-o", "a.cloak").exit_code == 1
 
 
+# As the command prints it.
+SCHEMA = Draft202012Validator(json.loads(json_schema("plan")))
+
+
+def test_the_schema_is_printed_without_a_table():
+    said = run("plan", "--json-schema")
+    assert said.exit_code == 0, said.output
+    assert said.stdout == json_schema("plan")
+
+
 def test_people_budgets_and_pictures(folder):
     said = run("plan", "people.csv", *NUMBERS, "--epsilon", 3, "--person", "id", "--json")
     assert said.exit_code == 0, said.output
@@ -74,6 +86,7 @@ def test_people_budgets_and_pictures(folder):
     assert [each["epsilon"] for each in told["forecasts"]] == [1.0, 3.0]
     assert (told["rows"], told["people"], told["most_rows"]) == (40, 10, 4)
     assert told["columns"] == ["age", "job"]
+    assert SCHEMA.is_valid(told), list(SCHEMA.iter_errors(told))
     drawn = run("plan", "people.csv", *NUMBERS, "--picture", "plan.png")
     assert drawn.exit_code == 0, drawn.output
     assert (folder / "plan.png").read_bytes().startswith(b"\x89PNG")
@@ -98,7 +111,9 @@ def test_it_takes_the_options_of_a_release():
     shared = {each.name for group in (TableOptions, FitOptions) for each in fields(group)}
     planned = set(inspect.signature(plan).parameters)
     assert shared <= planned & set(inspect.signature(making.release).parameters)
-    assert planned - shared == {"epsilon", "picture", "vary", "as_json", "overwrite"}
+    assert planned - shared == {
+        *("epsilon", "picture", "vary", "as_json", "json_schema", "overwrite")
+    }
 
 
 @pytest.mark.parametrize(("answer", "written"), [("y\n", True), ("n\n", False)])

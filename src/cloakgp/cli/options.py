@@ -19,7 +19,25 @@ INTERVALS = "auto", "off"
 # What --calibrate may be, of several columns.
 CALIBRATIONS = "auto", "off"
 
+
+def _print_json_schema(context: typer.Context, asked: bool) -> None:
+    if asked:
+        from cloakgp.report.summary import json_schema
+
+        typer.echo(json_schema("plan" if context.info_name == "plan" else "show"), nl=False)
+        raise typer.Exit
+
+
 ReleaseFile = Annotated[Path, typer.Argument(help="A release.", metavar="RELEASE")]
+JsonSchema = Annotated[
+    bool,
+    typer.Option(
+        "--json-schema",
+        callback=_print_json_schema,
+        is_eager=True,
+        help="Print the JSON Schema of what --json writes.",
+    ),
+]
 Sql = Annotated[
     str,
     typer.Option(

@@ -93,6 +93,7 @@ def plan(
     ] = None,
     vary: Annotated[str, typer.Option(help="With --picture: one input to draw over, or two.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    json_schema: options.JsonSchema = False,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a picture that exists.")
     ] = False,
@@ -102,6 +103,7 @@ def plan(
     Takes the options of `cloakgp release`. Only public columns are read: expected error, what
     becomes public, how much noise protects whom, and what it takes, over several budgets.
     """
+    del json_schema
     order = fit.order(table, epsilon=epsilon[0])
     if vary and picture is None:
         raise ValueError("--vary goes with --picture")

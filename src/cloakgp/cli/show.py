@@ -22,7 +22,10 @@ def show(
         bool,
         typer.Option("--all", help="Also the noise, the design and the prior, in technical terms."),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="All facts, as JSON.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="All facts, as JSON: numbers, and the words behind them.")
+    ] = False,
+    json_schema: options.JsonSchema = False,
     html: Annotated[
         Path | None,
         typer.Option(help="Write all facts, with pictures, as one page to print to this file."),
@@ -30,19 +33,20 @@ def show(
     overwrite: options.Overwrite = False,
 ) -> None:
     """Describe in words the accuracy and the protection of a release."""
+    del json_schema
     from cloakgp.release.open import load
     from cloakgp.report.describe import describe
+    from cloakgp.report.summary import summarise
 
     if html is not None:
         _write_sheet(release_file, html, overwrite=overwrite)
         return
-    sections = describe(load(release_file))
+    opened = load(release_file)
     if as_json:
-        told = {
-            section.title: {fact.label: fact.text for fact in section.facts} for section in sections
-        }
-        stdout.print(json.dumps(told, indent=2), soft_wrap=True, markup=False)
+        told = json.dumps(summarise(opened), indent=2, allow_nan=False)
+        stdout.print(told, soft_wrap=True, markup=False, highlight=False)
         return
+    sections = describe(opened)
     print_sections([each for each in sections if everything or not each.technical])
     if not everything and any(each.technical for each in sections):
         say("The noise, the design and the prior: --all. As a page to print: --html FILE.")

@@ -293,7 +293,8 @@ class ReleasePlan:
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain data, for JSON."""
         return {
-            **asdict(self.table),
+            # Numbers that stand for columns have names that nobody gave.
+            **{name: value for name, value in asdict(self.table).items() if name != "names"},
             "declared": self.declared,
             "transform": self.transform,
             "epsilon": self.epsilon,

@@ -284,7 +284,7 @@ def describe_several_outputs(release: MultiOutputRelease) -> tuple[Section, ...]
     count = len(release.columns.bounds)
     called = release.output_names or [f"output {number + 1}" for number in range(count)]
     measurements = entries.measurements
-    grouped = all(_of_people(measurement.strategy, count=count) for measurement in measurements)
+    grouped = all(of_people(measurement.strategy, count=count) for measurement in measurements)
     kept = "in this file row by row" if keeps_rows(entries) else "not in this file row by row"
     noise = []
     for number, measurement in enumerate(measurements):
@@ -379,7 +379,7 @@ def _outside(release: MultiOutputRelease, output: int) -> str:
     return f". {how_many_outside(last, input_names(release))}"
 
 
-def _of_people(strategy: Strategy, *, count: int) -> bool:
+def of_people(strategy: Strategy, *, count: int) -> bool:
     """Return whether entries of several rows are protected together."""
     if isinstance(strategy, StreamedStrategy):
         return strategy.grouped

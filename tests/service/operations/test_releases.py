@@ -164,7 +164,7 @@ def test_counts_are_planned_released_and_predicted(analyst, visits, tmp_path):
     plan = plans.make_plan(
         analyst, PlanRequest(table=visits.id, choices=QUICK.model_copy(update=chosen))
     )
-    assert plan.plan["names"] == ("age",)
+    assert plan.plan["columns"] == ("age",)
     number, made = made_with(analyst, visits, **chosen)
     assert made.input_names == ("age",)
     assert made.likelihood.overdispersion == 0.1
