@@ -19,7 +19,7 @@ from cloakgp.release.calibration import CENTRE, Calibration
 from cloakgp.release.new_outputs import NewNumbers
 from cloakgp.release.posterior.clipped import FREEDOM
 from cloakgp.report.describe import describe
-from cloakgp.report.worth import accuracies
+from cloakgp.report.worth import accuracies, accuracy_section
 
 LAWS = {
     "narrow": stats.norm(scale=0.15),
@@ -275,17 +275,23 @@ def test_it_is_told_with_its_numbers(held):
     assert "intervals" not in labels
 
 
+def said_of_one_person(release):
+    [told] = [fact for fact in accuracy_section(release).facts if fact.label == "for one person"]
+    return told.text
+
+
 def test_how_far_off_a_new_person_is_goes_by_the_counts(held):
     release, _, _ = held
     X, y = table(4000, np.random.default_rng(5))
     measured = np.sqrt(np.mean(np.square(release.predict(X) - y)))
     [told] = accuracies(release)
-    [bare] = accuracies(replace(release, measurements=release.measurements[:-1], calibration=None))
+    without = replace(release, measurements=release.measurements[:-1], calibration=None)
+    [bare] = accuracies(without)
     assert told.new_error == pytest.approx(measured, rel=0.25)
     assert bare.new_error == pytest.approx(measured, rel=0.25)
     assert bare.new_error != told.new_error
-    assert "noisy counts" in told.sure
-    assert "noisy counts" not in bare.sure
+    assert "noisy counts" in said_of_one_person(release)
+    assert "noisy counts" not in said_of_one_person(without)
 
 
 def test_it_is_in_the_file(held, tmp_path):
@@ -379,7 +385,7 @@ def test_transformed_outputs_have_quantiles_in_their_units(rng):
     [told] = accuracies(release)
     measured = np.sqrt(np.mean(np.square(release.predict(X) - y)))
     assert told.new_error == pytest.approx(measured, rel=0.1)
-    assert "noisy counts" in told.sure
+    assert "noisy counts" in said_of_one_person(release)
 
 
 def test_what_makes_no_sense_is_refused(held):

@@ -32,7 +32,14 @@ def assert_valid(told):
     assert SCHEMA.is_valid(told), [error.message for error in SCHEMA.iter_errors(told)]
 
 
-@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
+# What is said of a choice by the exponential mechanism takes long.
+KEPT = [
+    pytest.param(path, id=path.stem, marks=[pytest.mark.slow] * ("exponential" in path.stem))
+    for path in GOLDEN
+]
+
+
+@pytest.mark.parametrize("path", KEPT)
 def test_every_kept_release_keeps_to_the_schema(path):
     release = load(path)
     told = plain(release)

@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from sklearn.gaussian_process.kernels import RBF
 
 from cloakgp import (
     DPGPMultiOutputRegressor,
@@ -14,6 +15,9 @@ from cloakgp import (
     DPGPRegressorPrivateInputs,
     compose,
 )
+from cloakgp.report.guarantee import right_guess
+from cloakgp.report.worth import accuracies
+from cloakgp.utils.formatting import percent
 from cloakgp.utils.markup import html_table
 
 X, Y = np.linspace(0, 10, 30)[:, None], 0.123456789 + np.linspace(0.2, 0.7, 30)
@@ -42,7 +46,9 @@ class Tags(HTMLParser):
 def shown(thing):
     tags = Tags(thing._repr_html_())
     assert tags.open == []
-    assert tags.names <= {"div", "p", "strong", "table", "thead", "tbody", "tr", "th", "td"}
+    assert tags.names <= {
+        *("div", "p", "strong", "table", "caption", "thead", "tbody", "tr", "th", "td")
+    }
     return tags.text
 
 
@@ -50,6 +56,14 @@ def test_releases_guarantees_and_plans_are_tables():
     model = DPGPRegressor(bounds=(0, 1), epsilon=1.0, learn=None, stages=None)
     assert "expected error" in shown(model.plan(X))
     release = model.fit(X, Y).release_
+    # The one sentence comes first, and is that of the report.
+    [accuracy] = accuracies(release)
+    assert shown(release).startswith(f"For one person, {accuracy.for_one_person()}")
+    right = percent(right_guess(release.guarantee))
+    assert f"seem equally likely, is right at most {right} of the time." in shown(release.guarantee)
+    assert shown(model.plan(X)).startswith("Predictions of the average of people")
+    declared = DPGPRegressor(RBF(2.0), 0.04, bounds=(0, 1), epsilon=1.0).plan(X)
+    assert shown(declared).startswith("For one person, predictions are typically off by")
     assert "1-differential privacy" in shown(release)
     assert "none is needed" in shown(release.guarantee)
     assert "is right at most" in shown(compose(release.guarantee, release.guarantee))

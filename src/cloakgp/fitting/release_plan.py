@@ -218,6 +218,20 @@ class ReleasePlan:
             f"constant guess, by {constant_guess:.3g}. That rests on the declared noise variance."
         )
 
+    def _lead(self) -> str:
+        """Return the expected error in a sentence."""
+        found = self.forecast
+        if found is None:
+            told = f"{self.unknown}."
+        elif self.scatter_declared:
+            told = f"{self._scale()}{self._of_one_person(found)}"
+        else:
+            told = (
+                f"{self._scale()}predictions of the average of people with the same inputs will "
+                f"typically be off by {found.error:.3g}, if the prior describes the private column."
+            )
+        return told[0].upper() + told[1:]
+
     def _scale(self) -> str:
         """Name the scale of errors, where it is not that of the private column itself."""
         if self.transform == "log":
@@ -343,6 +357,7 @@ class ReleasePlan:
         return html_table(
             "Plan of a release: nothing was asked, and nothing spent",
             self.facts(),
+            lead=self._lead(),
             rows=budgets if len(budgets) > 1 else (),
         )
 

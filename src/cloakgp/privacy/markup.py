@@ -28,11 +28,16 @@ class ShownAsTable:
         pure = self.delta_at(self.epsilon) == 0
         delta = "none is needed" if pure else f"{self.delta:.4g}"
         right = percent((1.0 + self.delta_at(0.0)) / 2.0)
+        guess = f"is right at most {right} of the time"
         return html_table(
             str(self),
             [
                 ("ε", f"{ceiling(self.epsilon)} (e^ε = {odds_factor(self.epsilon)})"),
                 ("δ", delta),
-                ("a guess between two values", f"is right at most {right} of the time"),
+                ("a guess between two values", guess),
             ],
+            lead=(
+                "Who knows all about a person but the private value, and guesses between two that "
+                f"seem equally likely, {guess}."
+            ),
         )

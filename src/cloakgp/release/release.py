@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from cloakgp.columns.schema import Schema
 from cloakgp.models import ExactPrior, SparsePrior
-from cloakgp.models.likelihoods import NUMBERS, Likelihood
+from cloakgp.models.likelihoods import NUMBERS, Likelihood, QuantileLikelihood
 from cloakgp.models.transforms import OutputTransform
 from cloakgp.privacy import Guarantee, compose
 from cloakgp.privacy.cohorts import (
@@ -26,6 +28,7 @@ from cloakgp.privacy.cohorts import (
 from cloakgp.privacy.composition import MixedGuarantee
 from cloakgp.privacy.filters import Amount, Costs, checked_limit, filter_of, has_room
 from cloakgp.privacy.questions.classes import ClassLabel
+from cloakgp.release.accuracy import Accuracy, mean_root
 from cloakgp.release.calibration import Calibration
 from cloakgp.release.choice import Choice
 from cloakgp.release.consistency import check_alike, check_parts, declared_classes
@@ -577,6 +580,32 @@ class Release(SavedRelease, Predictions):
             self.learned or (declared,), self.measurements, inference=self.inference
         )
 
+    def accuracy(self) -> Accuracy | None:
+        """Return the accuracy of predictions of numbers at the query points, by their own estimate.
+
+        None of classes, and of quantiles, each of which has an error of its own.
+
+        Examples
+        --------
+        >>> from cloakgp import DPGPRegressor
+        >>> model = DPGPRegressor(bounds=(0, 1), epsilon=1.0).fit([[0.0], [1.0], [2.0]], [0, 1, 1])
+        >>> model.release_.accuracy().output
+        'y'
+        """
+        classified = self.likelihood.outputs == "classes"
+        if classified or isinstance(self.likelihood, QuantileLikelihood):
+            return None
+        points = np.vstack([one.strategy.X_query for one in self.measurements])
+        mean, sd = self.predict(points, return_std=True)
+        if self.likelihood.linear:
+            new_sd = self.typical_errors(points)
+        else:
+            _, new_sd = self.predict(points, return_std=True, new_output=True)
+        before = None
+        if self.transform is None:
+            before = mean_root(np.sqrt(self.prior.query_variance(points)))
+        return Accuracy.expected(self.output_name, mean, sd, new_sd, without=before)
+
     def _predictor(self, stored: Store) -> dict[str, Any]:
         return predictor_tree(self, stored=stored)
 
@@ -590,7 +619,7 @@ class Release(SavedRelease, Predictions):
         )
 
     def _repr_html_(self) -> str:
-        origin = self.provenance
+        origin, accuracy = self.provenance, self.accuracy()
         made = [] if origin is None else [("made", f"{origin.made}, cloakgp {origin.version}")]
         columns = self.input_names if self.schema is None else self.schema.sources
         answers = sum(measurement.answers.values.size for measurement in self.measurements)
@@ -604,5 +633,6 @@ class Release(SavedRelease, Predictions):
                 ("published", f"{answers:,} noisy answers, {len(self.measurements)} measurements"),
                 *made,
             ],
+            lead="" if accuracy is None else f"For one person, {accuracy.for_one_person()}",
             insecure=self.insecure,
         )

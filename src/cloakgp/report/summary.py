@@ -258,19 +258,19 @@ def _input(
     }
 
 
-def _rows(release: Release, outputs: int) -> dict[str, Any]:
+def _rows(release: Release, together: int) -> dict[str, Any]:
     strategies = tables_of(release.measurements).values()
     return {
-        "rows": [strategy.n_rows // outputs for strategy in strategies],
+        "rows": [strategy.n_rows // together for strategy in strategies],
         "rows_in_file": keeps_rows(release),
     }
 
 
-def _protects(release: Release, outputs: int) -> str:
+def _protects(release: Release, together: int) -> str:
     """Return whose values are protected together: those of a row, or of all rows of a person."""
     strategies = tables_of(release.measurements).values()
-    if outputs > 1:
-        found = {of_people(strategy, count=outputs) for strategy in strategies}
+    if together > 1:
+        found = {of_people(strategy, count=together) for strategy in strategies}
     else:
         found = {strategy.grouped for strategy in strategies}
     return "row or person" if len(found) > 1 else "person" if found == {True} else "row"

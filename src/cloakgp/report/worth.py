@@ -1,22 +1,13 @@
-r"""Predictive accuracy by a release's own estimate: typical errors, and the share explained.
-
-Nothing is compared with outputs: these are the posterior's own expectations at points that a
-release holds. Of outputs y over points of one weight each, with f the predicted function,
-
-    Var[y] = Var_x(E[f]) + E_x(var[f]) + E_x(noise),
-
-and the share of it that predictions account for is Var_x(E[f]) / Var[y].
-"""
+"""Accuracy of predictions in words, of every kind of release: see `cloakgp.release.accuracy`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import singledispatch
 
 import numpy as np
 
-from cloakgp.models.likelihoods import Numbers, QuantileLikelihood
 from cloakgp.release import MultiOutputRelease, Release, StatisticsRelease
+from cloakgp.release.accuracy import Accuracy, mean_root
 from cloakgp.release.calibration import Calibration
 from cloakgp.release.histogram import NoisyHistogram
 from cloakgp.release.margins import Margins, noise_part
@@ -24,43 +15,12 @@ from cloakgp.report.clipped import band_facts, clipped_facts
 from cloakgp.report.columns import has_classes, known_inputs
 from cloakgp.report.facts import Fact, Section
 from cloakgp.report.outputs import BASIS
-from cloakgp.utils.arrays import Array
 from cloakgp.utils.formatting import NORMAL_95
 
 # Of a box of private inputs: points along a sequence that fills it evenly.
 BOX_POINTS = 256
 # Of the intervals whose coverage is stated.
 STATED_COVERAGE = 0.9
-
-
-@dataclass(frozen=True)
-class Accuracy:
-    """Accuracy of the predictions of one output, by the release's own estimate.
-
-    Attributes
-    ----------
-    output : str
-    error : float
-        Typical error of the predicted curve: the root of the mean of its variance.
-    new_error : float or None
-        The same, of a new person's own value; None if the release has no estimate.
-    without : float or None
-        As ``error``, before the first question.
-    share : float or None
-        Of the variance of outputs, the share that predictions explain.
-    nothing : float or None
-        As ``new_error``, of one constant prediction for everyone.
-    sure : str
-        How certain that is; empty if the release does not say.
-    """
-
-    output: str
-    error: float
-    new_error: float | None = None
-    without: float | None = None
-    share: float | None = None
-    nothing: float | None = None
-    sure: str = ""
 
 
 @singledispatch
@@ -85,20 +45,8 @@ def accuracies(release: object) -> tuple[Accuracy, ...]:
 
 @accuracies.register
 def _of_release(release: Release) -> tuple[Accuracy, ...]:
-    # Of quantiles, their words say what each is worth.
-    if has_classes(release) or isinstance(release.likelihood, QuantileLikelihood):
-        return ()
-    points = np.vstack([measurement.strategy.X_query for measurement in release.measurements])
-    mean, sd = _at(release, points)
-    if isinstance(release.likelihood, Numbers):
-        new_sd = release.typical_errors(points)
-    else:
-        _, new_sd = _at(release, points, new_output=True)
-    before = None
-    if release.transform is None:
-        before = _mean_root(np.sqrt(release.prior.query_variance(points)))
-    found = _accuracy(release.output_name, mean, sd, new_sd, without=before)
-    return (replace(found, sure=_how_sure(release)),)
+    found = release.accuracy()
+    return () if found is None else (found,)
 
 
 @accuracies.register
@@ -106,9 +54,10 @@ def _of_several(release: MultiOutputRelease) -> tuple[Accuracy, ...]:
     count = len(release.columns.bounds)
     X = known_inputs(release.entries)[::count, :-1]
     mean, sd = release.predict(X, return_std=True)
+    names = release.output_names or [f"output {number + 1}" for number in range(count)]
     return tuple(
-        Accuracy(output=f"output {number + 1}", error=_mean_root(column))
-        for number, column in enumerate(sd.T)
+        Accuracy(output=name, error=mean_root(column))
+        for name, column in zip(names, sd.T, strict=True)
         if len(mean)
     )
 
@@ -125,7 +74,7 @@ def _of_statistics(release: StatisticsRelease) -> tuple[Accuracy, ...]:
     points = lo + (hi - lo) * (steps % 1.0)
     mean, sd = release.predict(points, return_std=True)
     _, new_sd = release.predict(points, return_std=True, new_output=True)
-    return (_accuracy("the output", mean, sd, new_sd),)
+    return (Accuracy.expected("the output", mean, sd, new_sd),)
 
 
 @accuracies.register
@@ -134,7 +83,7 @@ def _of_histogram(release: NoisyHistogram) -> tuple[Accuracy, ...]:
     points = np.column_stack([each.ravel() for each in np.meshgrid(*centres, indexing="ij")])
     mean, sd = release.predict(points, return_std=True)
     known = np.isfinite(mean) & np.isfinite(sd)
-    return (Accuracy(output="the output", error=_mean_root(sd[known])),) if known.any() else ()
+    return (Accuracy(output="the output", error=mean_root(sd[known])),) if known.any() else ()
 
 
 def accuracy_section(release: object) -> Section | None:
@@ -150,14 +99,9 @@ def accuracy_section(release: object) -> Section | None:
     facts: list[Fact] = []
     for each in found:
         whose = f" of {each.output}" if len(found) > 1 else ""
-        if each.new_error is not None and each.nothing is not None:
-            facts.append(
-                Fact(
-                    "for one person",
-                    f"predictions of {each.output} are typically off by {each.new_error:.3g}; "
-                    f"a constant guess, by {each.nothing:.3g}.{each.sure}",
-                )
-            )
+        if one_person := each.for_one_person():
+            sure = _how_sure(release) if isinstance(release, Release) else ""
+            facts.append(Fact("for one person", f"{one_person}{sure}"))
         before = "" if each.without is None else f" ({each.without:.3g} before the first question)"
         facts.append(
             Fact(
@@ -261,27 +205,3 @@ def _margin_fact(known: Margins) -> Fact:
 
 def _percent(share: float) -> str:
     return "hardly anything" if share < 0.01 else f"some {100 * share:.0f} %"
-
-
-def _at(release: Release, points: Array, *, new_output: bool = False) -> tuple[Array, Array]:
-    mean, sd = release.predict(points, return_std=True, new_output=new_output)
-    return mean, sd
-
-
-def _accuracy(
-    output: str, mean: Array, sd: Array, new_sd: Array, *, without: float | None = None
-) -> Accuracy:
-    explained = float(np.var(mean))
-    total = explained + float(np.mean(np.square(new_sd)))
-    return Accuracy(
-        output=output,
-        error=_mean_root(sd),
-        new_error=_mean_root(new_sd),
-        without=without,
-        share=explained / total if total > 0 else None,
-        nothing=float(np.sqrt(total)),
-    )
-
-
-def _mean_root(values: Array) -> float:
-    return float(np.sqrt(np.mean(np.square(values))))

@@ -9,6 +9,7 @@ from cloakgp.utils.formatting import printable
 
 # Colours are those of the page around it: a notebook may be dark.
 HEAD = "text-align:left;vertical-align:top;font-weight:600;padding:.15em 1em .15em 0"
+ALARM = "border-left:.3em solid #c0392b;padding-left:.6em"
 CELL = "text-align:left;vertical-align:top;padding:.15em 1em .15em 0"
 INSECURE = "INSECURE: the noise came from a fixed seed, so this is NOT PRIVATE. Do not publish."
 
@@ -17,6 +18,7 @@ def html_table(
     title: str,
     facts: Sequence[tuple[str, str]],
     *,
+    lead: str = "",
     rows: Sequence[Sequence[str]] = (),
     insecure: bool = False,
 ) -> str:
@@ -27,6 +29,8 @@ def html_table(
     title : str
     facts : sequence of (str, str)
         What each thing is called, and what is said of it.
+    lead : str
+        The one sentence before them.
     rows : sequence of sequences of str
         A table below them, its heads first.
     insecure : bool
@@ -36,15 +40,16 @@ def html_table(
     >>> "&lt;b&gt;" in html_table("Release", [("output", "<b>")])
     True
     """
-    warning = f'<p><strong style="color:#c0392b">{INSECURE}</strong></p>' * insecure
+    warning = f'<p style="{ALARM}"><strong>{INSECURE}</strong></p>' * insecure
+    first = f"<p>{_text(lead)}</p>" * bool(lead)
     told = "".join(
         f'<tr><th scope="row" style="{HEAD}">{_text(label)}</th>'
         f'<td style="{CELL}">{_text(text)}</td></tr>'
         for label, text in facts
     )
     return (
-        f"<div>{warning}<p><strong>{_text(title)}</strong></p>"
-        f"<table><tbody>{told}</tbody></table>{_below(rows)}</div>"
+        f'<div>{warning}{first}<table><caption style="{HEAD}">{_text(title)}</caption>'
+        f"<tbody>{told}</tbody></table>{_below(rows)}</div>"
     )
 
 
