@@ -16,6 +16,8 @@ import pytest
 import cloakgp
 from cloakgp import DPGPClassifier, DPGPQuantileRegressor, DPGPRegressor
 from cloakgp.columns import Boolean, Category, Date, Number, OrderedCategory, Place, Schema
+from cloakgp.release.io.bundle import COEFFICIENTS, bundle_bytes
+from cloakgp.release.io.codec import to_tree
 
 PROJECT = Path(__file__).parents[1]
 JAVASCRIPT, R = PROJECT / "readers" / "javascript", PROJECT / "readers" / "r"
@@ -334,6 +336,34 @@ def test_cells_at_fault_are_refused_and_named(column, language, releases, table,
     said = json.loads(told)["predict"]
     assert isinstance(said, str)
     assert column in said
+
+
+@pytest.mark.parametrize("language", ["javascript", "r"])
+@pytest.mark.parametrize("where", ["whole", "part"])
+def test_what_a_reader_does_not_know_is_refused_by_name(language, where, tmp_path, request):
+    release = cloakgp.load(GOLDEN / "numbers.cloak")
+
+    def tree(stored):
+        found = release._coefficients(stored)
+        (found if where == "whole" else found["parts"][0])["tide"] = {"moon": 1.0}
+        return to_tree(release, stored=stored) | {COEFFICIENTS: found}
+
+    paths = (tmp_path / "strange.cloak", tmp_path / "rows.json")
+    paths[0].write_bytes(bundle_bytes(kind=release.kind, tree=tree))
+    paths[1].write_text("[[1.0, 2.0]]")
+    np.testing.assert_array_equal(
+        cloakgp.load(paths[0]).predict([[1.0, 2.0]]), release.predict([[1.0, 2.0]])
+    )
+    if language == "javascript":
+        command = [request.getfixturevalue("node"), "--input-type=module", "-e", WITH_NODE, *paths]
+        folder = JAVASCRIPT
+    else:
+        command, folder = [request.getfixturevalue("rscript"), "-e", WITH_R, *paths], R
+    made = subprocess.run(
+        [str(part) for part in command], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert made.returncode != 0
+    assert "it predicts by tide, which this reader does not know: predict in Python" in made.stderr
 
 
 def compares_digests(rscript):

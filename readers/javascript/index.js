@@ -5,9 +5,21 @@ import { columnsOf, predictor } from "./predictor.js";
 
 const OLD = "it was written without what programs in other languages predict by: open it in Python and save it again";
 
+// All that there is among the coefficients: what is not here has a meaning that this reader would miss.
+const KNOWN = new Set(["outputs", "inputs", "insecure", "bounds", "transform", "classes", "link", "quantiles", "counts",
+  "calibration", "margins", "parts", "several"]);
+const KNOWN_OF_PARTS = new Set(["weight", "kernel", "centres", "factor", "all_explained", "noise", "scatter", "scales",
+  "overdispersion", "channels"]);
+const checkKnown = (tree, known) => {
+  const strange = Object.keys(tree).filter((name) => tree[name] !== null && !known.has(name));
+  if (strange.length) throw new Error(`it predicts by ${strange.join(", ")}, which this reader does not know: predict in Python`);
+};
+
 const predicting = (manifest, arrays) => {
-  const tree = manifest.predictor;
+  const tree = manifest.coefficients;
   if (!tree) throw new Error(OLD);
+  checkKnown(tree, KNOWN);
+  tree.parts.forEach((part) => checkKnown(part, KNOWN_OF_PARTS));
   const array = (name) => arrays.get(name);
   const parts = tree.parts.map((part) => ({
     ...part,

@@ -139,7 +139,20 @@
 
 # ---- Latent functions: see cloakgp/release/coefficients.py ----
 
+# All that there is among the coefficients: what is not here has a meaning that this reader would miss.
+.cloak_known <- c("outputs", "inputs", "insecure", "bounds", "transform", "classes", "link", "quantiles", "counts",
+  "calibration", "margins", "parts", "several")
+.cloak_known_of_parts <- c("weight", "kernel", "centres", "factor", "all_explained", "noise", "scatter", "scales",
+  "overdispersion", "channels")
+.cloak_check_known <- function(tree, known) {
+  strange <- setdiff(names(tree)[!vapply(tree, is.null, logical(1))], known)
+  if (length(strange))
+    stop("it predicts by ", paste(strange, collapse = ", "), ", which this reader does not know: predict in Python",
+      call. = FALSE)
+}
+
 .cloak_part <- function(part, arrays) {
+  .cloak_check_known(part, .cloak_known_of_parts)
   if (is.null(part$noise))
     stop("noise that varies with the inputs cannot be told here: predict in Python", call. = FALSE)
   part$kernel <- .cloak_kernel(part$kernel)
@@ -466,10 +479,11 @@ read_release <- function(path) {
   if (manifest$kind == "histogram") return(.cloak_histogram(opened))
   if (!(manifest$kind %in% c("one output", "regression of several outputs")))
     stop("a release of ", manifest$kind, " cannot be read here: predict in Python", call. = FALSE)
-  release <- manifest$predictor
+  release <- manifest$coefficients
   if (is.null(release))
     stop("it was written without what programs in other languages predict by: open it in Python and save it again",
       call. = FALSE)
+  .cloak_check_known(release, .cloak_known)
   release$parts <- lapply(release$parts, .cloak_part, arrays = arrays)
   for (name in c("grid", "curves"))
     if (!is.null(release$calibration)) release$calibration[[name]] <- arrays[[release$calibration[[name]]]]

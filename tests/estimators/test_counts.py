@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from forging import write_forged
 from scipy.stats import nbinom, norm
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
@@ -111,12 +112,12 @@ def test_it_is_saved_loaded_told_and_drawn(release, tmp_path):
 
 def test_files_that_do_not_fit_themselves_are_refused(release, tmp_path):
     path = tmp_path / "odd.cloak"
-    replace(release, likelihood=CountLikelihood(61), learned=()).save(path)
+    write_forged(replace(release, likelihood=CountLikelihood(61), learned=()), path)
     with pytest.raises(ReleaseFileError, match="not counted as it says"):
         load(path)
     [first, *others] = release.measurements
     negative = replace(first, strategy=replace(first.strategy, row_exposure=-EXPOSURE))
-    replace(release, measurements=(negative, *others)).save(path, overwrite=True)
+    write_forged(replace(release, measurements=(negative, *others)), path)
     with pytest.raises(ReleaseFileError, match="exposure"):
         load(path)
 

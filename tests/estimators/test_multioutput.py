@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from forging import write_forged
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF
 from unit_neighbours import spent_over_units
@@ -237,7 +238,7 @@ def test_intervals_that_were_not_found_so_are_refused(wide, tmp_path):
     for forged in forgeries(release):
         with pytest.raises(ValueError, match=r"interval|counts|bounds|outputs|damaged|guarantee"):
             forged.validate()
-        forged.save(tmp_path / "forged.cloak", overwrite=True)
+        write_forged(forged, tmp_path / "forged.cloak")
         with pytest.raises(ReleaseFileError):
             MultiOutputRelease.load(tmp_path / "forged.cloak")
         count += 1

@@ -8,6 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from cloakgp import DPGPClassifier, DPGPRegressor
+from cloakgp.columns import infer_schema
 from cloakgp.plots import PlanDisplay
 
 X = pd.DataFrame(np.random.default_rng(1).uniform(0, 5, size=(30, 2)), columns=["age", "weight"])
@@ -46,3 +47,21 @@ def test_without_a_forecast_there_is_no_picture():
     plan = DPGPClassifier(classes=["a", "b"], epsilon=1.0).plan(X)
     with pytest.raises(ValueError, match="depends on the labels"):
         PlanDisplay.of(plan)
+
+
+def test_a_table_s_columns_are_named_and_not_the_numbers_that_stand_for_them():
+    rng = np.random.default_rng(3)
+    table = pd.DataFrame(
+        {
+            "sex": rng.choice(["a", "b"], 30),
+            "born": pd.Timestamp("1990-01-01") + pd.to_timedelta(rng.integers(0, 4000, 30), "D"),
+            "age": rng.uniform(0, 5, 30),
+        }
+    )
+    model = DPGPRegressor(bounds=(0, 1), epsilon=1.0, schema=infer_schema(table, list(table)))
+    plan = model.plan(table, epsilons=[1.0])
+    for vary, label in (((), "sex"), (("born",), "born")):
+        (axes,) = PlanDisplay.of(plan, vary=vary).draw().axes
+        assert axes.get_xlabel() == label
+        assert not [part for part in (" cos", " sin", ": a", "0.7071") if part in axes.get_title()]
+    assert "names" not in plan.to_dict()

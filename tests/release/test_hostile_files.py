@@ -37,11 +37,11 @@ from cloakgp.data import ArrayRows
 from cloakgp.estimators.baselines import DPHistogramRegressor, NoisyHistogram
 from cloakgp.models.features import MOST_DIMENSIONS
 from cloakgp.release.io.bundle import (
+    COEFFICIENTS,
     FORMAT,
     FORMAT_VERSION,
     MOST_MARKS,
     MOST_TEXT,
-    PREDICTOR,
     bundle_bytes,
     kind_of,
     read_bundle,
@@ -504,7 +504,7 @@ def test_forged_manifests_are_refused_or_read(kind, saved, tmp_path):
 
         def forge(manifest):
             # What is for other languages is not read, and says nothing here.
-            place = chance.choice([each for each in places(manifest) if each[0] != PREDICTOR])
+            place = chance.choice([each for each in places(manifest) if each[0] != COEFFICIENTS])
             inner = manifest
             for name in place[:-1]:
                 inner = inner[name]

@@ -530,6 +530,7 @@ def look_at(
             names=model._names(),
             people=people,
             most_rows=1 if sizes is None else int(sizes.max()),
+            schema=schema,
         ),
         given,
     )

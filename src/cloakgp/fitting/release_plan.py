@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from cloakgp.columns.schema import Schema
 from cloakgp.criteria import CRITERIA
 from cloakgp.design.strategy import CLOSE_GAP
 from cloakgp.fitting.forecast import Forecast
@@ -68,6 +69,8 @@ class TableFacts:
         Whose rows they are; None where every row is protected on its own.
     most_rows : int
         Of one person.
+    schema : Schema or None
+        What the raw public columns are, if the numbers are encoded from them.
     """
 
     rows: int
@@ -76,6 +79,7 @@ class TableFacts:
     names: tuple[str, ...] = ()
     people: int | None = None
     most_rows: int = 1
+    schema: Schema | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,8 +311,11 @@ class ReleasePlan:
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain data, for JSON."""
         return {
-            # Numbers that stand for columns have names that nobody gave.
-            **{name: value for name, value in asdict(self.table).items() if name != "names"},
+            "rows": self.table.rows,
+            "columns": self.table.columns,
+            "n_inputs": self.table.n_inputs,
+            "people": self.table.people,
+            "most_rows": self.table.most_rows,
             "declared": self.declared,
             "transform": self.transform,
             "epsilon": self.epsilon,

@@ -22,8 +22,8 @@ import numpy as np
 
 from cloakgp.pages.rendering import POLICY, SCRIPTS, render
 from cloakgp.release import Release
+from cloakgp.release.coefficient_tree import coefficient_tree
 from cloakgp.release.io.codec import to_tree
-from cloakgp.release.predictor import predictor_tree
 from cloakgp.report.columns import class_names, has_classes
 from cloakgp.report.controls import Control, controls_of
 from cloakgp.report.describe import describe, headline
@@ -86,13 +86,13 @@ def prediction_html(release: Release) -> str:
             "for this release"
         )
     controls = controls_of(release)
-    predictor = predictor_tree(release, stored=_numbers)
-    for part in predictor["parts"]:
+    coefficients = coefficient_tree(release, stored=_numbers)
+    for part in coefficients["parts"]:
         _check_kernel(part["kernel"])
         if part["noise"] is None:
             raise ValueError("a page cannot tell noise that varies with the inputs: take predict")
     classes = [printable(name) for name in class_names(release)] if has_classes(release) else None
-    described = predictor | {
+    described = coefficients | {
         "output": printable(release.output_name),
         "classes": classes,
         "controls": [_control(control) for control in controls],

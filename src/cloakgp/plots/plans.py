@@ -17,12 +17,14 @@ from cloakgp.plots.slices import (
     fill_map,
     finish_map,
     join_frames,
+    predicting,
     shortened,
     slices_of,
     write_held,
 )
 from cloakgp.plots.themes import Theme, theme_of
-from cloakgp.report.columns import input_names
+from cloakgp.release import Release
+from cloakgp.report.controls import controls_of
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
 
@@ -87,15 +89,20 @@ class PlanDisplay(Display):
         """
         if plan.forecast is None:
             raise ValueError(f"there is nothing to draw: expected error {plan.unknown}")
-        named = [replace(each.release, input_names=plan.table.names) for each in plan.forecasts]
-        [*pieces] = slices_of(named[0], vary=vary or input_names(named[0])[:1])
+        table = plan.table
+        named = [
+            replace(each.release, input_names=table.names, schema=table.schema)
+            for each in plan.forecasts
+        ]
+        first = controls_of(named[0])[0].name
+        [*pieces] = slices_of(named[0], vary=vary or [first])
         if len(pieces) > 1:
             raise ValueError(
                 "a picture of a plan has room for one or two numbers: choose with vary"
             )
         (piece,) = pieces
         errors = {
-            forecast.epsilon: np.asarray(release.predict(piece.rows, return_std=True)[1])
+            forecast.epsilon: _sd(release, piece.rows)
             for forecast, release in zip(plan.forecasts, named, strict=True)
         }
         return cls(plan, piece, errors, output, unit)
@@ -212,3 +219,7 @@ class PlanDisplay(Display):
         add_colour_bar([axes], drawn, label=self.label, theme=theme)
         finish_map(axes, piece, theme=theme, styles=styles)
         return [row_mark("rows (inputs only)")]
+
+
+def _sd(release: Release, rows: Any) -> Array:
+    return predicting(lambda: np.asarray(release.predict(rows, return_std=True)[1]))

@@ -31,6 +31,7 @@ from cloakgp.privacy.questions.classes import ClassLabel
 from cloakgp.release.accuracy import Accuracy, mean_root
 from cloakgp.release.calibration import Calibration
 from cloakgp.release.choice import Choice
+from cloakgp.release.coefficient_tree import coefficient_tree
 from cloakgp.release.consistency import check_alike, check_parts, declared_classes
 from cloakgp.release.functional import ReleasedFunction
 from cloakgp.release.hyperparameters.hyperprior import Hyperprior
@@ -43,7 +44,6 @@ from cloakgp.release.measurement import Measurement, Published, merge_measuremen
 from cloakgp.release.posterior.dense import Posterior
 from cloakgp.release.posterior.mixture import Inference, Mixture, WeightedPrior
 from cloakgp.release.predictions import Predictions
-from cloakgp.release.predictor import predictor_tree
 from cloakgp.release.provenance import Provenance
 from cloakgp.release.streamed_strategy import StreamedStrategy
 from cloakgp.utils.formatting import short_form
@@ -606,8 +606,8 @@ class Release(SavedRelease, Predictions):
             before = mean_root(np.sqrt(self.prior.query_variance(points)))
         return Accuracy.expected(self.output_name, mean, sd, new_sd, without=before)
 
-    def _predictor(self, stored: Store) -> dict[str, Any]:
-        return predictor_tree(self, stored=stored)
+    def _coefficients(self, stored: Store) -> dict[str, Any]:
+        return coefficient_tree(self, stored=stored)
 
     def __repr__(self) -> str:
         answers = sum(measurement.answers.values.size for measurement in self.measurements)

@@ -22,6 +22,7 @@ from cloakgp.privacy.questions.counts import CountQuestion
 from cloakgp.privacy.questions.outside import OutsideQuestion
 from cloakgp.privacy.several_outputs import STANDARD_BOUNDS, OutputColumns
 from cloakgp.release.calibration import Calibration
+from cloakgp.release.coefficient_tree import coefficient_tree
 from cloakgp.release.distribution_columns import DistributionColumns
 from cloakgp.release.io.bundle import Store
 from cloakgp.release.io.release_file import SavedRelease
@@ -33,7 +34,6 @@ from cloakgp.release.new_outputs import (
     check_threshold,
 )
 from cloakgp.release.points import Points, points_of
-from cloakgp.release.predictor import predictor_tree
 from cloakgp.release.provenance import Provenance
 from cloakgp.release.release import Release
 from cloakgp.release.strategy import DenseStrategy, Strategy
@@ -456,10 +456,10 @@ class MultiOutputRelease(SavedRelease):
             if np.abs(np.subtract(seen[output], (declared.lo, declared.hi))).max() > room:
                 raise ValueError("its counts are about other bounds")
 
-    def _predictor(self, stored: Store) -> dict[str, Any]:
+    def _coefficients(self, stored: Store) -> dict[str, Any]:
         """Return that of the entries, and the units of each output."""
         units = zip(self.names, self.units.middles, self.units.widths, strict=True)
-        return predictor_tree(self.entries, stored=stored) | {
+        return coefficient_tree(self.entries, stored=stored) | {
             "inputs": self.n_inputs,
             "several": [
                 {"name": name, "middle": float(middle), "width": float(width)}

@@ -16,7 +16,7 @@ from typing import Any
 
 from cloakgp import load
 from cloakgp.release.io.bundle import (
-    PREDICTOR,
+    COEFFICIENTS,
     Load,
     Store,
     bundle_bytes,
@@ -56,8 +56,8 @@ def rewrite(path: Path) -> None:
     release = load(path)
 
     def whole(stored: Store) -> dict[str, Any]:
-        predictor = release._predictor(stored)
-        return tree(stored) | ({} if predictor is None else {PREDICTOR: predictor})
+        found = release._coefficients(stored)
+        return tree(stored) | ({} if found is None else {COEFFICIENTS: found})
 
     path.write_bytes(bundle_bytes(kind=kind, tree=whole))
 

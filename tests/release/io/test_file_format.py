@@ -14,10 +14,10 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from cloakgp.release import Release
+from cloakgp.release.coefficient_tree import coefficient_tree
 from cloakgp.release.histogram import NoisyHistogram
 from cloakgp.release.io.bundle import ENVELOPE, FORMAT_VERSION
 from cloakgp.release.io.codec import _types
-from cloakgp.release.predictor import predictor_tree
 from cloakgp.release.several_outputs import MultiOutputRelease
 from cloakgp.release.statistics import StatisticsRelease
 
@@ -82,11 +82,11 @@ def test_every_member_of_the_archive_is_named():
     for members, manifest in manifests():
         plain = {re.sub(r"^array_\d+\.npy$", "array_N.npy", member) for member in members}
         assert plain <= named
-        assert set(ENVELOPE) - {"predictor"} <= set(manifest) & named
+        assert set(ENVELOPE) - {"coefficients"} <= set(manifest) & named
     assert f"version {FORMAT_VERSION}" in section("Archive")
 
 
-# Of the predictor, what its parts are called on the page.
+# Of the coefficients, what its parts are called on the page.
 INNER = {
     "parts": "part",
     "channels": "channel",
@@ -100,7 +100,7 @@ INNER = {
 
 
 def held_in(tree, name, found):
-    """Note the names in a tree of the predictor, by what the page calls its parts."""
+    """Note the names in a tree of coefficients, by what the page calls its parts."""
     found.setdefault(name, set()).update(tree)
     for key, value in tree.items():
         if key == "kernel":
@@ -110,13 +110,13 @@ def held_in(tree, name, found):
                 held_in(inner, INNER[key], found)
 
 
-def test_the_predictor_is_named_field_by_field(calibrated, scattered):
+def test_the_coefficients_are_named_field_by_field(calibrated, scattered):
     found = {}
     for release in (calibrated, scattered):
-        held_in(predictor_tree(release, stored=np.ndarray.tolist), "predictor", found)
+        held_in(coefficient_tree(release, stored=np.ndarray.tolist), "coefficients", found)
     for _, manifest in manifests():
-        if "predictor" in manifest:
-            held_in(manifest["predictor"], "predictor", found)
+        if "coefficients" in manifest:
+            held_in(manifest["coefficients"], "coefficients", found)
         else:
             assert manifest["kind"] in {"statistics", "histogram"}
-    assert rows("Predictor") == found
+    assert rows("Coefficients") == found

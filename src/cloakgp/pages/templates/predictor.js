@@ -1,6 +1,6 @@
 // Predictions from the coefficients of a release, the one place where JavaScript computes them: on
 // pages that predict, and in the package that reads files of releases (readers/javascript).
-// `release` is what cloakgp/release/predictor.py says, with arrays as {values, rows, columns}, and
+// `release` is what cloakgp/release/coefficient_tree.py says, with arrays as {values, rows, columns}, and
 // the `columns` of `columnsOf`.
 const NORMAL_95 = 1.959963984540054;
 const CORNER = Math.sqrt(0.5), RADIUS = 6371.0088, MONDAY = 4;

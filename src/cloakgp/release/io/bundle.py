@@ -33,10 +33,10 @@ from cloakgp.utils.arrays import Array
 FORMAT = "cloakgp release"
 FORMAT_VERSION = 1
 MANIFEST, MANIFEST_DIGEST = "manifest.json", "manifest.sha256"
-# What programs in other languages predict by, see `cloakgp.release.predictor`; not read here.
-PREDICTOR = "predictor"
+# What other languages predict by: see `cloakgp.release.coefficient_tree`. Not read here.
+COEFFICIENTS = "coefficients"
 # What every manifest says beside what its release holds.
-ENVELOPE = ("format", "version", "kind", "sha256", PREDICTOR)
+ENVELOPE = ("format", "version", "kind", "sha256", COEFFICIENTS)
 EDITED = "the file was changed after it was written: get it again from its publisher"
 # Of a manifest: its bytes, the brackets and commas in it, and how deep it is nested.
 MOST_TEXT, MOST_MARKS, MOST_NESTED = 2**24, 2 * 10**6, 256

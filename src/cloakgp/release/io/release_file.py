@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 from sklearn.gaussian_process.kernels import Kernel
 
-from cloakgp.release.io.bundle import PREDICTOR, Store, bundle_bytes, read_bundle
+from cloakgp.release.io.bundle import COEFFICIENTS, Store, bundle_bytes, read_bundle
 from cloakgp.release.io.codec import Reader, to_tree
 from cloakgp.utils.files import write_file
 
@@ -47,12 +47,12 @@ class SavedRelease:
 
         def tree(stored: Store) -> dict[str, Any]:
             entries: dict[str, Any] = to_tree(self, stored=stored)
-            predictor = self._predictor(stored)
-            return entries if predictor is None else {**entries, PREDICTOR: predictor}
+            found = self._coefficients(stored)
+            return entries if found is None else {**entries, COEFFICIENTS: found}
 
         return bundle_bytes(kind=self.kind, tree=tree)
 
-    def _predictor(self, stored: Store) -> dict[str, Any] | None:
+    def _coefficients(self, stored: Store) -> dict[str, Any] | None:
         """Return what programs in other languages predict by, if they can."""
         del stored
         return None

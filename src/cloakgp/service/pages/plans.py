@@ -87,10 +87,10 @@ def show_plan(page: Page, table: Id) -> Response:
         chosen=fields.getlist("inputs") or row.inputs,
         criteria=options_for(row),
         noises=noise_options(),
-        names=schema_from_text(row.table_schema).names,
+        names=_drawable(row),
         most=LARGEST_EPSILON,
         wanted=varied(page),
-        varied=_drawn(page, planned),
+        varied=_drawn(page, row),
     )
 
 
@@ -105,7 +105,7 @@ def show_plan_alone(page: Page, table: Id) -> Response:
         table=row,
         account=account,
         planned=planned,
-        varied=_drawn(page, planned),
+        varied=_drawn(page, row),
     )
 
 
@@ -212,10 +212,15 @@ def _choices(page: PageRequest) -> Choices | None:
         return None
 
 
-def _drawn(page: PageRequest, planned: Planned) -> list[str]:
-    """Return the inputs of the picture of a plan, if the plan has them."""
-    names = [] if planned.plan is None else planned.plan.plan["names"]
-    return [name for name in varied(page) if name in names]
+def _drawable(table: TableView) -> list[str]:
+    """Return the public columns that a picture can be drawn over."""
+    return list(schema_from_text(table.table_schema).sources)
+
+
+def _drawn(page: PageRequest, table: TableView) -> list[str]:
+    """Return the columns of the picture of a plan, of those that are predicted from."""
+    inputs = page.request.query_params.getlist("inputs") or table.inputs
+    return [name for name in varied(page) if name in _drawable(table) and name in inputs]
 
 
 def table_and_account(work: Work, table: int) -> tuple[TableView, AccountView]:

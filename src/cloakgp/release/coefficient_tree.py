@@ -1,4 +1,4 @@
-"""Predictor: the plain values by which a program in any language predicts from a release.
+"""Coefficients as plain values, by which a program in any language predicts from a release.
 
 A release holds noisy answers; what they say about a new point takes the whole of
 `cloakgp.release.posterior`. Its result is small: the coefficients of
@@ -28,7 +28,7 @@ from cloakgp.utils.arrays import Array
 SAME_NOISE = 1e-9
 
 
-def predictor_tree(release: Predictions, *, stored: Callable[[Array], Any]) -> dict[str, Any]:
+def coefficient_tree(release: Predictions, *, stored: Callable[[Array], Any]) -> dict[str, Any]:
     """Return what predicts, as values of JSON.
 
     Parameters
@@ -41,7 +41,7 @@ def predictor_tree(release: Predictions, *, stored: Callable[[Array], Any]) -> d
     --------
     >>> from cloakgp import DPGPRegressor
     >>> model = DPGPRegressor(bounds=(0, 1), epsilon=1.0).fit([[0.0], [1.0], [2.0]], [0, 1, 1])
-    >>> tree = predictor_tree(model.release_, stored=np.ndarray.tolist)
+    >>> tree = coefficient_tree(model.release_, stored=np.ndarray.tolist)
     >>> tree["outputs"], tree["bounds"], [part["weight"] for part in tree["parts"]]
     ('numbers', [0.0, 1.0], [1.0])
     """
