@@ -62,6 +62,16 @@ def test_limits_of_a_new_output_are_its_interval(kind, outputs):
         np.testing.assert_array_equal(limits, interval)
 
 
+def test_numbers_outside_what_was_asked_are_told():
+    pd.DataFrame({"age": [300.0, 30.0, 7.0]}).to_csv("far.csv", index=False)
+    told = CliRunner().invoke(
+        app, ["predict", "numbers.cloak", "--at", "far.csv", "-o", "far.out.csv"]
+    )
+    assert told.exit_code == 0, told.output
+    assert "age is outside 20 to 60 in 2 rows" in " ".join(told.output.split())
+    assert "is outside" not in predict("numbers").output
+
+
 def test_columns_say_what_they_are():
     from cloakgp import load
 

@@ -311,7 +311,7 @@ def test_what_was_counted_is_told(wide):
 
 @pytest.mark.parametrize("wrong", ["on", True, None, 0])
 def test_interval_is_auto_or_false(table, wrong):
-    with pytest.raises(ValueError, match="interval must be 'auto' or False"):
+    with pytest.raises(ValueError, match="interval must be 'auto', or 'off' or False"):
         regressor(interval=wrong).fit(*table)
 
 

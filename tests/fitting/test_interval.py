@@ -153,10 +153,19 @@ def test_what_interval_means():
     assert searches_interval("auto", criterion=bayes, bounds=WIDE, mean=960.0)
     assert not searches_interval("auto", criterion=bayes, bounds=WIDE, mean=961.0)
     assert not searches_interval("auto", criterion=trace, bounds=WIDE, mean=None)
-    assert not searches_interval(False, criterion=bayes, bounds=WIDE, mean=None)
+    for word in (False, "off"):
+        assert not searches_interval(word, criterion=bayes, bounds=WIDE, mean=None)
     for wrong in ("on", True, None, 0.5, 0):
-        with pytest.raises(ValueError, match="interval must be 'auto' or False"):
+        with pytest.raises(ValueError, match="interval must be 'auto', or 'off' or False"):
             searches_interval(wrong, criterion=bayes, bounds=WIDE, mean=None)
+
+
+def test_words_of_the_command_line_and_of_python_are_the_same():
+    X, y = np.linspace(0, 9, 20)[:, None], np.linspace(0, 1, 20)
+    settings = {"bounds": (0, 1), "epsilon": 1.0, "insecure_seed": 3}
+    words = DPGPRegressor(interval="off", stages="one", **settings).fit(X, y).release_
+    python = DPGPRegressor(interval=False, stages=None, **settings).fit(X, y).release_
+    assert words.to_bytes() == python.to_bytes()
 
 
 # --- what answers say together ---

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 
 import numpy as np
@@ -17,6 +18,7 @@ from cloakgp.ledger import Ledger, LedgerError, LimitError
 from cloakgp.ledger.exports import receipt_of
 from cloakgp.privacy import OutputBounds, ask
 from cloakgp.privacy.spending import SpendingError, keeper_in_force
+from cloakgp.utils.formatting import percent
 
 X = np.linspace(0, 10, 30)[:, None]
 y = X[:, 0] / 10
@@ -27,6 +29,17 @@ def draw(epsilon=0.1, outputs=(0.0, 1.0)):
     return ask(
         np.ones((1, 2)), outputs, question=OutputBounds.checked((0, 1)), epsilon=epsilon, delta=1e-7
     )
+
+
+def test_a_standing_is_read_in_a_line(account):
+    with account:
+        draw()
+    standing = account.standing
+    said = repr(standing)
+    assert f"{percent(standing.used)} of the limit" in said
+    assert "used, by 1 charge;" in said
+    assert len(said) < 150
+    assert not re.search(r"\d{8}", said)
 
 
 def test_outside_of_a_block_nothing_is_counted(account):

@@ -364,6 +364,50 @@ def test_moving_an_input_moves_the_prediction(width, table, opened):
     assert "e^ε" in text
 
 
+@pytest.mark.usefixtures("without_pictures")
+def test_numbers_are_typed_and_what_lies_outside_is_told(opened):
+    release = DPGPRegressor(bounds=(-4, 8), **BUDGET).fit(X, X[:, 0]).release_
+    first, second = controls_of(release)
+    page = opened(prediction_html(release))
+    assert float(page.input_value("#value-0")) == pytest.approx(first.typical, abs=0.02)
+    assert page.inner_text("#outside") == ""
+    page.fill("#value-0", "2,5")
+    expected = release.predict([[2.5, second.typical]])[0]
+    expect(page.locator("#input-0")).to_have_value("2.5")
+    expect(page.locator("#prediction")).not_to_have_text("")
+    assert page.evaluate(f"Cloak.numbers([2.5, {second.typical}]).mean") == pytest.approx(expected)
+    page.fill("#value-0", "300")
+    expect(page.locator("#outside")).to_contain_text("is outside")
+    expect(page.locator("#outside")).to_contain_text(f"to {first.hi:.2f}"[:-1])
+    told = float(page.inner_text("#prediction"))
+    beyond = np.clip(release.predict([[300.0, second.typical]])[0], -4, 8)
+    assert told == pytest.approx(beyond, abs=0.01)
+    page.fill("#value-0", "tall")
+    assert page.get_attribute("#value-0", "aria-invalid") == "true"
+    page.fill("#value-0", "2")
+    expect(page.locator("#outside")).to_have_text("")
+
+
+def test_the_page_is_dark_where_all_is_and_its_picture_with_it(opened):
+    release = DPGPRegressor(bounds=(-4, 8), **BUDGET).fit(X, X[:, 0]).release_
+    page = opened(prediction_html(release))
+    page.wait_for_selector("#picture .xtitle")
+    looks = (
+        "[getComputedStyle(document.body).backgroundColor, "
+        "getComputedStyle(document.querySelector('#picture .xtitle')).fill]"
+    )
+    seen = []
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        ink = "rgb(230, 237, 243)" if scheme == "dark" else "rgb(34, 48, 60)"
+        expect(page.locator("#picture .xtitle")).to_have_css("fill", ink)
+        seen.append(page.evaluate(looks))
+        drawn = page.locator("#picture .main-svg").first
+        assert "rgba(0, 0, 0, 0)" in drawn.evaluate("each => getComputedStyle(each).background")
+    assert seen[0][0] == "rgb(255, 255, 255)"
+    assert seen[1][0] == "rgb(20, 25, 31)"
+
+
 def test_names_are_shown_and_not_obeyed(opened):
     bad = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
     labels = [f"{bad}no", f"{bad}yes"]

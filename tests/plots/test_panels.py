@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from cloakgp import DPGPClassifier, DPGPRegressor
+from cloakgp.columns import Category, Schema
 from cloakgp.plots import display_of
 from cloakgp.plots.slices import CURVE_POINTS, MOST_PANELS
 
@@ -46,6 +47,19 @@ def test_numbers_levels_and_dates_have_a_panel_each():
     assert np.ptp(release.predict(held)) > 0
     for figure in figures:
         figure.savefig(io.BytesIO(), dpi=20)
+
+
+def test_of_many_levels_the_first_fill_the_panel_and_it_says_so():
+    towns = pd.DataFrame({"town": [f"town {number:02d}" for number in range(ROWS // 2)] * 2})
+    schema = Schema((Category("town", levels=tuple(sorted(set(towns["town"])))),))
+    model = DPGPRegressor(bounds=(0, 1), learn=None, stages=None, schema=schema, **BUDGET)
+    [figure] = plot_panels(model.fit(towns, np.linspace(0, 1, ROWS)).release_)
+    [axes] = figure.axes
+    assert axes.get_xlabel() == "town: the first 10 of 21"
+    low, high = axes.get_xlim()
+    ticks = axes.get_xticks()
+    assert len(ticks) == 10
+    assert (ticks[-1] - ticks[0]) / (high - low) > 0.8
 
 
 def test_classes_have_a_curve_each():

@@ -4,10 +4,11 @@ import traceback
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.exceptions import DataConversionWarning
 
-from cloakgp.privacy.entries import read_outputs
+from cloakgp.privacy.entries import as_column, read_outputs
 from cloakgp.privacy.questions.bounds import OutputBounds
 
 SECRET = 123.456789
@@ -69,6 +70,15 @@ def test_bad_outputs_are_named_and_never_quoted(y, complaint):
 def test_column_vector_is_accepted_with_scikit_learns_warning():
     with pytest.warns(DataConversionWarning):
         assert read_outputs([[1.0], [2.0]], rows=2).tolist() == [1.0, 2.0]
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_named_column_of_a_table_is_no_mistake():
+    frame = pd.DataFrame({"height": [1.0, 2.0]})
+    assert read_outputs(frame, rows=2).tolist() == [1.0, 2.0]
+    assert as_column(frame, rows=2).tolist() == [1.0, 2.0]
+    with pytest.raises(ValueError, match="one dimension"):
+        read_outputs(frame.assign(weight=3.0), rows=2)
 
 
 def test_outputs_are_a_copy():

@@ -157,7 +157,9 @@ def schema(
     if not output and not inputs:
         raise ValueError("name the private column, which is not looked at: --output height")
     from cloakgp.columns import infer_schema, schema_to_text
-    from cloakgp.data.schema import table_suffix
+    from cloakgp.columns.remarks import remarks_on
+    from cloakgp.data.formats import format_of
+    from cloakgp.data.schema import check_header, table_suffix
     from cloakgp.data.tables import column_names_of, read_public
 
     target = to or table.with_name(table.name[: -len(table_suffix(table))] + SCHEMA_SUFFIX)
@@ -166,16 +168,18 @@ def schema(
         names = texts.names(inputs)
     else:
         present = column_names_of(table)
-        if missing := [name for name in private if name not in present]:
-            raise ValueError(f"{table} has no column {', '.join(missing)}")
+        check_header(table, present, names=private, certain=format_of(table).certain_names)
         names = [name for name in present if name and name not in private]
     if set(names) & set(private):
         raise ValueError("a column is an input, or private")
     public = read_public(table, names=names, most=INFERENCE_ROWS)
     made = infer_schema(public, names)
     write_file(target, schema_to_text(made).encode(), overwrite=overwrite)
+    remarks = remarks_on(made, public)
     for column in made.columns:
         gaps = "" if column.missing == "refuse" else f"; missing: {column.missing}"
         say(f"  {column.name}: {column.describe()}{gaps}")
+        for remark in remarks.get(column.name, ()):
+            say(f"    {remark}", style="yellow")
     say(f"Wrote {target}.", style="green")
     explain("Check it, and correct any mistake: `cloakgp release` will use it.")

@@ -118,10 +118,13 @@ def check_header(path: Path, header: Sequence[str], *, names: Sequence[str], cer
     if missing:
         listed = ", ".join(missing)
         if not certain and len(missing) == len(names):
+            named = sum(bool(name.strip()) for name in header)
+            title = " If a title stands above the names, delete its rows." if named == 1 else ""
             raise ValueError(
-                f"{path} has no column {listed}. Its first line has {len(header)} cells, none of "
-                "which is a name that was asked for. It may be a person's row, and is not shown: "
-                "the first line must name the columns"
+                f"{path} has no column {listed}. Its first line has {len(header)} cells, "
+                f"{'one' if named == 1 else f'{named:,}'} of them not empty, and none is a name "
+                "that was asked for. It may be a person's row, and is not shown: the first line "
+                f"must name the columns.{title}"
             )
         existing = ", ".join(name for name in header if name)
         raise ValueError(f"{path} has no column {listed}; its columns are: {existing}")

@@ -89,7 +89,7 @@ class DPGPMultiOutputRegressor(
     inducing, approximation, learn, stages, gap, memory, schema, random_state, insecure_seed
         As for `DPGPRegressor`; inducing inputs serve every output, and every output has bands. With
         inducing inputs and more than 5,000 rows, the table is read in passes.
-    interval : "auto" or False
+    interval : "auto", or "off" or False
         Whether an interval that holds most of it is looked for of every output first, by noisy
         counts, within the one budget (`docs/adaptive.md`). Outputs are measured in widths of these
         intervals then; a kernel that is given stays as it is, in squared widths of the bounds.
@@ -146,7 +146,7 @@ class DPGPMultiOutputRegressor(
         approximation: Approximation = FitRequest.approximation,
         learn: Learn | None = FitRequest.learn,
         stages: Stages = MultiOutputRegression.stages,
-        interval: Literal["auto", False] = MultiOutputRegression.interval,
+        interval: Literal["auto", "off", False] = MultiOutputRegression.interval,
         calibrate: Literal["auto", False] = MultiOutputRegression.calibrate,
         gap: float = FitRequest.gap,
         memory: float | None = None,

@@ -82,10 +82,10 @@ class DPGPQuantileRegressor(
     learn : {"map", "average"} or None
         Fit the free hyperparameters, and the scatter of outputs near their quantiles, to the
         published answers, at no cost in privacy.
-    stages : "auto", None, or sequence of (share, None)
+    stages : "auto", "one" or None, or sequence of (share, None)
         Shares of the budget of several measurements; "auto": three. None: one measurement, with
         thresholds at the quantiles of the prior.
-    interval : "auto" or False
+    interval : "auto", or "off" or False
         Whether to find an interval that holds most outputs first, as for `DPGPRegressor`. Only the
         prior is scaled to it. "auto": where outputs are not transformed.
     output_transform : {"auto", "log", "logit"} or None
@@ -140,7 +140,7 @@ class DPGPQuantileRegressor(
         mean: float | None = None,
         learn: Learn | None = FitRequest.learn,
         stages: Stages = QuantileRegression.stages,
-        interval: Literal["auto", False] = QuantileRegression.interval,
+        interval: Literal["auto", "off", False] = QuantileRegression.interval,
         output_transform: TransformName | Literal["auto"] | None = (
             QuantileRegression.output_transform
         ),

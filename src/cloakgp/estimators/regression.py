@@ -100,7 +100,7 @@ class DPGPRegressor(
         their maximum a posteriori, if it is more probable than the declared values by a nat, or an
         average over their posterior. Free are those that the
         kernel does not mark "fixed", the noise variance and the mean unless given.
-    stages : "auto", None, or sequence of (share, width)
+    stages : "auto", "one" or None, or sequence of (share, width)
         How the budget is spread over several measurements of the same outputs (`docs/adaptive.md`).
         Each stage spends its share of μ² and clips outputs to bands of its width, in predictive sds
         on either side of earlier predictions; the first has no band, so its width is None. "auto":
@@ -111,7 +111,7 @@ class DPGPRegressor(
         first; one if nothing is learned. None: one stage. Of several stages, 5 % (10 % of ε) are
         for a question about the noise of outputs, if that is learned and rows suffice; of those
         without bands, no more than makes it precise.
-    interval : "auto" or False
+    interval : "auto", or "off" or False
         Whether noisy counts first find an interval that holds most outputs, within the one
         budget (`docs/adaptive.md`). All later questions clip to it, and the default prior is
         scaled to it. "auto": with criterion "bayes", if rows are enough that it costs little.
@@ -206,7 +206,7 @@ class DPGPRegressor(
         mean: float | None = None,
         learn: Learn | None = FitRequest.learn,
         stages: Stages = Regression.stages,
-        interval: Literal["auto", False] = Regression.interval,
+        interval: Literal["auto", "off", False] = Regression.interval,
         calibrate: Literal["auto", False] | float = Regression.calibrate,
         output_transform: TransformName | None = None,
         likelihood: OutputLikelihood = Regression.likelihood,

@@ -61,7 +61,7 @@ ONE_STAGE = (Stage(share=1.0),)
 RESOLVING_STAGES = (Stage(share=0.3), Stage(share=0.7))
 # To how many predictive sds on either side outputs are clipped in the default stages.
 DEFAULT_WIDTHS = (None, 1.5, 1.0)
-Stages = Sequence[tuple[float, float | None]] | Literal["auto"] | None
+Stages = Sequence[tuple[float, float | None]] | Literal["auto", "one"] | None
 
 
 def default_stages(law: Noise) -> tuple[Stage, ...]:
@@ -88,7 +88,7 @@ def checked_stages(stages: Stages, *, noise: NoiseName = "gaussian") -> tuple[St
 
     Parameters
     ----------
-    stages : "auto", None, or sequence of (share, width)
+    stages : "auto", "one" or None, or sequence of (share, width)
         The default schedule, one stage, or pairs as `Stage` holds them.
     noise : {"gaussian", "laplace"}
         For which the default is.
@@ -103,11 +103,13 @@ def checked_stages(stages: Stages, *, noise: NoiseName = "gaussian") -> tuple[St
     >>> checked_stages([(0.4, None), (0.6, 1.0)])
     (Stage(share=0.4, width=None), Stage(share=0.6, width=1.0))
     """
-    if stages is None:
+    if stages is None or (isinstance(stages, str) and stages == "one"):
         return ONE_STAGE
     if isinstance(stages, str):
         if stages != "auto":
-            raise ValueError(f"stages must be 'auto', None or pairs of numbers, got {stages!r}")
+            raise ValueError(
+                f"stages must be 'auto', 'one' or None, or pairs of numbers, got {stages!r}"
+            )
         return default_stages(NOISES[noise])
     advice = "give pairs (share of the budget, band's half width in predictive sds)"
     try:

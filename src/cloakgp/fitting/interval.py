@@ -153,7 +153,8 @@ def searches_interval(
 
     Parameters
     ----------
-    interval : "auto" or False
+    interval : "auto", "off" or False
+        The last two are the same.
     criterion : Criterion
         What questions are chosen for: raw predictions are about outputs clipped to the declared
         bounds, and remain so.
@@ -167,10 +168,10 @@ def searches_interval(
     ValueError
         If it is anything else.
     """
-    if interval is False:
+    if interval is False or (isinstance(interval, str) and interval == "off"):
         return False
     if not (isinstance(interval, str) and interval == "auto"):
-        raise ValueError(f"interval must be 'auto' or False, got {interval!r}")
+        raise ValueError(f"interval must be 'auto', or 'off' or False, got {interval!r}")
     within = mean is None or bounds.lo <= mean <= bounds.hi
     return within and "stages" in criterion.uses
 

@@ -134,16 +134,27 @@ def choose_hyperprior(
     return Hyperprior(noise_variance=noise_variance is None, mean=mean is None)
 
 
+class SameWords:
+    """A task that takes the words of the command line, too: stages "one", for None."""
+
+    stages: Stages
+
+    def __post_init__(self) -> None:
+        """Put the one for the other."""
+        if isinstance(self.stages, str) and self.stages == "one":
+            object.__setattr__(self, "stages", None)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Regression:
+class Regression(SameWords):
     """A fit of one number in every row.
 
     Attributes
     ----------
     bounds : (float, float)
     noise_variance, mean : float or None
-    stages : "auto", None, or sequence of (share, width)
-    interval : "auto" or False
+    stages : "auto", "one" or None, or sequence of (share, width)
+    interval : "auto", or "off" or False
     output_transform : {"log", "logit"} or None
     likelihood : {"normal", "counts"}
     overdispersion : float or None
@@ -157,7 +168,7 @@ class Regression:
     noise_variance: float | None = None
     mean: float | None = None
     stages: Stages = "auto"
-    interval: Literal["auto", False] = "auto"
+    interval: Literal["auto", "off", False] = "auto"
     output_transform: TransformName | None = None
     likelihood: OutputLikelihood = "normal"
     overdispersion: float | None = None
@@ -297,7 +308,7 @@ class Regression:
         return made
 
 
-class NothingKept:
+class NothingKept(SameWords):
     """A task all of whose rows are asked alike."""
 
     kept: ClassVar[float] = 0.0
@@ -312,8 +323,8 @@ class QuantileRegression(NothingKept):
     bounds : (float, float)
     quantiles : float or sequence of float
     mean : float or None
-    stages : "auto", None, or sequence of (share, None)
-    interval : "auto" or False
+    stages : "auto", "one" or None, or sequence of (share, None)
+    interval : "auto", or "off" or False
     output_transform : {"auto", "log", "logit"} or None
         All as for `DPGPQuantileRegressor`.
     """
@@ -324,7 +335,7 @@ class QuantileRegression(NothingKept):
     quantiles: float | Sequence[float] = (0.1, 0.5, 0.9)
     mean: float | None = None
     stages: Stages = "auto"
-    interval: Literal["auto", False] = "auto"
+    interval: Literal["auto", "off", False] = "auto"
     output_transform: TransformName | Literal["auto"] | None = "auto"
 
     @cached_property
@@ -429,7 +440,7 @@ class MultiOutputRegression(NothingKept):
     noise_variance: float | None = None
     coregion: ArrayLike | None = None
     stages: Stages = "auto"
-    interval: Literal["auto", False] = "auto"
+    interval: Literal["auto", "off", False] = "auto"
     calibrate: Literal["auto", False] = "auto"
 
     @cached_property

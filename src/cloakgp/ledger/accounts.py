@@ -31,6 +31,7 @@ from cloakgp.privacy.spending import ENVIRONMENT, Budget, Spender, counted_by
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release.open import OpenedRelease, load
 from cloakgp.utils.extras import extra
+from cloakgp.utils.formatting import percent
 from cloakgp.utils.names import NoiseChoice
 
 with extra("ledger"):
@@ -53,7 +54,7 @@ class Publishable(Protocol):
 Made = TypeVar("Made", bound=Publishable)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Standing:
     """The standing of an account at one moment.
 
@@ -93,6 +94,15 @@ class Standing:
         No guarantee where a price was chosen after reading answers: there the limit is one.
         """
         return self.spent.epsilon_at(self.limit[1])
+
+    def __repr__(self) -> str:
+        used, many = percent(self.used), "charge" if self.charges == 1 else "charges"
+        waiting = f", {len(self.open)} of them open" if self.open else ""
+        return (
+            f"<Standing of {self.name!r}: {used} of the limit (ε, δ) = ({self.limit[0]:g}, "
+            f"{self.limit[1]:g}) used, by {self.charges:,} {many}{waiting}; protects each "
+            f"{self.unit}>"
+        )
 
     def releases_left(self, epsilon: float, delta: float, *, noise: NoiseChoice = "auto") -> int:
         """Return the number of further releases of a budget for which the limit has room.

@@ -28,6 +28,7 @@ from cloakgp.release.distribution_columns import NOTHING, DistributionColumns
 from cloakgp.release.points import Points
 from cloakgp.release.predictions import sensible_digits
 from cloakgp.report.columns import has_classes, input_names, public_columns
+from cloakgp.report.controls import rows_outside
 from cloakgp.utils.arrays import Array
 from cloakgp.utils.extras import extra
 from cloakgp.utils.formatting import NORMAL_95
@@ -135,9 +136,17 @@ class TablePredictions:
         self._names: dict[str, bool] = {}
         self._words: set[str] = set()
         self._unseen: dict[str, UnseenLevels] = {}
+        # In how many rows each number is out of its range, and that range.
+        self._outside: dict[str, tuple[int, float, float]] = {}
         least = self._predict()
         for levels in self._unseen.values():
             notify(str(levels))
+        for name, (count, lo, hi) in self._outside.items():
+            notify(
+                f"{name} is outside {lo:.6g} to {hi:.6g} in {count:,} "
+                f"{'row' if count == 1 else 'rows'}. Nothing was asked there: the further away, "
+                "the more predictions rest on the prior alone"
+            )
         if not self._names:
             raise ValueError("every row lacks an input without which there is no prediction")
         self._digits = PROBABILITY_DIGITS if classified else sensible_digits(np.array([least]))
@@ -152,6 +161,7 @@ class TablePredictions:
                 points = self._points(chunk)
                 np.save(self._spool, points.known)
                 if len(points.X):
+                    self._note_outside(points.X)
                     asked = self._asked
                     if self._exposure:
                         exposures = _numbers(chunk, self._exposure)[points.known]
@@ -167,6 +177,13 @@ class TablePredictions:
                         least = min(least, spread[spread > 0].min(initial=np.inf))
                 done += len(points.known)
         return float(least)
+
+    def _note_outside(self, X: Array) -> None:
+        if not isinstance(self._release, Release):
+            return
+        for name, (count, lo, hi) in rows_outside(self._release, X).items():
+            before = self._outside.get(name, (0, lo, hi))[0]
+            self._outside[name] = (before + count, lo, hi)
 
     def _points(self, chunk: TableChunk) -> Points:
         """Return where to predict for some rows."""

@@ -292,6 +292,9 @@ def label_inputs(axes: Axes, piece: Slice, *, theme: Theme) -> None:
         axes.set_ylabel(axis_of(piece.varied[1]), **theme.words)
     if first.kind == "level":
         words = [shortened(level) for level in first.levels[: len(piece.grids[0])]]
+        if len(words) < len(first.levels):
+            first_ones = f"the first {len(words)} of {len(first.levels)}"
+            axes.set_xlabel(f"{axis_of(first)}: {first_ones}", **theme.words)
         axes.set_xticks(piece.grids[0], words)
         for label in axes.get_xticklabels():
             label.set_parse_math(False)

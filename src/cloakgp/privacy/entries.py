@@ -269,7 +269,7 @@ def read_outputs(y: ArrayLike, *, rows: int) -> Array:
         cause.
     """
     entries = read_entries(_passed(y))
-    outputs = one_column(entries.values, rows=rows)
+    outputs = one_column(entries.values, rows=rows, named=hasattr(y, "columns"))
     check_numbers(entries)
     return outputs
 
@@ -311,7 +311,7 @@ def as_column(y: ArrayLike, *, rows: int) -> AnyArray:
     ValueError
         If y is missing, ragged, or of another length. No message shows a value.
     """
-    return one_column(as_entries(_passed(y)), rows=rows)
+    return one_column(as_entries(_passed(y)), rows=rows, named=hasattr(y, "columns"))
 
 
 def _passed(y: ArrayLike) -> ArrayLike:
@@ -320,8 +320,10 @@ def _passed(y: ArrayLike) -> ArrayLike:
     return y
 
 
-def one_column(outputs: AnyArray, *, rows: int) -> AnyArray:
+def one_column(outputs: AnyArray, *, rows: int, named: bool) -> AnyArray:
     """Return an array without a second dimension of one, after checking its length.
+
+    Where columns have no names, a second dimension may be a mistake, and is warned of.
 
     Raises
     ------
@@ -329,12 +331,13 @@ def one_column(outputs: AnyArray, *, rows: int) -> AnyArray:
         If it has more dimensions, or another length.
     """
     if outputs.ndim == 2 and outputs.shape[1] == 1:
-        warnings.warn(
-            "A column-vector y was passed when a 1d array was expected. Please change the shape of "
-            "y to (n_samples,), for example using ravel().",
-            DataConversionWarning,
-            stacklevel=4,
-        )
+        if not named:
+            warnings.warn(
+                "A column-vector y was passed when a 1d array was expected. Please change the "
+                "shape of y to (n_samples,), for example using ravel().",
+                DataConversionWarning,
+                stacklevel=4,
+            )
         outputs = outputs[:, 0]
     if outputs.ndim != 1:
         raise ValueError(f"y must have one dimension, got {outputs.ndim} dimensions")

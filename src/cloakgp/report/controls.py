@@ -283,3 +283,42 @@ def _places(column: Place, X: Array, *, label: str) -> list[Control]:
         )
         for source, axis, values in named
     ]
+
+
+def rows_outside(release: Release, X: Array) -> dict[str, tuple[int, float, float]]:
+    """Return how many points lie outside the range of each number that was asked, and that range.
+
+    Parameters
+    ----------
+    release : Release
+    X : array of shape (P, D)
+        Inputs as the release takes them.
+
+    Returns
+    -------
+    dict of str to (int, float, float)
+        By the names of the columns; those that hold all points are left out.
+
+    Examples
+    --------
+    >>> from cloakgp import DPGPRegressor
+    >>> model = DPGPRegressor(bounds=(0, 1), epsilon=1.0).fit([[0.0], [1.0], [2.0]], [0, 1, 1])
+    >>> rows_outside(model.release_, np.array([[300.0], [1.0]]))
+    {'x1': (1, 0.0, 2.0)}
+    """
+    ranges = input_ranges(release)
+    if release.schema is None:
+        places = list(zip(input_names(release), range(release.n_inputs), strict=True))
+    else:
+        places = [
+            (column.name, place)
+            for column, place in offsets(release.schema)
+            if isinstance(column, Number)
+        ]
+    found = {}
+    for name, place in places:
+        lo, hi = float(ranges[0, place]), float(ranges[1, place])
+        count = int(((X[:, place] < lo) | (X[:, place] > hi)).sum())
+        if count:
+            found[name] = (count, lo, hi)
+    return found

@@ -119,6 +119,13 @@ def test_from_a_table_to_a_page_that_predicts(office, tmp_path, dispatcher, wait
     assert f"epsilon={chosen:g}" in analyst.url
     wait_until(lambda: analyst.evaluate("document.querySelector('#answer img').naturalWidth > 0"))
     fits(analyst)
+    # What was planned of other choices can be asked for no more, from the first letter on.
+    assert analyst.locator("text=Request this release").count() == 1
+    analyst.focus("#delta")
+    analyst.keyboard.type("0")
+    assert analyst.locator("text=Request this release").count() == 0
+    analyst.keyboard.press("Backspace")
+    analyst.keyboard.press("Tab")
     analyst.click("text=Request this release")
     analyst.fill("#purpose", "figure 3")
     analyst.click("text=I have read")

@@ -11,6 +11,7 @@ import pytest
 from services import ROWS, register_visits, work_as, write_people
 from visitors import Page
 
+from cloakgp.report.controls import controls_of
 from cloakgp.service.access import Role
 from cloakgp.service.database import note_event
 from cloakgp.service.messages import NewPerson
@@ -189,6 +190,7 @@ def test_plans_say_what_is_wrong(visit, table):
         ("epsilon=1&inputs=height", "height"),
         ("epsilon=1&delta=2", "less than 1"),
         ("epsilon=nan", "finite"),
+        ("epsilon=1&ticked=yes", "tick a public column at least"),
     ):
         answer = analyst.get(f"/tables/{table.id}/plan?{asked}")
         assert told in answer.text, asked
@@ -229,6 +231,11 @@ def test_what_is_predicted_is_what_the_release_predicts(visit, release, service,
         ),
     ):
         assert told in reader.get(f"{release}/answer", params={"x0": "12.5"} | bad).text
+    beyond = reader.get(f"{release}/answer", params={"x0": "300"}).text
+    ages = [each for each in controls_of(made) if each.name == "age"]
+    told = f"is outside {ages[0].in_words(ages[0].lo)} to {ages[0].in_words(ages[0].hi)}"
+    assert told in beyond
+    assert told not in answer.text
     assert "must be a number" in reader.get(f"{release}/answer", params={"x0": "old"}).text
     assert "must be a number" in reader.get(f"{release}/answer", params={"x0": "inf"}).text
 

@@ -47,7 +47,13 @@ globalThis.Cloak = Cloak;
     : release.counts ? width(found.curve) : width(release.bounds));
   const percents = release.quantiles ? release.quantiles.levels.map((level) => Number((100 * level).toPrecision(6))) : [];
 
+  // What is typed may lie where nothing was asked.
+  const outside = () => release.controls.flatMap((control, i) =>
+    control.kind === "number" && (values[i] < control.lo || values[i] > control.hi)
+      ? [`${control.label} is outside ${shown(control, control.lo)} to ${shown(control, control.hi)}. Nothing was `
+        + "asked there: the further away, the more the prediction rests on the prior alone."] : []).join(" ");
   const tell = () => {
+    find("outside").textContent = outside();
     if (release.classes) {
       const shares = Cloak.probabilities(values);
       const best = shares.indexOf(Math.max(...shares));
@@ -86,6 +92,7 @@ globalThis.Cloak = Cloak;
     return found;
   };
 
+  const colourOf = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const draw = () => {
     const control = release.controls[over], points = grid(control), level = control.kind === "level";
     const at = (value) => values.map((own, i) => (i === over ? value : own));
@@ -120,19 +127,20 @@ globalThis.Cloak = Cloak;
       });
       else {
         band(`${middle}, 95 %`, found.map((each) => each.curve), "rgba(90,169,196,.5)");
-        line("prediction", found.map((each) => each.middle), "#1f6f8b");
+        line("prediction", found.map((each) => each.middle), colourOf("--accent"));
       }
     }
     const chosen = across([values[over]])[0];
     const label = escaped(control.label) + (control.unit ? ` (${escaped(control.unit)})` : "");
     Plotly.react("picture", traces, {
       margin: { l: 60, r: 15, t: 45, b: 50 }, barmode: "overlay", hovermode: level ? "closest" : "x",
-      font: { family: "system-ui, sans-serif", color: "#22303c", size: 13 },
+      font: { family: "system-ui, sans-serif", color: colourOf("--ink"), size: 13 },
+      paper_bgcolor: "transparent", plot_bgcolor: "transparent",
       xaxis: { title: { text: label }, type: level ? "category" : control.kind === "date" ? "date" : "linear",
         automargin: true, zeroline: false, showgrid: false },
       yaxis: { title: { text: release.classes ? "probability" : escaped(release.output) }, automargin: true,
         type: release.quantiles && release.transform === "log" ? "log" : "linear",
-        zeroline: false, gridcolor: "#e6eaed", range: release.classes ? [-0.03, 1.03] : undefined },
+        zeroline: false, gridcolor: colourOf("--line"), range: release.classes ? [-0.03, 1.03] : undefined },
       legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { size: 12 } },
       shapes: [{ type: "line", x0: chosen, x1: chosen, y0: 0, y1: 1, yref: "paper",
         line: { color: "#7b8794", width: 1.5, dash: "dot" } }],
@@ -146,8 +154,9 @@ globalThis.Cloak = Cloak;
     requestAnimationFrame(() => { waiting = false; tell(); draw(); });
   };
   release.controls.forEach((control, i) => {
-    const input = find(`input-${i}`), said = find(`value-${i}`);
-    const say = () => { if (said) said.textContent = shown(control, values[i]); };
+    const input = find(`input-${i}`), typed = find(`value-${i}`);
+    const plain = { maximumFractionDigits: digits(control.hi - control.lo), useGrouping: false };
+    const say = () => { if (typed) typed.value = values[i].toLocaleString("en", plain); };
     if (control.kind === "level") {
       control.levels.forEach((level, place) => input.add(new Option(level, place)));
       input.value = String(control.typical);
@@ -171,6 +180,17 @@ globalThis.Cloak = Cloak;
       say();
       update();
     });
+    if (typed) {
+      typed.addEventListener("input", () => {
+        const text = typed.value.trim().replace(",", "."), value = Number(text);
+        typed.setAttribute("aria-invalid", String(!text || !Number.isFinite(value)));
+        if (!text || !Number.isFinite(value)) return;
+        values[i] = value;
+        input.value = value;
+        update();
+      });
+      typed.addEventListener("change", () => { typed.removeAttribute("aria-invalid"); say(); });
+    }
     say();
     find("over").add(new Option(control.label, i));
   });
@@ -189,6 +209,7 @@ globalThis.Cloak = Cloak;
       update();
     });
   }
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", update);
   find("over").addEventListener("input", (event) => { over = Number(event.target.value); update(); });
   update();
 })();

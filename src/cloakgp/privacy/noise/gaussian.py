@@ -105,7 +105,7 @@ class GaussianNoise(EuclideanNoise):
         if calibration not in ("exact", "papers"):
             raise ValueError(f"calibration must be 'exact' or 'papers', got {calibration!r}")
         if delta == 0:
-            raise ValueError("Gaussian noise needs a delta above 0: without one, noise='laplace'")
+            raise ValueError("Gaussian noise needs a delta above 0: without it, take Laplace")
         check_budget(epsilon, delta, part=True)
         return float(epsilon), float(delta)
 

@@ -150,6 +150,10 @@ def choices_of(fields: Fields) -> Choices:
     ['age', 'sex']
     >>> choices_of(QueryParams("epsilon=0.5&inducing=auto")).inducing
     'auto'
+    >>> choices_of(QueryParams("epsilon=0.5&ticked=yes"))
+    Traceback (most recent call last):
+    ...
+    cloakgp.service.errors.InvalidError: tick a public column at least, to predict from
     """
     values: dict[str, Any] = {}
     for name in NUMBERS:
@@ -168,6 +172,9 @@ def choices_of(fields: Fields) -> Choices:
         values["calibrate"] = calibrate if words else number_of(calibrate, called="rows kept out")
     values["counts"] = bool(text_of(fields, "counts"))
     values["inputs"] = [each for each in fields.getlist("inputs") if isinstance(each, str)]
+    # A form without a tick would else mean all columns.
+    if text_of(fields, "ticked") and not values["inputs"]:
+        raise InvalidError("tick a public column at least, to predict from")
     return Choices.model_validate(values)
 
 

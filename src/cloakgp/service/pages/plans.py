@@ -84,7 +84,7 @@ def show_plan(page: Page, table: Id) -> Response:
         account=account,
         planned=planned,
         given=fields,
-        chosen=fields.getlist("inputs") or row.inputs,
+        chosen=fields.getlist("inputs") or ([] if "ticked" in fields else row.inputs),
         criteria=options_for(row),
         noises=noise_options(),
         names=_drawable(row),

@@ -90,6 +90,8 @@ class Answer:
         Predicted quantiles by their per cent, and ends of the interval of 95 % for each curve.
     shares : tuple of (str, float)
         Probabilities of classes.
+    outside : tuple of (str, str, str)
+        Numbers beyond the range that was asked, by their columns, with this range.
     """
 
     middle: str
@@ -99,6 +101,7 @@ class Answer:
     above: tuple[tuple[str, str], ...] = ()
     quantiles: tuple[tuple[str, str, tuple[str, str]], ...] = ()
     shares: tuple[tuple[str, float], ...] = ()
+    outside: tuple[tuple[str, str, str], ...] = ()
 
 
 @router.get("/releases", name="page: releases")
@@ -239,7 +242,9 @@ def answer_of(
     if has_classes(release):
         (classes,) = release.predict_frame(row).to_dict("records")
         shares = [(str(name)[2:], float(classes[name])) for name in classes if name != "predicted"]
-        return Answer(middle=str(classes["predicted"]), shares=tuple(shares))
+        return Answer(
+            middle=str(classes["predicted"]), shares=tuple(shares), outside=_outside(chosen)
+        )
     coverage = (*asked.interval, float(COVERAGE) / 100)[0]
     found = release.predict_frame(row)
     digits = sensible_digits(np.concatenate(spreads(found)))
@@ -262,6 +267,7 @@ def answer_of(
     except ValueError as error:
         raise InvalidError(str(error)) from None
     beyond: dict[str, Any] = {
+        "outside": _outside(chosen),
         "person": (shown(low), shown(high)),
         "coverage": f"{100 * coverage:.6g}",
         "above": above,
@@ -275,6 +281,15 @@ def answer_of(
         )
         return Answer(middle=quantiles[likelihood.middle][1], quantiles=quantiles, **beyond)
     return Answer(middle=shown(found.iloc[0, 0]), average=(at("lower"), at("upper")), **beyond)
+
+
+def _outside(chosen: tuple[Chosen, ...]) -> tuple[tuple[str, str, str], ...]:
+    """Return the columns whose numbers are beyond the range that was asked, with this range."""
+    return tuple(
+        (control.label, control.in_words(control.lo), control.in_words(control.hi))
+        for control, value in ((each.control, each.value) for each in chosen)
+        if control.kind == "number" and not control.lo <= value <= control.hi
+    )
 
 
 def _answer(release: Release, chosen: tuple[Chosen, ...], fields: QueryParams) -> Answer:

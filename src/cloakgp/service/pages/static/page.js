@@ -85,7 +85,10 @@ function answerBeside(form) {
       }
     }
   };
-  form.addEventListener("change", () => later(PAUSE));
+  // What can be asked for belongs to the choices that it was made of, and goes with them.
+  const outdate = () => place.querySelectorAll("a.button").forEach((link) => link.remove());
+  form.addEventListener("input", outdate);
+  form.addEventListener("change", () => { outdate(); later(PAUSE); });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     clearTimeout(waiting);
