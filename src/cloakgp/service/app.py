@@ -14,7 +14,7 @@ from typing import Any
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
@@ -26,7 +26,7 @@ from cloakgp.privacy.spending import SpendingError
 from cloakgp.service.confined import prepare_processes
 from cloakgp.service.context import Service
 from cloakgp.service.demonstration import Demonstration
-from cloakgp.service.errors import LEDGER_FAILS, ServiceError, TooManyError
+from cloakgp.service.errors import LEDGER_FAILS, ServiceError, TooManyError, UnknownActorError
 from cloakgp.service.health import Readiness, Rounds
 from cloakgp.service.messages import ErrorMessage
 from cloakgp.service.metrics import Metrics, MetricsMiddleware
@@ -37,6 +37,7 @@ from cloakgp.service.pages import people as people_pages
 from cloakgp.service.pages import releases as release_pages
 from cloakgp.service.pages import requests as request_pages
 from cloakgp.service.pages import tables as table_pages
+from cloakgp.service.pages.base import problem_page
 from cloakgp.service.routes import administration, releases, requests, tables
 from cloakgp.service.settings import Settings
 from cloakgp.service.worker import give_back_all
@@ -172,7 +173,11 @@ class _HeaderMiddleware:
         await self._app(scope, receive, send_with_headers)
 
 
-def _refuse(_: Request, error: Exception) -> JSONResponse:
+def _refuse(request: Request, error: Exception) -> Response:
+    # Whoever followed a link in a browser is shown a page, with the way back.
+    in_browser = "text/html" in request.headers.get("accept", "")
+    if in_browser and not isinstance(error, UnknownActorError):
+        return problem_page(request, error)
     headers: dict[str, str] = {}
     match error:
         case ServiceError(status=status, kind=kind):

@@ -225,3 +225,14 @@ def test_a_problem_is_a_page(visit):
     assert "there is no such table" in answer.text
     assert "Sign out" in answer.text
     assert visit(Role.ANALYST).get("/tables/none").status_code == 422
+
+
+@pytest.mark.parametrize("address", ["/nowhere", "/api/nowhere", "/api/releases/99/receipt"])
+def test_who_follows_a_link_to_nothing_sees_a_page(visit, address):
+    analyst = visit(Role.ANALYST)
+    browser = analyst.get(address, headers={"accept": "text/html,*/*"})
+    program = analyst.get(address, headers={"accept": "application/json"})
+    assert browser.status_code == program.status_code
+    assert browser.headers["content-type"].startswith("text/html")
+    assert "To the first page" in browser.text
+    assert program.json()["kind"] in {"not-found", "unauthenticated"}

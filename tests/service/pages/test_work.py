@@ -366,6 +366,11 @@ def test_the_ledger_is_a_timeline(visit):
     page = auditor.get("/ledger")
     for told in ("The account children was opened.", "is spent.", "“a test (service request 1)”"):
         assert told in page.text
+    # An entry, opened, has a line for each of its parts.
+    whole = re.search(r"<pre>(.*?)</pre>", page.text, re.S)[1]
+    assert "\\n" not in whole
+    assert json.loads(html.unescape(whole))
+    assert whole.count("\n") > 3
     assert "Verified: nothing was changed" in auditor.send("/ledger").text
     few = auditor.get("/ledger", params={"after": 2, "account": "children"})
     assert few.text.count("<li>\n<div>") < page.text.count("<li>\n<div>")

@@ -86,9 +86,13 @@ function answerBeside(form) {
     }
   };
   // What can be asked for belongs to the choices that it was made of, and goes with them.
-  const outdate = () => place.querySelectorAll("a.button").forEach((link) => link.remove());
+  const outdate = () => {
+    latest++;
+    place.querySelectorAll("a.button").forEach((link) => link.remove());
+    later(PAUSE);
+  };
   form.addEventListener("input", outdate);
-  form.addEventListener("change", () => { outdate(); later(PAUSE); });
+  form.addEventListener("change", outdate);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     clearTimeout(waiting);
