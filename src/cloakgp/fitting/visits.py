@@ -63,8 +63,10 @@ class Settings(TypedDict, total=False):
 
     Attributes
     ----------
-    epsilon, delta : float
+    epsilon : float
         The budget of this measurement, on top of what was spent. Required.
+    delta : float
+        The other part of the budget; 0 if not given.
     noise : {"auto", "gaussian", "laplace"}
         "auto", if not given: the one that is expected to predict better, given all that is known
         and at the same total with what was spent; see `cloakgp.privacy.noise_choice`.
@@ -88,7 +90,7 @@ class Settings(TypedDict, total=False):
     """
 
     epsilon: Required[float]
-    delta: Required[float]
+    delta: float
     noise: NoiseChoice
     query_weight: ArrayLike | None
     band: float | None
@@ -274,7 +276,7 @@ def extend(
                 output_name=release.output_name,
                 groups=None if groups is None else list(groups),
             )
-            own = Settings(epsilon=settings["epsilon"], delta=settings["delta"])
+            own = Settings(epsilon=settings["epsilon"])
             _check_passes(release, rows, own, queried=X_query is not None)
     if rows is not None:
         if is_in_bands(release.measurements):
@@ -344,7 +346,11 @@ def _visit_of(release: Release, X_query: ArrayLike | None, settings: Settings) -
     ValueError
         If a setting makes no sense.
     """
-    epsilon, delta, noise = settings["epsilon"], settings["delta"], settings.get("noise", AUTO)
+    epsilon, delta, noise = (
+        settings["epsilon"],
+        settings.get("delta", 0.0),
+        settings.get("noise", AUTO),
+    )
     check_noise(noise, epsilon=epsilon, delta=delta)
     banded = release.likelihood.linear or release.likelihood.windowed
     band = settings.get("band", 1.0) if banded else None

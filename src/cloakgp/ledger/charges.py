@@ -4,7 +4,8 @@ A charge is one call: a fit with all of its stages, or one measurement. If the c
 budget, the charge holds it before anything is drawn (`reserved`), so that no fit runs out of room
 for its second half. Before every draw of noise an entry states the exact cost of that draw
 (`drawing`), and is on the disk before the noise is drawn. A charge counts for the larger of the
-hold and the drawn amount. When the call returns, an entry notes the digests of the published
+hold and the drawn amount; of draws about rows that have none in common (cohorts), for the largest
+amount of one. When the call returns, an entry notes the digests of the published
 answers and gives the rest of the hold back (`committed`); when it fails, the drawn amount stays
 spent (`failed`), and only if nothing was drawn, all of it is given back (`refunded`). A charge
 whose process died stays open, and counts, until it is voided (`voided`). This is refused if noise
@@ -129,6 +130,7 @@ class LedgerCharge:
                 charge=number,
                 account=self._purpose.account,
                 mechanism=cost.mechanism,
+                **({"cohort": cost.cohort} if cost.cohort else {}),
                 **amount.numbers,
             )
             self._check_room(writing, number)
