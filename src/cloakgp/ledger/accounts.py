@@ -109,6 +109,27 @@ class Standing:
 
 
 @dataclass(frozen=True)
+class KeyedCharge:
+    """The charge of one release that has a key.
+
+    Attributes
+    ----------
+    number : int
+    open : bool
+        Whether its call is running, or its process died.
+    drawn : bool
+        Whether noise may have been drawn.
+    kept : bool
+        Whether the ledger keeps the release.
+    """
+
+    number: int
+    open: bool
+    drawn: bool
+    kept: bool
+
+
+@dataclass(frozen=True)
 class Account:
     """An account of one population; its block counts all charges within.
 
@@ -308,6 +329,31 @@ class Account:
                 keep(content, digest=digest, writing=writing)
             writing.append("published", charge=number, account=row["account"], release=digest)
         return made
+
+    def find(self, key: str) -> KeyedCharge | None:
+        """Return the charge that has a key; None if none has, or it gave its key back.
+
+        Parameters
+        ----------
+        key : str
+            As for `publish`.
+
+        Raises
+        ------
+        LedgerError
+            If no account is named.
+        """
+        if not self.name:
+            raise LedgerError("a key belongs to an account: name the account")
+        with self.database.reading() as connection:
+            found = TableStore(connection).all("charges", account=self.name, key=key)
+        if not found:
+            return None
+        (charge, *_) = found
+        drawn = projection.amount_from(charge["drawn"]) != Amount()
+        kept = charge["release"] is not None
+        open_still = charge["state"] == projection.OPEN
+        return KeyedCharge(number=charge["number"], open=open_still, drawn=drawn, kept=kept)
 
     def _kept(self, key: str) -> bytes | None:
         with self.database.reading() as connection:
