@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from cloakgp import DPGPRegressor
 from cloakgp.ledger import Ledger, LedgerError, LimitError
 from cloakgp.ledger.exports import receipt_of
 from cloakgp.privacy import OutputBounds, ask
-from cloakgp.privacy.spending import SpendingError, keeper_in_force
+from cloakgp.privacy.spending import Spender, SpendingError, keeper_in_force
 
 X = np.linspace(0, 10, 30)[:, None]
 y = X[:, 0] / 10
@@ -306,3 +307,27 @@ def test_a_limit_can_be_changed_and_what_was_spent_stays(ledger, account):
 def test_one_fresh_process_sees_what_another_wrote(ledger, account):
     charge(account, gaussian(0.1))
     assert Ledger(ledger.database.shown).account("people").standing == account.standing
+
+
+def test_the_charge_of_a_key_is_found(ledger):
+    account = ledger.open_account("people", epsilon=3.0, delta=1e-6)
+    assert account.find("a") is None
+    account.publish(lambda: DPGPRegressor(**SMALL).fit(X, y).release_, key="a")
+    found = account.find("a")
+    assert (found.open, found.drawn, found.kept) == (False, True, True)
+    charge = replace(account, key="b").open_charge(
+        Spender("fit", unit="row", epsilon=1.0, delta=0.0, fingerprint=lambda _: None)
+    )
+    charge.hold([(1.0, 0.0)])
+    found = account.find("b")
+    assert (found.number, found.open, found.drawn, found.kept) == (
+        charge.number,
+        True,
+        False,
+        False,
+    )
+    charge.close(failed=True)
+    # Nothing was drawn: the key is free again.
+    assert account.find("b") is None
+    with pytest.raises(LedgerError, match="name the account"):
+        ledger.any_account().find("a")

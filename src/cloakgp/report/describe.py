@@ -115,7 +115,7 @@ WORDS: dict[type[Likelihood], OutputWords] = {
 @_sections.register
 def _of_release(release: Release) -> tuple[Section, ...]:
     words = WORDS.get(type(release.likelihood), NumberWords())
-    predictions = words.predictions(release)
+    predictions = (*words.predictions(release), *_drift(release))
     return (
         Section("Protection", _protection(release, words)),
         Section(
@@ -135,7 +135,7 @@ def _of_release(release: Release) -> tuple[Section, ...]:
         ),
         Section("Noise", _noise(release, words)),
         *((Section("Predictions", predictions),) if predictions else ()),
-        Section("Prior", (*words.prior(release), *_drift(release))),
+        Section("Prior", words.prior(release)),
         Section("Data", _data(release, words)),
     )
 

@@ -41,6 +41,7 @@ from cloakgp.fitting.visits import extend
 from cloakgp.models.kernels.forgetting import ForgettingKernel
 from cloakgp.privacy.cohorts import OVERLAPPING, People
 from cloakgp.privacy.filters import Amount
+from cloakgp.privacy.questions.classes import Classes
 from cloakgp.privacy.spending import Cost, counted_by, keeper_in_force
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import Release
@@ -620,7 +621,7 @@ class Stream:
         raw = RawRows(
             schema=schema,
             missing_output=self._missing_output,
-            classes=tuple(map(str, getattr(self.model, "classes", ()) or ())),
+            classes=self._class_names(),
             decimal=decimal,
             thousands=thousands,
         )
@@ -630,6 +631,12 @@ class Stream:
             if len(places)
         ]
         return np.concatenate(parts)
+
+    def _class_names(self) -> tuple[str, ...]:
+        """Return the classes as files write them, none of numbers."""
+        if not isinstance(self.model, DPGPClassifier):
+            return ()
+        return tuple(map(str, Classes.checked(self.model.classes).labels))
 
     def _fit(
         self,
@@ -671,7 +678,8 @@ class Stream:
         if length is None:
             return model
         X = columns.inputs.encode(frame).X
-        if model.plan_fit(X.shape, queries=None).by_passes:
+        how = model.plan_fit(X.shape, queries=None)
+        if how.by_passes or how.inducing is not None:
             raise ValueError(
                 "what drifts is asked of rows that are held, and these are too many: take shorter "
                 "periods, or leave out forgetting"
