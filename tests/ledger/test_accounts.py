@@ -331,3 +331,41 @@ def test_the_charge_of_a_key_is_found(ledger):
     assert account.find("b") is None
     with pytest.raises(LedgerError, match="name the account"):
         ledger.any_account().find("a")
+
+
+class Dead(BaseException):
+    """The process is no more."""
+
+
+def test_a_charge_whose_process_died_is_gone_on_with(ledger):
+    """By whoever has its answers: nothing is drawn or counted twice, and the release is kept."""
+    account = ledger.open_account("people", epsilon=1.0, delta=0.0)
+    model = DPGPRegressor(bounds=(0, 1), epsilon=1.0)
+    costs, answers = [], []
+
+    def keep(found):
+        answers[:] = found
+        if len(found) == 2:
+            raise Dead
+
+    def make(notes):
+        with counted_by(NotingKeeper(notes, keeper_in_force())):
+            return model.fit(X, y).release_
+
+    with pytest.MonkeyPatch.context() as patch:
+        # A process that dies closes nothing.
+        patch.setattr(LedgerCharge, "close", lambda *_, **__: None)
+        with pytest.raises(Dead):
+            account.publish(lambda: make(Notes(note=costs.append, keep=keep)), key="a")
+    assert len(account.standing.open) == 1
+    later = []
+    notes = Notes(note=later.append, keep=len, costs=tuple(costs), answers=list(answers))
+    with pytest.raises(LedgerError, match="is not closed"):
+        account.publish(lambda: make(notes), key="a")
+    release = account.publish(lambda: make(notes), key="a", resume=True)
+    standing = account.standing
+    assert (standing.charges, standing.open) == (1, ())
+    assert standing.spent.epsilon_at(0.0) == pytest.approx(1.0, rel=1e-4)
+    assert len(costs) + len(later) == len(release.measurements)
+    assert account.publish(pytest.fail, key="a", resume=True).to_bytes() == release.to_bytes()
+    assert ledger.verify().findings == ()

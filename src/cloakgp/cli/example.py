@@ -16,7 +16,7 @@ def example(
     folder: Annotated[Path, typer.Argument(help="Folder for the tables.")] = Path(),
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Write example tables of simulated people: people.csv, people.xlsx, care.csv, new.csv, months/.
+    """Write tables of simulated people: people.csv, people.xlsx, care.csv, new.csv and months/.
 
     What the README and the tutorials say can be tried on them as it stands there. Where Excel's
     package is not installed, people.xlsx is left out.

@@ -1,8 +1,9 @@
 """State of a stream: what was read, closed, asked and released, durable at every step.
 
 A folder holds the state (JSON, for its owner alone), a file of marks of the persons of each period
-that was asked, and the releases. Nothing of it is an output, or made of one before its noise: of
-files there is the time of their last change, and a digest of their public columns.
+that was asked, the noisy answers of one that is being asked, and the releases. Nothing of it is an
+output, or made of one before its noise: of files there is the time of their last change, and a
+digest of their public columns.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
 
 from cloakgp.privacy.filters import Amount
 from cloakgp.privacy.spending import Cost
@@ -263,6 +267,31 @@ class StreamFolder:
         except FileNotFoundError:
             raise StreamStateError(f"{path} is missing: restore it from a copy") from None
 
+    def keep_answers(self, number: int, answers: Sequence[NDArray[np.int64]]) -> None:
+        """Write the noisy answers of a period's draws, which may be published."""
+        content = json.dumps([each.tolist() for each in answers]).encode()
+        self._write(_answers(number), content, overwrite=True)
+
+    def answers(self, number: int) -> list[NDArray[np.int64]]:
+        """Return the noisy answers of a period's draws so far; none if none were kept.
+
+        Raises
+        ------
+        StreamStateError
+            If they are damaged.
+        """
+        path = self.path / _answers(number)
+        try:
+            return [np.array(each, dtype=np.int64) for each in json.loads(path.read_bytes())]
+        except FileNotFoundError:
+            return []
+        except (ValueError, TypeError, OverflowError):
+            raise StreamStateError(f"{path} is damaged: restore it from a copy") from None
+
+    def drop_answers(self, number: int) -> None:
+        """Remove the answers of a period, which its release has."""
+        (self.path / _answers(number)).unlink(missing_ok=True)
+
     def keep_release(self, number: int, content: bytes) -> str:
         """Write a release, and return the name of its file."""
         name = release_name(number)
@@ -311,6 +340,10 @@ def release_name(number: int) -> str:
 
 def _persons(number: int) -> str:
     return f"period-{number + 1:04d}.persons"
+
+
+def _answers(number: int) -> str:
+    return f"period-{number + 1:04d}.answers"
 
 
 def _period(found: Mapping[str, Any]) -> PeriodRecord:

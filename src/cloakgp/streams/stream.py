@@ -11,14 +11,18 @@ Guarantee
     which period, and which came too late, is decided by public columns and by the order in which
     chunks came: it is the same for all neighbours.
 Crashes
-    Noise is published in the release of its period alone, which is there whole or not at all. The
-    cost of each draw is noted on the disk before the draw. After a crash
+    What is published is the release of a period, which is there whole or not at all. The cost of
+    each draw is on the disk before the draw, and its noisy answers are right after it, before
+    anything is made of them. After a crash
 
     * where nothing is noted, nothing was drawn: the period is asked as if never before;
-    * where its release is there, or an account kept it, that one is taken, and nothing is drawn;
-    * else noise may have been drawn, and perhaps been seen: its cost counts for ever, and the
-      period is *lost*. It is not asked again: which of several drawn answers is published must not
-      depend on what they were.
+    * where its release is there, or an account kept it, that one is taken;
+    * where the answers of all noted draws are there, the period is asked again with *these*
+      answers, under the same charge, and what was not drawn yet is drawn: each question is answered
+      once, as if there had been no crash;
+    * else, in the moment between a draw and its answers, noise was drawn that nobody has seen. Its
+      cost counts for ever, and the period is *lost*. It is not asked again: whether an answer is
+      drawn anew must not depend on what it was.
 """
 
 from __future__ import annotations
@@ -42,12 +46,12 @@ from cloakgp.models.kernels.forgetting import ForgettingKernel
 from cloakgp.privacy.cohorts import OVERLAPPING, People
 from cloakgp.privacy.filters import Amount
 from cloakgp.privacy.questions.classes import Classes
-from cloakgp.privacy.spending import Cost, counted_by, keeper_in_force
+from cloakgp.privacy.spending import Cost, SpendingError, counted_by, keeper_in_force
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import Release
 from cloakgp.streams.declaration import Declaration
 from cloakgp.streams.marks import mark_of
-from cloakgp.streams.noting import NotingKeeper
+from cloakgp.streams.noting import ClosedKeeper, Notes, NotingKeeper, OtherDrawError
 from cloakgp.streams.periods import Calendar, Periods, moment_of
 from cloakgp.streams.plan import Errors, StreamPlan, forecast_errors, total_of
 from cloakgp.streams.rows import Columns, Looked, PeriodRows, collect, look_at, record_of
@@ -304,6 +308,11 @@ class Stream:
             since its rows were asked, or a person is in two periods of disjoint people. Nothing is
             drawn then. No message quotes an output.
         """
+        if self._ledger is None and keeper_in_force() is not None:
+            raise SpendingError(
+                "an account is open: name it to the stream, ledger= and account=, so that it goes "
+                "on with a charge whose process died"
+            )
         with self.folder.locked():
             state = self.folder.load()
             if state is None:
@@ -433,9 +442,14 @@ class Stream:
             known, version = state.chunk(chunk.name), chunk.version
             if known is not None and known.version == version and not self.source.grows:
                 continue
-            if known is not None and not self.source.grows:
-                _check_change(state, known.name)
             looked = look_at(chunk, columns, self.declaration)
+            if known is not None and not self.source.grows:
+                if looked.digest == known.digest:
+                    # It was written again, and its public columns are what they were.
+                    state = state.with_chunk(replace(known, version=version))
+                    self.folder.save(state)
+                    continue
+                _check_change(state, known.name)
             closed = sum(each.stage != "open" for each in state.periods)
             record, late = record_of(
                 chunk,
@@ -523,6 +537,8 @@ class Stream:
         rows = self._rows(state, number)
         period = state.periods[number]
         if period.digest and period.digest != rows.digest:
+            if period.drawn:
+                return self._lose(state, number, because="its rows are others now")
             warnings.warn(
                 f"period {number + 1} holds other rows than when it closed, {rows.count:,} instead "
                 f"of {period.rows:,}: nothing of it was asked yet, so these are taken",
@@ -551,13 +567,37 @@ class Stream:
             asking[0] = asking[0].with_period(number, drawn=drawn)
             self.folder.save(asking[0])
 
+        notes = Notes(
+            note=note,
+            keep=lambda answers: self.folder.keep_answers(number, answers),
+            costs=period.drawn,
+            answers=self.folder.answers(number) if period.drawn else [],
+        )
+        keeper = self._closed(state, number)
+
         def make() -> Release:
-            with counted_by(NotingKeeper(note=note, inner=keeper_in_force())):
+            with counted_by(NotingKeeper(notes=notes, inner=keeper or keeper_in_force())):
                 made = self._fit(state, known, rows, marks)
             return self._stated(made)
 
-        made = self._publish(state, number, make)
+        try:
+            made = make() if keeper is not None else self._publish(state, number, make)
+        except OtherDrawError as error:
+            return self._lose(asking[0], number, because=str(error))
         return self._keep(asking[0], number, made.to_bytes())
+
+    def _lose(self, state: StreamState, number: int, *, because: str) -> StreamState:
+        """Leave out a period for which noise was drawn."""
+        warnings.warn(
+            f"period {number + 1} is left out, and its budget is spent: noise was drawn for it by "
+            f"a process that died, and {because}",
+            StreamWarning,
+            stacklevel=6,
+        )
+        state = state.with_period(number, stage="lost")
+        self.folder.save(state)
+        self.folder.drop_answers(number)
+        return state
 
     def _keep(self, state: StreamState, number: int, content: bytes) -> StreamState:
         """Write a release to its file, and note that it is there."""
@@ -569,6 +609,7 @@ class Stream:
             sha256=hashlib.sha256(content).hexdigest(),
         )
         self.folder.save(state)
+        self.folder.drop_answers(number)
         return state
 
     def _rows(self, state: StreamState, number: int) -> PeriodRows:
@@ -726,8 +767,18 @@ class Stream:
     def _publish(self, state: StreamState, number: int, make: Callable[[], Release]) -> Release:
         if self._ledger is None:
             return make()
-        made: Release = self._account_of(number).publish(make, key=_key(state, number))
+        resume = bool(state.periods[number].drawn)
+        made: Release = self._account_of(number).publish(
+            make, key=_key(state, number), resume=resume
+        )
         return made
+
+    def _closed(self, state: StreamState, number: int) -> ClosedKeeper | None:
+        """Return a keeper that draws nothing, if an account has closed what was drawn before."""
+        if self._ledger is None or not state.periods[number].drawn:
+            return None
+        charge = self._account_of(number).find(_key(state, number))
+        return None if charge is not None and charge.open else ClosedKeeper()
 
     def _recover(self, state: StreamState) -> StreamState:
         """Settle a period at which a process died, as the head of this module says."""
@@ -742,6 +793,7 @@ class Stream:
         if path.exists():
             content = path.read_bytes()
             Release.load(path)
+            self.folder.drop_answers(number)
             return state.with_period(
                 number,
                 stage="released",
@@ -765,15 +817,10 @@ class Stream:
                     )
                 else:
                     attempt += 1
-        if not period.drawn:
+        if len(self.folder.answers(number)) == len(period.drawn):
+            # Nothing was drawn, or all that was is there.
             return state.with_period(number, stage="closed", attempt=attempt)
-        warnings.warn(
-            f"a process died in period {number + 1} after noise was drawn, and before its release "
-            "was there: its budget is spent, and the period is left out",
-            StreamWarning,
-            stacklevel=6,
-        )
-        return state.with_period(number, stage="lost")
+        return self._lose(state, number, because="its answers are not there")
 
 
 def _never() -> Release:
