@@ -15,9 +15,11 @@ from spenders import charge, gaussian
 
 from cloakgp import DPGPRegressor
 from cloakgp.ledger import Ledger, LedgerError, LimitError
+from cloakgp.ledger.charges import LedgerCharge
 from cloakgp.ledger.exports import receipt_of
 from cloakgp.privacy import OutputBounds, ask
-from cloakgp.privacy.spending import Spender, SpendingError, keeper_in_force
+from cloakgp.privacy.spending import Spender, SpendingError, counted_by, keeper_in_force
+from cloakgp.streams.noting import Notes, NotingKeeper
 
 X = np.linspace(0, 10, 30)[:, None]
 y = X[:, 0] / 10
@@ -333,7 +335,7 @@ def test_the_charge_of_a_key_is_found(ledger):
         ledger.any_account().find("a")
 
 
-class Dead(BaseException):
+class DeadError(BaseException):
     """The process is no more."""
 
 
@@ -346,7 +348,7 @@ def test_a_charge_whose_process_died_is_gone_on_with(ledger):
     def keep(found):
         answers[:] = found
         if len(found) == 2:
-            raise Dead
+            raise DeadError
 
     def make(notes):
         with counted_by(NotingKeeper(notes, keeper_in_force())):
@@ -355,7 +357,7 @@ def test_a_charge_whose_process_died_is_gone_on_with(ledger):
     with pytest.MonkeyPatch.context() as patch:
         # A process that dies closes nothing.
         patch.setattr(LedgerCharge, "close", lambda *_, **__: None)
-        with pytest.raises(Dead):
+        with pytest.raises(DeadError):
             account.publish(lambda: make(Notes(note=costs.append, keep=keep)), key="a")
     assert len(account.standing.open) == 1
     later = []
