@@ -15,6 +15,7 @@ from cloakgp.data import ArrayRows
 from cloakgp.design import Progress
 from cloakgp.fitting.bands import Stage, Step
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY
+from cloakgp.fitting.forecast import ExpectedTable
 from cloakgp.fitting.held import HeldTable
 from cloakgp.fitting.passes import Rows, RowTable
 from cloakgp.fitting.refusals import refuse
@@ -51,6 +52,7 @@ from cloakgp.release.hyperparameters.learning import reweighed
 from cloakgp.release.measurement import is_in_bands, same_groups, tables_of
 from cloakgp.release.points import complete_points
 from cloakgp.release.strategy import Strategy
+from cloakgp.utils.arrays import Array
 from cloakgp.utils.names import AUTO, DEFAULT_GAP, NoiseChoice, NoiseName
 
 # What accounts note of the people in a new table.
@@ -307,6 +309,54 @@ def protects_persons(release: Release) -> bool:
     return any(one.strategy.grouped for one in release.measurements)
 
 
+def expect_extension(
+    release: Release,
+    X: Array,
+    *,
+    people: People = OVERLAPPING,
+    **settings: Unpack[Settings],
+) -> Release:
+    """Return what `extend` would, if answers were as the release predicts. Nothing is asked.
+
+    Parameters
+    ----------
+    release : Release
+        Of numbers, or an expected one (`Forecast.release`).
+    X : array of shape (N, D)
+        Public inputs of the new rows.
+    people : {"overlapping", "disjoint"}
+    **settings
+        As for `extend`.
+
+    Returns
+    -------
+    Release
+        Its sds are the expected ones. No output is in it, and it states no guarantee.
+
+    Examples
+    --------
+    >>> from cloakgp import DPGPRegressor
+    >>> X = np.linspace(0, 10, 50)[:, None]
+    >>> model = DPGPRegressor(bounds=(-1, 1), epsilon=0.5)
+    >>> (first,) = model.forecast(X)
+    >>> both = expect_extension(first.release, X, people="disjoint", epsilon=0.5, delta=0.0)
+    >>> sds = [float(each.predict_latent(X).sd.mean()) for each in (first.release, both)]
+    >>> sds[1] < sds[0]
+    True
+    """
+    number = 1 + max(one.strategy.table for one in release.measurements)
+    groups = checked_groups(settings.get("groups"), rows=len(X))
+    table = ExpectedTable(X=X, groups=groups, transform=release.transform, number=number)
+    known = tables_of(release.measurements)
+    visit = replace(
+        _visit_of(release, None, settings),
+        query=Query(X=X),
+        table=number,
+        cohorts=join_cohorts(release.cohorts, (), tables=(known, [number]), people=people),
+    )
+    return visit_table(replace(release, hyperprior=None), table, None, visit)
+
+
 @dataclass(frozen=True, eq=False)
 class Visit:
     """A later visit: its price, and how its questions are designed.
@@ -439,6 +489,17 @@ def ask_again(release: Release, table: Table, y: Any, visit: Visit) -> Release:
     y : array-like of shape (N,), or Rows
         Private: handed to `cloakgp.privacy.ask`, and touched nowhere else.
     visit : Visit
+    """
+    return visit_table(release, table, y, visit)
+
+
+def visit_table(release: Release, table: Table, y: Any, visit: Visit) -> Release:
+    """Ask a table as `ask_again` does, counted by whoever calls; an expected one costs nothing.
+
+    Parameters
+    ----------
+    release, table, y, visit
+        As for `ask_again`.
     """
     epsilon, delta, question = *visit.budget.pair, release.measurements[0].question
     warn_of_parameters(epsilon=epsilon, delta=delta, rows=table.rows)

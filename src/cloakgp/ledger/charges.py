@@ -66,6 +66,9 @@ class LedgerCharge:
     note : mapping
         The attached columns of the private outputs, for auditors alone: it follows from the
         outputs. The entry, which others read, has a mark of it that tells nothing.
+    resumed : int, optional
+        Number of the open charge of a call whose process died, which this one goes on with: what
+        was drawn for it counts, and its hold covers the rest.
     """
 
     def __init__(
@@ -75,8 +78,9 @@ class LedgerCharge:
         *,
         purpose: Purpose,
         note: Mapping[str, object],
+        resumed: int | None = None,
     ) -> None:
-        self.number: int | None = None
+        self.number: int | None = resumed
         self._database = database
         self._purpose = purpose
         self._about = {
@@ -87,7 +91,8 @@ class LedgerCharge:
             **({"people": spender.people} if spender.people else {}),
         }
         self._note = note
-        self._drawing = 0
+        # Of one that is gone on with, the process that died may have drawn.
+        self._drawing = 0 if resumed is None else 1
         self._digests: list[str] = []
 
     def hold(self, budgets: Sequence[Cost | Budget]) -> None:

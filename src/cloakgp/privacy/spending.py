@@ -24,7 +24,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib.metadata import entry_points
-from typing import Any, Literal, ParamSpec, Protocol, TypeVar
+from typing import Any, Literal, ParamSpec, Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -151,6 +151,28 @@ class Charge(Protocol):
 
     def close(self, *, failed: bool) -> None:
         """Commit the drawn costs, and give back the rest of the hold."""
+
+
+@runtime_checkable
+class RecallingCharge(Charge, Protocol):
+    """A charge that kept the answers of draws, and gives them again in the place of others.
+
+    For a call that ended before its result was there, and is made again: what was drawn for it is
+    not drawn twice. A kept answer is published once, and is the answer to a question with the same
+    cost; whatever else follows from it is post-processing.
+    """
+
+    def recall(self, cost: Cost) -> NDArray[Any] | None:
+        """Return the kept answers of the next draw, None if there are none, or raise.
+
+        Raises
+        ------
+        SpendingError
+            If the kept answers have another cost: then they are those of another question.
+        """
+
+    def keep(self, published: NDArray[Any]) -> None:
+        """Keep the answers of a draw; they are noisy, and may be published."""
 
 
 class Keeper(Protocol):
@@ -345,10 +367,19 @@ def spend(cost: Cost, draw: Callable[[], Result]) -> Result:
             )
         note_draw(cost)
         return draw()
+    recalling = charge if isinstance(charge, RecallingCharge) else None
+    if recalling is not None:
+        kept = recalling.recall(cost)
+        if kept is not None:
+            charge.drawn(digest_of(kept))
+            return cast(Result, kept)
     charge.reserve(cost)
     note_draw(cost)
     published = draw()
-    charge.drawn(digest_of(published) if isinstance(published, np.ndarray) else None)
+    answers = published if isinstance(published, np.ndarray) else None
+    if recalling is not None and answers is not None:
+        recalling.keep(answers)
+    charge.drawn(None if answers is None else digest_of(answers))
     return published
 
 

@@ -12,6 +12,8 @@ from functools import singledispatch
 import numpy as np
 
 from cloakgp.columns import Number, Schema
+from cloakgp.models.kernels.forgetting import ForgettingKernel
+from cloakgp.models.latent import components
 from cloakgp.models.likelihoods import (
     ClassLikelihood,
     CountLikelihood,
@@ -53,7 +55,7 @@ from cloakgp.report.statistics import (
     describe_statistics,
 )
 from cloakgp.report.worth import accuracy_section
-from cloakgp.utils.formatting import ceiling
+from cloakgp.utils.formatting import ceiling, percent
 
 # What outputs that are measured together are called.
 OUTPUTS = "the outputs"
@@ -113,7 +115,7 @@ WORDS: dict[type[Likelihood], OutputWords] = {
 @_sections.register
 def _of_release(release: Release) -> tuple[Section, ...]:
     words = WORDS.get(type(release.likelihood), NumberWords())
-    predictions = words.predictions(release)
+    predictions = (*words.predictions(release), *_drift(release))
     return (
         Section("Protection", _protection(release, words)),
         Section(
@@ -135,6 +137,21 @@ def _of_release(release: Release) -> tuple[Section, ...]:
         *((Section("Predictions", predictions),) if predictions else ()),
         Section("Prior", words.prior(release)),
         Section("Data", _data(release, words)),
+    )
+
+
+def _drift(release: Release) -> tuple[Fact, ...]:
+    """Say how fast what is known is forgotten, if it is."""
+    names = input_names(release)
+    return tuple(
+        Fact(
+            "drift",
+            f"{percent(1 - part.lasting)} of the variance drifts with {names[part.place]}: what is "
+            f"known of it fades by a factor e = 2.72 every {part.length:.4g}, as was declared; the "
+            "rest lasts.",
+        )
+        for part in components(release.fitted_prior.kernel)
+        if isinstance(part, ForgettingKernel)
     )
 
 
