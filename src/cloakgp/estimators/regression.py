@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import replace
 from functools import cache, partial
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,12 +13,14 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.gaussian_process.kernels import Kernel
 
 from cloakgp.columns import Schema
+from cloakgp.columns.numbers import Number
 from cloakgp.criteria import criterion_named
 from cloakgp.data import ArrayRows
 from cloakgp.data.entries import ExposedRows
 from cloakgp.design import Progress
 from cloakgp.estimators.base import (
     DesignMixin,
+    Inputs,
     PosteriorMixin,
     TableLike,
     column_name,
@@ -26,6 +29,7 @@ from cloakgp.estimators.base import (
 )
 from cloakgp.estimators.later_visits import LaterVisitsMixin
 from cloakgp.estimators.planning import ForecastMixin
+from cloakgp.estimators.prediction import place_of, predicts, with_prediction_of
 from cloakgp.fitting.bands import Stages
 from cloakgp.fitting.defaults import LARGEST_DEFAULT_QUERY, choose_prior, choose_rate_prior
 from cloakgp.fitting.held import HeldTable, checked_exposure
@@ -36,6 +40,8 @@ from cloakgp.fitting.strategies import Budget, Query
 from cloakgp.fitting.table import Model
 from cloakgp.models import Approximation, ExactPrior, SparsePrior
 from cloakgp.models.likelihoods import NUMBERS
+from cloakgp.models.prediction import unpredicted
+from cloakgp.models.summary import Summary
 from cloakgp.privacy import Guarantee, OutputBounds
 from cloakgp.privacy.checks import warn_of_parameters
 from cloakgp.privacy.composition import MixedGuarantee
@@ -44,7 +50,13 @@ from cloakgp.privacy.noise_choice import choose_noise
 from cloakgp.privacy.tracebacks import forget_on_failure
 from cloakgp.release import Release
 from cloakgp.utils.arrays import Array
-from cloakgp.utils.names import Estimate, NoiseChoice, OutputLikelihood, TransformName
+from cloakgp.utils.names import (
+    PUBLIC_PREDICTION,
+    Estimate,
+    NoiseChoice,
+    OutputLikelihood,
+    TransformName,
+)
 from cloakgp.utils.passes import OnStep, ignore_step
 from cloakgp.utils.threads import OPERATIONS_A_PAIR, suitable_threads
 
@@ -146,6 +158,14 @@ class DPGPRegressor(
         Memory limit of a fit in gigabytes; by default half of the free memory. Where an exact
         process would take more, one with 200 inducing inputs is fitted, and a `SparseModelWarning`
         says so before the first question.
+    public_prediction : str, int, or object with a method predict, optional
+        What is said of outputs by public knowledge, in output units: a public column of X, by its
+        name or place, a fitted model, or a `Release` about others (`docs/how-to/public-help.md`).
+        Predictions then are this plus what the answers say it gets wrong, and if they say that it
+        is worth nothing, as without it. It must be public: a model of these very outputs is not. A
+        model's predictions are one more column, the last, which is given to predict from a file;
+        a release is kept in it. To be fitted in clones, a model is wrapped in
+        ``sklearn.frozen.FrozenEstimator``.
     schema : Schema, optional
         Kinds of the columns of a table; inferred where it holds more than numbers, or has gaps.
     random_state : int
@@ -213,6 +233,7 @@ class DPGPRegressor(
         overdispersion: float | None = None,
         gap: float = FitRequest.gap,
         memory: float | None = None,
+        public_prediction: object = None,
         schema: Schema | None = None,
         random_state: int = FitRequest.random_state,
         insecure_seed: int | None = None,
@@ -236,6 +257,7 @@ class DPGPRegressor(
         self.overdispersion = overdispersion
         self.gap = gap
         self.memory = memory
+        self.public_prediction = public_prediction
         self.schema = schema
         self.random_state = random_state
         self.insecure_seed = insecure_seed
@@ -307,7 +329,7 @@ class DPGPRegressor(
                 names = (*names, "exposure") if names else ()
             many = ArrayRows(columns, y, input_names=names, output_name=column_name(y))
             many.schema = given.schema
-            return self.fit_rows(
+            return self._fit_in_passes(
                 many, X_query, query_weight, exposure=place, progress=progress, on_step=on_step
             )
         bounds, rows = [(declared.lo, declared.hi)], len(inputs)
@@ -395,6 +417,28 @@ class DPGPRegressor(
         >>> model.fit_rows(ArrayRows(X, np.sin(X).ravel())).release_.n_rows
         5000
         """
+        if predicts(self.public_prediction):
+            refuse("public models in passes")
+        return self._fit_in_passes(
+            rows,
+            X_query,
+            query_weight,
+            exposure=exposure,
+            progress=progress,
+            on_step=on_step,
+        )
+
+    def _fit_in_passes(
+        self,
+        rows: Rows,
+        X_query: TableLike | None,
+        query_weight: ArrayLike | None,
+        *,
+        exposure: str | int | None,
+        progress: Progress | None,
+        on_step: OnStep,
+    ) -> DPGPRegressor:
+        """Fit a table in chunks, with its public prediction as a column."""
         seen = rows if exposure is None else ExposedRows.of(rows, exposure)
         self._look_at(seen)
         self._request().validate()
@@ -417,7 +461,9 @@ class DPGPRegressor(
         )
         on_step("choosing the prior")
         inducing = inducing_inputs(
-            table.summary, self._inducing_of(rows), random_state=self.random_state
+            self._unpredicted(table.summary),
+            self._inducing_of(rows),
+            random_state=self.random_state,
         )
         prior_within = cache(partial(self._prior, table.summary.sample, inducing=inducing))
         model = partial(self._model_within, prior_within)
@@ -578,7 +624,45 @@ class DPGPRegressor(
             input_names=self._names(),
             blocks=self._blocks(),
             random_state=self.random_state,
+            prediction=self._prediction_place(),
         )
+
+    def _prediction_place(self) -> int | None:
+        """Return the place of the public prediction among the inputs; None without one."""
+        names = self._names()
+        count = len(names) if self.schema_ is not None else self.n_features_in_
+        return place_of(self.public_prediction, names=names, n_inputs=count)
+
+    def _unpredicted(self, summary: Summary) -> Summary:
+        """Return the summary of inputs for a prior that does not go by their prediction itself."""
+        column = self._prediction_place()
+        if column is None or self.kernel is not None:
+            return summary
+        return replace(summary, sample=unpredicted(summary.sample, column=column))
+
+    def _read(self, X: Any) -> Inputs:
+        return super()._read(with_prediction_of(self.public_prediction, X))
+
+    def _declared_schema(self) -> Schema | None:
+        if self.schema is None or not predicts(self.public_prediction):
+            return self.schema
+        # What a model predicts is a number of its own, after all columns.
+        columns = (*self.schema.columns, Number(name=PUBLIC_PREDICTION))
+        return replace(self.schema, columns=columns)
+
+    def _query(
+        self, inputs: Array, X_query: TableLike | None, query_weight: ArrayLike | None
+    ) -> Query:
+        if X_query is not None:
+            X_query = with_prediction_of(self.public_prediction, X_query)
+        return super()._query(inputs, X_query, query_weight)
+
+    def _points(self, X: ArrayLike) -> Any:
+        return super()._points(with_prediction_of(self.public_prediction, X))
+
+    def _keep(self, release: Release) -> Self:
+        kept = self.public_prediction if isinstance(self.public_prediction, Release) else None
+        return super()._keep(replace(release, predictor=kept))
 
     def _model_within(
         self,

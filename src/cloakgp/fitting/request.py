@@ -148,6 +148,7 @@ class Regression:
     likelihood : {"normal", "counts"}
     overdispersion : float or None
     calibrate : "auto", False or float
+    public_prediction : str, int, object with a method predict, or None
         All as for `DPGPRegressor`.
     """
 
@@ -162,6 +163,7 @@ class Regression:
     likelihood: OutputLikelihood = "normal"
     overdispersion: float | None = None
     calibrate: Literal["auto", False] | float = "auto"
+    public_prediction: object = None
 
     @property
     def of_counts(self) -> bool:
@@ -247,11 +249,28 @@ class Regression:
                 f"got {self.likelihood!r}"
             )
         self._check_counts(criterion, spelled)
+        self._check_prediction(spelled)
         self.bounds_to_search(criterion)
         if self.kept and self.of_counts:
             from cloakgp.fitting.refusals import refuse
 
             refuse("margins of counts")
+
+    def _check_prediction(self, spelled: Spelling) -> None:
+        """Refuse what predicts nothing, and outputs on another scale than their prediction."""
+        given = self.public_prediction
+        if given is None:
+            return
+        column = isinstance(given, str | int) and not isinstance(given, bool) and given != ""
+        if not column and not callable(getattr(given, "predict", None)):
+            raise ValueError(
+                f"{spelled('public_prediction')} must be a public column, by its name or place, or "
+                f"a fitted model with a method predict, got {given!r}"
+            )
+        if self.of_counts or self.output_transform is not None:
+            from cloakgp.fitting.refusals import refuse
+
+            refuse("public predictions of transformed outputs")
 
     def _check_counts(self, criterion: Criterion, spelled: Spelling) -> None:
         """Refuse settings that contradict counts, or need them."""

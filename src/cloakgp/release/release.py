@@ -99,6 +99,9 @@ class Release(SavedRelease, Predictions):
         in all. See `cloakgp.privacy.cohorts`.
     limit : (float, float) or None
         (ε, δ) of all visits together, declared before the first answer was read; see `within`.
+    predictor : Release or None
+        About other people: its predictions are the last input, if `prior.trend` goes by these, and
+        are computed where they are not given.
 
     Examples
     --------
@@ -133,6 +136,7 @@ class Release(SavedRelease, Predictions):
     calibration: int | None = None
     kept: int | None = None
     cohorts: Cohorts = ()
+    predictor: Release | None = None
 
     @property
     def guarantee(self) -> Guarantee | MixedGuarantee:
@@ -200,7 +204,7 @@ class Release(SavedRelease, Predictions):
         """
         if not self.likelihood.linear:
             raise ValueError(f"outputs are {self.likelihood.name}: raw predictions are of numbers")
-        return self.measurements[measurement].published(self.prior.mean)
+        return self.measurements[measurement].published(self.prior)
 
     def function(self, measurement: int = 0) -> ReleasedFunction:
         """Return the raw predictions of one measurement, of criterion "functional", at any inputs.
