@@ -111,6 +111,26 @@ def check_calibration(calibrate: object) -> None:
         raise ValueError(f"calibrate must be 'auto' or False, got {calibrate!r}")
 
 
+def check_public_prediction(given: object, *, spelled: Spelling = as_parameter) -> None:
+    """Refuse what predicts nothing.
+
+    Raises
+    ------
+    ValueError
+        Unless it is a name, a place, something with a method predict, or None.
+
+    Examples
+    --------
+    >>> check_public_prediction("census")
+    """
+    column = isinstance(given, str | int) and not isinstance(given, bool) and given != ""
+    if given is not None and not column and not callable(getattr(given, "predict", None)):
+        raise ValueError(
+            f"{spelled('public_prediction')} must be a public column, by its name or place, or a "
+            f"fitted model with a method predict, got {given!r}"
+        )
+
+
 def choose_hyperprior(
     learn: object, *, noise_variance: float | None, mean: float | None
 ) -> Hyperprior | None:
@@ -258,15 +278,9 @@ class Regression:
 
     def _check_prediction(self, spelled: Spelling) -> None:
         """Refuse what predicts nothing, and outputs on another scale than their prediction."""
-        given = self.public_prediction
-        if given is None:
+        check_public_prediction(self.public_prediction, spelled=spelled)
+        if self.public_prediction is None:
             return
-        column = isinstance(given, str | int) and not isinstance(given, bool) and given != ""
-        if not column and not callable(getattr(given, "predict", None)):
-            raise ValueError(
-                f"{spelled('public_prediction')} must be a public column, by its name or place, or "
-                f"a fitted model with a method predict, got {given!r}"
-            )
         if self.of_counts or self.output_transform is not None:
             from cloakgp.fitting.refusals import refuse
 
